@@ -1,0 +1,61 @@
+import { posix } from 'node:path'
+import type { SourceFile } from './tree.ts'
+
+export type Import = { specifier: string; typeOnly: boolean }
+
+const statement = /^\s*(?:import|export)\s+(type\s+)?(?:[\w$*\s,{}]+\sfrom\s+)?['"]([^'"]+)['"]/gm
+const call = /\bimport\(\s*['"`]([^'"`]+)['"`]/g
+
+export function listImports(text: string): Import[] {
+  const statements = [...text.matchAll(statement)].map((match) => ({
+    specifier: match[2] ?? '',
+    typeOnly: match[1] !== undefined,
+  }))
+  const calls = [...text.matchAll(call)].map((match) => ({ specifier: match[1] ?? '', typeOnly: false }))
+  return [...statements, ...calls]
+}
+
+/** A room of src/ and the rooms it may look into. Files directly in src/ are rooms of their own. */
+export const directions: Record<string, readonly string[] | 'everything'> = {
+  kernel: [],
+  db: ['kernel'],
+  auth: ['db', 'kernel'],
+  api: ['auth', 'db', 'kernel'],
+  masking: ['api', 'auth', 'db', 'kernel'],
+  directory: ['api', 'auth', 'db', 'kernel'],
+  http: ['api', 'auth', 'db', 'kernel'],
+  enforcement: ['db', 'kernel'],
+  wire: ['kernel'],
+  gateway: ['wire', 'auth', 'db', 'kernel'],
+  'settings.ts': ['kernel'],
+  'main.ts': 'everything',
+  cli: 'everything',
+}
+
+/** The imports of src/ and portal/ that point the wrong way, one line each. */
+export function findWrongImports(files: SourceFile[]): string[] {
+  return files.flatMap((file) =>
+    listImports(file.text)
+      .filter((one) => one.specifier.startsWith('.'))
+      .map((one) => explainWrongImport(file.path, one))
+      .filter((line) => line !== undefined),
+  )
+}
+
+function explainWrongImport(path: string, one: Import): string | undefined {
+  const target = posix.join(posix.dirname(path), one.specifier)
+  const says = `${path} imports ${target}`
+  if (path.startsWith('portal/')) return target.startsWith('portal/') ? undefined : says
+  if (!target.startsWith('src/')) return target === 'package.json' ? undefined : `${says}, outside of src/`
+  const [from, to] = [roomOf(path), roomOf(target)]
+  const allowed = directions[from]
+  if (allowed === undefined) return `${path} is in '${from}', which has no place in the table of directions`
+  if (directions[to] === undefined) return `${says}: '${to}' has no place in the table of directions`
+  if (from === to || allowed === 'everything') return undefined
+  if (to === 'settings.ts' && one.typeOnly) return undefined
+  return allowed.includes(to) ? undefined : `${says}: '${from}' may not look into '${to}'`
+}
+
+function roomOf(path: string): string {
+  return path.split('/')[1] ?? ''
+}
