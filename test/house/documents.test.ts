@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { globSync } from 'node:fs'
+import { test } from 'node:test'
+import { listAnchors, listLinks, listNamedPaths } from './documents.ts'
+import { atTop, pathExists, readText, readTree } from './tree.ts'
+
+const guides = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']
+
+test('every path that the documents name is there', () => {
+  const documents = readTree('.', /\.md$/).filter(
+    ({ path }) => guides.includes(path) || path.startsWith('docs/'),
+  )
+  assert.ok(documents.length > 0)
+  const missing = documents.flatMap(({ path, text }) =>
+    listNamedPaths(text)
+      .filter((named) => globSync(named, { cwd: atTop('.') }).length === 0)
+      .map((named) => `${path} names ${named}`),
+  )
+  assert.deepEqual(missing, [])
+})
+
+test('every relative link leads somewhere', () => {
+  const broken = readTree('.', /\.md$/).flatMap((document) =>
+    listLinks(document)
+      .filter(({ path, anchor }) => {
+        if (!pathExists(path)) return true
+        return anchor !== '' && path.endsWith('.md') && !listAnchors(readText(path)).includes(anchor)
+      })
+      .map(({ path, anchor }) => `${document.path} links to ${path}${anchor && '#'}${anchor}`),
+  )
+  assert.deepEqual(broken, [])
+})
+
+test('paths are told from other words in backticks', () => {
+  const text = `
+See \`src/main.ts\`, \`test/house/\`, \`./docs/errors.md#top\` and \`node --test test/unit/*.test.ts\`;
+\`README.md\` and \`src/kernel/problem.ts:12\`. Not \`/v1.0/users\`, \`GET /groups\`, \`users/x\`, \`problem.ts\`,
+\`docs/decisions/NNNN-title.md\`, \`src/{a,b}\`.
+\`\`\`
+\`src/in-a-fence.ts\`
+\`\`\`
+`
+  assert.deepEqual(listNamedPaths(text), [
+    'src/main.ts',
+    'test/house/',
+    'docs/errors.md',
+    'test/unit/*.test.ts',
+    'README.md',
+    'src/kernel/problem.ts',
+  ])
+})
+
+test('links and anchors are read as a reader of the page would', () => {
+  const text = '[a](../b.md#one) [c](#two) [d](https://example.org/x) [e](mailto:a@b.c) [f](sub/g.md "title")'
+  assert.deepEqual(listLinks({ path: 'docs/h.md', text }), [
+    { path: 'b.md', anchor: 'one' },
+    { path: 'docs/h.md', anchor: 'two' },
+    { path: 'docs/sub/g.md', anchor: '' },
+  ])
+  assert.deepEqual(listAnchors('# One\n\n## Errors, limits and `v1.0`\n'), ['one', 'errors-limits-and-v10'])
+})
