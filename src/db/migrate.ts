@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import postgres from 'postgres'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { type Sql, schemaName, type Tx } from './database.ts'
+
+export type Migration = { number: number; name: string; checksum: string; text: string }
+type AppliedMigration = { number: number; name: string; checksum: string }
+
+export const migrationDirectory = fileURLToPath(new URL('../../sql', import.meta.url))
+
+/** Shared by every node that migrates the same database; the number only has to be ours. */
+const advisoryLock = 7_208_951_143
+
+/** Files `NNNN-name.sql`, numbered from 1 without a gap. */
+export function readMigrations(directory = migrationDirectory): Migration[] {
+  const files = readdirSync(directory)
+    .filter((file) => /^\d/.test(file) && file.endsWith('.sql'))
+    .sort()
+  return files.map((file, at) => {
+    const [, number, name] = /^(\d{4})-([a-z0-9-]+)\.sql$/.exec(file) ?? []
+    if (number === undefined || name === undefined || Number(number) !== at + 1) {
+      const expected = String(at + 1).padStart(4, '0')
+      throw new OperatorError(`migration file '${file}' is out of order: the next number is ${expected}`)
+    }
+    const text = readFileSync(`${directory}/${file}`, 'utf8').replaceAll('\r\n', '\n')
+    return { number: at + 1, name, checksum: createHash('sha256').update(text).digest('hex'), text }
+  })
+}
+
+/**
+ * Brings the database to the newest migration in one transaction: all of it, or nothing. Nodes that start together
+ * queue on the advisory lock and find the work done. Returns the numbers that were applied.
+ */
+export async function migrate(sql: Sql, migrations = readMigrations()): Promise<number[]> {
+  return await sql.begin(async (tx) => {
+    await tx`set local statement_timeout = 0`
+    await tx`select pg_advisory_xact_lock(${advisoryLock})`
+    const applied = await readApplied(tx)
+    const pending = choosePending(applied, migrations)
+    const [before] = await tx`select pg_current_xact_id()::text as id`
+    for (const migration of pending) await apply(tx, migration, before?.id)
+    return pending.map(({ number }) => number)
+  })
+}
+
+/** Pure: what is left to do, or why the database cannot be used by this version of the service. */
+export function choosePending(
+  applied: readonly AppliedMigration[],
+  migrations: readonly Migration[],
+): Migration[] {
+  for (const [at, row] of applied.entries()) {
+    const migration = migrations[at]
+    const label = `${String(row.number).padStart(4, '0')}-${row.name}`
+    if (row.number !== at + 1) {
+      throw new OperatorError(`the database is damaged: migration ${at + 1} is missing before ${label}`)
+    }
+    if (migration === undefined) {
+      throw new OperatorError(
+        `the database is newer than this version: it has migration ${label}; start a version that knows it`,
+      )
+    }
+    if (row.checksum !== migration.checksum) {
+      throw new OperatorError(
+        `migration ${label} was changed after it was applied: restore the file and add a new migration instead`,
+      )
+    }
+  }
+  return migrations.slice(applied.length)
+}
+
+async function readApplied(tx: Tx): Promise<AppliedMigration[]> {
+  // IF NOT EXISTS asks for the privilege to create even when there is nothing to create.
+  const [schema] = await tx`select 1 from pg_namespace where nspname = ${schemaName}`
+  if (!schema) await tx`create schema ${tx(schemaName)}`
+  await tx`set local search_path = ${tx.unsafe(schemaName)}`
+  const [table] =
+    await tx`select 1 from pg_tables where schemaname = ${schemaName} and tablename = 'masquerade_migration'`
+  if (!table) {
+    await tx`
+      create table masquerade_migration (
+        number integer primary key,
+        name text not null,
+        checksum text not null,
+        applied_at timestamptz not null default now()
+      )`
+  }
+  return await tx<AppliedMigration[]>`select number, name, checksum from masquerade_migration order by number`
+}
+
+async function apply(
+  tx: Tx,
+  { number, name, checksum, text }: Migration,
+  transactionId: string,
+): Promise<void> {
+  const label = `${String(number).padStart(4, '0')}-${name}`
+  try {
+    await tx.unsafe(text)
+  } catch (error) {
+    if (!(error instanceof postgres.PostgresError)) throw error
+    throw new OperatorError(`migration ${label} failed and nothing was changed: ${error.message}`, {
+      cause: error,
+    })
+  }
+  const [after] = await tx`select pg_current_xact_id()::text as id`
+  if (after?.id !== transactionId)
+    throw new OperatorError(`migration ${label} ends the transaction it is part of`)
+  await tx`insert into masquerade_migration (number, name, checksum) values (${number}, ${name}, ${checksum})`
+}

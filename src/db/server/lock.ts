@@ -1,0 +1,56 @@
+import { chmodSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { OperatorError } from '../../kernel/operator-error.ts'
+
+export type DirectoryLock = { release(): void }
+
+const held = new Set<string>()
+
+/**
+ * At most one service per data directory. Node offers no file locks, but SQLite takes them: an exclusive transaction
+ * on an empty file is a lock that the kernel drops with the process, however that ends, and that no other process can
+ * inherit by getting the same pid.
+ */
+export function lockDirectory(directory: string): DirectoryLock {
+  const real = realpathSync(directory)
+  const pidFile = path.join(real, 'masquerade.pid')
+  // The kernel's locks do not keep a process from itself, and a second handle would drop the first one's lock.
+  if (held.has(real)) throw refusal(directory, pidFile)
+  const lockFile = path.join(real, 'masquerade.lock')
+  const handle = new DatabaseSync(lockFile)
+  try {
+    handle.exec('begin exclusive')
+  } catch (cause) {
+    handle.close()
+    if (cause instanceof Error && 'errcode' in cause && cause.errcode === 5) throw refusal(directory, pidFile)
+    throw new OperatorError(
+      `the data directory ${directory} cannot be locked: ${cause instanceof Error ? cause.message : 'unknown reason'}`,
+      { cause },
+    )
+  }
+  held.add(real)
+  chmodSync(lockFile, 0o600)
+  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
+  return {
+    release() {
+      rmSync(pidFile, { force: true })
+      handle.close()
+      held.delete(real)
+    },
+  }
+}
+
+function refusal(directory: string, pidFile: string): OperatorError {
+  const pid = readPid(pidFile)
+  const who = pid === undefined ? 'another Masquerade' : `another Masquerade (pid ${pid})`
+  return new OperatorError(`${who} is using this data directory: ${directory}`)
+}
+
+function readPid(pidFile: string): number | undefined {
+  try {
+    return Number.parseInt(readFileSync(pidFile, 'utf8'), 10) || undefined
+  } catch {
+    return undefined
+  }
+}

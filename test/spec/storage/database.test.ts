@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { it, test } from 'node:test'
+import { inspect } from 'node:util'
+import { connectDatabase } from '../../../src/db/connect.ts'
+import { openDatabase } from '../../../src/db/database.ts'
+import { translateConstraints, translateDatabaseError } from '../../../src/db/sqlstate.ts'
+import { OperatorError } from '../../../src/kernel/operator-error.ts'
+import { Problem } from '../../../src/kernel/problem.ts'
+import { createTestDatabase, forEachCluster } from '../../support/postgres.ts'
+
+/** Everything a careless logger could print. */
+function everythingIn(error: unknown): string {
+  return inspect(error, { depth: 9, showHidden: true, getters: true })
+}
+
+async function reject(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise
+  } catch (error) {
+    return error
+  }
+  return assert.fail('it did not fail')
+}
+
+translateConstraints({ guest_name_key: 'Conflict' })
+
+forEachCluster((cluster) => {
+  it('runs a deadlocked transaction again', async () => {
+    await using testing = await createTestDatabase(cluster)
+    const { sql, transaction } = testing.database
+    await sql`create table account (id int primary key, value int not null)`
+    await sql`insert into account values (1, 0), (2, 0)`
+    let runs = 0
+    let arrived = 0
+    let open = () => {}
+    const gate = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    const swap = (first: number, second: number) =>
+      transaction(async (tx) => {
+        runs++
+        await tx`update account set value = value + 1 where id = ${first}`
+        if (++arrived === 2) open()
+        await gate
+        await tx`update account set value = value + 1 where id = ${second}`
+      })
+    await Promise.all([swap(1, 2), swap(2, 1)])
+    assert.ok(runs > 2, 'no deadlock came about')
+    const rows = await sql`select value from account order by id`
+    assert.deepEqual([...rows], [{ value: 2 }, { value: 2 }])
+  })
+
+  it('turns a violated constraint into its problem and keeps the values out of it', async () => {
+    await using testing = await createTestDatabase(cluster)
+    const { sql, transaction } = testing.database
+    await sql`create table guest (name text constraint guest_name_key unique)`
+    const insert = () => transaction((tx) => tx`insert into guest values ('hidden-value')`)
+    await insert()
+    const error = await reject(insert())
+    assert.ok(error instanceof Problem)
+    assert.equal(error.problem, 'Conflict')
+    assert.doesNotMatch(everythingIn(error), /hidden-value/)
+  })
+
+  it('keeps values out of other errors too', async () => {
+    await using testing = await createTestDatabase(cluster)
+    const { transaction } = testing.database
+    const bad = await reject(transaction((tx) => tx`select ${'hidden-value'}::text::int`))
+    assert.match(everythingIn(bad), /SQLSTATE 22P02/)
+    assert.doesNotMatch(everythingIn(bad), /hidden-value/)
+    const unknown = await reject(transaction((tx) => tx`select ${'hidden-value'} from nowhere`))
+    assert.match(everythingIn(unknown), /relation "nowhere" does not exist/)
+    assert.doesNotMatch(everythingIn(unknown), /hidden-value/)
+  })
+
+  it('reads int8 as an exact number, or as text where there is none', async () => {
+    await using testing = await createTestDatabase(cluster)
+    const [row] = await testing.database.sql`
+      select 9007199254740991::int8 as safe, 9007199254740993::int8 as large, array[1, 2]::int8[] as list`
+    assert.deepEqual({ ...row }, { safe: 9007199254740991, large: '9007199254740993', list: [1, 2] })
+  })
+
+  it('says in one line what is wrong with a database URL, without the password', async () => {
+    await using testing = await createTestDatabase(cluster)
+    const cases: [string, RegExp][] = [
+      [testing.url.replace(/:[^:@/]*@/, ':s3cret@'), /the password is wrong$/],
+      [testing.url.replace(/\/\/[^:]*:/, '//somebody:'), /the password is wrong$/],
+      [testing.url.replace(/[^/]*$/, 'no_such_database'), /there is no such database$/],
+      [testing.url.replace(/:\d+\//, ':1/'), /nothing listens there$/],
+      [testing.url.replace('127.0.0.1', 'host.invalid'), /the host name (is unknown|cannot be looked up)/],
+      [`${testing.url}?sslmode=verify-full`, /the server closed the connection, or offers no TLS$/],
+      ['postgres://u:s3cret@/d?host=/no/where', /there is no such socket$/],
+    ]
+    for (const [url, reason] of cases) {
+      const error = await reject(connectDatabase({ url }))
+      assert.ok(error instanceof OperatorError, inspect(error))
+      assert.match(error.message, reason)
+      assert.doesNotMatch(error.message, /\n/)
+      const password = /:([^:@/]*)@/.exec(url)?.[1] ?? ''
+      assert.ok(!everythingIn(error).includes(password), `the password is in the error of ${reason}`)
+    }
+  })
+})
+
+test('no connection is DatabaseUnavailable in a transaction and in a single statement', async () => {
+  const nowhere = openDatabase({ url: 'postgres://u:s3cret@127.0.0.1:1/d' })
+  const single = translateDatabaseError(await reject(nowhere.sql`select 1`))
+  const whole = await reject(nowhere.transaction((tx) => tx`select 1`))
+  await nowhere.close()
+  for (const error of [single, whole]) {
+    assert.ok(error instanceof Problem && error.problem === 'DatabaseUnavailable', inspect(error))
+    assert.equal(error.retryAfterSeconds, 1)
+    assert.doesNotMatch(everythingIn(error), /s3cret/)
+  }
+  const foreign = Object.assign(new Error('connect ECONNREFUSED'), {
+    code: 'ECONNREFUSED',
+    syscall: 'connect',
+  })
+  assert.equal(translateDatabaseError(foreign), foreign)
+})
+
+test('a constraint cannot be translated twice', () => {
+  assert.throws(
+    () => translateConstraints({ guest_name_key: 'Conflict' }),
+    /guest_name_key is translated twice/,
+  )
+})

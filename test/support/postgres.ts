@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto'
+import { after, describe } from 'node:test'
+import postgres from 'postgres'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import { type Cluster, type ClusterName, listClusterNames, startCluster, templateName } from './cluster.ts'
+
+export type TestDatabase = AsyncDisposable & { url: string; database: Database }
+
+/** The runner starts the clusters once for all files and names them here; a file run by itself starts its own. */
+const shared: Cluster[] | undefined = process.env.MASQUERADE_TEST_CLUSTERS
+  ? JSON.parse(process.env.MASQUERADE_TEST_CLUSTERS)
+  : undefined
+const own = new Map<ClusterName, ReturnType<typeof startCluster>>()
+
+after(async () => {
+  for (const cluster of own.values()) await (await cluster).stop()
+})
+
+/** Defines the same tests once for each PostgreSQL at hand. */
+export function forEachCluster(define: (cluster: ClusterName) => void): void {
+  const names = shared?.map(({ name }) => name) ?? listClusterNames()
+  for (const name of names) describe(`on ${name}`, () => define(name))
+}
+
+/** A database of its own with every migration applied. `await using` drops it. */
+export async function createTestDatabase(cluster: ClusterName = 'embedded-18'): Promise<TestDatabase> {
+  return await create(cluster, templateName)
+}
+
+/** The same without any of our tables, for tests of how they come about. */
+export async function createEmptyDatabase(cluster: ClusterName = 'embedded-18'): Promise<TestDatabase> {
+  return await create(cluster, 'template0')
+}
+
+async function create(clusterName: ClusterName, template: string): Promise<TestDatabase> {
+  const cluster = await findCluster(clusterName)
+  const name = `test_${randomBytes(8).toString('hex')}`
+  await administer(cluster, (sql) => sql`create database ${sql(name)} template ${sql(template)}`)
+  const url = cluster.url.replace(/[^/]*$/, name)
+  const database = openDatabase({ url, applicationName: 'masquerade-test' })
+  return {
+    url,
+    database,
+    async [Symbol.asyncDispose]() {
+      await database.close()
+      await administer(cluster, (sql) => sql`drop database if exists ${sql(name)} with (force)`)
+    },
+  }
+}
+
+async function findCluster(name: ClusterName): Promise<Cluster> {
+  const found = shared?.find((cluster) => cluster.name === name)
+  if (found) return found
+  const started = own.get(name) ?? startCluster(name)
+  own.set(name, started)
+  return await started
+}
+
+/** Cloning fails while somebody else, autovacuum for one, is in the template. */
+async function administer(cluster: Cluster, run: (sql: Database['sql']) => Promise<unknown>): Promise<void> {
+  const { sql, close } = openDatabase({ url: cluster.url, poolSize: 1 })
+  try {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await run(sql)
+        return
+      } catch (error) {
+        const isBusy = error instanceof postgres.PostgresError && error.code === '55006'
+        if (!isBusy || attempt === 50) throw error
+        await new Promise((resolve) => setTimeout(resolve, 100))
+      }
+    }
+  } finally {
+    await close()
+  }
+}
