@@ -1,0 +1,8 @@
+import { writeFileSync } from 'node:fs'
+import { renderErrors } from '../src/http/errors-page.ts'
+import { renderSettings } from '../src/settings.ts'
+
+// npm run docs: the pages that are made from tables in the code.
+const docs = new URL('../docs/', import.meta.url)
+writeFileSync(new URL('settings.md', docs), renderSettings())
+writeFileSync(new URL('errors.md', docs), renderErrors())

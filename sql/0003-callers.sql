@@ -1,0 +1,101 @@
+-- Who may call: credentials, what was granted, the keys and the state of the token service.
+
+create table user_password (
+  tenant_id uuid not null,
+  user_id uuid not null,
+  hash text not null, -- argon2id
+  changed_at timestamptz not null default now(),
+  primary key (tenant_id, user_id),
+  foreign key (tenant_id, user_id) references directory_object (tenant_id, id) on delete cascade
+);
+
+create table application_secret (
+  tenant_id uuid not null,
+  application_id uuid not null, -- object id of the application
+  key_id uuid not null,
+  hash text not null,
+  hint text not null,
+  display_name text,
+  starts_at timestamptz not null default now(),
+  ends_at timestamptz not null,
+  primary key (tenant_id, application_id, key_id),
+  foreign key (tenant_id, application_id) references directory_object (tenant_id, id) on delete cascade
+);
+
+-- Application permissions: what a service principal may do by itself.
+create table application_permission (
+  tenant_id uuid not null,
+  service_principal_id uuid not null,
+  permission text not null,
+  granted_at timestamptz not null default now(),
+  primary key (tenant_id, service_principal_id, permission),
+  foreign key (tenant_id, service_principal_id) references directory_object (tenant_id, id) on delete cascade
+);
+
+-- Delegated permissions: what a client may do for a user; without a user, for all users.
+create table delegated_permission (
+  tenant_id uuid not null,
+  client_id uuid not null, -- object id of the client's service principal
+  user_id uuid,
+  permission text not null,
+  granted_at timestamptz not null default now(),
+  foreign key (tenant_id, client_id) references directory_object (tenant_id, id) on delete cascade,
+  foreign key (tenant_id, user_id) references directory_object (tenant_id, id) on delete cascade
+);
+create unique index delegated_permission_for_all on delegated_permission (tenant_id, client_id, permission)
+  where user_id is null;
+create unique index delegated_permission_for_user on delegated_permission (tenant_id, client_id, user_id, permission)
+  where user_id is not null;
+
+-- Failed sign-ins, counted on every node together.
+create table sign_in_attempt (
+  subject text primary key, -- hash of the account or address
+  failures integer not null,
+  last_failure_at timestamptz not null,
+  blocked_until timestamptz
+);
+
+create table signing_key (
+  kid text primary key,
+  algorithm text not null,
+  public_jwk jsonb not null,
+  private_key bytea not null, -- encrypted
+  created_at timestamptz not null default now(),
+  -- Signs from then on; published before, so that every verifier has it in time.
+  active_from timestamptz not null,
+  -- Still verifies until then.
+  expires_at timestamptz
+);
+
+-- State of the token service: sessions, codes, grants, refresh tokens.
+create table oidc_state (
+  model text not null,
+  id text not null,
+  payload jsonb not null,
+  grant_id text,
+  user_code text,
+  uid text,
+  consumed_at timestamptz,
+  expires_at timestamptz,
+  primary key (model, id)
+);
+create index oidc_state_by_grant on oidc_state (grant_id) where grant_id is not null;
+create index oidc_state_by_user_code on oidc_state (user_code) where user_code is not null;
+create index oidc_state_by_uid on oidc_state (uid) where uid is not null;
+create index oidc_state_by_expiry on oidc_state (expires_at) where expires_at is not null;
+
+-- Roles at a scope of the masking API, to users, groups (transitively) and service principals.
+create table role_assignment (
+  id uuid primary key,
+  tenant_id uuid not null,
+  scope text not null, -- lower case, '/' or a path without a trailing slash
+  shown_scope text not null,
+  role text not null,
+  principal_id uuid not null,
+  created_at timestamptz not null default now(),
+  created_by uuid,
+  constraint role_assignment_exists_already unique (tenant_id, scope, role, principal_id),
+  constraint role_assignment_principal foreign key (tenant_id, principal_id)
+    references directory_object (tenant_id, id) on delete cascade
+);
+create index role_assignment_by_principal on role_assignment (tenant_id, principal_id);

@@ -1,0 +1,104 @@
+import type { Static, TObject, TSchema } from 'typebox'
+import type { Caller } from '../auth/caller.ts'
+import type { Params, Permission } from '../auth/permission.ts'
+import type { Query } from '../db/query.ts'
+import type { Surface } from '../kernel/problem.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+export interface RequestFacts {
+  readonly id: string
+  /** Origin and version segment as the caller addressed it, for the URLs in answers. */
+  readonly baseUrl: string
+  /** Path as sent, without the query. */
+  readonly path: string
+  readonly ifMatch: string | undefined
+  readonly ifNoneMatch: string | undefined
+  /** Preferences of the `Prefer` header, names in lower case. */
+  readonly preferences: ReadonlyMap<string, string>
+}
+
+export interface AuditEntry {
+  readonly action: string
+  readonly target: string
+  readonly before?: unknown
+  readonly after?: unknown
+}
+
+export interface Context<Ports, Body, Query> {
+  readonly params: Params
+  readonly query: Query
+  readonly body: Body
+  readonly caller: Caller
+  /** A transaction for every method but GET; it commits only when `run` returns. */
+  readonly tx: Query
+  readonly request: RequestFacts
+  /** Written in the transaction of the change itself. */
+  readonly audit: (entry: AuditEntry) => void
+  /** What the room needs from elsewhere, put together in `main.ts`. */
+  readonly ports: Ports
+}
+
+export interface Answer {
+  readonly status: number
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Operation<Ports = unknown, Body = unknown, Query = unknown> {
+  readonly surface: Surface
+  /** The operation's name in OpenAPI, metrics and audit: a verb and a noun of the specification. */
+  readonly name: string
+  readonly clause: string
+  readonly summary: string
+  readonly method: Method
+  /** Every path form; parameters as `:name`. */
+  readonly paths: readonly string[]
+  readonly permission: Permission
+  /** A POST that only reads (an OData action such as getMemberGroups): it gets no transaction. */
+  readonly reads?: true
+  readonly query?: TObject
+  readonly body?: TSchema
+  /** Schema of the body of each success status; null where there is none. */
+  readonly answers: Readonly<Record<number, TSchema | null>>
+  run(context: Context<Ports, Body, Query>): Promise<Answer>
+}
+
+interface Definition<Ports, B extends TSchema | undefined, Q extends TObject | undefined>
+  extends Omit<Operation, 'surface' | 'paths' | 'query' | 'body' | 'run'> {
+  readonly path: string | readonly string[]
+  readonly body?: B
+  readonly query?: Q
+  run(
+    context: Context<
+      Ports,
+      B extends TSchema ? Static<B> : undefined,
+      Q extends TObject ? Static<Q> : Record<string, never>
+    >,
+  ): Promise<Answer>
+}
+
+/** The maker of a surface's operations: `const operation = operationsOf<MaskingPorts>('masking')`. */
+export function operationsOf<Ports>(surface: Surface) {
+  return function operation<
+    const B extends TSchema | undefined = undefined,
+    const Q extends TObject | undefined = undefined,
+  >(definition: Definition<Ports, B, Q>): Operation<Ports> {
+    const { path, ...rest } = definition
+    return {
+      ...rest,
+      surface,
+      paths: typeof path === 'string' ? [path] : path,
+    } as unknown as Operation<Ports>
+  }
+}
+
+export const noContent: Answer = { status: 204 }
+
+export function ok(body: unknown, headers?: Readonly<Record<string, string>>): Answer {
+  return headers ? { status: 200, body, headers } : { status: 200, body }
+}
+
+export function created(body: unknown, headers?: Readonly<Record<string, string>>): Answer {
+  return headers ? { status: 201, body, headers } : { status: 201, body }
+}

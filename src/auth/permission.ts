@@ -1,0 +1,31 @@
+/** Path parameters by name, percent-decoded. */
+export type Params = Readonly<Record<string, string>>
+
+/** What a caller must hold before anything else of the request is looked at. */
+export type Permission =
+  /** A row of the directory's tables, or how to choose the row from the path. */
+  | { readonly row: PermissionRow | ((params: Params) => PermissionRow) }
+  /** An action over the scope that the path names. */
+  | { readonly action: string; readonly scope: (params: Params) => string }
+  /** Any verified caller, with the reason: it answers about the caller alone, or checks what the body names. */
+  | { readonly anyCaller: string }
+
+/** Permissions that are all required; a list of these is a list of alternatives. */
+type Alternative = readonly string[]
+
+export const notSupported = 'Not supported'
+
+/** One row of a permission table, each cell in the words of the specification. */
+export interface PermissionRow {
+  readonly delegated: string
+  readonly personal: string
+  readonly application: string
+  /** The table lists the least privileged permissions only: stronger ones are accepted too. */
+  readonly leastPrivileged: boolean
+}
+
+/** Reads a cell: a comma or bar separates alternatives, `and` joins permissions that are all required. */
+export function parseCell(cell: string): readonly Alternative[] {
+  if (cell === notSupported) return []
+  return cell.split(/[,|]/).map((alternative) => alternative.trim().split(/\s+and\s+/))
+}

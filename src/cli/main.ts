@@ -1,0 +1,36 @@
+import { OperatorError } from '../kernel/operator-error.ts'
+import { Problem } from '../kernel/problem.ts'
+import { ca } from './ca.ts'
+import type { Command } from './command.ts'
+import { help } from './help.ts'
+import { migrate } from './migrate.ts'
+import { serve } from './serve.ts'
+import { status } from './status.ts'
+import { versionCommand } from './version.ts'
+
+/** In the order in which the help lists them. */
+export const commands: readonly Command[] = [serve, status, migrate, ca, versionCommand, help]
+
+async function run(args: readonly string[]): Promise<number> {
+  const [name = 'help', ...rest] = args.map((arg, at) => (at === 0 ? (aliases[arg] ?? arg) : arg))
+  const command = commands.find((candidate) => candidate.name === name)
+  if (!command)
+    throw new OperatorError(`There is no command '${name}'. 'masquerade help' lists them.`, { exitCode: 2 })
+  if (rest.includes('--help') || rest.includes('-h')) return help.run([name], { commands })
+  return command.run(rest, { commands })
+}
+
+const aliases: Readonly<Record<string, string>> = {
+  '--help': 'help',
+  '-h': 'help',
+  '--version': 'version',
+  '-v': 'version',
+}
+
+try {
+  process.exitCode = await run(process.argv.slice(2))
+} catch (error) {
+  if (!(error instanceof OperatorError || error instanceof Problem)) throw error
+  process.stderr.write(`masquerade: ${error.message}\n`)
+  process.exitCode = error instanceof OperatorError ? error.exitCode : 1
+}

@@ -1,0 +1,34 @@
+import pino from 'pino'
+import { openStore } from '../db/store.ts'
+import { prepareDataDir } from '../main.ts'
+import { readSettings } from '../settings.ts'
+import { type Command, readArgs } from './command.ts'
+import { showProgress } from './progress.ts'
+
+export const migrate: Command = {
+  name: 'migrate',
+  summary: 'Bring the database up to date without running the service',
+  help: `
+Usage: masquerade migrate
+
+Creates or updates the tables of the service's database and ends. 'serve' does the same when it starts; this is for
+those who want it as a step of its own. Several at once are safe: they wait for one another.`,
+  async run(args) {
+    readArgs('migrate', args, {})
+    const settings = readSettings(process.env)
+    await prepareDataDir(settings.dataDir)
+    const progress = showProgress()
+    try {
+      const store = await openStore(settings, {
+        log: pino({ level: 'silent' }),
+        onProgress: progress.say,
+        onFatal() {},
+      })
+      await store.close()
+    } finally {
+      progress.end()
+    }
+    process.stdout.write('The database is up to date.\n')
+    return 0
+  },
+}

@@ -1,0 +1,62 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { prepareDataDir, type Service, startService } from '../main.ts'
+import { readSettings, type Settings } from '../settings.ts'
+import { type Command, readArgs } from './command.ts'
+import { openLog } from './log.ts'
+import { showProgress } from './progress.ts'
+import { renderScreen } from './screen.ts'
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'Run the service (npm start does the same)',
+  help: `
+Usage: masquerade serve
+
+Runs the service in the foreground until it gets SIGINT (Ctrl+C) or SIGTERM; it then finishes the requests under way
+and stops its database. Without MASQUERADE_DATABASE_URL it brings its own PostgreSQL, with everything it keeps in the
+data directory. The log is JSON on standard error, or in masquerade.log in the data directory when standard error is
+a terminal. Settings are environment variables: docs/settings.md.`,
+  async run(args) {
+    readArgs('serve', args, {})
+    const settings = readSettings(process.env)
+    await prepareDataDir(settings.dataDir)
+    const { log, file } = openLog(settings)
+    const progress = showProgress()
+    const stop = Promise.withResolvers<OperatorError | null>()
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.on(signal, () => stop.resolve(null))
+
+    let service: Service
+    try {
+      service = await startService({
+        settings,
+        log,
+        onProgress: progress.say,
+        onFatal: (error) => stop.resolve(new OperatorError(error.message, { cause: error })),
+      })
+    } finally {
+      progress.end()
+    }
+    const runFile = await writeRunFile(settings, service)
+    process.stdout.write(renderScreen(settings, service, file))
+    log.info({ httpPort: service.listeners.httpPort, httpsPort: service.listeners.httpsPort }, 'ready')
+
+    const fatal = await stop.promise
+    log.info({ reason: fatal?.message ?? 'signal' }, 'stopping')
+    await service.stop()
+    await rm(runFile, { force: true })
+    log.info('stopped')
+    if (fatal) throw fatal
+    return 0
+  },
+}
+
+/** Tells the other commands where the running service listens. */
+async function writeRunFile(settings: Settings, { listeners }: Service): Promise<string> {
+  const file = join(settings.dataDir, 'run.json')
+  const { host, httpPort, httpsPort } = listeners
+  await writeFile(file, JSON.stringify({ pid: process.pid, host, httpPort, httpsPort }), { mode: 0o600 })
+  return file
+}

@@ -1,0 +1,69 @@
+import { readFile } from 'node:fs/promises'
+import { isIPv6 } from 'node:net'
+import { join } from 'node:path'
+import { readSettings } from '../settings.ts'
+import { type Command, readArgs } from './command.ts'
+
+export interface RunFile {
+  readonly pid: number
+  readonly host: string
+  readonly httpPort: number
+  readonly httpsPort: number
+}
+
+export const status: Command = {
+  name: 'status',
+  summary: 'Say whether the service runs and is ready',
+  help: `
+Usage: masquerade status [--json]
+
+Looks for the service of this data directory (MASQUERADE_DATA_DIR) and asks whether it is ready.
+Exit codes: 0 ready, 3 not running, 4 running but not ready (the parts that are not are listed).`,
+  async run(args) {
+    const { values } = readArgs('status', args, { options: { json: { type: 'boolean' } } })
+    const settings = readSettings(process.env)
+    const report = await inspect(settings.dataDir)
+    process.stdout.write(values.json ? `${JSON.stringify(report)}\n` : `${inWords(report)}\n`)
+    return report.state === 'ready' ? 0 : report.state === 'not running' ? 3 : 4
+  },
+}
+
+interface Report {
+  readonly state: 'ready' | 'not ready' | 'not running'
+  readonly url?: string
+  readonly pid?: number
+  readonly notReady?: readonly { readonly name: string; readonly reason: string }[]
+}
+
+export async function readRunFile(dataDir: string): Promise<RunFile | null> {
+  try {
+    return JSON.parse(await readFile(join(dataDir, 'run.json'), 'utf8')) as RunFile
+  } catch {
+    return null
+  }
+}
+
+export function urlOf({ host, httpPort }: RunFile): string {
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${isIPv6(name) ? `[${name}]` : name}:${httpPort}`
+}
+
+async function inspect(dataDir: string): Promise<Report> {
+  const run = await readRunFile(dataDir)
+  if (!run) return { state: 'not running' }
+  const url = urlOf(run)
+  try {
+    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5000) })
+    const body = (await response.json()) as { notReady?: Report['notReady'] }
+    if (response.ok) return { state: 'ready', url, pid: run.pid }
+    return { state: 'not ready', url, pid: run.pid, ...(body.notReady && { notReady: body.notReady }) }
+  } catch {
+    return { state: 'not running' } // the file of a service that was killed
+  }
+}
+
+function inWords({ state, url, pid, notReady }: Report): string {
+  if (state === 'not running') return 'Not running.'
+  const reasons = (notReady ?? []).map(({ name, reason }) => `\n  ${name}: ${reason}`)
+  return `${state === 'ready' ? 'Ready' : 'Not ready'} at ${url} (pid ${pid}).${reasons.join('')}`
+}

@@ -1,0 +1,101 @@
+import type { Logger } from 'pino'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { connectDatabase } from './connect.ts'
+import type { Database } from './database.ts'
+import { describeAddress, parseDatabaseUrl } from './database-url.ts'
+import { startEmbedded } from './embedded.ts'
+
+/** The service's own database, embedded or outside, migrated and ready. */
+export interface Store {
+  readonly database: Database
+  readonly embedded: boolean
+  /** For the screen: what database this is. Never has a password. */
+  readonly description: string
+  readonly tenantId: string
+  /** Null, or why it is not ready. */
+  checkReady(): Promise<string | null>
+  close(): Promise<void>
+}
+
+export interface StoreSettings {
+  readonly dataDir: string
+  readonly databaseUrl: string | undefined
+  readonly databasePoolSize: number
+  readonly embeddedPort: number
+}
+
+interface StoreHooks {
+  readonly log: Logger
+  onProgress(step: string): void
+  onFatal(error: Error): void
+}
+
+export async function openStore(settings: StoreSettings, hooks: StoreHooks): Promise<Store> {
+  return settings.databaseUrl === undefined
+    ? openEmbedded(settings, hooks)
+    : openOutside(settings, settings.databaseUrl, hooks)
+}
+
+async function openEmbedded(
+  settings: StoreSettings,
+  { log, onProgress, onFatal }: StoreHooks,
+): Promise<Store> {
+  const server = await startEmbedded({
+    dataDir: settings.dataDir,
+    port: settings.embeddedPort,
+    onProgress,
+    onExit: (reason) => onFatal(new Error(`The embedded PostgreSQL ended: ${reason}`)),
+  })
+  try {
+    onProgress('migrating the database')
+    const database = await connectDatabase({ url: server.address, poolSize: settings.databasePoolSize })
+    log.info({ version: server.version, port: server.port }, 'embedded PostgreSQL started')
+    return await describeStore(database, {
+      embedded: true,
+      description: `embedded PostgreSQL ${server.version} on ${server.host}:${server.port}`,
+      stop: () => server.stop(),
+    })
+  } catch (error) {
+    await server.stop()
+    throw error
+  }
+}
+
+async function openOutside(settings: StoreSettings, url: string, { onProgress }: StoreHooks): Promise<Store> {
+  onProgress('migrating the database')
+  const database = await connectDatabase({ url, poolSize: settings.databasePoolSize })
+  return describeStore(database, {
+    embedded: false,
+    description: `PostgreSQL at ${describeAddress(parseDatabaseUrl(url))}`,
+    stop: async () => {},
+  })
+}
+
+interface Place {
+  readonly embedded: boolean
+  readonly description: string
+  stop(): Promise<void>
+}
+
+async function describeStore(database: Database, { embedded, description, stop }: Place): Promise<Store> {
+  const [instance] = await database.sql<{ tenant_id: string }[]>`select tenant_id from masquerade.instance`
+  if (!instance) throw new OperatorError('the database is damaged: its instance row is missing')
+  return {
+    database,
+    embedded,
+    description,
+    tenantId: instance.tenant_id,
+    async checkReady() {
+      try {
+        await database.sql`select 1`
+        return null
+      } catch {
+        return 'the database does not answer'
+      }
+    },
+    async close() {
+      await database.close()
+      await stop()
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { describe, type Problem, type Surface } from '../kernel/problem.ts'
+
+/** How one surface speaks HTTP: its place in the URL space, its headers, the shape of its errors. */
+export interface Dialect {
+  readonly surface: Surface
+  readonly contentType: string
+  /** True for the paths that belong to this surface, also those that no operation serves. */
+  owns(path: string): boolean
+  unknownPath(path: string): Problem
+  headers(request: FastifyRequest): Record<string, string>
+  errorBody(problem: Problem, request: FastifyRequest): unknown
+}
+
+export function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+/** A client's own request id comes back only when it is harmless in a header and a log. */
+export function clientRequestId(request: FastifyRequest, header: string): string | undefined {
+  const value = headerOf(request, header)
+  return value && /^[\x21-\x7e]{1,128}$/.test(value) ? value : undefined
+}
+
+export function sendProblem(
+  reply: FastifyReply,
+  request: FastifyRequest,
+  problem: Problem,
+  dialect: Dialect,
+) {
+  const { status } = describe(problem, dialect.surface)
+  if (status === 401) reply.header('www-authenticate', challenge(problem))
+  if (status === 405) reply.header('allow', String(problem.parameters.allowed ?? ''))
+  if (problem.retryAfterSeconds !== undefined) reply.header('retry-after', problem.retryAfterSeconds)
+  return reply
+    .code(status)
+    .headers(dialect.headers(request))
+    .header('content-type', dialect.contentType)
+    .send(JSON.stringify(dialect.errorBody(problem, request)))
+}
+
+function challenge(problem: Problem): string {
+  return problem.problem === 'MissingToken' ? 'Bearer' : 'Bearer error="invalid_token"'
+}

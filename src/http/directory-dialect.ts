@@ -1,0 +1,47 @@
+import { describe, Problem } from '../kernel/problem.ts'
+import { clientRequestId, type Dialect } from './dialect.ts'
+
+/** Graph's manners. */
+export const directoryDialect: Dialect = {
+  surface: 'directory',
+  contentType:
+    'application/json;odata.metadata=minimal;odata.streaming=true;IEEE754Compatible=false;charset=utf-8',
+
+  owns: (path) => /^\/v1\.0(\/|$)/i.test(path),
+
+  unknownPath: (path) => new Problem('UnknownSegment', { segment: lastSegment(path) }),
+
+  headers(request) {
+    return {
+      'request-id': request.id,
+      'client-request-id': clientRequestId(request, 'client-request-id') ?? request.id,
+      'odata-version': '4.0',
+      'cache-control': 'no-store',
+    }
+  },
+
+  errorBody(problem, request) {
+    const { code, message } = describe(problem, 'directory')
+    return {
+      error: {
+        code,
+        message,
+        ...(problem.details && { details: problem.details }),
+        innerError: {
+          date: new Date().toISOString().slice(0, 19),
+          'request-id': request.id,
+          'client-request-id': clientRequestId(request, 'client-request-id') ?? request.id,
+        },
+      },
+    }
+  },
+}
+
+function lastSegment(path: string): string {
+  const segment = path.split('/').filter(Boolean).at(-1) ?? ''
+  try {
+    return decodeURIComponent(segment).slice(0, 200)
+  } catch {
+    return segment.slice(0, 200)
+  }
+}

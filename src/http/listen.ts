@@ -1,0 +1,109 @@
+import { createServer, type Server } from 'node:http'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import { OperatorError } from '../kernel/operator-error.ts'
+import type { Certificates } from './certificates.ts'
+import type { Handler } from './server.ts'
+
+export interface Listeners {
+  readonly host: string
+  readonly httpPort: number
+  readonly httpsPort: number
+  /** PEM of the generated CA; undefined with the operator's own certificate. */
+  readonly ca: string | undefined
+  /** Takes no new connections, lets requests under way finish, cuts what is left after the time. */
+  close(timeoutMs: number): Promise<void>
+}
+
+interface ListenOptions {
+  readonly settings: { readonly host: string; readonly httpPort: number; readonly httpsPort: number }
+  readonly handler: Handler
+  readonly certificates: () => Promise<Certificates>
+  readonly log: Logger
+}
+
+const renewalCheckMs = 6 * 60 * 60 * 1000
+
+export async function listen({ settings, handler, certificates, log }: ListenOptions): Promise<Listeners> {
+  await using cleanup = new AsyncDisposableStack()
+  const tls = await certificates()
+  const http = createServer(limits, handler)
+  const https = createTlsServer({ ...limits, cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' }, handler)
+
+  const httpPort = await bind(http, settings.host, settings.httpPort, 'MASQUERADE_HTTP_PORT')
+  cleanup.defer(() => void http.close())
+  const httpsPort = await bind(https, settings.host, settings.httpsPort, 'MASQUERADE_HTTPS_PORT')
+  cleanup.defer(() => void https.close())
+
+  const renewal = setInterval(() => renew(https, certificates, log), renewalCheckMs)
+  renewal.unref()
+  cleanup.move()
+  return {
+    host: settings.host,
+    httpPort,
+    httpsPort,
+    ca: tls.ca,
+    async close(timeoutMs) {
+      clearInterval(renewal)
+      await Promise.all([drain(http, timeoutMs), drain(https, timeoutMs)])
+    },
+  }
+}
+
+const limits = {
+  requestTimeout: 60_000,
+  headersTimeout: 20_000,
+  keepAliveTimeout: 65_000,
+  maxHeaderSize: 96 * 1024,
+}
+
+function bind(server: Server | TlsServer, host: string, port: number, setting: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => reject(explain(cause, host, port, setting)))
+    server.listen({ host, port }, () => resolve((server.address() as AddressInfo).port))
+  })
+}
+
+function explain(cause: NodeJS.ErrnoException, host: string, port: number, setting: string): OperatorError {
+  const where = `${host}:${port}`
+  if (cause.code === 'EADDRINUSE')
+    return new OperatorError(
+      `${where} is in use by another program. Stop it, or set ${setting} to another port (0 picks a free one).`,
+      { cause },
+    )
+  if (cause.code === 'EACCES')
+    return new OperatorError(`No permission to listen on ${where}. Set ${setting} to a port above 1023.`, {
+      cause,
+    })
+  return new OperatorError(
+    `Cannot listen on ${where} (${cause.code}). Check MASQUERADE_HOST and ${setting}.`,
+    { cause },
+  )
+}
+
+async function renew(
+  https: TlsServer,
+  certificates: () => Promise<Certificates>,
+  log: Logger,
+): Promise<void> {
+  try {
+    const { cert, key } = await certificates()
+    https.setSecureContext({ cert, key, minVersion: 'TLSv1.2' })
+  } catch (err) {
+    log.error({ err }, 'the certificate could not be renewed')
+  }
+}
+
+function drain(server: Server | TlsServer, timeoutMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => server.closeAllConnections(), timeoutMs)
+    const idle = setInterval(() => server.closeIdleConnections(), 100)
+    server.close(() => {
+      clearTimeout(cut)
+      clearInterval(idle)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}

@@ -1,0 +1,31 @@
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+
+export interface Metrics {
+  readonly registry: Registry
+  observeRequest(operation: string, method: string, status: number, ms: number): void
+}
+
+export function createMetrics(): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const requests = new Counter({
+    name: 'masquerade_http_requests_total',
+    help: 'Requests answered, by operation, method and status.',
+    labelNames: ['operation', 'method', 'status'] as const,
+    registers: [registry],
+  })
+  const durations = new Histogram({
+    name: 'masquerade_http_request_seconds',
+    help: 'Time from the first byte of a request to the last of its answer.',
+    labelNames: ['operation'] as const,
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers: [registry],
+  })
+  return {
+    registry,
+    observeRequest(operation, method, status, ms) {
+      requests.inc({ operation, method, status })
+      durations.observe({ operation }, ms / 1000)
+    },
+  }
+}

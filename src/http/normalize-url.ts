@@ -1,0 +1,24 @@
+/**
+ * One spelling for the many that OData allows: `/users('a@b.c')/extensions('x')` becomes `/users/a@b.c/extensions/x`.
+ * Also heals what the official Graph client sends over plain HTTP when it follows a next link:
+ * `/v1.0/http://host/v1.0/users`.
+ */
+export function normalizeUrl(url: string): string {
+  const question = url.indexOf('?')
+  const path = question < 0 ? url : url.slice(0, question)
+  const query = question < 0 ? '' : url.slice(question)
+  return keysAsSegments(unwrapNextLink(path)) + query
+}
+
+function unwrapNextLink(path: string): string {
+  return path.replace(/^\/v1\.0\/https?:\/{1,2}[^/]+(?=\/v1\.0\/)/i, '')
+}
+
+// Quotes inside a key are doubled: ('o''neil'). The same with percent-encoded quotes and parentheses.
+const key =
+  /(?<=[A-Za-z])(?:\(|%28)(?:'|%27)((?:[^'%/]|''|%27%27|%(?!27|29|2f)[0-9a-f]{2})+)(?:'|%27)(?:\)|%29)(?=\/|$)/gi
+
+function keysAsSegments(path: string): string {
+  if (!/^\/v1\.0\//i.test(path)) return path
+  return path.replace(key, (_whole, value: string) => `/${value.replaceAll(/''|%27%27/g, "'")}`)
+}

@@ -1,0 +1,115 @@
+import type { TSchema } from 'typebox'
+import type { Operation } from '../api/operation.ts'
+import type { Permission } from '../auth/permission.ts'
+import type { Surface } from '../kernel/problem.ts'
+import { problems } from '../kernel/problem.ts'
+
+const surfaces: Record<Surface, string> = {
+  masking: 'Masking API: the rules and the policy of a database.',
+  directory: 'Directory API: groups, transitive membership, open extensions.',
+}
+
+/** The OpenAPI document of the operations; there is no other description of the API. */
+export function describeApi(operations: readonly Operation<never>[], version: string): object {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const operation of operations)
+    operation.paths.forEach((path, form) => {
+      const url = openApiPath(operation, path)
+      paths[url] ??= {}
+      paths[url][operation.method.toLowerCase()] = describeOperation(operation, url, form)
+    })
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Masquerade',
+      version,
+      description: 'A self-hosted directory and data masking service for PostgreSQL.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    tags: Object.entries(surfaces).map(([name, description]) => ({ name, description })),
+    security: [{ bearer: [] }],
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+      responses: { masking: errorResponse('masking'), directory: errorResponse('directory') },
+    },
+  }
+}
+
+export function openApiPath(operation: Operation<never>, path: string): string {
+  return (operation.surface === 'directory' ? '/v1.0' : '') + path.replaceAll(/:(\w+)/g, '{$1}')
+}
+
+export function permissionInWords(permission: Permission): string {
+  if ('anyCaller' in permission) return permission.anyCaller
+  if ('action' in permission)
+    return `Action ${permission.action} at the scope of the path, by role assignment.`
+  if (typeof permission.row === 'function') return 'Permissions depend on the kind of the resource.'
+  const { delegated, personal, application } = permission.row
+  return `Delegated: ${delegated}. Personal account: ${personal}. Application: ${application}.`
+}
+
+function describeOperation(operation: Operation<never>, url: string, form: number): object {
+  const pathParameters = [...url.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+  const queryParameters = Object.entries(operation.query?.properties ?? {}).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: operation.query?.required?.includes(name) ?? false,
+    schema,
+  }))
+  return {
+    operationId: form === 0 ? operation.name : `${operation.name}_${form + 1}`,
+    tags: [operation.surface],
+    summary: operation.summary,
+    description: `Clause ${operation.clause}. ${permissionInWords(operation.permission)}`,
+    parameters: [...pathParameters, ...queryParameters],
+    ...(operation.body && { requestBody: { required: true, content: jsonContent(operation.body) } }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(operation.answers).map(([status, schema]) => [status, answer(schema)]),
+      ),
+      default: { $ref: `#/components/responses/${operation.surface}` },
+    },
+  }
+}
+
+function answer(schema: TSchema | null): object {
+  return schema
+    ? { description: 'Success', content: jsonContent(schema) }
+    : { description: 'Success, no content' }
+}
+
+function jsonContent(schema: object): object {
+  return { 'application/json': { schema } }
+}
+
+function errorResponse(surface: Surface): object {
+  const codes = Object.values(problems).map(
+    (kind) => (kind as { [s in Surface]?: { code?: string } })[surface]?.code ?? kind.code,
+  )
+  return {
+    description: 'An error',
+    content: jsonContent({
+      type: 'object',
+      required: ['error'],
+      properties: {
+        error: {
+          type: 'object',
+          required: ['code', 'message'],
+          properties: {
+            code: { type: 'string', examples: [...new Set(codes)].sort() },
+            message: { type: 'string' },
+            target: { type: 'string' },
+            details: { type: 'array', items: { type: 'object' } },
+            ...(surface === 'directory' && { innerError: { type: 'object' } }),
+          },
+        },
+      },
+    }),
+  }
+}

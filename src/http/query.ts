@@ -1,0 +1,25 @@
+import type { FastifyRequest } from 'fastify'
+import type { Operation } from '../api/operation.ts'
+import { fail } from '../kernel/problem.ts'
+
+/**
+ * Query options by name, as strings. An option the operation does not know is refused, never ignored: a filter that
+ * silently does nothing shows more than was asked for.
+ */
+export function readQuery(operation: Operation, request: FastifyRequest): Record<string, string> {
+  const sent = request.query as Record<string, string | string[]>
+  const known = operation.query?.properties ?? {}
+  const names = new Map(Object.keys(known).map((name) => [name.toLowerCase(), name]))
+  const query: Record<string, string> = {}
+  for (const [option, value] of Object.entries(sent)) {
+    const name = names.get(option.toLowerCase())
+    if (name === undefined)
+      fail('InvalidQueryOption', { option: option.slice(0, 100), reason: 'is not supported here' })
+    if (typeof value !== 'string' || query[name] !== undefined)
+      fail('InvalidQueryOption', { option, reason: 'is given more than once' })
+    query[name] = value
+  }
+  for (const name of operation.query?.required ?? [])
+    if (query[name] === undefined) fail('InvalidQueryOption', { option: name, reason: 'is required' })
+  return query
+}

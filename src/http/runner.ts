@@ -1,0 +1,97 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Answer, AuditEntry, Context, Operation, RequestFacts } from '../api/operation.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { Gatekeeper } from '../auth/gatekeeper.ts'
+import type { Params } from '../auth/permission.ts'
+import { writeAudit } from '../db/audit.ts'
+import type { Database } from '../db/database.ts'
+import type { Query } from '../db/query.ts'
+import { readBody } from './body.ts'
+import { type Dialect, headerOf } from './dialect.ts'
+import { readQuery } from './query.ts'
+
+export interface Runner {
+  readonly database: Database
+  readonly gatekeeper: Gatekeeper
+}
+
+/** Before the body is read: a stranger's megabyte is not worth receiving. */
+export async function admit(runner: Runner, operation: Operation, request: FastifyRequest): Promise<Caller> {
+  const caller = await runner.gatekeeper.authenticate(request.headers.authorization)
+  await runner.gatekeeper.throttle(caller)
+  await runner.gatekeeper.permit(caller, operation.permission, request.params as Params)
+  return caller
+}
+
+/** authenticate → permit happened in `admit`; here: parse → run → render. */
+export async function perform(
+  runner: Runner,
+  operation: Operation,
+  ports: unknown,
+  dialect: Dialect,
+  caller: Caller,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const query = readQuery(operation, request)
+  const body = readBody(operation, request)
+  const facts = requestFacts(request, dialect)
+  const params = request.params as Params
+
+  const run = async (tx: Query): Promise<Answer> => {
+    const entries: AuditEntry[] = []
+    const audit = (entry: AuditEntry) => void entries.push(entry)
+    const context: Context<unknown, unknown, unknown> = {
+      params,
+      query,
+      body,
+      caller,
+      tx,
+      request: facts,
+      audit,
+      ports,
+    }
+    const answer = await operation.run(context)
+    for (const entry of entries) await writeAudit(tx, caller, facts.id, entry)
+    return answer
+  }
+  const readsOnly = operation.method === 'GET' || operation.reads
+  const answer = readsOnly ? await run(runner.database.sql) : await runner.database.transaction(run)
+  return render(answer, dialect, request, reply)
+}
+
+function render(
+  answer: Answer,
+  dialect: Dialect,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  reply
+    .code(answer.status)
+    .headers(dialect.headers(request))
+    .headers(answer.headers ?? {})
+  if (answer.body === undefined) return reply.send()
+  if (!reply.hasHeader('content-type')) reply.header('content-type', dialect.contentType)
+  return reply.send(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body))
+}
+
+function requestFacts(request: FastifyRequest, dialect: Dialect): RequestFacts {
+  const origin = `${request.protocol}://${request.host}`
+  return {
+    id: request.id,
+    baseUrl: dialect.surface === 'directory' ? `${origin}/v1.0` : origin,
+    path: request.originalUrl.split('?', 1)[0] ?? '',
+    ifMatch: headerOf(request, 'if-match'),
+    ifNoneMatch: headerOf(request, 'if-none-match'),
+    preferences: readPreferences(headerOf(request, 'prefer')),
+  }
+}
+
+function readPreferences(header: string | undefined): ReadonlyMap<string, string> {
+  const preferences = new Map<string, string>()
+  for (const piece of header?.split(/[,;]/) ?? []) {
+    const [name = '', value = ''] = piece.split('=', 2)
+    if (name.trim()) preferences.set(name.trim().toLowerCase(), value.trim().replace(/^"|"$/g, ''))
+  }
+  return preferences
+}

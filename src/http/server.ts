@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { Operation } from '../api/operation.ts'
+import type { Caller } from '../auth/caller.ts'
+import { translateDatabaseError } from '../db/sqlstate.ts'
+import { Problem } from '../kernel/problem.ts'
+import { type Dialect, sendProblem } from './dialect.ts'
+import { directoryDialect } from './directory-dialect.ts'
+import { maskingDialect } from './masking-dialect.ts'
+import type { Metrics } from './metrics.ts'
+import { normalizeUrl } from './normalize-url.ts'
+import { admit, perform, type Runner } from './runner.ts'
+
+const bodyLimitBytes = 1024 * 1024
+const dialects = [directoryDialect, maskingDialect]
+
+/** The operations of one room with what they need from elsewhere. */
+export interface Room {
+  readonly operations: readonly Operation<never>[]
+  readonly ports: unknown
+}
+
+export interface HttpOptions {
+  readonly runner: Runner
+  readonly rooms: readonly Room[]
+  readonly log: Logger
+  readonly metrics: Metrics
+  /** Headers of every answer, for example a warning that this is an emulator. */
+  readonly headers: Readonly<Record<string, string>>
+  /** False while the node drains. */
+  accepting(): boolean
+}
+
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | null
+    operationName: string
+  }
+}
+
+/** Everything HTTP but the listening sockets. Pages outside the two APIs (health, docs, tokens) are added by `mount`. */
+export async function buildHttp(
+  options: HttpOptions,
+  mount: (app: FastifyInstance) => Promise<void>,
+): Promise<{ app: FastifyInstance; handler: Handler }> {
+  const app = fastify({
+    bodyLimit: bodyLimitBytes,
+    genReqId: () => randomUUID(),
+    logger: false,
+    routerOptions: { caseSensitive: false, maxParamLength: 2048, ignoreTrailingSlash: true },
+    rewriteUrl: (request) => normalizeUrl(request.url ?? '/'),
+    requestTimeout: 60_000,
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+  })
+  app.decorateRequest('caller', null)
+  app.decorateRequest('operationName', '')
+  answerProblems(app, options)
+  countRequests(app, options)
+  await mount(app)
+  await app.register(async (api) => addOperations(api, options))
+  await app.ready()
+  return { app, handler: (request, response) => app.routing(request, response) }
+}
+
+function addOperations(app: FastifyInstance, options: HttpOptions): void {
+  // Bodies stay text until the caller is admitted; the operation then parses what it asked for.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+
+  const allowed = new Map<string, Set<string>>()
+  for (const room of options.rooms)
+    for (const operation of room.operations as readonly Operation[])
+      for (const path of operation.paths) {
+        const url = (operation.surface === 'directory' ? '/v1.0' : '') + path
+        addRoute(app, options, operation, room.ports, url)
+        const shape = url.replaceAll(/:\w+/g, ':').toLowerCase()
+        allowed.set(shape, (allowed.get(shape) ?? new Set()).add(operation.method))
+      }
+  for (const [url, methods] of allowed) refuseOtherMethods(app, url, [...methods])
+}
+
+function addRoute(
+  app: FastifyInstance,
+  options: HttpOptions,
+  operation: Operation,
+  ports: unknown,
+  url: string,
+) {
+  const dialect = operation.surface === 'directory' ? directoryDialect : maskingDialect
+  app.route({
+    method: operation.method,
+    url,
+    onRequest: async (request) => {
+      request.operationName = operation.name
+      request.caller = await admit(options.runner, operation, request)
+    },
+    handler: async (request, reply) => {
+      if (!request.caller) throw new Problem('MissingToken')
+      return perform(options.runner, operation, ports, dialect, request.caller, request, reply)
+    },
+  })
+}
+
+function refuseOtherMethods(app: FastifyInstance, shape: string, methods: readonly string[]): void {
+  const others = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'].filter(
+    (method) => !methods.includes(method),
+  )
+  let position = 0
+  const url = shape.replaceAll(/:(?=\/|$)/g, () => `:p${position++}`)
+  app.route({
+    method: others,
+    url,
+    handler: async () => {
+      throw new Problem('MethodNotAllowed', { allowed: methods.join(', ') })
+    },
+  })
+}
+
+function answerProblems(app: FastifyInstance, { log }: HttpOptions): void {
+  const dialectOf = (request: FastifyRequest): Dialect =>
+    dialects.find((dialect) => dialect.owns(request.originalUrl)) ?? maskingDialect
+
+  app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
+    const dialect = dialectOf(request)
+    return sendProblem(
+      reply,
+      request,
+      dialect.unknownPath(request.originalUrl.split('?', 1)[0] ?? ''),
+      dialect,
+    )
+  })
+  app.setErrorHandler((error: unknown, request, reply) => {
+    const problem = asProblem(error)
+    if (problem.problem === 'InternalServerError')
+      log.error(
+        { err: problem.cause, requestId: request.id, operation: request.operationName },
+        'unexpected error',
+      )
+    return sendProblem(reply, request, problem, dialectOf(request))
+  })
+}
+
+/** Fastify's own refusals become ours; everything else is a bug and says nothing. */
+export function asProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error
+  const code = (error as { code?: string } | null)?.code ?? ''
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('PayloadTooLarge', { limit: bodyLimitBytes })
+  if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH')
+    return new Problem('MalformedJson', { reason: 'its length is not the announced one' })
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Problem('UnsupportedMediaType', { mediaType: '' })
+  if (code === 'FST_ERR_BAD_URL') return new Problem('UnknownPath', { path: '' })
+  const translated = translateDatabaseError(error)
+  return translated instanceof Problem
+    ? translated
+    : new Problem('InternalServerError', {}, { cause: translated })
+}
+
+function countRequests(app: FastifyInstance, { metrics, headers, accepting, log }: HttpOptions): void {
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.headers({ 'x-content-type-options': 'nosniff', ...headers })
+    if (!accepting()) reply.header('connection', 'close')
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    metrics.observeRequest(
+      request.operationName || 'page',
+      request.method,
+      reply.statusCode,
+      reply.elapsedTime,
+    )
+    log.debug(
+      {
+        requestId: request.id,
+        operation: request.operationName,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+      },
+      'request',
+    )
+  })
+}

@@ -1,0 +1,94 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { createGatekeeper, type Gatekeeper } from './auth/gatekeeper.ts'
+import type { Database } from './db/database.ts'
+import { openStore, type Store } from './db/store.ts'
+import { directoryRoom } from './directory/room.ts'
+import { loadCertificates } from './http/certificates.ts'
+import { type Listeners, listen } from './http/listen.ts'
+import { createMetrics } from './http/metrics.ts'
+import { addPages, type Readiness } from './http/pages.ts'
+import { buildHttp, type Room } from './http/server.ts'
+import { OperatorError } from './kernel/operator-error.ts'
+import { maskingRoom } from './masking/room.ts'
+import type { Settings } from './settings.ts'
+import { version } from './version.ts'
+
+export interface Service {
+  readonly listeners: Listeners
+  readonly database: Database
+  readonly store: Store
+  stop(): Promise<void>
+}
+
+export interface StartOptions {
+  readonly settings: Settings
+  readonly log: Logger
+  /** Long steps, for people who wait. */
+  readonly onProgress?: (step: string) => void
+  /** The service cannot go on (its database died, for example). */
+  readonly onFatal?: (error: Error) => void
+  readonly gatekeeper?: Gatekeeper
+}
+
+/** The only composition root: everything is built here, and stopped in the opposite order. */
+export async function startService(options: StartOptions): Promise<Service> {
+  const { settings, log, onProgress, onFatal } = options
+  await using cleanup = new AsyncDisposableStack()
+  const store = await openStore(settings, {
+    log,
+    onProgress: onProgress ?? (() => {}),
+    onFatal: onFatal ?? (() => {}),
+  })
+  cleanup.defer(() => store.close())
+  const { database } = store
+
+  const metrics = createMetrics()
+  const gatekeeper = options.gatekeeper ?? createGatekeeper()
+  const rooms: Room[] = [maskingRoom({}), directoryRoom({})]
+  const operations = rooms.flatMap((room) => room.operations)
+  let draining = false
+  const readiness: Readiness[] = [
+    { name: 'service', check: async () => (draining ? 'shutting down' : null) },
+    { name: 'database', check: () => store.checkReady() },
+  ]
+  const { app, handler } = await buildHttp(
+    { runner: { database, gatekeeper }, rooms, log, metrics, headers: {}, accepting: () => !draining },
+    async (page) => addPages(page, { operations, version, registry: metrics.registry, readiness }),
+  )
+  cleanup.defer(() => app.close())
+
+  const certificates = () =>
+    loadCertificates({
+      dataDir: settings.dataDir,
+      hostNames: [settings.host, ...settings.tlsHostNames],
+      ...(settings.tlsCertFile && { certFile: settings.tlsCertFile }),
+      ...(settings.tlsKeyFile && { keyFile: settings.tlsKeyFile }),
+    })
+  const listeners = await listen({ settings, handler, certificates, log })
+  cleanup.defer(() => listeners.close(settings.shutdownTimeoutSeconds * 1000))
+
+  const parts = cleanup.move()
+  let stopping: Promise<void> | undefined
+  return {
+    listeners,
+    database,
+    store,
+    stop: () => {
+      draining = true
+      stopping ??= parts.disposeAsync()
+      return stopping
+    },
+  }
+}
+
+/** The data directory, private to the operator; refused in one line where it cannot be had. */
+export async function prepareDataDir(dataDir: string): Promise<void> {
+  try {
+    await mkdir(join(dataDir), { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code
+    throw new OperatorError(`The data directory ${dataDir} cannot be created (${code}).`, { cause })
+  }
+}

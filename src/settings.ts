@@ -1,0 +1,183 @@
+import { resolve } from 'node:path'
+import { OperatorError } from './kernel/operator-error.ts'
+
+interface Setting<T> {
+  readonly doc: string
+  /** As it would stand in the environment; undefined: unset. */
+  readonly default: string | undefined
+  readonly allowed: string
+  /** The value never appears in a message. */
+  readonly secret?: true
+  /** Returns undefined for a value that is not allowed. */
+  readonly read: (text: string) => T | undefined
+}
+
+const port = (preset: string, doc: string): Setting<number> => ({
+  doc,
+  default: preset,
+  allowed: 'a number from 0 to 65535; 0 picks a free port',
+  read: (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65535 ? Number(text) : undefined),
+})
+
+const flag = (preset: '0' | '1', doc: string): Setting<boolean> => ({
+  doc,
+  default: preset,
+  allowed: '0 or 1',
+  read: (text) => (text === '1' ? true : text === '0' ? false : undefined),
+})
+
+const whole = (preset: string, min: number, max: number, doc: string): Setting<number> => ({
+  doc,
+  default: preset,
+  allowed: `a whole number from ${min} to ${max}`,
+  read: (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    return value >= min && value <= max ? value : undefined
+  },
+})
+
+const file = (doc: string): Setting<string | undefined> => ({
+  doc,
+  default: undefined,
+  allowed: 'the path of a file',
+  read: (text) => (text.includes('\0') ? undefined : resolve(text)),
+})
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+function readUrl(text: string, protocols: readonly string[]): string | undefined {
+  const url = URL.parse(text)
+  return url && protocols.includes(url.protocol) && url.hostname !== '' ? text : undefined
+}
+
+/** Every setting, in the order in which `docs/settings.md` lists them. The environment variable is MASQUERADE_<name>. */
+const schema = {
+  HOST: {
+    doc: 'Address to listen on. The default is this machine alone.',
+    default: '127.0.0.1',
+    allowed: 'an IP address or host name',
+    read: (text) => (/^[\w.:-]{1,253}$/.test(text) ? text : undefined),
+  } satisfies Setting<string>,
+  HTTP_PORT: port('8080', 'Port of the HTTP server.'),
+  HTTPS_PORT: port('8443', 'Port of the HTTPS server.'),
+  GATEWAY_PORT: port('6432', 'Port of the PostgreSQL gateway.'),
+  DATA_DIR: {
+    doc: 'Directory for everything the service keeps: the embedded database, keys, certificates, the log.',
+    default: './data',
+    allowed: 'the path of a directory',
+    read: (text) => (text.includes('\0') ? undefined : resolve(text)),
+  } satisfies Setting<string>,
+  DATABASE_URL: {
+    doc: 'A PostgreSQL 14 or later to use instead of the embedded one.',
+    default: undefined,
+    allowed: 'a URL such as postgres://user:password@host:5432/database',
+    secret: true,
+    read: (text) => readUrl(text, ['postgres:', 'postgresql:']),
+  } as Setting<string | undefined>,
+  DATABASE_POOL_SIZE: whole('10', 1, 500, 'Connections that this node keeps to its database.'),
+  EMBEDDED_PORT: port('0', 'Loopback port of the embedded PostgreSQL.'),
+  PUBLIC_URL: {
+    doc: 'The HTTPS address under which clients reach the service, when it is not the listening address; tokens are issued in its name.',
+    default: undefined,
+    allowed: 'an https URL without a path',
+    read: (text) => {
+      const url = readUrl(text, ['https:', 'http:'])
+      return url && new URL(url).pathname === '/' && !new URL(url).search ? url.replace(/\/$/, '') : undefined
+    },
+  } as Setting<string | undefined>,
+  TLS_CERT_FILE: file(
+    'PEM file with the certificate chain for HTTPS. Unset: a local CA is generated and used.',
+  ),
+  TLS_KEY_FILE: file('PEM file with the private key of that certificate.'),
+  TLS_HOST_NAMES: {
+    doc: 'Further host names and addresses, separated by commas, for the generated certificate.',
+    default: '',
+    allowed: 'host names or IP addresses separated by commas',
+    read: (text) => {
+      const names = text
+        .split(',')
+        .map((name) => name.trim())
+        .filter(Boolean)
+      return names.every((name) => /^[\w.:*-]{1,253}$/.test(name)) ? names : undefined
+    },
+  } as Setting<readonly string[]>,
+  DEMO: flag('1', 'Sample data on the first start of the embedded database.'),
+  RATE_LIMIT: {
+    doc: 'Requests per second that one caller may make; 0 turns the limit off. Unset: off on the embedded database, 100 otherwise.',
+    default: undefined,
+    allowed: 'a whole number from 0 to 100000',
+    read: (text) => (/^\d{1,6}$/.test(text) && Number(text) <= 100_000 ? Number(text) : undefined),
+  } as Setting<number | undefined>,
+  SHUTDOWN_TIMEOUT_SECONDS: whole('20', 1, 600, 'How long a shutdown waits for requests under way.'),
+  LOG_LEVEL: {
+    doc: 'Least severity that is logged.',
+    default: 'info',
+    allowed: `one of ${logLevels.join(', ')}`,
+    read: (text) => logLevels.find((level) => level === text),
+  } as Setting<(typeof logLevels)[number]>,
+  LOG_FILE: file(
+    'File for the log. Unset: standard error, or `masquerade.log` in the data directory when that is a terminal.',
+  ),
+} as const
+
+type Schema = typeof schema
+type Camel<S extends string> = S extends `${infer Head}_${infer Tail}`
+  ? `${Lowercase<Head>}${Capitalize<Camel<Tail>>}`
+  : Lowercase<S>
+type Value<S> = S extends Setting<infer T> ? T : never
+
+export type Settings = { readonly [N in keyof Schema & string as Camel<N>]: Value<Schema[N]> }
+
+const prefix = 'MASQUERADE_'
+
+/** Reads and checks every setting; all that is wrong is said at once, a line each. */
+export function readSettings(environment: NodeJS.ProcessEnv): Settings {
+  const faults = unknownNames(environment)
+  const values: Record<string, unknown> = {}
+  for (const [name, setting] of Object.entries(schema) as [string, Setting<unknown>][]) {
+    const sent = environment[prefix + name]
+    const text = sent === undefined || sent === '' ? setting.default : sent
+    const value = text === undefined ? undefined : setting.read(text)
+    if (text !== undefined && value === undefined) faults.push(describeFault(name, text, setting))
+    values[camel(name)] = value
+  }
+  if ((values.tlsCertFile === undefined) !== (values.tlsKeyFile === undefined))
+    faults.push(`${prefix}TLS_CERT_FILE and ${prefix}TLS_KEY_FILE must be set together.`)
+  if (faults.length > 0) throw new OperatorError(faults.join('\n'), { exitCode: 2 })
+  return values as unknown as Settings
+}
+
+function describeFault(name: string, text: string, setting: Setting<unknown>): string {
+  const shown = setting.secret ? 'the value (not shown)' : `'${text.slice(0, 100)}'`
+  return `${prefix}${name}: ${shown} is not allowed. Allowed: ${setting.allowed}.`
+}
+
+function unknownNames(environment: NodeJS.ProcessEnv): string[] {
+  return Object.keys(environment)
+    .filter((name) => name.startsWith(prefix) && !name.startsWith(`${prefix}TEST_`))
+    .filter((name) => !Object.hasOwn(schema, name.slice(prefix.length)))
+    .map((name) => `${name} is not a setting. docs/settings.md lists them all.`)
+}
+
+function camel(name: string): string {
+  return name.toLowerCase().replaceAll(/_(\w)/g, (_whole, letter: string) => letter.toUpperCase())
+}
+
+/** The text of `docs/settings.md`. */
+export function renderSettings(): string {
+  const rows = (Object.entries(schema) as [string, Setting<unknown>][]).map(
+    ([name, { doc, default: preset, allowed }]) =>
+      `| \`${prefix}${name}\` | ${preset === undefined ? '(unset)' : preset === '' ? '(empty)' : `\`${preset}\``} | ${doc} | ${allowed} |`,
+  )
+  return [
+    '# Settings',
+    '',
+    'Settings are environment variables. A wrong one stops the service before it touches any data, and names itself,',
+    'its value and what is allowed. This page is generated from the schema in `src/settings.ts` (`npm run docs`).',
+    '',
+    '| variable | default | meaning | allowed |',
+    '|---|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n')
+}
