@@ -1,5 +1,27 @@
 -- What the migrations add up to. Made by `npm run schema`; a test compares it with a migrated database.
 
+create table application_permission (
+  tenant_id uuid not null,
+  service_principal_id uuid not null,
+  permission text not null,
+  granted_at timestamp with time zone default now() not null,
+  constraint application_permission_pkey PRIMARY KEY (tenant_id, service_principal_id, permission),
+  constraint application_permission_tenant_id_service_principal_id_fkey FOREIGN KEY (tenant_id, service_principal_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
+);
+
+create table application_secret (
+  tenant_id uuid not null,
+  application_id uuid not null,
+  key_id uuid not null,
+  hash text not null,
+  hint text not null,
+  display_name text,
+  starts_at timestamp with time zone default now() not null,
+  ends_at timestamp with time zone not null,
+  constraint application_secret_pkey PRIMARY KEY (tenant_id, application_id, key_id),
+  constraint application_secret_tenant_id_application_id_fkey FOREIGN KEY (tenant_id, application_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
+);
+
 create table audit_event (
   id bigint generated always as identity not null,
   at timestamp with time zone default now() not null,
@@ -24,6 +46,49 @@ create table change_log (
   constraint change_log_pkey PRIMARY KEY (tenant_id, revision)
 );
 
+create table delegated_permission (
+  tenant_id uuid not null,
+  client_id uuid not null,
+  user_id uuid,
+  permission text not null,
+  granted_at timestamp with time zone default now() not null,
+  constraint delegated_permission_tenant_id_client_id_fkey FOREIGN KEY (tenant_id, client_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE,
+  constraint delegated_permission_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
+);
+
+create table directory_object (
+  tenant_id uuid not null,
+  id uuid not null,
+  kind text not null,
+  properties jsonb not null,
+  created_at timestamp with time zone default now() not null,
+  deleted_at timestamp with time zone,
+  version bigint default 1 not null,
+  display_name text generated always as ((properties ->> 'displayName'::text)) stored,
+  user_principal_name text generated always as ((properties ->> 'userPrincipalName'::text)) stored,
+  mail_nickname text generated always as ((properties ->> 'mailNickname'::text)) stored,
+  app_id text generated always as ((properties ->> 'appId'::text)) stored,
+  security_enabled boolean generated always as (((kind = 'group'::text) AND COALESCE(((properties -> 'securityEnabled'::text))::boolean, false))) stored not null,
+  unified boolean generated always as (((kind = 'group'::text) AND (COALESCE((properties -> 'groupTypes'::text), '[]'::jsonb) ? 'Unified'::text))) stored not null,
+  constraint directory_object_pkey PRIMARY KEY (tenant_id, id),
+  constraint directory_object_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'group'::text, 'servicePrincipal'::text, 'application'::text, 'orgContact'::text, 'device'::text, 'directoryRole'::text, 'organization'::text]))),
+  constraint directory_object_properties_check CHECK ((jsonb_typeof(properties) = 'object'::text))
+);
+
+create table extension_property (
+  tenant_id uuid not null,
+  id uuid not null,
+  application_id uuid not null,
+  name text not null,
+  data_type text not null,
+  target_objects text[] not null,
+  is_multi_valued boolean default false not null,
+  created_at timestamp with time zone default now() not null,
+  constraint extension_property_pkey PRIMARY KEY (tenant_id, id),
+  constraint extension_property_name_is_unique UNIQUE (tenant_id, name),
+  constraint extension_property_tenant_id_application_id_fkey FOREIGN KEY (tenant_id, application_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
+);
+
 create table instance (
   singleton boolean default true not null,
   id uuid default gen_random_uuid() not null,
@@ -31,6 +96,65 @@ create table instance (
   created_at timestamp with time zone default now() not null,
   constraint instance_pkey PRIMARY KEY (singleton),
   constraint instance_is_single CHECK (singleton)
+);
+
+create table item (
+  tenant_id uuid not null,
+  id uuid not null,
+  kind text not null,
+  owner_id uuid not null,
+  parent_id uuid,
+  properties jsonb not null,
+  created_at timestamp with time zone default now() not null,
+  updated_at timestamp with time zone default now() not null,
+  version bigint default 1 not null,
+  constraint item_pkey PRIMARY KEY (tenant_id, id),
+  constraint item_kind_check CHECK ((kind = ANY (ARRAY['message'::text, 'mailFolder'::text, 'event'::text, 'calendar'::text, 'contact'::text, 'contactFolder'::text, 'todoTaskList'::text, 'todoTask'::text, 'conversation'::text, 'thread'::text, 'post'::text]))),
+  constraint item_properties_check CHECK ((jsonb_typeof(properties) = 'object'::text)),
+  constraint item_tenant_id_owner_id_fkey FOREIGN KEY (tenant_id, owner_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE,
+  constraint item_tenant_id_parent_id_fkey FOREIGN KEY (tenant_id, parent_id) REFERENCES item(tenant_id, id) ON DELETE CASCADE
+);
+
+create table masked_database (
+  id uuid not null,
+  tenant_id uuid not null,
+  subscription_id text not null,
+  resource_group text not null,
+  server_name text not null,
+  name text not null,
+  declared boolean default false not null,
+  location text default ''::text not null,
+  tags jsonb default '{}'::jsonb not null,
+  binding jsonb,
+  binding_secret bytea,
+  policy_state text default 'Disabled'::text not null,
+  policy_state_chosen boolean default false not null,
+  exempt_principals text default ''::text not null,
+  created_at timestamp with time zone default now() not null,
+  version bigint default 1 not null,
+  constraint masked_database_pkey PRIMARY KEY (id),
+  constraint masked_database_policy_state_check CHECK ((policy_state = ANY (ARRAY['Enabled'::text, 'Disabled'::text])))
+);
+
+create table masking_rule (
+  database_id uuid not null,
+  name text not null,
+  schema_name text not null,
+  table_name text not null,
+  column_name text not null,
+  masking_function text not null,
+  alias_name text,
+  number_from text,
+  number_to text,
+  prefix_size text,
+  suffix_size text,
+  replacement_string text,
+  created_at timestamp with time zone default now() not null,
+  updated_at timestamp with time zone default now() not null,
+  version bigint default 1 not null,
+  constraint masking_rule_column_has_one_rule UNIQUE (database_id, schema_name, table_name, column_name),
+  constraint masking_rule_masking_function_check CHECK ((masking_function = ANY (ARRAY['CCN'::text, 'Default'::text, 'Email'::text, 'Number'::text, 'SSN'::text, 'Text'::text]))),
+  constraint masking_rule_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
 );
 
 create table masquerade_migration (
@@ -41,6 +165,53 @@ create table masquerade_migration (
   constraint masquerade_migration_pkey PRIMARY KEY (number)
 );
 
+create table member_edge (
+  tenant_id uuid not null,
+  container_id uuid not null,
+  member_id uuid not null,
+  created_at timestamp with time zone default now() not null,
+  constraint member_edge_exists_already PRIMARY KEY (tenant_id, member_id, container_id),
+  constraint member_edge_container FOREIGN KEY (tenant_id, container_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE,
+  constraint member_edge_member FOREIGN KEY (tenant_id, member_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
+);
+
+create table oidc_state (
+  model text not null,
+  id text not null,
+  payload jsonb not null,
+  grant_id text,
+  user_code text,
+  uid text,
+  consumed_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  constraint oidc_state_pkey PRIMARY KEY (model, id)
+);
+
+create table open_extension (
+  tenant_id uuid not null,
+  object_id uuid,
+  item_id uuid,
+  name text not null,
+  application_id text not null,
+  properties jsonb not null,
+  created_at timestamp with time zone default now() not null,
+  constraint open_extension_check CHECK ((num_nonnulls(object_id, item_id) = 1)),
+  constraint open_extension_name_check CHECK (((length(name) >= 1) AND (length(name) <= 120))),
+  constraint open_extension_properties_check CHECK ((jsonb_typeof(properties) = 'object'::text)),
+  constraint open_extension_tenant_id_item_id_fkey FOREIGN KEY (tenant_id, item_id) REFERENCES item(tenant_id, id) ON DELETE CASCADE,
+  constraint open_extension_tenant_id_object_id_fkey FOREIGN KEY (tenant_id, object_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
+);
+
+create table owner_edge (
+  tenant_id uuid not null,
+  object_id uuid not null,
+  owner_id uuid not null,
+  created_at timestamp with time zone default now() not null,
+  constraint owner_edge_exists_already PRIMARY KEY (tenant_id, object_id, owner_id),
+  constraint owner_edge_tenant_id_object_id_fkey FOREIGN KEY (tenant_id, object_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE,
+  constraint owner_edge_tenant_id_owner_id_fkey FOREIGN KEY (tenant_id, owner_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
+);
+
 create table revision_counter (
   tenant_id uuid not null,
   value bigint not null,
@@ -48,5 +219,93 @@ create table revision_counter (
   constraint revision_counter_is_not_negative CHECK ((value >= 0))
 );
 
+create table role_assignment (
+  id uuid not null,
+  tenant_id uuid not null,
+  scope text not null,
+  shown_scope text not null,
+  role text not null,
+  principal_id uuid not null,
+  created_at timestamp with time zone default now() not null,
+  created_by uuid,
+  constraint role_assignment_pkey PRIMARY KEY (id),
+  constraint role_assignment_exists_already UNIQUE (tenant_id, scope, role, principal_id),
+  constraint role_assignment_principal FOREIGN KEY (tenant_id, principal_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
+);
+
+create table schema_extension (
+  tenant_id uuid not null,
+  id text not null,
+  description text,
+  owner text not null,
+  status text not null,
+  target_types text[] not null,
+  properties jsonb not null,
+  created_at timestamp with time zone default now() not null,
+  constraint schema_extension_pkey PRIMARY KEY (tenant_id, id),
+  constraint schema_extension_status_check CHECK ((status = ANY (ARRAY['InDevelopment'::text, 'Available'::text, 'Deprecated'::text])))
+);
+
+create table server (
+  tenant_id uuid not null,
+  subscription_id text not null,
+  resource_group text not null,
+  name text not null,
+  location text default ''::text not null,
+  tags jsonb default '{}'::jsonb not null,
+  created_at timestamp with time zone default now() not null,
+  version bigint default 1 not null
+);
+
+create table sign_in_attempt (
+  subject text not null,
+  failures integer not null,
+  last_failure_at timestamp with time zone not null,
+  blocked_until timestamp with time zone,
+  constraint sign_in_attempt_pkey PRIMARY KEY (subject)
+);
+
+create table signing_key (
+  kid text not null,
+  algorithm text not null,
+  public_jwk jsonb not null,
+  private_key bytea not null,
+  created_at timestamp with time zone default now() not null,
+  active_from timestamp with time zone not null,
+  expires_at timestamp with time zone,
+  constraint signing_key_pkey PRIMARY KEY (kid)
+);
+
+create table user_password (
+  tenant_id uuid not null,
+  user_id uuid not null,
+  hash text not null,
+  changed_at timestamp with time zone default now() not null,
+  constraint user_password_pkey PRIMARY KEY (tenant_id, user_id),
+  constraint user_password_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
+);
+
+CREATE UNIQUE INDEX application_app_id_is_unique ON directory_object USING btree (tenant_id, app_id) WHERE (kind = 'application'::text);
 CREATE INDEX audit_event_by_target ON audit_event USING btree (tenant_id, target, at, id);
 CREATE INDEX audit_event_by_time ON audit_event USING btree (tenant_id, at, id);
+CREATE UNIQUE INDEX delegated_permission_for_all ON delegated_permission USING btree (tenant_id, client_id, permission) WHERE (user_id IS NULL);
+CREATE UNIQUE INDEX delegated_permission_for_user ON delegated_permission USING btree (tenant_id, client_id, user_id, permission) WHERE (user_id IS NOT NULL);
+CREATE INDEX directory_object_by_display_name ON directory_object USING btree (tenant_id, kind, lower(display_name) COLLATE "C", id) WHERE (deleted_at IS NULL);
+CREATE INDEX directory_object_by_kind ON directory_object USING btree (tenant_id, kind, id) WHERE (deleted_at IS NULL);
+CREATE INDEX item_by_owner ON item USING btree (tenant_id, owner_id, kind, id);
+CREATE INDEX item_by_parent ON item USING btree (tenant_id, parent_id, kind, id) WHERE (parent_id IS NOT NULL);
+CREATE UNIQUE INDEX masked_database_is_unique ON masked_database USING btree (tenant_id, lower(subscription_id), lower(resource_group), lower(server_name), lower(name));
+CREATE UNIQUE INDEX masking_rule_name_is_unique ON masking_rule USING btree (database_id, lower(name));
+CREATE INDEX member_edge_by_container ON member_edge USING btree (tenant_id, container_id, member_id);
+CREATE INDEX oidc_state_by_expiry ON oidc_state USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+CREATE INDEX oidc_state_by_grant ON oidc_state USING btree (grant_id) WHERE (grant_id IS NOT NULL);
+CREATE INDEX oidc_state_by_uid ON oidc_state USING btree (uid) WHERE (uid IS NOT NULL);
+CREATE INDEX oidc_state_by_user_code ON oidc_state USING btree (user_code) WHERE (user_code IS NOT NULL);
+CREATE UNIQUE INDEX open_extension_name_on_item ON open_extension USING btree (tenant_id, item_id, lower(name)) WHERE (item_id IS NOT NULL);
+CREATE UNIQUE INDEX open_extension_name_on_object ON open_extension USING btree (tenant_id, object_id, lower(name)) WHERE (object_id IS NOT NULL);
+CREATE INDEX owner_edge_by_owner ON owner_edge USING btree (tenant_id, owner_id);
+CREATE INDEX role_assignment_by_principal ON role_assignment USING btree (tenant_id, principal_id);
+CREATE UNIQUE INDEX server_is_unique ON server USING btree (tenant_id, lower(subscription_id), lower(resource_group), lower(name));
+CREATE UNIQUE INDEX service_principal_app_id_is_unique ON directory_object USING btree (tenant_id, app_id) WHERE ((kind = 'servicePrincipal'::text) AND (deleted_at IS NULL));
+CREATE UNIQUE INDEX unified_mail_nickname_is_unique ON directory_object USING btree (tenant_id, lower(mail_nickname)) WHERE (unified AND (deleted_at IS NULL));
+CREATE UNIQUE INDEX user_principal_name_is_unique ON directory_object USING btree (tenant_id, lower(user_principal_name)) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { createSecretBox, SecretBoxError } from '../../../src/kernel/secret-box.ts'
+
+describe('secret box', () => {
+  const box = createSecretBox(randomBytes(32))
+
+  test('opens what it sealed', () => {
+    for (const plain of ['', 'pässword', 'x'.repeat(10_000)])
+      assert.equal(box.open('place', box.seal('place', plain)), plain)
+  })
+
+  test('seals the same text differently each time, and never in the clear', () => {
+    const [first, second] = [box.seal('place', 'secret text'), box.seal('place', 'secret text')]
+    assert.notDeepEqual(first, second)
+    assert.ok(!first.includes('secret text'))
+  })
+
+  test('does not open what was changed in any byte, cut, or moved to another place', () => {
+    const sealed = box.seal('place', 'secret')
+    for (let at = 0; at < sealed.length; at++) {
+      const changed = Buffer.from(sealed)
+      changed[at] = (changed[at] ?? 0) ^ 1
+      assert.throws(() => box.open('place', changed), SecretBoxError)
+    }
+    for (let length = 0; length < sealed.length; length++)
+      assert.throws(() => box.open('place', sealed.subarray(0, length)))
+    assert.throws(() => box.open('elsewhere', sealed), SecretBoxError)
+  })
+
+  test('says when another key sealed it', () => {
+    const other = createSecretBox(randomBytes(32))
+    assert.throws(() => other.open('place', box.seal('place', 'secret')), /another key/)
+  })
+})
