@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 
 const top = join(import.meta.dirname, '../..')
-const notOurs = new Set(['node_modules', '.git', 'data', 'dist', 'coverage'])
+const notOurs = /(^|\/)(node_modules|\.git)$|^(data|portal\/dist)$/
 
 export type SourceFile = { path: string; text: string }
 
@@ -13,7 +13,7 @@ export function readTree(folder: string, pattern: RegExp): SourceFile[] {
     .sort((a, b) => a.name.localeCompare(b.name))
     .flatMap((entry) => {
       const path = posix.join(folder, entry.name)
-      if (notOurs.has(entry.name)) return []
+      if (notOurs.test(path)) return []
       if (entry.isDirectory()) return readTree(path, pattern)
       return entry.isFile() && pattern.test(path) ? [{ path, text: readText(path) }] : []
     })
