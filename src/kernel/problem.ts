@@ -148,6 +148,40 @@ export const problems = {
     message: 'The resource has changed: its entity tag does not match the If-Match condition.',
   },
 
+  // what the directory says
+  ObjectNotFound: {
+    status: 404,
+    code: 'Request_ResourceNotFound',
+    message:
+      "Resource '{id}' does not exist or one of its queried reference-property objects are not present.",
+  },
+  InvalidObjectIdentifier: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "Invalid object identifier '{id}'.",
+  },
+  InvalidProperty: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "Invalid property '{property}'.",
+  },
+  InvalidPropertyValue: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "Invalid value specified for property '{property}' of resource '{resource}'.",
+  },
+  ReferenceExistsAlready: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message:
+      "One or more added object references already exist for the following modified properties: '{property}'.",
+  },
+  ResultSizeLimitExceeded: {
+    status: 400,
+    code: 'Directory_ResultSizeLimitExceeded',
+    message: 'The result would have more than {limit} identifiers.',
+  },
+
   // the service itself
   TooManyRequests: {
     status: 429,
