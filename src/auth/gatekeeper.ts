@@ -1,7 +1,7 @@
 import { fail } from '../kernel/problem.ts'
 import type { Caller } from './caller.ts'
 import type { Params, Permission } from './permission.ts'
-import { permit } from './permit.ts'
+import { permitByTable } from './permit.ts'
 
 /** What stands between a request and its operation. */
 export interface Gatekeeper {
@@ -16,7 +16,16 @@ export interface Gatekeeper {
 export function createGatekeeper(): Gatekeeper {
   return {
     authenticate: async (authorization) => fail(authorization ? 'InvalidToken' : 'MissingToken'),
-    permit,
+    permit: async (caller, permission, params) => {
+      if (!('action' in permission)) return permitByTable(caller, permission, params)
+      const { applicationId: client, objectId } = caller
+      fail('AuthorizationFailed', {
+        client,
+        objectId,
+        action: permission.action,
+        scope: permission.scope(params),
+      })
+    },
     throttle: async () => {},
   }
 }

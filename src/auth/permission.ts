@@ -3,15 +3,18 @@ export type Params = Readonly<Record<string, string>>
 
 /** What a caller must hold before anything else of the request is looked at. */
 export type Permission =
-  /** A row of the directory's tables, or how to choose the row from the path. */
-  | { readonly row: PermissionRow | ((params: Params) => PermissionRow) }
+  /** A row of the directory's tables, or how to choose the row from the path; `rows` then lists them all. */
+  | { readonly row: PermissionRow }
+  | { readonly row: (params: Params) => PermissionRow; readonly rows?: readonly PermissionRow[] }
+  /** Any of these rows; the operation then requires the one that the body names (`requirePermissions`). */
+  | { readonly anyRow: readonly PermissionRow[] }
   /** An action over the scope that the path names. */
   | { readonly action: string; readonly scope: (params: Params) => string }
   /** Any verified caller, with the reason: it answers about the caller alone, or checks what the body names. */
   | { readonly anyCaller: string }
 
 /** Permissions that are all required; a list of these is a list of alternatives. */
-type Alternative = readonly string[]
+export type Alternative = readonly string[]
 
 export const notSupported = 'Not supported'
 
@@ -24,8 +27,18 @@ export interface PermissionRow {
   readonly leastPrivileged: boolean
 }
 
+const cells = new Map<string, readonly Alternative[]>()
+
 /** Reads a cell: a comma or bar separates alternatives, `and` joins permissions that are all required. */
 export function parseCell(cell: string): readonly Alternative[] {
-  if (cell === notSupported) return []
-  return cell.split(/[,|]/).map((alternative) => alternative.trim().split(/\s+and\s+/))
+  const known = cells.get(cell)
+  if (known) return known
+  const parsed =
+    cell === notSupported
+      ? []
+      : cell.split(/[,|]/).map((alternative) => alternative.trim().split(/\s+and\s+/))
+  for (const name of parsed.flat())
+    if (!/^[A-Za-z]+(\.[A-Za-z]+)+$/.test(name)) throw new Error(`'${name}' is not the name of a permission`)
+  cells.set(cell, parsed)
+  return parsed
 }

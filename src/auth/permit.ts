@@ -1,23 +1,33 @@
 import { fail } from '../kernel/problem.ts'
 import type { Caller } from './caller.ts'
-import { type Params, type Permission, type PermissionRow, parseCell } from './permission.ts'
+import { withImplied } from './implied-permissions.ts'
+import { type Alternative, type Params, type Permission, type PermissionRow, parseCell } from './permission.ts'
 
-/** Throws unless the caller holds what the operation asks for. */
-export async function permit(caller: Caller, permission: Permission, params: Params): Promise<void> {
-  if ('anyCaller' in permission) return
-  if ('action' in permission)
-    fail('AuthorizationFailed', {
-      client: caller.applicationId,
-      objectId: caller.objectId,
-      action: permission.action,
-      scope: permission.scope(params),
-    })
-  const row = typeof permission.row === 'function' ? permission.row(params) : permission.row
+/** Throws unless the caller's permissions satisfy the row; for operations that learn the row from the body. */
+export function requirePermissions(caller: Caller, row: PermissionRow): void {
   if (!holds(caller, row)) fail('InsufficientPrivileges')
 }
 
 export function holds(caller: Caller, row: PermissionRow): boolean {
-  const cell =
-    caller.kind === 'application' ? row.application : caller.personal ? row.personal : row.delegated
-  return parseCell(cell).some((alternative) => alternative.every((name) => caller.permissions.has(name)))
+  const held = row.leastPrivileged ? withImplied(caller.permissions) : caller.permissions
+  return alternativesFor(caller, row).some((alternative) => alternative.every((name) => held.has(name)))
+}
+
+function alternativesFor(caller: Caller, row: PermissionRow): readonly Alternative[] {
+  if (caller.kind === 'application') return parseCell(row.application)
+  return parseCell(caller.personal ? row.personal : row.delegated)
+}
+
+/** The directory's share of `Gatekeeper.permit`; masking actions go by role assignments. */
+export function permitByTable(
+  caller: Caller,
+  permission: Exclude<Permission, { action: string }>,
+  params: Params,
+): void {
+  if ('anyCaller' in permission) return
+  if ('anyRow' in permission) {
+    if (!permission.anyRow.some((row) => holds(caller, row))) fail('InsufficientPrivileges')
+    return
+  }
+  requirePermissions(caller, typeof permission.row === 'function' ? permission.row(params) : permission.row)
 }

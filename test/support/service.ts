@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
 import { type Caller, makeCaller } from '../../src/auth/caller.ts'
-import { permit } from '../../src/auth/permit.ts'
+import { permitByTable } from '../../src/auth/permit.ts'
 import { fail } from '../../src/kernel/problem.ts'
 import { startService } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
@@ -54,8 +54,8 @@ export async function startTestService(environment: NodeJS.ProcessEnv = {}) {
         fail(authorization ? 'InvalidToken' : 'MissingToken'),
       // Until role assignments are there, a masking action is held like a permission.
       permit: async (caller, permission, params) => {
-        if ('action' in permission && caller.permissions.has(permission.action)) return
-        await permit(caller, permission, params)
+        if (!('action' in permission)) return permitByTable(caller, permission, params)
+        if (!caller.permissions.has(permission.action)) fail('AuthorizationFailed')
       },
       throttle: async () => {},
     },
