@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { renderImpliedPermissions } from '../src/auth/implied-permissions.ts'
 import { renderErrors } from '../src/http/errors-page.ts'
 import { renderSettings } from '../src/settings.ts'
 
@@ -6,3 +7,4 @@ import { renderSettings } from '../src/settings.ts'
 const docs = new URL('../docs/', import.meta.url)
 writeFileSync(new URL('settings.md', docs), renderSettings())
 writeFileSync(new URL('errors.md', docs), renderErrors())
+writeFileSync(new URL('permissions.md', docs), renderImpliedPermissions())

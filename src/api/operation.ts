@@ -25,9 +25,9 @@ export interface AuditEntry {
   readonly after?: unknown
 }
 
-export interface Context<Ports, Body, Query> {
+export interface Context<Ports, Body, Options> {
   readonly params: Params
-  readonly query: Query
+  readonly query: Options
   readonly body: Body
   readonly caller: Caller
   /** A transaction for every method but GET; it commits only when `run` returns. */
@@ -45,7 +45,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export interface Operation<Ports = unknown, Body = unknown, Query = unknown> {
+export interface Operation<Ports = unknown, Body = unknown, Options = unknown> {
   readonly surface: Surface
   /** The operation's name in OpenAPI, metrics and audit: a verb and a noun of the specification. */
   readonly name: string
@@ -61,7 +61,7 @@ export interface Operation<Ports = unknown, Body = unknown, Query = unknown> {
   readonly body?: TSchema
   /** Schema of the body of each success status; null where there is none. */
   readonly answers: Readonly<Record<number, TSchema | null>>
-  run(context: Context<Ports, Body, Query>): Promise<Answer>
+  run(context: Context<Ports, Body, Options>): Promise<Answer>
 }
 
 interface Definition<Ports, B extends TSchema | undefined, Q extends TObject | undefined>

@@ -1,7 +1,13 @@
 import { fail } from '../kernel/problem.ts'
 import type { Caller } from './caller.ts'
 import { withImplied } from './implied-permissions.ts'
-import { type Alternative, type Params, type Permission, type PermissionRow, parseCell } from './permission.ts'
+import {
+  type Alternative,
+  type Params,
+  type Permission,
+  type PermissionRow,
+  parseCell,
+} from './permission.ts'
 
 /** Throws unless the caller's permissions satisfy the row; for operations that learn the row from the body. */
 export function requirePermissions(caller: Caller, row: PermissionRow): void {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { renderImpliedPermissions } from '../../src/auth/implied-permissions.ts'
 import { renderErrors } from '../../src/http/errors-page.ts'
 import { problems } from '../../src/kernel/problem.ts'
 import { renderSettings } from '../../src/settings.ts'
@@ -14,6 +15,10 @@ test('docs/errors.md lists every problem and nothing else', () => {
 
 test('docs/settings.md is what the schema of the settings says', () => {
   assert.equal(dropPadding(readText('docs/settings.md')), dropPadding(renderSettings()))
+})
+
+test('docs/permissions.md is what the table of implied permissions says', () => {
+  assert.equal(dropPadding(readText('docs/permissions.md')), dropPadding(renderImpliedPermissions()))
 })
 
 test('a page of errors that is out of date is found', () => {
