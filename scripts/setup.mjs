@@ -103,8 +103,9 @@ function satisfiesLock(development) {
 }
 
 function suitsPlatform(entry) {
-  const isAllowed = (list, value) => {
-    if (!list) return true
+  const isAllowed = (named, value) => {
+    if (!named) return true
+    const list = [named].flat()
     if (list.includes(`!${value}`)) return false
     return list.includes(value) || list.every((item) => item.startsWith('!'))
   }
