@@ -43,6 +43,12 @@ const file = (doc: string): Setting<string | undefined> => ({
   read: (text) => (text.includes('\0') ? undefined : resolve(text)),
 })
 
+const list = (text: string) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean)
+
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 function readUrl(text: string, protocols: readonly string[]): string | undefined {
@@ -94,13 +100,43 @@ const schema = {
     default: '',
     allowed: 'host names or IP addresses separated by commas',
     read: (text) => {
-      const names = text
-        .split(',')
-        .map((name) => name.trim())
-        .filter(Boolean)
+      const names = list(text)
       return names.every((name) => /^[\w.:*-]{1,253}$/.test(name)) ? names : undefined
     },
   } as Setting<readonly string[]>,
+  SECRET_KEY_FILE: file(
+    'File with the 32-byte key (raw or base64) that seals secrets in the database; all nodes share it. Unset: `secret.key` in the data directory, made on the first start.',
+  ),
+  TENANT_DOMAIN: {
+    doc: 'Domain of the tenant, given on the first start: the administrator is `admin@` that domain.',
+    default: 'masquerade.local',
+    allowed: 'a domain name in lower case',
+    read: (text) => (/^(?=.{1,200}$)[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(text) ? text : undefined),
+  } satisfies Setting<string>,
+  AUDIENCES: {
+    doc: 'Resources whose tokens are accepted, beside the address of the service itself, separated by commas.',
+    default:
+      'api://masquerade,https://graph.microsoft.com,https://management.azure.com,https://management.core.windows.net',
+    allowed: 'URIs separated by commas',
+    read: (text) => {
+      const names = list(text)
+      return names.every((name) => URL.canParse(name)) ? names : undefined
+    },
+  } as Setting<readonly string[]>,
+  TRUSTED_ISSUERS_FILE: file(
+    'JSON file that lists outside issuers whose tokens are accepted too: docs/tokens.md describes it.',
+  ),
+  TOKEN_CHECK_SECONDS: whole(
+    '5',
+    1,
+    300,
+    'How long a disabled user, a deleted application or a withdrawn permission may still get in: what a token rests on is looked up again after that time.',
+  ),
+  KEY_ROTATION_DAYS: whole('30', 2, 3650, 'After how many days another key signs tokens.'),
+  EMULATOR: flag(
+    '0',
+    'For tests of your own software: unsigned tokens are accepted, and a request without one is the administrator. On a loopback address only.',
+  ),
   DEMO: flag('1', 'Sample data on the first start of the embedded database.'),
   RATE_LIMIT: {
     doc: 'Requests per second that one caller may make; 0 turns the limit off. Unset: off on the embedded database, 100 otherwise.',
