@@ -1,0 +1,90 @@
+// npm test: the checks, then every test. npm run check: the checks and the house tests. With names of files or
+// folders: the tests in them. The last line is always the tally.
+import { globSync, statSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { startClusters } from '../test/support/cluster.ts'
+import { runCheck } from './test/run-check.ts'
+import { runFile } from './test/run-file.ts'
+import { addTally, describeTally, emptyTally, type Report, type Tally } from './test/tally.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const checks = [
+  { name: 'format and lint', command: ['@biomejs/biome', 'biome', 'ci', '--error-on-warnings', '.'] },
+  { name: 'types', command: ['typescript', 'tsc', '-p', '.'] },
+] as const
+const usage = 'Usage: npm test -- [--name PATTERN] [FILE OR FOLDER …], or npm run check'
+
+process.chdir(root)
+const stopping = new AbortController()
+let signalReceived: NodeJS.Signals | undefined
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => {
+    signalReceived ??= signal
+    stopping.abort()
+  })
+
+const tally = await runEverything().catch((error: unknown): Tally => {
+  console.log(error instanceof UsageError ? error.message : error)
+  return { ...emptyTally, failed: 1 }
+})
+if (signalReceived) console.log(`Stopped by ${signalReceived}.`)
+else if (tally.passed + tally.failed === 0) console.log('No test ran.')
+console.log(describeTally(tally))
+process.exitCode = signalReceived ? 130 : tally.failed > 0 || tally.passed === 0 ? 1 : 0
+
+class UsageError extends Error {}
+
+async function runEverything(): Promise<Tally> {
+  const { names, namePattern, isCheckOnly } = readArguments()
+  const files = names.length > 0 ? names.flatMap(findTests) : findTests(isCheckOnly ? 'test/house' : 'test')
+  let total = emptyTally
+  const print = (report: Report) => {
+    console.log(report.text)
+    total = addTally(total, report.tally)
+  }
+  if (names.length === 0)
+    await Promise.all(checks.map(async (check) => print(await runCheck(check, stopping.signal))))
+  await runTests(files, namePattern, print)
+  return total
+}
+
+async function runTests(files: string[], namePattern: string | undefined, print: (report: Report) => void) {
+  if (stopping.signal.aborted) return
+  const clusters = files.some((file) => file.startsWith('test/spec/')) ? await startClusters() : undefined
+  if (clusters) process.env.MASQUERADE_TEST_CLUSTERS = JSON.stringify(clusters.clusters)
+  try {
+    const waiting = files.values()
+    const work = async () => {
+      // All workers draw from the same iterator.
+      for (const file of waiting) {
+        if (stopping.signal.aborted) return
+        print(await runFile(file, { namePattern, signal: stopping.signal }))
+      }
+    }
+    await Promise.all(Array.from({ length: Math.max(2, availableParallelism()) }, work))
+  } finally {
+    await clusters?.stop()
+  }
+}
+
+function readArguments(): { names: string[]; namePattern: string | undefined; isCheckOnly: boolean } {
+  try {
+    const { values, positionals } = parseArgs({
+      options: { check: { type: 'boolean', default: false }, name: { type: 'string', short: 't' } },
+      allowPositionals: true,
+    })
+    return { names: positionals, namePattern: values.name, isCheckOnly: values.check }
+  } catch (error) {
+    throw new UsageError(`${error instanceof Error ? error.message : error}\n${usage}`)
+  }
+}
+
+function findTests(name: string): string[] {
+  const relative = path.relative(root, path.resolve(name))
+  const stats = statSync(relative, { throwIfNoEntry: false })
+  if (!stats) throw new UsageError(`There is no file or folder ${name}.\n${usage}`)
+  return stats.isDirectory() ? globSync(`${relative}/**/*.test.ts`).sort() : [relative]
+}
