@@ -26,5 +26,5 @@ export async function writeAudit(tx: Query, actor: Actor, requestId: string, ent
 }
 
 function jsonOrNull(tx: Query, value: unknown) {
-  return value === undefined || value === null ? null : tx.json(value as Parameters<typeof tx.json>[0])
+  return value === undefined || value === null ? null : tx.json(value)
 }

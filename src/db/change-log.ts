@@ -1,11 +1,10 @@
-import type postgres from 'postgres'
 import type { Sql, Tx } from './database.ts'
 
 export type Change = {
   entity: string
   entityId: string
   kind: string
-  data?: postgres.JSONValue
+  data?: unknown
 }
 
 /**

@@ -1,8 +1,9 @@
-import postgres from 'postgres'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { Problem } from '../kernel/problem.ts'
 import { type Database, type DatabaseOptions, openDatabase } from './database.ts'
-import { type DatabaseAddress, describeAddress, parseDatabaseUrl } from './database-url.ts'
+import { describeAddress, parseDatabaseUrl } from './database-url.ts'
 import { migrate } from './migrate.ts'
+import { translateDatabaseError } from './sqlstate.ts'
 
 const oldestVersion = 14
 
@@ -12,17 +13,15 @@ export async function connectDatabase(options: DatabaseOptions): Promise<Databas
   const database = openDatabase({ ...options, url: address })
   try {
     await checkVersion(database)
-    await migrate(database.sql)
+    await migrate(database)
     return database
   } catch (error) {
     await database.close()
     if (error instanceof OperatorError) throw error
-    throw new OperatorError(
-      `cannot use the database ${describeAddress(address)}: ${explain(error, address)}`,
-      {
-        cause: error,
-      },
-    )
+    const cause = translateDatabaseError(error)
+    throw new OperatorError(`cannot use the database ${describeAddress(address)}: ${explain(cause)}`, {
+      cause,
+    })
   }
 }
 
@@ -34,38 +33,30 @@ async function checkVersion({ sql }: Database): Promise<void> {
   }
 }
 
-const clientReasons: Record<string, string> = {
-  ECONNREFUSED: 'nothing listens there',
-  ENOTFOUND: 'the host name is unknown',
-  EAI_AGAIN: 'the host name cannot be looked up at the moment',
-  ENOENT: 'there is no such socket',
-  EACCES: 'the socket may not be used by this user',
-  ETIMEDOUT: 'the host does not answer',
-  EHOSTUNREACH: 'the host cannot be reached',
-  ENETUNREACH: 'the network cannot be reached',
-  CONNECT_TIMEOUT: 'the server does not answer',
-  CONNECTION_CLOSED: 'the server closed the connection',
-  ECONNRESET: 'the server closed the connection',
-}
+/** By SQLSTATE, system error, or the driver's own words. */
+const reasons: [RegExp, string][] = [
+  [/^28P01$/, 'the password is wrong'],
+  [/^28000$/, 'the server does not let this user in'],
+  [/^3D000$/, 'there is no such database'],
+  [/^42501$/, 'the user may not create the schema or tables there'],
+  [/^53300$/, 'the server has no connection left'],
+  [/^57P03$/, 'the server is starting or stopping'],
+  [/^25006$/, 'the server is read-only'],
+  [/^ECONNREFUSED$/, 'nothing listens there'],
+  [/^ENOTFOUND$/, 'the host name is unknown'],
+  [/^EAI_AGAIN$/, 'the host name cannot be looked up at the moment'],
+  [/^ENOENT$/, 'there is no such socket'],
+  [/^EACCES$/, 'this user may not use the socket'],
+  [/^(EHOSTUNREACH|ENETUNREACH)$/, 'the host cannot be reached'],
+  [/^ETIMEDOUT$|timeout/, 'the server does not answer'],
+  [/^(ECONNRESET|EPIPE)$|terminated/, 'the server closed the connection'],
+  [/does not support SSL/, 'the server offers no TLS'],
+  [/CERT|^(ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO|SELF_SIGNED)/, "the server's certificate is not to be trusted"],
+]
 
-const serverReasons: Record<string, string> = {
-  '28P01': 'the password is wrong',
-  '28000': 'the server does not let this user in',
-  '3D000': 'there is no such database',
-  '42501': 'the user may not create the schema or tables there',
-  '53300': 'the server has no connection left',
-  '57P03': 'the server is starting or stopping',
-  '25006': 'the server is read-only',
-}
-
-function explain(error: unknown, address: DatabaseAddress): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const reason = serverReasons[code] ?? clientReasons[code]
-  if (code === 'ECONNRESET' && address.ssl) return `${reason}, or offers no TLS`
-  if (reason) return reason
-  if (error instanceof postgres.PostgresError) return `${error.message} (SQLSTATE ${code})`
-  if (/certificate|SSL|TLS/i.test(`${code} ${error instanceof Error ? error.message : ''}`)) {
-    return `TLS failed (${code || 'no code'})`
-  }
-  return code || 'unknown reason'
+function explain(error: unknown): string {
+  const inner = error instanceof Problem && error.cause ? error.cause : error
+  const code = inner instanceof Error && 'code' in inner ? String(inner.code) : ''
+  const known = reasons.find(([pattern]) => pattern.test(code))?.[1]
+  return known ?? (inner instanceof Error ? inner.message : 'unknown reason')
 }

@@ -1,20 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { OperatorError } from '../kernel/operator-error.ts'
 
-/** Where a database is and who we are there. The fields are those of the client's options. */
+/** Where a database is and who we are there. The fields are those of the driver's options. */
 export type DatabaseAddress = {
-  host: string[]
-  port: number[]
+  /** A name, an address, or the directory of a unix socket. */
+  host: string
+  port: number
   database: string
-  username: string
+  user: string
   password: string
-  path?: string
-  ssl?: 'prefer' | 'require' | 'verify-full' | { ca?: string; checkServerIdentity?: () => undefined }
-  target_session_attrs?: 'read-write' | 'read-only' | 'primary' | 'standby' | 'prefer-standby'
+  ssl?: { rejectUnauthorized: boolean; ca?: string; checkServerIdentity?: () => undefined }
 }
 
-const sessionAttributes = ['read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const
-const knownParameters = ['sslmode', 'sslrootcert', 'target_session_attrs', 'host']
+const knownParameters = ['sslmode', 'sslrootcert', 'host', 'port']
 
 /** Messages never quote the URL: it holds the password. */
 export function parseDatabaseUrl(text: string): DatabaseAddress {
@@ -37,58 +35,51 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
       'the database URL must name a user and a database: postgres://user:password@host/database',
     )
   }
-  const host = parseHosts(parameters.get('host') ?? hosts)
-  const socketDirectory = host[0]?.name.startsWith('/') ? host[0] : undefined
-  const attributes = sessionAttributes.find((name) => name === parameters.get('target_session_attrs'))
+  const { host, port } = parseHost(parameters, hosts)
   const ssl = parseTls(parameters)
   return {
-    host: host.map(({ name }) => name),
-    port: host.map(({ port }) => port),
+    host,
+    port,
     database: decode(database, 'database'),
-    username: decode(user, 'user'),
+    user: decode(user, 'user'),
     password: decode(password, 'password'),
-    ...(socketDirectory && { path: `${socketDirectory.name}/.s.PGSQL.${socketDirectory.port}` }),
     ...(ssl && { ssl }),
-    ...(attributes && { target_session_attrs: attributes }),
   }
 }
 
 /** For messages and logs: everything but the password. */
-export function describeAddress(address: DatabaseAddress): string {
-  const where =
-    address.path ?? address.host.map((name, at) => `${name}:${address.port[at] ?? 5432}`).join(',')
-  return `${address.username}@${where}/${address.database}`
+export function describeAddress({ user, host, port, database }: DatabaseAddress): string {
+  return `${user}@${host}:${port}/${database}`
 }
 
-function parseHosts(text: string): { name: string; port: number }[] {
-  return text.split(',').map((part) => {
-    const [, name = '', port = '5432'] =
-      /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(decode(part, 'host')) ?? []
-    if (name === '')
-      throw new OperatorError('the database URL must name a host: postgres://user:password@host/database')
-    return { name: name.replace(/^\[|\]$/g, ''), port: Number(port) }
-  })
+function parseHost(parameters: URLSearchParams, hosts: string): { host: string; port: number } {
+  const match = /^(\[[^\]]*\]|[^:,]*)(?::(\d{1,5}))?$/.exec(decode(hosts, 'host'))
+  const host = parameters.get('host') ?? match?.[1]?.replace(/^\[|\]$/g, '')
+  const port = Number(parameters.get('port') ?? match?.[2] ?? 5432)
+  if (!host || !(port > 0 && port < 65_536)) {
+    throw new OperatorError(
+      'the database URL must name one host: postgres://user:password@host:5432/database',
+    )
+  }
+  return { host, port }
 }
 
 function parseTls(parameters: URLSearchParams): DatabaseAddress['ssl'] {
-  const mode = parameters.get('sslmode')
-  const rootFile = parameters.get('sslrootcert')
-  const ca = rootFile === null || rootFile === 'system' ? undefined : readRootCertificate(rootFile)
+  const file = parameters.get('sslrootcert')
+  const ca = file === null || file === 'system' ? {} : { ca: readRootCertificate(file) }
+  const mode = parameters.get('sslmode') ?? (file === null ? 'disable' : 'verify-full')
   switch (mode) {
-    case null:
-      return ca === undefined ? (rootFile === 'system' ? 'verify-full' : undefined) : { ca }
     case 'disable':
       return undefined
-    case 'prefer':
     case 'require':
-      return ca === undefined ? mode : { ca }
+      return { rejectUnauthorized: false }
     case 'verify-ca':
-      return { ...(ca !== undefined && { ca }), checkServerIdentity: () => undefined }
+      return { rejectUnauthorized: true, ...ca, checkServerIdentity: () => undefined }
     case 'verify-full':
-      return ca === undefined ? 'verify-full' : { ca }
+      return { rejectUnauthorized: true, ...ca }
     default:
       throw new OperatorError(
-        `the database URL has sslmode '${mode}', which is not one of disable, prefer, require, verify-ca, verify-full`,
+        `the database URL has sslmode '${mode}', which is not one of disable, require, verify-ca, verify-full`,
       )
   }
 }

@@ -1,14 +1,15 @@
-import postgres from 'postgres'
+import pg from 'pg'
 import { type DatabaseAddress, parseDatabaseUrl } from './database-url.ts'
-import { isRetryable, translateDatabaseError } from './sqlstate.ts'
+import { nameStatement, renameIfStale } from './prepared.ts'
+import { createSql, type Sql, type Statement } from './sql.ts'
+import { ConnectionFailure, isRetryable, translateDatabaseError } from './sqlstate.ts'
+import { runTransaction, type Tx } from './transaction.ts'
 
-// biome-ignore lint/complexity/noBannedTypes: the client's own notation for "no custom types"
-export type Sql = postgres.Sql<{}>
-// biome-ignore lint/complexity/noBannedTypes: the client's own notation for "no custom types"
-export type Tx = postgres.TransactionSql<{}>
+export type { Sql } from './sql.ts'
+export type { Tx } from './transaction.ts'
 
 export type DatabaseOptions = {
-  /** A URL, or an address when a unix socket or a parsed URL is at hand. */
+  /** A URL, or an address where one is at hand. */
   url: string | DatabaseAddress
   poolSize?: number
   applicationName?: string
@@ -17,59 +18,115 @@ export type DatabaseOptions = {
 }
 
 export type Database = {
-  /** For single statements. Errors of these pass `translateDatabaseError` where they are rendered. */
+  /** For single statements. Their errors pass `translateDatabaseError` where they are rendered. */
   sql: Sql
   /** Runs `run` again from its start after a serialization failure or deadlock, so it must have no other effects. */
   transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-const attempts = 6
 export const schemaName = 'masquerade'
+const attempts = 6
+const closeTimeoutMs = 5_000
 
 export function openDatabase(options: DatabaseOptions): Database {
   const address = typeof options.url === 'string' ? parseDatabaseUrl(options.url) : options.url
-  const clientOptions = {
+  const pool = new pg.Pool({
     ...address,
+    ssl: address.ssl ?? false,
     max: options.poolSize ?? 10,
-    connect_timeout: 10,
-    connection: {
-      application_name: options.applicationName ?? 'masquerade',
-      search_path: schemaName,
-      statement_timeout: options.statementTimeoutMs ?? 30_000,
-      idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 60_000,
-      TimeZone: 'UTC',
-    },
-    onnotice: () => {},
-    types: { int8: safeInteger },
-  }
-  // The client's types leave out the lists of hosts and ports that it takes.
-  const sql: Sql = postgres(clientOptions as object as postgres.Options<Record<never, never>>)
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 60_000,
+    maxLifetimeSeconds: 3600,
+    keepAlive: true,
+    application_name: options.applicationName ?? 'masquerade',
+    statement_timeout: options.statementTimeoutMs ?? 30_000,
+    idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 60_000,
+    options: `-c search_path=${schemaName} -c TimeZone=UTC`,
+    types: { getTypeParser: chooseParser },
+  })
+  // A connection that is lost while idle is replaced when the next is needed.
+  pool.on('error', () => {})
   return {
-    sql,
-    transaction: (run) => runTransaction(sql, run),
-    close: () => sql.end({ timeout: 5 }),
+    sql: createSql((statement) => sendAlone(pool, statement)),
+    transaction: (run) => repeat(async () => runTransaction(await take(pool), send, run)),
+    close: () => Promise.race([pool.end(), giveUp()]),
   }
 }
 
-/**
- * int8 arrives as a number while that is exact, else as the decimal string it was: our identities and revisions
- * never get there, and a sum of somebody's that does is not rounded.
- */
-const safeInteger = {
-  to: 20,
-  from: [20],
-  serialize: (value: unknown) => String(value),
-  parse: (text: string): unknown => (Number.isSafeInteger(Number(text)) ? Number(text) : text),
+async function send(queryable: pg.Pool | pg.ClientBase, { text, values, isSimple }: Statement) {
+  try {
+    const result = isSimple
+      ? await queryable.query(text)
+      : await queryable.query({ text, values, ...nameStatement(text) })
+    // The driver answers several statements at once with a list, which its types do not tell.
+    return Array.isArray(result) ? (result.at(-1) as pg.QueryResult) : result
+  } catch (error) {
+    throw isOfServer(error) ? error : new ConnectionFailure(error)
+  }
 }
 
-async function runTransaction<T>(sql: Sql, run: (tx: Tx) => Promise<T>): Promise<T> {
+async function sendAlone(pool: pg.Pool, statement: Statement) {
+  try {
+    return await send(pool, statement)
+  } catch (error) {
+    if (renameIfStale(error)) return await send(pool, statement)
+    throw error
+  }
+}
+
+async function take(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect()
+  } catch (error) {
+    throw isOfServer(error) ? error : new ConnectionFailure(error)
+  }
+}
+
+/** Whatever else the driver rejects with is a lost or refused connection, but for values it cannot encode. */
+function isOfServer(error: unknown): boolean {
+  return error instanceof pg.DatabaseError || error instanceof TypeError || error instanceof RangeError
+}
+
+/** A transaction that hangs must not keep the service from stopping; the server undoes it. */
+function giveUp(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, closeTimeoutMs).unref())
+}
+
+async function repeat<T>(run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return (await sql.begin((tx) => run(tx))) as T
+      return await run()
     } catch (error) {
-      if (!isRetryable(error) || attempt === attempts) throw translateDatabaseError(error)
+      const isWorthAnother = renameIfStale(error) || isRetryable(error)
+      if (!isWorthAnother || attempt === attempts) throw translateDatabaseError(error)
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * 2 ** attempt))
     }
   }
+}
+
+// The driver's types list scalar types alone.
+const parseTextArray = pg.types.getTypeParser(1009 as Parameters<typeof pg.types.getTypeParser>[0])
+
+const parsers: Record<number, (text: string) => unknown> = {
+  // int8: a number while that is exact, else the text. Our identities and revisions never get there, and a sum of
+  // somebody's that does is not rounded.
+  20: parseInteger,
+  1016: (text) => parseIntegers(text),
+  // date and timestamp have no time zone, and no Date without one: they stay text.
+  1082: (text) => text,
+  1114: (text) => text,
+}
+
+function chooseParser(oid: number, format?: 'text' | 'binary') {
+  return parsers[oid] ?? pg.types.getTypeParser(oid, format)
+}
+
+function parseInteger(text: string): number | string {
+  return Number.isSafeInteger(Number(text)) ? Number(text) : text
+}
+
+function parseIntegers(text: string): unknown[] {
+  const texts: unknown[] = parseTextArray(text)
+  return texts.map((item) => (typeof item === 'string' ? parseInteger(item) : item))
 }

@@ -77,12 +77,11 @@ async function start(dataDirectory: string, options: EmbeddedOptions): Promise<E
   const { server, port } = await runOnFreePort({ bin, directory, account, fast }, options.port, portFile)
   const password = readFileSync(passwordFile, 'utf8').trim()
   const address: DatabaseAddress = {
-    host: [host],
-    port: [port],
-    username: superuser,
+    host: server.socketDirectory ?? host,
+    port,
+    user: superuser,
     password,
     database: databaseName,
-    ...(server.socketPath && { path: server.socketPath }),
   }
   try {
     await ensureDatabase(address)

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import postgres from 'postgres'
+import pg from 'pg'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { type Sql, schemaName, type Tx } from './database.ts'
+import { type Database, schemaName, type Tx } from './database.ts'
 
 export type Migration = { number: number; name: string; checksum: string; text: string }
 type AppliedMigration = { number: number; name: string; checksum: string }
@@ -33,8 +33,8 @@ export function readMigrations(directory = migrationDirectory): Migration[] {
  * Brings the database to the newest migration in one transaction: all of it, or nothing. Nodes that start together
  * queue on the advisory lock and find the work done. Returns the numbers that were applied.
  */
-export async function migrate(sql: Sql, migrations = readMigrations()): Promise<number[]> {
-  return await sql.begin(async (tx) => {
+export async function migrate(database: Database, migrations = readMigrations()): Promise<number[]> {
+  return await database.transaction(async (tx) => {
     await tx`set local statement_timeout = 0`
     await tx`select pg_advisory_xact_lock(${advisoryLock})`
     const applied = await readApplied(tx)
@@ -74,7 +74,7 @@ async function readApplied(tx: Tx): Promise<AppliedMigration[]> {
   // IF NOT EXISTS asks for the privilege to create even when there is nothing to create.
   const [schema] = await tx`select 1 from pg_namespace where nspname = ${schemaName}`
   if (!schema) await tx`create schema ${tx(schemaName)}`
-  await tx`set local search_path = ${tx.unsafe(schemaName)}`
+  await tx`set local search_path = ${tx(schemaName)}`
   const [table] =
     await tx`select 1 from pg_tables where schemaname = ${schemaName} and tablename = 'masquerade_migration'`
   if (!table) {
@@ -98,7 +98,7 @@ async function apply(
   try {
     await tx.unsafe(text)
   } catch (error) {
-    if (!(error instanceof postgres.PostgresError)) throw error
+    if (!(error instanceof pg.DatabaseError)) throw error
     throw new OperatorError(`migration ${label} failed and nothing was changed: ${error.message}`, {
       cause: error,
     })

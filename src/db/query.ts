@@ -1,5 +1,4 @@
-import type postgres from 'postgres'
+import type { Sql } from './sql.ts'
 
 /** Anything that runs a statement: the pool, or a transaction. */
-// biome-ignore lint/complexity/noBannedTypes: the client's own notation for "no custom types"
-export type Query = postgres.ISql<{}>
+export type Query = Sql

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { after, describe } from 'node:test'
-import postgres from 'postgres'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import pg from 'pg'
+import { type Database, openDatabase, type Sql } from '../../src/db/database.ts'
 import { type Cluster, type ClusterName, listClusterNames, startCluster, templateName } from './cluster.ts'
 
 export type TestDatabase = AsyncDisposable & { url: string; database: Database }
@@ -57,7 +57,7 @@ async function findCluster(name: ClusterName): Promise<Cluster> {
 }
 
 /** Cloning fails while somebody else, autovacuum for one, is in the template. */
-async function administer(cluster: Cluster, run: (sql: Database['sql']) => Promise<unknown>): Promise<void> {
+async function administer(cluster: Cluster, run: (sql: Sql) => Promise<unknown>): Promise<void> {
   const { sql, close } = openDatabase({ url: cluster.url, poolSize: 1 })
   try {
     for (let attempt = 1; ; attempt++) {
@@ -65,7 +65,7 @@ async function administer(cluster: Cluster, run: (sql: Database['sql']) => Promi
         await run(sql)
         return
       } catch (error) {
-        const isBusy = error instanceof postgres.PostgresError && error.code === '55006'
+        const isBusy = error instanceof pg.DatabaseError && error.code === '55006'
         if (!isBusy || attempt === 50) throw error
         await new Promise((resolve) => setTimeout(resolve, 100))
       }

@@ -18,7 +18,7 @@ export type ServerPlan = {
 export type RunningServer = {
   pid: number
   /** Absent where the path would be longer than a socket's name may be. */
-  socketPath?: string
+  socketDirectory?: string
   /** Resolves with the reason when the server ends without having been asked to. */
   died: Promise<string>
   stop(): Promise<void>
@@ -56,7 +56,7 @@ export async function runServer(plan: ServerPlan): Promise<RunningServer> {
   let isStopping = false
   return {
     pid: child.pid ?? 0,
-    ...(hasSocket && { socketPath }),
+    ...(hasSocket && { socketDirectory: plan.directory }),
     died: new Promise((resolve) => {
       exited.then(() => isStopping || resolve(readReason(plan.directory) ?? 'it was ended from outside'))
     }),

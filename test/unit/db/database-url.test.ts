@@ -5,26 +5,33 @@ import { OperatorError } from '../../../src/kernel/operator-error.ts'
 
 test('a URL is taken apart and decoded', () => {
   assert.deepEqual(parseDatabaseUrl('postgres://us%40er:p%3A%2Fw@db.example:6000/my%20db?sslmode=require'), {
-    host: ['db.example'],
-    port: [6000],
+    host: 'db.example',
+    port: 6000,
     database: 'my db',
-    username: 'us@er',
+    user: 'us@er',
     password: 'p:/w',
-    ssl: 'require',
+    ssl: { rejectUnauthorized: false },
   })
 })
 
-test('several hosts, IPv6 and unix sockets are understood', () => {
-  const many = parseDatabaseUrl('postgresql://u:p@a,b:5433,[::1]:5434/d?target_session_attrs=read-write')
-  assert.deepEqual(
-    [many.host, many.port],
-    [
-      ['a', 'b', '::1'],
-      [5432, 5433, 5434],
-    ],
-  )
-  assert.equal(many.target_session_attrs, 'read-write')
-  assert.equal(parseDatabaseUrl('postgres://u:p@/d?host=/run/pg').path, '/run/pg/.s.PGSQL.5432')
+test('IPv6 addresses and unix sockets are understood', () => {
+  const { host, port } = parseDatabaseUrl('postgresql://u:p@[::1]:5434/d')
+  assert.deepEqual([host, port], ['::1', 5434])
+  const socket = parseDatabaseUrl('postgres://u:p@/d?host=/run/pg&port=5433')
+  assert.deepEqual([socket.host, socket.port], ['/run/pg', 5433])
+})
+
+test('a root certificate or verify mode makes the certificate count', () => {
+  const modes = [
+    'sslmode=verify-full',
+    'sslmode=verify-ca',
+    'sslrootcert=system',
+    `sslrootcert=${import.meta.filename}`,
+  ]
+  for (const mode of modes) {
+    assert.equal(parseDatabaseUrl(`postgres://u:p@h/d?${mode}`).ssl?.rejectUnauthorized, true, mode)
+  }
+  assert.equal(parseDatabaseUrl('postgres://u:p@h/d').ssl, undefined)
 })
 
 test('a password with an unescaped @ is taken as psql takes it', () => {
@@ -44,6 +51,8 @@ test('what is wrong is said in one line without the password', () => {
     'postgres://u:s3cret@h/d?search_path=evil',
     'postgres://u:s3cret@h/d?sslrootcert=/no/such/file',
     'u:s3cret@h/d',
+    'postgres://u:s3cret@h,i/d',
+    'postgres://u:s3cret@h:70000/d',
   ]
   for (const url of wrong) {
     assert.throws(

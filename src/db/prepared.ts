@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+
+/** Each connection prepares what it is sent under a name once. Texts beyond this many are sent whole each time. */
+const mostNames = 1_000
+const names = new Map<string, string>()
+let generation = 0
+
+export function nameStatement(text: string): { name?: string } {
+  let name = names.get(text)
+  if (name === undefined && names.size < mostNames) {
+    name = `m${generation}_${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`
+    names.set(text, name)
+  }
+  return name === undefined ? {} : { name }
+}
+
+/**
+ * A statement prepared before a migration of another node can no longer run where its columns have changed. It runs
+ * under a new name.
+ */
+export function renameIfStale(error: unknown): boolean {
+  const isStale =
+    error instanceof pg.DatabaseError && error.code === '0A000' && error.routine === 'RevalidateCachedQuery'
+  if (isStale) {
+    names.clear()
+    generation++
+  }
+  return isStale
+}

@@ -1,0 +1,82 @@
+import type pg from 'pg'
+import { createSql, type Run, type Sql, type Statement } from './sql.ts'
+import { ConnectionFailure } from './sqlstate.ts'
+
+/** The statements of one transaction. */
+export type Tx = Sql & {
+  /** Undoes its own statements alone when `run` fails. */
+  savepoint<T>(run: (tx: Tx) => Promise<T>): Promise<T>
+}
+
+type Send = (client: pg.ClientBase, statement: Statement) => ReturnType<Run>
+
+export async function runTransaction<T>(
+  client: pg.PoolClient,
+  send: Send,
+  run: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  const session = openSession(client, send)
+  try {
+    await session.send('begin')
+    const result = await run(session.tx)
+    const { command } = await session.send('commit')
+    // The server answers COMMIT with a rollback when a statement has failed, whatever became of that statement's error.
+    if (command !== 'COMMIT') throw new Error('an error inside the transaction was caught, and undid it')
+    return result
+  } catch (error) {
+    await session.rollBack()
+    throw error
+  } finally {
+    session.close()
+  }
+}
+
+function openSession(client: pg.PoolClient, send: Send) {
+  let lost: Error | undefined
+  let isOpen = true
+  let savepoints = 0
+  let last: Promise<unknown> = Promise.resolve()
+  const onError = (error: Error) => {
+    lost = error
+  }
+  client.on('error', onError)
+
+  const sendInTurn: Run = (statement) => {
+    // After the end the connection is somebody else's, and a late statement would be part of their transaction.
+    if (!isOpen) return Promise.reject(new Error('the transaction is over'))
+    if (lost) return Promise.reject(new ConnectionFailure(lost))
+    const result = last.then(() => send(client, statement))
+    last = result.catch(() => {})
+    return result
+  }
+  const sendText = (text: string) => sendInTurn({ text, values: [], isSimple: true })
+  const tx: Tx = Object.assign(createSql(sendInTurn), {
+    async savepoint<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
+      const name = `s${++savepoints}`
+      await sendText(`savepoint ${name}`)
+      try {
+        const result = await run(tx)
+        await sendText(`release ${name}`)
+        return result
+      } catch (error) {
+        await sendText(`rollback to ${name}`)
+        throw error
+      }
+    },
+  })
+  return {
+    tx,
+    send: sendText,
+    /** A connection that cannot even do this is of no further use. */
+    async rollBack() {
+      await sendText('rollback').catch((error: Error) => {
+        lost ??= error
+      })
+    },
+    close() {
+      isOpen = false
+      client.off('error', onError)
+      client.release(lost)
+    },
+  }
+}
