@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { createGatekeeper, type Gatekeeper } from './auth/gatekeeper.ts'
 import type { Database } from './db/database.ts'
 import { openStore, type Store } from './db/store.ts'
+import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { directoryRoom } from './directory/room.ts'
 import { loadCertificates } from './http/certificates.ts'
 import { type Listeners, listen } from './http/listen.ts'
@@ -46,7 +47,7 @@ export async function startService(options: StartOptions): Promise<Service> {
 
   const metrics = createMetrics()
   const gatekeeper = options.gatekeeper ?? createGatekeeper()
-  const rooms: Room[] = [maskingRoom({}), directoryRoom({})]
+  const rooms: Room[] = [maskingRoom({}), directoryRoom({ graph: createSqlGraph(database.sql) })]
   const operations = rooms.flatMap((room) => room.operations)
   let draining = false
   const readiness: Readiness[] = [

@@ -6,6 +6,7 @@ import type { Params } from '../auth/permission.ts'
 import { writeAudit } from '../db/audit.ts'
 import type { Database } from '../db/database.ts'
 import type { Query } from '../db/query.ts'
+import { fail } from '../kernel/problem.ts'
 import { readBody } from './body.ts'
 import { type Dialect, headerOf } from './dialect.ts'
 import { readQuery } from './query.ts'
@@ -19,6 +20,8 @@ export interface Runner {
 export async function admit(runner: Runner, operation: Operation, request: FastifyRequest): Promise<Caller> {
   const caller = await runner.gatekeeper.authenticate(request.headers.authorization)
   await runner.gatekeeper.throttle(caller)
+  const isAboutMe = /^\/v1\.0\/me(\/|$)/i.test(request.routeOptions.url ?? '')
+  if (isAboutMe && caller.kind === 'application') fail('DelegatedOnly')
   await runner.gatekeeper.permit(caller, operation.permission, request.params as Params)
   return caller
 }

@@ -1,0 +1,125 @@
+import type { Query } from '../../db/query.ts'
+import type { MembershipGraph } from './graph.ts'
+
+/** The membership graph asked of PostgreSQL: every answer is of the newest committed state. */
+export function createSqlGraph(sql: Query): MembershipGraph {
+  return {
+    async groupsOf(tenantId, objectId, choice = {}) {
+      const { securityEnabledOnly = false, includeRoles = false, limit } = choice
+      const rows = await sql<{ id: string }[]>`
+        ${walkUp(sql, tenantId, objectId)}
+        select id from walk
+        where id <> ${objectId}
+          ${securityEnabledOnly ? sql`and security_enabled` : sql``}
+          ${includeRoles ? sql`` : sql`and kind = 'group'`}
+        ${limit === undefined ? sql`` : sql`limit ${limit}`}`
+      return rows.map(({ id }) => id)
+    },
+
+    async groupsAmong(tenantId, objectId, candidates, { includeRoles = false } = {}) {
+      const rows = await sql<{ id: string }[]>`
+        ${walkUp(sql, tenantId, objectId)}
+        select id from walk
+        where id <> ${objectId} and id = any(${candidates as string[]}::uuid[])
+          ${includeRoles ? sql`` : sql`and kind = 'group'`}`
+      const found = new Set(rows.map(({ id }) => id))
+      return candidates.filter((id) => found.has(id))
+    },
+
+    async membersOf(tenantId, containerId) {
+      const rows = await sql<{ id: string }[]>`
+        ${walkDown(sql, tenantId, containerId)}
+        select id from walk where id <> ${containerId} order by id`
+      return rows.map(({ id }) => id)
+    },
+
+    async explain(tenantId, objectId, groupId) {
+      if (objectId === groupId) return null
+      const edges = await sql<Edge[]>`
+        ${walkUp(sql, tenantId, objectId)}
+        select edge.member_id as "memberId", edge.container_id as "containerId"
+        from (select ${objectId}::uuid as id union select id from walk) as member
+        cross join lateral (
+          select member_id, container_id from member_edge
+          where tenant_id = ${tenantId} and member_id = member.id
+          offset 0
+        ) as edge
+        where edge.container_id in (select id from walk)
+        order by edge.container_id, edge.member_id`
+      return findShortestChain(edges, objectId, groupId)
+    },
+  }
+}
+
+/**
+ * OFFSET 0 keeps the lookups of edges and objects index scans, one for each step: the planner takes the walk for
+ * much longer than it is and would rather hash the whole directory, which is a hundred times slower.
+ */
+function walkUp(sql: Query, tenantId: string, objectId: string) {
+  const alive = sql`
+    cross join lateral (
+      select id, kind, security_enabled from directory_object
+      where tenant_id = ${tenantId} and id = edge.container_id and deleted_at is null
+      offset 0
+    ) as container`
+  return sql`
+    with recursive walk (id, kind, security_enabled) as (
+      select container.* from member_edge as edge ${alive}
+      where edge.tenant_id = ${tenantId} and edge.member_id = ${objectId}
+      union
+      select container.* from walk
+      cross join lateral (
+        select container_id from member_edge
+        where tenant_id = ${tenantId} and member_id = walk.id
+        offset 0
+      ) as edge ${alive}
+    )`
+}
+
+function walkDown(sql: Query, tenantId: string, containerId: string) {
+  const alive = sql`
+    cross join lateral (
+      select id, kind from directory_object
+      where tenant_id = ${tenantId} and id = edge.member_id and deleted_at is null
+      offset 0
+    ) as member`
+  return sql`
+    with recursive walk (id, kind) as (
+      select member.* from member_edge as edge ${alive}
+      where edge.tenant_id = ${tenantId} and edge.container_id = ${containerId}
+      union
+      select member.* from walk
+      cross join lateral (
+        select member_id from member_edge
+        where tenant_id = ${tenantId} and container_id = walk.id and walk.kind = 'group'
+        offset 0
+      ) as edge ${alive}
+    )`
+}
+
+interface Edge {
+  readonly memberId: string
+  readonly containerId: string
+}
+
+/** Breadth first, so that the first way found is a shortest one; edges come sorted, so that it is always the same. */
+function findShortestChain(edges: readonly Edge[], from: string, to: string): string[] | null {
+  const containers = Map.groupBy(edges, (edge) => edge.memberId)
+  const cameFrom = new Map<string, string>()
+  let frontier = [from]
+  while (frontier.length > 0 && !cameFrom.has(to)) {
+    const next: string[] = []
+    for (const memberId of frontier)
+      for (const { containerId } of containers.get(memberId) ?? []) {
+        if (containerId === from || cameFrom.has(containerId)) continue
+        cameFrom.set(containerId, memberId)
+        next.push(containerId)
+      }
+    frontier = next
+  }
+  if (!cameFrom.has(to)) return null
+  const chain: string[] = []
+  for (let at: string | undefined = to; at !== undefined && at !== from; at = cameFrom.get(at))
+    chain.unshift(at)
+  return chain
+}
