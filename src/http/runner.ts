@@ -19,11 +19,17 @@ export interface Runner {
 /** Before the body is read: a stranger's megabyte is not worth receiving. */
 export async function admit(runner: Runner, operation: Operation, request: FastifyRequest): Promise<Caller> {
   const caller = await runner.gatekeeper.authenticate(request.headers.authorization)
+  if (caller.kind === 'application' && isMe(request)) fail('DelegatedOnly')
   await runner.gatekeeper.throttle(caller)
   const isAboutMe = /^\/v1\.0\/me(\/|$)/i.test(request.routeOptions.url ?? '')
   if (isAboutMe && caller.kind === 'application') fail('DelegatedOnly')
   await runner.gatekeeper.permit(caller, operation.permission, request.params as Params)
   return caller
+}
+
+/** `/me` is the signed-in user, and with an application's token there is none: whatever its permissions. */
+function isMe(request: FastifyRequest): boolean {
+  return /^\/v1\.0\/me(\/|$)/i.test(request.routeOptions.url ?? '')
 }
 
 /** authenticate → permit happened in `admit`; here: parse → run → render. */
