@@ -1,4 +1,4 @@
-import type { Sql, Tx } from './database.ts'
+import type { Query } from './query.ts'
 
 export type Change = {
   entity: string
@@ -13,7 +13,7 @@ export type Change = {
  * The counter row stays locked until commit: that makes revisions gap-free (a rollback takes its own back) and their
  * order the commit order. Call it last in the transaction, or the whole tenant's writers wait for the rest of it.
  */
-export async function appendChanges(tx: Tx, tenantId: string, changes: readonly Change[]): Promise<number> {
+export async function appendChanges(tx: Query, tenantId: string, changes: readonly Change[]): Promise<number> {
   if (changes.length === 0) return await readRevision(tx, tenantId)
   const [counter] = await tx<{ value: number }[]>`
     insert into revision_counter as counter (tenant_id, value) values (${tenantId}, ${changes.length})
@@ -36,7 +36,7 @@ export async function appendChanges(tx: Tx, tenantId: string, changes: readonly 
 }
 
 /** The revision of the newest committed change; 0 before the first. */
-export async function readRevision(sql: Sql | Tx, tenantId: string): Promise<number> {
+export async function readRevision(sql: Query, tenantId: string): Promise<number> {
   const [counter] = await sql<
     { value: number }[]
   >`select value from revision_counter where tenant_id = ${tenantId}`
