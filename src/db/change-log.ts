@@ -13,7 +13,11 @@ export type Change = {
  * The counter row stays locked until commit: that makes revisions gap-free (a rollback takes its own back) and their
  * order the commit order. Call it last in the transaction, or the whole tenant's writers wait for the rest of it.
  */
-export async function appendChanges(tx: Query, tenantId: string, changes: readonly Change[]): Promise<number> {
+export async function appendChanges(
+  tx: Query,
+  tenantId: string,
+  changes: readonly Change[],
+): Promise<number> {
   if (changes.length === 0) return await readRevision(tx, tenantId)
   const [counter] = await tx<{ value: number }[]>`
     insert into revision_counter as counter (tenant_id, value) values (${tenantId}, ${changes.length})
