@@ -1,7 +1,7 @@
 // npm test: the checks, then every test. npm run check: the checks and the house tests. With names of files or
 // folders: the tests in them. The last line is always the tally.
 import { globSync, statSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, constants } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -33,7 +33,11 @@ const tally = await runEverything().catch((error: unknown): Tally => {
 if (signalReceived) console.log(`Stopped by ${signalReceived}.`)
 else if (tally.passed + tally.failed === 0) console.log('No test ran.')
 console.log(describeTally(tally))
-process.exitCode = signalReceived ? 130 : tally.failed > 0 || tally.passed === 0 ? 1 : 0
+process.exitCode = signalReceived
+  ? 128 + constants.signals[signalReceived]
+  : tally.failed > 0 || tally.passed === 0
+    ? 1
+    : 0
 
 class UsageError extends Error {}
 
@@ -61,7 +65,8 @@ async function runTests(files: string[], namePattern: string | undefined, print:
       // All workers draw from the same iterator.
       for (const file of waiting) {
         if (stopping.signal.aborted) return
-        print(await runFile(file, { namePattern, signal: stopping.signal }))
+        const report = await runFile(file, { namePattern, signal: stopping.signal })
+        if (!stopping.signal.aborted) print(report)
       }
     }
     await Promise.all(Array.from({ length: Math.max(2, availableParallelism()) }, work))

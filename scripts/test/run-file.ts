@@ -96,10 +96,10 @@ class FileResults {
 
   /** The file itself is only reported when its process failed, or when there is no test in it. */
   #takeFile({ details: { error } }: TestResult): void {
-    if (!error) return
+    if (!error || this.#failures.length > 0) return
     const { exitCode, signal } = error as { exitCode?: number; signal?: string }
     const how = signal ? `was ended by ${signal}` : `ended with exit code ${exitCode}`
-    this.fail(`${this.#file}: its process ${how} although no test in it had failed`)
+    this.fail(`${this.#file}: its process ${how}, though no test in it failed`)
   }
 
   #takeTest(result: TestResult): void {
@@ -127,7 +127,9 @@ function describeFailure({ name, file, line, column }: TestResult, error: Error)
   const where = file ? ` (${path.relative('', file)}:${line}:${column})` : ''
   const cause = error.cause instanceof Error ? error.cause : (error.cause ?? error.message)
   const text = typeof cause === 'string' ? cause : inspect(cause, { depth: 8 })
-  const lines = text.split('\n').filter((each) => !/^\s+at .*\bnode:|lines matching cause stack/.test(each))
+  const lines = text
+    .split('\n')
+    .filter((each) => !/^\s+at .*\bnode:.*[^{]$|lines matching cause stack/.test(each))
   return `${name}${where}\n${indent(lines.join('\n'))}`
 }
 

@@ -1,0 +1,66 @@
+import { chmod, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { OperatorError } from '../kernel/operator-error.ts'
+
+/** Only the owner may enter it, whatever it was before. */
+export async function makePrivateFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await closeToOthers(folder, 0o700)
+  } catch (cause) {
+    throw explain('create', folder, cause)
+  }
+}
+
+/** The file is there whole or not at all, even when the machine stops in between. */
+export async function writePrivateFile(file: string, text: string): Promise<void> {
+  const draft = `${file}.new`
+  try {
+    await rm(draft, { force: true })
+    const handle = await open(draft, 'wx', 0o600)
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(draft, file)
+    await syncFolder(path.dirname(file))
+  } catch (cause) {
+    throw explain('write', file, cause)
+  }
+}
+
+/** Undefined when there is none. Access that others were given is taken away. */
+export async function readPrivateFile(file: string): Promise<string | undefined> {
+  try {
+    const text = await readFile(file, 'utf8')
+    await closeToOthers(file, 0o600)
+    return text
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return undefined
+    throw explain('read', file, cause)
+  }
+}
+
+async function closeToOthers(entry: string, mode: number): Promise<void> {
+  const { mode: current } = await stat(entry)
+  if ((current & 0o077) !== 0) await chmod(entry, mode)
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+export function explain(action: string, file: string, cause: unknown): OperatorError {
+  return new OperatorError(`Cannot ${action} ${file} (${codeOf(cause) ?? 'unknown reason'}).`, { cause })
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
