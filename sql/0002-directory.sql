@@ -23,8 +23,18 @@ create table directory_object (
   primary key (tenant_id, id)
 );
 create index directory_object_by_kind on directory_object (tenant_id, kind, id) where deleted_at is null;
-create index directory_object_by_display_name on directory_object (tenant_id, kind, lower(display_name) collate "C", id)
+create index directory_object_by_display_name on directory_object
+  (tenant_id, kind, (lower(coalesce(display_name, '')) collate "C"), id) where deleted_at is null;
+create index directory_object_by_mail on directory_object
+  (tenant_id, kind, (lower(coalesce(properties ->> 'mail', '')) collate "C"), id) where deleted_at is null;
+create index directory_object_by_mail_nickname on directory_object
+  (tenant_id, kind, (lower(coalesce(mail_nickname, '')) collate "C")) where mail_nickname is not null and deleted_at is null;
+create index directory_object_by_principal_name on directory_object
+  (tenant_id, kind, (lower(coalesce(user_principal_name, '')) collate "C"), id)
+  where kind = 'user' and deleted_at is null;
+create index directory_object_by_creation on directory_object (tenant_id, kind, created_at, id)
   where deleted_at is null;
+create index directory_object_by_deletion on directory_object (tenant_id, kind, id) where deleted_at is not null;
 create unique index user_principal_name_is_unique on directory_object (tenant_id, lower(user_principal_name))
   where kind = 'user' and deleted_at is null;
 create unique index unified_mail_nickname_is_unique on directory_object (tenant_id, lower(mail_nickname))
@@ -32,6 +42,14 @@ create unique index unified_mail_nickname_is_unique on directory_object (tenant_
 create unique index application_app_id_is_unique on directory_object (tenant_id, app_id) where kind = 'application';
 create unique index service_principal_app_id_is_unique on directory_object (tenant_id, app_id)
   where kind = 'servicePrincipal' and deleted_at is null;
+create unique index device_id_is_unique on directory_object (tenant_id, (properties ->> 'deviceId'))
+  where kind = 'device' and deleted_at is null;
+create unique index role_template_is_unique on directory_object (tenant_id, (properties ->> 'roleTemplateId'))
+  where kind = 'directoryRole' and deleted_at is null;
+
+-- The tenant itself.
+insert into directory_object (tenant_id, id, kind, properties)
+  select tenant_id, tenant_id, 'organization', '{"displayName": "Masquerade"}' from instance;
 
 -- Direct membership only: in a group, or in a directory role. Transitive membership is asked of the graph.
 create table member_edge (

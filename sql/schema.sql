@@ -290,8 +290,14 @@ CREATE INDEX audit_event_by_target ON audit_event USING btree (tenant_id, target
 CREATE INDEX audit_event_by_time ON audit_event USING btree (tenant_id, at, id);
 CREATE UNIQUE INDEX delegated_permission_for_all ON delegated_permission USING btree (tenant_id, client_id, permission) WHERE (user_id IS NULL);
 CREATE UNIQUE INDEX delegated_permission_for_user ON delegated_permission USING btree (tenant_id, client_id, user_id, permission) WHERE (user_id IS NOT NULL);
-CREATE INDEX directory_object_by_display_name ON directory_object USING btree (tenant_id, kind, lower(display_name) COLLATE "C", id) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX device_id_is_unique ON directory_object USING btree (tenant_id, ((properties ->> 'deviceId'::text))) WHERE ((kind = 'device'::text) AND (deleted_at IS NULL));
+CREATE INDEX directory_object_by_creation ON directory_object USING btree (tenant_id, kind, created_at, id) WHERE (deleted_at IS NULL);
+CREATE INDEX directory_object_by_deletion ON directory_object USING btree (tenant_id, kind, id) WHERE (deleted_at IS NOT NULL);
+CREATE INDEX directory_object_by_display_name ON directory_object USING btree (tenant_id, kind, lower(COALESCE(display_name, ''::text)) COLLATE "C", id) WHERE (deleted_at IS NULL);
 CREATE INDEX directory_object_by_kind ON directory_object USING btree (tenant_id, kind, id) WHERE (deleted_at IS NULL);
+CREATE INDEX directory_object_by_mail ON directory_object USING btree (tenant_id, kind, lower(COALESCE((properties ->> 'mail'::text), ''::text)) COLLATE "C", id) WHERE (deleted_at IS NULL);
+CREATE INDEX directory_object_by_mail_nickname ON directory_object USING btree (tenant_id, kind, lower(COALESCE(mail_nickname, ''::text)) COLLATE "C") WHERE ((mail_nickname IS NOT NULL) AND (deleted_at IS NULL));
+CREATE INDEX directory_object_by_principal_name ON directory_object USING btree (tenant_id, kind, lower(COALESCE(user_principal_name, ''::text)) COLLATE "C", id) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
 CREATE INDEX item_by_owner ON item USING btree (tenant_id, owner_id, kind, id);
 CREATE INDEX item_by_parent ON item USING btree (tenant_id, parent_id, kind, id) WHERE (parent_id IS NOT NULL);
 CREATE UNIQUE INDEX masked_database_is_unique ON masked_database USING btree (tenant_id, lower(subscription_id), lower(resource_group), lower(server_name), lower(name));
@@ -305,6 +311,7 @@ CREATE UNIQUE INDEX open_extension_name_on_item ON open_extension USING btree (t
 CREATE UNIQUE INDEX open_extension_name_on_object ON open_extension USING btree (tenant_id, object_id, lower(name)) WHERE (object_id IS NOT NULL);
 CREATE INDEX owner_edge_by_owner ON owner_edge USING btree (tenant_id, owner_id);
 CREATE INDEX role_assignment_by_principal ON role_assignment USING btree (tenant_id, principal_id);
+CREATE UNIQUE INDEX role_template_is_unique ON directory_object USING btree (tenant_id, ((properties ->> 'roleTemplateId'::text))) WHERE ((kind = 'directoryRole'::text) AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX server_is_unique ON server USING btree (tenant_id, lower(subscription_id), lower(resource_group), lower(name));
 CREATE UNIQUE INDEX service_principal_app_id_is_unique ON directory_object USING btree (tenant_id, app_id) WHERE ((kind = 'servicePrincipal'::text) AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX unified_mail_nickname_is_unique ON directory_object USING btree (tenant_id, lower(mail_nickname)) WHERE (unified AND (deleted_at IS NULL));

@@ -10,7 +10,7 @@ export interface RequestFacts {
   readonly id: string
   /** Origin and version segment as the caller addressed it, for the URLs in answers. */
   readonly baseUrl: string
-  /** Path as sent, without the query. */
+  /** Path without the query, with every key as a segment. */
   readonly path: string
   readonly ifMatch: string | undefined
   readonly ifNoneMatch: string | undefined

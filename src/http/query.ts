@@ -12,7 +12,8 @@ export function readQuery(operation: Operation, request: FastifyRequest): Record
   const names = new Map(Object.keys(known).map((name) => [name.toLowerCase(), name]))
   const query: Record<string, string> = {}
   for (const [option, value] of Object.entries(sent)) {
-    const name = names.get(option.toLowerCase())
+    // OData allows its own options with and without the dollar sign.
+    const name = names.get(option.toLowerCase()) ?? names.get(`$${option.toLowerCase()}`)
     if (name === undefined)
       fail('InvalidQueryOption', { option: option.slice(0, 100), reason: 'is not supported here' })
     if (typeof value !== 'string' || query[name] !== undefined)

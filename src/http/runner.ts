@@ -89,7 +89,7 @@ function requestFacts(request: FastifyRequest, dialect: Dialect): RequestFacts {
   return {
     id: request.id,
     baseUrl: dialect.surface === 'directory' ? `${origin}/v1.0` : origin,
-    path: request.originalUrl.split('?', 1)[0] ?? '',
+    path: request.url.split('?', 1)[0] ?? '',
     ifMatch: headerOf(request, 'if-match'),
     ifNoneMatch: headerOf(request, 'if-none-match'),
     preferences: readPreferences(headerOf(request, 'prefer')),

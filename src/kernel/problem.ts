@@ -170,6 +170,31 @@ export const problems = {
     code: 'Request_BadRequest',
     message: "Invalid value specified for property '{property}' of resource '{resource}'.",
   },
+  ReadOnlyProperty: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "Property '{property}' is read-only and cannot be set.",
+  },
+  PropertyRequired: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "A value is required for property '{property}' of resource '{resource}'.",
+  },
+  PropertyTaken: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: 'Another object with the same value for property {property} already exists.',
+  },
+  UnknownPropertyInQuery: {
+    status: 400,
+    code: 'BadRequest',
+    message: "Could not find a property named '{property}' on type '{type}'.",
+  },
+  UnsupportedQuery: {
+    status: 400,
+    code: 'Request_UnsupportedQuery',
+    message: "Unsupported query: '{option}' {reason}.",
+  },
   ReferenceExistsAlready: {
     status: 400,
     code: 'Request_BadRequest',

@@ -1,0 +1,152 @@
+import type { RequestFacts } from '../api/operation.ts'
+import type { Change } from '../db/change-log.ts'
+import type { Query } from '../db/query.ts'
+import { translateConstraints } from '../db/sqlstate.ts'
+import { fail, Problem } from '../kernel/problem.ts'
+import { isGuid, type JsonObject } from './resources/property.ts'
+import type { ObjectKind } from './resources/resource.ts'
+import { principalNameForm } from './resources/user.ts'
+
+export interface DirectoryObject {
+  readonly id: string
+  readonly kind: ObjectKind
+  /** What is stored; defaults and null are not. */
+  readonly properties: JsonObject
+  readonly createdAt: Date
+  readonly deletedAt: Date | null
+  readonly version: number
+}
+
+const taken = (property: string) => () => new Problem('PropertyTaken', { property }, { target: property })
+
+translateConstraints({
+  user_principal_name_is_unique: taken('userPrincipalName'),
+  unified_mail_nickname_is_unique: taken('mailNickname'),
+  application_app_id_is_unique: taken('appId'),
+  service_principal_app_id_is_unique: taken('appId'),
+  device_id_is_unique: taken('deviceId'),
+  role_template_is_unique: taken('roleTemplateId'),
+})
+
+/** Columns of directory_object in the names of `DirectoryObject`; the table's alias is `o`. */
+export function objectColumns(tx: Query) {
+  return tx`o.id, o.kind, o.properties, o.created_at as "createdAt", o.deleted_at as "deletedAt", o.version`
+}
+
+interface FindOptions {
+  /** Keeps others from changing the object until the transaction ends. */
+  readonly lock?: true
+  /** Looks among the deleted objects instead. */
+  readonly deleted?: true
+}
+
+/** The object with this id, of one of these kinds (none given: of any kind). Not found is a 404 that names the id. */
+export async function findObject(
+  tx: Query,
+  tenantId: string,
+  kinds: ObjectKind | readonly ObjectKind[],
+  id: string,
+  options: FindOptions = {},
+): Promise<DirectoryObject> {
+  if (!isGuid(id)) fail('InvalidObjectIdentifier', { id: id.slice(0, 200) })
+  const wanted = typeof kinds === 'string' ? [kinds] : [...kinds]
+  const [object] = await tx<DirectoryObject[]>`
+    select ${objectColumns(tx)} from directory_object o
+    where o.tenant_id = ${tenantId} and o.id = ${id}
+      and ${wanted.length === 0 ? tx`true` : tx`o.kind = any(${wanted})`}
+      and ${options.deleted ? tx`o.deleted_at is not null` : tx`o.deleted_at is null`}
+    ${options.lock ? tx`for update` : tx``}`
+  return object ?? fail('ObjectNotFound', { id })
+}
+
+/** A user by id or userPrincipalName. */
+export async function findUser(
+  tx: Query,
+  tenantId: string,
+  idOrName: string,
+  options: FindOptions = {},
+): Promise<DirectoryObject> {
+  if (isGuid(idOrName)) return findObject(tx, tenantId, 'user', idOrName, options)
+  if (!principalNameForm.test(idOrName)) fail('InvalidObjectIdentifier', { id: idOrName.slice(0, 200) })
+  const [object] = await tx<DirectoryObject[]>`
+    select ${objectColumns(tx)} from directory_object o
+    where o.tenant_id = ${tenantId} and lower(o.user_principal_name) = lower(${idOrName}::text)
+      and o.kind = 'user' and o.deleted_at is null
+    ${options.lock ? tx`for update` : tx``}`
+  return object ?? fail('ObjectNotFound', { id: idOrName })
+}
+
+export async function insertObject(
+  tx: Query,
+  tenantId: string,
+  kind: ObjectKind,
+  properties: JsonObject,
+  id: string = crypto.randomUUID(),
+): Promise<DirectoryObject> {
+  const [object] = await tx<DirectoryObject[]>`
+    insert into directory_object as o (tenant_id, id, kind, properties)
+    values (${tenantId}, ${id}, ${kind}, ${tx.json(properties)})
+    returning ${objectColumns(tx)}`
+  return written(object)
+}
+
+/** Stores changed properties; null takes one away. Lock the object first: it is written as it was read. */
+export async function updateObject(
+  tx: Query,
+  tenantId: string,
+  object: DirectoryObject,
+  changes: JsonObject,
+): Promise<DirectoryObject> {
+  const merged = { ...object.properties, ...changes }
+  const properties = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null))
+  const [updated] = await tx<DirectoryObject[]>`
+    update directory_object o set properties = ${tx.json(properties)}, version = o.version + 1
+    where o.tenant_id = ${tenantId} and o.id = ${object.id}
+    returning ${objectColumns(tx)}`
+  return written(updated)
+}
+
+/** Deletes so that it can be restored: edges stay, but nobody finds the object. */
+export async function softDeleteObject(tx: Query, tenantId: string, id: string): Promise<DirectoryObject> {
+  const [object] = await tx<DirectoryObject[]>`
+    update directory_object o set deleted_at = now(), version = o.version + 1
+    where o.tenant_id = ${tenantId} and o.id = ${id}
+    returning ${objectColumns(tx)}`
+  return written(object)
+}
+
+export async function restoreObject(tx: Query, tenantId: string, id: string): Promise<DirectoryObject> {
+  const [object] = await tx<DirectoryObject[]>`
+    update directory_object o set deleted_at = null, version = o.version + 1
+    where o.tenant_id = ${tenantId} and o.id = ${id}
+    returning ${objectColumns(tx)}`
+  return written(object)
+}
+
+/** Deletes for good, with all that hangs on the object. */
+export async function purgeObject(tx: Query, tenantId: string, id: string): Promise<void> {
+  await tx`delete from directory_object where tenant_id = ${tenantId} and id = ${id}`
+}
+
+function written(object: DirectoryObject | undefined): DirectoryObject {
+  if (!object) throw new Error('a write of a directory object returned no row')
+  return object
+}
+
+export type ObjectChange = 'created' | 'updated' | 'deleted' | 'restored' | 'purged'
+
+/** The change log's entry about an object, for `appendChanges` at the end of the transaction. */
+export function describeChange(change: ObjectChange, object: DirectoryObject): Change {
+  return { entity: object.kind, entityId: object.id, kind: change, data: { version: object.version } }
+}
+
+export function entityTag({ version }: Pick<DirectoryObject, 'version'>): string {
+  return `W/"${version}"`
+}
+
+/** Refuses a write whose `If-Match` names another state than the present one. */
+export function checkPrecondition({ ifMatch }: RequestFacts, object: Pick<DirectoryObject, 'version'>): void {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return
+  const tags = ifMatch.split(',').map((tag) => tag.trim())
+  if (!tags.includes(entityTag(object)) && !tags.includes(`"${object.version}"`)) fail('PreconditionFailed')
+}

@@ -1,0 +1,42 @@
+import { type Static, Type } from 'typebox'
+import { ok } from '../../api/operation.ts'
+import type { PermissionRow } from '../../auth/permission.ts'
+import { objectPermissions } from '../object-permissions.ts'
+import { entityTag } from '../object-store.ts'
+import { readSelect } from '../odata/select.ts'
+import { operation } from '../operation.ts'
+import { renderObject } from '../render-object.ts'
+import type { Resource } from '../resources/resource.ts'
+import { type Locate, locateById } from './locate.ts'
+import { entitySchema, nameOperation } from './schemas.ts'
+
+export const entityQuery = Type.Object({
+  $select: Type.Optional(Type.String({ description: 'Properties to return, separated by commas.' })),
+})
+export type EntityQuery = Static<typeof entityQuery>
+
+interface Form {
+  readonly path: string | readonly string[]
+  readonly locate: Locate
+  readonly permission: PermissionRow
+  readonly name: string
+}
+
+export function getObject(resource: Resource, form: Partial<Form> = {}) {
+  const locate = form.locate ?? locateById(resource.kind)
+  return operation({
+    name: form.name ?? nameOperation('get', resource.kind),
+    clause: 'DIR-134',
+    summary: `Get one of ${resource.set}`,
+    method: 'GET',
+    path: form.path ?? `/${resource.set}/:id`,
+    permission: { row: form.permission ?? objectPermissions[resource.kind].read },
+    query: entityQuery,
+    answers: { 200: entitySchema(resource) },
+    async run(context) {
+      const select = readSelect(context.query.$select, [resource])
+      const object = await locate(context)
+      return ok(renderObject(object, context.request.baseUrl, { select }), { etag: entityTag(object) })
+    },
+  })
+}

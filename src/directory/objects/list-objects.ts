@@ -1,0 +1,65 @@
+import { Type } from 'typebox'
+import { ok } from '../../api/operation.ts'
+import type { Query } from '../../db/query.ts'
+import { objectPermissions } from '../object-permissions.ts'
+import { type DirectoryObject, objectColumns } from '../object-store.ts'
+import { type Fields, fieldsOf } from '../odata/field.ts'
+import { countQuery, countRows, type ListSource, listPage, listQuery } from '../odata/list.ts'
+import { readSelect } from '../odata/select.ts'
+import { operation } from '../operation.ts'
+import { contextOf, namespace, renderItem } from '../render-object.ts'
+import type { Resource } from '../resources/resource.ts'
+import { listSchema, nameOperation } from './schemas.ts'
+
+export function listObjects(resource: Resource) {
+  const fields = fieldsOf([resource])
+  return operation({
+    name: nameOperation('list', resource.set),
+    clause: 'DIR-134',
+    summary: `List ${resource.set}`,
+    method: 'GET',
+    path: `/${resource.set}`,
+    permission: { row: objectPermissions[resource.kind].read },
+    query: listQuery,
+    answers: { 200: listSchema(resource) },
+    async run({ tx, caller, query, request }) {
+      const select = readSelect(query.$select, [resource])
+      const source = objectsOf(tx, caller.tenantId, resource, fields)
+      const page = await listPage<DirectoryObject>(tx, request, query, source)
+      return ok({
+        '@odata.context': contextOf(request.baseUrl, resource.set, select),
+        ...page.annotations,
+        value: page.rows.map((object) => renderItem(object, { select })),
+      })
+    },
+  })
+}
+
+export function countObjects(resource: Resource) {
+  const fields = fieldsOf([resource])
+  return operation({
+    name: nameOperation('count', resource.set),
+    clause: 'DIR-139',
+    summary: `Count ${resource.set}`,
+    method: 'GET',
+    path: `/${resource.set}/$count`,
+    permission: { row: objectPermissions[resource.kind].read },
+    query: countQuery,
+    answers: { 200: Type.Integer() },
+    async run({ tx, caller, query }) {
+      const source = objectsOf(tx, caller.tenantId, resource, fields)
+      return ok(String(await countRows(tx, query.$filter, source)), { 'content-type': 'text/plain' })
+    },
+  })
+}
+
+function objectsOf(tx: Query, tenantId: string, { kind }: Resource, fields: Fields): ListSource {
+  return {
+    columns: objectColumns(tx),
+    from: tx`directory_object o`,
+    where: tx`o.tenant_id = ${tenantId} and o.kind = ${kind} and o.deleted_at is null`,
+    id: 'o.id',
+    fields,
+    type: `${namespace}.${kind}`,
+  }
+}

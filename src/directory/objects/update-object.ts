@@ -1,0 +1,56 @@
+import { noContent } from '../../api/operation.ts'
+import type { Caller } from '../../auth/caller.ts'
+import type { PermissionRow } from '../../auth/permission.ts'
+import { appendChanges } from '../../db/change-log.ts'
+import type { Query } from '../../db/query.ts'
+import { objectPermissions } from '../object-permissions.ts'
+import { checkPrecondition, type DirectoryObject, describeChange, updateObject } from '../object-store.ts'
+import { operation } from '../operation.ts'
+import type { JsonObject } from '../resources/property.ts'
+import { readChangedProperties } from '../resources/read-properties.ts'
+import type { Resource } from '../resources/resource.ts'
+import { type Locate, locateById } from './locate.ts'
+import { bodySchema, nameOperation } from './schemas.ts'
+
+interface Form {
+  readonly path: string | readonly string[]
+  readonly locate: Locate
+  readonly permission: PermissionRow
+  readonly name: string
+  /** Properties that are not stored with the object. */
+  readonly setAside: readonly string[]
+  readonly also: (tx: Query, caller: Caller, object: DirectoryObject, sent: JsonObject) => Promise<void>
+}
+
+export function updateObjectOf(resource: Resource, form: Partial<Form> = {}) {
+  const locate = form.locate ?? locateById(resource.kind)
+  return operation({
+    name: form.name ?? nameOperation('update', resource.kind),
+    clause: 'DIR-134',
+    summary: `Update one of ${resource.set}`,
+    method: 'PATCH',
+    path: form.path ?? `/${resource.set}/:id`,
+    permission: { row: form.permission ?? objectPermissions[resource.kind].update },
+    body: bodySchema(resource, 'update'),
+    answers: { 204: null },
+    async run(context) {
+      const { tx, caller, body, request, audit } = context
+      const sent = readChangedProperties(resource, body)
+      const before = await locate(context, { lock: true })
+      checkPrecondition(request, before)
+      const changes = Object.fromEntries(
+        Object.entries(sent).filter(([name]) => !form.setAside?.includes(name)),
+      )
+      const after = await updateObject(tx, caller.tenantId, before, changes)
+      await form.also?.(tx, caller, after, sent)
+      audit({
+        action: nameOperation('update', resource.kind),
+        target: `/${resource.set}/${after.id}`,
+        before: before.properties,
+        after: after.properties,
+      })
+      await appendChanges(tx, caller.tenantId, [describeChange('updated', after)])
+      return noContent
+    },
+  })
+}

@@ -1,0 +1,64 @@
+import type { Property } from '../resources/property.ts'
+import type { Resource } from '../resources/resource.ts'
+
+/** What a list can be filtered and sorted by: a property and where PostgreSQL finds it. */
+export interface Field {
+  readonly name: string
+  /** SQL of the value; a constant of ours, never made of input. */
+  readonly sql: string
+  readonly type: 'text' | 'guid' | 'boolean' | 'integer' | 'dateTime' | 'texts'
+  readonly filter: boolean
+  readonly sort: boolean
+}
+
+/** By name in lower case: OData clients are not careful about case. */
+export type Fields = ReadonlyMap<string, Field>
+
+export function makeFields(fields: readonly Field[]): Fields {
+  return new Map(fields.map((field) => [field.name.toLowerCase(), field]))
+}
+
+/** The fields of directory objects of some kinds; the table's alias is `o`. */
+export function fieldsOf(resources: readonly Resource[]): Fields {
+  const fields = resources.flatMap(({ properties }) =>
+    Object.entries(properties).flatMap(([name, property]) => fieldOf(name, property)),
+  )
+  return makeFields(fields)
+}
+
+const ownColumns: Readonly<Record<string, string>> = {
+  displayName: 'o.display_name',
+  userPrincipalName: 'o.user_principal_name',
+  mailNickname: 'o.mail_nickname',
+  appId: 'o.app_id',
+}
+
+function fieldOf(name: string, property: Property): Field[] {
+  const filter = property.filter === true
+  const sort = property.sort === true
+  const stored = `o.properties ->> '${name}'`
+  const column = property.column ? `o.${property.column}` : undefined
+  const field = (type: Field['type'], sql: string): Field[] => [{ name, sql, type, filter, sort }]
+  switch (property.type) {
+    case 'string':
+      return field('text', ownColumns[name] ?? withDefault(`(${stored})`, property))
+    case 'guid':
+      return name === 'id' ? field('guid', 'o.id') : field('text', ownColumns[name] ?? `(${stored})`)
+    case 'boolean':
+      return field('boolean', column ?? withDefault(`(${stored})::boolean`, property))
+    case 'integer':
+      return field('integer', withDefault(`(${stored})::integer`, property))
+    case 'dateTime':
+      return field('dateTime', column ?? `(${stored})::timestamptz`)
+    case 'strings':
+      return field('texts', `coalesce(o.properties -> '${name}', '[]')`)
+    default:
+      return filter || sort ? [] : [{ name, sql: 'null', type: 'text', filter, sort }]
+  }
+}
+
+function withDefault(sql: string, { default: preset }: Property): string {
+  if (typeof preset === 'boolean' || typeof preset === 'number') return `coalesce(${sql}, ${preset})`
+  if (typeof preset === 'string' && /^\w+$/.test(preset)) return `coalesce(${sql}, '${preset}')`
+  return sql
+}

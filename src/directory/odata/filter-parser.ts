@@ -1,0 +1,206 @@
+import { fail } from '../../kernel/problem.ts'
+
+export type Literal = string | number | boolean | null
+
+export type Filter =
+  | { readonly op: 'and' | 'or'; readonly left: Filter; readonly right: Filter }
+  | { readonly op: 'not'; readonly inner: Filter }
+  | {
+      readonly op: 'eq' | 'ne' | 'gt' | 'ge' | 'lt' | 'le'
+      readonly property: string
+      readonly value: Literal
+    }
+  | { readonly op: 'in'; readonly property: string; readonly values: readonly Literal[] }
+  | { readonly op: 'startswith'; readonly property: string; readonly value: string }
+  | { readonly op: 'any'; readonly property: string; readonly value: Literal }
+
+const maxLength = 4096
+const maxDepth = 16
+const maxTerms = 100
+const maxListed = 100
+
+const token =
+  /\s*(?:('(?:[^']|'')*')|(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)?)|([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|(-?\d+(?:\.\d+)?)|([A-Za-z_][\w.]*)|([(),:/]))/iy
+
+interface Token {
+  readonly kind: 'literal' | 'word' | 'mark'
+  readonly text: string
+  readonly value?: Literal
+}
+
+/** Reads a `$filter`. What it cannot read is refused with the reason, never skipped. */
+export function parseFilter(text: string): Filter {
+  if (text.length > maxLength) refuse(`is longer than ${maxLength} characters`)
+  const parser = new FilterParser(tokenize(text))
+  const filter = parser.readOr(0)
+  parser.expectEnd()
+  return filter
+}
+
+function refuse(reason: string): never {
+  return fail('InvalidQueryOption', { option: '$filter', reason })
+}
+
+function tokenize(text: string): Token[] {
+  const tokens: Token[] = []
+  token.lastIndex = 0
+  while (text.slice(token.lastIndex).trim() !== '') {
+    const start = token.lastIndex
+    const match = token.exec(text)
+    if (!match) return refuse(`cannot be read at position ${start}`)
+    const [, quoted, time, guid, number, word, mark] = match
+    if (quoted !== undefined)
+      tokens.push({ kind: 'literal', text: quoted, value: quoted.slice(1, -1).replaceAll("''", "'") })
+    else if (time ?? guid)
+      tokens.push({ kind: 'literal', text: time ?? guid ?? '', value: time ?? guid ?? '' })
+    else if (number !== undefined) tokens.push({ kind: 'literal', text: number, value: Number(number) })
+    else if (word !== undefined) tokens.push(readWord(word))
+    else tokens.push({ kind: 'mark', text: mark ?? '' })
+  }
+  return tokens
+}
+
+const constants = new Map<string, Literal>([
+  ['true', true],
+  ['false', false],
+  ['null', null],
+])
+
+function readWord(word: string): Token {
+  const value = constants.get(word.toLowerCase())
+  return value === undefined ? { kind: 'word', text: word } : { kind: 'literal', text: word, value }
+}
+
+class FilterParser {
+  readonly #tokens: readonly Token[]
+  #at = 0
+  #terms = 0
+
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens
+  }
+
+  readOr(depth: number): Filter {
+    let left = this.#readAnd(depth)
+    while (this.#takeWord('or')) left = { op: 'or', left, right: this.#readAnd(depth) }
+    return left
+  }
+
+  #readAnd(depth: number): Filter {
+    let left = this.#readTerm(depth)
+    while (this.#takeWord('and')) left = { op: 'and', left, right: this.#readTerm(depth) }
+    return left
+  }
+
+  #readTerm(depth: number): Filter {
+    if (depth > maxDepth) refuse(`is nested deeper than ${maxDepth} levels`)
+    if (++this.#terms > maxTerms) refuse(`has more than ${maxTerms} terms`)
+    if (this.#takeWord('not')) return { op: 'not', inner: this.#readTerm(depth + 1) }
+    if (this.#takeMark('(')) {
+      const inner = this.readOr(depth + 1)
+      this.#expectMark(')')
+      return inner
+    }
+    const word = this.#readName()
+    if (this.#peekMark('(')) return this.#readFunction(word)
+    if (this.#takeMark('/')) return this.#readAny(word)
+    return this.#readComparison(word)
+  }
+
+  #readFunction(name: string): Filter {
+    if (name.toLowerCase() !== 'startswith')
+      refuse(`uses the function '${name.slice(0, 50)}', which is not supported`)
+    this.#expectMark('(')
+    const property = this.#readName()
+    this.#expectMark(',')
+    const value = this.#readLiteral()
+    this.#expectMark(')')
+    if (typeof value !== 'string') return refuse('compares startswith with something that is no string')
+    if (this.#takeWord('eq')) {
+      const expected = this.#readLiteral()
+      if (expected === false) return { op: 'not', inner: { op: 'startswith', property, value } }
+      if (expected !== true) refuse('compares startswith with something that is no Boolean')
+    }
+    return { op: 'startswith', property, value }
+  }
+
+  /** `groupTypes/any(c:c eq 'Unified')` */
+  #readAny(property: string): Filter {
+    const lambda = this.#readName()
+    if (lambda.toLowerCase() !== 'any') refuse(`uses '/${lambda.slice(0, 50)}', which is not supported`)
+    this.#expectMark('(')
+    const variable = this.#readName()
+    this.#expectMark(':')
+    if (this.#readName() !== variable || !this.#takeWord('eq'))
+      refuse(`must have the form ${property}/any(x:x eq 'value')`)
+    const value = this.#readLiteral()
+    this.#expectMark(')')
+    return { op: 'any', property, value }
+  }
+
+  #readComparison(property: string): Filter {
+    const operator = this.#readName().toLowerCase()
+    switch (operator) {
+      case 'eq':
+      case 'ne':
+      case 'gt':
+      case 'ge':
+      case 'lt':
+      case 'le':
+        return { op: operator, property, value: this.#readLiteral() }
+      case 'in':
+        return { op: 'in', property, values: this.#readList() }
+      default:
+        return refuse(`uses the operator '${operator.slice(0, 50)}', which is not supported`)
+    }
+  }
+
+  #readList(): Literal[] {
+    this.#expectMark('(')
+    const values = [this.#readLiteral()]
+    while (this.#takeMark(',')) values.push(this.#readLiteral())
+    this.#expectMark(')')
+    if (values.length > maxListed) refuse(`lists more than ${maxListed} values`)
+    return values
+  }
+
+  #readName(): string {
+    const next = this.#tokens[this.#at++]
+    return next?.kind === 'word' ? next.text : refuse(`has ${describe(next)} where a name is expected`)
+  }
+
+  #readLiteral(): Literal {
+    const next = this.#tokens[this.#at++]
+    return next?.value !== undefined ? next.value : refuse(`has ${describe(next)} where a value is expected`)
+  }
+
+  #takeWord(word: string): boolean {
+    const next = this.#tokens[this.#at]
+    const found = next?.kind === 'word' && next.text.toLowerCase() === word
+    if (found) this.#at++
+    return found
+  }
+
+  #peekMark(mark: string): boolean {
+    const next = this.#tokens[this.#at]
+    return next?.kind === 'mark' && next.text === mark
+  }
+
+  #takeMark(mark: string): boolean {
+    const found = this.#peekMark(mark)
+    if (found) this.#at++
+    return found
+  }
+
+  #expectMark(mark: string): void {
+    if (!this.#takeMark(mark)) refuse(`has ${describe(this.#tokens[this.#at])} where '${mark}' is expected`)
+  }
+
+  expectEnd(): void {
+    if (this.#at < this.#tokens.length) refuse(`has ${describe(this.#tokens[this.#at])} where it should end`)
+  }
+}
+
+function describe(token: Token | undefined): string {
+  return token ? `'${token.text.slice(0, 50)}'` : 'its end'
+}

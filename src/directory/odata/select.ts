@@ -1,0 +1,30 @@
+import { fail } from '../../kernel/problem.ts'
+import { namespace } from '../render-object.ts'
+import type { Resource } from '../resources/resource.ts'
+
+/** Directory-extension and schema-extension properties have an underscore in the name, no others do. */
+const extensionName = /^[A-Za-z0-9]+_\w+$/
+
+/** The properties that `$select` names, in the spelling of the resource; undefined for the default set. */
+export function readSelect(
+  text: string | undefined,
+  resources: readonly Pick<Resource, 'kind' | 'properties'>[],
+): readonly string[] | undefined {
+  if (text === undefined) return undefined
+  const known = new Map(
+    resources.flatMap(({ properties }) => Object.keys(properties)).map((name) => [name.toLowerCase(), name]),
+  )
+  const names = text.split(',').map((name) => name.trim())
+  if (names.includes('*')) return undefined
+  const selected = names.map((name) => {
+    if (name === '') fail('InvalidQueryOption', { option: '$select', reason: 'has an empty name' })
+    if (extensionName.test(name)) return name
+    return known.get(name.toLowerCase()) ?? failUnknown(name, resources)
+  })
+  return [...new Set(selected)]
+}
+
+function failUnknown(name: string, [resource]: readonly Pick<Resource, 'kind'>[]): never {
+  const type = `${namespace}.${resource?.kind ?? 'directoryObject'}`
+  return fail('UnknownPropertyInQuery', { property: name.slice(0, 200), type })
+}

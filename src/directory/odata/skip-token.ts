@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto'
+import { fail } from '../../kernel/problem.ts'
+import { isGuid } from '../resources/property.ts'
+import { isStorableText } from '../resources/storable.ts'
+
+/** Where a page ended: the sort value and id of its last row. Rows may come and go before and after it. */
+export interface Position {
+  readonly sortValue: string | null
+  readonly id: string
+}
+
+const version = 1
+
+/** A token continues only the list it came from: same path, filter and order. */
+export function fingerprintList(parts: readonly (string | undefined)[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 16)
+}
+
+export function writeSkipToken(fingerprint: string, { sortValue, id }: Position): string {
+  return Buffer.from(JSON.stringify([version, fingerprint, sortValue, id])).toString('base64url')
+}
+
+export function readSkipToken(token: string, fingerprint: string): Position {
+  const read = parse(token)
+  if (!Array.isArray(read) || read.length !== 4) return refuse('is not one of ours')
+  const [tokenVersion, tokenFingerprint, sortValue, id] = read as unknown[]
+  if (tokenVersion !== version || typeof id !== 'string' || !isGuid(id)) return refuse('is not one of ours')
+  if (sortValue !== null && (typeof sortValue !== 'string' || !isStorableText(sortValue)))
+    return refuse('is not one of ours')
+  if (tokenFingerprint !== fingerprint) return refuse('continues another list')
+  return { sortValue, id }
+}
+
+function parse(token: string): unknown {
+  if (token.length > 4096 || !/^[\w-]+$/.test(token)) return undefined
+  try {
+    return JSON.parse(Buffer.from(token, 'base64url').toString())
+  } catch {
+    return undefined
+  }
+}
+
+function refuse(reason: string): never {
+  return fail('InvalidQueryOption', { option: '$skiptoken', reason })
+}

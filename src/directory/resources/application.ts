@@ -1,0 +1,108 @@
+import { type Properties, readOnlyText, text } from './property.ts'
+import { createdDateTime, displayName, objectProperties, type Resource } from './resource.ts'
+
+const urls = { type: 'strings', default: [], maxLength: 256 } as const
+
+const roleFields: Properties = {
+  id: { type: 'guid' },
+  allowedMemberTypes: { type: 'strings' },
+  description: text,
+  displayName: text,
+  isEnabled: { type: 'boolean' },
+  origin: text,
+  value: text,
+}
+
+const scopeFields: Properties = {
+  id: { type: 'guid' },
+  adminConsentDescription: text,
+  adminConsentDisplayName: text,
+  isEnabled: { type: 'boolean' },
+  type: text,
+  userConsentDescription: text,
+  userConsentDisplayName: text,
+  value: text,
+}
+
+/** A secret's row without the secret; an operation of its own adds and removes them. */
+export const credentialFields: Properties = {
+  keyId: { type: 'guid' },
+  displayName: text,
+  startDateTime: { type: 'dateTime' },
+  endDateTime: { type: 'dateTime' },
+  hint: text,
+}
+
+export const application: Resource = {
+  kind: 'application',
+  set: 'applications',
+  noun: 'Application',
+  restorable: true,
+  properties: {
+    ...objectProperties,
+    appId: { type: 'guid', write: 'never', filter: true },
+    createdDateTime,
+    displayName,
+    description: { type: 'string', maxLength: 1024 },
+    identifierUris: { type: 'strings', default: [], maxLength: 50, filter: true },
+    isFallbackPublicClient: { type: 'boolean' },
+    notes: { type: 'string', maxLength: 1024 },
+    publisherDomain: readOnlyText,
+    signInAudience: {
+      type: 'string',
+      default: 'AzureADMyOrg',
+      filter: true,
+      accepts: (value) =>
+        value === 'AzureADMyOrg' ||
+        value === 'AzureADMultipleOrgs' ||
+        value === 'AzureADandPersonalMicrosoftAccount' ||
+        value === 'PersonalMicrosoftAccount',
+    },
+    tags: { type: 'strings', default: [], maxLength: 100 },
+    uniqueName: { type: 'string', maxLength: 256, write: 'creation', filter: true },
+    web: {
+      type: {
+        object: {
+          homePageUrl: text,
+          logoutUrl: text,
+          redirectUris: urls,
+          implicitGrantSettings: {
+            type: {
+              object: {
+                enableAccessTokenIssuance: { type: 'boolean' },
+                enableIdTokenIssuance: { type: 'boolean' },
+              },
+            },
+          },
+        },
+      },
+    },
+    spa: { type: { object: { redirectUris: urls } } },
+    publicClient: { type: { object: { redirectUris: urls } } },
+    api: {
+      type: {
+        object: {
+          acceptMappedClaims: { type: 'boolean' },
+          knownClientApplications: { type: 'guids' },
+          oauth2PermissionScopes: { type: { objects: scopeFields } },
+          preAuthorizedApplications: {
+            type: { objects: { appId: { type: 'guid' }, delegatedPermissionIds: { type: 'guids' } } },
+          },
+          requestedAccessTokenVersion: { type: 'integer' },
+        },
+      },
+    },
+    appRoles: { type: { objects: roleFields }, default: [] },
+    requiredResourceAccess: {
+      type: {
+        objects: {
+          resourceAppId: text,
+          resourceAccess: { type: { objects: { id: { type: 'guid' }, type: text } } },
+        },
+      },
+      default: [],
+    },
+    passwordCredentials: { type: { objects: credentialFields }, write: 'elsewhere', default: [] },
+    keyCredentials: { type: { objects: credentialFields }, write: 'elsewhere', default: [] },
+  },
+}

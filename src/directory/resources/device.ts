@@ -1,0 +1,48 @@
+import { text } from './property.ts'
+import { createdDateTime, displayName, objectProperties, type Resource } from './resource.ts'
+
+export const device: Resource = {
+  kind: 'device',
+  set: 'devices',
+  noun: 'Device',
+  restorable: false,
+  properties: {
+    ...objectProperties,
+    accountEnabled: { type: 'boolean', required: true, nullable: false, filter: true },
+    alternativeSecurityIds: {
+      type: { objects: { type: { type: 'integer' }, identityProvider: text, key: text } },
+      default: [],
+      maxLength: 10,
+    },
+    approximateLastSignInDateTime: { type: 'dateTime', write: 'never' },
+    complianceExpirationDateTime: { type: 'dateTime', write: 'never' },
+    createdDateTime,
+    deviceCategory: text,
+    deviceId: { type: 'guid', required: true, write: 'creation', filter: true },
+    deviceMetadata: text,
+    deviceOwnership: text,
+    deviceVersion: { type: 'integer' },
+    displayName,
+    enrollmentProfileName: text,
+    extensionAttributes: {
+      type: {
+        object: Object.fromEntries(
+          Array.from({ length: 15 }, (_, at) => [`extensionAttribute${at + 1}`, text] as const),
+        ),
+      },
+    },
+    isCompliant: { type: 'boolean', filter: true },
+    isManaged: { type: 'boolean', filter: true },
+    manufacturer: { type: 'string', maxLength: 256 },
+    model: { type: 'string', maxLength: 256 },
+    onPremisesLastSyncDateTime: { type: 'dateTime', write: 'never' },
+    onPremisesSyncEnabled: { type: 'boolean', write: 'never' },
+    operatingSystem: { type: 'string', required: true, nullable: false, maxLength: 256, filter: true },
+    operatingSystemVersion: { type: 'string', required: true, nullable: false, maxLength: 256, filter: true },
+    physicalIds: { type: 'strings', default: [], maxLength: 50 },
+    profileType: text,
+    registrationDateTime: { type: 'dateTime', write: 'never' },
+    systemLabels: { type: 'strings', default: [], maxLength: 50 },
+    trustType: { type: 'string', maxLength: 64, filter: true },
+  },
+}

@@ -1,0 +1,87 @@
+import { isGuid, type Json, type JsonObject, type Properties, type Property } from './property.ts'
+import { isJsonObject, isStorableJson, isStorableText } from './storable.ts'
+
+const defaultMaxLength = 1024
+const defaultMaxItems = 100
+const dateTimeForm = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,7})?)?(Z|[+-]\d\d:\d\d)?)?$/
+
+/** The value in the form it is stored in, or undefined when the property cannot take it. */
+export function readValue(property: Property, value: unknown): Json | undefined {
+  const { type } = property
+  if (type === 'json') return isStorableJson(value) ? value : undefined
+  if (type === 'strings' || type === 'guids')
+    return readItems(property, value, (item) =>
+      readScalar(
+        { ...property, type: type === 'guids' ? 'guid' : 'string', maxLength: defaultMaxLength },
+        item,
+      ),
+    )
+  if (typeof type === 'string') return readScalar(property, value)
+  if ('objects' in type)
+    return readItems(property, value, (item) => acceptOr(property, readObject(type.objects, item)))
+  return acceptOr(property, readObject(type.object, value))
+}
+
+function readScalar(property: Property, value: unknown): Json | undefined {
+  switch (property.type) {
+    case 'boolean':
+      return typeof value === 'boolean' ? acceptOr(property, value) : undefined
+    case 'integer':
+      return Number.isInteger(value) && Math.abs(value as number) < 2 ** 31
+        ? acceptOr(property, value as number)
+        : undefined
+    case 'dateTime':
+      return typeof value === 'string' ? readDateTime(value) : undefined
+    case 'guid':
+      return typeof value === 'string' && isGuid(value) ? value.toLowerCase() : undefined
+    default:
+      return typeof value === 'string' &&
+        value.length <= (property.maxLength ?? defaultMaxLength) &&
+        isStorableText(value)
+        ? acceptOr(property, value)
+        : undefined
+  }
+}
+
+function readItems(
+  property: Property,
+  value: unknown,
+  readItem: (item: unknown) => Json | undefined,
+): Json | undefined {
+  if (!Array.isArray(value) || value.length > (property.maxLength ?? defaultMaxItems)) return undefined
+  const items: Json[] = []
+  for (const item of value) {
+    const read = readItem(item)
+    if (read === undefined) return undefined
+    items.push(read)
+  }
+  return items
+}
+
+function readObject(fields: Properties, value: unknown): JsonObject | undefined {
+  if (!isJsonObject(value)) return undefined
+  const object: Record<string, Json> = {}
+  for (const [name, inner] of Object.entries(value)) {
+    if (name.startsWith('@odata.')) continue
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined
+    const read = field && (inner === null ? null : readValue(field, inner))
+    if (read === undefined) return undefined
+    object[name] = read
+  }
+  return object
+}
+
+function acceptOr(property: Property, value: Json | undefined): Json | undefined {
+  return value !== undefined && (property.accepts?.(value) ?? true) ? value : undefined
+}
+
+function readDateTime(value: string): string | undefined {
+  if (!dateTimeForm.test(value)) return undefined
+  const zoned = /T.*(Z|[+-]\d\d:\d\d)$/.test(value) || !value.includes('T') ? value : `${value}Z`
+  const time = new Date(zoned)
+  return Number.isNaN(time.getTime()) ? undefined : formatDateTime(time)
+}
+
+export function formatDateTime(time: Date): string {
+  return time.toISOString().replace('.000Z', 'Z')
+}

@@ -1,0 +1,67 @@
+import { type Properties, type Property, readOnlyText } from './property.ts'
+
+export type ObjectKind =
+  | 'user'
+  | 'group'
+  | 'servicePrincipal'
+  | 'application'
+  | 'orgContact'
+  | 'device'
+  | 'directoryRole'
+  | 'organization'
+
+export interface Resource {
+  readonly kind: ObjectKind
+  /** The entity set: first segment of the path, and what `@odata.context` names. */
+  readonly set: string
+  /** The resource in error messages. */
+  readonly noun: string
+  readonly properties: Properties
+  /** A deleted one lies in deletedItems for a while and can be restored. */
+  readonly restorable: boolean
+}
+
+/** The properties that every directory object has, whatever its kind. */
+export const objectProperties = {
+  id: { type: 'guid', write: 'never', filter: true, column: 'id' },
+  deletedDateTime: { type: 'dateTime', write: 'never', column: 'deleted_at' },
+} as const satisfies Properties
+
+export const createdDateTime: Property = {
+  type: 'dateTime',
+  write: 'never',
+  filter: true,
+  sort: true,
+  column: 'created_at',
+}
+
+export const optionalDisplayName: Property = {
+  type: 'string',
+  nullable: false,
+  maxLength: 256,
+  filter: true,
+  sort: true,
+  accepts: (value) => typeof value === 'string' && value.trim() !== '',
+}
+
+export const displayName: Property = { ...optionalDisplayName, required: true }
+
+/** Marks a table's rows as not in the default set. */
+export function onlyBySelect(properties: Properties): Properties {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, property]) => [
+      name,
+      { ...property, onlyBySelect: true as const },
+    ]),
+  )
+}
+
+/** What a synchronisation with a directory elsewhere would fill in. */
+export const onPremisesProperties: Properties = {
+  onPremisesLastSyncDateTime: { type: 'dateTime', write: 'never' },
+  onPremisesSyncEnabled: { type: 'boolean', write: 'never' },
+  onPremisesDomainName: readOnlyText,
+  onPremisesSamAccountName: readOnlyText,
+  onPremisesSecurityIdentifier: readOnlyText,
+  onPremisesProvisioningErrors: { type: 'json', write: 'never', default: [] },
+}

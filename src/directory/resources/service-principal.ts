@@ -1,0 +1,38 @@
+import { application, credentialFields } from './application.ts'
+import { text } from './property.ts'
+import { createdDateTime, objectProperties, optionalDisplayName, type Resource } from './resource.ts'
+
+export const servicePrincipal: Resource = {
+  kind: 'servicePrincipal',
+  set: 'servicePrincipals',
+  noun: 'ServicePrincipal',
+  restorable: false,
+  properties: {
+    ...objectProperties,
+    accountEnabled: { type: 'boolean', default: true, nullable: false, filter: true },
+    alternativeNames: { type: 'strings', default: [], maxLength: 50 },
+    appDescription: { type: 'string', write: 'never' },
+    appDisplayName: { type: 'string', write: 'never' },
+    appId: { type: 'guid', required: true, write: 'creation', filter: true },
+    appOwnerOrganizationId: { type: 'guid', write: 'never' },
+    appRoleAssignmentRequired: { type: 'boolean', default: false, nullable: false },
+    createdDateTime,
+    description: { type: 'string', maxLength: 1024 },
+    // The application's, unless one is given.
+    displayName: optionalDisplayName,
+    homepage: text,
+    loginUrl: text,
+    logoutUrl: text,
+    notes: { type: 'string', maxLength: 1024 },
+    notificationEmailAddresses: { type: 'strings', default: [], maxLength: 50 },
+    preferredSingleSignOnMode: text,
+    replyUrls: { type: 'strings', default: [], maxLength: 256 },
+    servicePrincipalNames: { type: 'strings', default: [], maxLength: 50, filter: true },
+    servicePrincipalType: { type: 'string', write: 'never', default: 'Application', filter: true },
+    signInAudience: { type: 'string', write: 'never' },
+    tags: { type: 'strings', default: [], maxLength: 100, filter: true },
+    appRoles: { type: application.properties.appRoles?.type ?? 'json', write: 'never', default: [] },
+    passwordCredentials: { type: { objects: credentialFields }, write: 'elsewhere', default: [] },
+    keyCredentials: { type: { objects: credentialFields }, write: 'elsewhere', default: [] },
+  },
+}

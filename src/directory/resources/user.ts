@@ -1,0 +1,100 @@
+import { flag, readOnlyText, text } from './property.ts'
+import {
+  createdDateTime,
+  displayName,
+  objectProperties,
+  onlyBySelect,
+  onPremisesProperties,
+  type Resource,
+} from './resource.ts'
+
+export const principalNameForm = /^[^\s@()\\[\]";:<>,]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?$/
+
+export const user: Resource = {
+  kind: 'user',
+  set: 'users',
+  noun: 'User',
+  restorable: true,
+  properties: {
+    businessPhones: { type: 'strings', default: [], maxLength: 1 },
+    displayName,
+    givenName: { type: 'string', maxLength: 64, filter: true },
+    jobTitle: { type: 'string', maxLength: 128, filter: true },
+    mail: { type: 'string', maxLength: 320, filter: true, sort: true },
+    mobilePhone: { type: 'string', maxLength: 64 },
+    officeLocation: { type: 'string', maxLength: 128 },
+    preferredLanguage: { type: 'string', maxLength: 64 },
+    surname: { type: 'string', maxLength: 64, filter: true },
+    userPrincipalName: {
+      type: 'string',
+      required: true,
+      nullable: false,
+      maxLength: 320,
+      filter: true,
+      sort: true,
+      accepts: (value) => principalNameForm.test(String(value)),
+    },
+    id: objectProperties.id,
+    ...onlyBySelect({
+      deletedDateTime: objectProperties.deletedDateTime,
+      createdDateTime,
+      accountEnabled: { type: 'boolean', required: true, nullable: false, filter: true },
+      mailNickname: { type: 'string', required: true, nullable: false, maxLength: 64, filter: true },
+      passwordProfile: {
+        type: {
+          object: {
+            password: { type: 'string', maxLength: 256 },
+            forceChangePasswordNextSignIn: flag,
+            forceChangePasswordNextSignInWithMfa: flag,
+          },
+        },
+        required: true,
+        secret: true,
+      },
+      aboutMe: text,
+      ageGroup: { type: 'string', accepts: oneOf('Minor', 'NotAdult', 'Adult') },
+      city: { type: 'string', maxLength: 128, filter: true },
+      companyName: { type: 'string', maxLength: 64, filter: true },
+      consentProvidedForMinor: { type: 'string', accepts: oneOf('Granted', 'Denied', 'NotRequired') },
+      country: { type: 'string', maxLength: 128, filter: true },
+      creationType: readOnlyText,
+      department: { type: 'string', maxLength: 64, filter: true },
+      employeeHireDate: { type: 'dateTime' },
+      employeeId: { type: 'string', maxLength: 16, filter: true },
+      employeeLeaveDateTime: { type: 'dateTime' },
+      employeeType: { type: 'string', maxLength: 64, filter: true },
+      externalUserState: readOnlyText,
+      faxNumber: { type: 'string', maxLength: 64 },
+      identities: {
+        type: {
+          objects: { signInType: text, issuer: text, issuerAssignedId: text },
+        },
+        default: [],
+      },
+      imAddresses: { type: 'strings', write: 'never', default: [] },
+      lastPasswordChangeDateTime: { type: 'dateTime', write: 'never' },
+      legalAgeGroupClassification: readOnlyText,
+      onPremisesImmutableId: { type: 'string', maxLength: 256, filter: true },
+      ...onPremisesProperties,
+      otherMails: { type: 'strings', default: [], maxLength: 250 },
+      passwordPolicies: { type: 'string', maxLength: 256 },
+      postalCode: { type: 'string', maxLength: 40 },
+      preferredDataLocation: { type: 'string', maxLength: 64 },
+      proxyAddresses: { type: 'strings', write: 'never', default: [] },
+      securityIdentifier: readOnlyText,
+      showInAddressList: flag,
+      state: { type: 'string', maxLength: 128, filter: true },
+      streetAddress: { type: 'string', maxLength: 1024 },
+      usageLocation: {
+        type: 'string',
+        filter: true,
+        accepts: (value) => typeof value === 'string' && /^[A-Z]{2}$/i.test(value),
+      },
+      userType: { type: 'string', filter: true, default: 'Member', accepts: oneOf('Member', 'Guest') },
+    }),
+  },
+}
+
+function oneOf(...values: readonly string[]) {
+  return (value: unknown) => values.some((allowed) => allowed === value)
+}
