@@ -99,3 +99,35 @@ create table role_assignment (
     references directory_object (tenant_id, id) on delete cascade
 );
 create index role_assignment_by_principal on role_assignment (tenant_id, principal_id);
+
+-- Tokens from before `valid_from` are void: those of a principal, through one client or (the nil id) through any.
+create table token_cutoff (
+  tenant_id uuid not null,
+  principal_id uuid not null,
+  client_id uuid not null default '00000000-0000-0000-0000-000000000000', -- object id of a service principal
+  valid_from timestamptz not null,
+  primary key (tenant_id, principal_id, client_id)
+);
+
+-- By triggers, so that no way of taking something away can forget it. The arguments name the columns of the principal
+-- and of the client; where there is no principal, everybody's tokens through the client are void.
+create function void_tokens() returns trigger language plpgsql set search_path from current as $$
+declare
+  gone jsonb := to_jsonb(old);
+  principal uuid := gone ->> tg_argv[0];
+  client uuid := case when tg_nargs > 1 then gone ->> tg_argv[1] end;
+  nobody constant uuid := '00000000-0000-0000-0000-000000000000';
+begin
+  insert into token_cutoff (tenant_id, principal_id, client_id, valid_from)
+  values (old.tenant_id, coalesce(principal, client), case when principal is null then nobody else coalesce(client, nobody) end,
+    clock_timestamp())
+  on conflict (tenant_id, principal_id, client_id) do update set valid_from = excluded.valid_from;
+  return null;
+end
+$$;
+create trigger user_password_voids_tokens after update of hash or delete on user_password
+  for each row execute function void_tokens('user_id');
+create trigger application_permission_voids_tokens after delete on application_permission
+  for each row execute function void_tokens('service_principal_id');
+create trigger delegated_permission_voids_tokens after delete on delegated_permission
+  for each row execute function void_tokens('user_id', 'client_id');

@@ -1,7 +1,11 @@
+import type { Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
-import type { Caller } from './caller.ts'
+import { type Caller, makeCaller } from './caller.ts'
 import type { Params, Permission } from './permission.ts'
 import { permitByTable } from './permit.ts'
+import type { Standing } from './principals.ts'
+import { encodeScopeSegment, type GroupsOf, requireAction } from './role-assignments.ts'
+import type { VerifiedToken } from './verify-token.ts'
 
 /** What stands between a request and its operation. */
 export interface Gatekeeper {
@@ -12,20 +16,47 @@ export interface Gatekeeper {
   throttle(caller: Caller): Promise<void>
 }
 
-/** Nobody gets in while there is no token service. */
-export function createGatekeeper(): Gatekeeper {
+export interface GatekeeperParts {
+  readonly sql: Query
+  readonly groupsOf: GroupsOf
+  verify(token: string): Promise<VerifiedToken>
+  standingOf(objectId: string, applicationId: string): Promise<Standing>
+  throttle(caller: Caller): Promise<void>
+}
+
+export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
   return {
-    authenticate: async (authorization) => fail(authorization ? 'InvalidToken' : 'MissingToken'),
-    permit: async (caller, permission, params) => {
-      if (!('action' in permission)) return permitByTable(caller, permission, params)
-      const { applicationId: client, objectId } = caller
-      fail('AuthorizationFailed', {
-        client,
-        objectId,
-        action: permission.action,
-        scope: permission.scope(params),
-      })
+    async authenticate(authorization) {
+      const token = await parts.verify(readBearer(authorization))
+      const { objectId, applicationId } = token.facts
+      checkStanding(token, await parts.standingOf(objectId, applicationId))
+      return makeCaller(token.facts)
     },
-    throttle: async () => {},
+
+    async permit(caller, permission, params) {
+      if (!('action' in permission)) return permitByTable(caller, permission, params)
+      const segments = Object.entries(params).map(([name, value]) => [name, encodeScopeSegment(value)])
+      const scope = permission.scope(Object.fromEntries(segments))
+      await requireAction(parts.sql, parts.groupsOf, caller, permission.action, scope)
+    },
+
+    throttle: parts.throttle,
   }
+}
+
+function readBearer(authorization: string | undefined): string {
+  const header = authorization?.trim() ?? ''
+  if (header === '' || /^bearer$/i.test(header)) fail('MissingToken')
+  return /^bearer +([\w.~+/=-]+)$/i.exec(header)?.[1] ?? fail('InvalidToken')
+}
+
+/** A token is a promise from the past: whoever it is about must still be there. */
+function checkStanding({ facts, issuer, issuedAtMs }: VerifiedToken, standing: Standing): void {
+  const wanted = facts.kind === 'delegated' ? 'user' : 'servicePrincipal'
+  const principal =
+    standing.kind === wanted
+      ? standing.enabled && (wanted === 'user' || standing.isClient)
+      : standing.kind === 'absent' && !issuer.knownPrincipalsOnly
+  const client = issuer.ours ? standing.client === 'enabled' : standing.client !== 'disabled'
+  if (!principal || !client || issuedAtMs < standing.validFromMs) fail('InvalidToken')
 }
