@@ -276,6 +276,14 @@ create table signing_key (
   constraint signing_key_pkey PRIMARY KEY (kid)
 );
 
+create table token_cutoff (
+  tenant_id uuid not null,
+  principal_id uuid not null,
+  client_id uuid default '00000000-0000-0000-0000-000000000000'::uuid not null,
+  valid_from timestamp with time zone not null,
+  constraint token_cutoff_pkey PRIMARY KEY (tenant_id, principal_id, client_id)
+);
+
 create table user_password (
   tenant_id uuid not null,
   user_id uuid not null,
@@ -316,3 +324,27 @@ CREATE UNIQUE INDEX server_is_unique ON server USING btree (tenant_id, lower(sub
 CREATE UNIQUE INDEX service_principal_app_id_is_unique ON directory_object USING btree (tenant_id, app_id) WHERE ((kind = 'servicePrincipal'::text) AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX unified_mail_nickname_is_unique ON directory_object USING btree (tenant_id, lower(mail_nickname)) WHERE (unified AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX user_principal_name_is_unique ON directory_object USING btree (tenant_id, lower(user_principal_name)) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
+
+CREATE OR REPLACE FUNCTION masquerade.void_tokens()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+declare
+  gone jsonb := to_jsonb(old);
+  principal uuid := gone ->> tg_argv[0];
+  client uuid := case when tg_nargs > 1 then gone ->> tg_argv[1] end;
+  nobody constant uuid := '00000000-0000-0000-0000-000000000000';
+begin
+  insert into token_cutoff (tenant_id, principal_id, client_id, valid_from)
+  values (old.tenant_id, coalesce(principal, client), case when principal is null then nobody else coalesce(client, nobody) end,
+    clock_timestamp())
+  on conflict (tenant_id, principal_id, client_id) do update set valid_from = excluded.valid_from;
+  return null;
+end
+$function$
+;
+
+CREATE TRIGGER application_permission_voids_tokens AFTER DELETE ON masquerade.application_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('service_principal_id');
+CREATE TRIGGER delegated_permission_voids_tokens AFTER DELETE ON masquerade.delegated_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id', 'client_id');
+CREATE TRIGGER user_password_voids_tokens AFTER DELETE OR UPDATE OF hash ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id');

@@ -1,7 +1,8 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { createGatekeeper, type Gatekeeper } from './auth/gatekeeper.ts'
+import { publicOrigin } from './auth/identity.ts'
+import { type Auth, openAuth } from './auth/open-auth.ts'
 import type { Database } from './db/database.ts'
 import { openStore, type Store } from './db/store.ts'
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
@@ -20,6 +21,7 @@ export interface Service {
   readonly listeners: Listeners
   readonly database: Database
   readonly store: Store
+  readonly auth: Auth
   stop(): Promise<void>
 }
 
@@ -30,7 +32,6 @@ export interface StartOptions {
   readonly onProgress?: (step: string) => void
   /** The service cannot go on (its database died, for example). */
   readonly onFatal?: (error: Error) => void
-  readonly gatekeeper?: Gatekeeper
 }
 
 /** The only composition root: everything is built here, and stopped in the opposite order. */
@@ -43,11 +44,24 @@ export async function startService(options: StartOptions): Promise<Service> {
     onFatal: onFatal ?? (() => {}),
   })
   cleanup.defer(() => store.close())
-  const { database } = store
+  const { database, tenantId, embedded } = store
+
+  const graph = createSqlGraph(database.sql)
+  let place: { host: string; httpsPort: number } = settings
+  const auth = await openAuth({
+    settings,
+    database,
+    tenantId,
+    embedded,
+    log,
+    groupsOf: (tenant, objectId) => graph.groupsOf(tenant, objectId),
+    origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
+  })
+  cleanup.defer(() => auth.close())
 
   const metrics = createMetrics()
-  const gatekeeper = options.gatekeeper ?? createGatekeeper()
-  const rooms: Room[] = [maskingRoom({}), directoryRoom({ graph: createSqlGraph(database.sql) })]
+  const { gatekeeper } = auth
+  const rooms: Room[] = [maskingRoom({}), directoryRoom({ graph })]
   const operations = rooms.flatMap((room) => room.operations)
   let draining = false
   const readiness: Readiness[] = [
@@ -68,6 +82,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       ...(settings.tlsKeyFile && { keyFile: settings.tlsKeyFile }),
     })
   const listeners = await listen({ settings, handler, certificates, log })
+  place = listeners
   cleanup.defer(() => listeners.close(settings.shutdownTimeoutSeconds * 1000))
 
   const parts = cleanup.move()
@@ -76,6 +91,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     listeners,
     database,
     store,
+    auth,
     stop: () => {
       draining = true
       stopping ??= parts.disposeAsync()

@@ -54,9 +54,7 @@ function readBearer(authorization: string | undefined): string {
 function checkStanding({ facts, issuer, issuedAtMs }: VerifiedToken, standing: Standing): void {
   const wanted = facts.kind === 'delegated' ? 'user' : 'servicePrincipal'
   const principal =
-    standing.kind === wanted
-      ? standing.enabled && (wanted === 'user' || standing.isClient)
-      : standing.kind === 'absent' && !issuer.knownPrincipalsOnly
+    standing.kind === wanted ? standing.enabled : standing.kind === 'absent' && !issuer.knownPrincipalsOnly
   const client = issuer.ours ? standing.client === 'enabled' : standing.client !== 'disabled'
   if (!principal || !client || issuedAtMs < standing.validFromMs) fail('InvalidToken')
 }

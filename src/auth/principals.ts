@@ -10,8 +10,6 @@ export interface Standing {
   readonly enabled: boolean
   /** The client application is there and enabled. */
   readonly client: 'enabled' | 'disabled' | 'absent'
-  /** The service principal under the object id is that of the client application. */
-  readonly isClient: boolean
   /** Tokens from before this time are void: the password was changed, a permission withdrawn. */
   readonly validFromMs: number
 }
@@ -20,7 +18,6 @@ interface Row {
   readonly kind: string | null
   readonly enabled: boolean | null
   readonly client_enabled: boolean | null
-  readonly is_client: boolean | null
   readonly valid_from: Date | null
 }
 
@@ -57,7 +54,6 @@ async function readStanding(
 ): Promise<Standing> {
   const [row] = await database.sql<Row[]>`
     select principal.kind, principal.enabled, client.enabled as client_enabled,
-      client.id = ${objectId} as is_client,
       (select max(valid_from) from token_cutoff
         where tenant_id = ${tenantId} and (
           (principal_id = ${objectId} and client_id in (${everyClient}, client.id))
@@ -83,7 +79,6 @@ async function readStanding(
     kind: row?.kind === 'user' || row?.kind === 'servicePrincipal' ? row.kind : 'absent',
     enabled: row?.enabled ?? false,
     client: row?.client_enabled === true ? 'enabled' : row?.client_enabled === false ? 'disabled' : 'absent',
-    isClient: row?.is_client ?? false,
     // Tokens tell their time in whole seconds.
     validFromMs: row?.valid_from ? Math.floor(row.valid_from.getTime() / 1000) * 1000 : 0,
   }

@@ -64,20 +64,3 @@ async function isAssigned(
     return role !== undefined && isWithin(scope, assignment.scope) && roleAllows(role, action)
   })
 }
-
-/** Asks the database for groups; for where no membership graph is at hand. */
-export function readGroupsFrom(sql: Query): GroupsOf {
-  return async (tenantId, objectId) => {
-    const rows = await sql<{ id: string }[]>`
-      with recursive container (id) as (
-        select container_id from member_edge where tenant_id = ${tenantId} and member_id = ${objectId}
-        union
-        select edge.container_id from container
-        join member_edge edge on edge.tenant_id = ${tenantId} and edge.member_id = container.id
-      )
-      select container.id from container
-      join directory_object held on held.tenant_id = ${tenantId} and held.id = container.id
-      where held.kind = 'group' and held.deleted_at is null`
-    return rows.map(({ id }) => id)
-  }
-}

@@ -21,8 +21,6 @@ export async function admit(runner: Runner, operation: Operation, request: Fasti
   const caller = await runner.gatekeeper.authenticate(request.headers.authorization)
   if (caller.kind === 'application' && isMe(request)) fail('DelegatedOnly')
   await runner.gatekeeper.throttle(caller)
-  const isAboutMe = /^\/v1\.0\/me(\/|$)/i.test(request.routeOptions.url ?? '')
-  if (isAboutMe && caller.kind === 'application') fail('DelegatedOnly')
   await runner.gatekeeper.permit(caller, operation.permission, request.params as Params)
   return caller
 }

@@ -1,25 +1,13 @@
-import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
-import { type Caller, makeCaller } from '../../src/auth/caller.ts'
-import { permitByTable } from '../../src/auth/permit.ts'
-import { fail } from '../../src/kernel/problem.ts'
 import { startService } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
 import { createTestDatabase } from './postgres.ts'
+import { createTokens } from './tokens.ts'
 
-export interface TokenRequest {
-  readonly permissions?: readonly string[]
-  readonly kind?: 'delegated' | 'application'
-  /** Object id of the user or service principal. */
-  readonly principal?: string
-  readonly personal?: boolean
-  /** Template ids of directory roles. */
-  readonly directoryRoles?: readonly string[]
-  readonly applicationId?: string
-}
+export type { TokenRequest } from './tokens.ts'
 
 export interface TestResponse {
   readonly status: number
@@ -44,22 +32,8 @@ export async function startTestService(environment: NodeJS.ProcessEnv = {}) {
     MASQUERADE_RATE_LIMIT: '0',
     ...environment,
   })
-  const callers = new Map<string, Caller>()
-  const service = await startService({
-    settings,
-    log: pino({ level: 'silent' }),
-    gatekeeper: {
-      authenticate: async (authorization) =>
-        callers.get(authorization?.replace(/^Bearer /, '') ?? '') ??
-        fail(authorization ? 'InvalidToken' : 'MissingToken'),
-      // Until role assignments are there, a masking action is held like a permission.
-      permit: async (caller, permission, params) => {
-        if (!('action' in permission)) return permitByTable(caller, permission, params)
-        if (!caller.permissions.has(permission.action)) fail('AuthorizationFailed')
-      },
-      throttle: async () => {},
-    },
-  })
+  const service = await startService({ settings, log: pino({ level: 'silent' }) })
+  const tokens = await createTokens(service)
   const origin = `http://127.0.0.1:${service.listeners.httpPort}`
 
   return {
@@ -69,22 +43,8 @@ export async function startTestService(environment: NodeJS.ProcessEnv = {}) {
     dataDir,
     tenantId: service.store.tenantId,
 
-    tokenFor(request: TokenRequest): string {
-      const token = randomUUID()
-      callers.set(
-        token,
-        makeCaller({
-          kind: request.kind ?? 'delegated',
-          personal: request.personal ?? false,
-          tenantId: service.store.tenantId,
-          objectId: request.principal ?? randomUUID(),
-          applicationId: request.applicationId ?? randomUUID(),
-          permissions: new Set(request.permissions),
-          directoryRoles: new Set(request.directoryRoles),
-        }),
-      )
-      return token
-    },
+    tokens,
+    tokenFor: tokens.tokenFor,
 
     /** A body that is not a string is sent as JSON. */
     async request(
@@ -93,6 +53,7 @@ export async function startTestService(environment: NodeJS.ProcessEnv = {}) {
       options: { token?: string; body?: unknown; headers?: Record<string, string> } = {},
     ): Promise<TestResponse> {
       const { token, body, headers } = options
+      await tokens.settled()
       const response = await fetch(path.startsWith('http') ? path : origin + path, {
         method,
         headers: {

@@ -1,0 +1,54 @@
+import type { Logger } from 'pino'
+import type { Database } from '../db/database.ts'
+import { createSecretBox, type SecretBox } from '../kernel/secret-box.ts'
+import type { Settings } from '../settings.ts'
+import { createGatekeeper, type Gatekeeper } from './gatekeeper.ts'
+import { createIdentity, type Identity } from './identity.ts'
+import { createPrincipals } from './principals.ts'
+import type { GroupsOf } from './role-assignments.ts'
+import { loadSecretKey } from './secret-key.ts'
+import { openSigningKeys, type SigningKeys } from './signing-keys.ts'
+import { createThrottle } from './throttle.ts'
+import { createVerifier } from './verify-token.ts'
+
+/** Everything about callers that the rest of the service is given. */
+export interface Auth {
+  readonly identity: Identity
+  readonly secretBox: SecretBox
+  readonly signingKeys: SigningKeys
+  readonly gatekeeper: Gatekeeper
+  close(): void
+}
+
+export interface AuthOptions {
+  readonly settings: Settings
+  readonly database: Database
+  readonly tenantId: string
+  readonly embedded: boolean
+  readonly groupsOf: GroupsOf
+  readonly log: Logger
+  /** Where the service is reached; asked for with every token, known once it listens. */
+  origin(): string
+}
+
+const defaultRequestsPerSecond = 100
+
+export async function openAuth(options: AuthOptions): Promise<Auth> {
+  const { settings, database, tenantId, groupsOf, log, origin } = options
+  const secretBox = createSecretBox(loadSecretKey(settings.dataDir, settings.secretKeyFile))
+  const signingKeys = await openSigningKeys({
+    database,
+    secretBox,
+    rotationDays: settings.keyRotationDays,
+    log,
+  })
+  const identity = createIdentity(tenantId, origin, settings.audiences)
+  const gatekeeper = createGatekeeper({
+    sql: database.sql,
+    groupsOf,
+    verify: createVerifier({ identity, signingKeys, outsideIssuers: [] }),
+    standingOf: createPrincipals(database, tenantId, settings.tokenCheckSeconds),
+    throttle: createThrottle(settings.rateLimit ?? (options.embedded ? 0 : defaultRequestsPerSecond)),
+  })
+  return { identity, secretBox, signingKeys, gatekeeper, close: () => signingKeys.close() }
+}
