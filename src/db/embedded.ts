@@ -71,6 +71,11 @@ async function start(dataDirectory: string, options: EmbeddedOptions): Promise<E
     await initCluster({ bin, version, directory, account, superuser, password, fast })
   }
   checkClusterVersion(directory, version)
+  if (!existsSync(passwordFile)) {
+    throw new OperatorError(
+      `the file ${passwordFile} is missing: restore it from a backup of the data directory`,
+    )
+  }
   await clearStaleServer(directory)
   options.onProgress?.('starting the embedded database')
   const portFile = path.join(dataDirectory, 'postgres-port')
@@ -152,7 +157,9 @@ async function ensureDatabase(address: DatabaseAddress): Promise<void> {
 }
 
 function checkClusterVersion(directory: string, version: string): void {
-  const made = readFileSync(path.join(directory, 'PG_VERSION'), 'utf8').trim()
+  const file = path.join(directory, 'PG_VERSION')
+  if (!existsSync(file)) throw new OperatorError(`${directory} is not a database`)
+  const made = readFileSync(file, 'utf8').trim()
   if (made !== String(Number.parseInt(version, 10))) {
     throw new OperatorError(
       `the embedded database in ${directory} was made by PostgreSQL ${made}, and this version brings ${version}: dump it with the old version and import it`,

@@ -100,9 +100,19 @@ export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
+/** Every place in the code where a template stands has one list of strings, so its text is put together once. */
+const plainTexts = new WeakMap<readonly string[], string>()
+
 export function render(query: Query<readonly object[]>): Statement {
-  const statement = { text: '', values: [], isSimple: false }
-  append(statement, query)
+  const { strings, values } = query
+  const statement: Statement = { text: '', values: [], isSimple: false }
+  if (values.some((value) => value instanceof Query || value instanceof Insert)) {
+    append(statement, query)
+    return statement
+  }
+  for (const value of values) bind(statement, value)
+  statement.text = plainTexts.get(strings) ?? strings.reduce((text, next, at) => `${text}$${at}${next}`)
+  plainTexts.set(strings, statement.text)
   return statement
 }
 
@@ -118,8 +128,7 @@ function append(statement: Statement, { strings, values }: Query<readonly object
 }
 
 function bind(statement: Statement, value: unknown): string {
-  if (value === undefined)
-    throw new Error(`parameter ${statement.values.length + 1} is undefined: ${statement.text.trim()}`)
+  if (value === undefined) throw new Error(`parameter ${statement.values.length + 1} is undefined`)
   statement.values.push(value instanceof Json ? JSON.stringify(value.value) : value)
   return `$${statement.values.length}`
 }
