@@ -1,5 +1,7 @@
 -- What the migrations add up to. Made by `npm run schema`; a test compares it with a migrated database.
 
+create sequence resource_version as bigint start 1 increment 1 minvalue 1 maxvalue 9223372036854775807;
+
 create table application_permission (
   tenant_id uuid not null,
   service_principal_id uuid not null,
@@ -118,30 +120,35 @@ create table item (
 create table masked_database (
   id uuid not null,
   tenant_id uuid not null,
+  key text collate "C" not null,
   subscription_id text not null,
   resource_group text not null,
   server_name text not null,
   name text not null,
   declared boolean default false not null,
-  location text default ''::text not null,
+  location text not null,
   tags jsonb default '{}'::jsonb not null,
   binding jsonb,
   binding_secret bytea,
+  binding_version bigint default 0 not null,
   policy_state text default 'Disabled'::text not null,
   policy_state_chosen boolean default false not null,
   exempt_principals text default ''::text not null,
+  policy_version bigint default 0 not null,
   created_at timestamp with time zone default now() not null,
-  version bigint default 1 not null,
+  version bigint default nextval('resource_version'::regclass) not null,
   constraint masked_database_pkey PRIMARY KEY (id),
+  constraint masked_database_is_unique UNIQUE (tenant_id, key),
   constraint masked_database_policy_state_check CHECK ((policy_state = ANY (ARRAY['Enabled'::text, 'Disabled'::text])))
 );
 
 create table masking_rule (
   database_id uuid not null,
+  key text collate "C" not null,
   name text not null,
-  schema_name text not null,
-  table_name text not null,
-  column_name text not null,
+  schema_name text collate "C" not null,
+  table_name text collate "C" not null,
+  column_name text collate "C" not null,
   masking_function text not null,
   alias_name text,
   number_from text,
@@ -151,7 +158,8 @@ create table masking_rule (
   replacement_string text,
   created_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone default now() not null,
-  version bigint default 1 not null,
+  version bigint default nextval('resource_version'::regclass) not null,
+  constraint masking_rule_pkey PRIMARY KEY (database_id, key),
   constraint masking_rule_column_has_one_rule UNIQUE (database_id, schema_name, table_name, column_name),
   constraint masking_rule_masking_function_check CHECK ((masking_function = ANY (ARRAY['CCN'::text, 'Default'::text, 'Email'::text, 'Number'::text, 'SSN'::text, 'Text'::text]))),
   constraint masking_rule_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
@@ -248,13 +256,15 @@ create table schema_extension (
 
 create table server (
   tenant_id uuid not null,
+  key text collate "C" not null,
   subscription_id text not null,
   resource_group text not null,
   name text not null,
-  location text default ''::text not null,
+  location text not null,
   tags jsonb default '{}'::jsonb not null,
   created_at timestamp with time zone default now() not null,
-  version bigint default 1 not null
+  version bigint default nextval('resource_version'::regclass) not null,
+  constraint server_pkey PRIMARY KEY (tenant_id, key)
 );
 
 create table sign_in_attempt (
@@ -308,8 +318,6 @@ CREATE INDEX directory_object_by_mail_nickname ON directory_object USING btree (
 CREATE INDEX directory_object_by_principal_name ON directory_object USING btree (tenant_id, kind, lower(COALESCE(user_principal_name, ''::text)) COLLATE "C", id) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
 CREATE INDEX item_by_owner ON item USING btree (tenant_id, owner_id, kind, id);
 CREATE INDEX item_by_parent ON item USING btree (tenant_id, parent_id, kind, id) WHERE (parent_id IS NOT NULL);
-CREATE UNIQUE INDEX masked_database_is_unique ON masked_database USING btree (tenant_id, lower(subscription_id), lower(resource_group), lower(server_name), lower(name));
-CREATE UNIQUE INDEX masking_rule_name_is_unique ON masking_rule USING btree (database_id, lower(name));
 CREATE INDEX member_edge_by_container ON member_edge USING btree (tenant_id, container_id, member_id);
 CREATE INDEX oidc_state_by_expiry ON oidc_state USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 CREATE INDEX oidc_state_by_grant ON oidc_state USING btree (grant_id) WHERE (grant_id IS NOT NULL);
@@ -320,7 +328,6 @@ CREATE UNIQUE INDEX open_extension_name_on_object ON open_extension USING btree 
 CREATE INDEX owner_edge_by_owner ON owner_edge USING btree (tenant_id, owner_id);
 CREATE INDEX role_assignment_by_principal ON role_assignment USING btree (tenant_id, principal_id);
 CREATE UNIQUE INDEX role_template_is_unique ON directory_object USING btree (tenant_id, ((properties ->> 'roleTemplateId'::text))) WHERE ((kind = 'directoryRole'::text) AND (deleted_at IS NULL));
-CREATE UNIQUE INDEX server_is_unique ON server USING btree (tenant_id, lower(subscription_id), lower(resource_group), lower(name));
 CREATE UNIQUE INDEX service_principal_app_id_is_unique ON directory_object USING btree (tenant_id, app_id) WHERE ((kind = 'servicePrincipal'::text) AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX unified_mail_nickname_is_unique ON directory_object USING btree (tenant_id, lower(mail_nickname)) WHERE (unified AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX user_principal_name_is_unique ON directory_object USING btree (tenant_id, lower(user_principal_name)) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));

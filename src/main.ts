@@ -5,6 +5,7 @@ import { publicOrigin } from './auth/identity.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
 import type { Database } from './db/database.ts'
 import { openStore, type Store } from './db/store.ts'
+import { findPrincipal } from './directory/find-principal.ts'
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { directoryRoom } from './directory/room.ts'
 import { loadCertificates } from './http/certificates.ts'
@@ -13,6 +14,8 @@ import { createMetrics } from './http/metrics.ts'
 import { addPages, type Readiness } from './http/pages.ts'
 import { buildHttp, type Room } from './http/server.ts'
 import { OperatorError } from './kernel/operator-error.ts'
+import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
+import { absentEnforcement } from './masking/enforcement.ts'
 import { maskingRoom } from './masking/room.ts'
 import type { Settings } from './settings.ts'
 import { version } from './version.ts'
@@ -60,8 +63,19 @@ export async function startService(options: StartOptions): Promise<Service> {
   cleanup.defer(() => auth.close())
 
   const metrics = createMetrics()
-  const { gatekeeper } = auth
-  const rooms: Room[] = [maskingRoom({}), directoryRoom({ graph })]
+  const { gatekeeper, secretBox } = auth
+  const catalogs = openBoundCatalogs(secretBox)
+  cleanup.defer(() => catalogs.close())
+  const masking = maskingRoom({
+    providerAliases: settings.providerAliases,
+    strict: settings.strict,
+    bindingHosts: settings.bindingHosts,
+    secrets: secretBox,
+    catalogs,
+    enforcement: absentEnforcement,
+    principals: { find: (tenant, id) => findPrincipal(database.sql, tenant, id) },
+  })
+  const rooms: Room[] = [masking, directoryRoom({ graph })]
   const operations = rooms.flatMap((room) => room.operations)
   let draining = false
   const readiness: Readiness[] = [

@@ -137,6 +137,27 @@ const schema = {
     '0',
     'For tests of your own software: unsigned tokens are accepted, and a request without one is the administrator. On a loopback address only.',
   ),
+  PROVIDER_ALIASES: {
+    doc: 'Other names, separated by commas, that the masking API takes for `Vendor.Sql` in paths; the answer uses the name that was used.',
+    default: 'Microsoft.Sql',
+    allowed: 'names such as Microsoft.Sql separated by commas',
+    read: (text) => {
+      const names = list(text)
+      return names.every((name) => /^[A-Za-z][A-Za-z0-9]{0,62}\.[A-Za-z][A-Za-z0-9]{0,62}$/.test(name))
+        ? names
+        : undefined
+    },
+  } as Setting<readonly string[]>,
+  STRICT: flag('0', 'Rules and policies only on servers and databases that were declared before.'),
+  BINDING_HOSTS: {
+    doc: 'The only hosts, separated by commas, that databases may be bound to; `*.example.com` stands for all below it. Empty: any host.',
+    default: '',
+    allowed: 'host names or IP addresses separated by commas',
+    read: (text) => {
+      const hosts = list(text)
+      return hosts.every((host) => /^(\*\.)?[\w.:-]{1,253}$/.test(host)) ? hosts : undefined
+    },
+  } as Setting<readonly string[]>,
   DEMO: flag('1', 'Sample data on the first start of the embedded database.'),
   RATE_LIMIT: {
     doc: 'Requests per second that one caller may make; 0 turns the limit off. Unset: off on the embedded database, 100 otherwise.',

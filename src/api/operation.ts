@@ -43,7 +43,12 @@ export interface Answer {
   readonly status: number
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
+  /** Headers that only what happens after the commit can tell. */
+  readonly afterCommit?: () => Promise<Readonly<Record<string, string>>>
 }
+
+/** What an operation knows before its transaction begins; `tx` is the pool. */
+export type Preparation<Ports, Body, Options> = Omit<Context<Ports, Body, Options>, 'audit'>
 
 export interface Operation<Ports = unknown, Body = unknown, Options = unknown> {
   readonly surface: Surface
@@ -54,6 +59,10 @@ export interface Operation<Ports = unknown, Body = unknown, Options = unknown> {
   readonly method: Method
   /** Every path form; parameters as `:name`. */
   readonly paths: readonly string[]
+  /** Forms that work as well and that the description of the API leaves out. */
+  readonly aliasPaths?: readonly string[]
+  /** The versions the operation can be asked for; undefined: its surface has none. */
+  readonly apiVersions?: readonly string[]
   readonly permission: Permission
   /** A POST that only reads (an OData action such as getMemberGroups): it gets no transaction. */
   readonly reads?: true
@@ -61,21 +70,21 @@ export interface Operation<Ports = unknown, Body = unknown, Options = unknown> {
   readonly body?: TSchema
   /** Schema of the body of each success status; null where there is none. */
   readonly answers: Readonly<Record<number, TSchema | null>>
-  run(context: Context<Ports, Body, Options>): Promise<Answer>
+  /** Work that may take long (asking another server): done once, before the transaction of `run` begins. */
+  prepare?(context: Preparation<Ports, Body, Options>): Promise<unknown>
+  run(context: Context<Ports, Body, Options>, prepared: unknown): Promise<Answer>
 }
 
-interface Definition<Ports, B extends TSchema | undefined, Q extends TObject | undefined>
-  extends Omit<Operation, 'surface' | 'paths' | 'query' | 'body' | 'run'> {
+type BodyOf<B> = B extends TSchema ? Static<B> : undefined
+type QueryOf<Q> = Q extends TObject ? Static<Q> : Record<string, never>
+
+interface Definition<Ports, B extends TSchema | undefined, Q extends TObject | undefined, Prepared>
+  extends Omit<Operation, 'surface' | 'paths' | 'query' | 'body' | 'prepare' | 'run'> {
   readonly path: string | readonly string[]
   readonly body?: B
   readonly query?: Q
-  run(
-    context: Context<
-      Ports,
-      B extends TSchema ? Static<B> : undefined,
-      Q extends TObject ? Static<Q> : Record<string, never>
-    >,
-  ): Promise<Answer>
+  prepare?(context: Preparation<Ports, BodyOf<B>, QueryOf<Q>>): Promise<Prepared>
+  run(context: Context<Ports, BodyOf<B>, QueryOf<Q>>, prepared: Prepared): Promise<Answer>
 }
 
 /** The maker of a surface's operations: `const operation = operationsOf<MaskingPorts>('masking')`. */
@@ -83,7 +92,8 @@ export function operationsOf<Ports>(surface: Surface) {
   return function operation<
     const B extends TSchema | undefined = undefined,
     const Q extends TObject | undefined = undefined,
-  >(definition: Definition<Ports, B, Q>): Operation<Ports> {
+    Prepared = undefined,
+  >(definition: Definition<Ports, B, Q, Prepared>): Operation<Ports> {
     const { path, ...rest } = definition
     return {
       ...rest,

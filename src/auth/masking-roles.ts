@@ -23,6 +23,7 @@ export const maskingRoles = {
       'Vendor.Sql/servers/read',
       'Vendor.Sql/servers/databases/read',
       'Vendor.Sql/servers/databases/dataMaskingPolicies/*',
+      'Vendor.Sql/auditEvents/read',
     ],
     exceptActions: [],
   },

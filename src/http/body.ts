@@ -92,9 +92,12 @@ function explain({ keyword, instancePath, params, message }: ValidationError): F
     case 'required':
       return { target: inner(named.requiredProperties), reason: 'is required' }
     case 'type':
-      return { target, reason: `must be of type ${String(named.type)}` }
+      return { target, reason: `must be of type ${[named.type].flat().join(' or ')}` }
     case 'enum':
-      return { target, reason: `must be one of ${(named.allowedValues as unknown[]).join(', ')}` }
+      return {
+        target,
+        reason: `must be one of ${(named.allowedValues as unknown[]).filter((value) => value !== null).join(', ')}`,
+      }
     default:
       return { target, reason: message }
   }

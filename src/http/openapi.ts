@@ -68,7 +68,7 @@ function describeOperation(operation: Operation<never>, url: string, form: numbe
     tags: [operation.surface],
     summary: operation.summary,
     description: `Clause ${operation.clause}. ${permissionInWords(operation.permission)}`,
-    parameters: [...pathParameters, ...queryParameters],
+    parameters: [...pathParameters, ...apiVersion(operation), ...queryParameters],
     ...(operation.body && { requestBody: { required: true, content: jsonContent(operation.body) } }),
     responses: {
       ...Object.fromEntries(
@@ -77,6 +77,12 @@ function describeOperation(operation: Operation<never>, url: string, form: numbe
       default: { $ref: `#/components/responses/${operation.surface}` },
     },
   }
+}
+
+function apiVersion({ apiVersions }: Operation<never>): object[] {
+  return apiVersions
+    ? [{ name: 'api-version', in: 'query', required: true, schema: { type: 'string', enum: apiVersions } }]
+    : []
 }
 
 function answer(schema: TSchema | null): object {

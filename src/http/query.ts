@@ -7,7 +7,8 @@ import { fail } from '../kernel/problem.ts'
  * silently does nothing shows more than was asked for.
  */
 export function readQuery(operation: Operation, request: FastifyRequest): Record<string, string> {
-  const sent = request.query as Record<string, string | string[]>
+  const sent = { ...(request.query as Record<string, string | string[]>) }
+  if (operation.apiVersions) takeApiVersion(sent, operation.apiVersions)
   const known = operation.query?.properties ?? {}
   const names = new Map(Object.keys(known).map((name) => [name.toLowerCase(), name]))
   const query: Record<string, string> = {}
@@ -23,4 +24,17 @@ export function readQuery(operation: Operation, request: FastifyRequest): Record
   for (const name of operation.query?.required ?? [])
     if (query[name] === undefined) fail('InvalidQueryOption', { option: name, reason: 'is required' })
   return query
+}
+
+/** The version comes first: which options there are depends on it. */
+function takeApiVersion(sent: Record<string, string | string[]>, supported: readonly string[]): void {
+  const name = Object.keys(sent).find((option) => option.toLowerCase() === 'api-version')
+  const version = name === undefined ? undefined : sent[name]
+  if (name === undefined || version === undefined || version === '')
+    fail('MissingApiVersionParameter', { supported: supported.join(', ') })
+  if (typeof version !== 'string')
+    fail('InvalidQueryOption', { option: name, reason: 'is given more than once' })
+  if (!supported.includes(version))
+    fail('InvalidApiVersionParameter', { version: version.slice(0, 100), supported: supported.join(', ') })
+  delete sent[name]
 }

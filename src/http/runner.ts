@@ -45,6 +45,15 @@ export async function perform(
   const facts = requestFacts(request, dialect)
   const params = request.params as Params
 
+  const prepared = await operation.prepare?.({
+    params,
+    query,
+    body,
+    caller,
+    tx: runner.database.sql,
+    request: facts,
+    ports,
+  })
   const run = async (tx: Query): Promise<Answer> => {
     const entries: AuditEntry[] = []
     const audit = (entry: AuditEntry) => void entries.push(entry)
@@ -58,13 +67,19 @@ export async function perform(
       audit,
       ports,
     }
-    const answer = await operation.run(context)
+    const answer = await operation.run(context, prepared)
     for (const entry of entries) await writeAudit(tx, caller, facts.id, entry)
     return answer
   }
   const readsOnly = operation.method === 'GET' || operation.reads
   const answer = readsOnly ? await run(runner.database.sql) : await runner.database.transaction(run)
-  return render(answer, dialect, request, reply)
+  const late = await answer.afterCommit?.()
+  return render(
+    late ? { ...answer, headers: { ...answer.headers, ...late } } : answer,
+    dialect,
+    request,
+    reply,
+  )
 }
 
 function render(

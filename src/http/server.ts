@@ -75,7 +75,7 @@ function addOperations(app: FastifyInstance, options: HttpOptions): void {
   const allowed = new Map<string, Set<string>>()
   for (const room of options.rooms)
     for (const operation of room.operations as readonly Operation[])
-      for (const path of operation.paths) {
+      for (const path of [...operation.paths, ...(operation.aliasPaths ?? [])]) {
         const url = (operation.surface === 'directory' ? '/v1.0' : '') + path
         addRoute(app, options, operation, room.ports, url)
         const shape = url.replaceAll(/:\w+/g, ':').toLowerCase()

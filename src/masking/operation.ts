@@ -1,6 +1,60 @@
-import { operationsOf } from '../api/operation.ts'
+import { type Answer, type Context, operationsOf } from '../api/operation.ts'
+import type { SecretBox } from '../kernel/secret-box.ts'
+import type { BoundCatalogs } from './binding/bound-catalog.ts'
+import type { Enforcement } from './enforcement.ts'
+import { namespaceOf } from './namespace.ts'
 
 /** What the masking room needs from elsewhere; put together in `main.ts`. */
-export type MaskingPorts = Readonly<Record<never, never>>
+export interface MaskingPorts {
+  /** Other names of `Vendor.Sql` that paths may have. */
+  readonly providerAliases: readonly string[]
+  /** Servers and databases must be declared before they can have rules. */
+  readonly strict: boolean
+  /** Hosts that a binding may name; empty: any. */
+  readonly bindingHosts: readonly string[]
+  readonly secrets: SecretBox
+  readonly catalogs: BoundCatalogs
+  readonly enforcement: Enforcement
+  readonly principals: Principals
+}
+
+/** The directory, as far as role assignments need it. */
+export interface Principals {
+  /** Null for an id that is not a user, group or service principal that is there. */
+  find(tenantId: string, id: string): Promise<'User' | 'Group' | 'ServicePrincipal' | null>
+}
+
+/** The versions of the specification and of our own operations beside it. */
+export const apiVersions = ['2014-04-01']
+
+/** What the official client asks servers and databases in. */
+export const resourceApiVersions = ['2014-04-01', '2022-08-01-preview']
+
+export const authorizationApiVersions = ['2014-04-01', '2022-04-01']
 
 export const operation = operationsOf<MaskingPorts>('masking')
+
+type AnyContext = Pick<Context<MaskingPorts, unknown, unknown>, 'request' | 'ports'>
+
+export function namespaceOfRequest({ request, ports }: AnyContext): string {
+  return namespaceOf(request.path, ports.providerAliases)
+}
+
+/** The answer, with the state that enforcement has once the change is committed. */
+export function withEnforcement(
+  answer: Answer,
+  database: { readonly id: string; readonly bound: boolean } | null,
+  { enforcement }: MaskingPorts,
+  changed: boolean,
+): Answer {
+  return {
+    ...answer,
+    afterCommit: async () => {
+      if (!database?.bound) return { 'x-masquerade-enforcement': 'NotBound' }
+      const { state } = changed
+        ? await enforcement.settle(database.id)
+        : await enforcement.report(database.id)
+      return { 'x-masquerade-enforcement': state }
+    },
+  }
+}

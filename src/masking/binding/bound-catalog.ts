@@ -1,0 +1,135 @@
+import pg from 'pg'
+import { createSql, type Sql } from '../../db/sql.ts'
+import type { SecretBox } from '../../kernel/secret-box.ts'
+import type { Binding } from './binding.ts'
+import { type CatalogColumn, type ColumnName, findColumn } from './find-column.ts'
+
+/** What of a database row is needed to reach the real database. */
+export interface BoundDatabase {
+  readonly id: string
+  readonly binding: Binding | null
+  readonly bindingSecret: Uint8Array | null
+  readonly bindingVersion: number
+}
+
+export type Reached<T> = { readonly value: T } | { readonly unreachable: string }
+
+/** The catalogs of the bound databases. One connection each, closed when it is idle. */
+export interface BoundCatalogs {
+  findColumn(database: BoundDatabase, column: ColumnName): Promise<Reached<CatalogColumn>>
+  /** Whether the database lets us in; its version when it does. */
+  greet(binding: Binding, password: string): Promise<Reached<string>>
+  close(): Promise<void>
+}
+
+const connectTimeoutMs = 5_000
+const queryTimeoutMs = 5_000
+const idleTimeoutMs = 20_000
+
+export function openBoundCatalogs(secrets: SecretBox): BoundCatalogs {
+  const pools = new Map<string, { version: number; pool: pg.Pool }>()
+
+  function poolOf({ id, binding, bindingSecret, bindingVersion }: BoundDatabase): pg.Pool {
+    const known = pools.get(id)
+    if (known?.version === bindingVersion) return known.pool
+    if (known) void known.pool.end()
+    if (!binding) throw new Error('a database that is not bound was asked for its catalog')
+    const password = bindingSecret ? secrets.open(secretPlace(id), bindingSecret) : ''
+    const pool = connect(binding, password)
+    pools.set(id, { version: bindingVersion, pool })
+    return pool
+  }
+
+  return {
+    findColumn: (database, column) => reach(poolOf(database), (sql) => findColumn(sql, column)),
+    async greet(binding, password) {
+      const pool = connect(binding, password)
+      try {
+        return await reach(pool, async (sql) => {
+          const [row] = await sql<{ version: string }[]>`
+            select pg_catalog.current_setting('server_version') as version`
+          return row?.version ?? ''
+        })
+      } finally {
+        void pool.end()
+      }
+    },
+    async close() {
+      await Promise.all([...pools.values()].map(({ pool }) => pool.end()))
+    },
+  }
+}
+
+/** The sealed password is bound to its row. */
+export function secretPlace(databaseId: string): string {
+  return `masked_database.binding_secret/${databaseId}`
+}
+
+function connect(binding: Binding, password: string): pg.Pool {
+  const { host, port, database, user } = binding
+  const pool = new pg.Pool({
+    host,
+    port,
+    database,
+    user,
+    // A function, because the driver would put the operator's own PGPASSWORD in the place of an empty one.
+    password: () => password,
+    ssl: tlsOf(binding),
+    max: 1,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: queryTimeoutMs,
+    idleTimeoutMillis: idleTimeoutMs,
+    application_name: 'masquerade',
+    allowExitOnIdle: true,
+  })
+  pool.on('error', () => {})
+  return pool
+}
+
+function tlsOf({ sslmode, sslRootCertificate }: Binding) {
+  const ca = sslRootCertificate === null ? {} : { ca: sslRootCertificate }
+  switch (sslmode) {
+    case 'disable':
+      return false
+    case 'require':
+      return { rejectUnauthorized: false }
+    case 'verify-ca':
+      return { ...ca, rejectUnauthorized: true, checkServerIdentity: () => undefined }
+    case 'verify-full':
+      return { ...ca, rejectUnauthorized: true }
+  }
+}
+
+async function reach<T>(pool: pg.Pool, ask: (sql: Sql) => Promise<T>): Promise<Reached<T>> {
+  const sql = createSql(({ text, values }) => pool.query({ text, values }))
+  try {
+    return { value: await ask(sql) }
+  } catch (error) {
+    return { unreachable: explain(error) }
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens at that host and port',
+  ENOTFOUND: 'the host name is unknown',
+  EAI_AGAIN: 'the host name cannot be looked up at the moment',
+  ETIMEDOUT: 'the host does not answer',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network cannot be reached',
+  ECONNRESET: 'the server closed the connection',
+  '28P01': 'the user or the password is wrong',
+  '28000': 'the server does not let this user in',
+  '3D000': 'there is no such database on the server',
+  '53300': 'the server has no connection left',
+  '57P03': 'the server is starting or stopping',
+}
+
+/** By code alone: messages of a server that may be anybody's are not passed on. */
+function explain(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const known = reasons[code]
+  if (known) return known
+  if (/^[A-Z0-9_]{5,40}$/.test(code)) return `the connection failed (${code})`
+  if (error instanceof Error && /does not support SSL/.test(error.message)) return 'the server offers no TLS'
+  return 'the server does not answer'
+}

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto'
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import type { Binding } from '../binding/binding.ts'
+import { type DatabasePlace, idOf, keyOf } from '../place.ts'
+
+export interface DatabaseRow {
+  readonly id: string
+  readonly place: DatabasePlace
+  readonly declared: boolean
+  readonly location: string
+  readonly tags: Readonly<Record<string, string>>
+  readonly binding: Binding | null
+  readonly bindingSecret: Uint8Array | null
+  readonly bindingVersion: number
+  readonly bound: boolean
+  readonly policyState: 'Enabled' | 'Disabled'
+  readonly policyStateChosen: boolean
+  readonly exemptPrincipals: string
+  readonly policyVersion: number
+  readonly version: number
+}
+
+interface Stored extends Omit<DatabaseRow, 'place' | 'bound'> {
+  readonly subscriptionId: string
+  readonly resourceGroupName: string
+  readonly serverName: string
+  readonly databaseName: string
+}
+
+/** Where a resource is until somebody says otherwise. */
+export const defaultLocation = 'local'
+
+export const databaseColumns = (tx: Query) => tx`
+  id, subscription_id as "subscriptionId", resource_group as "resourceGroupName", server_name as "serverName",
+  name as "databaseName", declared, location, tags, binding, binding_secret as "bindingSecret",
+  binding_version as "bindingVersion", policy_state as "policyState", policy_state_chosen as "policyStateChosen",
+  exempt_principals as "exemptPrincipals", policy_version as "policyVersion", version`
+
+export function asDatabaseRow(stored: Stored): DatabaseRow {
+  const { subscriptionId, resourceGroupName, serverName, databaseName, ...rest } = stored
+  const place = { subscriptionId, resourceGroupName, serverName, databaseName }
+  return { ...rest, place, bound: stored.binding !== null }
+}
+
+export async function findDatabase(
+  tx: Query,
+  tenantId: string,
+  place: DatabasePlace,
+): Promise<DatabaseRow | null> {
+  const [row] = await tx<Stored[]>`
+    select ${databaseColumns(tx)} from masked_database where tenant_id = ${tenantId} and key = ${keyOf(place)}`
+  return row ? asDatabaseRow(row) : null
+}
+
+/**
+ * Every write to a database, its policy or its rules takes this lock first, so that writes to one database happen one
+ * after the other, each seeing what the one before it left.
+ */
+export async function lockDatabase(
+  tx: Query,
+  tenantId: string,
+  place: DatabasePlace,
+): Promise<DatabaseRow | null> {
+  const [row] = await tx<Stored[]>`
+    select ${databaseColumns(tx)} from masked_database
+    where tenant_id = ${tenantId} and key = ${keyOf(place)} for update`
+  return row ? asDatabaseRow(row) : null
+}
+
+export async function lockOrCreateDatabase(
+  tx: Query,
+  tenantId: string,
+  place: DatabasePlace,
+): Promise<DatabaseRow> {
+  const found = await lockDatabase(tx, tenantId, place)
+  if (found) return found
+  await tx`
+    insert into masked_database
+      (id, tenant_id, key, subscription_id, resource_group, server_name, name, location)
+    values (${randomUUID()}, ${tenantId}, ${keyOf(place)}, ${place.subscriptionId}, ${place.resourceGroupName},
+      ${place.serverName}, ${place.databaseName}, ${defaultLocation})
+    on conflict (tenant_id, key) do nothing`
+  // Nothing again only when another request created and deleted it in between.
+  return (
+    (await lockDatabase(tx, tenantId, place)) ??
+    fail('Conflict', { reason: 'The database was deleted meanwhile.' })
+  )
+}
+
+/** In strict mode nothing hangs on a server or database that nobody declared. */
+export async function requireDeclared(
+  tx: Query,
+  tenantId: string,
+  place: DatabasePlace,
+  database: DatabaseRow | null,
+  namespace: string,
+): Promise<void> {
+  await requireServer(tx, tenantId, place, namespace)
+  if (!database?.declared) fail('ParentResourceNotFound', { id: idOf(place, namespace) })
+}
+
+export async function requireServer(
+  tx: Query,
+  tenantId: string,
+  { subscriptionId, resourceGroupName, serverName }: DatabasePlace,
+  namespace: string,
+): Promise<void> {
+  const server = { subscriptionId, resourceGroupName, serverName }
+  const [row] = await tx`select 1 from server where tenant_id = ${tenantId} and key = ${keyOf(server)}`
+  if (!row) fail('ParentResourceNotFound', { id: idOf(server, namespace) })
+}
