@@ -4,7 +4,7 @@ import { startEmbedded } from '../../src/db/embedded.ts'
 
 const [dataDir = ''] = process.argv.slice(2)
 try {
-  const { address, pid } = await startEmbedded({ dataDir, fast: true })
+  const { address, pid } = await startEmbedded({ dataDir })
   const { sql } = await connectDatabase({ url: address })
   await sql`create table if not exists kept (n int)`
   await sql`insert into kept values (1)`
