@@ -239,6 +239,36 @@ export const problems = {
     message:
       "One or more added object references already exist for the following modified properties: '{property}'.",
   },
+  ReferenceGivenTwice: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "'{property}' names the same object more than once.",
+  },
+  InvalidReference: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "A value of '{property}' is not the URL of a directory object.",
+  },
+  TooManyReferences: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "'{property}' takes at most {limit} references in one request.",
+  },
+  ImpossibleReference: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "An invalid operation was included in the following modified references: '{property}'.",
+  },
+  StandAloneProperty: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "Property '{property}' must be updated in a request of its own.",
+  },
+  NotAMember: {
+    status: 404,
+    code: 'Request_ResourceNotFound',
+    message: "Object '{id}' is not a member of '{groupId}'.",
+  },
   ResultSizeLimitExceeded: {
     status: 400,
     code: 'Directory_ResultSizeLimitExceeded',

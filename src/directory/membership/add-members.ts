@@ -1,0 +1,137 @@
+import type { Caller } from '../../auth/caller.ts'
+import { requirePermissions } from '../../auth/permit.ts'
+import type { Change } from '../../db/change-log.ts'
+import type { Query } from '../../db/query.ts'
+import { translateConstraints } from '../../db/sqlstate.ts'
+import { fail, Problem } from '../../kernel/problem.ts'
+import { type DirectoryObject, objectColumns } from '../object-store.ts'
+import { addMembersPermissions, type MemberType, requireForRoleAssignableGroup } from '../permissions.ts'
+import { isGuid } from '../resources/property.ts'
+import type { ObjectKind } from '../resources/resource.ts'
+import type { ObjectReference } from './object-reference.ts'
+
+translateConstraints({
+  member_edge_exists_already: () => new Problem('ReferenceExistsAlready', { property: 'members' }),
+})
+
+export const addMembersRows = Object.values(addMembersPermissions)
+
+export interface GroupAndMembers {
+  readonly group: DirectoryObject
+  readonly members: readonly DirectoryObject[]
+}
+
+/**
+ * The group and the objects to add to it, locked until the end of the transaction, once the caller is known to be
+ * allowed to add each of them. Where the URL says the kind, that comes before any look at what exists.
+ */
+export async function lockForAdding(
+  tx: Query,
+  caller: Caller,
+  groupId: string,
+  references: readonly ObjectReference[],
+  strength: 'share' | 'no key update',
+): Promise<GroupAndMembers> {
+  for (const { kind } of references) if (kind) requireToAdd(caller, kind)
+  const keys = await resolveNames(tx, caller.tenantId, references)
+  const found = await lockObjects(tx, caller.tenantId, [groupId, ...keys], strength)
+  const members = references.map((reference, at) => {
+    const object = found.get(keys[at] ?? '')
+    const isThere = object && (reference.kind === undefined || reference.kind === object.kind)
+    if (isThere) requireToAdd(caller, object.kind)
+    return isThere ? object : undefined
+  })
+  const group = found.get(groupId)
+  if (group?.kind !== 'group') return fail('ObjectNotFound', { id: groupId })
+  if (group.properties.isAssignableToRole === true) requireForRoleAssignableGroup(caller)
+  return {
+    group,
+    members: members.map((member, at) => member ?? fail('ObjectNotFound', { id: references[at]?.key ?? '' })),
+  }
+}
+
+function requireToAdd(caller: Caller, kind: ObjectKind): void {
+  if (isMemberType(kind)) requirePermissions(caller, addMembersPermissions[kind])
+}
+
+function isMemberType(kind: ObjectKind): kind is MemberType {
+  return Object.hasOwn(addMembersPermissions, kind)
+}
+
+/** Ids of what is referred to; a name that nobody has stays as it is. */
+async function resolveNames(
+  tx: Query,
+  tenantId: string,
+  references: readonly ObjectReference[],
+): Promise<string[]> {
+  const names = references.map(({ key }) => key.toLowerCase()).filter((key) => !isGuid(key))
+  const rows =
+    names.length === 0
+      ? []
+      : await tx<{ id: string; name: string }[]>`
+          select id, lower(user_principal_name) as name from directory_object
+          where tenant_id = ${tenantId} and kind = 'user' and deleted_at is null
+            and lower(user_principal_name) = any(${names})`
+  const ids = new Map(rows.map(({ id, name }) => [name, id]))
+  return references.map(({ key }) => ids.get(key.toLowerCase()) ?? key)
+}
+
+/** All in one statement and in the order of their ids, so that no two requests wait for each other. */
+async function lockObjects(
+  tx: Query,
+  tenantId: string,
+  ids: readonly string[],
+  strength: 'share' | 'no key update',
+): Promise<Map<string, DirectoryObject>> {
+  const rows = await tx<DirectoryObject[]>`
+    select ${objectColumns(tx)} from directory_object o
+    where o.tenant_id = ${tenantId} and o.id = any(${ids.filter(isGuid)}::uuid[]) and o.deleted_at is null
+    order by o.id for ${tx.unsafe(strength)}`
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+export interface Adding {
+  /** Skips who is a member already instead of failing. */
+  readonly lenient: boolean
+}
+
+/** Adds all members or, by failing, none. Returns the changes for the log. */
+export async function addMembers(
+  tx: Query,
+  tenantId: string,
+  { group, members }: GroupAndMembers,
+  { lenient }: Adding,
+): Promise<Change[]> {
+  for (const member of members) refuseImpossible(group, member)
+  const ids = members.map(({ id }) => id)
+  if (new Set(ids).size < ids.length) fail('ReferenceGivenTwice', { property: 'members' })
+  const added = await tx<{ id: string }[]>`
+    insert into member_edge (tenant_id, container_id, member_id)
+    select ${tenantId}, ${group.id}, id from unnest(${ids}::uuid[]) as id order by id
+    on conflict on constraint member_edge_exists_already do nothing
+    returning member_id as id`
+  if (added.length < ids.length && !lenient) fail('ReferenceExistsAlready', { property: 'members' })
+  return added.map(({ id }) => describeMembership('memberAdded', group, id))
+}
+
+/** A group is no member of itself, and a group that can hold roles has no groups in it: who joins those, is seen. */
+function refuseImpossible(group: DirectoryObject, member: DirectoryObject): void {
+  const isImpossible =
+    !isMemberType(member.kind) ||
+    member.id === group.id ||
+    (member.kind === 'group' && group.properties.isAssignableToRole === true)
+  if (isImpossible) fail('ImpossibleReference', { property: 'members' })
+}
+
+/** Ids of the members among changes, for the audit. */
+export function addedIds(changes: readonly Change[]): string[] {
+  return changes.map(({ data }) => (data as { id: string }).id)
+}
+
+export function describeMembership(
+  kind: 'memberAdded' | 'memberRemoved' | 'ownerAdded' | 'ownerRemoved',
+  container: Pick<DirectoryObject, 'id' | 'kind'>,
+  otherId: string,
+): Change {
+  return { entity: container.kind, entityId: container.id, kind, data: { id: otherId } }
+}

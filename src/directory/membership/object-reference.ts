@@ -1,0 +1,55 @@
+import { fail } from '../../kernel/problem.ts'
+import { isGuid } from '../resources/property.ts'
+import type { ObjectKind } from '../resources/resource.ts'
+import { isUserPrincipalName } from '../resources/user.ts'
+
+/** An id out of a path, in the spelling in which ids are stored. */
+export function readObjectId(text: string | undefined): string {
+  if (text === undefined || !isGuid(text))
+    return fail('InvalidObjectIdentifier', { id: (text ?? '').slice(0, 200) })
+  return text.toLowerCase()
+}
+
+/** What the URL of a directory object says: its key, and its kind unless it goes by directoryObjects. */
+export interface ObjectReference {
+  /** An id in lower case, or the userPrincipalName of a user. */
+  readonly key: string
+  readonly kind: ObjectKind | undefined
+}
+
+const kindOfSet: ReadonlyMap<string, ObjectKind | undefined> = new Map([
+  ['directoryobjects', undefined],
+  ['users', 'user'],
+  ['groups', 'group'],
+  ['devices', 'device'],
+  ['serviceprincipals', 'servicePrincipal'],
+  ['contacts', 'orgContact'],
+])
+
+const maxLength = 2048
+
+/** Reads the URL of an object to refer to. Its host does not matter: behind a proxy every client knows us by another. */
+export function readReference(value: unknown, property: string): ObjectReference {
+  const url = typeof value === 'string' && value.length <= maxLength ? URL.parse(value) : null
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password)
+    return refuse(property)
+  const parts = /\/([a-z]+)(?:\/([^/()]+)|\('([^/()]+)'\))\/?$/i.exec(decodePath(url.pathname) ?? '')
+  const [, set = '', segment, quoted] = parts ?? []
+  const key = segment ?? quoted?.replaceAll("''", "'")
+  const kind = kindOfSet.get(set.toLowerCase())
+  if (key === undefined || !kindOfSet.has(set.toLowerCase())) return refuse(property)
+  if (isGuid(key)) return { key: key.toLowerCase(), kind }
+  return kind === 'user' && isUserPrincipalName(key) ? { key, kind } : refuse(property)
+}
+
+function decodePath(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return undefined
+  }
+}
+
+function refuse(property: string): never {
+  return fail('InvalidReference', { property }, { target: property })
+}

@@ -1,0 +1,91 @@
+import { Type } from 'typebox'
+import { type Answer, type AuditEntry, noContent, ok } from '../../api/operation.ts'
+import type { Caller } from '../../auth/caller.ts'
+import { requirePermissions } from '../../auth/permit.ts'
+import { appendChanges } from '../../db/change-log.ts'
+import { fail } from '../../kernel/problem.ts'
+import {
+  checkPrecondition,
+  type DirectoryObject,
+  describeChange,
+  entityTag,
+  updateObject,
+} from '../object-store.ts'
+import { operation } from '../operation.ts'
+import { requireDataLocationRole, requireDelegated, updateGroupPermissions } from '../permissions.ts'
+import { renderItem, renderObject } from '../render-object.ts'
+import type { JsonObject } from '../resources/property.ts'
+import { addedIds, addMembers, addMembersRows, lockForAdding } from './add-members.ts'
+import { findStandAlone, readGroupChanges } from './group-changes.ts'
+import { answerLenient, isLenient } from './lenient.ts'
+import { type ObjectReference, readObjectId, readReference } from './object-reference.ts'
+
+const bind = 'members@odata.bind'
+const mostMembers = 20
+
+export const updateGroup = operation({
+  name: 'updateGroup',
+  clause: 'DIR-54',
+  summary: 'Update properties of a group, add up to 20 members to it, or both',
+  method: 'PATCH',
+  path: '/groups/:id',
+  permission: { anyRow: [updateGroupPermissions.group, ...addMembersRows] },
+  body: Type.Record(Type.String(), Type.Unknown()),
+  answers: { 200: Type.Object({ id: Type.String() }), 204: null },
+  async run({ params, body, caller, tx, request, audit }) {
+    const { [bind]: bound, ...sent } = body as JsonObject
+    const hasProperties = bound === undefined || Object.keys(sent).length > 0
+    const alone = hasProperties ? permitProperties(caller, sent, bound !== undefined) : undefined
+    const groupId = readObjectId(params.id)
+    const members = bound === undefined ? [] : readMembers(bound)
+    const decide = await readGroupChanges(tx, caller.tenantId, sent)
+
+    const lenient = isLenient(request)
+    const strength = hasProperties ? 'no key update' : 'share'
+    const found = await lockForAdding(tx, caller, groupId, members, strength)
+    checkPrecondition(request, found.group)
+    const changes = decide(found.group)
+    const isChanged = Object.keys(changes).length > 0
+    const group = isChanged ? await updateObject(tx, caller.tenantId, found.group, changes) : found.group
+    const added = await addMembers(tx, caller.tenantId, found, { lenient })
+
+    if (isChanged || added.length > 0) audit(describeUpdate(found.group, changes, addedIds(added)))
+    await appendChanges(tx, caller.tenantId, [
+      ...(isChanged ? [describeChange('updated', group)] : []),
+      ...added,
+    ])
+    return answerLenient(alone ? showGroup(group, request.baseUrl, alone) : noContent, lenient)
+  },
+})
+
+/** The caller may set these properties; returns the one that stands alone, if it is one. */
+function permitProperties(caller: Caller, sent: JsonObject, company: boolean): string | undefined {
+  requirePermissions(caller, updateGroupPermissions.group)
+  if (Object.hasOwn(sent, 'preferredDataLocation')) requireDataLocationRole(caller)
+  const alone = findStandAlone(sent, company)
+  if (alone !== undefined) requireDelegated(caller)
+  return alone
+}
+
+function readMembers(bound: unknown): ObjectReference[] {
+  if (!Array.isArray(bound)) return fail('InvalidReference', { property: bind }, { target: bind })
+  if (bound.length > mostMembers)
+    fail('TooManyReferences', { property: bind, limit: mostMembers }, { target: bind })
+  return bound.map((url) => readReference(url, bind))
+}
+
+/** The default set of properties, and the one that was updated even where it is not in it. */
+function showGroup(group: DirectoryObject, baseUrl: string, updated: string): Answer {
+  const body = { ...renderObject(group, baseUrl), ...renderItem(group, { select: [updated] }) }
+  return ok(body, { etag: entityTag(group) })
+}
+
+function describeUpdate(group: DirectoryObject, changes: JsonObject, memberIds: string[]): AuditEntry {
+  const names = Object.keys(changes)
+  return {
+    action: 'updateGroup',
+    target: `/groups/${group.id}`,
+    before: Object.fromEntries(names.map((name) => [name, group.properties[name] ?? null])),
+    after: { ...changes, ...(memberIds.length > 0 && { members: memberIds }) },
+  }
+}
