@@ -2,7 +2,8 @@ import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
 import { operation } from '../operation.ts'
-import { findTarget, isGuid, type Target, targets } from './targets.ts'
+import { isGuid } from '../resources/property.ts'
+import { findTarget, type Target, targets } from './targets.ts'
 
 /** As many as a token could never list: whoever gets there is better served by the list of memberships. */
 const resultLimit = 11_000
@@ -15,7 +16,7 @@ const body = Type.Object({ securityEnabledOnly: Type.Boolean() }, { additionalPr
 function getMemberships(name: 'getMemberGroups' | 'getMemberObjects', target: Target) {
   return operation({
     name: `${name}Of${target.noun}`,
-    clause: name === 'getMemberGroups' ? 'DIR-32' : 'DIR-137',
+    clause: name === 'getMemberGroups' ? 'DIR-32' : 'DIR-138',
     summary:
       'Identifiers of all groups, and directory roles, of which the object is a member through any nesting',
     method: 'POST',

@@ -1,7 +1,7 @@
 import { fail } from '../../kernel/problem.ts'
 import { isGuid } from '../resources/property.ts'
 import type { ObjectKind } from '../resources/resource.ts'
-import { isUserPrincipalName } from '../resources/user.ts'
+import { principalNameForm } from '../resources/user.ts'
 
 /** An id out of a path, in the spelling in which ids are stored. */
 export function readObjectId(text: string | undefined): string {
@@ -30,7 +30,9 @@ const maxLength = 2048
 
 /** Reads the URL of an object to refer to. Its host does not matter: behind a proxy every client knows us by another. */
 export function readReference(value: unknown, property: string): ObjectReference {
-  const url = typeof value === 'string' && value.length <= maxLength ? URL.parse(value) : null
+  // URL.parse forgives blanks and control characters; a reference that has them was not meant so.
+  const isPlain = typeof value === 'string' && value.length <= maxLength && !/[\p{Cc}\s]/u.test(value)
+  const url = isPlain ? URL.parse(value) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password)
     return refuse(property)
   const parts = /\/([a-z]+)(?:\/([^/()]+)|\('([^/()]+)'\))\/?$/i.exec(decodePath(url.pathname) ?? '')
@@ -39,7 +41,7 @@ export function readReference(value: unknown, property: string): ObjectReference
   const kind = kindOfSet.get(set.toLowerCase())
   if (key === undefined || !kindOfSet.has(set.toLowerCase())) return refuse(property)
   if (isGuid(key)) return { key: key.toLowerCase(), kind }
-  return kind === 'user' && isUserPrincipalName(key) ? { key, kind } : refuse(property)
+  return kind === 'user' && principalNameForm.test(key) ? { key, kind } : refuse(property)
 }
 
 function decodePath(path: string): string | undefined {

@@ -1,16 +1,9 @@
 import type { Caller } from '../../auth/caller.ts'
 import type { Params, PermissionRow } from '../../auth/permission.ts'
 import type { Query } from '../../db/query.ts'
-import { fail } from '../../kernel/problem.ts'
+import { type DirectoryObject, findObject, findUser } from '../object-store.ts'
 import { getMemberGroupsPermissions } from '../permissions.ts'
-
-export type ObjectKind = 'user' | 'group' | 'servicePrincipal' | 'orgContact' | 'device' | 'directoryRole'
-
-const guidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
-export function isGuid(value: string): boolean {
-  return guidForm.test(value)
-}
+import type { ObjectKind } from '../resources/resource.ts'
 
 /** A way to name the object whose memberships are asked for. */
 export interface Target {
@@ -47,26 +40,15 @@ export const targets: readonly Target[] = [
   { noun: 'Device', path: '/devices/:id', kind: 'device', row: getMemberGroupsPermissions.device },
 ]
 
-export interface FoundObject {
-  readonly id: string
-  readonly kind: ObjectKind
-}
-
 /** The object that the path names, of the kind that the path says; a user also by userPrincipalName. */
-export async function findTarget(
+export function findTarget(
   query: Query,
   caller: Caller,
   kind: ObjectKind | undefined,
   params: Params,
-): Promise<FoundObject> {
+): Promise<DirectoryObject> {
   const key = params.id ?? caller.objectId
-  const byName = !isGuid(key)
-  if (byName && !(kind === 'user' && key.includes('@')))
-    fail('InvalidObjectIdentifier', { id: key.slice(0, 200) })
-  const [found] = await query<FoundObject[]>`
-    select id, kind from directory_object
-    where tenant_id = ${caller.tenantId} and deleted_at is null
-      and ${byName ? query`lower(user_principal_name) = lower(${key})` : query`id = ${key}`}
-      and ${kind ? query`kind = ${kind}` : query`kind <> 'organization'`}`
-  return found ?? fail('ObjectNotFound', { id: key.slice(0, 400) })
+  return kind === 'user'
+    ? findUser(query, caller.tenantId, key)
+    : findObject(query, caller.tenantId, kind ?? [], key)
 }
