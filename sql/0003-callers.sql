@@ -4,6 +4,7 @@ create table user_password (
   tenant_id uuid not null,
   user_id uuid not null,
   hash text not null, -- argon2id
+  must_change boolean not null default false, -- at the next sign-in
   changed_at timestamptz not null default now(),
   primary key (tenant_id, user_id),
   foreign key (tenant_id, user_id) references directory_object (tenant_id, id) on delete cascade

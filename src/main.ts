@@ -2,6 +2,8 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { publicOrigin } from './auth/identity.ts'
+import { readHostNames } from './auth/issuer/address.ts'
+import { openIssuer } from './auth/issuer/issuer.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
 import type { Database } from './db/database.ts'
 import { openStore, type Store } from './db/store.ts'
@@ -11,6 +13,7 @@ import { directoryRoom } from './directory/room.ts'
 import { loadCertificates } from './http/certificates.ts'
 import { type Listeners, listen } from './http/listen.ts'
 import { createMetrics } from './http/metrics.ts'
+import { mountBefore } from './http/mount.ts'
 import { addPages, type Readiness } from './http/pages.ts'
 import { buildHttp, type Room } from './http/server.ts'
 import { OperatorError } from './kernel/operator-error.ts'
@@ -50,7 +53,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const { database, tenantId, embedded } = store
 
   const graph = createSqlGraph(database.sql)
-  let place: { host: string; httpsPort: number } = settings
+  let place: { host: string; httpPort: number; httpsPort: number } = settings
   const auth = await openAuth({
     settings,
     database,
@@ -61,6 +64,14 @@ export async function startService(options: StartOptions): Promise<Service> {
     origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
   })
   cleanup.defer(() => auth.close())
+  const issuer = await openIssuer({
+    ...auth,
+    database,
+    hostNames: readHostNames(settings.host, settings.tlsHostNames),
+    portalUris: () => [...new Set([auth.identity.origin(), ...localOrigins(place)])].map((at) => `${at}/`),
+    log,
+  })
+  cleanup.defer(() => issuer.close())
 
   const metrics = createMetrics()
   const { gatekeeper, secretBox } = auth
@@ -95,7 +106,17 @@ export async function startService(options: StartOptions): Promise<Service> {
       ...(settings.tlsCertFile && { certFile: settings.tlsCertFile }),
       ...(settings.tlsKeyFile && { keyFile: settings.tlsKeyFile }),
     })
-  const listeners = await listen({ settings, handler, certificates, log })
+  const listeners = await listen({
+    settings,
+    handler: mountBefore(handler, issuer, {
+      name: 'tokens',
+      metrics,
+      headers: {},
+      accepting: () => !draining,
+    }),
+    certificates,
+    log,
+  })
   place = listeners
   cleanup.defer(() => listeners.close(settings.shutdownTimeoutSeconds * 1000))
 
@@ -112,6 +133,13 @@ export async function startService(options: StartOptions): Promise<Service> {
       return stopping
     },
   }
+}
+
+function localOrigins({ httpPort, httpsPort }: { httpPort: number; httpsPort: number }): string[] {
+  return ['localhost', '127.0.0.1', '[::1]'].flatMap((host) => [
+    `http://${host}:${httpPort}`,
+    `https://${host}:${httpsPort}`,
+  ])
 }
 
 /** The data directory, private to the operator; refused in one line where it cannot be had. */

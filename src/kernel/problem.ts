@@ -275,6 +275,29 @@ export const problems = {
     message: 'The result would have more than {limit} identifiers.',
   },
 
+  // credentials and what was granted
+  PasswordTooWeak: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message:
+      'The specified password does not comply with password complexity requirements. Please provide a different password.',
+  },
+  WrongPassword: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: 'The current password is not right.',
+  },
+  CredentialNotFound: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: 'No credentials found to be removed.',
+  },
+  UnknownPermission: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "There is no permission '{permission}'.",
+  },
+
   // the service itself
   TooManyRequests: {
     status: 429,

@@ -1,0 +1,38 @@
+import type { IncomingMessage } from 'node:http'
+import { isIPv6 } from 'node:net'
+
+const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
+
+/** The host names under which the endpoints are answered; whatever else a Host header says is ignored. */
+export function readHostNames(host: string, tlsHostNames: readonly string[]): readonly string[] {
+  const own = [host, ...tlsHostNames].map((name) => (isIPv6(name) ? `[${name}]` : name).toLowerCase())
+  return [...loopbackNames, ...own]
+}
+
+/** The origin for the URLs of an answer: the one the client used when it is one of ours, else the public one. */
+export function originOf(
+  request: IncomingMessage,
+  publicOrigin: string,
+  hostNames: readonly string[],
+): string {
+  const url = URL.parse(`http://${request.headers.host ?? ''}`)
+  if (url?.pathname !== '/' || url.username !== '' || url.search !== '') return publicOrigin
+  const protocol = 'encrypted' in request.socket ? 'https' : 'http'
+  const origin = new URL(`${protocol}://${request.headers.host}`).origin
+  if (new URL(origin).host === new URL(publicOrigin).host) return publicOrigin
+  return isOwnHost(url.hostname, hostNames) ? origin : publicOrigin
+}
+
+export function isOwnHost(hostname: string, hostNames: readonly string[]): boolean {
+  return hostNames.some((name) => {
+    if (!name.startsWith('*.')) return name === hostname
+    const label = hostname.slice(0, -name.length + 1)
+    return hostname.endsWith(name.slice(1)) && label !== '' && !label.includes('.')
+  })
+}
+
+/** Passwords and tokens travel in the clear on this machine only, unless the operator chose an http address. */
+export function isSafeOrigin(origin: string, publicOrigin: string): boolean {
+  const { protocol, hostname } = new URL(origin)
+  return protocol === 'https:' || loopbackNames.includes(hostname) || origin === publicOrigin
+}

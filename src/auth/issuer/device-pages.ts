@@ -1,0 +1,36 @@
+import { escapeHtml, renderFault, renderHidden, renderPage } from './page.ts'
+
+interface CodeForm {
+  readonly action: string
+  readonly xsrf: string
+  readonly userCode: string
+  readonly fault?: string
+}
+
+export function renderCodeInput({ action, xsrf, userCode, fault }: CodeForm): string {
+  return renderPage(
+    'Connect a device',
+    `${fault ? renderFault(fault) : ''}
+<form method="post" action="${escapeHtml(action)}">${renderHidden({ xsrf })}
+<label for="code">Code that the device shows</label>
+<input id="code" class="code" name="user_code" value="${escapeHtml(userCode)}" autocomplete="off" autocapitalize="characters" spellcheck="false" required maxlength="20">
+<button class="main" type="submit">Continue</button></form>`,
+  )
+}
+
+export function renderCodeConfirmation(form: CodeForm & { readonly clientName: string }): string {
+  const { action, xsrf, userCode, clientName } = form
+  return renderPage(
+    'Is this your device?',
+    `<p><strong>${escapeHtml(clientName)}</strong> on your device shows this code:</p>
+<p class="code">${escapeHtml(userCode)}</p>
+<p>Go on only when you started this yourself. Nobody who sends you a code by mail or telephone has a good reason to.</p>
+<form method="post" action="${escapeHtml(action)}">${renderHidden({ xsrf, user_code: userCode })}
+<button class="main" type="submit" name="confirm" value="yes">Continue</button>
+<button type="submit" name="abort" value="yes">Cancel</button></form>`,
+  )
+}
+
+export function renderDeviceDone(): string {
+  return renderPage('You are signed in', '<p>Go back to your device. This page can be closed.</p>')
+}

@@ -1,0 +1,92 @@
+import { hash, verify } from '@node-rs/argon2'
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+
+/** argon2id with the library's parameters: 19 MiB, two passes, one lane. */
+const argon2id = 2
+const options = { algorithm: argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+
+export const passwordRules = { shortest: 8, longest: 256, longEnoughForAnything: 16 } as const
+
+const commonParts = [
+  'password',
+  'passw0rd',
+  'p@ssw0rd',
+  'qwerty',
+  '12345678',
+  'letmein',
+  'welcome',
+  'masquerade',
+]
+
+/** Refuses a password that is short, common, plain, or the person's own name. */
+export function checkPassword(password: string, userPrincipalName: string): void {
+  const characters = [...password]
+  const { shortest, longest, longEnoughForAnything } = passwordRules
+  const kinds = [/\p{Ll}/u, /\p{Lu}/u, /\p{N}/u, /[^\p{L}\p{N}]/u].filter((kind) => kind.test(password))
+  const lower = password.toLowerCase()
+  const name = userPrincipalName.split('@', 1)[0]?.toLowerCase() ?? ''
+  const isPlain = characters.length < longEnoughForAnything && kinds.length < 3
+  const isCommon =
+    characters.length < longEnoughForAnything && commonParts.some((part) => lower.includes(part))
+  const isMonotonous = new Set(characters).size < 5
+  const isName = name.length >= 3 && lower.includes(name)
+  if (
+    characters.length < shortest ||
+    characters.length > longest ||
+    isPlain ||
+    isCommon ||
+    isMonotonous ||
+    isName
+  )
+    fail('PasswordTooWeak', {}, { target: 'passwordProfile.password' })
+}
+
+export interface PasswordWishes {
+  /** The person has to choose another at the next sign-in. */
+  readonly mustChange?: boolean
+}
+
+/** Sets a user's password. Sessions and refresh tokens from before it end: they are older than the password. */
+export async function setPassword(
+  tx: Query,
+  tenantId: string,
+  userId: string,
+  password: string,
+  { mustChange = false }: PasswordWishes = {},
+): Promise<void> {
+  const [user] = await tx<{ user_principal_name: string | null }[]>`
+    select user_principal_name from directory_object
+    where tenant_id = ${tenantId} and id = ${userId} and kind = 'user' and deleted_at is null`
+  if (!user) fail('ObjectNotFound', { id: userId })
+  checkPassword(password, user.user_principal_name ?? '')
+  const hashed = await hash(password, options)
+  await tx`
+    insert into user_password (tenant_id, user_id, hash, must_change)
+    values (${tenantId}, ${userId}, ${hashed}, ${mustChange})
+    on conflict (tenant_id, user_id) do update
+    set hash = excluded.hash, must_change = excluded.must_change, changed_at = clock_timestamp()`
+}
+
+let nobody: Promise<string> | undefined
+
+/** Takes as long for a person who does not exist, or has no password, as for one who does. */
+export async function isPassword(stored: string | undefined, password: string): Promise<boolean> {
+  nobody ??= hash('a password that nobody has', options)
+  const matches = await verify(stored ?? (await nobody), password.slice(0, passwordRules.longest * 2))
+  return matches && stored !== undefined
+}
+
+export async function changePassword(
+  tx: Query,
+  tenantId: string,
+  userId: string,
+  current: string,
+  next: string,
+): Promise<void> {
+  const [row] = await tx<{ hash: string }[]>`
+    select hash from user_password where tenant_id = ${tenantId} and user_id = ${userId}`
+  if (!(await isPassword(row?.hash, current))) fail('WrongPassword', {}, { target: 'currentPassword' })
+  if (current === next) fail('PasswordTooWeak', {}, { target: 'newPassword' })
+  await setPassword(tx, tenantId, userId, next)
+}

@@ -1,0 +1,34 @@
+/** Endpoints of the token service, as they stand behind the tenant's segment. */
+export const routes = {
+  authorization: '/oauth2/v2.0/authorize',
+  token: '/oauth2/v2.0/token',
+  device_authorization: '/oauth2/v2.0/devicecode',
+  code_verification: '/oauth2/v2.0/device',
+  revocation: '/oauth2/v2.0/revoke',
+  end_session: '/oauth2/v2.0/logout',
+  jwks: '/discovery/v2.0/keys',
+} as const
+
+export const interactionRoute = '/oauth2/v2.0/sign-in'
+
+export interface Target {
+  /** The tenant's segment as sent; undefined: the path has none. */
+  readonly tenant: string | undefined
+  /** Path and query behind it. */
+  readonly url: string
+}
+
+const documents = '/\\.well-known/(?:openid-configuration|oauth-authorization-server)'
+const owned = new RegExp(
+  `^(?:/(?<tenant>[^/?]{1,253}))?(?:(?<endpoint>/(?:oauth2/v2\\.0|discovery/v2\\.0)/[^?]*)|(?:/v2\\.0)?(?<document>${documents}))(?<query>\\?.*)?$`,
+)
+/** RFC 8414 puts the well-known part before the issuer's path. */
+const inserted = new RegExp(`^(?<document>${documents})/(?<tenant>[^/?]{1,253})/v2\\.0(?<query>\\?.*)?$`)
+
+/** Where in the token service a URL leads; null when it is not the token service's. */
+export function readTarget(url: string): Target | null {
+  const groups = (inserted.exec(url) ?? owned.exec(url))?.groups
+  if (!groups) return null
+  const path = groups.endpoint ?? groups.document ?? ''
+  return { tenant: groups.tenant, url: path + (groups.query ?? '') }
+}

@@ -1,0 +1,36 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Metrics } from './metrics.ts'
+import type { Handler } from './server.ts'
+
+/** A part of the service with HTTP manners of its own. */
+export interface Mounted {
+  owns(url: string): boolean
+  handle(request: IncomingMessage, response: ServerResponse): void
+}
+
+interface MountOptions {
+  /** What its requests are counted as. */
+  readonly name: string
+  readonly metrics: Metrics
+  readonly headers: Readonly<Record<string, string>>
+  /** False while the node drains. */
+  accepting(): boolean
+}
+
+/** Sends requests to the part that owns their path, before the APIs see them. */
+export function mountBefore(
+  handler: Handler,
+  part: Mounted,
+  { name, metrics, headers, accepting }: MountOptions,
+): Handler {
+  return (request, response) => {
+    if (!part.owns(request.url ?? '')) return handler(request, response)
+    const startedAt = performance.now()
+    for (const [header, value] of Object.entries(headers)) response.setHeader(header, value)
+    if (!accepting()) response.setHeader('connection', 'close')
+    response.once('finish', () =>
+      metrics.observeRequest(name, request.method ?? '', response.statusCode, performance.now() - startedAt),
+    )
+    part.handle(request, response)
+  }
+}

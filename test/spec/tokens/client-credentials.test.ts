@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import * as oidc from 'openid-client'
+import { removeSecret } from '../../../src/auth/issuer/application-secret.ts'
+import { revokeApplicationPermissions } from '../../../src/auth/issuer/applications.ts'
+import { addApplication, claimsOf, trustService } from '../../support/issuer.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+
+describe('client credentials', () => {
+  let service: TestService
+
+  before(async () => {
+    service = await startTestService()
+    trustService(service)
+  })
+  after(() => service[Symbol.asyncDispose]())
+
+  const tokenUrl = (tenant = service.tenantId) => `${service.origin}/${tenant}/oauth2/v2.0/token`
+  const ask = async (parameters: Record<string, string>, tenant?: string) => {
+    const response = await fetch(tokenUrl(tenant), {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'client_credentials', ...parameters }),
+    })
+    return { status: response.status, body: (await response.json()) as Record<string, string> }
+  }
+
+  test('an OIDC client library finds the service and gets a token that the API accepts', async () => {
+    const { appId, secret, servicePrincipalId } = await addApplication(service, {
+      permissions: ['Group.Read.All', 'User.Read.All'],
+    })
+    const issuer = new URL(service.auth.identity.issuer())
+    const config = await oidc.discovery(issuer, appId, secret)
+    const scope = 'https://graph.microsoft.com/.default'
+    const granted = await oidc.clientCredentialsGrant(config, { scope })
+    const claims = claimsOf(granted.access_token)
+    assert.equal(claims.iss, service.auth.identity.issuer())
+    assert.equal(claims.tid, service.tenantId)
+    assert.equal(claims.appid, appId)
+    assert.equal(claims.azp, appId)
+    assert.equal(claims.oid, servicePrincipalId)
+    assert.equal(claims.sub, servicePrincipalId)
+    assert.equal(claims.idtyp, 'app')
+    assert.equal(claims.ver, '2.0')
+    assert.deepEqual(claims.roles, ['Group.Read.All', 'User.Read.All'])
+    assert.equal('scp' in claims || 'scope' in claims, false)
+    assert.equal(Number(claims.exp) - Number(claims.iat), 3600)
+    assert.equal(claims.nbf, claims.iat)
+    const caller = await service.auth.gatekeeper.authenticate(`Bearer ${granted.access_token}`)
+    assert.equal(caller.kind, 'application')
+    assert.equal(caller.objectId, servicePrincipalId)
+    assert.deepEqual([...caller.permissions], ['Group.Read.All', 'User.Read.All'])
+  })
+
+  test('the token carries what is granted at the time, not what was', async () => {
+    const { appId, secret, servicePrincipalId } = await addApplication(service, {
+      permissions: ['Group.Read.All', 'User.Read.All'],
+    })
+    await revokeApplicationPermissions(service.database.sql, service.tenantId, servicePrincipalId, [
+      'User.Read.All',
+    ])
+    const { body } = await ask({ client_id: appId, client_secret: secret })
+    assert.deepEqual(claimsOf(body.access_token ?? '').roles, ['Group.Read.All'])
+  })
+
+  test('an application without a grant gets a token without a role', async () => {
+    const { appId, secret } = await addApplication(service)
+    const { body } = await ask({ client_id: appId, client_secret: secret, scope: 'Directory.ReadWrite.All' })
+    assert.deepEqual(claimsOf(body.access_token ?? '').roles, [])
+  })
+
+  test('the tenant is named by its id or a word for any; another is refused', async () => {
+    const { appId, secret } = await addApplication(service)
+    const parameters = { client_id: appId, client_secret: secret }
+    for (const tenant of [service.tenantId, 'common', 'organizations'])
+      assert.equal((await ask(parameters, tenant)).status, 200, tenant)
+    for (const tenant of ['11111111-1111-1111-1111-111111111111', 'example.org', "x'--"]) {
+      const { status, body } = await ask(parameters, encodeURIComponent(tenant))
+      assert.equal(status, 400, tenant)
+      assert.equal(body.error, 'invalid_tenant')
+    }
+  })
+
+  test('a verified domain names the tenant too', async () => {
+    const { appId, secret } = await addApplication(service)
+    const { database, tenantId } = service
+    const properties = { displayName: 'Example', verifiedDomains: [{ name: 'Example.com', isDefault: true }] }
+    await database.sql`
+      insert into directory_object (tenant_id, id, kind, properties)
+      values (${tenantId}, ${tenantId}, 'organization', ${database.sql.json(properties)})
+      on conflict (tenant_id, id) do update set properties = excluded.properties`
+    const { status } = await ask({ client_id: appId, client_secret: secret }, 'example.com')
+    assert.equal(status, 200)
+  })
+
+  test('resources: the original names and our own are one, another is refused', async () => {
+    const { appId, secret } = await addApplication(service)
+    const parameters = { client_id: appId, client_secret: secret }
+    const ours = [
+      'https://graph.microsoft.com/.default',
+      'https://management.azure.com/.default',
+      'https://management.azure.com//.default',
+      `https://localhost:${service.listeners.httpsPort}/.default`,
+      `https://127.0.0.1:${service.listeners.httpsPort}/.default`,
+      '.default',
+    ]
+    for (const scope of ours) assert.equal((await ask({ ...parameters, scope })).status, 200, scope)
+    for (const scope of ['https://vault.example.net/.default', 'api://something/.default']) {
+      const { status, body } = await ask({ ...parameters, scope })
+      assert.equal(status, 400, scope)
+      assert.equal(body.error, 'invalid_target')
+    }
+  })
+
+  test('a wrong secret, another application’s and an unknown client look the same', async () => {
+    const [one, other] = [await addApplication(service), await addApplication(service)]
+    const attempts = [
+      { client_id: one.appId, client_secret: other.secret },
+      { client_id: one.appId, client_secret: '' },
+      { client_id: one.appId, client_secret: `${one.secret}x` },
+      { client_id: '22222222-2222-2222-2222-222222222222', client_secret: one.secret },
+      { client_id: "' or 1=1 --", client_secret: one.secret },
+    ]
+    for (const attempt of attempts) {
+      const { status, body } = await ask(attempt)
+      assert.equal(status, 401, JSON.stringify(attempt))
+      assert.deepEqual(body, { error: 'invalid_client', error_description: 'client authentication failed' })
+    }
+  })
+
+  test('a removed or expired secret, a disabled or deleted application gets nothing', async () => {
+    const { database, tenantId } = service
+    const { sql } = database
+    const cases: [string, (registration: Awaited<ReturnType<typeof addApplication>>) => Promise<unknown>][] =
+      [
+        [
+          'removed',
+          async ({ applicationId }) => {
+            const [row] = await sql<{ key_id: string }[]>`
+            select key_id from application_secret where application_id = ${applicationId}`
+            await removeSecret(sql, tenantId, applicationId, row?.key_id ?? '')
+          },
+        ],
+        [
+          'expired',
+          async ({ applicationId }) => {
+            await sql`
+            update application_secret set starts_at = now() - interval '2 days', ends_at = now() - interval '1 day'
+            where application_id = ${applicationId}`
+          },
+        ],
+        [
+          'disabled',
+          async ({ servicePrincipalId }) => {
+            await sql`
+            update directory_object set properties = properties || '{"accountEnabled":false}'
+            where id = ${servicePrincipalId}`
+          },
+        ],
+        [
+          'deleted',
+          async ({ applicationId }) => {
+            await sql`update directory_object set deleted_at = now() where id = ${applicationId}`
+          },
+        ],
+      ]
+    for (const [name, change] of cases) {
+      const registration = await addApplication(service)
+      const parameters = { client_id: registration.appId, client_secret: registration.secret }
+      assert.equal((await ask(parameters)).status, 200, name)
+      await change(registration)
+      assert.equal((await ask(parameters)).status, 401, name)
+    }
+  })
+
+  test('the secret lies in the database as a hash alone', async () => {
+    const { secret, applicationId } = await addApplication(service)
+    const rows = await service.database.sql`
+      select (s.*)::text || o.properties::text as text from application_secret s
+      join directory_object o on o.id = s.application_id where s.application_id = ${applicationId}`
+    assert.equal(rows.length, 1)
+    assert.equal(String(rows[0]?.text).includes(secret), false)
+    assert.match(String(rows[0]?.text), /passwordCredentials/)
+  })
+})
