@@ -96,3 +96,12 @@ export const ownPermissions = {
 export const anyObjectPermissions = {
   read: row('Directory.Read.All, Directory.ReadWrite.All'),
 } as const
+
+/** Setting somebody's password, beside updating the user. */
+export const passwordPermissions = row(
+  'Directory.AccessAsUser.All',
+  'User.ReadWrite.All and Directory.ReadWrite.All',
+)
+
+/** Groups that can hold directory roles. */
+export const roleAssignablePermissions = row('RoleManagement.ReadWrite.Directory')

@@ -48,15 +48,32 @@ export async function findObject(
   id: string,
   options: FindOptions = {},
 ): Promise<DirectoryObject> {
-  if (!isGuid(id)) fail('InvalidObjectIdentifier', { id: id.slice(0, 200) })
+  const key = readKey(kinds, id)
   const wanted = typeof kinds === 'string' ? [kinds] : [...kinds]
   const [object] = await tx<DirectoryObject[]>`
     select ${objectColumns(tx)} from directory_object o
-    where o.tenant_id = ${tenantId} and o.id = ${id}
+    where o.tenant_id = ${tenantId} and ${tx.unsafe(key.column)} = ${key.value}
       and ${wanted.length === 0 ? tx`true` : tx`o.kind = any(${wanted})`}
       and ${options.deleted ? tx`o.deleted_at is not null` : tx`o.deleted_at is null`}
     ${options.lock ? tx`for update` : tx``}`
   return object ?? fail('ObjectNotFound', { id })
+}
+
+/** Keys other than the id, as in `/applications(appId='…')`, and where they lie. */
+const alternateKeys: Partial<Record<ObjectKind, Readonly<Record<string, string>>>> = {
+  application: { appid: 'o.app_id' },
+  servicePrincipal: { appid: 'o.app_id' },
+  device: { deviceid: "o.properties ->> 'deviceId'" },
+  directoryRole: { roletemplateid: "o.properties ->> 'roleTemplateId'" },
+}
+
+function readKey(kinds: ObjectKind | readonly ObjectKind[], id: string): { column: string; value: string } {
+  if (isGuid(id)) return { column: 'o.id', value: id }
+  const [, name = '', value = ''] = /^([A-Za-z]+)=(.+)$/.exec(id) ?? []
+  const keys = typeof kinds === 'string' ? alternateKeys[kinds] : undefined
+  const column = keys && Object.hasOwn(keys, name.toLowerCase()) ? keys[name.toLowerCase()] : undefined
+  if (column === undefined || !isGuid(value)) return fail('InvalidObjectIdentifier', { id: id.slice(0, 200) })
+  return { column: `(${column})`, value: value.toLowerCase() }
 }
 
 /** A user by id or userPrincipalName. */

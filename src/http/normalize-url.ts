@@ -14,11 +14,16 @@ function unwrapNextLink(path: string): string {
   return path.replace(/^\/v1\.0\/https?:\/{1,2}[^/]+(?=\/v1\.0\/)/i, '')
 }
 
-// Quotes inside a key are doubled: ('o''neil'). The same with percent-encoded quotes and parentheses.
+// Quotes inside a key are doubled: ('o''neil'). The same with percent-encoded quotes and parentheses. An alternate key
+// keeps its name: (appId='…').
 const key =
-  /(?<=[A-Za-z])(?:\(|%28)(?:'|%27)((?:[^'%/]|''|%27%27|%(?!27|29|2f)[0-9a-f]{2})+)(?:'|%27)(?:\)|%29)(?=\/|$)/gi
+  /(?<=[A-Za-z])(?:\(|%28)(?:([A-Za-z]+)(?:=|%3d))?(?:'|%27)((?:[^'%/]|''|%27%27|%(?!27|29|2f)[0-9a-f]{2})+)(?:'|%27)(?:\)|%29)(?=\/|$)/gi
 
 function keysAsSegments(path: string): string {
   if (!/^\/v1\.0\//i.test(path)) return path
-  return path.replace(key, (_whole, value: string) => `/${value.replaceAll(/''|%27%27/g, "'")}`)
+  return path.replace(
+    key,
+    (_whole, name: string | undefined, value: string) =>
+      `/${name === undefined ? '' : `${name}=`}${value.replaceAll(/''|%27%27/g, "'")}`,
+  )
 }

@@ -223,6 +223,11 @@ export const problems = {
     code: 'Request_BadRequest',
     message: 'Another object with the same value for property {property} already exists.',
   },
+  UnknownApplication: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "The appId '{appId}' of the service principal does not reference a valid application object.",
+  },
   UnknownPropertyInQuery: {
     status: 400,
     code: 'BadRequest',

@@ -2,17 +2,21 @@ import { created } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
+import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { objectPermissions } from '../object-permissions.ts'
 import { type DirectoryObject, describeChange, entityTag, insertObject } from '../object-store.ts'
 import { operation } from '../operation.ts'
 import { renderObject } from '../render-object.ts'
 import type { JsonObject } from '../resources/property.ts'
-import { readNewProperties } from '../resources/read-properties.ts'
+import { readNewProperties, unknownNames } from '../resources/read-properties.ts'
 import type { Resource } from '../resources/resource.ts'
 import { bodySchema, entitySchema, nameOperation } from './schemas.ts'
 
 interface Form {
-  /** What the service adds to the properties sent, or refuses about them together. */
+  readonly name?: string
+  /** Refuses what the caller may not set, or what does not go together. */
+  readonly check?: (caller: Caller, sent: JsonObject) => void
+  /** What the service adds to the properties sent. */
   readonly complete?: (tx: Query, caller: Caller, properties: JsonObject) => Promise<JsonObject>
   /** Properties that are not stored with the object. */
   readonly setAside?: readonly string[]
@@ -22,7 +26,7 @@ interface Form {
 
 export function createObject(resource: Resource, form: Form = {}) {
   return operation({
-    name: nameOperation('create', resource.kind),
+    name: form.name ?? nameOperation('create', resource.kind),
     clause: 'DIR-134',
     summary: `Create one of ${resource.set}`,
     method: 'POST',
@@ -31,13 +35,16 @@ export function createObject(resource: Resource, form: Form = {}) {
     body: bodySchema(resource, 'creation'),
     answers: { 201: entitySchema(resource) },
     async run({ tx, caller, body, request, audit }) {
-      const sent = readNewProperties(resource, body)
+      const names = unknownNames(resource, body)
+      const custom = await extensionPropertiesFor(tx, caller.tenantId, resource.kind, names)
+      const sent = readNewProperties(resource, body, custom)
+      form.check?.(caller, sent)
       const kept = Object.fromEntries(Object.entries(sent).filter(([name]) => !form.setAside?.includes(name)))
       const properties = (await form.complete?.(tx, caller, kept)) ?? kept
       const object = await insertObject(tx, caller.tenantId, resource.kind, properties)
       await form.also?.(tx, caller, object, sent)
       audit({
-        action: nameOperation('create', resource.kind),
+        action: `create ${resource.kind}`,
         target: `/${resource.set}/${object.id}`,
         after: properties,
       })

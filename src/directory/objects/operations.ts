@@ -1,29 +1,37 @@
 import type { Operation } from '../../api/operation.ts'
 import type { DirectoryPorts } from '../operation.ts'
 import { device } from '../resources/device.ts'
-import { group } from '../resources/group.ts'
 import { orgContact } from '../resources/org-contact.ts'
-import type { Resource } from '../resources/resource.ts'
+import { organization } from '../resources/organization.ts'
+import { applicationOperations, servicePrincipalOperations } from './applications.ts'
 import { createObject } from './create-object.ts'
 import { deleteObject } from './delete-object.ts'
+import { deletedItemOperations } from './deleted-items.ts'
+import { directoryObjectOperations } from './directory-objects.ts'
+import { directoryRoleOperations } from './directory-roles.ts'
 import { getObject } from './get-object.ts'
+import { groupOperations } from './groups.ts'
 import { countObjects, listObjects } from './list-objects.ts'
 import { updateObjectOf } from './update-object.ts'
-
-const readOperations = (resource: Resource) => [
-  listObjects(resource),
-  countObjects(resource),
-  getObject(resource),
-]
+import { userOperations } from './users.ts'
 
 export const objectsOperations: readonly Operation<DirectoryPorts>[] = [
-  ...readOperations(group),
-  createObject(group),
-  deleteObject(group),
+  ...userOperations,
+  ...groupOperations,
+  ...applicationOperations,
+  ...servicePrincipalOperations,
   ...[orgContact, device].flatMap((resource) => [
-    ...readOperations(resource),
+    listObjects(resource),
+    countObjects(resource),
+    getObject(resource),
     createObject(resource),
     updateObjectOf(resource),
     deleteObject(resource),
   ]),
+  ...directoryRoleOperations,
+  listObjects(organization),
+  getObject(organization),
+  updateObjectOf(organization),
+  ...directoryObjectOperations,
+  ...deletedItemOperations,
 ]

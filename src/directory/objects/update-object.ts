@@ -3,11 +3,12 @@ import type { Caller } from '../../auth/caller.ts'
 import type { PermissionRow } from '../../auth/permission.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
+import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { objectPermissions } from '../object-permissions.ts'
 import { checkPrecondition, type DirectoryObject, describeChange, updateObject } from '../object-store.ts'
 import { operation } from '../operation.ts'
 import type { JsonObject } from '../resources/property.ts'
-import { readChangedProperties } from '../resources/read-properties.ts'
+import { readChangedProperties, unknownNames } from '../resources/read-properties.ts'
 import type { Resource } from '../resources/resource.ts'
 import { type Locate, locateById } from './locate.ts'
 import { bodySchema, nameOperation } from './schemas.ts'
@@ -17,6 +18,8 @@ interface Form {
   readonly locate: Locate
   readonly permission: PermissionRow
   readonly name: string
+  /** Refuses what the caller may not change. */
+  readonly check: (caller: Caller, changes: JsonObject) => void
   /** Properties that are not stored with the object. */
   readonly setAside: readonly string[]
   readonly also: (tx: Query, caller: Caller, object: DirectoryObject, sent: JsonObject) => Promise<void>
@@ -35,8 +38,11 @@ export function updateObjectOf(resource: Resource, form: Partial<Form> = {}) {
     answers: { 204: null },
     async run(context) {
       const { tx, caller, body, request, audit } = context
-      const sent = readChangedProperties(resource, body)
+      const names = unknownNames(resource, body)
+      const custom = await extensionPropertiesFor(tx, caller.tenantId, resource.kind, names)
       const before = await locate(context, { lock: true })
+      const sent = readChangedProperties(resource, body, custom, before.properties)
+      form.check?.(caller, sent)
       checkPrecondition(request, before)
       const changes = Object.fromEntries(
         Object.entries(sent).filter(([name]) => !form.setAside?.includes(name)),
@@ -44,7 +50,7 @@ export function updateObjectOf(resource: Resource, form: Partial<Form> = {}) {
       const after = await updateObject(tx, caller.tenantId, before, changes)
       await form.also?.(tx, caller, after, sent)
       audit({
-        action: nameOperation('update', resource.kind),
+        action: `update ${resource.kind}`,
         target: `/${resource.set}/${after.id}`,
         before: before.properties,
         after: after.properties,

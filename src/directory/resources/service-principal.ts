@@ -6,7 +6,7 @@ export const servicePrincipal: Resource = {
   kind: 'servicePrincipal',
   set: 'servicePrincipals',
   noun: 'ServicePrincipal',
-  restorable: false,
+  restorable: true,
   properties: {
     ...objectProperties,
     accountEnabled: { type: 'boolean', default: true, nullable: false, filter: true },

@@ -1,0 +1,73 @@
+import { Type } from 'typebox'
+import { ok } from '../../api/operation.ts'
+import { fail } from '../../kernel/problem.ts'
+import { objectPermissions } from '../object-permissions.ts'
+import { operation } from '../operation.ts'
+import { contextOf } from '../render-object.ts'
+import { directoryRole } from '../resources/directory-role.ts'
+import { failValue } from '../resources/read-properties.ts'
+import { findRoleTemplate, roleTemplates } from '../resources/role-templates.ts'
+import { createObject } from './create-object.ts'
+import { getObject } from './get-object.ts'
+import { countObjects, listObjects } from './list-objects.ts'
+
+const templateSchema = Type.Object({
+  id: Type.String(),
+  displayName: Type.String(),
+  description: Type.String(),
+  deletedDateTime: Type.Null(),
+})
+
+const listRoleTemplates = operation({
+  name: 'listDirectoryRoleTemplates',
+  clause: 'DIR-134',
+  summary: 'List the directory roles that can be activated',
+  method: 'GET',
+  path: '/directoryRoleTemplates',
+  permission: { row: objectPermissions.directoryRole.read },
+  answers: { 200: Type.Object({ '@odata.context': Type.String(), value: Type.Array(templateSchema) }) },
+  async run({ request }) {
+    return ok({
+      '@odata.context': contextOf(request.baseUrl, 'directoryRoleTemplates'),
+      value: roleTemplates.map((template) => ({ ...template, deletedDateTime: null })),
+    })
+  },
+})
+
+const getRoleTemplate = operation({
+  name: 'getDirectoryRoleTemplate',
+  clause: 'DIR-134',
+  summary: 'Get one directory role that can be activated',
+  method: 'GET',
+  path: '/directoryRoleTemplates/:id',
+  permission: { row: objectPermissions.directoryRole.read },
+  answers: { 200: templateSchema },
+  async run({ params: { id = '' }, request }) {
+    const template = findRoleTemplate(id) ?? fail('ObjectNotFound', { id: id.slice(0, 200) })
+    return ok({
+      '@odata.context': `${contextOf(request.baseUrl, 'directoryRoleTemplates')}/$entity`,
+      ...template,
+      deletedDateTime: null,
+    })
+  },
+})
+
+export const directoryRoleOperations = [
+  listObjects(directoryRole),
+  countObjects(directoryRole),
+  getObject(directoryRole),
+  // Creating a role is activating it: everything else about it comes from its template.
+  createObject(directoryRole, {
+    name: 'activateDirectoryRole',
+    complete: async (_tx, _caller, { roleTemplateId }) => {
+      const template = findRoleTemplate(String(roleTemplateId)) ?? failValue(directoryRole, 'roleTemplateId')
+      return {
+        roleTemplateId: template.id,
+        displayName: template.displayName,
+        description: template.description,
+      }
+    },
+  }),
+  listRoleTemplates,
+  getRoleTemplate,
+]

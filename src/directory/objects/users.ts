@@ -1,0 +1,80 @@
+import type { Caller } from '../../auth/caller.ts'
+import { holds, requirePermissions } from '../../auth/permit.ts'
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import { objectPermissions, ownPermissions, passwordPermissions } from '../object-permissions.ts'
+import type { DirectoryObject } from '../object-store.ts'
+import type { JsonObject } from '../resources/property.ts'
+import { failValue } from '../resources/read-properties.ts'
+import { isJsonObject } from '../resources/storable.ts'
+import { user } from '../resources/user.ts'
+import { createObject } from './create-object.ts'
+import { deleteObject } from './delete-object.ts'
+import { getObject } from './get-object.ts'
+import { countObjects, listObjects } from './list-objects.ts'
+import { locateMe, locateUser } from './locate.ts'
+import { setPassword } from './store-password.ts'
+import { updateObjectOf } from './update-object.ts'
+
+/** What people may change about themselves without a permission over all users. */
+const ownProperties = new Set([
+  'aboutMe',
+  'businessPhones',
+  'city',
+  'country',
+  'faxNumber',
+  'givenName',
+  'mobilePhone',
+  'officeLocation',
+  'postalCode',
+  'preferredLanguage',
+  'state',
+  'streetAddress',
+  'surname',
+])
+
+async function storePassword(
+  tx: Query,
+  { tenantId }: Caller,
+  { id }: DirectoryObject,
+  { passwordProfile: profile }: JsonObject,
+): Promise<void> {
+  if (!isJsonObject(profile)) return
+  const { password } = profile
+  if (typeof password !== 'string')
+    return fail('PropertyRequired', { property: 'password', resource: 'PasswordProfile' })
+  await setPassword(tx, tenantId, id, password)
+}
+
+function checkUpdate(caller: Caller, changes: JsonObject): void {
+  if (changes.passwordProfile === null) failValue(user, 'passwordProfile')
+  if (changes.passwordProfile !== undefined) requirePermissions(caller, passwordPermissions)
+}
+
+/** Somebody who may change their own object alone changes no account, name or password with it. */
+function checkOwnUpdate(caller: Caller, changes: JsonObject): void {
+  if (!holds(caller, objectPermissions.user.update))
+    for (const name of Object.keys(changes)) if (!ownProperties.has(name)) fail('InsufficientPrivileges')
+  checkUpdate(caller, changes)
+}
+
+const setAside = ['passwordProfile']
+
+export const userOperations = [
+  listObjects(user),
+  countObjects(user),
+  getObject(user, { locate: locateUser }),
+  getObject(user, { name: 'getMe', path: '/me', locate: locateMe, permission: ownPermissions.read }),
+  createObject(user, { setAside, also: storePassword }),
+  updateObjectOf(user, { locate: locateUser, check: checkUpdate, setAside, also: storePassword }),
+  updateObjectOf(user, {
+    name: 'updateMe',
+    path: '/me',
+    locate: locateMe,
+    permission: ownPermissions.update,
+    check: checkOwnUpdate,
+    setAside,
+    also: storePassword,
+  }),
+  deleteObject(user, locateUser),
+]
