@@ -9,6 +9,7 @@ import type { GroupsOf } from './role-assignments.ts'
 import { loadSecretKey } from './secret-key.ts'
 import { openSigningKeys, type SigningKeys } from './signing-keys.ts'
 import { createThrottle } from './throttle.ts'
+import { loadTrustedIssuers } from './trusted-issuers.ts'
 import { createVerifier } from './verify-token.ts'
 
 /** Everything about callers that the rest of the service is given. */
@@ -36,6 +37,7 @@ const defaultRequestsPerSecond = 100
 export async function openAuth(options: AuthOptions): Promise<Auth> {
   const { settings, database, tenantId, groupsOf, log, origin } = options
   const secretBox = createSecretBox(loadSecretKey(settings.dataDir, settings.secretKeyFile))
+  const outsideIssuers = loadTrustedIssuers(settings.trustedIssuersFile, tenantId, log)
   const signingKeys = await openSigningKeys({
     database,
     secretBox,
@@ -46,7 +48,7 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
   const gatekeeper = createGatekeeper({
     sql: database.sql,
     groupsOf,
-    verify: createVerifier({ identity, signingKeys, outsideIssuers: [] }),
+    verify: createVerifier({ identity, signingKeys, outsideIssuers }),
     standingOf: createPrincipals(database, tenantId, settings.tokenCheckSeconds),
     throttle: createThrottle(settings.rateLimit ?? (options.embedded ? 0 : defaultRequestsPerSecond)),
   })

@@ -319,6 +319,11 @@ export const problems = {
     code: 'ServiceUnavailable',
     message: 'The service cannot reach its database at the moment. Try again shortly.',
   },
+  IssuerUnavailable: {
+    status: 503,
+    code: 'ServiceUnavailable',
+    message: "The keys of the token's issuer cannot be fetched at the moment. Try again shortly.",
+  },
   ShuttingDown: {
     status: 503,
     code: 'ServiceUnavailable',
