@@ -1,0 +1,104 @@
+/** What of a database's catalog the controller looks at. Names are as they are, never quoted. */
+export interface Column {
+  readonly number: number
+  readonly name: string
+  /** As declared, with its modifier: `character varying(20)`, `public.email`. */
+  readonly type: string
+  /** The same with domains taken away: what a client sees. */
+  readonly baseType: string
+  /** pg_type.typname of the base type, without modifier: `varchar`, `int4`. */
+  readonly baseName: string
+  /** pg_type.typtype of the base type: b(ase), c(omposite), e(num), r(ange), m(ultirange), p(seudo). */
+  readonly baseKind: string
+  /** pg_type.typcategory of the base type: S(tring), N(umeric), A(rray) … */
+  readonly category: string
+  /** atttypmod, or the domain's. -1: none. */
+  readonly modifier: number
+  /** Quoted and qualified; null where the type has no collation. */
+  readonly collation: string | null
+  readonly firstLabel: string | null
+  readonly acl: readonly Grant[]
+}
+
+/** One SELECT privilege of an access control list. Grantee null: PUBLIC. */
+export interface Grant {
+  readonly grantor: string
+  readonly grantee: string | null
+  readonly grantable: boolean
+}
+
+export type RelationKind = 'table' | 'view' | 'materialized view' | 'foreign table'
+
+export interface Relation {
+  readonly oid: number
+  readonly schema: string
+  readonly name: string
+  readonly kind: RelationKind
+  readonly owner: string
+  readonly columns: readonly Column[]
+  /** SELECT on the whole relation, without the owner's own. */
+  readonly grants: readonly Grant[]
+  readonly rowSecurity: boolean
+  /** pg_get_viewdef under an empty search path; null for tables. */
+  readonly definition: string | null
+  readonly securityBarrier: boolean
+  /** Relations that a view reads, by oid. */
+  readonly reads: readonly number[]
+  /** Inheritance parents and partitioned tables that it is part of, by oid. */
+  readonly parents: readonly number[]
+}
+
+export interface Role {
+  readonly name: string
+  readonly superuser: boolean
+  /** Roles that it is a direct member of. */
+  readonly memberOf: readonly string[]
+}
+
+/** What the controller wrote down about a relation when it first put a mask on it. */
+export interface Guard {
+  readonly oid: number
+  readonly schema: string
+  readonly name: string
+  /** SELECT grants that were there, or came by hand since: what comes back when masking ends. */
+  readonly grants: readonly Grant[]
+  readonly columnGrants: readonly ColumnGrant[]
+  /** Attribute numbers under a mask: a rename does not take it off. */
+  readonly maskedNumbers: readonly number[]
+  readonly twin: Twin | null
+}
+
+export interface ColumnGrant extends Grant {
+  readonly column: number
+}
+
+export interface Twin {
+  readonly schema: string
+  readonly name: string
+  /** What we asked for, to see whether that has changed. */
+  readonly wanted: string
+  /** What PostgreSQL made of it, to see whether somebody has changed that. */
+  readonly made: string
+}
+
+export interface ObservedTwin {
+  readonly schema: string
+  readonly name: string
+  readonly owner: string
+  readonly definition: string
+  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  readonly grants: readonly Grant[]
+  readonly columnGrants: readonly (Grant & { readonly column: string })[]
+}
+
+/** A database as it is at one moment. */
+export interface Snapshot {
+  readonly version: number
+  readonly currentRole: string
+  readonly relations: readonly Relation[]
+  readonly guards: readonly Guard[]
+  readonly twins: readonly ObservedTwin[]
+  readonly roles: ReadonlyMap<string, Role>
+  /** Shadow schemas that exist, with their owner. */
+  readonly shadowSchemas: ReadonlyMap<string, string>
+}
