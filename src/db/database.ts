@@ -13,6 +13,8 @@ export type DatabaseOptions = {
   url: string | DatabaseAddress
   poolSize?: number
   applicationName?: string
+  /** Where unqualified names are looked up; the service's own schema unless said otherwise. */
+  searchPath?: string
   statementTimeoutMs?: number
   idleInTransactionTimeoutMs?: number
 }
@@ -42,7 +44,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     application_name: options.applicationName ?? 'masquerade',
     statement_timeout: options.statementTimeoutMs ?? 30_000,
     idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 60_000,
-    options: `-c search_path=${schemaName} -c TimeZone=UTC`,
+    options: `-c search_path=${options.searchPath ?? schemaName} -c TimeZone=UTC`,
     types: { getTypeParser: chooseParser },
   })
   // A connection that is lost while idle is replaced when the next is needed.

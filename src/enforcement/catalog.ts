@@ -55,17 +55,27 @@ export interface Role {
   readonly memberOf: readonly string[]
 }
 
-/** What the controller wrote down about a relation when it first put a mask on it. */
+/** What the controller wrote down about a relation when it last put masks on it. */
 export interface Guard {
   readonly oid: number
-  readonly schema: string
-  readonly name: string
   /** SELECT grants that were there, or came by hand since: what comes back when masking ends. */
   readonly grants: readonly Grant[]
   readonly columnGrants: readonly ColumnGrant[]
-  /** Attribute numbers under a mask: a rename does not take it off. */
-  readonly maskedNumbers: readonly number[]
+  readonly pins: readonly Pin[]
+  /** Exempt roles that we gave a grant of their own, because what they had came through somebody who is not exempt. */
+  readonly lent: readonly string[]
+  /** No column was left for those who are not exempt, so the relation itself shows no trace of their grants. */
+  readonly hidesAll: boolean
   readonly twin: Twin | null
+}
+
+/** A rule holds on to the attribute it found: neither a rename nor a detached partition takes the mask off. */
+export interface Pin {
+  readonly rule: string
+  readonly schema: string
+  readonly table: string
+  readonly column: string
+  readonly number: number
 }
 
 export interface ColumnGrant extends Grant {
@@ -91,14 +101,27 @@ export interface ObservedTwin {
   readonly columnGrants: readonly (Grant & { readonly column: string })[]
 }
 
+/** A relation without a mask that a masked view reads. */
+export interface Bystander {
+  readonly oid: number
+  readonly schema: string
+  readonly name: string
+  /** The owner of the twins may read it already. */
+  readonly readable: boolean
+}
+
 /** A database as it is at one moment. */
 export interface Snapshot {
   readonly version: number
-  readonly currentRole: string
+  readonly database: string
   readonly relations: readonly Relation[]
+  readonly bystanders: readonly Bystander[]
   readonly guards: readonly Guard[]
   readonly twins: readonly ObservedTwin[]
   readonly roles: ReadonlyMap<string, Role>
-  /** Shadow schemas that exist, with their owner. */
-  readonly shadowSchemas: ReadonlyMap<string, string>
+  readonly shadowSchemas: ReadonlySet<string>
+  /** Schemas of the relations that the owner of the twins may not look into yet. */
+  readonly closedSchemas: ReadonlySet<string>
+  /** The guard tables are there. */
+  readonly guarded: boolean
 }

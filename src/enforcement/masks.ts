@@ -25,7 +25,8 @@ export function maskExpression(column: Column, mask: Mask, alias: string): strin
   const masked = maskedValue(column, mask, source)
   if (masked === null) return null
   const collation = column.collation === null ? '' : ` COLLATE ${column.collation}`
-  return `CASE WHEN ${source} IS NULL THEN NULL ELSE ${masked} END${collation}`
+  // The cast stands outside: a CASE with a NULL in it forgets the width of a varchar(n).
+  return `(CASE WHEN ${source} IS NULL THEN NULL ELSE ${masked} END)::${column.baseType}${collation}`
 }
 
 export function fits(column: Column, maskingFunction: MaskingFunction): boolean {
@@ -51,7 +52,10 @@ function maskedValue(column: Column, mask: Mask, source: string): string | null 
     case 'SSN':
       return fit(column, lastFour('XXX-XX-', digits))
     case 'Email':
-      return fit(column, `CASE WHEN length(${text}) > 1 THEN "left"(${text}, 1) ELSE 'X' END || 'XXX@XXXX.com'`)
+      return fit(
+        column,
+        `CASE WHEN length(${text}) > 1 THEN "left"(${text}, 1) ELSE 'X' END || 'XXX@XXXX.com'`,
+      )
     case 'Text':
       return fit(column, partial(mask, text))
     case 'Number':

@@ -1,0 +1,81 @@
+import { quoteIdentifier, quoteLiteral } from '../db/quote.ts'
+import type { Guard, Twin } from './catalog.ts'
+import type { DesiredRelation, DesiredTwin } from './desire.ts'
+import type { Step } from './diff.ts'
+import { guardSchema } from './names.ts'
+
+const table = `${quoteIdentifier(guardSchema)}.relation`
+
+export const createGuards: readonly Step[] = [
+  `CREATE SCHEMA ${quoteIdentifier(guardSchema)}`,
+  `REVOKE ALL ON SCHEMA ${quoteIdentifier(guardSchema)} FROM PUBLIC`,
+  `CREATE TABLE ${table} (
+    oid oid PRIMARY KEY, grants jsonb NOT NULL, column_grants jsonb NOT NULL, pins jsonb NOT NULL, lent text[] NOT NULL,
+    hides_all boolean NOT NULL, twin jsonb, updated_at timestamptz NOT NULL DEFAULT now())`,
+].map((sql) => ({ sql, why: 'a place to remember grants' }))
+
+export function forget(oid: number): Step {
+  return { sql: `DELETE FROM ${table} WHERE oid = ${oid}`, why: 'nothing is left to remember about it' }
+}
+
+/** What is asked for, whole: the text of the view and how it runs. */
+export function wantedText({ columns, select, securityBarrier }: DesiredTwin): string {
+  return JSON.stringify([columns, select, securityBarrier])
+}
+
+/** True when the row says what it would say after this plan, apart from what PostgreSQL makes of the twin. */
+export function remembers(guard: Guard | undefined, wanted: DesiredRelation): boolean {
+  if (!guard) return false
+  const twin = guard.twin && { schema: guard.twin.schema, name: guard.twin.name, wanted: guard.twin.wanted }
+  const { grants, columnGrants, pins, lent, hidesAll } = guard
+  return canonical({ grants, columnGrants, pins, lent, hidesAll, twin }) === canonical(rowOf(wanted))
+}
+
+/** `made` is read back from the catalog in the same statement, so it is what PostgreSQL will print next time. */
+export function writeGuard(wanted: DesiredRelation): Step {
+  const row = rowOf(wanted)
+  const json = (value: unknown) => `${quoteLiteral(JSON.stringify(value))}::jsonb`
+  const lent = `ARRAY[${row.lent.map(quoteLiteral).join(', ')}]::text[]`
+  const twin = row.twin
+    ? `${json(row.twin)} || jsonb_build_object('made', pg_get_viewdef(${quoteLiteral(`${quoteIdentifier(row.twin.schema)}.${quoteIdentifier(row.twin.name)}`)}::regclass))`
+    : 'NULL'
+  const values = [
+    wanted.relation.oid,
+    json(row.grants),
+    json(row.columnGrants),
+    json(row.pins),
+    lent,
+    row.hidesAll,
+    twin,
+  ]
+  return {
+    sql: `INSERT INTO ${table} (oid, grants, column_grants, pins, lent, hides_all, twin) VALUES (${values.join(', ')})
+      ON CONFLICT (oid) DO UPDATE SET grants = excluded.grants, column_grants = excluded.column_grants, pins = excluded.pins,
+        lent = excluded.lent, hides_all = excluded.hides_all, twin = excluded.twin, updated_at = now()`,
+    why: 'what to give back when masking ends',
+  }
+}
+
+function rowOf({ remembered, pins, lent, hidesAll, twin }: DesiredRelation) {
+  const kept: Omit<Twin, 'made'> | null = twin && {
+    schema: twin.schema,
+    name: twin.name,
+    wanted: wantedText(twin),
+  }
+  return {
+    grants: remembered.grants,
+    columnGrants: remembered.columnGrants,
+    pins,
+    lent,
+    hidesAll,
+    twin: kept,
+  }
+}
+
+/** The same whatever the order of keys and of list items. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).sort().join(',')}]`
+  if (value === null || typeof value !== 'object') return JSON.stringify(value)
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${entries.map(([key, each]) => `${key}:${canonical(each)}`).join(',')}}`
+}

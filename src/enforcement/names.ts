@@ -1,0 +1,24 @@
+import { createHash } from 'node:crypto'
+
+/** Where the controller keeps what it wrote down, in the masked database itself: one transaction covers both. */
+export const guardSchema = 'masquerade_guard'
+
+export const shadowPrefix = 'masked_'
+
+/** Owns the twins; may read what they read and nothing else; nobody logs in as it. One per database, roles being shared. */
+export function twinOwnerName(database: string): string {
+  return shorten(`masquerade_twins_${database}`)
+}
+
+export function shadowSchemaName(schema: string): string {
+  return shorten(shadowPrefix + schema)
+}
+
+/** PostgreSQL cuts names at 63 bytes, which could make two of them one; a hash keeps them apart. */
+function shorten(name: string): string {
+  if (Buffer.byteLength(name) <= 63) return name
+  const hash = createHash('sha256').update(name).digest('hex').slice(0, 12)
+  let head = name
+  while (Buffer.byteLength(head) > 50) head = [...head].slice(0, -1).join('')
+  return `${head}_${hash}`
+}

@@ -1,0 +1,18 @@
+import type { Mask } from './masks.ts'
+
+/** A rule as far as enforcement is concerned. */
+export interface Rule extends Mask {
+  readonly name: string
+  readonly schema: string
+  readonly table: string
+  readonly column: string
+}
+
+/** What a database is to look like. A policy that is off has no rules. */
+export interface Policy {
+  readonly rules: readonly Rule[]
+  /** Database roles whose members see raw values; `public` is everybody. */
+  readonly exemptRoles: readonly string[]
+  /** Tables that are being migrated: no twin, nothing unmasked. */
+  readonly suspended: readonly { readonly schema: string; readonly table: string }[]
+}

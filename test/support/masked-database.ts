@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Mask, MaskingFunction } from '../../src/enforcement/masks.ts'
+import type { Policy, Rule } from '../../src/enforcement/policy.ts'
+import type { ClusterName } from './cluster.ts'
+import { createEmptyDatabase } from './postgres.ts'
+
+/** A database with roles of its own to put masks on. Roles are shared by a cluster, so their names carry a suffix. */
+export async function createMaskedDatabase(cluster?: ClusterName) {
+  const target = await createEmptyDatabase(cluster)
+  const suffix = randomBytes(4).toString('hex')
+  const role = (name: string) => `${name}_${suffix}`
+  const database = openDatabase({ url: target.url, searchPath: 'public', statementTimeoutMs: 60_000 })
+  const opened: Database[] = [database]
+  const made = new Set<string>()
+  return {
+    database,
+    url: target.url,
+    role,
+    async createRole(name: string, options = 'LOGIN'): Promise<string> {
+      await database.sql.unsafe(`create role "${role(name)}" ${options} password 'secret'`)
+      made.add(role(name))
+      return role(name)
+    },
+    /** A connection as that role. */
+    connectAs(name: string): Database {
+      const url = new URL(target.url)
+      url.username = encodeURIComponent(role(name))
+      url.password = 'secret'
+      const session = openDatabase({ url: url.href, poolSize: 2, searchPath: 'public' })
+      opened.push(session)
+      return session
+    },
+    async [Symbol.asyncDispose]() {
+      for (const database of opened) await database.close()
+      const cleanup = openDatabase({ url: target.url.replace(/[^/]*$/, 'postgres'), poolSize: 1 })
+      const name = target.url.replace(/^.*\//, '')
+      await target[Symbol.asyncDispose]()
+      for (const each of made) await cleanup.sql.unsafe(`drop role if exists "${each}"`).catch(() => {})
+      await cleanup.sql.unsafe(`drop role if exists "masquerade_twins_${name}"`).catch(() => {})
+      await cleanup.close()
+    },
+  }
+}
+
+const nothing: Omit<Mask, 'maskingFunction'> = {
+  numberFrom: null,
+  numberTo: null,
+  prefixSize: null,
+  suffixSize: null,
+  replacementString: null,
+}
+
+export function rule(
+  target: string,
+  maskingFunction: MaskingFunction = 'Default',
+  extra: Partial<Mask> = {},
+): Rule {
+  const [schema = '', table = '', column = ''] = target.split('.')
+  return { name: target, schema, table, column, maskingFunction, ...nothing, ...extra }
+}
+
+export function policy(rules: readonly Rule[], exemptRoles: readonly string[] = []): Policy {
+  return { rules, exemptRoles, suspended: [] }
+}
