@@ -82,8 +82,8 @@ create table item (
   tenant_id uuid not null,
   id uuid not null,
   kind text not null check (kind in
-    ('message', 'mailFolder', 'event', 'calendar', 'contact', 'contactFolder', 'todoTaskList', 'todoTask',
-     'conversation', 'thread', 'post')),
+    ('message', 'mailFolder', 'event', 'calendar', 'calendarGroup', 'contact', 'contactFolder', 'todoTaskList',
+     'todoTask', 'conversation', 'thread', 'post')),
   -- The user or group it belongs to.
   owner_id uuid not null,
   -- The folder, calendar, list, conversation or thread it lies in.

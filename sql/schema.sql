@@ -111,7 +111,7 @@ create table item (
   updated_at timestamp with time zone default now() not null,
   version bigint default 1 not null,
   constraint item_pkey PRIMARY KEY (tenant_id, id),
-  constraint item_kind_check CHECK ((kind = ANY (ARRAY['message'::text, 'mailFolder'::text, 'event'::text, 'calendar'::text, 'contact'::text, 'contactFolder'::text, 'todoTaskList'::text, 'todoTask'::text, 'conversation'::text, 'thread'::text, 'post'::text]))),
+  constraint item_kind_check CHECK ((kind = ANY (ARRAY['message'::text, 'mailFolder'::text, 'event'::text, 'calendar'::text, 'calendarGroup'::text, 'contact'::text, 'contactFolder'::text, 'todoTaskList'::text, 'todoTask'::text, 'conversation'::text, 'thread'::text, 'post'::text]))),
   constraint item_properties_check CHECK ((jsonb_typeof(properties) = 'object'::text)),
   constraint item_tenant_id_owner_id_fkey FOREIGN KEY (tenant_id, owner_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE,
   constraint item_tenant_id_parent_id_fkey FOREIGN KEY (tenant_id, parent_id) REFERENCES item(tenant_id, id) ON DELETE CASCADE

@@ -32,7 +32,7 @@ const exactly = (delegated: string, application = delegated): PermissionRow => (
   leastPrivileged: false,
 })
 
-const atLeast = (delegated: string, personal: string, application: string): PermissionRow => ({
+export const atLeast = (delegated: string, personal: string, application: string): PermissionRow => ({
   delegated,
   personal,
   application,

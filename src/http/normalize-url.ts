@@ -16,14 +16,22 @@ function unwrapNextLink(path: string): string {
 
 // Quotes inside a key are doubled: ('o''neil'). The same with percent-encoded quotes and parentheses. An alternate key
 // keeps its name: (appId='…').
-const key =
+const quotedKey =
   /(?<=[A-Za-z])(?:\(|%28)(?:([A-Za-z]+)(?:=|%3d))?(?:'|%27)((?:[^'%/]|''|%27%27|%(?!27|29|2f)[0-9a-f]{2})+)(?:'|%27)(?:\)|%29)(?=\/|$)/gi
+const guidKey = /(?<=[A-Za-z])(?:\(|%28)([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\)|%29)(?=\/|$)/gi
 
 function keysAsSegments(path: string): string {
   if (!/^\/v1\.0\//i.test(path)) return path
-  return path.replace(
-    key,
-    (_whole, name: string | undefined, value: string) =>
-      `/${name === undefined ? '' : `${name}=`}${value.replaceAll(/''|%27%27/g, "'")}`,
+  return foldChildFolders(path.replace(quotedKey, keyAsSegment).replace(guidKey, '/$1'))
+}
+
+function keyAsSegment(_whole: string, name: string | undefined, value: string): string {
+  return `/${name === undefined ? '' : `${name}=`}${value.replaceAll(/''|%27%27/g, "'")}`
+}
+
+/** Folders nest to any depth, routes do not: `/childFolders/a/childFolders/b` becomes `/childFolders/a%2Fb`. */
+function foldChildFolders(path: string): string {
+  return path.replace(/(?<=\/childFolders\/[^/]+)(?:\/childFolders\/[^/]+)+/gi, (inner) =>
+    inner.replaceAll(/\/childFolders\//gi, '%2F'),
   )
 }

@@ -302,6 +302,41 @@ export const problems = {
     code: 'Request_BadRequest',
     message: "There is no permission '{permission}'.",
   },
+  ItemNotFound: {
+    status: 404,
+    code: 'ErrorItemNotFound',
+    message: 'The specified object was not found in the store.',
+  },
+  MailboxAccessDenied: {
+    status: 403,
+    code: 'ErrorAccessDenied',
+    message: 'Access is denied. Check credentials and try again.',
+  },
+  DefaultItemStays: {
+    status: 400,
+    code: 'ErrorDeleteDistinguishedFolder',
+    message: 'What a mailbox has from the beginning cannot be deleted.',
+  },
+  ExtensionNotFound: {
+    status: 404,
+    code: 'ResourceNotFound',
+    message: 'Extension with given id not found.',
+  },
+  ExtensionExistsAlready: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: 'An extension already exists with given id.',
+  },
+  ExtensionLimitExceeded: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: 'A resource of this kind holds at most {limit}.',
+  },
+  DefinitionExistsAlready: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: "An extension property with the name '{name}' exists already.",
+  },
 
   // the service itself
   TooManyRequests: {

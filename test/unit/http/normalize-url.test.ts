@@ -12,7 +12,16 @@ const cases: Record<string, string> = {
     '/v1.0/groups/1/threads/2/posts/3/extensions/n',
   '/v1.0/http://localhost:8080/v1.0/users?$skiptoken=x': '/v1.0/users?$skiptoken=x',
   '/v1.0/https:/localhost/v1.0/groups': '/v1.0/groups',
+  '/v1.0/users(48d31887-5fad-4d73-a9f5-3c356e68a038)/extensions(%27x%27)':
+    '/v1.0/users/48d31887-5fad-4d73-a9f5-3c356e68a038/extensions/x',
+  '/v1.0/me/mailFolders/a/childFolders/b/childFolders/c/childFolders/d/messages/m':
+    '/v1.0/me/mailFolders/a/childFolders/b%2Fc%2Fd/messages/m',
+  "/v1.0/me/mailFolders('a')/childFolders('b')/childFolders('c')/messages":
+    '/v1.0/me/mailFolders/a/childFolders/b%2Fc/messages',
+  '/v1.0/me/contactFolders/a/childFolders/b/childFolders':
+    '/v1.0/me/contactFolders/a/childFolders/b/childFolders',
   // left as they are
+  '/v1.0/users(48d31887-5fad-4d73-a9f5)': '/v1.0/users(48d31887-5fad-4d73-a9f5)',
   '/v1.0/users/a@b.c': '/v1.0/users/a@b.c',
   "/v1.0/users(a')": "/v1.0/users(a')",
   "/v1.0/users('a/b')": "/v1.0/users('a/b')",

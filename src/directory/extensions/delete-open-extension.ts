@@ -1,0 +1,32 @@
+import { noContent } from '../../api/operation.ts'
+import { appendChanges } from '../../db/change-log.ts'
+import { findResource } from '../find-resource.ts'
+import { operation } from '../operation.ts'
+import { deleteOpenExtensionPermissions } from '../permissions.ts'
+import { pathOf } from '../resource-path.ts'
+import { extensible, extensionAt } from './extensible.ts'
+import { deleteExtension, describeExtensionChange, findExtension } from './extension-store.ts'
+
+export const deleteOpenExtension = extensible.map((address) =>
+  operation({
+    name: `deleteOpenExtensionOf${address.noun}`,
+    clause: 'DIR-39',
+    summary: 'Take an open extension off a resource',
+    method: 'DELETE',
+    path: extensionAt(address),
+    permission: { row: deleteOpenExtensionPermissions[address.row] },
+    answers: { 204: null },
+    async run({ params, caller, tx, audit }) {
+      const { tenantId } = caller
+      const found = await findResource(tx, caller, address, params, { writes: true })
+      const { name, data } = await findExtension(tx, tenantId, found, params.extensionId ?? '', {
+        lock: true,
+      })
+      await deleteExtension(tx, tenantId, found, name)
+      const target = `${pathOf(found)}/extensions/${name}`
+      audit({ action: 'deleteOpenExtension', target, before: data })
+      await appendChanges(tx, tenantId, [describeExtensionChange(found, 'extensionDeleted', name)])
+      return noContent
+    },
+  }),
+)

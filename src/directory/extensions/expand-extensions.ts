@@ -1,0 +1,58 @@
+import { Type } from 'typebox'
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import type { Json } from '../resources/property.ts'
+import { nameOf } from './extension-name.ts'
+import type { Extension } from './extension-store.ts'
+import { idOf, renderExtension } from './render-extension.ts'
+
+export const expandOption = Type.Optional(
+  Type.String({ description: "extensions, or extensions($filter=id eq '{extensionId}')" }),
+)
+
+/** Which extensions `$expand` asks for: all, or the one of a name. */
+export interface Expansion {
+  readonly name: string | undefined
+}
+
+/** Reads `$expand=extensions`; undefined where there is none. Nothing else can be expanded. */
+export function readExpansion(text: string | undefined): Expansion | undefined {
+  if (text === undefined) return undefined
+  const match = /^\s*extensions\s*(?:\(\s*\$?filter\s*=(.*)\)\s*)?$/i.exec(text)
+  if (!match) return fail('InvalidQueryOption', { option: '$expand', reason: 'can only be extensions' })
+  return { name: match[1] === undefined ? undefined : readIdFilter(match[1], '$expand') }
+}
+
+/** The name that `id eq '{extensionId}'` asks for. */
+export function readIdFilter(text: string, option: string): string {
+  const quoted = /^\s*id\s+eq\s+'((?:[^']|'')*)'\s*$/i.exec(text)?.[1]
+  if (quoted === undefined || quoted.includes('\0'))
+    return fail('InvalidQueryOption', { option, reason: "must have the form id eq '{extensionId}'" })
+  return nameOf(quoted.replaceAll("''", "'"))
+}
+
+type Expanded = ReadonlyMap<string, readonly Record<string, Json>[]>
+
+/** The open extensions of these directory objects or items, by the id of what they hang on. */
+export async function expandExtensions(
+  tx: Query,
+  tenantId: string,
+  place: 'object' | 'item',
+  ids: readonly string[],
+  { name }: Expansion,
+): Promise<Expanded> {
+  if (ids.length === 0) return new Map()
+  const column = place === 'object' ? tx`object_id` : tx`item_id`
+  const rows = await tx<(Extension & { on: string })[]>`
+    select ${column} as on, name, properties as data from open_extension
+    where tenant_id = ${tenantId} and ${column} = any(${ids as string[]})
+      and ${name === undefined ? tx`true` : tx`lower(name) = lower(${name})`}
+    order by created_at, name`
+  const byResource = Map.groupBy(rows, (row) => row.on)
+  return new Map(
+    ids.map((id) => [
+      id,
+      (byResource.get(id) ?? []).map((row) => renderExtension(row, idOf(place, row.name))),
+    ]),
+  )
+}

@@ -1,0 +1,42 @@
+import { fail } from '../../kernel/problem.ts'
+
+export const extensionType = 'vendor.graph.openTypeExtension'
+
+/** Under these the original service and its clients know the type; a fully qualified name may begin with any. */
+const typeNames = [
+  extensionType,
+  'microsoft.graph.openTypeExtension',
+  'microsoft.outlookServices.openTypeExtension',
+].map((name) => name.toLowerCase())
+
+const nameForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$/
+
+/** A name stands in paths, so it has no characters that mean something there. */
+export function readNewName(name: string): string {
+  if (!nameForm.test(name) || qualifierOf(name) !== undefined)
+    fail('InvalidPropertyValue', { property: 'extensionName', resource: 'OpenTypeExtension' })
+  return name
+}
+
+/** The name within `{extensionId}`, which may be fully qualified. */
+export function nameOf(extensionId: string): string {
+  return extensionId.slice(qualifierOf(extensionId)?.length ?? 0)
+}
+
+export function qualify(name: string): string {
+  return `${extensionType}.${name}`
+}
+
+/** Names are the same however they are written in large and small letters. */
+export function isSameName(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
+export function isExtensionType(type: string): boolean {
+  return typeNames.includes(type.replace(/^#/, '').toLowerCase())
+}
+
+function qualifierOf(extensionId: string): string | undefined {
+  const lowered = extensionId.toLowerCase()
+  return typeNames.map((type) => `${type}.`).find((qualifier) => lowered.startsWith(qualifier))
+}

@@ -1,0 +1,92 @@
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import type { ItemKind } from '../addresses.ts'
+import { isGuid, type JsonObject } from '../resources/property.ts'
+import { idOfDefault, storeDefaults } from './default-items.ts'
+
+export interface Item {
+  readonly id: string
+  readonly kind: ItemKind
+  readonly ownerId: string
+  readonly parentId: string | null
+  readonly properties: JsonObject
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly version: number
+}
+
+/** Columns of item in the names of `Item`; the table's alias is `i`. */
+export function itemColumns(tx: Query) {
+  return tx`i.id, i.kind, i.owner_id as "ownerId", i.parent_id as "parentId", i.properties,
+    i.created_at as "createdAt", i.updated_at as "updatedAt", i.version`
+}
+
+interface FindOptions {
+  /** The item that it must lie in. */
+  readonly parent?: Item | undefined
+  /** Keeps others from changing it until the transaction ends. */
+  readonly lock?: boolean
+}
+
+/** An item by id or well-known name, among those of its owner. */
+export async function findItem(
+  tx: Query,
+  tenantId: string,
+  ownerId: string,
+  kind: ItemKind,
+  key: string,
+  { parent, lock }: FindOptions = {},
+): Promise<Item> {
+  const known = idOfDefault(ownerId, kind, key)
+  if (known) await storeDefaults(tx, tenantId, ownerId, kind)
+  const id = known ?? key
+  if (!isGuid(id)) fail('InvalidObjectIdentifier', { id: key.slice(0, 200) })
+  const [item] = await tx<Item[]>`
+    select ${itemColumns(tx)} from item i
+    where i.tenant_id = ${tenantId} and i.id = ${id} and i.owner_id = ${ownerId} and i.kind = ${kind}
+      and ${parent ? tx`i.parent_id = ${parent.id}` : tx`true`}
+    ${lock ? tx`for update` : tx``}`
+  return item ?? fail('ItemNotFound')
+}
+
+export interface NewItem {
+  readonly kind: ItemKind
+  readonly ownerId: string
+  readonly parentId: string | null
+  readonly properties: JsonObject
+}
+
+export async function insertItem(tx: Query, tenantId: string, item: NewItem): Promise<Item> {
+  const [stored] = await tx<Item[]>`
+    insert into item as i (tenant_id, id, kind, owner_id, parent_id, properties)
+    values (${tenantId}, ${crypto.randomUUID()}, ${item.kind}, ${item.ownerId}, ${item.parentId},
+      ${tx.json(item.properties)})
+    returning ${itemColumns(tx)}`
+  return written(stored)
+}
+
+/** Stores changed properties; null takes one away. Lock the item first: it is written as it was read. */
+export async function updateItem(
+  tx: Query,
+  tenantId: string,
+  item: Item,
+  changes: JsonObject,
+): Promise<Item> {
+  const merged = Object.entries({ ...item.properties, ...changes })
+  const properties = Object.fromEntries(merged.filter(([, value]) => value !== null))
+  const [stored] = await tx<Item[]>`
+    update item i set properties = ${tx.json(properties)}, version = i.version + 1, updated_at = now()
+    where i.tenant_id = ${tenantId} and i.id = ${item.id}
+    returning ${itemColumns(tx)}`
+  return written(stored)
+}
+
+/** With all that lies in it, and all extensions. */
+export async function deleteItem(tx: Query, tenantId: string, id: string): Promise<void> {
+  await tx`delete from item where tenant_id = ${tenantId} and id = ${id}`
+}
+
+function written(item: Item | undefined): Item {
+  if (!item) throw new Error('a write of an item returned no row')
+  return item
+}
