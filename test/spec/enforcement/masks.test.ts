@@ -68,7 +68,7 @@ const defaults: [string, string, string | null][] = [
   ['pair', "'(1,raw)'", null],
   ['mail', "'raw@x.y'", 'XXXX'],
   ['short', "'raw'", 'XXX'],
-  ['shorter', "'ra'", 'XX'],
+  ['shorter', "'ra'", 'XXX'],
   ['positive', '7', '0'],
   ['feeling', "'raw'", 'calm'],
 ]
