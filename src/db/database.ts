@@ -20,7 +20,7 @@ export type DatabaseOptions = {
 }
 
 export type Database = {
-  /** For single statements. Their errors pass `translateDatabaseError` where they are rendered. */
+  /** For single statements, each a transaction of its own. */
   sql: Sql
   /** Runs `run` again from its start after a serialization failure or deadlock, so it must have no other effects. */
   transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T>
@@ -72,8 +72,8 @@ async function sendAlone(pool: pg.Pool, statement: Statement) {
   try {
     return await send(pool, statement)
   } catch (error) {
-    if (renameIfStale(error)) return await send(pool, statement)
-    throw error
+    if (!renameIfStale(error)) throw translateDatabaseError(error)
+    return await send(pool, statement)
   }
 }
 

@@ -20,13 +20,17 @@ export const templateName = 'masquerade_template'
 
 /** The embedded PostgreSQL, and the one installed on the machine where there is one. */
 export async function startClusters(): Promise<{ clusters: Cluster[]; stop(): Promise<void> }> {
-  const started = await Promise.all(listClusterNames().map(startCluster))
-  return {
-    clusters: started.map(({ name, url }) => ({ name, url })),
-    async stop() {
-      await Promise.all(started.map((cluster) => cluster.stop()))
-    },
+  const outcomes = await Promise.allSettled(listClusterNames().map(startCluster))
+  const started = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  const stop = async () => {
+    await Promise.all(started.map((cluster) => cluster.stop()))
   }
+  const failure = outcomes.find((outcome) => outcome.status === 'rejected')
+  if (failure) {
+    await stop()
+    throw failure.reason
+  }
+  return { clusters: started.map(({ name, url }) => ({ name, url })), stop }
 }
 
 export function listClusterNames(): ClusterName[] {

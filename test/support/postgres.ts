@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { after, describe } from 'node:test'
-import pg from 'pg'
 import { type Database, openDatabase, type Sql } from '../../src/db/database.ts'
 import { type Cluster, type ClusterName, listClusterNames, startCluster, templateName } from './cluster.ts'
 
@@ -65,7 +64,7 @@ async function administer(cluster: Cluster, run: (sql: Sql) => Promise<unknown>)
         await run(sql)
         return
       } catch (error) {
-        const isBusy = error instanceof pg.DatabaseError && error.code === '55006'
+        const isBusy = error instanceof Error && 'code' in error && error.code === '55006'
         if (!isBusy || attempt === 50) throw error
         await new Promise((resolve) => setTimeout(resolve, 100))
       }

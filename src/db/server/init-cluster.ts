@@ -4,8 +4,9 @@ import {
   chownSync,
   closeSync,
   fsyncSync,
-  mkdirSync,
+  mkdtempSync,
   openSync,
+  readdirSync,
   renameSync,
   rmSync,
   statfsSync,
@@ -39,13 +40,21 @@ export async function initCluster(plan: ClusterPlan): Promise<void> {
       `the data directory ${parent} has ${freeMegabytes} MB free, and the embedded database needs ${neededMegabytes} MB`,
     )
   }
-  const draft = `${directory}.new`
-  rmSync(draft, { recursive: true, force: true })
-  mkdirSync(draft, { mode: 0o700 })
+  removeDrafts(directory)
+  const draft = mkdtempSync(`${directory}.new-`)
   if (account) chownSync(draft, account.uid, account.gid)
   await runInitdb(plan, draft)
   renameSync(draft, directory)
   syncDirectory(parent)
+}
+
+/** The initdb of a service that was killed may still be at work: every attempt has a directory of its own. */
+function removeDrafts(directory: string): void {
+  const parent = path.dirname(directory)
+  for (const name of readdirSync(parent)) {
+    if (!name.startsWith(`${path.basename(directory)}.new-`)) continue
+    rmSync(path.join(parent, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+  }
 }
 
 /**

@@ -18,16 +18,15 @@ export function lockDirectory(directory: string): DirectoryLock {
   // The kernel's locks do not keep a process from itself, and a second handle would drop the first one's lock.
   if (held.has(real)) throw refusal(directory, pidFile)
   const lockFile = path.join(real, 'masquerade.lock')
-  const handle = new DatabaseSync(lockFile)
+  let handle: DatabaseSync | undefined
   try {
+    handle = new DatabaseSync(lockFile)
     handle.exec('begin exclusive')
   } catch (cause) {
-    handle.close()
-    if (cause instanceof Error && 'errcode' in cause && cause.errcode === 5) throw refusal(directory, pidFile)
-    throw new OperatorError(
-      `the data directory ${directory} cannot be locked: ${cause instanceof Error ? cause.message : 'unknown reason'}`,
-      { cause },
-    )
+    handle?.close()
+    if (isBusy(cause)) throw refusal(directory, pidFile)
+    const reason = cause instanceof Error ? cause.message : 'unknown reason'
+    throw new OperatorError(`the data directory ${directory} cannot be locked: ${reason}`, { cause })
   }
   held.add(real)
   chmodSync(lockFile, 0o600)
@@ -39,6 +38,10 @@ export function lockDirectory(directory: string): DirectoryLock {
       held.delete(real)
     },
   }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && error.errcode === 5
 }
 
 function refusal(directory: string, pidFile: string): OperatorError {

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { connectDatabase } from '../../../src/db/connect.ts'
 import { startEmbedded } from '../../../src/db/embedded.ts'
@@ -25,6 +25,22 @@ const isRoot = process.getuid?.() === 0
 function makeDirectory(): Disposable & { path: string } {
   const directory = mkdtempSync(path.join(tmpdir(), 'masquerade-embedded-'))
   return { path: directory, [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }) }
+}
+
+/** Made once; tests of what comes after the creation take a copy. */
+const prepared = makeDirectory()
+before(async () => {
+  const embedded = await startEmbedded({ dataDir: path.join(prepared.path, 'data') })
+  await embedded.stop()
+})
+after(() => prepared[Symbol.dispose]())
+
+function copyPrepared(): Disposable & { path: string } {
+  const directory = makeDirectory()
+  // The server's files belong to another user when root runs this.
+  assert.equal(spawnSync('cp', ['-a', `${prepared.path}/data/.`, directory.path]).status, 0)
+  rmSync(path.join(directory.path, 'postgres-port'))
+  return directory
 }
 
 async function startChild(dataDir: string): Promise<{ child: ChildProcess; serverPid: number }> {
@@ -90,7 +106,7 @@ describe('the embedded database', { concurrency: 2 }, () => {
   })
 
   it('lets nobody in without the password', async () => {
-    using directory = makeDirectory()
+    using directory = copyPrepared()
     const embedded = await startEmbedded({ dataDir: directory.path, fast: true })
     try {
       for (const address of [embedded.address, { ...embedded.address, host: embedded.host }]) {
@@ -116,7 +132,7 @@ describe('the embedded database', { concurrency: 2 }, () => {
   })
 
   it('recovers after its service was killed and left the server running', async () => {
-    using directory = makeDirectory()
+    using directory = copyPrepared()
     const { child, serverPid } = await startChild(directory.path)
     await killChild(child)
     assert.ok(isAlive(serverPid), 'the server outlived its service')
@@ -124,7 +140,7 @@ describe('the embedded database', { concurrency: 2 }, () => {
   })
 
   it('recovers after service and server were killed and another process got the pid', async () => {
-    using directory = makeDirectory()
+    using directory = copyPrepared()
     const { child, serverPid } = await startChild(directory.path)
     await killChild(child)
     process.kill(serverPid, 'SIGKILL')
@@ -143,16 +159,16 @@ describe('the embedded database', { concurrency: 2 }, () => {
 
   it('begins again after a crash in the middle of its creation', async () => {
     using directory = makeDirectory()
-    mkdirSync(path.join(directory.path, 'postgres.new'))
-    writeFileSync(path.join(directory.path, 'postgres.new/PG_VERSION'), '18\n')
+    mkdirSync(path.join(directory.path, 'postgres.new-abc'))
+    writeFileSync(path.join(directory.path, 'postgres.new-abc/PG_VERSION'), '18\n')
     writeFileSync(path.join(directory.path, 'postgres-password'), 'of the attempt that crashed')
     const embedded = await startEmbedded({ dataDir: directory.path, fast: true })
     await embedded.stop()
-    assert.ok(!existsSync(path.join(directory.path, 'postgres.new')))
+    assert.ok(!existsSync(path.join(directory.path, 'postgres.new-abc')))
   })
 
   it('is refused to a second service, in this process or another, and free when the first ends', async () => {
-    using directory = makeDirectory()
+    using directory = copyPrepared()
     const { child } = await startChild(directory.path)
     const message = `another Masquerade (pid ${child.pid}) is using this data directory: ${directory.path}`
     assert.equal(await refusal(directory.path), message)
@@ -180,7 +196,7 @@ describe('the embedded database', { concurrency: 2 }, () => {
   })
 
   it('tells when its server dies', async () => {
-    using directory = makeDirectory()
+    using directory = copyPrepared()
     const died = Promise.withResolvers<string>()
     const embedded = await startEmbedded({ dataDir: directory.path, fast: true, onExit: died.resolve })
     process.kill(embedded.pid, 'SIGKILL')
@@ -228,8 +244,8 @@ describe('the embedded database', { concurrency: 2 }, () => {
   })
 
   it('names a port that is in use when that port was asked for', async () => {
-    using first = makeDirectory()
-    using second = makeDirectory()
+    using first = copyPrepared()
+    using second = copyPrepared()
     const embedded = await startEmbedded({ dataDir: first.path, fast: true })
     try {
       const start = startEmbedded({ dataDir: second.path, fast: true, port: embedded.port })
@@ -242,7 +258,7 @@ describe('the embedded database', { concurrency: 2 }, () => {
   })
 
   it('refuses a cluster of another version, without its password, or that is none', async () => {
-    using directory = makeDirectory()
+    using directory = copyPrepared()
     const embedded = await startEmbedded({ dataDir: directory.path, fast: true })
     await embedded.stop()
     const versionFile = path.join(directory.path, 'postgres/PG_VERSION')
