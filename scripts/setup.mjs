@@ -132,7 +132,7 @@ function detectLibc() {
 async function install(interactive, lock) {
   const stopProgress = interactive ? showProgress('Installing dependencies') : () => {}
   try {
-    const { code, output } = await runNpmCi(lock)
+    const { code, output } = await runNpmCi(lock, stopProgress)
     stopProgress()
     if (code !== 0)
       throw new SetupError(`dependencies could not be installed: npm ci failed\n${output.trim()}`)
@@ -142,7 +142,7 @@ async function install(interactive, lock) {
   writeStamp(computeStamp())
 }
 
-function runNpmCi(lock) {
+function runNpmCi(lock, onSignal) {
   const [command, ...prefix] = findNpm()
   // One state of node_modules for every purpose, whatever NODE_ENV and the user's npm settings leave out.
   const options = ['--loglevel=error', '--no-fund', '--no-audit', '--include=dev', '--include=optional']
@@ -162,7 +162,10 @@ function runNpmCi(lock) {
     const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
     const passOn = (signal) => {
       received.push(signal)
+      onSignal()
       npm.kill(signal)
+      // npm finishes what it is at first, which can take long. Half an installation is found out by the next start.
+      setTimeout(() => npm.kill('SIGKILL'), 2_000).unref()
     }
     for (const signal of signals) process.on(signal, passOn)
     npm.once('close', (code, signal) => {
