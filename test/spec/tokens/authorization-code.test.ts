@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import * as oidc from 'openid-client'
+import { consentPermissions, withdrawConsent } from '../../../src/auth/issuer/applications.ts'
+import { Browser, type Page } from '../../support/browser.ts'
+import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+
+const redirectUri = 'https://client.example/callback'
+const spa = { spa: { redirectUris: [redirectUri] } }
+
+describe('authorization code', () => {
+  let service: TestService
+  let person: Person
+
+  before(async () => {
+    service = await startTestService()
+    trustService(service)
+    person = await addPerson(service)
+  })
+  after(() => service[Symbol.asyncDispose]())
+
+  const discover = (appId: string) =>
+    oidc.discovery(new URL(service.auth.identity.issuer()), appId, undefined, oidc.None())
+
+  async function begin(appId: string, scope: string, more: Record<string, string> = {}) {
+    const config = await discover(appId)
+    const codeVerifier = oidc.randomPKCECodeVerifier()
+    const state = oidc.randomState()
+    const url = oidc.buildAuthorizationUrl(config, {
+      redirect_uri: redirectUri,
+      scope,
+      state,
+      code_challenge: await oidc.calculatePKCECodeChallenge(codeVerifier),
+      code_challenge_method: 'S256',
+      ...more,
+    })
+    const exchange = (page: Page) =>
+      oidc.authorizationCodeGrant(config, page.url, {
+        pkceCodeVerifier: codeVerifier,
+        expectedState: state,
+        idTokenExpected: scope.split(' ').includes('openid'),
+      })
+    return { config, url, exchange }
+  }
+
+  const signIn = (browser: Browser, page: Page, who: Person = person) =>
+    browser.submit(page, { user: who.userPrincipalName, password: who.password })
+
+  test('a person signs in and the client acts for them', async () => {
+    const { appId } = await addApplication(service, {
+      properties: spa,
+      consented: ['User.Read', 'Group.Read.All', 'openid', 'profile', 'offline_access'],
+    })
+    const { url, exchange, config } = await begin(
+      appId,
+      'openid profile offline_access https://graph.microsoft.com/User.Read',
+    )
+    const browser = new Browser('https://client.example')
+    const page = await browser.open(url)
+    assert.equal(page.status, 200)
+    assert.match(page.html, /<label for="password">/)
+    assert.doesNotMatch(page.html, /<script/)
+    const policy = page.headers.get('content-security-policy') ?? ''
+    assert.match(policy, /default-src 'none'/)
+    assert.match(policy, /frame-ancestors 'none'/)
+    assert.match(policy, /form-action 'self' https:\/\/client\.example;/)
+    const done = await signIn(browser, page)
+    assert.equal(done.url.origin, 'https://client.example')
+    const tokens = await exchange(done)
+
+    const claims = claimsOf(tokens.access_token)
+    assert.equal(claims.oid, person.id)
+    assert.equal(claims.sub, person.id)
+    assert.equal(claims.idtyp, 'user')
+    assert.equal(claims.scp, 'User.Read')
+    assert.equal('roles' in claims, false)
+    assert.deepEqual(claims.wids, [])
+    assert.equal(tokens.claims()?.oid, person.id)
+    assert.equal(tokens.claims()?.preferred_username, person.userPrincipalName)
+    const caller = await service.auth.gatekeeper.authenticate(`Bearer ${tokens.access_token}`)
+    assert.equal(caller.kind, 'delegated')
+    assert.deepEqual([...caller.permissions], ['User.Read'])
+
+    const next = await oidc.refreshTokenGrant(config, tokens.refresh_token ?? '')
+    assert.equal(claimsOf(next.access_token).scp, 'User.Read')
+    assert.notEqual(next.refresh_token, tokens.refresh_token)
+  })
+
+  test('cookies are for this site alone and out of reach of scripts', async () => {
+    const { appId } = await addApplication(service, { properties: spa })
+    const { url } = await begin(appId, 'openid')
+    const response = await fetch(url, { redirect: 'manual' })
+    const cookies = response.headers.getSetCookie()
+    assert.ok(cookies.length >= 2)
+    for (const cookie of cookies) {
+      assert.match(cookie, /; httponly/i)
+      assert.match(cookie, /; secure/i)
+      assert.match(cookie, /; samesite=lax/i)
+    }
+  })
+
+  test('.default stands for all that was consented', async () => {
+    const { appId } = await addApplication(service, {
+      properties: spa,
+      consented: ['User.Read', 'Group.Read.All', 'openid'],
+    })
+    const { url, exchange } = await begin(appId, 'openid https://graph.microsoft.com/.default')
+    const browser = new Browser('https://client.example')
+    const tokens = await exchange(await signIn(browser, await browser.open(url)))
+    assert.equal(claimsOf(tokens.access_token).scp, 'Group.Read.All User.Read')
+    assert.equal(tokens.refresh_token, undefined)
+  })
+
+  test('PKCE is required, by S256', async () => {
+    const { appId } = await addApplication(service, { properties: spa })
+    const config = await discover(appId)
+    const attempts: Record<string, string>[] = [
+      {},
+      { code_challenge: 'x'.repeat(43), code_challenge_method: 'plain' },
+      { code_challenge: 'x'.repeat(43) },
+    ]
+    for (const attempt of attempts) {
+      const url = oidc.buildAuthorizationUrl(config, {
+        redirect_uri: redirectUri,
+        scope: 'openid',
+        ...attempt,
+      })
+      const page = await new Browser('https://client.example').open(url)
+      assert.equal(page.url.origin, 'https://client.example')
+      assert.equal(page.url.searchParams.get('error'), 'invalid_request')
+      assert.equal(page.url.searchParams.get('code'), null)
+    }
+  })
+
+  test('a code works once, with its verifier, for its client; a replay ends the tokens it gave', async () => {
+    const { appId } = await addApplication(service, {
+      properties: spa,
+      consented: ['User.Read', 'openid', 'offline_access'],
+    })
+    const { url, exchange, config } = await begin(appId, 'openid offline_access User.Read')
+    const browser = new Browser('https://client.example')
+    const done = await signIn(browser, await browser.open(url))
+    await assert.rejects(
+      oidc.authorizationCodeGrant(config, done.url, {
+        pkceCodeVerifier: oidc.randomPKCECodeVerifier(),
+        expectedState: done.url.searchParams.get('state') ?? '',
+      }),
+      { error: 'invalid_grant' },
+    )
+    const tokens = await exchange(done)
+    await assert.rejects(exchange(done), { error: 'invalid_grant' })
+    await assert.rejects(oidc.refreshTokenGrant(config, tokens.refresh_token ?? ''), {
+      error: 'invalid_grant',
+    })
+  })
+
+  test('of many that redeem a code at once, one gets tokens', async () => {
+    const { appId } = await addApplication(service, { properties: spa, consented: ['User.Read', 'openid'] })
+    const { url, exchange } = await begin(appId, 'openid User.Read')
+    const browser = new Browser('https://client.example')
+    const done = await signIn(browser, await browser.open(url))
+    const results = await Promise.allSettled(Array.from({ length: 6 }, () => exchange(done)))
+    assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
+  })
+
+  test('a refresh token works once; using it again ends the whole grant', async () => {
+    const { appId } = await addApplication(service, {
+      properties: spa,
+      consented: ['User.Read', 'openid', 'offline_access'],
+    })
+    const { url, exchange, config } = await begin(appId, 'openid offline_access User.Read')
+    const browser = new Browser('https://client.example')
+    const first = await exchange(await signIn(browser, await browser.open(url)))
+    const second = await oidc.refreshTokenGrant(config, first.refresh_token ?? '')
+    await assert.rejects(oidc.refreshTokenGrant(config, first.refresh_token ?? ''), {
+      error: 'invalid_grant',
+    })
+    await assert.rejects(oidc.refreshTokenGrant(config, second.refresh_token ?? ''), {
+      error: 'invalid_grant',
+    })
+  })
+
+  test('a token never carries more than was granted, whatever was asked for and when', async () => {
+    const { appId, servicePrincipalId } = await addApplication(service, {
+      properties: spa,
+      consented: ['openid', 'offline_access', 'User.Read', 'Group.Read.All'],
+    })
+    const { url, exchange, config } = await begin(appId, 'openid offline_access User.Read Group.Read.All')
+    const browser = new Browser('https://client.example')
+    const first = await exchange(await signIn(browser, await browser.open(url)))
+    assert.equal(claimsOf(first.access_token).scp, 'Group.Read.All User.Read')
+    await assert.rejects(
+      oidc.refreshTokenGrant(config, first.refresh_token ?? '', { scope: 'Directory.ReadWrite.All' }),
+      { error: 'invalid_scope' },
+    )
+    await withdrawConsent(service.database.sql, {
+      tenantId: service.tenantId,
+      servicePrincipalId,
+      userId: null,
+      permissions: ['Group.Read.All'],
+    })
+    const second = await oidc.refreshTokenGrant(config, first.refresh_token ?? '')
+    assert.equal(claimsOf(second.access_token).scp, 'User.Read')
+  })
+
+  test('a person consents for themselves to what reaches their own data', async () => {
+    const { appId, displayName } = await addApplication(service, { properties: spa })
+    const other = await addPerson(service)
+    const { url, exchange } = await begin(appId, 'openid profile User.Read Calendars.Read')
+    const browser = new Browser('https://client.example')
+    const page = await signIn(browser, await browser.open(url))
+    assert.equal(page.status, 200)
+    assert.match(page.html, new RegExp(displayName))
+    assert.match(page.html, /Read your calendars/)
+    const tokens = await exchange(await browser.submit(page))
+    assert.equal(claimsOf(tokens.access_token).scp, 'Calendars.Read User.Read')
+
+    const again = await begin(appId, 'openid profile User.Read')
+    assert.equal((await browser.open(again.url)).url.origin, 'https://client.example')
+    const elsewhere = new Browser('https://client.example')
+    const asked = await signIn(elsewhere, await elsewhere.open(again.url), other)
+    assert.match(asked.html, /Allow access\?/)
+    const denied = await elsewhere.submit(asked, { cancel: 'yes' })
+    assert.equal(denied.url.searchParams.get('error'), 'access_denied')
+  })
+
+  test('nobody but an administrator consents to what reaches others', async () => {
+    const { appId, servicePrincipalId } = await addApplication(service, { properties: spa })
+    const { url } = await begin(appId, 'openid User.Read Directory.ReadWrite.All')
+    const browser = new Browser('https://client.example')
+    const page = await signIn(browser, await browser.open(url))
+    assert.equal(page.status, 403)
+    assert.match(page.html, /Directory\.ReadWrite\.All/)
+    const forced = await browser.submit(page, { step: 'consent' })
+    assert.equal(forced.url.searchParams.get('error'), 'access_denied')
+    const rows = await service.database.sql`
+      select permission from delegated_permission where client_id = ${servicePrincipalId}`
+    assert.deepEqual(rows, [])
+    await consentPermissions(service.database.sql, {
+      tenantId: service.tenantId,
+      servicePrincipalId,
+      userId: null,
+      permissions: ['openid', 'User.Read', 'Directory.ReadWrite.All'],
+    })
+    const after = await begin(appId, 'openid User.Read Directory.ReadWrite.All')
+    const tokens = await after.exchange(await browser.open(after.url))
+    assert.equal(claimsOf(tokens.access_token).scp, 'Directory.ReadWrite.All User.Read')
+  })
+
+  test('a permission that does not exist is refused', async () => {
+    const { appId } = await addApplication(service, { properties: spa })
+    const { url } = await begin(appId, 'openid Everything.ReadWrite')
+    const page = await new Browser('https://client.example').open(url)
+    assert.equal(page.url.searchParams.get('error'), 'invalid_scope')
+  })
+})
