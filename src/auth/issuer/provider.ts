@@ -85,6 +85,7 @@ function configure(
     },
     conformIdTokenClaims: false,
     responseTypes: ['code'],
+    allowOmittingSingleRegisteredRedirectUri: false,
     pkce: { required: () => true },
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
     clientDefaults: { id_token_signed_response_alg: signingAlgorithm },

@@ -4,6 +4,7 @@ import type { Query } from '../../db/query.ts'
 
 /** How many failures cost nothing; each further one doubles the wait. */
 const allowances = { account: 5, address: 50 } as const
+const firstBlockSeconds = 10
 const longestBlockSeconds = 300
 /** Failures that lie back further are forgotten. */
 const memoryHours = 24
@@ -39,7 +40,8 @@ async function take(sql: Query, kind: Kind, subject: string): Promise<number> {
       blocked_until = case when attempt.last_failure_at >= now() - make_interval(hours => ${memoryHours}::int)
         and attempt.failures + 1 >= ${allowance}::int
         then now() + make_interval(secs => least(
-          ${longestBlockSeconds}::int, power(2, least(attempt.failures + 1 - ${allowance}::int, 20))))
+          ${longestBlockSeconds}::int,
+          ${firstBlockSeconds}::int * power(2, least(attempt.failures + 1 - ${allowance}::int, 20))))
         end
     where attempt.blocked_until is null or attempt.blocked_until <= now()
     returning 1`
@@ -78,7 +80,7 @@ function hashSubject(kind: Kind, value: string): string {
 function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped) return mapped
-  const [head = '', tail] = address.split('%', 1)[0]?.split('::') ?? []
+  const [head = '', tail] = address.toLowerCase().split('%', 1)[0]?.split('::') ?? []
   const left = head.split(':').filter(Boolean)
   const right = tail?.split(':').filter(Boolean) ?? []
   const filled =

@@ -5,9 +5,7 @@ import { consentPermissions, withdrawConsent } from '../../../src/auth/issuer/ap
 import { Browser, type Page } from '../../support/browser.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
-
-const redirectUri = 'https://client.example/callback'
-const spa = { spa: { redirectUris: [redirectUri] } }
+import { beginSignIn, redirectUri, signIn as signInAs, singlePage } from '../../support/sign-in.ts'
 
 describe('authorization code', () => {
   let service: TestService
@@ -20,36 +18,12 @@ describe('authorization code', () => {
   })
   after(() => service[Symbol.asyncDispose]())
 
-  const discover = (appId: string) =>
-    oidc.discovery(new URL(service.auth.identity.issuer()), appId, undefined, oidc.None())
-
-  async function begin(appId: string, scope: string, more: Record<string, string> = {}) {
-    const config = await discover(appId)
-    const codeVerifier = oidc.randomPKCECodeVerifier()
-    const state = oidc.randomState()
-    const url = oidc.buildAuthorizationUrl(config, {
-      redirect_uri: redirectUri,
-      scope,
-      state,
-      code_challenge: await oidc.calculatePKCECodeChallenge(codeVerifier),
-      code_challenge_method: 'S256',
-      ...more,
-    })
-    const exchange = (page: Page) =>
-      oidc.authorizationCodeGrant(config, page.url, {
-        pkceCodeVerifier: codeVerifier,
-        expectedState: state,
-        idTokenExpected: scope.split(' ').includes('openid'),
-      })
-    return { config, url, exchange }
-  }
-
-  const signIn = (browser: Browser, page: Page, who: Person = person) =>
-    browser.submit(page, { user: who.userPrincipalName, password: who.password })
+  const begin = (appId: string, scope: string) => beginSignIn(service, appId, scope)
+  const signIn = (browser: Browser, page: Page, who = person) => signInAs(browser, page, who)
 
   test('a person signs in and the client acts for them', async () => {
     const { appId } = await addApplication(service, {
-      properties: spa,
+      properties: singlePage,
       consented: ['User.Read', 'Group.Read.All', 'openid', 'profile', 'offline_access'],
     })
     const { url, exchange, config } = await begin(
@@ -88,7 +62,7 @@ describe('authorization code', () => {
   })
 
   test('cookies are for this site alone and out of reach of scripts', async () => {
-    const { appId } = await addApplication(service, { properties: spa })
+    const { appId } = await addApplication(service, { properties: singlePage })
     const { url } = await begin(appId, 'openid')
     const response = await fetch(url, { redirect: 'manual' })
     const cookies = response.headers.getSetCookie()
@@ -102,7 +76,7 @@ describe('authorization code', () => {
 
   test('.default stands for all that was consented', async () => {
     const { appId } = await addApplication(service, {
-      properties: spa,
+      properties: singlePage,
       consented: ['User.Read', 'Group.Read.All', 'openid'],
     })
     const { url, exchange } = await begin(appId, 'openid https://graph.microsoft.com/.default')
@@ -113,8 +87,8 @@ describe('authorization code', () => {
   })
 
   test('PKCE is required, by S256', async () => {
-    const { appId } = await addApplication(service, { properties: spa })
-    const config = await discover(appId)
+    const { appId } = await addApplication(service, { properties: singlePage })
+    const { config } = await begin(appId, 'openid')
     const attempts: Record<string, string>[] = [
       {},
       { code_challenge: 'x'.repeat(43), code_challenge_method: 'plain' },
@@ -135,7 +109,7 @@ describe('authorization code', () => {
 
   test('a code works once, with its verifier, for its client; a replay ends the tokens it gave', async () => {
     const { appId } = await addApplication(service, {
-      properties: spa,
+      properties: singlePage,
       consented: ['User.Read', 'openid', 'offline_access'],
     })
     const { url, exchange, config } = await begin(appId, 'openid offline_access User.Read')
@@ -156,7 +130,10 @@ describe('authorization code', () => {
   })
 
   test('of many that redeem a code at once, one gets tokens', async () => {
-    const { appId } = await addApplication(service, { properties: spa, consented: ['User.Read', 'openid'] })
+    const { appId } = await addApplication(service, {
+      properties: singlePage,
+      consented: ['User.Read', 'openid'],
+    })
     const { url, exchange } = await begin(appId, 'openid User.Read')
     const browser = new Browser('https://client.example')
     const done = await signIn(browser, await browser.open(url))
@@ -166,7 +143,7 @@ describe('authorization code', () => {
 
   test('a refresh token works once; using it again ends the whole grant', async () => {
     const { appId } = await addApplication(service, {
-      properties: spa,
+      properties: singlePage,
       consented: ['User.Read', 'openid', 'offline_access'],
     })
     const { url, exchange, config } = await begin(appId, 'openid offline_access User.Read')
@@ -183,7 +160,7 @@ describe('authorization code', () => {
 
   test('a token never carries more than was granted, whatever was asked for and when', async () => {
     const { appId, servicePrincipalId } = await addApplication(service, {
-      properties: spa,
+      properties: singlePage,
       consented: ['openid', 'offline_access', 'User.Read', 'Group.Read.All'],
     })
     const { url, exchange, config } = await begin(appId, 'openid offline_access User.Read Group.Read.All')
@@ -205,7 +182,7 @@ describe('authorization code', () => {
   })
 
   test('a person consents for themselves to what reaches their own data', async () => {
-    const { appId, displayName } = await addApplication(service, { properties: spa })
+    const { appId, displayName } = await addApplication(service, { properties: singlePage })
     const other = await addPerson(service)
     const { url, exchange } = await begin(appId, 'openid profile User.Read Calendars.Read')
     const browser = new Browser('https://client.example')
@@ -226,7 +203,7 @@ describe('authorization code', () => {
   })
 
   test('nobody but an administrator consents to what reaches others', async () => {
-    const { appId, servicePrincipalId } = await addApplication(service, { properties: spa })
+    const { appId, servicePrincipalId } = await addApplication(service, { properties: singlePage })
     const { url } = await begin(appId, 'openid User.Read Directory.ReadWrite.All')
     const browser = new Browser('https://client.example')
     const page = await signIn(browser, await browser.open(url))
@@ -249,7 +226,7 @@ describe('authorization code', () => {
   })
 
   test('a permission that does not exist is refused', async () => {
-    const { appId } = await addApplication(service, { properties: spa })
+    const { appId } = await addApplication(service, { properties: singlePage })
     const { url } = await begin(appId, 'openid Everything.ReadWrite')
     const page = await new Browser('https://client.example').open(url)
     assert.equal(page.url.searchParams.get('error'), 'invalid_scope')

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import * as oidc from 'openid-client'
+import { setPassword } from '../../../src/auth/issuer/password.ts'
+import { takeAttempt } from '../../../src/auth/issuer/sign-in-throttle.ts'
+import { Browser } from '../../support/browser.ts'
+import { addApplication, addPerson, type Person, trustService } from '../../support/issuer.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+import { beginSignIn, redirectUri, signIn, singlePage } from '../../support/sign-in.ts'
+
+const client = 'https://client.example'
+
+describe('signing in', () => {
+  let service: TestService
+  let appId: string
+
+  before(async () => {
+    service = await startTestService()
+    trustService(service)
+    const consented = ['openid', 'offline_access', 'User.Read']
+    appId = (await addApplication(service, { properties: singlePage, consented })).appId
+  })
+  after(() => service[Symbol.asyncDispose]())
+  // Failures of one test must not be held against the next: they all come from the same address.
+  const forgetAttempts = () => service.database.sql`delete from sign_in_attempt`
+
+  const openSignIn = async () => {
+    const browser = new Browser(client)
+    const { url, exchange, config } = await beginSignIn(service, appId, 'openid offline_access User.Read')
+    return { browser, page: await browser.open(url), exchange, config }
+  }
+  const attempt = async (userPrincipalName: string, password: string) => {
+    const { browser, page } = await openSignIn()
+    return browser.submit(page, { user: userPrincipalName, password })
+  }
+
+  test('who is unknown, disabled, deleted, has no or another password: one answer for all', async () => {
+    await forgetAttempts()
+    const person = await addPerson(service)
+    const disabled = await addPerson(service, { accountEnabled: false })
+    const deleted = await addPerson(service)
+    const without = await addPerson(service)
+    await service.database.sql`update directory_object set deleted_at = now() where id = ${deleted.id}`
+    await service.database.sql`delete from user_password where user_id = ${without.id}`
+    const attempts: [string, string][] = [
+      [person.userPrincipalName, 'Something else 1'],
+      [person.userPrincipalName, ''],
+      ['nobody@example.com', person.password],
+      [disabled.userPrincipalName, disabled.password],
+      [deleted.userPrincipalName, deleted.password],
+      [without.userPrincipalName, without.password],
+      ["' or '1'='1", person.password],
+      [`${person.userPrincipalName}\0`, 'x'],
+      ['', ''],
+      ['a'.repeat(400), 'b'.repeat(2000)],
+    ]
+    const answers = new Set<string>()
+    for (const [name, password] of attempts) {
+      const page = await attempt(name, password)
+      assert.equal(page.status, 401, name)
+      assert.equal(page.html.includes(password) && password !== '' && password !== 'x', false)
+      const neutral = page.html.replace(/value="[^"]*"/g, '').replace(/action="[^"]*"/g, '')
+      answers.add(neutral)
+    }
+    assert.equal(answers.size, 1)
+    assert.equal((await attempt(person.userPrincipalName.toUpperCase(), person.password)).url.origin, client)
+  })
+
+  test('after some failures an account has to wait, known or not, on every node', async () => {
+    const person = await addPerson(service)
+    for (const name of [person.userPrincipalName, 'nobody-at-all@example.com']) {
+      await forgetAttempts()
+      const statuses: number[] = []
+      for (let count = 0; count < 6; count++) statuses.push((await attempt(name, 'Something else 1')).status)
+      assert.deepEqual(statuses, [401, 401, 401, 401, 401, 429])
+      const page = await attempt(name.toUpperCase(), person.password)
+      assert.equal(page.status, 429)
+      assert.match(page.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+      assert.match(page.html, /Too many attempts/)
+    }
+    await service.database.sql`update sign_in_attempt set blocked_until = now()`
+    assert.equal((await attempt(person.userPrincipalName, person.password)).url.origin, client)
+    const [row] = await service.database.sql`select count(*) from sign_in_attempt where failures > 5`
+    assert.equal(row?.count, 1) // the success cleared the one, not the other
+  })
+
+  test('guesses sent at once are counted one by one', async () => {
+    await forgetAttempts()
+    const person = await addPerson(service)
+    const pages = await Promise.all(
+      Array.from({ length: 12 }, () => attempt(person.userPrincipalName, 'Something else 1')),
+    )
+    assert.ok(pages.filter(({ status }) => status === 401).length <= 5)
+  })
+
+  test('an address that fails for many accounts has to wait too', async () => {
+    await forgetAttempts()
+    const { sql } = service.database
+    // A line of IPv6 is counted as one address, and IPv4 inside IPv6 as itself.
+    const neighbours = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', '2001:DB8:1:2:3:4:5:6']
+    for (const addresses of [['127.0.0.1', '::ffff:127.0.0.1'], neighbours]) {
+      for (let count = 0; count < 50; count++) {
+        const address = addresses[count % addresses.length] ?? ''
+        assert.equal(await takeAttempt(sql, { account: `person-${count}`, address }), 0)
+      }
+      for (const address of addresses) assert.ok((await takeAttempt(sql, { address })) > 0)
+    }
+    assert.equal(await takeAttempt(sql, { address: '2001:db8:1:3::1' }), 0)
+    assert.equal((await attempt('somebody-else@example.com', 'Something else 1')).status, 429)
+    await forgetAttempts()
+  })
+
+  test('a form from elsewhere, without its token or for another sign-in does nothing', async () => {
+    await forgetAttempts()
+    const person = await addPerson(service)
+    const fields = { user: person.userPrincipalName, password: person.password }
+    const one = await openSignIn()
+    assert.equal((await one.browser.submit(one.page, { ...fields, token: '' })).status, 400)
+    assert.equal((await one.browser.submit(one.page, { ...fields, token: 'x'.repeat(43) })).status, 400)
+    const crossSite = await one.browser.submit(one.page, fields, { 'sec-fetch-site': 'cross-site' })
+    assert.equal(crossSite.status, 400)
+    const other = await openSignIn()
+    assert.equal((await other.browser.submit(one.page, fields)).status, 400)
+    const stranger = new Browser(client)
+    assert.equal((await stranger.submit(one.page, fields)).status, 400)
+    assert.equal((await one.browser.submit(one.page, fields)).url.origin, client)
+  })
+
+  test('redirects go to registered addresses only, letter by letter', async () => {
+    const hostile = [
+      'https://client.example/callback/',
+      'https://client.example/callback?x=1',
+      'https://client.example/callback#x',
+      'https://client.example/Callback',
+      'https://client.example:8443/callback',
+      'http://client.example/callback',
+      'https://client.example.evil.example/callback',
+      'https://client.example@evil.example/callback',
+      'https://evil.example/callback',
+      '//evil.example/callback',
+      'javascript:alert(1)',
+      '',
+    ]
+    for (const uri of hostile) {
+      const { url } = await beginSignIn(service, appId, 'openid', { redirect_uri: uri })
+      const response = await fetch(url, { redirect: 'manual' })
+      assert.equal(response.status, 400, uri)
+      assert.equal(response.headers.get('location'), null, uri)
+      assert.doesNotMatch(await response.text(), /evil\.example|<script/)
+    }
+    const { url } = await beginSignIn(service, appId, 'openid', {
+      redirect_uri: redirectUri,
+      state: '"><script>alert(1)</script>',
+    })
+    assert.equal((await fetch(url, { redirect: 'manual' })).status, 303)
+  })
+
+  test('signing out leads to registered addresses only', async () => {
+    const url = new URL(`${service.auth.identity.origin()}/${service.tenantId}/oauth2/v2.0/logout`)
+    url.searchParams.set('client_id', appId)
+    url.searchParams.set('post_logout_redirect_uri', 'https://evil.example/')
+    const response = await fetch(url, { redirect: 'manual' })
+    assert.equal(response.status, 400)
+    assert.equal(response.headers.get('location'), null)
+  })
+
+  test('a native application comes back to any port of its loopback address, and nowhere else', async () => {
+    const native = {
+      isFallbackPublicClient: true,
+      publicClient: { redirectUris: ['http://localhost/done', 'http://127.0.0.1/done'] },
+    }
+    const { appId: nativeId } = await addApplication(service, { properties: native })
+    const statusFor = async (uri: string) => {
+      const { url } = await beginSignIn(service, nativeId, 'openid', { redirect_uri: uri })
+      return (await fetch(url, { redirect: 'manual' })).status
+    }
+    for (const uri of ['http://localhost:54321/done', 'http://127.0.0.1:1/done', 'http://localhost/done'])
+      assert.equal(await statusFor(uri), 303, uri)
+    for (const uri of ['http://localhost:1/other', 'http://10.0.0.1:1/done', 'https://localhost:1/done'])
+      assert.equal(await statusFor(uri), 400, uri)
+  })
+
+  test('a password that has to be changed is, before anything else happens', async () => {
+    await forgetAttempts()
+    const person = await addPerson(service, {}, true)
+    const { browser, page, exchange } = await openSignIn()
+    const change = await signIn(browser, page, person)
+    assert.match(change.html, /Choose a new password/)
+    const weak = { password: person.password, next: 'short', again: 'short' }
+    assert.equal((await browser.submit(change, weak)).status, 400)
+    const unequal = {
+      password: person.password,
+      next: 'A long new password 1',
+      again: 'Another new password 1',
+    }
+    assert.equal((await browser.submit(change, unequal)).status, 400)
+    const wrong = { password: 'not it', next: 'A long new password 1', again: 'A long new password 1' }
+    assert.equal((await browser.submit(change, wrong)).status, 401)
+    const right = { ...wrong, password: person.password }
+    const tokens = await exchange(await browser.submit(change, right))
+    assert.equal(tokens.claims()?.oid, person.id)
+    assert.equal((await attempt(person.userPrincipalName, person.password)).status, 401)
+    assert.equal((await attempt(person.userPrincipalName, 'A long new password 1')).url.origin, client)
+  })
+
+  const loseAccess: [string, (person: Person) => Promise<unknown>][] = [
+    [
+      'disabled',
+      ({ id }) => service.database.sql`
+        update directory_object set properties = properties || '{"accountEnabled":false}' where id = ${id}`,
+    ],
+    [
+      'deleted',
+      ({ id }) => service.database.sql`update directory_object set deleted_at = now() where id = ${id}`,
+    ],
+    [
+      'given another password',
+      async ({ id }) => {
+        await setPassword(service.database.sql, service.tenantId, id, 'Quite another 1 password')
+        // As if time had passed: tokens know whole seconds only.
+        await service.database.sql`
+          update user_password set changed_at = now() + interval '2 seconds' where user_id = ${id}`
+      },
+    ],
+  ]
+  for (const [what, lose] of loseAccess)
+    test(`a person who was ${what} has neither session nor refresh token any more`, async () => {
+      await forgetAttempts()
+      const person = await addPerson(service)
+      const { browser, page, exchange, config } = await openSignIn()
+      const tokens = await exchange(await signIn(browser, page, person))
+      const { url } = await beginSignIn(service, appId, 'openid User.Read')
+      assert.equal((await browser.open(url)).url.origin, client)
+      await lose(person)
+      await assert.rejects(oidc.refreshTokenGrant(config, tokens.refresh_token ?? ''), {
+        error: 'invalid_grant',
+      })
+      const again = await browser.open((await beginSignIn(service, appId, 'openid User.Read')).url)
+      assert.equal(again.status, 200)
+      assert.match(again.html, /<label for="password">/)
+    })
+})
