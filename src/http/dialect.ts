@@ -7,7 +7,8 @@ export interface Dialect {
   readonly contentType: string
   /** True for the paths that belong to this surface, also those that no operation serves. */
   owns(path: string): boolean
-  unknownPath(path: string): Problem
+  /** `deadEnd` is the first segment that leads nowhere. */
+  unknownPath(path: string, deadEnd: string): Problem
   headers(request: FastifyRequest): Record<string, string>
   errorBody(problem: Problem, request: FastifyRequest): unknown
 }

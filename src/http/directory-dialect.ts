@@ -9,7 +9,7 @@ export const directoryDialect: Dialect = {
 
   owns: (path) => /^\/v1\.0(\/|$)/i.test(path),
 
-  unknownPath: (path) => new Problem('UnknownSegment', { segment: lastSegment(path) }),
+  unknownPath: (_path, deadEnd) => new Problem('UnknownSegment', { segment: deadEnd }),
 
   headers(request) {
     return {
@@ -35,13 +35,4 @@ export const directoryDialect: Dialect = {
       },
     }
   },
-}
-
-function lastSegment(path: string): string {
-  const segment = path.split('/').filter(Boolean).at(-1) ?? ''
-  try {
-    return decodeURIComponent(segment).slice(0, 200)
-  } catch {
-    return segment.slice(0, 200)
-  }
 }

@@ -8,6 +8,7 @@ import { translateDatabaseError } from '../db/sqlstate.ts'
 import { Problem } from '../kernel/problem.ts'
 import { type Dialect, sendProblem } from './dialect.ts'
 import { directoryDialect } from './directory-dialect.ts'
+import { deadEndFinder } from './find-dead-end.ts'
 import { maskingDialect } from './masking-dialect.ts'
 import type { Metrics } from './metrics.ts'
 import { normalizeUrl } from './normalize-url.ts'
@@ -84,6 +85,10 @@ function addOperations(app: FastifyInstance, options: HttpOptions): void {
   for (const [url, methods] of allowed) refuseOtherMethods(app, url, [...methods])
 }
 
+function urlsOf({ surface, paths }: Pick<Operation, 'surface' | 'paths'>): string[] {
+  return paths.map((path) => (surface === 'directory' ? '/v1.0' : '') + path)
+}
+
 function addRoute(
   app: FastifyInstance,
   options: HttpOptions,
@@ -121,18 +126,15 @@ function refuseOtherMethods(app: FastifyInstance, shape: string, methods: readon
   })
 }
 
-function answerProblems(app: FastifyInstance, { log }: HttpOptions): void {
+function answerProblems(app: FastifyInstance, { log, rooms }: HttpOptions): void {
+  const findDeadEnd = deadEndFinder(rooms.flatMap((room) => room.operations.flatMap(urlsOf)))
   const dialectOf = (request: FastifyRequest): Dialect =>
     dialects.find((dialect) => dialect.owns(request.originalUrl)) ?? maskingDialect
 
   app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
     const dialect = dialectOf(request)
-    return sendProblem(
-      reply,
-      request,
-      dialect.unknownPath(request.originalUrl.split('?', 1)[0] ?? ''),
-      dialect,
-    )
+    const path = request.url.split('?', 1)[0] ?? ''
+    return sendProblem(reply, request, dialect.unknownPath(path, findDeadEnd(path)), dialect)
   })
   app.setErrorHandler((error: unknown, request, reply) => {
     const problem = asProblem(error)

@@ -70,6 +70,7 @@ export const problems = {
     status: 404,
     code: 'ResourceNotFound',
     message: "There is no resource at '{path}'.",
+    directory: { status: 400, code: 'BadRequest', message: 'The URL cannot be read.' },
   },
   MethodNotAllowed: {
     status: 405,
@@ -81,6 +82,12 @@ export const problems = {
     status: 415,
     code: 'UnsupportedMediaType',
     message: "The media type '{mediaType}' is not supported; send application/json.",
+    directory: {
+      status: 400,
+      code: 'BadRequest',
+      message:
+        'Unable to read JSON request payload. Please ensure Content-Type header is set and payload is of valid JSON format.',
+    },
   },
   MalformedJson: {
     status: 400,
