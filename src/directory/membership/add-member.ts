@@ -27,7 +27,7 @@ export const addMember = operation({
     const found = await lockForAdding(tx, caller, groupId, [member], 'share')
     const changes = await addMembers(tx, caller.tenantId, found, { lenient })
     if (changes.length > 0)
-      audit({ action: 'addMember', target: `/groups/${groupId}`, after: { members: addedIds(changes) } })
+      audit({ action: 'add member', target: `/groups/${groupId}`, after: { members: addedIds(changes) } })
     await appendChanges(tx, caller.tenantId, changes)
     return answerLenient(noContent, lenient)
   },

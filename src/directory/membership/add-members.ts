@@ -43,7 +43,8 @@ export async function lockForAdding(
   })
   const group = found.get(groupId)
   if (group?.kind !== 'group') return fail('ObjectNotFound', { id: groupId })
-  if (group.properties.isAssignableToRole === true) requireForRoleAssignableGroup(caller)
+  if (references.length > 0 && group.properties.isAssignableToRole === true)
+    requireForRoleAssignableGroup(caller)
   return {
     group,
     members: members.map((member, at) => member ?? fail('ObjectNotFound', { id: references[at]?.key ?? '' })),

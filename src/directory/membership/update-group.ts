@@ -1,9 +1,9 @@
-import { Type } from 'typebox'
 import { type Answer, type AuditEntry, noContent, ok } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { requirePermissions } from '../../auth/permit.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
+import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import {
   checkPrecondition,
   type DirectoryObject,
@@ -11,10 +11,13 @@ import {
   entityTag,
   updateObject,
 } from '../object-store.ts'
+import { bodySchema, entitySchema } from '../objects/schemas.ts'
 import { operation } from '../operation.ts'
 import { requireDataLocationRole, requireDelegated, updateGroupPermissions } from '../permissions.ts'
 import { renderItem, renderObject } from '../render-object.ts'
+import { group as resource } from '../resources/group.ts'
 import type { JsonObject } from '../resources/property.ts'
+import { unknownNames } from '../resources/read-properties.ts'
 import { addedIds, addMembers, addMembersRows, lockForAdding } from './add-members.ts'
 import { findStandAlone, readGroupChanges } from './group-changes.ts'
 import { answerLenient, isLenient } from './lenient.ts'
@@ -30,39 +33,37 @@ export const updateGroup = operation({
   method: 'PATCH',
   path: '/groups/:id',
   permission: { anyRow: [updateGroupPermissions.group, ...addMembersRows] },
-  body: Type.Record(Type.String(), Type.Unknown()),
-  answers: { 200: Type.Object({ id: Type.String() }), 204: null },
+  body: bodySchema(resource, 'update'),
+  answers: { 200: entitySchema(resource), 204: null },
   async run({ params, body, caller, tx, request, audit }) {
-    const { [bind]: bound, ...sent } = body as JsonObject
+    const { [bind]: bound, ...sent }: JsonObject = body
     const hasProperties = bound === undefined || Object.keys(sent).length > 0
     const alone = hasProperties ? permitProperties(caller, sent, bound !== undefined) : undefined
     const groupId = readObjectId(params.id)
     const members = bound === undefined ? [] : readMembers(bound)
-    const decide = await readGroupChanges(tx, caller.tenantId, sent)
+    const custom = await extensionPropertiesFor(tx, caller.tenantId, 'group', unknownNames(resource, sent))
 
-    const lenient = isLenient(request)
     const strength = hasProperties ? 'no key update' : 'share'
     const found = await lockForAdding(tx, caller, groupId, members, strength)
     checkPrecondition(request, found.group)
-    const changes = decide(found.group)
+    const changes = readGroupChanges(found.group, sent, custom)
     const isChanged = Object.keys(changes).length > 0
     const group = isChanged ? await updateObject(tx, caller.tenantId, found.group, changes) : found.group
+    const lenient = isLenient(request)
     const added = await addMembers(tx, caller.tenantId, found, { lenient })
 
     if (isChanged || added.length > 0) audit(describeUpdate(found.group, changes, addedIds(added)))
-    await appendChanges(tx, caller.tenantId, [
-      ...(isChanged ? [describeChange('updated', group)] : []),
-      ...added,
-    ])
+    const updated = isChanged ? [describeChange('updated', group)] : []
+    await appendChanges(tx, caller.tenantId, [...updated, ...added])
     return answerLenient(alone ? showGroup(group, request.baseUrl, alone) : noContent, lenient)
   },
 })
 
 /** The caller may set these properties; returns the one that stands alone, if it is one. */
-function permitProperties(caller: Caller, sent: JsonObject, company: boolean): string | undefined {
+function permitProperties(caller: Caller, sent: JsonObject, hasCompany: boolean): string | undefined {
   requirePermissions(caller, updateGroupPermissions.group)
   if (Object.hasOwn(sent, 'preferredDataLocation')) requireDataLocationRole(caller)
-  const alone = findStandAlone(sent, company)
+  const alone = findStandAlone(sent, hasCompany)
   if (alone !== undefined) requireDelegated(caller)
   return alone
 }
@@ -83,7 +84,7 @@ function showGroup(group: DirectoryObject, baseUrl: string, updated: string): An
 function describeUpdate(group: DirectoryObject, changes: JsonObject, memberIds: string[]): AuditEntry {
   const names = Object.keys(changes)
   return {
-    action: 'updateGroup',
+    action: 'update group',
     target: `/groups/${group.id}`,
     before: Object.fromEntries(names.map((name) => [name, group.properties[name] ?? null])),
     after: { ...changes, ...(memberIds.length > 0 && { members: memberIds }) },
