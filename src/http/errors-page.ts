@@ -14,7 +14,7 @@ export function renderErrors(): string {
     '# Errors',
     '',
     'Every error that the service answers. Where the two APIs differ, the masking API comes first, then the directory API.',
-    'Words in braces stand for what the case is about. This page is generated from the table in `src/kernel/problem.ts`',
+    'Words in braces stand for what the case is about. This page is generated from the tables in `src/kernel/problems/`',
     '(`npm run docs`).',
     '',
     '| problem | status | code | message |',

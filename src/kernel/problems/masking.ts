@@ -1,0 +1,36 @@
+import type { Kind } from './kind.ts'
+
+/** What the masking API says of its resources. */
+export const maskingProblems = {
+  ResourceNotFound: {
+    status: 404,
+    code: 'ResourceNotFound',
+    message: "The resource '{id}' was not found.",
+  },
+  ParentResourceNotFound: {
+    status: 404,
+    code: 'ParentResourceNotFound',
+    message:
+      "The parent resource '{id}' was not found. Declare it first: this service is strict about parents.",
+  },
+  InvalidResourceName: {
+    status: 400,
+    code: 'InvalidResourceName',
+    message: "The '{parameter}' in the path is not a valid name: {reason}.",
+  },
+  InvalidDataMaskingRule: {
+    status: 400,
+    code: 'InvalidDataMaskingRule',
+    message: 'The masking rule is not valid: {reason}',
+  },
+  InvalidBinding: {
+    status: 400,
+    code: 'InvalidBinding',
+    message: 'The binding of the database is not valid: {reason}',
+  },
+  InvalidRoleAssignment: {
+    status: 400,
+    code: 'InvalidRoleAssignment',
+    message: 'The role assignment is not valid: {reason}',
+  },
+} as const satisfies Record<string, Kind>

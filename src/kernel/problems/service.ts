@@ -1,0 +1,30 @@
+import type { Kind } from './kind.ts'
+
+/** What the service says of itself. */
+export const serviceProblems = {
+  TooManyRequests: {
+    status: 429,
+    code: 'TooManyRequests',
+    message: 'Too many requests. Try again in {seconds} seconds.',
+  },
+  InternalServerError: {
+    status: 500,
+    code: 'InternalServerError',
+    message: 'The service met an unexpected condition. Its log has the details under the request id.',
+  },
+  DatabaseUnavailable: {
+    status: 503,
+    code: 'ServiceUnavailable',
+    message: 'The service cannot reach its database at the moment. Try again shortly.',
+  },
+  IssuerUnavailable: {
+    status: 503,
+    code: 'ServiceUnavailable',
+    message: "The keys of the token's issuer cannot be fetched at the moment. Try again shortly.",
+  },
+  ShuttingDown: {
+    status: 503,
+    code: 'ServiceUnavailable',
+    message: 'This node is shutting down. Try again.',
+  },
+} as const satisfies Record<string, Kind>
