@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { Binding } from '../binding/binding.ts'
+import type { KeyRange } from '../page.ts'
 import { type DatabasePlace, idOf, keyOf } from '../place.ts'
 
 export interface DatabaseRow {
@@ -31,13 +32,13 @@ interface Stored extends Omit<DatabaseRow, 'place' | 'bound'> {
 /** Where a resource is until somebody says otherwise. */
 export const defaultLocation = 'local'
 
-export const databaseColumns = (tx: Query) => tx`
+const databaseColumns = (tx: Query) => tx`
   id, subscription_id as "subscriptionId", resource_group as "resourceGroupName", server_name as "serverName",
   name as "databaseName", declared, location, tags, binding, binding_secret as "bindingSecret",
   binding_version as "bindingVersion", policy_state as "policyState", policy_state_chosen as "policyStateChosen",
   exempt_principals as "exemptPrincipals", policy_version as "policyVersion", version`
 
-export function asDatabaseRow(stored: Stored): DatabaseRow {
+function asDatabaseRow(stored: Stored): DatabaseRow {
   const { subscriptionId, resourceGroupName, serverName, databaseName, ...rest } = stored
   const place = { subscriptionId, resourceGroupName, serverName, databaseName }
   return { ...rest, place, bound: stored.binding !== null }
@@ -51,6 +52,19 @@ export async function findDatabase(
   const [row] = await tx<Stored[]>`
     select ${databaseColumns(tx)} from masked_database where tenant_id = ${tenantId} and key = ${keyOf(place)}`
   return row ? asDatabaseRow(row) : null
+}
+
+export async function selectDatabases(
+  tx: Query,
+  tenantId: string,
+  range: KeyRange & { readonly position: string },
+  limit: number,
+): Promise<DatabaseRow[]> {
+  const rows = await tx<Stored[]>`
+    select ${databaseColumns(tx)} from masked_database
+    where tenant_id = ${tenantId} and key > ${range.after} and key < ${range.before} and key > ${range.position}
+    order by key limit ${limit}`
+  return rows.map(asDatabaseRow)
 }
 
 /**

@@ -1,0 +1,140 @@
+import { Type } from 'typebox'
+import { ok } from '../../api/operation.ts'
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import { apiVersions, operation } from '../operation.ts'
+import { decodeSkipToken, encodeSkipToken, keyRange, nextLink } from '../page.ts'
+import { checkName, databasePath, fold, scopeOf, serverPath } from '../place.ts'
+
+const defaultPageSize = 100
+const largestPageSize = 1000
+
+interface AuditEvent {
+  readonly id: string
+  readonly time: string
+  readonly action: string
+  readonly target: string
+  readonly actor: unknown
+  readonly before: { readonly id?: string } | null
+  readonly after: { readonly id?: string } | null
+  readonly requestId: string | null
+}
+
+const auditEvent = Type.Object({
+  id: Type.String(),
+  time: Type.String(),
+  action: Type.String(),
+  resourceId: Type.String(),
+  actor: Type.Object({ kind: Type.String(), objectId: Type.String(), applicationId: Type.String() }),
+  requestId: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+  before: Type.Unknown(),
+  after: Type.Unknown(),
+})
+
+export const listAuditEvents = operation({
+  name: 'listAuditEvents',
+  clause: 'MASK-116',
+  summary: 'List what was changed at a scope and below it, newest first',
+  method: 'GET',
+  path: [
+    '/providers/Vendor.Sql/auditEvents',
+    '/subscriptions/:subscriptionId/providers/Vendor.Sql/auditEvents',
+    '/subscriptions/:subscriptionId/resourceGroups/:resourceGroupName/providers/Vendor.Sql/auditEvents',
+    `${serverPath}/auditEvents`,
+    `${databasePath}/auditEvents`,
+  ],
+  apiVersions,
+  permission: { action: 'Vendor.Sql/auditEvents/read', scope: scopeOf },
+  query: Type.Object({
+    from: Type.Optional(Type.String({ description: 'The earliest time, itself included.' })),
+    to: Type.Optional(Type.String({ description: 'The latest time, itself not included.' })),
+    $top: Type.Optional(Type.String()),
+    $skipToken: Type.Optional(Type.String()),
+  }),
+  answers: { 200: Type.Object({ value: Type.Array(auditEvent), nextLink: Type.Optional(Type.String()) }) },
+
+  async run({ params, query, caller, tx, request }) {
+    for (const parameter of Object.keys(params)) checkName(params, parameter)
+    const pageSize = readPageSize(query.$top)
+    const found = await select(tx, caller.tenantId, {
+      scope: fold(scopeOf(params)),
+      from: readTime('from', query.from),
+      to: readTime('to', query.to),
+      position: decodeSkipToken(query.$skipToken, 2),
+      limit: pageSize + 1,
+    })
+    const page = found.slice(0, pageSize)
+    const last = page.at(-1)
+    return ok({
+      value: page.map(render),
+      ...(found.length > pageSize &&
+        last && {
+          nextLink: nextLink(request, {
+            'api-version': apiVersions[0],
+            from: query.from,
+            to: query.to,
+            $top: query.$top,
+            $skipToken: encodeSkipToken([last.time, last.id]),
+          }),
+        }),
+    })
+  },
+})
+
+function render({ target, ...event }: AuditEvent) {
+  // The target is in lower case; the resource itself says how it is written.
+  return { ...event, resourceId: event.after?.id ?? event.before?.id ?? target }
+}
+
+interface Wanted {
+  readonly scope: string
+  readonly from: string | null
+  readonly to: string | null
+  readonly position: readonly string[] | null
+  readonly limit: number
+}
+
+async function select(tx: Query, tenantId: string, wanted: Wanted): Promise<AuditEvent[]> {
+  const { scope, from, to, position, limit } = wanted
+  const range = keyRange(scope)
+  const [time = null, id = null] = position ?? []
+  checkPosition(time, id)
+  return await tx<AuditEvent[]>`
+    select id::text, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time, action, target, actor,
+      before, after, request_id as "requestId"
+    from audit_event
+    where tenant_id = ${tenantId}
+      and (target = ${scope} or (target >= ${range.after} and target < ${range.before}))
+      and (target like '/subscriptions/%' or target like '/providers/%')
+      and (${from}::timestamptz is null or at >= ${from}::timestamptz)
+      and (${to}::timestamptz is null or at < ${to}::timestamptz)
+      and (${time}::timestamptz is null or (at, audit_event.id) < (${time}::timestamptz, ${id}::bigint))
+    order by at desc, audit_event.id desc
+    limit ${limit}`
+}
+
+function checkPosition(time: string | null, id: string | null): void {
+  const isOurs =
+    (time === null || /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/.test(time)) &&
+    (time === null || !Number.isNaN(Date.parse(time))) &&
+    (id === null || /^\d{1,18}$/.test(id))
+  if (!isOurs)
+    fail('InvalidQueryOption', { option: '$skipToken', reason: 'is not one that this service gave out' })
+}
+
+function readTime(option: string, text: string | undefined): string | null {
+  if (text === undefined) return null
+  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
+  const time = isTime ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(time) || time < 0)
+    fail('InvalidQueryOption', { option, reason: 'must be a time such as 2026-01-31T12:00:00Z' })
+  return new Date(time).toISOString()
+}
+
+function readPageSize(text: string | undefined): number {
+  if (text === undefined) return defaultPageSize
+  const size = /^\d{1,4}$/.test(text) ? Number(text) : 0
+  if (size < 1 || size > largestPageSize)
+    fail('InvalidQueryOption', { option: '$top', reason: `must be from 1 to ${largestPageSize}` })
+  return size
+}

@@ -1,0 +1,115 @@
+import { created, ok } from '../../api/operation.ts'
+import type { Query } from '../../db/query.ts'
+import type { SecretBox } from '../../kernel/secret-box.ts'
+import {
+  type Binding,
+  type BindingInput,
+  failOn,
+  fault,
+  readBinding,
+  sharesSecret,
+} from '../binding/binding.ts'
+import { secretPlace } from '../binding/bound-catalog.ts'
+import { checkConditions, entityTag } from '../entity-tag.ts'
+import { namespaceOfRequest, operation, resourceApiVersions, withEnforcement } from '../operation.ts'
+import { canonicalNamespace, databasePath, readDatabasePlace, scopeOf } from '../place.ts'
+import { readTracked } from '../tracked-resource.ts'
+import {
+  databaseAnswer,
+  databaseInput,
+  databaseTarget,
+  renderConnection,
+  renderDatabase,
+} from './database.ts'
+import { type DatabaseRow, findDatabase, lockOrCreateDatabase, requireServer } from './database-row.ts'
+
+const action = 'Vendor.Sql/servers/databases/write'
+
+export const createOrUpdateDatabase = operation({
+  name: 'createOrUpdateDatabase',
+  clause: 'MASK-107',
+  summary: 'Declare a database, and bind it to a real PostgreSQL database',
+  method: 'PUT',
+  path: databasePath,
+  apiVersions: resourceApiVersions,
+  permission: { action, scope: scopeOf },
+  body: databaseInput,
+  answers: { 200: databaseAnswer, 201: databaseAnswer },
+
+  /** Tries the connection, so that the answer can say at once what is wrong with it. */
+  async prepare({ params, body, caller, tx, ports }) {
+    const place = readDatabasePlace(params)
+    const input = body.properties?.binding
+    if (!input) return null
+    const binding = readBinding(input, ports.bindingHosts)
+    const before = await findDatabase(tx, caller.tenantId, place)
+    const password = choosePassword(before, binding, input, ports.secrets)
+    return renderConnection(await ports.catalogs.greet(binding, password))
+  },
+
+  async run({ params, body, caller, tx, request, ports, audit }, connection) {
+    const place = readDatabasePlace(params)
+    const namespace = namespaceOfRequest({ request, ports })
+    const { location, tags } = readTracked(body)
+    if (ports.strict) await requireServer(tx, caller.tenantId, place, namespace)
+    const before = await lockOrCreateDatabase(tx, caller.tenantId, place)
+    checkConditions(request, before.declared ? before.version : null)
+    const input = body.properties?.binding
+    const after = {
+      ...before,
+      location: location ?? before.location,
+      tags: tags ?? before.tags,
+      ...(input === null && { binding: null, bindingSecret: null, bound: false }),
+      ...(input && seal(before, input, ports)),
+    }
+    const version = await store(tx, after, input !== undefined)
+    audit({
+      action,
+      target: databaseTarget(before.place),
+      before: before.declared ? renderDatabase(before, canonicalNamespace) : null,
+      after: renderDatabase(after, canonicalNamespace),
+    })
+    const shown = renderDatabase(after, namespace)
+    const full = connection ? { ...shown, properties: { ...shown.properties, connection } } : shown
+    const answer = before.declared ? ok(full, entityTag(version)) : created(full, entityTag(version))
+    return withEnforcement(answer, after, ports, true)
+  },
+})
+
+/**
+ * A password that is not sent again is kept only for the same server, user and protection: a new binding must not
+ * carry the old password to a place of somebody's choice.
+ */
+function choosePassword(
+  before: DatabaseRow | null,
+  binding: Binding,
+  { password }: BindingInput,
+  secrets: SecretBox,
+): string {
+  if (password !== undefined) return password ?? ''
+  if (!before?.binding || !before.bindingSecret) return ''
+  if (!sharesSecret(before.binding, binding))
+    failOn([fault('password', 'must be sent again when host, port, user or TLS of the binding change')])
+  return secrets.open(secretPlace(before.id), before.bindingSecret)
+}
+
+function seal(
+  before: DatabaseRow,
+  input: BindingInput,
+  { secrets, bindingHosts }: { readonly secrets: SecretBox; readonly bindingHosts: readonly string[] },
+): Pick<DatabaseRow, 'binding' | 'bindingSecret' | 'bound'> {
+  const binding = readBinding(input, bindingHosts)
+  const password = choosePassword(before, binding, input, secrets)
+  const bindingSecret = password === '' ? null : secrets.seal(secretPlace(before.id), password)
+  return { binding, bindingSecret, bound: true }
+}
+
+async function store(tx: Query, database: DatabaseRow, bindingSent: boolean): Promise<number> {
+  const binding = database.binding && tx.json(database.binding)
+  const [row] = await tx<{ version: number }[]>`
+    update masked_database set declared = true, location = ${database.location}, tags = ${tx.json(database.tags)},
+      binding = ${binding}, binding_secret = ${database.bindingSecret},
+      binding_version = binding_version + ${bindingSent ? 1 : 0}, version = nextval('resource_version')
+    where id = ${database.id} returning version`
+  return row?.version ?? 0
+}

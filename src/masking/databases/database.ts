@@ -1,0 +1,76 @@
+import { type Static, Type } from 'typebox'
+import { type BindingInput, bindingAnswer, bindingInput, renderBinding } from '../binding/binding.ts'
+import type { Reached } from '../binding/bound-catalog.ts'
+import { canonicalNamespace, type DatabasePlace, fold, idOf } from '../place.ts'
+import { nullableString } from '../rules/rule.ts'
+import { trackedAnswer, trackedInput } from '../tracked-resource.ts'
+import type { DatabaseRow } from './database-row.ts'
+
+const strict = { additionalProperties: false }
+
+const enforcement = Type.Object({
+  state: Type.Unsafe<'NotBound' | 'Enforced' | 'Pending' | 'Failed'>({
+    enum: ['NotBound', 'Enforced', 'Pending', 'Failed'],
+  }),
+  reason: nullableString,
+})
+
+const connection = Type.Object({
+  state: Type.Unsafe<'Reachable' | 'Unreachable'>({ enum: ['Reachable', 'Unreachable'] }),
+  serverVersion: nullableString,
+  reason: nullableString,
+})
+
+/** `binding` left out stays as it is, and null ends it: a tool that knows nothing of bindings takes none away. */
+export const databaseInput = Type.Object(
+  {
+    ...trackedInput,
+    properties: Type.Optional(
+      Type.Object(
+        {
+          binding: Type.Optional(
+            Type.Unsafe<BindingInput | null>({ ...bindingInput, type: ['object', 'null'] }),
+          ),
+          enforcement: Type.Optional(Type.Unknown()),
+          connection: Type.Optional(Type.Unknown()),
+        },
+        strict,
+      ),
+    ),
+  },
+  strict,
+)
+
+export const databaseAnswer = Type.Object({
+  ...trackedAnswer,
+  properties: Type.Object({
+    binding: Type.Union([bindingAnswer, Type.Null()]),
+    enforcement: Type.Optional(enforcement),
+    connection: Type.Optional(connection),
+  }),
+})
+
+type Shown = Pick<DatabaseRow, 'place' | 'location' | 'tags' | 'binding' | 'bindingSecret'>
+
+export function renderDatabase(database: Shown, namespace: string): Static<typeof databaseAnswer> {
+  const { place, location, tags, binding, bindingSecret } = database
+  return {
+    id: idOf(place, namespace),
+    name: place.databaseName,
+    type: `${namespace}/servers/databases`,
+    kind: null,
+    location,
+    tags: { ...tags },
+    properties: { binding: binding && renderBinding(binding, bindingSecret !== null) },
+  }
+}
+
+export function renderConnection(reached: Reached<string>): Static<typeof connection> {
+  return 'value' in reached
+    ? { state: 'Reachable', serverVersion: reached.value, reason: null }
+    : { state: 'Unreachable', serverVersion: null, reason: reached.unreachable }
+}
+
+export function databaseTarget(place: DatabasePlace): string {
+  return fold(idOf(place, canonicalNamespace))
+}

@@ -1,0 +1,40 @@
+import { noContent } from '../../api/operation.ts'
+import { checkConditions } from '../entity-tag.ts'
+import { operation, resourceApiVersions } from '../operation.ts'
+import { canonicalNamespace, databasePath, readDatabasePlace, scopeOf } from '../place.ts'
+import { renderPolicy } from '../policy/policy.ts'
+import { renderRule } from '../rules/rule.ts'
+import { selectRules } from '../rules/rule-row.ts'
+import { databaseTarget, renderDatabase } from './database.ts'
+import { lockDatabase } from './database-row.ts'
+
+const action = 'Vendor.Sql/servers/databases/delete'
+
+export const deleteDatabase = operation({
+  name: 'deleteDatabase',
+  clause: 'MASK-107',
+  summary: 'Delete a database with its rules, policy and binding; 204 when there was none',
+  method: 'DELETE',
+  path: databasePath,
+  apiVersions: resourceApiVersions,
+  permission: { action, scope: scopeOf },
+  answers: { 200: null, 204: null },
+
+  async run({ params, caller, tx, request, audit }) {
+    const database = await lockDatabase(tx, caller.tenantId, readDatabasePlace(params))
+    checkConditions(request, database?.version ?? null)
+    if (!database) return noContent
+    const rules = await selectRules(tx, database.id)
+    await tx`delete from masked_database where id = ${database.id}`
+    audit({
+      action,
+      target: databaseTarget(database.place),
+      before: {
+        ...renderDatabase(database, canonicalNamespace),
+        policy: renderPolicy(database, canonicalNamespace),
+        rules: rules.map((rule) => renderRule(rule, database, canonicalNamespace)),
+      },
+    })
+    return { status: 200 }
+  },
+})
