@@ -132,3 +132,12 @@ create trigger application_permission_voids_tokens after delete on application_p
   for each row execute function void_tokens('service_principal_id');
 create trigger delegated_permission_voids_tokens after delete on delegated_permission
   for each row execute function void_tokens('user_id', 'client_id');
+
+-- Who was made on the first start. Its row says that the first start is over, whatever became of them since.
+create table first_start (
+  tenant_id uuid primary key,
+  administrator_id uuid not null,
+  application_id uuid not null, -- client id
+  service_principal_id uuid not null,
+  at timestamptz not null default now()
+);

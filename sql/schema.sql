@@ -91,6 +91,15 @@ create table extension_property (
   constraint extension_property_tenant_id_application_id_fkey FOREIGN KEY (tenant_id, application_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
 );
 
+create table first_start (
+  tenant_id uuid not null,
+  administrator_id uuid not null,
+  application_id uuid not null,
+  service_principal_id uuid not null,
+  at timestamp with time zone default now() not null,
+  constraint first_start_pkey PRIMARY KEY (tenant_id)
+);
+
 create table instance (
   singleton boolean default true not null,
   id uuid default gen_random_uuid() not null,

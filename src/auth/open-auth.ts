@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
 import { createSecretBox, type SecretBox } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
+import { bootstrap } from './bootstrap.ts'
 import { createGatekeeper, type Gatekeeper } from './gatekeeper.ts'
 import { createIdentity, type Identity } from './identity.ts'
 import { createPrincipals } from './principals.ts'
@@ -44,6 +45,7 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
     rotationDays: settings.keyRotationDays,
     log,
   })
+  await bootstrap({ database, tenantId, domain: settings.tenantDomain, dataDir: settings.dataDir })
   const identity = createIdentity(tenantId, origin, settings.audiences)
   const gatekeeper = createGatekeeper({
     sql: database.sql,

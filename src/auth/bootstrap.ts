@@ -1,0 +1,126 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { appendChanges, type Change } from '../db/change-log.ts'
+import type { Database, Tx } from '../db/database.ts'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { directoryRoleTemplates } from './directory-roles.ts'
+import { addSecret } from './issuer/application-secret.ts'
+import { grantApplicationPermissions, registerApplication } from './issuer/applications.ts'
+import { knownPermissions } from './issuer/known-permissions.ts'
+import { setPassword } from './issuer/password.ts'
+import type { MaskingRole } from './masking-roles.ts'
+
+export interface BootstrapOptions {
+  readonly database: Database
+  readonly tenantId: string
+  readonly domain: string
+  readonly dataDir: string
+}
+
+/** Nodes that start together queue on it; the number only has to be ours. */
+const advisoryLock = 7_208_951_146
+const secretLifetimeMs = 2 * 365 * 24 * 60 * 60 * 1000
+
+export const passwordFileName = 'administrator-password'
+export const applicationFileName = 'administrator-application.json'
+
+/** What must be there before anybody can call: the organization, an administrator, an administrative application. */
+export async function bootstrap(options: BootstrapOptions): Promise<void> {
+  const { database, tenantId } = options
+  if (await isOver(database.sql, tenantId)) return
+  await database.transaction(async (tx) => {
+    await tx`select pg_advisory_xact_lock(${advisoryLock})`
+    if (!(await isOver(tx, tenantId))) await createFirst(tx, options)
+  })
+}
+
+async function isOver(sql: Database['sql'], tenantId: string): Promise<boolean> {
+  return (await sql`select from first_start where tenant_id = ${tenantId}`).count > 0
+}
+
+/** The secrets are on disk before the transaction ends: nobody is made whose secret is lost. */
+async function createFirst(tx: Tx, { tenantId, domain, dataDir }: BootstrapOptions): Promise<void> {
+  const password = randomBytes(18).toString('base64url')
+  const administratorId = await createAdministrator(tx, tenantId, domain, password)
+  const application = await registerApplication(tx, tenantId, { displayName: 'Masquerade administration' })
+  const { appId, applicationId, servicePrincipalId } = application
+  const endsAt = new Date(Date.now() + secretLifetimeMs)
+  const { secretText } = await addSecret(tx, tenantId, applicationId, { displayName: 'First start', endsAt })
+  await grantApplicationPermissions(tx, tenantId, servicePrincipalId, Object.keys(knownPermissions))
+  await assignRole(tx, tenantId, 'Owner', administratorId)
+  await assignRole(tx, tenantId, 'Owner', servicePrincipalId)
+  await tx`
+    insert into first_start (tenant_id, administrator_id, application_id, service_principal_id)
+    values (${tenantId}, ${administratorId}, ${appId}, ${servicePrincipalId})`
+  writeSecret(join(dataDir, passwordFileName), password)
+  const credentials = { tenantId, clientId: appId, clientSecret: secretText }
+  writeSecret(join(dataDir, applicationFileName), JSON.stringify(credentials, null, 2))
+}
+
+async function createAdministrator(
+  tx: Tx,
+  tenantId: string,
+  domain: string,
+  password: string,
+): Promise<string> {
+  const add = async (kind: string, properties: object, id: string = randomUUID()): Promise<string> => {
+    await tx`
+      insert into directory_object (tenant_id, id, kind, properties)
+      values (${tenantId}, ${id}, ${kind}, ${tx.json(properties)})`
+    return id
+  }
+  const organizationId = await add('organization', describeOrganization(domain), tenantId)
+  const userId = await add('user', {
+    displayName: 'Administrator',
+    userPrincipalName: `admin@${domain}`,
+    mailNickname: 'admin',
+    accountEnabled: true,
+    userType: 'Member',
+  })
+  const roleId = await add('directoryRole', {
+    displayName: 'Global Administrator',
+    description: 'Manages every aspect of the directory.',
+    roleTemplateId: directoryRoleTemplates['Global Administrator'],
+  })
+  await tx`
+    insert into member_edge (tenant_id, container_id, member_id) values (${tenantId}, ${roleId}, ${userId})`
+  await setPassword(tx, tenantId, userId, password)
+  const created = (entity: string, entityId: string): Change => ({
+    entity,
+    entityId,
+    kind: 'created',
+    data: { version: 1 },
+  })
+  await appendChanges(tx, tenantId, [
+    created('organization', organizationId),
+    created('user', userId),
+    created('directoryRole', roleId),
+    { entity: 'directoryRole', entityId: roleId, kind: 'memberAdded', data: { id: userId } },
+  ])
+  return userId
+}
+
+function describeOrganization(domain: string) {
+  return {
+    displayName: domain,
+    verifiedDomains: [{ name: domain, isDefault: true, isInitial: true, type: 'Managed', capabilities: '' }],
+  }
+}
+
+async function assignRole(tx: Tx, tenantId: string, role: MaskingRole, principalId: string): Promise<void> {
+  await tx`
+    insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id)
+    values (${randomUUID()}, ${tenantId}, '/', '/', ${role}, ${principalId})`
+}
+
+function writeSecret(file: string, text: string): void {
+  const draft = `${file}.new`
+  try {
+    writeFileSync(draft, `${text}\n`, { mode: 0o600, flush: true })
+    renameSync(draft, file)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new OperatorError(`${file} cannot be written (${code}).`, { cause })
+  }
+}
