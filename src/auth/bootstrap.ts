@@ -3,6 +3,7 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { appendChanges, type Change } from '../db/change-log.ts'
 import type { Database, Tx } from '../db/database.ts'
+import type { Query } from '../db/query.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { directoryRoleTemplates } from './directory-roles.ts'
 import { addSecret } from './issuer/application-secret.ts'
@@ -25,17 +26,33 @@ const secretLifetimeMs = 2 * 365 * 24 * 60 * 60 * 1000
 export const passwordFileName = 'administrator-password'
 export const applicationFileName = 'administrator-application.json'
 
-/** What must be there before anybody can call: the organization, an administrator, an administrative application. */
-export async function bootstrap(options: BootstrapOptions): Promise<void> {
-  const { database, tenantId } = options
-  if (await isOver(database.sql, tenantId)) return
-  await database.transaction(async (tx) => {
-    await tx`select pg_advisory_xact_lock(${advisoryLock})`
-    if (!(await isOver(tx, tenantId))) await createFirst(tx, options)
-  })
+/** The administrator of the first start, under the name of now; undefined once somebody deleted the account. */
+export interface Administrator {
+  readonly id: string
+  readonly userPrincipalName: string
 }
 
-async function isOver(sql: Database['sql'], tenantId: string): Promise<boolean> {
+/** What must be there before anybody can call: the organization, an administrator, an administrative application. */
+export async function bootstrap(options: BootstrapOptions): Promise<Administrator | undefined> {
+  const { database, tenantId } = options
+  if (!(await isOver(database.sql, tenantId)))
+    await database.transaction(async (tx) => {
+      await tx`select pg_advisory_xact_lock(${advisoryLock})`
+      if (!(await isOver(tx, tenantId))) await createFirst(tx, options)
+    })
+  return findAdministrator(database.sql, tenantId)
+}
+
+export async function findAdministrator(sql: Query, tenantId: string): Promise<Administrator | undefined> {
+  const [row] = await sql<{ id: string; user_principal_name: string }[]>`
+    select account.id, account.user_principal_name
+    from first_start join directory_object account
+      on account.tenant_id = first_start.tenant_id and account.id = first_start.administrator_id
+    where first_start.tenant_id = ${tenantId} and account.deleted_at is null`
+  return row && { id: row.id, userPrincipalName: row.user_principal_name }
+}
+
+async function isOver(sql: Query, tenantId: string): Promise<boolean> {
   return (await sql`select from first_start where tenant_id = ${tenantId}`).count > 0
 }
 
@@ -64,13 +81,18 @@ async function createAdministrator(
   domain: string,
   password: string,
 ): Promise<string> {
-  const add = async (kind: string, properties: object, id: string = randomUUID()): Promise<string> => {
+  const add = async (kind: string, properties: object): Promise<string> => {
+    const id = randomUUID()
     await tx`
       insert into directory_object (tenant_id, id, kind, properties)
       values (${tenantId}, ${id}, ${kind}, ${tx.json(properties)})`
     return id
   }
-  const organizationId = await add('organization', describeOrganization(domain), tenantId)
+  // The organization came with the tables; what it is called is known only now.
+  await tx`
+    update directory_object set version = version + 1,
+      properties = properties || ${tx.json(describeOrganization(domain))}::jsonb
+    where tenant_id = ${tenantId} and id = ${tenantId}`
   const userId = await add('user', {
     displayName: 'Administrator',
     userPrincipalName: `admin@${domain}`,
@@ -93,7 +115,7 @@ async function createAdministrator(
     data: { version: 1 },
   })
   await appendChanges(tx, tenantId, [
-    created('organization', organizationId),
+    { entity: 'organization', entityId: tenantId, kind: 'updated', data: { version: 2 } },
     created('user', userId),
     created('directoryRole', roleId),
     { entity: 'directoryRole', entityId: roleId, kind: 'memberAdded', data: { id: userId } },
@@ -103,7 +125,6 @@ async function createAdministrator(
 
 function describeOrganization(domain: string) {
   return {
-    displayName: domain,
     verifiedDomains: [{ name: domain, isDefault: true, isInitial: true, type: 'Managed', capabilities: '' }],
   }
 }

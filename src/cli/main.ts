@@ -3,13 +3,15 @@ import { Problem } from '../kernel/problem.ts'
 import { ca } from './ca.ts'
 import type { Command } from './command.ts'
 import { help } from './help.ts'
+import { keys } from './keys.ts'
 import { migrate } from './migrate.ts'
 import { serve } from './serve.ts'
 import { status } from './status.ts'
+import { token } from './token.ts'
 import { versionCommand } from './version.ts'
 
 /** In the order in which the help lists them. */
-export const commands: readonly Command[] = [serve, status, migrate, ca, versionCommand, help]
+export const commands: readonly Command[] = [serve, status, token, keys, migrate, ca, versionCommand, help]
 
 async function run(args: readonly string[]): Promise<number> {
   const [name = 'help', ...rest] = args.map((arg, at) => (at === 0 ? (aliases[arg] ?? arg) : arg))

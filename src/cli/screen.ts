@@ -1,14 +1,14 @@
+import { existsSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
+import { join, resolve } from 'node:path'
+import { passwordFileName } from '../auth/bootstrap.ts'
 import type { Service } from '../main.ts'
 import type { Settings } from '../settings.ts'
 import { version } from '../version.ts'
 
 /** The one screen that `npm start` shows. */
-export function renderScreen(
-  settings: Settings,
-  { listeners, store }: Service,
-  logFile: string | undefined,
-): string {
+export function renderScreen(settings: Settings, service: Service, logFile: string | undefined): string {
+  const { listeners, store, auth } = service
   const host = isIPv6(listeners.host) ? `[${listeners.host}]` : listeners.host
   const http = `http://${host}:${listeners.httpPort}`
   const https = `https://${host}:${listeners.httpsPort}`
@@ -18,18 +18,31 @@ export function renderScreen(
       'HTTPS',
       `${https}   ${listeners.ca ? '(certificate to trust: npx masquerade ca)' : '(your own certificate)'}`,
     ],
+    ...(auth.administrator ? [['Sign in', describeSignIn(settings, auth.administrator)] as const] : []),
     ['Database', store.description],
     ['Data', settings.dataDir],
-    ...(logFile ? [['Log', logFile] satisfies [string, string]] : []),
-  ]
+    ...(logFile ? [['Log', logFile] as const] : []),
+  ].map(([name, value]) => [String(name), String(value)])
   return `
 Masquerade ${version} is ready.
 
 ${rows.map(([name, value]) => `  ${name.padEnd(9)} ${value}`).join('\n')}
 
 Try it:
-  curl ${http}/readyz
+  curl -H "Authorization: Bearer $(${tokenCommand(settings)})" ${http}/v1.0/organization
 
 Ctrl+C stops it.
 `
+}
+
+function describeSignIn(settings: Settings, { userPrincipalName }: { userPrincipalName: string }): string {
+  const file = join(settings.dataDir, passwordFileName)
+  return existsSync(file) ? `${userPrincipalName}   (first password: ${file})` : userPrincipalName
+}
+
+/** As it has to be typed in another terminal, which does not know where the data is. */
+function tokenCommand({ dataDir }: Settings): string {
+  const setting =
+    dataDir === resolve('data') ? '' : `MASQUERADE_DATA_DIR='${dataDir.replaceAll("'", "'\\''")}' `
+  return `${setting}npx masquerade token --admin`
 }

@@ -7,6 +7,7 @@ import { type Command, readArgs } from './command.ts'
 import { openLog } from './log.ts'
 import { showProgress } from './progress.ts'
 import { renderScreen } from './screen.ts'
+import type { RunFile } from './status.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -54,9 +55,10 @@ a terminal. Settings are environment variables: docs/settings.md.`,
 }
 
 /** Tells the other commands where the running service listens. */
-async function writeRunFile(settings: Settings, { listeners }: Service): Promise<string> {
+async function writeRunFile(settings: Settings, { listeners, auth }: Service): Promise<string> {
   const file = join(settings.dataDir, 'run.json')
   const { host, httpPort, httpsPort } = listeners
-  await writeFile(file, JSON.stringify({ pid: process.pid, host, httpPort, httpsPort }), { mode: 0o600 })
+  const run: RunFile = { pid: process.pid, host, httpPort, httpsPort, origin: auth.identity.origin() }
+  await writeFile(file, JSON.stringify(run), { mode: 0o600 })
   return file
 }

@@ -9,6 +9,8 @@ export interface RunFile {
   readonly host: string
   readonly httpPort: number
   readonly httpsPort: number
+  /** In whose name tokens are issued. */
+  readonly origin: string
 }
 
 export const status: Command = {

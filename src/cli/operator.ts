@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pino from 'pino'
+import { publicOrigin } from '../auth/identity.ts'
+import { readSecretKey } from '../auth/secret-key.ts'
+import { openSigningKeys, type SigningKeys } from '../auth/signing-keys.ts'
+import { type Database, openDatabase } from '../db/database.ts'
+import type { DatabaseAddress } from '../db/database-url.ts'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { Problem } from '../kernel/problem.ts'
+import { createSecretBox } from '../kernel/secret-box.ts'
+import type { Settings } from '../settings.ts'
+import { readRunFile } from './status.ts'
+
+/** What an operator can do who reads the data directory: look into the database of the service and use its keys. */
+export interface OperatorAccess extends AsyncDisposable {
+  readonly database: Database
+  readonly tenantId: string
+  readonly signingKeys: SigningKeys
+  /** In whose name tokens are issued. */
+  readonly origin: string
+}
+
+export async function openOperatorAccess(settings: Settings): Promise<OperatorAccess> {
+  const { dataDir } = settings
+  const url = settings.databaseUrl ?? readEmbeddedAddress(dataDir)
+  const secretBox = createSecretBox(readSecretKey(dataDir, settings.secretKeyFile))
+  const database = openDatabase({ url, poolSize: 1 })
+  try {
+    const tenantId = await readTenant(database, settings)
+    const signingKeys = await openSigningKeys({
+      database,
+      secretBox,
+      rotationDays: settings.keyRotationDays,
+      log: pino({ level: 'silent' }),
+    })
+    const run = await readRunFile(dataDir)
+    return {
+      database,
+      tenantId,
+      signingKeys,
+      origin: run?.origin ?? publicOrigin(settings),
+      async [Symbol.asyncDispose]() {
+        signingKeys.close()
+        await database.close()
+      },
+    }
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+function readEmbeddedAddress(dataDir: string): DatabaseAddress {
+  return {
+    host: '127.0.0.1',
+    port: Number(readPrivate(dataDir, 'postgres-port')),
+    user: 'masquerade',
+    password: readPrivate(dataDir, 'postgres-password'),
+    database: 'masquerade',
+  }
+}
+
+function readPrivate(dataDir: string, name: string): string {
+  const file = join(dataDir, name)
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new OperatorError(
+      code === 'ENOENT'
+        ? `There is no service in ${dataDir}: start it with 'npm start', or set MASQUERADE_DATA_DIR or MASQUERADE_DATABASE_URL.`
+        : `${file} cannot be read (${code}): this command is for the user who runs the service.`,
+      { cause },
+    )
+  }
+}
+
+async function readTenant(database: Database, { dataDir, databaseUrl }: Settings): Promise<string> {
+  try {
+    const [row] = await database.sql<{ tenant_id: string }[]>`select tenant_id from instance`
+    if (row) return row.tenant_id
+  } catch (cause) {
+    if (cause instanceof Problem || cause instanceof OperatorError) throw cause
+    throw new OperatorError(
+      databaseUrl === undefined
+        ? `The service of ${dataDir} is not running: start it with 'npm start'.`
+        : 'The database of MASQUERADE_DATABASE_URL cannot be used: it does not answer, or the service never ran on it.',
+      { cause },
+    )
+  }
+  throw new OperatorError('The database is damaged: its instance row is missing.')
+}
