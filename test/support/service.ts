@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pino from 'pino'
+import pino, { type Logger } from 'pino'
 import { startService } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
 import { createTestDatabase } from './postgres.ts'
@@ -20,7 +20,10 @@ export interface TestResponse {
 export type TestService = Awaited<ReturnType<typeof startTestService>>
 
 /** The whole service in this process, on a database of its own. */
-export async function startTestService(environment: NodeJS.ProcessEnv = {}) {
+export async function startTestService(
+  environment: NodeJS.ProcessEnv = {},
+  log: Logger = pino({ level: 'silent' }),
+) {
   const testDatabase = await createTestDatabase()
   const dataDir = await mkdtemp(join(tmpdir(), 'masquerade-test-'))
   const settings = readSettings({
@@ -32,7 +35,7 @@ export async function startTestService(environment: NodeJS.ProcessEnv = {}) {
     MASQUERADE_RATE_LIMIT: '0',
     ...environment,
   })
-  const service = await startService({ settings, log: pino({ level: 'silent' }) })
+  const service = await startService({ settings, log })
   const tokens = await createTokens(service)
   const origin = `http://127.0.0.1:${service.listeners.httpPort}`
 
@@ -41,6 +44,7 @@ export async function startTestService(environment: NodeJS.ProcessEnv = {}) {
     origin,
     httpsOrigin: `https://localhost:${service.listeners.httpsPort}`,
     dataDir,
+    databaseUrl: testDatabase.url,
     tenantId: service.store.tenantId,
 
     tokens,

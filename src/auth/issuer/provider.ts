@@ -140,7 +140,10 @@ function configure(
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
       deviceFlow: createDeviceFlow(),
-      revocation: { enabled: true },
+      revocation: {
+        enabled: true,
+        allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId,
+      },
       userinfo: { enabled: false },
       rpInitiatedLogout: {
         enabled: true,

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import * as oidc from 'openid-client'
+import { firstPartyApplications } from '../../../src/auth/issuer/first-party.ts'
+import { Browser, type Page } from '../../support/browser.ts'
+import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+import { redirectUri, signIn, singlePage } from '../../support/sign-in.ts'
+
+const publicUrl = 'https://masquerade.example'
+
+describe('several nodes on one database', () => {
+  let nodes: [TestService, TestService]
+  let person: Person
+
+  before(async () => {
+    const first = await startTestService({ MASQUERADE_PUBLIC_URL: publicUrl })
+    const second = await startTestService({
+      MASQUERADE_PUBLIC_URL: publicUrl,
+      MASQUERADE_DATABASE_URL: first.databaseUrl,
+      MASQUERADE_SECRET_KEY_FILE: join(first.dataDir, 'secret.key'),
+    })
+    nodes = [first, second]
+    for (const node of nodes) trustService(node)
+    person = await addPerson(first)
+  })
+  after(async () => {
+    for (const node of nodes.toReversed()) await node[Symbol.asyncDispose]()
+  })
+
+  /** As a load balancer would: the same path on the other node. */
+  const onNode = (node: TestService, url: URL | string): URL => {
+    const moved = new URL(url)
+    moved.host = new URL(node.httpsOrigin).host
+    return moved
+  }
+  const configure = async (node: TestService, appId: string) => {
+    const document = `${node.httpsOrigin}/${node.tenantId}/v2.0/.well-known/openid-configuration`
+    const metadata = (await (await fetch(document)).json()) as oidc.ServerMetadata
+    return new oidc.Configuration(metadata, appId, undefined, oidc.None())
+  }
+
+  test('all speak in the name of the public address', async () => {
+    for (const node of nodes) {
+      const config = await configure(node, 'x')
+      assert.equal(config.serverMetadata().issuer, `${publicUrl}/${node.tenantId}/v2.0`)
+    }
+  })
+
+  test('a sign-in begun on one goes on, is redeemed and refreshed on the other', async () => {
+    const [one, other] = nodes
+    const consented = ['openid', 'offline_access', 'User.Read']
+    const { appId } = await addApplication(one, { properties: singlePage, consented })
+    const [here, there] = [await configure(one, appId), await configure(other, appId)]
+    const verifier = oidc.randomPKCECodeVerifier()
+    const url = oidc.buildAuthorizationUrl(here, {
+      redirect_uri: redirectUri,
+      scope: 'openid offline_access User.Read',
+      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    })
+    const browser = new Browser('https://client.example')
+    const page = await browser.open(url)
+    const moved: Page = { ...page, url: onNode(other, page.url) }
+    const done = await signIn(browser, moved, person)
+    assert.equal(done.url.origin, 'https://client.example')
+    const tokens = await oidc.authorizationCodeGrant(there, done.url, { pkceCodeVerifier: verifier })
+    for (const node of nodes) {
+      const caller = await node.auth.gatekeeper.authenticate(`Bearer ${tokens.access_token}`)
+      assert.equal(caller.objectId, person.id)
+    }
+    const next = await oidc.refreshTokenGrant(here, tokens.refresh_token ?? '')
+    assert.equal(claimsOf(next.access_token).oid, person.id)
+    await assert.rejects(oidc.refreshTokenGrant(there, tokens.refresh_token ?? ''), {
+      error: 'invalid_grant',
+    })
+  })
+
+  test('a device may ask any node', async () => {
+    const [one, other] = nodes
+    const { appId } = firstPartyApplications.cli
+    const started = await oidc.initiateDeviceAuthorization(await configure(one, appId), {
+      scope: 'openid .default',
+    })
+    const browser = new Browser()
+    const page = await browser.open(onNode(other, started.verification_uri))
+    const confirmation = await browser.submit(page, { user_code: started.user_code })
+    await signIn(browser, await browser.submit(confirmation, { confirm: 'yes' }), person)
+    const config = await configure(other, appId)
+    const tokens = await oidc.pollDeviceAuthorizationGrant(config, { ...started, interval: 0.01 })
+    assert.equal(claimsOf(tokens.access_token).oid, person.id)
+  })
+
+  test('a new signing key is used without a restart, and tokens of the old one still work', async () => {
+    const [one] = nodes
+    const { appId, secret } = await addApplication(one)
+    const ask = async () => {
+      const response = await fetch(`${one.httpsOrigin}/common/oauth2/v2.0/token`, {
+        method: 'POST',
+        body: new URLSearchParams({
+          grant_type: 'client_credentials',
+          client_id: appId,
+          client_secret: secret,
+          scope: '.default',
+        }),
+      })
+      return ((await response.json()) as { access_token: string }).access_token
+    }
+    const kidOf = (token: string) =>
+      JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid as string
+    const before = await ask()
+    await one.auth.signingKeys.rotate(0)
+    const after = await ask()
+    assert.notEqual(kidOf(before), kidOf(after))
+    for (const token of [before, after]) await one.auth.gatekeeper.authenticate(`Bearer ${token}`)
+    const keys = await fetch(`${one.httpsOrigin}/${one.tenantId}/discovery/v2.0/keys`)
+    const { keys: published } = (await keys.json()) as { keys: { kid: string; d?: string }[] }
+    for (const token of [before, after]) assert.ok(published.some(({ kid }) => kid === kidOf(token)))
+    assert.ok(published.every((key) => !('d' in key)))
+  })
+
+  test('the database alone gives away no code, token, session or cookie key', async () => {
+    const rows = await nodes[0].database.sql<{ row: string }[]>`
+      select (s.*)::text as row from oidc_state s`
+    assert.ok(rows.length >= 3)
+    for (const { row } of rows) assert.doesNotMatch(row, /accountId|jti|clientId|User\.Read/)
+  })
+})
