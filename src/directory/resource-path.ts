@@ -1,5 +1,6 @@
 import type { ItemKind } from './addresses.ts'
-import type { Found } from './find-resource.ts'
+import type { Item } from './items/item-store.ts'
+import type { DirectoryObject } from './object-store.ts'
 import { resources } from './resources/resources.ts'
 
 /** The collection of a kind, under its owner or, where the arrow says so, under its parent. */
@@ -18,8 +19,13 @@ const collections: Readonly<Record<ItemKind, string>> = {
   post: 'threads → posts',
 }
 
+interface Located {
+  readonly object: DirectoryObject
+  readonly item: Pick<Item, 'kind' | 'id' | 'parentId'> | undefined
+}
+
 /** The one spelling of a resource's path that contexts, links and the audit use. */
-export function pathSegments({ object, item }: Found): readonly (readonly [set: string, id: string])[] {
+export function pathSegments({ object, item }: Located): readonly (readonly [set: string, id: string])[] {
   const owner = [resources[object.kind].set, object.id] as const
   if (!item) return [owner]
   const [outer = '', inner] = collections[item.kind].split(' → ')
@@ -28,15 +34,21 @@ export function pathSegments({ object, item }: Found): readonly (readonly [set: 
     : [owner, [outer, item.parentId ?? ''], [inner, item.id]]
 }
 
+/** `users('{id}')/messages`: the collection of a kind, as `@odata.context` has it. */
+export function collectionOf(object: DirectoryObject, kind: ItemKind, parentId: string | null): string {
+  const path = contextPathOf({ object, item: { kind, id: '', parentId } })
+  return path.slice(0, -"('')".length)
+}
+
 /** `/users/{id}/messages/{id}` */
-export function pathOf(found: Found): string {
+export function pathOf(found: Located): string {
   return pathSegments(found)
     .map(([set, id]) => `/${set}/${id}`)
     .join('')
 }
 
 /** `users('{id}')/messages('{id}')`, as `@odata.context` has it. */
-export function contextPathOf(found: Found): string {
+export function contextPathOf(found: Located): string {
   return pathSegments(found)
     .map(([set, id]) => `${set}('${id}')`)
     .join('/')

@@ -1,9 +1,13 @@
 import { extensionsOperations } from './extensions/operations.ts'
+import { itemsOperations } from './items/operations.ts'
 import { membershipOperations } from './membership/operations.ts'
 import { objectsOperations } from './objects/operations.ts'
 import type { DirectoryPorts } from './operation.ts'
 
 /** The directory API is these lists. */
 export function directoryRoom(ports: DirectoryPorts) {
-  return { operations: [...objectsOperations, ...membershipOperations, ...extensionsOperations], ports }
+  return {
+    operations: [...objectsOperations, ...membershipOperations, ...extensionsOperations, ...itemsOperations],
+    ports,
+  }
 }

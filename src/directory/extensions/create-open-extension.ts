@@ -27,7 +27,7 @@ export const createOpenExtension = extensible.map((address) =>
       checkSize(data, placeOf(found))
       await insertExtension(tx, tenantId, found, { name, applicationId, data })
       const target = `${pathOf(found)}/extensions/${name}`
-      audit({ action: 'createOpenExtension', target, after: data })
+      audit({ action: 'create openExtension', target, after: data })
       await appendChanges(tx, tenantId, [describeExtensionChange(found, 'extensionCreated', name)])
       return created(
         {

@@ -24,7 +24,7 @@ export const deleteOpenExtension = extensible.map((address) =>
       })
       await deleteExtension(tx, tenantId, found, name)
       const target = `${pathOf(found)}/extensions/${name}`
-      audit({ action: 'deleteOpenExtension', target, before: data })
+      audit({ action: 'delete openExtension', target, before: data })
       await appendChanges(tx, tenantId, [describeExtensionChange(found, 'extensionDeleted', name)])
       return noContent
     },

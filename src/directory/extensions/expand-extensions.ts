@@ -16,10 +16,14 @@ export interface Expansion {
 }
 
 /** Reads `$expand=extensions`; undefined where there is none. Nothing else can be expanded. */
-export function readExpansion(text: string | undefined): Expansion | undefined {
+export function readExpansion(text: string | undefined, isExtensible = true): Expansion | undefined {
   if (text === undefined) return undefined
   const match = /^\s*extensions\s*(?:\(\s*\$?filter\s*=(.*)\)\s*)?$/i.exec(text)
-  if (!match) return fail('InvalidQueryOption', { option: '$expand', reason: 'can only be extensions' })
+  if (!match || !isExtensible)
+    return fail('InvalidQueryOption', {
+      option: '$expand',
+      reason: isExtensible ? 'can only be extensions' : 'is not supported here',
+    })
   return { name: match[1] === undefined ? undefined : readIdFilter(match[1], '$expand') }
 }
 

@@ -29,7 +29,7 @@ export const updateOpenExtension = extensible.map((address) =>
       checkSize(data, placeOf(found))
       await replaceData(tx, tenantId, found, name, data)
       const target = `${pathOf(found)}/extensions/${name}`
-      audit({ action: 'updateOpenExtension', target, before: before.data, after: data })
+      audit({ action: 'update openExtension', target, before: before.data, after: data })
       await appendChanges(tx, tenantId, [describeExtensionChange(found, 'extensionUpdated', name)])
       if (!found.item) return noContent
       return ok({

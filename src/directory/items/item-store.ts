@@ -1,8 +1,15 @@
 import type { Query } from '../../db/query.ts'
+import { translateConstraints } from '../../db/sqlstate.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { ItemKind } from '../addresses.ts'
 import { isGuid, type JsonObject } from '../resources/property.ts'
 import { idOfDefault, storeDefaults } from './default-items.ts'
+
+// Somebody deleted what the new item was to lie in.
+translateConstraints({
+  item_tenant_id_owner_id_fkey: 'ItemNotFound',
+  item_tenant_id_parent_id_fkey: 'ItemNotFound',
+})
 
 export interface Item {
   readonly id: string
@@ -15,10 +22,10 @@ export interface Item {
   readonly version: number
 }
 
-/** Columns of item in the names of `Item`; the table's alias is `i`. */
+/** Columns of item in the names of `Item`; the table's alias is `o`. */
 export function itemColumns(tx: Query) {
-  return tx`i.id, i.kind, i.owner_id as "ownerId", i.parent_id as "parentId", i.properties,
-    i.created_at as "createdAt", i.updated_at as "updatedAt", i.version`
+  return tx`o.id, o.kind, o.owner_id as "ownerId", o.parent_id as "parentId", o.properties,
+    o.created_at as "createdAt", o.updated_at as "updatedAt", o.version`
 }
 
 interface FindOptions {
@@ -42,9 +49,9 @@ export async function findItem(
   const id = known ?? key
   if (!isGuid(id)) fail('InvalidObjectIdentifier', { id: key.slice(0, 200) })
   const [item] = await tx<Item[]>`
-    select ${itemColumns(tx)} from item i
-    where i.tenant_id = ${tenantId} and i.id = ${id} and i.owner_id = ${ownerId} and i.kind = ${kind}
-      and ${parent ? tx`i.parent_id = ${parent.id}` : tx`true`}
+    select ${itemColumns(tx)} from item o
+    where o.tenant_id = ${tenantId} and o.id = ${id} and o.owner_id = ${ownerId} and o.kind = ${kind}
+      and ${parent ? tx`o.parent_id = ${parent.id}` : tx`true`}
     ${lock ? tx`for update` : tx``}`
   return item ?? fail('ItemNotFound')
 }
@@ -58,7 +65,7 @@ export interface NewItem {
 
 export async function insertItem(tx: Query, tenantId: string, item: NewItem): Promise<Item> {
   const [stored] = await tx<Item[]>`
-    insert into item as i (tenant_id, id, kind, owner_id, parent_id, properties)
+    insert into item as o (tenant_id, id, kind, owner_id, parent_id, properties)
     values (${tenantId}, ${crypto.randomUUID()}, ${item.kind}, ${item.ownerId}, ${item.parentId},
       ${tx.json(item.properties)})
     returning ${itemColumns(tx)}`
@@ -75,10 +82,15 @@ export async function updateItem(
   const merged = Object.entries({ ...item.properties, ...changes })
   const properties = Object.fromEntries(merged.filter(([, value]) => value !== null))
   const [stored] = await tx<Item[]>`
-    update item i set properties = ${tx.json(properties)}, version = i.version + 1, updated_at = now()
-    where i.tenant_id = ${tenantId} and i.id = ${item.id}
+    update item o set properties = ${tx.json(properties)}, version = o.version + 1, updated_at = now()
+    where o.tenant_id = ${tenantId} and o.id = ${item.id}
     returning ${itemColumns(tx)}`
   return written(stored)
+}
+
+/** Something happened in it. */
+export function touchItem(tx: Query, tenantId: string, item: Item): Promise<Item> {
+  return updateItem(tx, tenantId, item, {})
 }
 
 /** With all that lies in it, and all extensions. */

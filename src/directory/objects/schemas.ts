@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import type { Properties, Property } from '../resources/property.ts'
-import type { Resource } from '../resources/resource.ts'
+import type { Described } from '../resources/resource.ts'
 
 /** `getUser`, `listUsers`. */
 export function nameOperation(verb: string, noun: string): string {
@@ -8,7 +8,7 @@ export function nameOperation(verb: string, noun: string): string {
 }
 
 /** A body is checked against the resource's table, whose messages clients know; this says what may be in it. */
-export function bodySchema({ noun, properties }: Resource, what: 'creation' | 'update') {
+export function bodySchema({ noun, properties }: Described, what: 'creation' | 'update') {
   const writable = Object.entries(properties).filter(([, { write }]) =>
     what === 'creation'
       ? write === undefined || write === 'creation'
@@ -22,7 +22,7 @@ export function bodySchema({ noun, properties }: Resource, what: 'creation' | 'u
   )
 }
 
-export function entitySchema({ properties }: Resource): TSchema {
+export function entitySchema({ properties }: Described): TSchema {
   return Type.Object(
     Object.fromEntries(
       Object.entries(properties)
@@ -32,7 +32,7 @@ export function entitySchema({ properties }: Resource): TSchema {
   )
 }
 
-export function listSchema(resource: Resource): TSchema {
+export function listSchema(resource: Described): TSchema {
   return Type.Object({
     '@odata.context': Type.String(),
     '@odata.count': Type.Optional(Type.Integer()),

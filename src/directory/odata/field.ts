@@ -1,5 +1,5 @@
 import type { Property } from '../resources/property.ts'
-import type { Resource } from '../resources/resource.ts'
+import type { Described } from '../resources/resource.ts'
 
 /** What a list can be filtered and sorted by: a property and where PostgreSQL finds it. */
 export interface Field {
@@ -18,22 +18,25 @@ export function makeFields(fields: readonly Field[]): Fields {
   return new Map(fields.map((field) => [field.name.toLowerCase(), field]))
 }
 
-/** The fields of directory objects of some kinds; the table's alias is `o`. */
-export function fieldsOf(resources: readonly Resource[]): Fields {
+/** The fields of resources of some kinds; their table's alias is `o`, and `columns` are those it has for properties. */
+export function fieldsOf(
+  resources: readonly Pick<Described, 'properties'>[],
+  columns: Readonly<Record<string, string>> = objectColumns,
+): Fields {
   const fields = resources.flatMap(({ properties }) =>
-    Object.entries(properties).flatMap(([name, property]) => fieldOf(name, property)),
+    Object.entries(properties).flatMap(([name, property]) => fieldOf(name, property, columns)),
   )
   return makeFields(fields)
 }
 
-const ownColumns: Readonly<Record<string, string>> = {
+const objectColumns: Readonly<Record<string, string>> = {
   displayName: 'o.display_name',
   userPrincipalName: 'o.user_principal_name',
   mailNickname: 'o.mail_nickname',
   appId: 'o.app_id',
 }
 
-function fieldOf(name: string, property: Property): Field[] {
+function fieldOf(name: string, property: Property, columns: Readonly<Record<string, string>>): Field[] {
   const filter = property.filter === true
   const sort = property.sort === true
   const stored = `o.properties ->> '${name}'`
@@ -41,9 +44,9 @@ function fieldOf(name: string, property: Property): Field[] {
   const field = (type: Field['type'], sql: string): Field[] => [{ name, sql, type, filter, sort }]
   switch (property.type) {
     case 'string':
-      return field('text', ownColumns[name] ?? withDefault(`(${stored})`, property))
+      return field('text', columns[name] ?? withDefault(`(${stored})`, property))
     case 'guid':
-      return name === 'id' ? field('guid', 'o.id') : field('text', ownColumns[name] ?? `(${stored})`)
+      return name === 'id' ? field('guid', 'o.id') : field('text', columns[name] ?? `(${stored})`)
     case 'boolean':
       return field('boolean', column ?? withDefault(`(${stored})::boolean`, property))
     case 'integer':

@@ -1,6 +1,6 @@
 import { fail } from '../../kernel/problem.ts'
 import { namespace } from '../render-object.ts'
-import type { Resource } from '../resources/resource.ts'
+import type { Described } from '../resources/resource.ts'
 
 /** Directory-extension and schema-extension properties have an underscore in the name, no others do. */
 const extensionName = /^[A-Za-z0-9]+_\w+$/
@@ -8,7 +8,7 @@ const extensionName = /^[A-Za-z0-9]+_\w+$/
 /** The properties that `$select` names, in the spelling of the resource; undefined for the default set. */
 export function readSelect(
   text: string | undefined,
-  resources: readonly Pick<Resource, 'kind' | 'properties'>[],
+  resources: readonly Pick<Described, 'kind' | 'properties'>[],
 ): readonly string[] | undefined {
   if (text === undefined) return undefined
   const known = new Map(
@@ -24,7 +24,7 @@ export function readSelect(
   return [...new Set(selected)]
 }
 
-function failUnknown(name: string, [resource]: readonly Pick<Resource, 'kind'>[]): never {
+function failUnknown(name: string, [resource]: readonly Pick<Described, 'kind'>[]): never {
   const type = `${namespace}.${resource?.kind ?? 'directoryObject'}`
   return fail('UnknownPropertyInQuery', { property: name.slice(0, 200), type })
 }

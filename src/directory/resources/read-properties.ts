@@ -1,7 +1,7 @@
 import { fail } from '../../kernel/problem.ts'
 import type { Json, JsonObject, Property } from './property.ts'
 import { readValue } from './read-value.ts'
-import type { Resource } from './resource.ts'
+import type { Described } from './resource.ts'
 import { isStorableJson } from './storable.ts'
 
 /** Properties beyond the table: those that extension definitions add to a kind. */
@@ -11,7 +11,7 @@ const none: CustomProperties = new Map()
 
 /** The properties of a body that creates an object: all that is required is there, nulls are left out. */
 export function readNewProperties(
-  resource: Resource,
+  resource: Described,
   body: JsonObject,
   custom: CustomProperties = none,
 ): JsonObject {
@@ -29,7 +29,7 @@ export function readNewProperties(
 
 /** The properties of a body that updates an object; null stands for clearing one. */
 export function readChangedProperties(
-  resource: Resource,
+  resource: Described,
   body: JsonObject,
   custom: CustomProperties = none,
   stored: JsonObject = {},
@@ -41,7 +41,7 @@ export function readChangedProperties(
 }
 
 /** Names in a body that the table does not have: what an extension definition may explain. */
-export function unknownNames(resource: Resource, body: JsonObject): string[] {
+export function unknownNames(resource: Described, body: JsonObject): string[] {
   return propertiesOf(body)
     .map(([name]) => name)
     .filter((name) => !Object.hasOwn(resource.properties, name))
@@ -53,7 +53,7 @@ function propertiesOf(body: JsonObject): [string, Json][] {
 }
 
 function readOne(
-  resource: Resource,
+  resource: Described,
   name: string,
   value: Json,
   custom: CustomProperties,
@@ -78,6 +78,6 @@ function readCustom(name: string, value: Json, custom: CustomProperties, stored:
   return read ?? null
 }
 
-export function failValue(resource: Resource, name: string): never {
+export function failValue(resource: Described, name: string): never {
   return fail('InvalidPropertyValue', { property: name, resource: resource.noun }, { target: name })
 }

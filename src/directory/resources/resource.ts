@@ -10,13 +10,18 @@ export type ObjectKind =
   | 'directoryRole'
   | 'organization'
 
-export interface Resource {
-  readonly kind: ObjectKind
-  /** The entity set: first segment of the path, and what `@odata.context` names. */
-  readonly set: string
+/** What a table of properties is about. */
+export interface Described {
+  readonly kind: string
   /** The resource in error messages. */
   readonly noun: string
   readonly properties: Properties
+}
+
+export interface Resource extends Described {
+  readonly kind: ObjectKind
+  /** The entity set: first segment of the path, and what `@odata.context` names. */
+  readonly set: string
   /** A deleted one lies in deletedItems for a while and can be restored. */
   readonly restorable: boolean
 }

@@ -133,6 +133,11 @@ export const directoryProblems = {
     code: 'ErrorDeleteDistinguishedFolder',
     message: 'What a mailbox has from the beginning cannot be deleted.',
   },
+  ThreadLocked: {
+    status: 403,
+    code: 'ErrorAccessDenied',
+    message: 'The thread is locked and takes no more posts.',
+  },
   ExtensionNotFound: {
     status: 404,
     code: 'ResourceNotFound',

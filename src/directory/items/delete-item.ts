@@ -1,0 +1,36 @@
+import { noContent } from '../../api/operation.ts'
+import { appendChanges } from '../../db/change-log.ts'
+import { fail } from '../../kernel/problem.ts'
+import { findResource } from '../find-resource.ts'
+import { checkPrecondition } from '../object-store.ts'
+import { operation } from '../operation.ts'
+import { deleteOpenExtensionPermissions } from '../permissions.ts'
+import { pathOf } from '../resource-path.ts'
+import { wellKnownNameOf } from './default-items.ts'
+import { listed } from './item-addresses.ts'
+import { deleteItem as removeItem } from './item-store.ts'
+import { requireItem } from './require-item.ts'
+import { describeItemChange } from './write-item.ts'
+
+export const deleteItem = listed.map((address) =>
+  operation({
+    name: `delete${address.noun}`,
+    clause: 'DIR-135',
+    summary: `Delete a ${address.kind} with all that lies in it`,
+    method: 'DELETE',
+    path: address.paths,
+    permission: { row: deleteOpenExtensionPermissions[address.row] },
+    answers: { 204: null },
+    async run({ tx, caller, params, request, audit }) {
+      const { tenantId } = caller
+      const found = await findResource(tx, caller, address, params, { writes: true, lock: true })
+      const item = requireItem(found)
+      checkPrecondition(request, item)
+      if (wellKnownNameOf(item.ownerId, item.kind, item.id)) fail('DefaultItemStays')
+      await removeItem(tx, tenantId, item.id)
+      audit({ action: `delete ${address.kind}`, target: pathOf(found), before: item.properties })
+      await appendChanges(tx, tenantId, [describeItemChange('deleted', item)])
+      return noContent
+    },
+  }),
+)

@@ -1,0 +1,28 @@
+import type { ItemKind } from '../addresses.ts'
+import type { Properties } from '../resources/property.ts'
+import type { Described } from '../resources/resource.ts'
+import { calendar, calendarGroup, event } from './kinds/calendar.ts'
+import { contact, contactFolder } from './kinds/contacts.ts'
+import { conversation, post, thread } from './kinds/conversations.ts'
+import { mailFolder, message } from './kinds/mail.ts'
+import { todoTask, todoTaskList } from './kinds/todo.ts'
+
+const tables: Readonly<Record<ItemKind, Properties>> = {
+  message,
+  mailFolder,
+  event,
+  calendar,
+  calendarGroup,
+  contact,
+  contactFolder,
+  todoTaskList,
+  todoTask,
+  conversation,
+  thread,
+  post,
+}
+
+/** Every kind of item by its table of properties. */
+export function itemResource(kind: ItemKind): Described {
+  return { kind, noun: kind.charAt(0).toUpperCase() + kind.slice(1), properties: tables[kind] }
+}

@@ -1,0 +1,52 @@
+import { flag, type Properties, text } from '../../resources/property.ts'
+import * as of from './shared.ts'
+
+export const event: Properties = {
+  id: of.id,
+  ...of.times,
+  categories: of.categories,
+  subject: of.title,
+  bodyPreview: of.bodyPreview,
+  body: of.body,
+  importance: of.importance,
+  sensitivity: {
+    type: 'string',
+    default: 'normal',
+    accepts: of.oneOf('normal', 'personal', 'private', 'confidential'),
+  },
+  showAs: {
+    type: 'string',
+    default: 'busy',
+    accepts: of.oneOf('free', 'tentative', 'busy', 'oof', 'workingElsewhere', 'unknown'),
+  },
+  start: of.dateTimeTimeZone,
+  end: of.dateTimeTimeZone,
+  isAllDay: { ...flag, default: false },
+  isCancelled: of.never,
+  isReminderOn: { ...flag, default: true },
+  reminderMinutesBeforeStart: { type: 'integer', default: 15 },
+  hasAttachments: of.never,
+  location: { type: { object: { displayName: text, locationUri: text, address: of.physicalAddress } } },
+  attendees: {
+    type: {
+      objects: {
+        type: { type: 'string', accepts: of.oneOf('required', 'optional', 'resource') },
+        emailAddress: { type: { object: { name: text, address: text } } },
+        status: { type: 'json' },
+      },
+    },
+    default: [],
+    maxLength: 500,
+  },
+  recurrence: of.recurrence,
+}
+
+export const calendar: Properties = {
+  id: of.id,
+  name: of.requiredTitle,
+  color: { type: 'string', default: 'auto', maxLength: 32 },
+  isDefaultCalendar: { type: 'boolean', write: 'never' },
+  canEdit: { type: 'boolean', write: 'never', default: true },
+}
+
+export const calendarGroup: Properties = { id: of.id, name: of.requiredTitle }

@@ -1,0 +1,32 @@
+import { flag, type Properties } from '../../resources/property.ts'
+import * as of from './shared.ts'
+
+export const todoTaskList: Properties = {
+  id: of.id,
+  displayName: of.requiredTitle,
+  isOwner: { ...flag, write: 'never', default: true },
+  isShared: of.never,
+  wellknownListName: { type: 'string', write: 'never' },
+}
+
+export const todoTask: Properties = {
+  id: of.id,
+  ...of.times,
+  title: of.requiredTitle,
+  status: {
+    type: 'string',
+    default: 'notStarted',
+    filter: true,
+    accepts: of.oneOf('notStarted', 'inProgress', 'completed', 'waitingOnOthers', 'deferred'),
+  },
+  importance: of.importance,
+  body: of.body,
+  categories: of.categories,
+  startDateTime: of.dateTimeTimeZone,
+  dueDateTime: of.dateTimeTimeZone,
+  reminderDateTime: of.dateTimeTimeZone,
+  completedDateTime: of.dateTimeTimeZone,
+  isReminderOn: { ...flag, default: false },
+  hasAttachments: of.never,
+  recurrence: of.recurrence,
+}
