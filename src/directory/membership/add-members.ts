@@ -4,10 +4,10 @@ import type { Change } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { translateConstraints } from '../../db/sqlstate.ts'
 import { fail, Problem } from '../../kernel/problem.ts'
-import { type DirectoryObject, objectColumns } from '../object-store.ts'
+import type { DirectoryObject } from '../object-store.ts'
 import { addMembersPermissions, type MemberType, requireForRoleAssignableGroup } from '../permissions.ts'
-import { isGuid } from '../resources/property.ts'
 import type { ObjectKind } from '../resources/resource.ts'
+import { type LockStrength, lockReferences } from './lock-references.ts'
 import type { ObjectReference } from './object-reference.ts'
 
 translateConstraints({
@@ -30,24 +30,23 @@ export async function lockForAdding(
   caller: Caller,
   groupId: string,
   references: readonly ObjectReference[],
-  strength: 'share' | 'no key update',
+  strength: LockStrength,
 ): Promise<GroupAndMembers> {
   for (const { kind } of references) if (kind) requireToAdd(caller, kind)
-  const keys = await resolveNames(tx, caller.tenantId, references)
-  const found = await lockObjects(tx, caller.tenantId, [groupId, ...keys], strength)
-  const members = references.map((reference, at) => {
-    const object = found.get(keys[at] ?? '')
-    const isThere = object && (reference.kind === undefined || reference.kind === object.kind)
-    if (isThere) requireToAdd(caller, object.kind)
-    return isThere ? object : undefined
-  })
-  const group = found.get(groupId)
+  const { container: group, objects } = await lockReferences(
+    tx,
+    caller.tenantId,
+    groupId,
+    references,
+    strength,
+  )
+  for (const object of objects) if (object) requireToAdd(caller, object.kind)
   if (group?.kind !== 'group') return fail('ObjectNotFound', { id: groupId })
   if (references.length > 0 && group.properties.isAssignableToRole === true)
     requireForRoleAssignableGroup(caller)
   return {
     group,
-    members: members.map((member, at) => member ?? fail('ObjectNotFound', { id: references[at]?.key ?? '' })),
+    members: objects.map((object, at) => object ?? fail('ObjectNotFound', { id: references[at]?.key ?? '' })),
   }
 }
 
@@ -57,38 +56,6 @@ function requireToAdd(caller: Caller, kind: ObjectKind): void {
 
 function isMemberType(kind: ObjectKind): kind is MemberType {
   return Object.hasOwn(addMembersPermissions, kind)
-}
-
-/** Ids of what is referred to; a name that nobody has stays as it is. */
-async function resolveNames(
-  tx: Query,
-  tenantId: string,
-  references: readonly ObjectReference[],
-): Promise<string[]> {
-  const names = references.map(({ key }) => key.toLowerCase()).filter((key) => !isGuid(key))
-  const rows =
-    names.length === 0
-      ? []
-      : await tx<{ id: string; name: string }[]>`
-          select id, lower(user_principal_name) as name from directory_object
-          where tenant_id = ${tenantId} and kind = 'user' and deleted_at is null
-            and lower(user_principal_name) = any(${names})`
-  const ids = new Map(rows.map(({ id, name }) => [name, id]))
-  return references.map(({ key }) => ids.get(key.toLowerCase()) ?? key)
-}
-
-/** All in one statement and in the order of their ids, so that no two requests wait for each other. */
-async function lockObjects(
-  tx: Query,
-  tenantId: string,
-  ids: readonly string[],
-  strength: 'share' | 'no key update',
-): Promise<Map<string, DirectoryObject>> {
-  const rows = await tx<DirectoryObject[]>`
-    select ${objectColumns(tx)} from directory_object o
-    where o.tenant_id = ${tenantId} and o.id = any(${ids.filter(isGuid)}::uuid[]) and o.deleted_at is null
-    order by o.id for ${tx.unsafe(strength)}`
-  return new Map(rows.map((row) => [row.id, row]))
 }
 
 export interface Adding {

@@ -1,0 +1,131 @@
+import { type TSchema, Type } from 'typebox'
+import { type Context, ok } from '../../api/operation.ts'
+import type { Caller } from '../../auth/caller.ts'
+import { holds } from '../../auth/permit.ts'
+import { fail } from '../../kernel/problem.ts'
+import { objectPermissions } from '../object-permissions.ts'
+import { type DirectoryObject, objectColumns } from '../object-store.ts'
+import { fieldsOf } from '../odata/field.ts'
+import { countQuery, countRows, type ListQuery, type ListSource, listPage, listQuery } from '../odata/list.ts'
+import { readSelect } from '../odata/select.ts'
+import { type DirectoryPorts, operation } from '../operation.ts'
+import { contextOf, namespace, renderItem } from '../render-object.ts'
+import type { ObjectKind, Resource } from '../resources/resource.ts'
+import { isObjectKind, resources } from '../resources/resources.ts'
+import { sourceOfRelation } from './relation-source.ts'
+import { nounOf, type Relation } from './relations.ts'
+import { findTarget } from './targets.ts'
+
+const answer: TSchema = Type.Object({
+  '@odata.context': Type.String(),
+  '@odata.count': Type.Optional(Type.Integer()),
+  '@odata.nextLink': Type.Optional(Type.String()),
+  value: Type.Array(Type.Object({ id: Type.String() })),
+})
+
+export function listRelation(relation: Relation) {
+  const path = `${relation.path}/${relation.name}`
+  return operation({
+    name: `list${nounOf(relation)}`,
+    clause: 'DIR-136',
+    summary: `List ${relation.name}; the name of a type behind it lists those of that type`,
+    method: 'GET',
+    path: [path, `${path}/:cast`],
+    permission: { row: relation.read },
+    query: listQuery,
+    answers: { 200: answer },
+    async run(context) {
+      const { tx, caller, query, request, params } = context
+      const kinds = readCast(relation, params.cast)
+      const shown = kinds.map((kind) => resources[kind])
+      const select = readSelect(query.$select, shown)
+      requireReadable(caller, kinds, query)
+      const source = await openSource(relation, context, kinds)
+      const page = await listPage<DirectoryObject>(tx, request, query, source)
+      const typed = params.cast === undefined
+      return ok({
+        '@odata.context': contextOf(request.baseUrl, typed ? 'directoryObjects' : setOf(shown), select),
+        ...page.annotations,
+        value: page.rows.map((object) =>
+          renderItem(object, { typed, select: selectFor(caller, object, select) }),
+        ),
+      })
+    },
+  })
+}
+
+export function countRelation(relation: Relation) {
+  const path = `${relation.path}/${relation.name}`
+  return operation({
+    name: `count${nounOf(relation)}`,
+    clause: 'DIR-136',
+    summary: `Count ${relation.name}`,
+    method: 'GET',
+    path: [`${path}/$count`, `${path}/:cast/$count`],
+    permission: { row: relation.read },
+    query: countQuery,
+    answers: { 200: Type.Integer() },
+    async run(context) {
+      const { tx, caller, query, params } = context
+      const kinds = readCast(relation, params.cast)
+      requireReadable(caller, kinds, query)
+      const source = await openSource(relation, context, kinds)
+      return ok(String(await countRows(tx, query.$filter, source)), { 'content-type': 'text/plain' })
+    },
+  })
+}
+
+const cast = new RegExp(`^(?:${namespace.replace('.', '\\.')}|microsoft\\.graph)\\.(\\w+)$`, 'i')
+const kindsByName = new Map(Object.keys(resources).map((kind) => [kind.toLowerCase(), kind]))
+
+/** `/members/vendor.graph.user` is the members that are users. */
+function readCast(relation: Relation, segment: string | undefined): readonly ObjectKind[] {
+  if (segment === undefined) return relation.to
+  const kind = kindsByName.get(cast.exec(segment)?.[1]?.toLowerCase() ?? '')
+  if (kind === undefined || !isObjectKind(kind))
+    return fail('UnknownSegment', { segment: segment.slice(0, 100) })
+  return [kind]
+}
+
+/** A filter tells about properties, so it is only for those who may read them. */
+function requireReadable(caller: Caller, kinds: readonly ObjectKind[], query: ListQuery): void {
+  const tells = query.$filter !== undefined || query.$orderby !== undefined
+  if (tells && !kinds.every((kind) => holds(caller, objectPermissions[kind].read)))
+    fail('InsufficientPrivileges')
+}
+
+/** Of an object that the caller may not read, the relation shows that it is there, and no more. */
+function selectFor(
+  caller: Caller,
+  { kind }: DirectoryObject,
+  select: readonly string[] | undefined,
+): readonly string[] | undefined {
+  return holds(caller, objectPermissions[kind].read) ? select : ['id']
+}
+
+function setOf([resource]: readonly Resource[]): string {
+  return resource?.set ?? 'directoryObjects'
+}
+
+async function openSource(
+  relation: Relation,
+  {
+    tx,
+    caller,
+    params,
+    ports,
+  }: Pick<Context<DirectoryPorts, unknown, unknown>, 'tx' | 'caller' | 'params' | 'ports'>,
+  kinds: readonly ObjectKind[],
+): Promise<ListSource> {
+  const { id } = await findTarget(tx, caller, relation.from, params)
+  const { from, where, rowId } = await sourceOfRelation(tx, ports.graph, relation, caller.tenantId, id)
+  const [only] = kinds
+  return {
+    columns: objectColumns(tx),
+    from,
+    where: tx`${where} and o.kind = any(${kinds as ObjectKind[]}) and o.deleted_at is null`,
+    id: rowId,
+    fields: fieldsOf(kinds.map((kind) => resources[kind])),
+    type: `${namespace}.${kinds.length === 1 && only ? only : 'directoryObject'}`,
+  }
+}

@@ -1,0 +1,64 @@
+import type { Query } from '../../db/query.ts'
+import { type DirectoryObject, objectColumns } from '../object-store.ts'
+import { isGuid } from '../resources/property.ts'
+import type { ObjectReference } from './object-reference.ts'
+
+/** Enough to keep objects from being deleted or changed meanwhile, or also to change them. */
+export type LockStrength = 'share' | 'no key update'
+
+export interface LockedReferences {
+  readonly container: DirectoryObject | undefined
+  /** What each reference names, in their order; undefined where there is no such object of that kind. */
+  readonly objects: readonly (DirectoryObject | undefined)[]
+}
+
+/** Finds an object and those to be related to it, and locks them all until the end of the transaction. */
+export async function lockReferences(
+  tx: Query,
+  tenantId: string,
+  containerId: string,
+  references: readonly ObjectReference[],
+  strength: LockStrength,
+): Promise<LockedReferences> {
+  const keys = await resolveNames(tx, tenantId, references)
+  const found = await lockObjects(tx, tenantId, [containerId, ...keys], strength)
+  return {
+    container: found.get(containerId),
+    objects: references.map(({ kind }, at) => {
+      const object = found.get(keys[at] ?? '')
+      return kind === undefined || kind === object?.kind ? object : undefined
+    }),
+  }
+}
+
+/** Ids of what is referred to; a name that nobody has stays as it is. */
+async function resolveNames(
+  tx: Query,
+  tenantId: string,
+  references: readonly ObjectReference[],
+): Promise<string[]> {
+  const names = references.map(({ key }) => key.toLowerCase()).filter((key) => !isGuid(key))
+  const rows =
+    names.length === 0
+      ? []
+      : await tx<{ id: string; name: string }[]>`
+          select id, lower(user_principal_name) as name from directory_object
+          where tenant_id = ${tenantId} and kind = 'user' and deleted_at is null
+            and lower(user_principal_name) = any(${names})`
+  const ids = new Map(rows.map(({ id, name }) => [name, id]))
+  return references.map(({ key }) => ids.get(key.toLowerCase()) ?? key)
+}
+
+/** All in one statement and in the order of their ids, so that no two requests wait for each other. */
+async function lockObjects(
+  tx: Query,
+  tenantId: string,
+  ids: readonly string[],
+  strength: LockStrength,
+): Promise<Map<string, DirectoryObject>> {
+  const rows = await tx<DirectoryObject[]>`
+    select ${objectColumns(tx)} from directory_object o
+    where o.tenant_id = ${tenantId} and o.id = any(${ids.filter(isGuid)}::uuid[]) and o.deleted_at is null
+    order by o.id for ${tx.unsafe(strength)}`
+  return new Map(rows.map((row) => [row.id, row]))
+}

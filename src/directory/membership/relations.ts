@@ -1,0 +1,102 @@
+import { notSupported, type PermissionRow } from '../../auth/permission.ts'
+import type { ObjectKind } from '../resources/resource.ts'
+
+/** Least privileged permissions, the same for people and applications unless said. */
+function atLeast(delegated: string, application = delegated): PermissionRow {
+  return { delegated, personal: notSupported, application, leastPrivileged: true }
+}
+
+/** Where the pairs of a relation lie, and which end of the pair the path names. */
+export type Edge = 'memberOfContainer' | 'containerOfMember' | 'ownerOfObject' | 'objectOfOwner'
+
+export interface Relation {
+  readonly path: string
+  readonly name: string
+  /** Of what kind the object is that the path names. */
+  readonly from: ObjectKind
+  /** Of what kinds the related objects can be. */
+  readonly to: readonly ObjectKind[]
+  readonly edge: Edge
+  readonly transitive?: true
+  readonly read: PermissionRow
+  /** Absent: an operation of its own adds to it, or nothing does. */
+  readonly add?: PermissionRow
+  readonly remove?: PermissionRow
+}
+
+const memberKinds: readonly ObjectKind[] = ['user', 'group', 'servicePrincipal', 'orgContact', 'device']
+const containerKinds: readonly ObjectKind[] = ['group', 'directoryRole']
+const ownerKinds: readonly ObjectKind[] = ['user', 'servicePrincipal']
+const ownedKinds: readonly ObjectKind[] = ['group', 'application', 'servicePrincipal']
+
+const readMembers = atLeast('GroupMember.Read.All')
+const readApplications = atLeast('Application.Read.All')
+const writeApplications = atLeast('Application.ReadWrite.All')
+const writeRoles = atLeast('RoleManagement.ReadWrite.Directory')
+const readUser = atLeast('User.Read.All and GroupMember.Read.All, Directory.Read.All')
+const readSelf = atLeast('User.Read and GroupMember.Read.All, Directory.Read.All', notSupported)
+
+function memberships(path: string, from: ObjectKind, read: PermissionRow): Relation[] {
+  const common = { path, from, to: containerKinds, edge: 'containerOfMember', read } as const
+  return [
+    { ...common, name: 'memberOf' },
+    { ...common, name: 'transitiveMemberOf', transitive: true },
+  ]
+}
+
+function owners(path: string, from: ObjectKind, read: PermissionRow, write: PermissionRow): Relation {
+  return {
+    path,
+    name: 'owners',
+    from,
+    to: ownerKinds,
+    edge: 'ownerOfObject',
+    read,
+    add: write,
+    remove: write,
+  }
+}
+
+function ownedObjects(path: string, read: PermissionRow): Relation {
+  return { path, name: 'ownedObjects', from: 'user', to: ownedKinds, edge: 'objectOfOwner', read }
+}
+
+const members = { path: '/groups/:id', from: 'group', to: memberKinds, edge: 'memberOfContainer' } as const
+
+/** Which objects are related to which, who may see it and who may change it. */
+export const relations: readonly Relation[] = [
+  {
+    ...members,
+    name: 'members',
+    read: readMembers,
+    remove: atLeast('GroupMember.ReadWrite.All, Group.ReadWrite.All'),
+  },
+  { ...members, name: 'transitiveMembers', transitive: true, read: readMembers },
+  {
+    path: '/directoryRoles/:id',
+    name: 'members',
+    from: 'directoryRole',
+    to: ['user', 'group', 'servicePrincipal'],
+    edge: 'memberOfContainer',
+    read: atLeast('RoleManagement.Read.Directory'),
+    add: writeRoles,
+    remove: writeRoles,
+  },
+  owners('/groups/:id', 'group', readMembers, atLeast('Group.ReadWrite.All')),
+  owners('/applications/:id', 'application', readApplications, writeApplications),
+  owners('/servicePrincipals/:id', 'servicePrincipal', readApplications, writeApplications),
+  ...memberships('/me', 'user', readSelf),
+  ...memberships('/users/:id', 'user', readUser),
+  ...memberships('/groups/:id', 'group', readMembers),
+  ...memberships('/servicePrincipals/:id', 'servicePrincipal', readApplications),
+  ...memberships('/devices/:id', 'device', atLeast('Device.Read.All')),
+  ...memberships('/contacts/:id', 'orgContact', atLeast('OrgContact.Read.All')),
+  ownedObjects('/me', atLeast('User.Read', notSupported)),
+  ownedObjects('/users/:id', atLeast('User.Read.All')),
+]
+
+/** The name of the relation's operations: `GroupMembers`, `MyMemberOf`. */
+export function nounOf({ path, name, from }: Relation): string {
+  const owner = path === '/me' ? 'my' : from
+  return [owner, name].map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}

@@ -1,0 +1,107 @@
+import { noContent } from '../../api/operation.ts'
+import type { Caller } from '../../auth/caller.ts'
+import type { PermissionRow } from '../../auth/permission.ts'
+import { appendChanges } from '../../db/change-log.ts'
+import { fail } from '../../kernel/problem.ts'
+import type { DirectoryObject } from '../object-store.ts'
+import { operation } from '../operation.ts'
+import { requireForRoleAssignableGroup } from '../permissions.ts'
+import { resources } from '../resources/resources.ts'
+import { reference } from './add-member.ts'
+import { describeMembership } from './add-members.ts'
+import { answerLenient, isLenient } from './lenient.ts'
+import { lockReferences } from './lock-references.ts'
+import { readObjectId, readReference } from './object-reference.ts'
+import { columnsOf } from './relation-source.ts'
+import { nounOf, type Relation } from './relations.ts'
+
+/** Adds to a relation where the permission is the same whoever is added; members of a group have their own. */
+export function addToRelation(relation: Relation, permission: PermissionRow) {
+  const { path, name, edge, from } = relation
+  const { table, near, far } = columnsOf[edge]
+  return operation({
+    name: `addTo${nounOf(relation)}`,
+    clause: 'DIR-136',
+    summary: `Add to ${name}`,
+    method: 'POST',
+    path: `${path}/${name}/$ref`,
+    permission: { row: permission },
+    body: reference,
+    answers: { 204: null },
+    async run({ params, body, caller, tx, request, audit }) {
+      const id = readObjectId(params.id)
+      const sent = readReference(body['@odata.id'], '@odata.id')
+      const { container, objects } = await lockReferences(tx, caller.tenantId, id, [sent], 'share')
+      checkContainer(caller, relation, id, container)
+      const object = objects[0] ?? fail('ObjectNotFound', { id: sent.key })
+      if (!canBeAdded(relation, object)) fail('ImpossibleReference', { property: name })
+      const { count } = await tx`
+        insert into ${tx(table)} ${tx({ tenant_id: caller.tenantId, [near]: id, [far]: object.id })}
+        on conflict do nothing`
+      const lenient = isLenient(request)
+      if (count === 0 && !lenient) fail('ReferenceExistsAlready', { property: name })
+      if (count > 0) {
+        const noun = singularOf(name)
+        audit({ action: `add ${noun}`, target: targetOf(relation, id), after: { [name]: [object.id] } })
+        const change = describeMembership(`${noun}Added`, { id, kind: from }, object.id)
+        await appendChanges(tx, caller.tenantId, [change])
+      }
+      return answerLenient(noContent, lenient)
+    },
+  })
+}
+
+export function removeFromRelation(relation: Relation, permission: PermissionRow) {
+  const { path, name, edge, from } = relation
+  const { table, near, far } = columnsOf[edge]
+  return operation({
+    name: `removeFrom${nounOf(relation)}`,
+    clause: 'DIR-137',
+    summary: `Remove from ${name}`,
+    method: 'DELETE',
+    path: `${path}/${name}/:otherId/$ref`,
+    permission: { row: permission },
+    answers: { 204: null },
+    async run({ params, caller, tx, audit }) {
+      const id = readObjectId(params.id)
+      const otherId = readObjectId(params.otherId)
+      const { container } = await lockReferences(tx, caller.tenantId, id, [], 'share')
+      checkContainer(caller, relation, id, container)
+      const { count } = await tx`
+        delete from ${tx(table)}
+        where tenant_id = ${caller.tenantId} and ${tx(near)} = ${id} and ${tx(far)} = ${otherId}`
+      if (count === 0) fail('ObjectNotFound', { id: otherId })
+      const noun = singularOf(name)
+      audit({ action: `remove ${noun}`, target: targetOf(relation, id), before: { [name]: [otherId] } })
+      const change = describeMembership(`${noun}Removed`, { id, kind: from }, otherId)
+      await appendChanges(tx, caller.tenantId, [change])
+      return noContent
+    },
+  })
+}
+
+/** Owners of a group that can hold roles decide who holds them, as its members do. */
+function checkContainer(
+  caller: Caller,
+  { from }: Relation,
+  id: string,
+  container: DirectoryObject | undefined,
+): void {
+  if (container?.kind !== from) fail('ObjectNotFound', { id })
+  const isRoleAssignable = from === 'group' && container?.properties.isAssignableToRole === true
+  if (isRoleAssignable) requireForRoleAssignableGroup(caller)
+}
+
+/** A role goes to groups that were made for it alone: anybody may fill the others. */
+function canBeAdded({ from, to }: Relation, { kind, properties }: DirectoryObject): boolean {
+  if (from === 'directoryRole' && kind === 'group') return properties.isAssignableToRole === true
+  return to.includes(kind)
+}
+
+function singularOf(name: string): 'owner' | 'member' {
+  return name === 'owners' ? 'owner' : 'member'
+}
+
+function targetOf({ from }: Relation, id: string): string {
+  return `/${resources[from].set}/${id}`
+}
