@@ -1,18 +1,21 @@
 import { type Static, Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import type { PermissionRow } from '../../auth/permission.ts'
+import { expandOption, readExpansion } from '../extensions/expand-extensions.ts'
 import { objectPermissions } from '../object-permissions.ts'
 import { entityTag } from '../object-store.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
 import { renderObject } from '../render-object.ts'
 import type { Resource } from '../resources/resource.ts'
+import { expandable, showExpanded } from './expand.ts'
 import { type Locate, locateById } from './locate.ts'
 import { entitySchema, nameOperation } from './schemas.ts'
 
 export const entityQuery = Type.Object({
   $select: Type.Optional(Type.String({ description: 'Properties to return, separated by commas.' })),
 })
+const expandableQuery = Type.Object({ ...entityQuery.properties, $expand: expandOption })
 export type EntityQuery = Static<typeof entityQuery>
 
 interface Form {
@@ -31,12 +34,20 @@ export function getObject(resource: Resource, form: Partial<Form> = {}) {
     method: 'GET',
     path: form.path ?? `/${resource.set}/:id`,
     permission: { row: form.permission ?? objectPermissions[resource.kind].read },
-    query: entityQuery,
+    query: expandable.has(resource.kind) ? expandableQuery : (entityQuery as typeof expandableQuery),
     answers: { 200: entitySchema(resource) },
     async run(context) {
-      const select = readSelect(context.query.$select, [resource])
+      const { query, request } = context
+      const select = readSelect(query.$select, [resource])
+      const expand = readExpansion(query.$expand)
       const object = await locate(context)
-      return ok(renderObject(object, context.request.baseUrl, { select }), { etag: entityTag(object) })
+      const [shown] = await showExpanded(
+        context,
+        expand,
+        [renderObject(object, request.baseUrl, { select })],
+        [object],
+      )
+      return ok(shown, { etag: entityTag(object) })
     },
   })
 }

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
+import { expandOption, readExpansion } from '../extensions/expand-extensions.ts'
 import { objectPermissions } from '../object-permissions.ts'
 import { type DirectoryObject, objectColumns } from '../object-store.ts'
 import { type Fields, fieldsOf } from '../odata/field.ts'
@@ -9,7 +10,10 @@ import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
 import { contextOf, namespace, renderItem } from '../render-object.ts'
 import type { Resource } from '../resources/resource.ts'
+import { expandable, showExpanded } from './expand.ts'
 import { listSchema, nameOperation } from './schemas.ts'
+
+const expandableQuery = Type.Object({ ...listQuery.properties, $expand: expandOption })
 
 export function listObjects(resource: Resource) {
   const fields = fieldsOf([resource])
@@ -20,16 +24,23 @@ export function listObjects(resource: Resource) {
     method: 'GET',
     path: `/${resource.set}`,
     permission: { row: objectPermissions[resource.kind].read },
-    query: listQuery,
+    query: expandable.has(resource.kind) ? expandableQuery : (listQuery as typeof expandableQuery),
     answers: { 200: listSchema(resource) },
-    async run({ tx, caller, query, request }) {
+    async run(context) {
+      const { tx, caller, query, request } = context
+      const expand = readExpansion(query.$expand)
       const select = readSelect(query.$select, [resource])
       const source = objectsOf(tx, caller.tenantId, resource, fields)
       const page = await listPage<DirectoryObject>(tx, request, query, source)
       return ok({
         '@odata.context': contextOf(request.baseUrl, resource.set, select),
         ...page.annotations,
-        value: page.rows.map((object) => renderItem(object, { select })),
+        value: await showExpanded(
+          context,
+          expand,
+          page.rows.map((object) => renderItem(object, { select })),
+          page.rows,
+        ),
       })
     },
   })

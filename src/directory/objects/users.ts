@@ -1,4 +1,5 @@
 import type { Caller } from '../../auth/caller.ts'
+import { setPassword } from '../../auth/issuer/password.ts'
 import { holds, requirePermissions } from '../../auth/permit.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
@@ -13,7 +14,6 @@ import { deleteObject } from './delete-object.ts'
 import { getObject } from './get-object.ts'
 import { countObjects, listObjects } from './list-objects.ts'
 import { locateMe, locateUser } from './locate.ts'
-import { setPassword } from './store-password.ts'
 import { updateObjectOf } from './update-object.ts'
 
 /** What people may change about themselves without a permission over all users. */
@@ -40,10 +40,10 @@ async function storePassword(
   { passwordProfile: profile }: JsonObject,
 ): Promise<void> {
   if (!isJsonObject(profile)) return
-  const { password } = profile
+  const { password, forceChangePasswordNextSignIn } = profile
   if (typeof password !== 'string')
     return fail('PropertyRequired', { property: 'password', resource: 'PasswordProfile' })
-  await setPassword(tx, tenantId, id, password)
+  await setPassword(tx, tenantId, id, password, { mustChange: forceChangePasswordNextSignIn === true })
 }
 
 function checkUpdate(caller: Caller, changes: JsonObject): void {
