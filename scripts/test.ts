@@ -16,6 +16,8 @@ const checks = [
 ] as const
 const usage = 'Usage: npm test -- [--name PATTERN] [FILE OR FOLDER …], or npm run check'
 
+class UsageError extends Error {}
+
 process.chdir(root)
 const stopping = new AbortController()
 let signalReceived: NodeJS.Signals | undefined
@@ -37,8 +39,6 @@ process.exitCode = signalReceived
   : tally.failed > 0 || tally.passed === 0
     ? 1
     : 0
-
-class UsageError extends Error {}
 
 async function runEverything(): Promise<Tally> {
   const { names, namePattern, isCheckOnly } = readArguments()
