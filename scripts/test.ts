@@ -11,7 +11,10 @@ import { addTally, describeTally, emptyTally, type Report, type Tally } from './
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const checks = [
-  { name: 'format and lint', command: ['@biomejs/biome', 'biome', 'ci', '--error-on-warnings', '.'] },
+  {
+    name: 'format and lint',
+    command: ['@biomejs/biome', 'biome', 'ci', '--error-on-warnings', '--colors=off', '.'],
+  },
   { name: 'types', command: ['typescript', 'tsc', '-p', '.'] },
 ] as const
 const usage = 'Usage: npm test -- [--name PATTERN] [FILE OR FOLDER …], or npm run check'
