@@ -77,6 +77,22 @@ create table directory_object (
   constraint directory_object_properties_check CHECK ((jsonb_typeof(properties) = 'object'::text))
 );
 
+create table enforcement_state (
+  database_id uuid not null,
+  state text not null,
+  reason text,
+  notes jsonb default '[]'::jsonb not null,
+  checked_at timestamp with time zone default now() not null,
+  enforced_at timestamp with time zone,
+  next_check_at timestamp with time zone default now() not null,
+  failures integer default 0 not null,
+  drift_repairs bigint default 0 not null,
+  last_drift_at timestamp with time zone,
+  constraint enforcement_state_pkey PRIMARY KEY (database_id),
+  constraint enforcement_state_state_check CHECK ((state = ANY (ARRAY['Enforced'::text, 'Pending'::text, 'Failed'::text]))),
+  constraint enforcement_state_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
 create table extension_property (
   tenant_id uuid not null,
   id uuid not null,
@@ -295,6 +311,15 @@ create table signing_key (
   constraint signing_key_pkey PRIMARY KEY (kid)
 );
 
+create table suspension (
+  database_id uuid not null,
+  schema_name text not null,
+  table_name text not null,
+  created_at timestamp with time zone default now() not null,
+  constraint suspension_pkey PRIMARY KEY (database_id, schema_name, table_name),
+  constraint suspension_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
 create table token_cutoff (
   tenant_id uuid not null,
   principal_id uuid not null,
@@ -326,6 +351,7 @@ CREATE INDEX directory_object_by_kind ON directory_object USING btree (tenant_id
 CREATE INDEX directory_object_by_mail ON directory_object USING btree (tenant_id, kind, lower(COALESCE((properties ->> 'mail'::text), ''::text)) COLLATE "C", id) WHERE (deleted_at IS NULL);
 CREATE INDEX directory_object_by_mail_nickname ON directory_object USING btree (tenant_id, kind, lower(COALESCE(mail_nickname, ''::text)) COLLATE "C") WHERE ((mail_nickname IS NOT NULL) AND (deleted_at IS NULL));
 CREATE INDEX directory_object_by_principal_name ON directory_object USING btree (tenant_id, kind, lower(COALESCE(user_principal_name, ''::text)) COLLATE "C", id) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
+CREATE INDEX enforcement_state_by_next_check ON enforcement_state USING btree (next_check_at);
 CREATE INDEX item_by_owner ON item USING btree (tenant_id, owner_id, kind, id);
 CREATE INDEX item_by_parent ON item USING btree (tenant_id, parent_id, kind, id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX member_edge_by_container ON member_edge USING btree (tenant_id, container_id, member_id);

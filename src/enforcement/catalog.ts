@@ -124,4 +124,9 @@ export interface Snapshot {
   readonly closedSchemas: ReadonlySet<string>
   /** The guard tables are there. */
   readonly guarded: boolean
+  /** Roles that were exempt when the policy was last applied. */
+  readonly exempt: readonly string[]
+  readonly superuser: boolean
+  /** Changes of the catalog notify us. */
+  readonly watched: boolean
 }

@@ -36,6 +36,8 @@ export interface Desired {
   readonly masked: readonly DesiredRelation[]
   /** To be given back as they were. */
   readonly released: readonly Released[]
+  /** Every role that is exempt, itself or through another. */
+  readonly exempt: readonly string[]
   /** Nothing of ours is to be left in the database. */
   readonly empty: boolean
   /** What an operator should know. */
@@ -78,7 +80,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
         remembered: relation ? remember(relation, guard, snapshot, twinOwner) : nothing,
       }
     })
-  return { twinOwner, masked, released, empty, notes }
+  return { twinOwner, masked, released, exempt: [...exempt.roles].sort(), empty, notes }
 }
 
 function desireTwin(relation: Relation, own: Masks, twins: ReadonlyMap<number, Relation>): DesiredTwin {

@@ -2,7 +2,15 @@ import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Guard, ObservedTwin, Relation, Snapshot } from './catalog.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Released } from './desire.ts'
 import { named, restoreGrants, setGrants } from './grant-steps.ts'
-import { createGuards, forget, remembers, wantedText, writeGuard } from './guard-steps.ts'
+import {
+  createGuards,
+  createWatch,
+  forget,
+  remembers,
+  wantedText,
+  writeExempt,
+  writeGuard,
+} from './guard-steps.ts'
 import { guardSchema } from './names.ts'
 
 /** One statement of a plan, and why it is there. */
@@ -26,6 +34,8 @@ export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   const remade = dropTwins(plan)
   for (const wanted of desired.masked) maskRelation(plan, wanted, remade)
   for (const released of desired.released) release(plan, released)
+  const lost = JSON.stringify(snapshot.exempt) !== JSON.stringify(desired.exempt)
+  if (desired.masked.length > 0 && lost) steps.push(writeExempt(desired.exempt))
   if (desired.empty) leave(plan)
   return steps
 }
@@ -49,6 +59,7 @@ function prepare({ steps, snapshot, desired }: Plan): void {
     steps.push({ sql: `GRANT ${owner} TO CURRENT_USER${self}`, why: 'to make twins in its name' })
   }
   if (!snapshot.guarded) steps.push(...createGuards)
+  if (snapshot.superuser && !snapshot.watched) steps.push(...createWatch)
   for (const schema of new Set(desired.masked.flatMap(({ twin }) => (twin ? [twin.schema] : [])))) {
     if (snapshot.shadowSchemas.has(schema)) continue
     const name = quoteIdentifier(schema)

@@ -2,9 +2,11 @@ import { quoteIdentifier, quoteLiteral } from '../db/quote.ts'
 import type { Guard, Twin } from './catalog.ts'
 import type { DesiredRelation, DesiredTwin } from './desire.ts'
 import type { Step } from './diff.ts'
-import { guardSchema } from './names.ts'
+import { driftChannel, guardSchema } from './names.ts'
 
 const table = `${quoteIdentifier(guardSchema)}.relation`
+
+const policyTable = `${quoteIdentifier(guardSchema)}.policy`
 
 export const createGuards: readonly Step[] = [
   `CREATE SCHEMA ${quoteIdentifier(guardSchema)}`,
@@ -12,6 +14,9 @@ export const createGuards: readonly Step[] = [
   `CREATE TABLE ${table} (
     oid oid PRIMARY KEY, grants jsonb NOT NULL, column_grants jsonb NOT NULL, pins jsonb NOT NULL, lent text[] NOT NULL,
     hides_all boolean NOT NULL, twin jsonb, updated_at timestamptz NOT NULL DEFAULT now())`,
+  `CREATE TABLE ${policyTable} (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), exempt text[] NOT NULL DEFAULT '{}',
+    ending text[] NOT NULL DEFAULT '{}')`,
+  `INSERT INTO ${policyTable} DEFAULT VALUES`,
 ].map((sql) => ({ sql, why: 'a place to remember grants' }))
 
 export function forget(oid: number): Step {
@@ -79,3 +84,21 @@ function canonical(value: unknown): string {
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
   return `{${entries.map(([key, each]) => `${key}:${canonical(each)}`).join(',')}}`
 }
+
+/** Who lost an exemption is written down with the change itself: their sessions end even if we do not live to end them. */
+export function writeExempt(exempt: readonly string[]): Step {
+  const list = `ARRAY[${exempt.map(quoteLiteral).join(', ')}]::text[]`
+  return {
+    sql: `UPDATE ${policyTable} SET exempt = ${list}, ending = ARRAY(
+      SELECT unnest(ending) UNION (SELECT unnest(exempt) EXCEPT SELECT unnest(${list})))`,
+    why: 'who is exempt, and whose sessions are to end',
+  }
+}
+
+/** Needs a superuser. Where there is none, the periodic audit finds what this would have told at once. */
+export const createWatch: readonly Step[] = [
+  `CREATE OR REPLACE FUNCTION ${quoteIdentifier(guardSchema)}.notify_drift() RETURNS event_trigger LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$ BEGIN PERFORM pg_notify(${quoteLiteral(driftChannel)}, ''); END $$`,
+  `DROP EVENT TRIGGER IF EXISTS ${quoteIdentifier(driftChannel)}`,
+  `CREATE EVENT TRIGGER ${quoteIdentifier(driftChannel)} ON ddl_command_end EXECUTE FUNCTION ${quoteIdentifier(guardSchema)}.notify_drift()`,
+].map((sql) => ({ sql, why: 'to hear of changes at once' }))

@@ -3,6 +3,9 @@ import { createHash } from 'node:crypto'
 /** Where the controller keeps what it wrote down, in the masked database itself: one transaction covers both. */
 export const guardSchema = 'masquerade_guard'
 
+/** Name of the event trigger, and of what it notifies. */
+export const driftChannel = 'masquerade_drift'
+
 export const shadowPrefix = 'masked_'
 
 /** Owns the twins; may read what they read and nothing else; nobody logs in as it. One per database, roles being shared. */

@@ -9,7 +9,7 @@ import type {
   Role,
   Snapshot,
 } from './catalog.ts'
-import { guardSchema, shadowPrefix, twinOwnerName } from './names.ts'
+import { driftChannel, guardSchema, shadowPrefix, twinOwnerName } from './names.ts'
 
 /** A table that a rule names. */
 export interface Target {
@@ -26,15 +26,18 @@ export async function observe(
   targets: readonly Target[],
   scope: 'all' | 'targets',
 ): Promise<Snapshot> {
-  const [server] = await tx<{ version: number; database: string; guarded: boolean }[]>`
+  const [server] = await tx<Omit<Snapshot, 'exempt'>[]>`
     select current_setting('server_version_num')::int as version, current_database()::text as database,
-      to_regclass(${`${guardSchema}.relation`}) is not null as guarded`
+      to_regclass(${`${guardSchema}.relation`}) is not null as guarded,
+      (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as superuser,
+      exists (select 1 from pg_catalog.pg_event_trigger where evtname = ${driftChannel} and evtenabled <> 'D') as watched`
   if (!server) throw new Error('the server did not answer')
   const twinOwner = twinOwnerName(server.database)
   const oids = await findRelations(tx, targets, server.guarded, scope)
   const guards = server.guarded ? await readGuards(tx, oids) : []
   return {
     ...server,
+    exempt: server.guarded ? await readExempt(tx) : [],
     relations: await readRelations(tx, oids),
     bystanders: await readBystanders(tx, oids, twinOwner),
     guards,
@@ -55,7 +58,16 @@ async function findRelations(
   guarded: boolean,
   scope: 'all' | 'targets',
 ) {
-  const seeds = guarded && scope === 'all' ? tx`union select oid from ${tx(guardSchema)}.relation` : tx``
+  const guards = tx`${tx(guardSchema)}.relation`
+  const seeds = guarded && scope === 'all' ? tx`union select oid from ${guards}` : tx``
+  // A view is masked as a whole: whatever else it reads under a mask has to be known too.
+  const alsoRead = guarded
+    ? tx`union all
+        select d.refobjid from pg_catalog.pg_rewrite w join pg_catalog.pg_depend d on d.objid = w.oid
+        join ${guards} g on g.oid = d.refobjid
+        where w.ev_class = reached.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
+          and d.refclassid = 'pg_catalog.pg_class'::regclass`
+    : tx``
   const rows = await tx<{ oid: number }[]>`
     with recursive named as (
       select c.oid from unnest(${targets.map(({ schema }) => schema)}::text[], ${targets.map(({ table }) => table)}::text[]) as t(s, r)
@@ -71,6 +83,7 @@ async function findRelations(
         select w.ev_class from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
         where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.refclassid = 'pg_catalog.pg_class'::regclass
           and d.refobjid = reached.oid and d.deptype = 'n' and w.ev_class <> reached.oid
+        ${alsoRead}
       ) next
     )
     select c.oid::int8 as oid from reached join pg_catalog.pg_class c using (oid)
@@ -164,6 +177,11 @@ async function readGuards(tx: Sql, oids: readonly number[]): Promise<Guard[]> {
     select oid::int8 as oid, grants, column_grants as "columnGrants", pins, lent, hides_all as "hidesAll", twin
     from ${tx(guardSchema)}.relation where oid = any(${oids}::oid[])
       or not exists (select 1 from pg_catalog.pg_class c where c.oid = relation.oid)`
+}
+
+async function readExempt(tx: Sql): Promise<string[]> {
+  const [row] = await tx<{ exempt: string[] }[]>`select exempt from ${tx(guardSchema)}.policy`
+  return row?.exempt ?? []
 }
 
 /** What masked views read beside what is masked. */

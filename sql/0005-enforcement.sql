@@ -1,0 +1,26 @@
+-- What became of the rules in the databases they are for. Every node writes here what it found; any node may look.
+
+create table enforcement_state (
+  database_id uuid primary key references masked_database (id) on delete cascade,
+  state text not null check (state in ('Enforced', 'Pending', 'Failed')),
+  reason text,
+  notes jsonb not null default '[]',
+  checked_at timestamptz not null default now(),
+  -- The last time the database was known to be as the policy says.
+  enforced_at timestamptz,
+  next_check_at timestamptz not null default now(),
+  -- Failures in a row; they space the attempts out.
+  failures integer not null default 0,
+  drift_repairs bigint not null default 0,
+  last_drift_at timestamptz
+);
+create index enforcement_state_by_next_check on enforcement_state (next_check_at);
+
+-- Tables that somebody is migrating: they have no twin meanwhile, and nothing of them is unmasked.
+create table suspension (
+  database_id uuid not null references masked_database (id) on delete cascade,
+  schema_name text not null,
+  table_name text not null,
+  created_at timestamptz not null default now(),
+  primary key (database_id, schema_name, table_name)
+);
