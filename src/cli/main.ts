@@ -1,9 +1,12 @@
 import { OperatorError } from '../kernel/operator-error.ts'
 import { Problem } from '../kernel/problem.ts'
+import { application } from './application.ts'
 import { ca } from './ca.ts'
 import type { Command } from './command.ts'
 import { help } from './help.ts'
 import { keys } from './keys.ts'
+import { login } from './login.ts'
+import { logout } from './logout.ts'
 import { migrate } from './migrate.ts'
 import { serve } from './serve.ts'
 import { status } from './status.ts'
@@ -11,7 +14,19 @@ import { token } from './token.ts'
 import { versionCommand } from './version.ts'
 
 /** In the order in which the help lists them. */
-export const commands: readonly Command[] = [serve, status, token, keys, migrate, ca, versionCommand, help]
+export const commands: readonly Command[] = [
+  serve,
+  status,
+  token,
+  login,
+  logout,
+  application,
+  keys,
+  migrate,
+  ca,
+  versionCommand,
+  help,
+]
 
 async function run(args: readonly string[]): Promise<number> {
   const [name = 'help', ...rest] = args.map((arg, at) => (at === 0 ? (aliases[arg] ?? arg) : arg))

@@ -41,11 +41,7 @@ export function createClientDirectory(
   return {
     async find(id) {
       const row = await findApplication(sql, tenantId, id)
-      if (row?.app_id !== firstPartyApplications.portal.appId) return row && describeClient(row)
-      return describeClient({
-        ...row,
-        properties: { ...row.properties, spa: { redirectUris: portalUris() } },
-      })
+      return row && describeClient({ ...row, properties: propertiesOf(row, portalUris) })
     },
     upsert: refuse,
     findByUserCode: refuse,
@@ -54,6 +50,16 @@ export function createClientDirectory(
     destroy: refuse,
     revokeByGrantId: refuse,
   }
+}
+
+/** Whoever may write applications must not lead the product's own, and so what they may do, elsewhere. */
+function propertiesOf(
+  { app_id, properties }: ApplicationRow,
+  portalUris: () => readonly string[],
+): ApplicationProperties {
+  const { cli, portal } = firstPartyApplications
+  if (app_id === cli.appId) return cli
+  return app_id === portal.appId ? { ...portal, spa: { redirectUris: portalUris() } } : properties
 }
 
 async function findApplication(

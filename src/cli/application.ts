@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto'
+import { findUser } from '../auth/issuer/account.ts'
+import { addSecret, removeSecret } from '../auth/issuer/application-secret.ts'
+import {
+  consentPermissions,
+  findRegistration,
+  grantApplicationPermissions,
+  listRegistrations,
+  registerApplication,
+  revokeApplicationPermissions,
+  withdrawConsent,
+} from '../auth/issuer/applications.ts'
+import { listApplicationPermissions } from '../auth/issuer/granted-permissions.ts'
+import { writeAudit } from '../db/audit.ts'
+import type { Tx } from '../db/database.ts'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { readSettings } from '../settings.ts'
+import { type Command, readArgs } from './command.ts'
+import { type OperatorAccess, openOperatorAccess } from './operator.ts'
+
+const dayMs = 24 * 60 * 60 * 1000
+
+export const application: Command = {
+  name: 'application',
+  summary: 'Register applications, their secrets and what they may do',
+  help: `
+Usage: masquerade application create NAME [--redirect-uri URI …] [--single-page | --native]
+       masquerade application list
+       masquerade application secret APPLICATION [--name NAME] [--days N] [--remove KEY-ID]
+       masquerade application grant APPLICATION --permission P … [--revoke]
+       masquerade application consent APPLICATION --permission P … [--user UPN] [--withdraw]
+
+APPLICATION is a client id, an object id or a name that only one has. It works for the user who can read the data
+directory, while the database runs. Every change is audited.
+
+  create    Registers an application and prints its client id. Redirect URIs are for people who sign in through it;
+            a web application has a secret, a single-page one and a native one have none.
+  secret    Prints a new secret, once: only its hash is kept. It lives for a year unless --days says otherwise.
+  grant     Lets the application do something by itself (application permissions).
+  consent   Lets the application do something for all users, or for the one named (delegated permissions).`,
+  async run(args) {
+    const { values, positionals } = readArgs('application', args, { options, allowPositionals: true })
+    const [action = '', word, ...more] = positionals
+    const perform = Object.hasOwn(actions, action) ? actions[action as keyof typeof actions] : undefined
+    if (!perform || more.length > 0 || (action === 'list') !== (word === undefined))
+      throw new OperatorError("See 'masquerade help application' for what it can do.", { exitCode: 2 })
+    await using access = await openOperatorAccess(readSettings(process.env))
+    process.stdout.write(`${await perform(access, word ?? '', values)}\n`)
+    return 0
+  },
+}
+
+const options = {
+  'redirect-uri': { type: 'string', multiple: true },
+  'single-page': { type: 'boolean' },
+  native: { type: 'boolean' },
+  name: { type: 'string' },
+  days: { type: 'string' },
+  remove: { type: 'string' },
+  permission: { type: 'string', multiple: true },
+  revoke: { type: 'boolean' },
+  user: { type: 'string' },
+  withdraw: { type: 'boolean' },
+} as const
+
+type Values = ReturnType<typeof readArgs<{ options: typeof options; allowPositionals: true }>>['values']
+type Perform = (access: OperatorAccess, word: string, values: Values) => Promise<string>
+
+const create: Perform = async (access, displayName, values) => {
+  const { appId } = await change(access, 'create application', async (tx) => {
+    const properties = describeClient(values)
+    const registration = await registerApplication(tx, access.tenantId, { displayName, properties })
+    return { result: registration, target: registration.applicationId, after: { displayName, ...properties } }
+  })
+  return appId
+}
+
+function describeClient(values: Values): Record<string, unknown> {
+  const redirectUris = values['redirect-uri'] ?? []
+  for (const uri of redirectUris)
+    if (!URL.canParse(uri) || uri.includes('#'))
+      throw new OperatorError(`'${uri.slice(0, 200)}' is not an absolute URI.`, { exitCode: 2 })
+  if (values['single-page'] && values.native)
+    throw new OperatorError('--single-page and --native do not go together.', { exitCode: 2 })
+  if (values['single-page']) return { spa: { redirectUris } }
+  if (values.native) return { isFallbackPublicClient: true, publicClient: { redirectUris } }
+  return redirectUris.length > 0 ? { web: { redirectUris } } : {}
+}
+
+const list: Perform = async ({ database, tenantId }) => {
+  const lines: string[] = []
+  for (const { appId, displayName, servicePrincipalId } of await listRegistrations(database.sql, tenantId)) {
+    const permissions = await listApplicationPermissions(database.sql, tenantId, servicePrincipalId)
+    lines.push(`${appId}  ${displayName}${permissions.length > 0 ? `  (${permissions.join(', ')})` : ''}`)
+  }
+  return lines.join('\n')
+}
+
+const secret: Perform = async (access, word, values) => {
+  const { tenantId } = access
+  const days = Number(values.days ?? 365)
+  if (!(days > 0)) throw new OperatorError('--days takes a number of days.', { exitCode: 2 })
+  return change(access, values.remove ? 'remove secret' : 'add secret', async (tx) => {
+    const { applicationId } = await findRegistration(tx, tenantId, word)
+    if (values.remove !== undefined) {
+      await removeSecret(tx, tenantId, applicationId, values.remove)
+      return { result: 'Removed.', target: applicationId, before: { keyId: values.remove } }
+    }
+    const { secretText, keyId, endsAt } = await addSecret(tx, tenantId, applicationId, {
+      displayName: values.name ?? null,
+      endsAt: new Date(Date.now() + days * dayMs),
+    })
+    return { result: secretText, target: applicationId, after: { keyId, endsAt: endsAt.toISOString() } }
+  })
+}
+
+const grant: Perform = async (access, word, values) => {
+  const { tenantId } = access
+  const permissions = requirePermissions(values)
+  return change(access, values.revoke ? 'revoke permissions' : 'grant permissions', async (tx) => {
+    const { servicePrincipalId } = await findRegistration(tx, tenantId, word)
+    const write = values.revoke ? revokeApplicationPermissions : grantApplicationPermissions
+    await write(tx, tenantId, servicePrincipalId, permissions)
+    const now = await listApplicationPermissions(tx, tenantId, servicePrincipalId)
+    return { result: now.join('\n'), target: servicePrincipalId, after: { permissions: now } }
+  })
+}
+
+const consent: Perform = async (access, word, values) => {
+  const { tenantId } = access
+  const permissions = requirePermissions(values)
+  return change(access, values.withdraw ? 'withdraw consent' : 'consent', async (tx) => {
+    const { servicePrincipalId } = await findRegistration(tx, tenantId, word)
+    const userId = values.user === undefined ? null : await requireUser(tx, tenantId, values.user)
+    const write = values.withdraw ? withdrawConsent : consentPermissions
+    await write(tx, { tenantId, servicePrincipalId, userId, permissions })
+    return {
+      result: values.withdraw ? 'Withdrawn.' : 'Consented.',
+      target: servicePrincipalId,
+      after: { userId, permissions },
+    }
+  })
+}
+
+const actions = { create, list, secret, grant, consent }
+
+interface Changed<T> {
+  readonly result: T
+  readonly target: string
+  readonly before?: unknown
+  readonly after?: unknown
+}
+
+/** A change and its audit entry: both, or neither. */
+async function change<T>(
+  { database, tenantId }: OperatorAccess,
+  action: string,
+  run: (tx: Tx) => Promise<Changed<T>>,
+): Promise<T> {
+  return database.transaction(async (tx) => {
+    const { result, target, before, after } = await run(tx)
+    const actor = { kind: 'operator', tenantId, objectId: '', applicationId: '' }
+    const entry = { action, target: `/directoryObjects/${target}`, before, after }
+    await writeAudit(tx, actor, randomUUID(), entry)
+    return result
+  })
+}
+
+function requirePermissions({ permission = [] }: Values): readonly string[] {
+  if (permission.length === 0) throw new OperatorError('Name at least one --permission.', { exitCode: 2 })
+  return permission
+}
+
+async function requireUser(tx: Tx, tenantId: string, userPrincipalName: string): Promise<string> {
+  const user = await findUser(tx, tenantId, { userPrincipalName })
+  if (!user) throw new OperatorError(`There is no user '${userPrincipalName.slice(0, 200)}'.`)
+  return user.id
+}

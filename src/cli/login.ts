@@ -1,0 +1,135 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import * as oidc from 'openid-client'
+import { publicOrigin } from '../auth/identity.ts'
+import { firstPartyApplications } from '../auth/issuer/first-party.ts'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { readSettings } from '../settings.ts'
+import { type Command, readArgs } from './command.ts'
+import { readSession, type Session, writeSession } from './session.ts'
+import { readRunFile } from './status.ts'
+
+const scope = 'openid profile offline_access .default'
+/** A token that is about to end would end on its way. */
+const renewBeforeMs = 2 * 60 * 1000
+
+export const login: Command = {
+  name: 'login',
+  summary: 'Sign in as a user of the directory',
+  help: `
+Usage: masquerade login [--url URL] [--ca FILE]
+       masquerade login --token
+
+Shows an address and a code: open the address in a browser, enter the code and sign in. What comes of it is kept in
+~/.config/masquerade (or under XDG_CONFIG_HOME), readable by you alone, until 'masquerade logout'.
+
+  --url URL    Where the service is. The one of this data directory unless said.
+  --ca FILE    PEM file of the CA to trust; 'masquerade ca' prints the service's own, which is found by itself on the
+               machine where the service runs.
+  --token      Print an access token of the person who is signed in, renewed when it has to be, and nothing else.`,
+  async run(args) {
+    const { values } = readArgs('login', args, {
+      options: { url: { type: 'string' }, ca: { type: 'string' }, token: { type: 'boolean' } },
+    })
+    if (values.token) {
+      process.stdout.write(`${await currentToken()}\n`)
+      return 0
+    }
+    const settings = readSettings(process.env)
+    const ownCa = join(settings.dataDir, 'tls', 'ca.pem')
+    const caFile = values.ca ? resolve(values.ca) : existsSync(ownCa) ? ownCa : null
+    const url = values.url ?? (await readRunFile(settings.dataDir))?.origin ?? publicOrigin(settings)
+    const session = await signIn(url.replace(/\/$/, ''), caFile)
+    await writeSession(session)
+    process.stdout.write(`Signed in as ${session.userPrincipalName}.\n`)
+    return 0
+  },
+}
+
+async function signIn(url: string, caFile: string | null): Promise<Session> {
+  const config = await findService(url, caFile)
+  try {
+    const started = await oidc.initiateDeviceAuthorization(config, { scope })
+    process.stdout.write(
+      `Open ${started.verification_uri}\nand enter the code ${started.user_code}\n\nWaiting …\n`,
+    )
+    const tokens = await oidc.pollDeviceAuthorizationGrant(config, started)
+    return describeSession({ url, caFile, userPrincipalName: '' }, tokens)
+  } catch (cause) {
+    throw explain(cause, url)
+  }
+}
+
+function describeSession(
+  known: Pick<Session, 'url' | 'caFile' | 'userPrincipalName'>,
+  tokens: oidc.TokenEndpointResponse & oidc.TokenEndpointResponseHelpers,
+): Session {
+  const name = tokens.claims()?.preferred_username
+  return {
+    ...known,
+    userPrincipalName: typeof name === 'string' ? name : known.userPrincipalName,
+    accessToken: tokens.access_token,
+    expiresAtMs: Date.now() + (tokens.expiresIn() ?? 0) * 1000,
+    refreshToken: tokens.refresh_token ?? null,
+  }
+}
+
+export async function currentToken(): Promise<string> {
+  const session = await readSession()
+  if (!session) throw new OperatorError("Nobody is signed in. 'masquerade login' does it.")
+  if (session.expiresAtMs - Date.now() > renewBeforeMs) return session.accessToken
+  if (session.refreshToken === null)
+    throw new OperatorError("The sign-in has expired. 'masquerade login' does it again.")
+  const config = await findService(session.url, session.caFile)
+  try {
+    const tokens = await oidc.refreshTokenGrant(config, session.refreshToken)
+    const renewed = describeSession(session, tokens)
+    await writeSession({ ...renewed, refreshToken: renewed.refreshToken ?? session.refreshToken })
+    return renewed.accessToken
+  } catch (cause) {
+    throw explain(cause, session.url)
+  }
+}
+
+/** The service's own description of itself, over HTTPS or on this machine. */
+export async function findService(url: string, caFile: string | null): Promise<oidc.Configuration> {
+  const isLocal = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(url)
+  if (!URL.canParse(url) || (!url.startsWith('https://') && !isLocal))
+    throw new OperatorError(`'${url.slice(0, 200)}' is not an https address.`, { exitCode: 2 })
+  if (caFile !== null) trust(caFile)
+  try {
+    const response = await fetch(`${url}/.well-known/openid-configuration`, {
+      signal: AbortSignal.timeout(10_000),
+      redirect: 'error',
+    })
+    if (!response.ok) throw new Error(`status ${response.status}`)
+    const metadata = (await response.json()) as oidc.ServerMetadata
+    const { appId } = firstPartyApplications.cli
+    const config = new oidc.Configuration(metadata, appId, undefined, oidc.None())
+    if (isLocal) oidc.allowInsecureRequests(config)
+    return config
+  } catch (cause) {
+    throw explain(cause, url)
+  }
+}
+
+function trust(caFile: string): void {
+  try {
+    setDefaultCACertificates([...getCACertificates('default'), readFileSync(caFile, 'utf8')])
+  } catch (cause) {
+    throw new OperatorError(`The CA certificate ${caFile} cannot be used.`, { cause })
+  }
+}
+
+function explain(cause: unknown, url: string): OperatorError {
+  const { error, error_description: description } = cause as { error?: string; error_description?: string }
+  if (error === 'access_denied') return new OperatorError('The sign-in was cancelled.', { cause })
+  if (error === 'expired_token') return new OperatorError('Nobody signed in in time.', { cause })
+  if (error === 'invalid_grant')
+    return new OperatorError("The sign-in is over. 'masquerade login' does it again.", { cause })
+  if (error) return new OperatorError(`The service refused: ${description ?? error}.`, { cause })
+  const reason = (cause as { cause?: { code?: string } }).cause?.code ?? (cause as Error).message
+  const hint = /CERT|SELF_SIGNED|UNABLE_TO/.test(reason) ? ' Name its CA with --ca.' : ''
+  return new OperatorError(`There is no service at ${url} (${reason}).${hint}`, { cause })
+}

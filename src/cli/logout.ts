@@ -1,0 +1,41 @@
+import * as oidc from 'openid-client'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { type Command, readArgs } from './command.ts'
+import { findService } from './login.ts'
+import { deleteSession, readSession } from './session.ts'
+
+export const logout: Command = {
+  name: 'logout',
+  summary: 'Forget who signed in with login',
+  help: `
+Usage: masquerade logout
+
+Tells the service that the sign-in is over and deletes what was kept of it. The last access token lives until it
+expires, within the hour.`,
+  async run(args) {
+    readArgs('logout', args, {})
+    const session = await readSession()
+    if (!session) {
+      process.stdout.write('Nobody is signed in.\n')
+      return 0
+    }
+    await deleteSession()
+    const told =
+      session.refreshToken === null || (await revoke(session.url, session.caFile, session.refreshToken))
+    process.stdout.write(`Signed out ${session.userPrincipalName}.\n`)
+    if (!told)
+      process.stderr.write('masquerade: the service could not be told; it forgets within two weeks.\n')
+    return 0
+  },
+}
+
+async function revoke(url: string, caFile: string | null, refreshToken: string): Promise<boolean> {
+  try {
+    const config = await findService(url, caFile)
+    await oidc.tokenRevocation(config, refreshToken, { token_type_hint: 'refresh_token' })
+    return true
+  } catch (error) {
+    if (error instanceof OperatorError || error instanceof Error) return false
+    throw error
+  }
+}

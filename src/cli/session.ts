@@ -1,0 +1,55 @@
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { OperatorError } from '../kernel/operator-error.ts'
+
+/** Who signed in with `masquerade login`, and what they got. */
+export interface Session {
+  /** Where the service is. */
+  readonly url: string
+  /** PEM file of the CA that it was trusted by; null: those of the system. */
+  readonly caFile: string | null
+  readonly userPrincipalName: string
+  readonly accessToken: string
+  readonly expiresAtMs: number
+  readonly refreshToken: string | null
+}
+
+function sessionFolder(): string {
+  const configured = process.env.XDG_CONFIG_HOME
+  return join(configured?.startsWith('/') ? configured : join(homedir(), '.config'), 'masquerade')
+}
+
+const sessionFile = () => join(sessionFolder(), 'session.json')
+
+export async function readSession(): Promise<Session | null> {
+  try {
+    return JSON.parse(await readFile(sessionFile(), 'utf8')) as Session
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT' || cause instanceof SyntaxError) return null
+    throw unusable(cause)
+  }
+}
+
+/** A new file that takes the old one's place: nobody reads half of it, and it is never open to others. */
+export async function writeSession(session: Session): Promise<void> {
+  const draft = `${sessionFile()}.${process.pid}`
+  try {
+    await mkdir(sessionFolder(), { recursive: true, mode: 0o700 })
+    await writeFile(draft, JSON.stringify(session, null, 2), { mode: 0o600, flag: 'wx' })
+    await rename(draft, sessionFile())
+  } catch (cause) {
+    await rm(draft, { force: true })
+    throw unusable(cause)
+  }
+}
+
+export async function deleteSession(): Promise<void> {
+  await rm(sessionFile(), { force: true })
+}
+
+function unusable(cause: unknown): OperatorError {
+  return new OperatorError(`${sessionFile()} cannot be used (${(cause as NodeJS.ErrnoException).code}).`, {
+    cause,
+  })
+}
