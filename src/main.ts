@@ -7,9 +7,12 @@ import { openIssuer } from './auth/issuer/issuer.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
 import type { Database } from './db/database.ts'
 import { openStore, type Store } from './db/store.ts'
+import { findExemptRoles } from './directory/exempt-roles.ts'
 import { findPrincipal } from './directory/find-principal.ts'
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { directoryRoom } from './directory/room.ts'
+import { Controller } from './enforcement/controller.ts'
+import { createStateStore } from './enforcement/state-store.ts'
 import { loadCertificates } from './http/certificates.ts'
 import { type Listeners, listen } from './http/listen.ts'
 import { createMetrics } from './http/metrics.ts'
@@ -18,7 +21,7 @@ import { addPages, type Readiness } from './http/pages.ts'
 import { buildHttp, type Room } from './http/server.ts'
 import { OperatorError } from './kernel/operator-error.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
-import { absentEnforcement } from './masking/enforcement.ts'
+import { createEnforcementSource } from './masking/enforcement/source.ts'
 import { maskingRoom } from './masking/room.ts'
 import type { Settings } from './settings.ts'
 import { version } from './version.ts'
@@ -77,13 +80,26 @@ export async function startService(options: StartOptions): Promise<Service> {
   const { gatekeeper, secretBox } = auth
   const catalogs = openBoundCatalogs(secretBox)
   cleanup.defer(() => catalogs.close())
+  const enforcement = new Controller({
+    source: createEnforcementSource({
+      sql: database.sql,
+      secrets: secretBox,
+      exemptRoles: (tenant, entries) => findExemptRoles(database.sql, graph, tenant, entries),
+    }),
+    states: createStateStore(database.sql),
+    log,
+    auditEveryMs: settings.auditSeconds * 1000,
+    onDrift: () => metrics.countDrift(),
+  })
+  cleanup.defer(() => enforcement.close())
+  enforcement.start()
   const masking = maskingRoom({
     providerAliases: settings.providerAliases,
     strict: settings.strict,
     bindingHosts: settings.bindingHosts,
     secrets: secretBox,
     catalogs,
-    enforcement: absentEnforcement,
+    enforcement,
     principals: { find: (tenant, id) => findPrincipal(database.sql, tenant, id) },
   })
   const rooms: Room[] = [masking, directoryRoom({ graph })]

@@ -158,6 +158,7 @@ const schema = {
       return hosts.every((host) => /^(\*\.)?[\w.:-]{1,253}$/.test(host)) ? hosts : undefined
     },
   } as Setting<readonly string[]>,
+  AUDIT_SECONDS: whole('30', 1, 3600, 'How often each masked database is looked at for drift.'),
   DEMO: flag('1', 'Sample data on the first start of the embedded database.'),
   RATE_LIMIT: {
     doc: 'Requests per second that one caller may make; 0 turns the limit off. Unset: off on the embedded database, 100 otherwise.',

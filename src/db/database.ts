@@ -35,6 +35,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   const address = typeof options.url === 'string' ? parseDatabaseUrl(options.url) : options.url
   const pool = new pg.Pool({
     ...address,
+    // A function, because the driver would put the operator's own PGPASSWORD in the place of an empty one.
+    password: () => address.password,
     ssl: address.ssl ?? false,
     max: options.poolSize ?? 10,
     connectionTimeoutMillis: 10_000,

@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client
 export interface Metrics {
   readonly registry: Registry
   observeRequest(operation: string, method: string, status: number, ms: number): void
+  countDrift(): void
 }
 
 export function createMetrics(): Metrics {
@@ -21,8 +22,14 @@ export function createMetrics(): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
   })
+  const drift = new Counter({
+    name: 'masquerade_drift_repairs_total',
+    help: 'Times that a masked database was found changed by hand and put right.',
+    registers: [registry],
+  })
   return {
     registry,
+    countDrift: () => drift.inc(),
     observeRequest(operation, method, status, ms) {
       requests.inc({ operation, method, status })
       durations.observe({ operation }, ms / 1000)

@@ -1,7 +1,7 @@
 import { type Answer, type Context, operationsOf } from '../api/operation.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import type { BoundCatalogs } from './binding/bound-catalog.ts'
-import type { Enforcement } from './enforcement.ts'
+import type { Enforcement } from './enforcement/enforcement.ts'
 import { namespaceOf } from './namespace.ts'
 
 /** What the masking room needs from elsewhere; put together in `main.ts`. */

@@ -4,6 +4,8 @@ import { createOrUpdateDatabase } from './databases/create-or-update-database.ts
 import { deleteDatabase } from './databases/delete-database.ts'
 import { getDatabase } from './databases/get-database.ts'
 import { listDatabases } from './databases/list-databases.ts'
+import { getEnforcement } from './enforcement/get-enforcement.ts'
+import { resumeTable, suspendTable } from './enforcement/suspend-table.ts'
 import { withAliases } from './namespace.ts'
 import type { MaskingPorts } from './operation.ts'
 import { getPolicy } from './policy/get-policy.ts'
@@ -42,6 +44,9 @@ const operations: readonly Operation<MaskingPorts>[] = [
   listRoleAssignments,
   deleteRoleAssignment,
   listAuditEvents,
+  getEnforcement,
+  suspendTable,
+  resumeTable,
 ]
 
 export function maskingRoom(ports: MaskingPorts) {

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { type Static, Type } from 'typebox'
+import type { DatabaseAddress } from '../../db/database-url.ts'
 import { type Detail, fail } from '../../kernel/problem.ts'
 
 /** From the weakest to the strongest. */
@@ -132,4 +133,24 @@ function checkCertificate({ sslRootCertificate: pem, sslmode }: Binding): Detail
   const isPem =
     pem.length <= 65_536 && /^-----BEGIN CERTIFICATE-----\s[\s\S]+-----END CERTIFICATE-----\s*$/.test(pem)
   return isPem ? [] : [fault('sslRootCertificate', 'must be PEM certificates')]
+}
+
+export function addressOf(binding: Binding, password: string): DatabaseAddress {
+  const { host, port, database, user } = binding
+  const ssl = tlsOf(binding)
+  return { host, port, database, user, password, ...(ssl && { ssl }) }
+}
+
+function tlsOf({ sslmode, sslRootCertificate }: Binding): DatabaseAddress['ssl'] {
+  const ca = sslRootCertificate === null ? {} : { ca: sslRootCertificate }
+  switch (sslmode) {
+    case 'disable':
+      return undefined
+    case 'require':
+      return { rejectUnauthorized: false }
+    case 'verify-ca':
+      return { ...ca, rejectUnauthorized: true, checkServerIdentity: () => undefined }
+    case 'verify-full':
+      return { ...ca, rejectUnauthorized: true }
+  }
 }

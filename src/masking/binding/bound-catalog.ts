@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { createSql, type Sql } from '../../db/sql.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
-import type { Binding } from './binding.ts'
+import { addressOf, type Binding } from './binding.ts'
 import { type CatalogColumn, type ColumnName, findColumn } from './find-column.ts'
 
 /** What of a database row is needed to reach the real database. */
@@ -66,15 +66,12 @@ export function secretPlace(databaseId: string): string {
 }
 
 function connect(binding: Binding, password: string): pg.Pool {
-  const { host, port, database, user } = binding
+  const address = addressOf(binding, password)
   const pool = new pg.Pool({
-    host,
-    port,
-    database,
-    user,
+    ...address,
     // A function, because the driver would put the operator's own PGPASSWORD in the place of an empty one.
     password: () => password,
-    ssl: tlsOf(binding),
+    ssl: address.ssl ?? false,
     max: 1,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
@@ -84,20 +81,6 @@ function connect(binding: Binding, password: string): pg.Pool {
   })
   pool.on('error', () => {})
   return pool
-}
-
-function tlsOf({ sslmode, sslRootCertificate }: Binding) {
-  const ca = sslRootCertificate === null ? {} : { ca: sslRootCertificate }
-  switch (sslmode) {
-    case 'disable':
-      return false
-    case 'require':
-      return { rejectUnauthorized: false }
-    case 'verify-ca':
-      return { ...ca, rejectUnauthorized: true, checkServerIdentity: () => undefined }
-    case 'verify-full':
-      return { ...ca, rejectUnauthorized: true }
-  }
 }
 
 async function reach<T>(pool: pg.Pool, ask: (sql: Sql) => Promise<T>): Promise<Reached<T>> {

@@ -1,0 +1,40 @@
+import type { Query } from '../db/query.ts'
+import type { MembershipGraph } from './membership/graph.ts'
+
+const guid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+interface Principal {
+  readonly id: string
+  readonly kind: string
+}
+
+/**
+ * The database roles that an exempt list stands for: each entry as the name of a role, and, where it names a user, a
+ * group or an application of the directory, the login roles of these people and applications, through any depth of
+ * groups. A login role has the name of the userPrincipalName or the appId.
+ *
+ * Entries name directory objects by id, userPrincipalName or appId alone. A displayName is not unique: whoever may create
+ * a group could name it like an entry, and be exempt.
+ */
+export async function findExemptRoles(
+  sql: Query,
+  graph: MembershipGraph,
+  tenantId: string,
+  entries: readonly string[],
+): Promise<string[]> {
+  if (entries.length === 0) return []
+  const ids = entries.filter((entry) => guid.test(entry))
+  const named = await sql<Principal[]>`
+    select id, kind from directory_object where tenant_id = ${tenantId} and deleted_at is null
+      and kind in ('user', 'group', 'servicePrincipal') and (id = any(${ids}::uuid[])
+        or (kind = 'user' and lower(user_principal_name) = any(${entries.map((entry) => entry.toLowerCase())}))
+        or (kind = 'servicePrincipal' and app_id = any(${ids.map((id) => id.toLowerCase())})))`
+  const members = await Promise.all(
+    named.map(({ id, kind }) => (kind === 'group' ? graph.membersOf(tenantId, id) : [id])),
+  )
+  const logins = await sql<{ name: string }[]>`
+    select coalesce(user_principal_name, app_id) as name from directory_object
+    where tenant_id = ${tenantId} and id = any(${[...new Set(members.flat())]}::uuid[]) and deleted_at is null
+      and kind in ('user', 'servicePrincipal') and coalesce((properties -> 'accountEnabled')::boolean, true)`
+  return [...new Set([...entries, ...logins.map(({ name }) => name)])].sort()
+}

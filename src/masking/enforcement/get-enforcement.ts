@@ -1,0 +1,49 @@
+import { Type } from 'typebox'
+import { ok } from '../../api/operation.ts'
+import { findDatabase } from '../databases/database-row.ts'
+import { apiVersions, operation, withEnforcement } from '../operation.ts'
+import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
+import { nullableString } from '../rules/rule.ts'
+import type { EnforcementReport } from './enforcement.ts'
+
+const notBound: EnforcementReport = {
+  state: 'NotBound',
+  reason: 'The database is not bound to a PostgreSQL: its rules are stored and nothing is masked.',
+  notes: [],
+  checkedAt: null,
+  enforcedAt: null,
+  driftRepairs: 0,
+  lastDriftAt: null,
+}
+
+export const enforcementAnswer = Type.Object({
+  state: Type.Unsafe<EnforcementReport['state']>({ enum: ['NotBound', 'Enforced', 'Pending', 'Failed'] }),
+  reason: nullableString,
+  notes: Type.Array(Type.Object({ code: Type.String(), target: Type.String(), message: Type.String() })),
+  checkedAt: nullableString,
+  enforcedAt: nullableString,
+  driftRepairs: Type.Integer(),
+  lastDriftAt: nullableString,
+  plan: Type.Optional(Type.Array(Type.Object({ sql: Type.String(), why: Type.String() }))),
+})
+
+export const getEnforcement = operation({
+  name: 'getEnforcement',
+  clause: 'MASK-109',
+  summary: 'Say whether the masks of a database are in place, and what would be done now',
+  method: 'GET',
+  path: `${policyPath}/enforcement`,
+  apiVersions,
+  permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/read', scope: scopeOf },
+  query: Type.Object({ plan: Type.Optional(Type.String({ description: '`true`: a dry run' })) }),
+  answers: { 200: enforcementAnswer },
+
+  async run({ params, query, caller, tx, ports }) {
+    const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
+    if (!database?.bound) return withEnforcement(ok(notBound), database, ports, false)
+    const report = await ports.enforcement.report(database.id)
+    const plan = query.plan === 'true' ? { plan: await ports.enforcement.plan(database.id) } : {}
+    const statements = plan.plan ? { plan: plan.plan.map(({ sql, why }) => ({ sql, why })) } : {}
+    return withEnforcement(ok({ ...report, ...statements }), database, ports, false)
+  },
+})

@@ -1,0 +1,59 @@
+import { type Database, openDatabase } from '../../db/database.ts'
+import type { Query } from '../../db/query.ts'
+import type { SecretBox } from '../../kernel/secret-box.ts'
+import { addressOf, type Binding } from '../binding/binding.ts'
+import { secretPlace } from '../binding/bound-catalog.ts'
+import { selectRules } from '../rules/rule-row.ts'
+
+interface SourceOptions {
+  readonly sql: Query
+  readonly secrets: SecretBox
+  /** The database roles that the entries of an exempt list stand for; the directory knows users and groups. */
+  exemptRoles(tenantId: string, entries: readonly string[]): Promise<string[]>
+}
+
+/** What enforcement has to know of the management side. */
+export function createEnforcementSource({ sql, secrets, exemptRoles }: SourceOptions) {
+  return {
+    async find(databaseId: string): Promise<{ key: string; connect(): Database } | null> {
+      const [row] = await sql<{ binding: Binding; secret: Uint8Array | null; version: number }[]>`
+        select binding, binding_secret as secret, binding_version as version from masked_database
+        where id = ${databaseId} and binding is not null`
+      if (!row) return null
+      return {
+        key: String(row.version),
+        connect() {
+          const password = row.secret ? secrets.open(secretPlace(databaseId), row.secret) : ''
+          return openDatabase({
+            url: addressOf(row.binding, password),
+            poolSize: 3,
+            applicationName: 'masquerade enforcement',
+            searchPath: 'pg_catalog',
+          })
+        },
+      }
+    },
+
+    /** A policy that is off has no rules to enforce. */
+    async readPolicy(databaseId: string) {
+      const [row] = await sql<{ tenantId: string; state: string; exempt: string }[]>`
+        select tenant_id as "tenantId", policy_state as state, exempt_principals as exempt from masked_database
+        where id = ${databaseId}`
+      const rules = row?.state === 'Enabled' ? await selectRules(sql, databaseId) : []
+      const entries = (row?.exempt ?? '').split(';').filter((entry) => entry !== '')
+      const suspended = await sql<{ schema: string; table: string }[]>`
+        select schema_name as schema, table_name as "table" from suspension where database_id = ${databaseId}
+        order by 1, 2`
+      return {
+        rules: rules.map(({ schemaName, tableName, columnName, ...rule }) => ({
+          ...rule,
+          schema: schemaName,
+          table: tableName,
+          column: columnName,
+        })),
+        exemptRoles: row ? await exemptRoles(row.tenantId, entries) : [],
+        suspended: [...suspended],
+      }
+    },
+  }
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { createMaskedDatabase } from '../../support/masked-database.ts'
+import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
+
+describe('rules of a bound database become masks', () => {
+  const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '1' })
+  const db = freshDatabase()
+  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  let analyst: string
+  let auditor: string
+
+  before(async () => {
+    target = await createMaskedDatabase()
+    analyst = await target.createRole('analyst')
+    auditor = await target.createRole('auditor')
+    await target.database.sql.unsafe(`
+      create table public.person (id int primary key, email text, phone text);
+      insert into public.person values (1, 'ann@example.com', '555-1234');
+      grant usage on schema public to public; grant select on public.person to "${analyst}", "${auditor}"`)
+    const { hostname, port, username, password, pathname } = new URL(target.url)
+    const binding = {
+      host: hostname,
+      port: Number(port),
+      database: pathname.slice(1),
+      user: username,
+      password: decodeURIComponent(password),
+    }
+    const server = await masking.send('PUT', db.replace(/\/databases\/.*/, ''), {})
+    assert.equal(server.status, 201, server.text)
+    const bound = await masking.send('PUT', db, { properties: { binding } })
+    assert.equal(bound.status, 201, bound.text)
+  })
+  after(() => target[Symbol.asyncDispose]())
+
+  const emailSeenBy = async (role: string, from = 'public.person') => {
+    const [row] = await target.connectAs(role).sql.unsafe(`select email from ${from}`)
+    return row?.email
+  }
+
+  test('a rule is enforced before its PUT is answered', async () => {
+    const { status, headers, text } = await masking.putRule(db, 'mail', {
+      schemaName: 'public',
+      tableName: 'person',
+      columnName: 'email',
+      maskingFunction: 'Email',
+    })
+    assert.equal(status, 201, text)
+    assert.equal(headers.get('x-masquerade-enforcement'), 'Enforced')
+    assert.equal(await emailSeenBy('analyst', 'masked_public.person'), 'aXXX@XXXX.com')
+    await assert.rejects(emailSeenBy('analyst'), /permission denied/)
+  })
+
+  test('the enforcement resource says so, and a dry run has nothing to do', async () => {
+    const { body } = await masking.send(
+      'GET',
+      `${policyUrl(db)}/enforcement?api-version=2014-04-01&plan=true`,
+    )
+    assert.equal(body.state, 'Enforced')
+    assert.equal(body.reason, null)
+    assert.deepEqual(body.plan, [])
+  })
+
+  test('an exemption opens the column, and its end closes open sessions', async () => {
+    await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: auditor })
+    const session = target.connectAs('auditor')
+    assert.equal((await session.sql`select email from public.person`)[0]?.email, 'ann@example.com')
+    const [own] = await session.sql`select pg_backend_pid() as pid`
+
+    await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: '' })
+    const alive = await target.database
+      .sql`select 1 from pg_stat_activity where pid = ${own?.pid} and state <> 'terminating'`
+    assert.equal(alive.length, 0)
+    await assert.rejects(emailSeenBy('auditor'), /permission denied/)
+  })
+
+  test('a grant made by hand is taken back, and counted', async () => {
+    await target.database.sql.unsafe(`grant select on public.person to "${analyst}"`)
+    for (let attempt = 0; attempt < 100; attempt++) {
+      const seen = await emailSeenBy('analyst').catch((error: Error) => error.message)
+      if (/permission denied/.test(seen)) break
+      assert.ok(attempt < 99, 'the drift was never repaired')
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    const { body } = await masking.send('GET', `${policyUrl(db)}/enforcement`)
+    assert.equal(body.driftRepairs, 1)
+  })
+
+  test('a suspended table has no twin, can be altered, and shows nothing', async () => {
+    const table = { schemaName: 'public', tableName: 'person' }
+    await assert.rejects(
+      target.database.sql.unsafe('alter table public.person alter email type varchar(100)'),
+      /view/,
+    )
+    const { status } = await masking.send('POST', `${policyUrl(db)}/suspend`, table)
+    assert.equal(status, 204)
+    await target.database.sql.unsafe('alter table public.person alter email type varchar(100)')
+    await assert.rejects(emailSeenBy('analyst'), /permission denied/)
+    await assert.rejects(emailSeenBy('analyst', 'masked_public.person'), /does not exist/)
+    await masking.send('POST', `${policyUrl(db)}/resume`, table)
+    assert.equal(await emailSeenBy('analyst', 'masked_public.person'), 'aXXX@XXXX.com')
+  })
+
+  test('a policy that is off takes the masks off and keeps the rules', async () => {
+    const { headers } = await masking.putPolicy(db, { dataMaskingState: 'Disabled' })
+    assert.equal(headers.get('x-masquerade-enforcement'), 'Enforced')
+    assert.equal(await emailSeenBy('analyst'), 'ann@example.com')
+    assert.equal((await masking.listRules(db)).length, 1)
+  })
+})
