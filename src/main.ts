@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { checkOperations } from './api/check-operations.ts'
 import { publicOrigin } from './auth/identity.ts'
 import { readHostNames } from './auth/issuer/address.ts'
 import { openIssuer } from './auth/issuer/issuer.ts'
@@ -10,6 +11,7 @@ import { openStore, type Store } from './db/store.ts'
 import { findExemptRoles } from './directory/exempt-roles.ts'
 import { findPrincipal } from './directory/find-principal.ts'
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
+import { permissionTables } from './directory/permissions.ts'
 import { directoryRoom } from './directory/room.ts'
 import { Controller } from './enforcement/controller.ts'
 import { createStateStore } from './enforcement/state-store.ts'
@@ -46,6 +48,9 @@ export interface StartOptions {
 /** The only composition root: everything is built here, and stopped in the opposite order. */
 export async function startService(options: StartOptions): Promise<Service> {
   const { settings, log, onProgress, onFatal } = options
+  const emulator = settings.emulator ? await import('./auth/emulator.ts') : undefined
+  emulator?.requireLoopback(settings.host)
+  const headers = emulator?.emulatorHeaders ?? {}
   await using cleanup = new AsyncDisposableStack()
   const store = await openStore(settings, {
     log,
@@ -77,7 +82,8 @@ export async function startService(options: StartOptions): Promise<Service> {
   cleanup.defer(() => issuer.close())
 
   const metrics = createMetrics()
-  const { gatekeeper, secretBox } = auth
+  const { secretBox } = auth
+  const gatekeeper = emulator?.emulate(auth.gatekeeper, tenantId, auth.administrator) ?? auth.gatekeeper
   const catalogs = openBoundCatalogs(secretBox)
   cleanup.defer(() => catalogs.close())
   const enforcement = new Controller({
@@ -104,13 +110,14 @@ export async function startService(options: StartOptions): Promise<Service> {
   })
   const rooms: Room[] = [masking, directoryRoom({ graph })]
   const operations = rooms.flatMap((room) => room.operations)
+  checkOperations(operations, permissionTables)
   let draining = false
   const readiness: Readiness[] = [
     { name: 'service', check: async () => (draining ? 'shutting down' : null) },
     { name: 'database', check: () => store.checkReady() },
   ]
   const { app, handler } = await buildHttp(
-    { runner: { database, gatekeeper }, rooms, log, metrics, headers: {}, accepting: () => !draining },
+    { runner: { database, gatekeeper }, rooms, log, metrics, headers, accepting: () => !draining },
     async (page) => addPages(page, { operations, version, registry: metrics.registry, readiness }),
   )
   cleanup.defer(() => app.close())
@@ -122,14 +129,15 @@ export async function startService(options: StartOptions): Promise<Service> {
       ...(settings.tlsCertFile && { certFile: settings.tlsCertFile }),
       ...(settings.tlsKeyFile && { keyFile: settings.tlsKeyFile }),
     })
+  const mounted = mountBefore(handler, issuer, {
+    name: 'tokens',
+    metrics,
+    headers,
+    accepting: () => !draining,
+  })
   const listeners = await listen({
     settings,
-    handler: mountBefore(handler, issuer, {
-      name: 'tokens',
-      metrics,
-      headers: {},
-      accepting: () => !draining,
-    }),
+    handler: emulator?.keepStrangersOut(mounted) ?? mounted,
     certificates,
     log,
   })

@@ -34,7 +34,7 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
     },
 
     async permit(caller, permission, params) {
-      if (!('action' in permission)) return permitByTable(caller, permission, params)
+      if (!('action' in permission)) return permitByTable(caller, permission)
       const segments = Object.entries(params).map(([name, value]) => [name, encodeScopeSegment(value)])
       const scope = permission.scope(Object.fromEntries(segments))
       await requireAction(parts.sql, parts.groupsOf, caller, permission.action, scope)

@@ -3,9 +3,8 @@ export type Params = Readonly<Record<string, string>>
 
 /** What a caller must hold before anything else of the request is looked at. */
 export type Permission =
-  /** A row of the directory's tables, or how to choose the row from the path; `rows` then lists them all. */
+  /** A row of the directory's tables. */
   | { readonly row: PermissionRow }
-  | { readonly row: (params: Params) => PermissionRow; readonly rows?: readonly PermissionRow[] }
   /** Any of these rows; the operation then requires the one that the body names (`requirePermissions`). */
   | { readonly anyRow: readonly PermissionRow[] }
   /** An action over the scope that the path names. */

@@ -1,13 +1,7 @@
 import { fail } from '../kernel/problem.ts'
 import type { Caller } from './caller.ts'
 import { withImplied } from './implied-permissions.ts'
-import {
-  type Alternative,
-  type Params,
-  type Permission,
-  type PermissionRow,
-  parseCell,
-} from './permission.ts'
+import { type Alternative, type Permission, type PermissionRow, parseCell } from './permission.ts'
 
 /** Throws unless the caller's permissions satisfy the row; for operations that learn the row from the body. */
 export function requirePermissions(caller: Caller, row: PermissionRow): void {
@@ -25,15 +19,11 @@ function alternativesFor(caller: Caller, row: PermissionRow): readonly Alternati
 }
 
 /** The directory's share of `Gatekeeper.permit`; masking actions go by role assignments. */
-export function permitByTable(
-  caller: Caller,
-  permission: Exclude<Permission, { action: string }>,
-  params: Params,
-): void {
+export function permitByTable(caller: Caller, permission: Exclude<Permission, { action: string }>): void {
   if ('anyCaller' in permission) return
   if ('anyRow' in permission) {
     if (!permission.anyRow.some((row) => holds(caller, row))) fail('InsufficientPrivileges')
     return
   }
-  requirePermissions(caller, typeof permission.row === 'function' ? permission.row(params) : permission.row)
+  requirePermissions(caller, permission.row)
 }

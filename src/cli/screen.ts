@@ -25,15 +25,22 @@ export function renderScreen(settings: Settings, service: Service, logFile: stri
   ].map(([name, value]) => [String(name), String(value)])
   return `
 Masquerade ${version} is ready.
-
+${settings.emulator ? emulatorWarning : ''}
 ${rows.map(([name, value]) => `  ${name.padEnd(9)} ${value}`).join('\n')}
 
 Try it:
-  curl -H "Authorization: Bearer $(${tokenCommand(settings)})" ${http}/v1.0/organization
+  curl ${settings.emulator ? '' : `-H "Authorization: Bearer $(${tokenCommand(settings)})" `}${http}/v1.0/organization
 
 Ctrl+C stops it.
 `
 }
+
+const emulatorWarning = `
+  ******************************************************************************
+  *  EMULATOR MODE: tokens are not verified, and a request without one is the  *
+  *  administrator's. For tests of your own software; never with real data.    *
+  ******************************************************************************
+`
 
 function describeSignIn(settings: Settings, { userPrincipalName }: { userPrincipalName: string }): string {
   const file = join(settings.dataDir, passwordFileName)

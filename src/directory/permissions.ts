@@ -39,15 +39,17 @@ export const atLeast = (delegated: string, personal: string, application: string
   leastPrivileged: true,
 })
 
-const memberGroupsOfUser = exactly(
-  'User.ReadBasic.All and GroupMember.Read.All, User.Read.All and GroupMember.Read.All, User.ReadBasic.All and Group.Read.All, User.Read.All and Group.Read.All, Directory.Read.All',
-  'User.Read.All and GroupMember.Read.All, User.Read.All and Group.Read.All, Directory.Read.All',
-)
+// Two rows, so that the start-up check sees whether each is used.
+const memberGroupsOfUser = () =>
+  exactly(
+    'User.ReadBasic.All and GroupMember.Read.All, User.Read.All and GroupMember.Read.All, User.ReadBasic.All and Group.Read.All, User.Read.All and Group.Read.All, Directory.Read.All',
+    'User.Read.All and GroupMember.Read.All, User.Read.All and Group.Read.All, Directory.Read.All',
+  )
 
 /** DIR-66 */
 export const getMemberGroupsPermissions: Readonly<Record<MemberGroupsTarget, PermissionRow>> = {
-  'directory object': memberGroupsOfUser,
-  user: memberGroupsOfUser,
+  'directory object': memberGroupsOfUser(),
+  user: memberGroupsOfUser(),
   group: exactly(
     'GroupMember.Read.All, Group.Read.All, Directory.Read.All, Group.ReadWrite.All, Directory.ReadWrite.All',
   ),

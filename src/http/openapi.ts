@@ -44,8 +44,7 @@ export function permissionInWords(permission: Permission): string {
   if ('anyCaller' in permission) return permission.anyCaller
   if ('action' in permission)
     return `Action ${permission.action} at the scope of the path, by role assignment.`
-  if ('anyRow' in permission || typeof permission.row === 'function')
-    return 'Permissions depend on the kind of the resource.'
+  if ('anyRow' in permission) return 'Permissions depend on the kind of the resource.'
   const { delegated, personal, application } = permission.row
   return `Delegated: ${delegated}. Personal account: ${personal}. Application: ${application}.`
 }
