@@ -12,6 +12,9 @@ export interface CustomProperty {
   update(stored: unknown, sent: unknown): unknown
 }
 
+/** `extension_<appId>_<name>`, `<domain>_<name>`. */
+const definitionName = /^[A-Za-z0-9]+_\w+$/
+
 /** How definitions name the kinds that can hold their values. */
 export const targetNames = {
   user: 'User',
@@ -28,15 +31,17 @@ export const targetNames = {
 } as const
 
 /**
- * The custom properties of a kind of resource, by name: all of them, or those among `names`. Values lie in the
- * resource's `properties` under these names. A kind that no definition can target has none.
+ * The custom properties of a kind of resource, by name: all of them, or those `among` some names. Values lie in the
+ * resource's `properties` under these names. A kind that no definition can target has none. The definitions stay
+ * until the transaction ends, so that a value is never stored after its definition is gone.
  */
 export async function extensionPropertiesFor(
   tx: Query,
   tenantId: string,
   kind: string,
-  names?: readonly string[],
+  among?: readonly string[],
 ): Promise<ReadonlyMap<string, CustomProperty>> {
+  const names = among?.filter((name) => definitionName.test(name))
   if (!Object.hasOwn(targetNames, kind) || names?.length === 0) return new Map()
   const target = targetNames[kind as keyof typeof targetNames]
   const [directory, schema] = [
@@ -69,7 +74,8 @@ function readDirectoryExtensions(
       on application.tenant_id = definition.tenant_id and application.id = definition.application_id
       and application.deleted_at is null
     where definition.tenant_id = ${tenantId} and ${target} = any(definition.target_objects)
-      ${names ? tx`and definition.name = any(${names as string[]})` : tx``}`
+      ${names ? tx`and definition.name = any(${names as string[]})` : tx``}
+    for share of definition`
 }
 
 interface SchemaExtension {
@@ -87,7 +93,8 @@ function readSchemaExtensions(
   return tx<SchemaExtension[]>`
     select id, status, properties from schema_extension
     where tenant_id = ${tenantId} and ${target} = any(target_types)
-      ${names ? tx`and id = any(${names as string[]})` : tx``}`
+      ${names ? tx`and id = any(${names as string[]})` : tx``}
+    for share`
 }
 
 function describeDirectoryExtension(row: DirectoryExtension, resource: string): CustomProperty {

@@ -156,6 +156,11 @@ export const directoryProblems = {
   DefinitionExistsAlready: {
     status: 400,
     code: 'Request_BadRequest',
-    message: "An extension property with the name '{name}' exists already.",
+    message: 'An extension definition with this name exists already.',
+  },
+  DefinitionInUse: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: 'A schema extension that is {status} cannot be deleted.',
   },
 } as const satisfies Record<string, Kind>
