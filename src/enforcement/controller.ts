@@ -1,10 +1,12 @@
 import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
+import type { Listening } from '../db/listen.ts'
 import type { Note } from './assign-masks.ts'
 import type { Step } from './diff.ts'
 import { endSessions } from './end-sessions.ts'
 import { explainFailure } from './explain-failure.ts'
 import { changedTables } from './focus.ts'
+import { driftChannel } from './names.ts'
 import type { Policy } from './policy.ts'
 import { type Outcome, reconcile } from './reconcile.ts'
 import type { StateStore } from './state-store.ts'
@@ -14,6 +16,8 @@ export interface BoundTarget {
   /** Changes with the binding: a new address needs a new connection. */
   readonly key: string
   connect(): Database
+  /** Hears what the database notifies. */
+  listen(channel: string, onNotification: () => void): Promise<Listening>
 }
 
 export interface Source {
@@ -42,10 +46,21 @@ export interface ControllerOptions {
 
 const attempts = 4
 
+/** Changes of a catalog come in bursts: one look is enough for all of one. */
+const settleMs = 100
+
+interface Connection {
+  readonly key: string
+  readonly target: BoundTarget
+  readonly database: Database
+  watch: Listening | null
+  awake: NodeJS.Timeout | undefined
+}
+
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
 export class Controller {
   readonly #options: ControllerOptions
-  readonly #connections = new Map<string, { key: string; database: Database }>()
+  readonly #connections = new Map<string, Connection>()
   /** The policy that this node last saw enforced, to look only at what has changed since. */
   readonly #enforced = new Map<string, Policy>()
   #timer: NodeJS.Timeout | undefined
@@ -69,7 +84,7 @@ export class Controller {
     this.#closed = true
     clearTimeout(this.#timer)
     await this.#round
-    await Promise.all([...this.#connections.values()].map(({ database }) => database.close()))
+    await Promise.all([...this.#connections.values()].map(disconnect))
   }
 
   async report(databaseId: string): Promise<Report> {
@@ -128,6 +143,7 @@ export class Controller {
         log.warn({ databaseId, steps: outcome.steps.map(({ why }) => why) }, 'drift repaired')
         onDrift?.(databaseId, outcome.steps.length)
       }
+      if (outcome.desired.masked.length > 0) await this.#watch(databaseId)
       const ended = await endSessions(database)
       if (ended > 0) log.info({ databaseId, ended }, 'sessions of roles that are no longer exempt ended')
     } catch (error) {
@@ -153,18 +169,37 @@ export class Controller {
     }
   }
 
+  /** Where the database tells of changes, we listen; where it cannot, the audit has to do. */
+  async #watch(databaseId: string): Promise<void> {
+    const connection = this.#connections.get(databaseId)
+    if (!connection || (connection.watch && !connection.watch.lost) || this.#closed) return
+    const wake = () => {
+      connection.awake ??= setTimeout(() => {
+        connection.awake = undefined
+        if (!this.#closed) void this.#enforce(databaseId, 'audit')
+      }, settleMs)
+    }
+    connection.watch = await connection.target.listen(driftChannel, wake).catch(() => null)
+  }
+
   async #connect(databaseId: string): Promise<Database | null> {
     const target = await this.#options.source.find(databaseId)
     const known = this.#connections.get(databaseId)
     if (target && known?.key === target.key) return known.database
     this.#connections.delete(databaseId)
     this.#enforced.delete(databaseId)
-    if (known) void known.database.close()
+    if (known) void disconnect(known)
     if (!target) return null
     const database = target.connect()
-    this.#connections.set(databaseId, { key: target.key, database })
+    this.#connections.set(databaseId, { key: target.key, target, database, watch: null, awake: undefined })
     return database
   }
+}
+
+async function disconnect({ database, watch, awake }: Connection): Promise<void> {
+  clearTimeout(awake)
+  await watch?.close()
+  await database.close()
 }
 
 function same(one: Policy, other: Policy): boolean {

@@ -1,4 +1,5 @@
 import { type Database, openDatabase } from '../../db/database.ts'
+import { type Listening, listenTo } from '../../db/listen.ts'
 import type { Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { addressOf, type Binding } from '../binding/binding.ts'
@@ -12,25 +13,32 @@ interface SourceOptions {
   exemptRoles(tenantId: string, entries: readonly string[]): Promise<string[]>
 }
 
+interface BoundTarget {
+  readonly key: string
+  connect(): Database
+  listen(channel: string, onNotification: () => void): Promise<Listening>
+}
+
 /** What enforcement has to know of the management side. */
 export function createEnforcementSource({ sql, secrets, exemptRoles }: SourceOptions) {
   return {
-    async find(databaseId: string): Promise<{ key: string; connect(): Database } | null> {
+    async find(databaseId: string): Promise<BoundTarget | null> {
       const [row] = await sql<{ binding: Binding; secret: Uint8Array | null; version: number }[]>`
         select binding, binding_secret as secret, binding_version as version from masked_database
         where id = ${databaseId} and binding is not null`
       if (!row) return null
+      const address = () =>
+        addressOf(row.binding, row.secret ? secrets.open(secretPlace(databaseId), row.secret) : '')
       return {
         key: String(row.version),
-        connect() {
-          const password = row.secret ? secrets.open(secretPlace(databaseId), row.secret) : ''
-          return openDatabase({
-            url: addressOf(row.binding, password),
+        connect: () =>
+          openDatabase({
+            url: address(),
             poolSize: 3,
             applicationName: 'masquerade enforcement',
             searchPath: 'pg_catalog',
-          })
-        },
+          }),
+        listen: (channel, onNotification) => listenTo(address(), channel, onNotification),
       }
     },
 

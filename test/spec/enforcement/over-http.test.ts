@@ -4,7 +4,7 @@ import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 
 describe('rules of a bound database become masks', () => {
-  const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '1' })
+  const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
   const db = freshDatabase()
   let target: Awaited<ReturnType<typeof createMaskedDatabase>>
   let analyst: string
