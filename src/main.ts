@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { checkOperations } from './api/check-operations.ts'
 import { publicOrigin } from './auth/identity.ts'
 import { readHostNames } from './auth/issuer/address.ts'
+import { changePassword } from './auth/issuer/change-password.ts'
 import { openIssuer } from './auth/issuer/issuer.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
 import type { Database } from './db/database.ts'
@@ -108,7 +109,11 @@ export async function startService(options: StartOptions): Promise<Service> {
     enforcement,
     principals: { find: (tenant, id) => findPrincipal(database.sql, tenant, id) },
   })
-  const rooms: Room[] = [masking, directoryRoom({ graph })]
+  const directory = directoryRoom({
+    graph,
+    changePassword: (...change) => changePassword(database, tenantId, ...change),
+  })
+  const rooms: Room[] = [masking, directory]
   const operations = rooms.flatMap((room) => room.operations)
   checkOperations(operations, permissionTables)
   let draining = false

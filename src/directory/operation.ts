@@ -4,6 +4,8 @@ import type { MembershipGraph } from './membership/graph.ts'
 /** What the directory room needs from elsewhere; put together in `main.ts`. */
 export interface DirectoryPorts {
   readonly graph: MembershipGraph
+  /** Throws unless `current` is the user's password; attempts are counted like sign-ins. */
+  changePassword(userId: string, current: string, next: string): Promise<void>
 }
 
 export const operation = operationsOf<DirectoryPorts>('directory')

@@ -1,3 +1,4 @@
+import { credentialOperations } from './applications/operations.ts'
 import { extensionsOperations } from './extensions/operations.ts'
 import { itemsOperations } from './items/operations.ts'
 import { membershipOperations } from './membership/operations.ts'
@@ -7,7 +8,13 @@ import type { DirectoryPorts } from './operation.ts'
 /** The directory API is these lists. */
 export function directoryRoom(ports: DirectoryPorts) {
   return {
-    operations: [...objectsOperations, ...membershipOperations, ...extensionsOperations, ...itemsOperations],
+    operations: [
+      ...objectsOperations,
+      ...credentialOperations,
+      ...membershipOperations,
+      ...extensionsOperations,
+      ...itemsOperations,
+    ],
     ports,
   }
 }

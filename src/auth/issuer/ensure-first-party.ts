@@ -1,4 +1,5 @@
 import type { Database } from '../../db/database.ts'
+import { ensureApiPrincipal } from './api-principal.ts'
 import { registerApplication } from './applications.ts'
 import { firstPartyApplications } from './first-party.ts'
 
@@ -9,16 +10,13 @@ const advisoryLock = 7_208_951_145
 export async function ensureFirstParty(database: Database, tenantId: string): Promise<void> {
   const all = Object.values(firstPartyApplications)
   const appIds = all.map(({ appId }) => appId)
-  const known = async (sql: Database['sql']) => {
-    const rows = await sql<{ app_id: string }[]>`
-      select app_id from directory_object
-      where tenant_id = ${tenantId} and kind = 'application' and app_id = any(${appIds})`
-    return new Set(rows.map(({ app_id }) => app_id))
-  }
-  if ((await known(database.sql)).size === all.length) return
   await database.transaction(async (tx) => {
     await tx`select pg_advisory_xact_lock(${advisoryLock})`
-    const present = await known(tx)
+    await ensureApiPrincipal(tx, tenantId)
+    const rows = await tx<{ app_id: string }[]>`
+      select app_id from directory_object
+      where tenant_id = ${tenantId} and kind = 'application' and app_id = any(${appIds})`
+    const present = new Set(rows.map(({ app_id }) => app_id))
     for (const { appId, displayName, ...properties } of all)
       if (!present.has(appId)) await registerApplication(tx, tenantId, { appId, displayName, properties })
   })

@@ -6,17 +6,20 @@ interface KnownPermission {
 }
 
 export const knownPermissions: Readonly<Record<string, KnownPermission>> = {
+  'AppRoleAssignment.ReadWrite.All': { description: 'Grant application permissions' },
   'Application.Read.All': { description: 'Read all applications' },
   'Application.ReadWrite.All': { description: 'Read and write all applications and their credentials' },
   'Calendars.Read': { description: 'Read your calendars', consentable: true },
   'Calendars.ReadWrite': { description: 'Read and write your calendars', consentable: true },
   'Contacts.Read': { description: 'Read your contacts', consentable: true },
   'Contacts.ReadWrite': { description: 'Read and write your contacts', consentable: true },
+  'DelegatedPermissionGrant.ReadWrite.All': { description: 'Consent for all people' },
   'Device.Read.All': { description: 'Read all devices' },
   'Device.ReadWrite.All': { description: 'Read and write all devices' },
   'Directory.AccessAsUser.All': { description: 'Access the directory as you' },
   'Directory.Read.All': { description: 'Read the whole directory' },
   'Directory.ReadWrite.All': { description: 'Read and write the whole directory' },
+  'Group.Create': { description: 'Create groups' },
   'Group.Read.All': { description: 'Read all groups' },
   'Group.ReadWrite.All': { description: 'Read and write all groups' },
   'GroupMember.Read.All': { description: 'Read who is in which group' },

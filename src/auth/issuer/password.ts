@@ -76,17 +76,3 @@ export async function isPassword(stored: string | undefined, password: string): 
   const matches = await verify(stored ?? (await nobody), password.slice(0, passwordRules.longest * 2))
   return matches && stored !== undefined
 }
-
-export async function changePassword(
-  tx: Query,
-  tenantId: string,
-  userId: string,
-  current: string,
-  next: string,
-): Promise<void> {
-  const [row] = await tx<{ hash: string }[]>`
-    select hash from user_password where tenant_id = ${tenantId} and user_id = ${userId}`
-  if (!(await isPassword(row?.hash, current))) fail('WrongPassword', {}, { target: 'currentPassword' })
-  if (current === next) fail('PasswordTooWeak', {}, { target: 'newPassword' })
-  await setPassword(tx, tenantId, userId, next)
-}

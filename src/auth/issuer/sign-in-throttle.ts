@@ -14,7 +14,7 @@ type Kind = keyof typeof allowances
 /** Both are counted on all nodes together. */
 export interface SignInSubjects {
   readonly account?: string
-  readonly address: string
+  readonly address?: string
 }
 
 /**
@@ -63,13 +63,11 @@ export async function returnAttempt(sql: Query, subjects: SignInSubjects): Promi
 }
 
 function subjectsOf({ account, address }: SignInSubjects): [Kind, string][] {
-  const address64 = isIPv6(address) ? networkOf(address) : address
-  return [
-    ['address', hashSubject('address', address64)],
-    ...(account === undefined
-      ? []
-      : ([['account', hashSubject('account', account.trim().toLowerCase())]] satisfies [Kind, string][])),
-  ]
+  const subjects: [Kind, string][] = []
+  if (address !== undefined)
+    subjects.push(['address', hashSubject('address', isIPv6(address) ? networkOf(address) : address)])
+  if (account !== undefined) subjects.push(['account', hashSubject('account', account.trim().toLowerCase())])
+  return subjects
 }
 
 function hashSubject(kind: Kind, value: string): string {

@@ -102,7 +102,7 @@ export const application: Resource = {
       },
       default: [],
     },
-    passwordCredentials: { type: { objects: credentialFields }, write: 'elsewhere', default: [] },
-    keyCredentials: { type: { objects: credentialFields }, write: 'elsewhere', default: [] },
+    passwordCredentials: { type: { objects: credentialFields }, write: 'never', default: [] },
+    keyCredentials: { type: { objects: credentialFields }, write: 'never', default: [] },
   },
 }

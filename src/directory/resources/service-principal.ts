@@ -32,7 +32,7 @@ export const servicePrincipal: Resource = {
     signInAudience: { type: 'string', write: 'never' },
     tags: { type: 'strings', default: [], maxLength: 100, filter: true },
     appRoles: { type: application.properties.appRoles?.type ?? 'json', write: 'never', default: [] },
-    passwordCredentials: { type: { objects: credentialFields }, write: 'elsewhere', default: [] },
-    keyCredentials: { type: { objects: credentialFields }, write: 'elsewhere', default: [] },
+    passwordCredentials: { type: { objects: credentialFields }, write: 'never', default: [] },
+    keyCredentials: { type: { objects: credentialFields }, write: 'never', default: [] },
   },
 }

@@ -113,6 +113,11 @@ export const directoryProblems = {
     code: 'Request_BadRequest',
     message: 'No credentials found to be removed.',
   },
+  PermissionGrantExists: {
+    status: 409,
+    code: 'Request_MultipleObjectsWithSameKeyValue',
+    message: 'Permission entry already exists.',
+  },
   UnknownPermission: {
     status: 400,
     code: 'Request_BadRequest',

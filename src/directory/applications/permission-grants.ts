@@ -1,0 +1,225 @@
+import { Type } from 'typebox'
+import { created, noContent, ok } from '../../api/operation.ts'
+import { serviceAppId } from '../../auth/issuer/api-principal.ts'
+import { consentPermissions, withdrawConsent } from '../../auth/issuer/applications.ts'
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import { findObject } from '../object-store.ts'
+import { operation } from '../operation.ts'
+import { contextOf } from '../render-object.ts'
+import { joinIds, splitIds } from './joined-id.ts'
+import { permissionGrantPermissions } from './permissions.ts'
+
+const grantSchema = Type.Object({
+  id: Type.String(),
+  clientId: Type.String(),
+  consentType: Type.String(),
+  principalId: Type.Union([Type.String(), Type.Null()]),
+  resourceId: Type.String(),
+  scope: Type.String(),
+})
+const listSchema = Type.Object({ '@odata.context': Type.String(), value: Type.Array(grantSchema) })
+
+interface GrantRow {
+  readonly client_id: string
+  readonly user_id: string | null
+  readonly resource_id: string
+  readonly permissions: readonly string[]
+}
+
+/** All permissions that one client has for one user, or for all of them, are one grant. */
+function selectGrants(tx: Query, tenantId: string) {
+  return tx<GrantRow[]>`
+    select granted.client_id, granted.user_id, resource.id as resource_id,
+      array_agg(granted.permission order by granted.permission) as permissions
+    from delegated_permission granted
+    join directory_object client on client.tenant_id = granted.tenant_id and client.id = granted.client_id
+    join directory_object resource
+      on resource.tenant_id = granted.tenant_id and resource.kind = 'servicePrincipal'
+      and resource.app_id = ${serviceAppId} and resource.deleted_at is null
+    where granted.tenant_id = ${tenantId} and client.deleted_at is null
+    group by granted.client_id, granted.user_id, resource.id
+    order by granted.client_id, granted.user_id nulls first`
+}
+
+function render(row: GrantRow) {
+  return {
+    id: joinIds(row.client_id, row.user_id),
+    clientId: row.client_id,
+    consentType: row.user_id === null ? 'AllPrincipals' : 'Principal',
+    principalId: row.user_id,
+    resourceId: row.resource_id,
+    scope: row.permissions.join(' '),
+  }
+}
+
+const set = 'oauth2PermissionGrants'
+
+const listGrants = operation({
+  name: 'listOauth2PermissionGrants',
+  clause: 'DIR-151',
+  summary: 'List what was consented for users',
+  method: 'GET',
+  path: '/oauth2PermissionGrants',
+  permission: { row: permissionGrantPermissions.read },
+  query: Type.Object({ $filter: Type.Optional(Type.String({ maxLength: 500 })) }),
+  answers: { 200: listSchema },
+  async run({ tx, caller: { tenantId }, query, request }) {
+    const grants = (await selectGrants(tx, tenantId)).map(render)
+    const value = grants.filter(readFilter(query.$filter))
+    return ok({ '@odata.context': contextOf(request.baseUrl, set), value })
+  },
+})
+
+/** As much of a filter as clients send here: equalities joined by `and`. */
+function readFilter(filter: string | undefined): (grant: ReturnType<typeof render>) => boolean {
+  if (filter === undefined) return () => true
+  const terms = filter.split(/\s+and\s+/i).map((term) => /^(\w+)\s+eq\s+'([^']*)'$/.exec(term.trim()))
+  const fields = ['clientId', 'consentType', 'principalId', 'resourceId'] as const
+  const wanted = terms.map((term) => {
+    const field = fields.find((name) => name === term?.[1])
+    return field
+      ? { field, value: term?.[2] }
+      : fail('UnsupportedQuery', {
+          option: '$filter',
+          reason: 'compares clientId, consentType, principalId and resourceId with eq',
+        })
+  })
+  return (grant) => wanted.every(({ field, value }) => grant[field] === value)
+}
+
+const listGrantsOfClient = operation({
+  name: 'listOauth2PermissionGrantsOfServicePrincipal',
+  clause: 'DIR-151',
+  summary: 'List what was consented for users of one application',
+  method: 'GET',
+  path: '/servicePrincipals/:id/oauth2PermissionGrants',
+  permission: { row: permissionGrantPermissions.read },
+  answers: { 200: listSchema },
+  async run({ tx, caller: { tenantId }, params, request }) {
+    const { id } = await findObject(tx, tenantId, 'servicePrincipal', params.id ?? '')
+    const rows = (await selectGrants(tx, tenantId)).filter(({ client_id }) => client_id === id)
+    return ok({ '@odata.context': contextOf(request.baseUrl, set), value: rows.map(render) })
+  },
+})
+
+const getGrant = operation({
+  name: 'getOauth2PermissionGrant',
+  clause: 'DIR-151',
+  summary: 'Get what was consented for users, by its id',
+  method: 'GET',
+  path: '/oauth2PermissionGrants/:id',
+  permission: { row: permissionGrantPermissions.read },
+  answers: { 200: grantSchema },
+  async run({ tx, caller: { tenantId }, params: { id = '' }, request }) {
+    const grant = render(await findGrant(tx, tenantId, id))
+    return ok({ '@odata.context': `${contextOf(request.baseUrl, set)}/$entity`, ...grant })
+  },
+})
+
+async function findGrant(tx: Query, tenantId: string, id: string): Promise<GrantRow> {
+  const [clientId, userId] = splitIds(id) ?? []
+  const rows = clientId ? await selectGrants(tx, tenantId) : []
+  const row = rows.find(({ client_id, user_id }) => client_id === clientId && user_id === userId)
+  return row ?? fail('ObjectNotFound', { id: id.slice(0, 200) })
+}
+
+const scope = Type.String({ maxLength: 4000 })
+const words = (text: string) => [...new Set(text.split(' ').filter(Boolean))]
+
+const createGrant = operation({
+  name: 'createOauth2PermissionGrant',
+  clause: 'DIR-151',
+  summary: 'Consent for one user or all',
+  method: 'POST',
+  path: '/oauth2PermissionGrants',
+  permission: { row: permissionGrantPermissions.write },
+  body: Type.Object(
+    {
+      clientId: Type.String(),
+      consentType: Type.Union([Type.Literal('AllPrincipals'), Type.Literal('Principal')]),
+      principalId: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+      resourceId: Type.String(),
+      scope,
+      startTime: Type.Optional(Type.String()),
+      expiryTime: Type.Optional(Type.String()),
+    },
+    { additionalProperties: false },
+  ),
+  answers: { 201: grantSchema },
+  async run({ tx, caller: { tenantId }, body, request, audit }) {
+    const { consentType, principalId } = body
+    const client = await findObject(tx, tenantId, 'servicePrincipal', body.clientId, { lock: true })
+    const resource = await findObject(tx, tenantId, 'servicePrincipal', body.resourceId)
+    if (resource.properties.appId !== serviceAppId) failField('resourceId')
+    if ((consentType === 'Principal') !== (typeof principalId === 'string')) failField('principalId')
+    const userId = principalId ? (await findObject(tx, tenantId, 'user', principalId)).id : null
+    const grants = await selectGrants(tx, tenantId)
+    if (grants.some(({ client_id, user_id }) => client_id === client.id && user_id === userId))
+      fail('PermissionGrantExists')
+    const permissions = words(body.scope)
+    if (permissions.length === 0) failField('scope')
+    await consentPermissions(tx, { tenantId, servicePrincipalId: client.id, userId, permissions })
+    const id = joinIds(client.id, userId)
+    audit({ action: 'consent', target: `/servicePrincipals/${client.id}`, after: { userId, permissions } })
+    const grant = render(await findGrant(tx, tenantId, id))
+    return created({ '@odata.context': `${contextOf(request.baseUrl, set)}/$entity`, ...grant })
+  },
+})
+
+const updateGrant = operation({
+  name: 'updateOauth2PermissionGrant',
+  clause: 'DIR-151',
+  summary: 'Change what was consented',
+  method: 'PATCH',
+  path: '/oauth2PermissionGrants/:id',
+  permission: { row: permissionGrantPermissions.write },
+  body: Type.Object({ scope }, { additionalProperties: false }),
+  answers: { 204: null },
+  async run({ tx, caller: { tenantId }, params: { id = '' }, body, audit }) {
+    const { client_id, user_id: userId, permissions } = await findGrant(tx, tenantId, id)
+    const wanted = words(body.scope)
+    const consent = { tenantId, servicePrincipalId: client_id, userId }
+    const gone = permissions.filter((name) => !wanted.includes(name))
+    await withdrawConsent(tx, { ...consent, permissions: gone })
+    await consentPermissions(tx, { ...consent, permissions: wanted })
+    const target = `/servicePrincipals/${client_id}`
+    audit({
+      action: 'consent',
+      target,
+      before: { userId, permissions },
+      after: { userId, permissions: wanted },
+    })
+    return noContent
+  },
+})
+
+const deleteGrant = operation({
+  name: 'deleteOauth2PermissionGrant',
+  clause: 'DIR-151',
+  summary: 'Withdraw what was consented',
+  method: 'DELETE',
+  path: '/oauth2PermissionGrants/:id',
+  permission: { row: permissionGrantPermissions.write },
+  answers: { 204: null },
+  async run({ tx, caller: { tenantId }, params: { id = '' }, audit }) {
+    const { client_id, user_id: userId, permissions } = await findGrant(tx, tenantId, id)
+    await withdrawConsent(tx, { tenantId, servicePrincipalId: client_id, userId, permissions })
+    const target = `/servicePrincipals/${client_id}`
+    audit({ action: 'withdraw consent', target, before: { userId, permissions } })
+    return noContent
+  },
+})
+
+function failField(property: string): never {
+  return fail('InvalidPropertyValue', { property, resource: 'OAuth2PermissionGrant' }, { target: property })
+}
+
+export const permissionGrantOperations = [
+  listGrants,
+  listGrantsOfClient,
+  getGrant,
+  createGrant,
+  updateGrant,
+  deleteGrant,
+]
