@@ -1,9 +1,10 @@
 import type { Caller } from '../auth/caller.ts'
-import { notSupported, type Params, type PermissionRow } from '../auth/permission.ts'
-import { holds } from '../auth/permit.ts'
+import type { Params } from '../auth/permission.ts'
+import { requirePermissions } from '../auth/permit.ts'
 import type { Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
 import type { Address, ExtensibleObjectKind, ItemKind } from './addresses.ts'
+import { otherUsers } from './extensions/permissions.ts'
 import { findItem, type Item } from './items/item-store.ts'
 import { type DirectoryObject, findObject, findUser } from './object-store.ts'
 
@@ -98,21 +99,6 @@ async function findInnermost(
   return parent
 }
 
-const ofOthers: Readonly<Record<'read' | 'write', PermissionRow>> = {
-  read: {
-    delegated: 'User.Read.All',
-    personal: notSupported,
-    application: 'User.Read.All',
-    leastPrivileged: true,
-  },
-  write: {
-    delegated: 'User.ReadWrite.All',
-    personal: notSupported,
-    application: 'User.ReadWrite.All',
-    leastPrivileged: true,
-  },
-}
-
 /**
  * A person reaches their own mailbox and tasks, and what hangs on their own user; to reach another's user needs the
  * permission for all users. Whoever may not learns nothing about whether the other exists.
@@ -126,7 +112,7 @@ async function checkReach(
   if (user === undefined || caller.kind === 'application') return
   if (await isCaller(tx, caller, user)) return
   if (wants === 'items') fail('MailboxAccessDenied')
-  if (!holds(caller, ofOthers[wants])) fail('InsufficientPrivileges')
+  requirePermissions(caller, otherUsers[wants])
 }
 
 async function isCaller(tx: Query, caller: Caller, user: string): Promise<boolean> {

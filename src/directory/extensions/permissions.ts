@@ -1,4 +1,7 @@
+import type { Caller } from '../../auth/caller.ts'
 import { notSupported, type PermissionRow } from '../../auth/permission.ts'
+import { requirePermissions } from '../../auth/permit.ts'
+import type { DirectoryObject } from '../object-store.ts'
 import { atLeast, type ExtensionResource } from '../permissions.ts'
 
 /** Reading a resource's open extensions, and the resource itself where it is an item. Writing is DIR-67. */
@@ -14,4 +17,20 @@ export const readPermissions: Readonly<Record<ExtensionResource, PermissionRow>>
   todoTask: atLeast('Tasks.Read', 'Tasks.Read', 'Tasks.Read.All'),
   todoTasklist: atLeast('Tasks.Read', 'Tasks.Read', 'Tasks.Read.All'),
   user: atLeast('User.Read', 'User.Read', 'User.Read.All'),
+}
+
+/** What hangs on a user other than the caller, who reaches their own with less. */
+export const otherUsers = {
+  read: atLeast('User.Read.All', notSupported, 'User.Read.All'),
+  write: atLeast('User.ReadWrite.All', notSupported, 'User.ReadWrite.All'),
+} as const
+
+/** For answers about directory objects that are expanded by their extensions. */
+export function requireToReadExtensions(
+  caller: Caller,
+  { kind, id }: Pick<DirectoryObject, 'kind' | 'id'>,
+): void {
+  if (kind !== 'user' && kind !== 'group' && kind !== 'device' && kind !== 'organization') return
+  const isOther = kind === 'user' && id !== caller.objectId
+  requirePermissions(caller, isOther ? otherUsers.read : readPermissions[kind])
 }

@@ -1,6 +1,7 @@
 import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import { type Expansion, expandExtensions } from '../extensions/expand-extensions.ts'
+import { requireToReadExtensions } from '../extensions/permissions.ts'
 import type { DirectoryObject } from '../object-store.ts'
 import type { Json } from '../resources/property.ts'
 import type { ObjectKind } from '../resources/resource.ts'
@@ -16,6 +17,7 @@ export async function showExpanded(
   objects: readonly DirectoryObject[],
 ): Promise<readonly Record<string, Json>[]> {
   if (!expansion) return shown
+  for (const object of objects) requireToReadExtensions(caller, object)
   const ids = objects.map(({ id }) => id)
   const extensions = await expandExtensions(tx, caller.tenantId, 'object', ids, expansion)
   return shown.map((object, at) => ({ ...object, extensions: extensions.get(ids[at] ?? '') ?? [] }))
