@@ -3,7 +3,9 @@ import { Problem } from '../kernel/problem.ts'
 import { application } from './application.ts'
 import { ca } from './ca.ts'
 import type { Command } from './command.ts'
+import { exportCommand } from './export.ts'
 import { help } from './help.ts'
+import { importCommand } from './import.ts'
 import { keys } from './keys.ts'
 import { login } from './login.ts'
 import { logout } from './logout.ts'
@@ -22,6 +24,8 @@ export const commands: readonly Command[] = [
   logout,
   application,
   keys,
+  importCommand,
+  exportCommand,
   migrate,
   ca,
   versionCommand,

@@ -19,12 +19,8 @@ export async function appendChanges(
   changes: readonly Change[],
 ): Promise<number> {
   if (changes.length === 0) return await readRevision(tx, tenantId)
-  const [counter] = await tx<{ value: number }[]>`
-    insert into revision_counter as counter (tenant_id, value) values (${tenantId}, ${changes.length})
-    on conflict (tenant_id) do update set value = counter.value + excluded.value
-    returning value`
-  if (!counter) throw new Error('the revision counter returned no row')
-  const first = counter.value - changes.length + 1
+  const last = await takeRevisions(tx, tenantId, changes.length)
+  const first = last - changes.length + 1
   const rows = changes.map(({ entity, entityId, kind, data }, at) => ({
     tenant_id: tenantId,
     revision: first + at,
@@ -36,6 +32,16 @@ export async function appendChanges(
   // A statement takes at most 65,535 parameters.
   for (let at = 0; at < rows.length; at += 5_000)
     await tx`insert into change_log ${tx(rows.slice(at, at + 5_000))}`
+  return last
+}
+
+/** Takes the next revisions for changes that are logged by a statement of their own, and returns the last of them. */
+export async function takeRevisions(tx: Query, tenantId: string, count: number): Promise<number> {
+  const [counter] = await tx<{ value: number }[]>`
+    insert into revision_counter as counter (tenant_id, value) values (${tenantId}, ${count})
+    on conflict (tenant_id) do update set value = counter.value + excluded.value
+    returning value`
+  if (!counter) throw new Error('the revision counter returned no row')
   return counter.value
 }
 

@@ -1,4 +1,6 @@
+import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
 import { createSql, type Run, type Sql, type Statement } from './sql.ts'
 import { ConnectionFailure } from './sqlstate.ts'
 
@@ -6,6 +8,8 @@ import { ConnectionFailure } from './sqlstate.ts'
 export type Tx = Sql & {
   /** Undoes its own statements alone when `run` fails. */
   savepoint<T>(run: (tx: Tx) => Promise<T>): Promise<T>
+  /** Sends rows to a `copy … from stdin` statement, in the format that the statement names. */
+  copy(statement: string, chunks: Iterable<string | Buffer>): Promise<void>
 }
 
 type Send = (client: pg.ClientBase, statement: Statement) => ReturnType<Run>
@@ -49,8 +53,16 @@ function openSession(client: pg.PoolClient, send: Send) {
     last = result.catch(() => {})
     return result
   }
+  const copyInTurn = (statement: string, chunks: Iterable<string | Buffer>): Promise<void> => {
+    if (!isOpen) return Promise.reject(new Error('the transaction is over'))
+    if (lost) return Promise.reject(new ConnectionFailure(lost))
+    const result = last.then(() => pipeline(chunks, client.query(copyFrom(statement))))
+    last = result.catch(() => {})
+    return result
+  }
   const sendText = (text: string) => sendInTurn({ text, values: [], isSimple: true })
   const tx: Tx = Object.assign(createSql(sendInTurn), {
+    copy: copyInTurn,
     async savepoint<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
       const name = `s${++savepoints}`
       await sendText(`savepoint ${name}`)

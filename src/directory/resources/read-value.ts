@@ -79,7 +79,9 @@ function readDateTime(value: string): string | undefined {
   if (!dateTimeForm.test(value)) return undefined
   const zoned = /T.*(Z|[+-]\d\d:\d\d)$/.test(value) || !value.includes('T') ? value : `${value}Z`
   const time = new Date(zoned)
-  return Number.isNaN(time.getTime()) ? undefined : formatDateTime(time)
+  // The parser takes 30 February for 1 March.
+  const day = new Date(`${value.slice(0, 10)}T00:00:00Z`).getUTCDate()
+  return Number.isNaN(time.getTime()) || day !== Number(value.slice(8, 10)) ? undefined : formatDateTime(time)
 }
 
 export function formatDateTime(time: Date): string {

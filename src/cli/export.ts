@@ -1,0 +1,95 @@
+import { open, rename, rm } from 'node:fs/promises'
+import { exportDirectory } from '../directory/transfer/export-directory.ts'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { readSettings } from '../settings.ts'
+import { type Command, readArgs } from './command.ts'
+import { openOperatorAccess } from './operator.ts'
+import { showProgress } from './progress.ts'
+
+const flushLength = 256 * 1024
+
+export const exportCommand: Command = {
+  name: 'export',
+  summary: 'Write users, groups, memberships and extensions to a file',
+  help: `
+Usage: masquerade export FILE
+       masquerade export -
+
+Writes the directory as JSON lines that 'masquerade import' reads, as of one moment and in one order, whoever wrote it
+and when: two exports can be compared line by line. '-' is the standard output. Passwords and secrets never leave the
+directory; deleted objects and what lies in mailboxes are not part of it, nor is what every installation makes by
+itself (the organization, the administrator of the first start, the applications of the product).
+The file appears, readable by you alone, when it is complete. It works for the user who can read the data directory,
+while the database runs.`,
+  async run(args) {
+    const { positionals } = readArgs('export', args, { allowPositionals: true })
+    const [file, ...more] = positionals
+    if (file === undefined || more.length > 0)
+      throw new OperatorError("Name one file to write, or '-'. See 'masquerade help export'.", {
+        exitCode: 2,
+      })
+    await using access = await openOperatorAccess(readSettings(process.env))
+    const sink = file === '-' ? standardOutput : await openDraft(file)
+    const progress = showProgress()
+    try {
+      let attempts = 0
+      const lines = await access.database.transaction(async (tx) => {
+        if (attempts++ > 0) throw new OperatorError('The database changed under the export. Start it again.')
+        let count = 0
+        let waiting = ''
+        for await (const line of exportDirectory(tx, access.tenantId)) {
+          waiting += line
+          if (++count % 1000 === 0) progress.say(`written ${count.toLocaleString('en')} lines`)
+          if (waiting.length < flushLength) continue
+          await sink.write(waiting)
+          waiting = ''
+        }
+        await sink.write(waiting)
+        return count
+      })
+      await sink.finish()
+      progress.end()
+      if (file !== '-') process.stdout.write(`${file}: exported ${lines.toLocaleString('en')} lines.\n`)
+      return 0
+    } catch (error) {
+      progress.end()
+      await sink.giveUp()
+      throw error
+    }
+  },
+}
+
+interface Sink {
+  write(text: string): Promise<void>
+  finish(): Promise<void>
+  giveUp(): Promise<void>
+}
+
+const standardOutput: Sink = {
+  write: (text) => new Promise((resolve) => process.stdout.write(text, () => resolve())),
+  finish: async () => {},
+  giveUp: async () => {},
+}
+
+/** Nobody takes half an export for a whole one: it gets its name at the end. */
+async function openDraft(file: string): Promise<Sink> {
+  const draft = `${file}.new`
+  try {
+    const handle = await open(draft, 'w', 0o600)
+    return {
+      write: (text) => handle.appendFile(text),
+      async finish() {
+        await handle.sync()
+        await handle.close()
+        await rename(draft, file)
+      },
+      async giveUp() {
+        await handle.close()
+        await rm(draft, { force: true })
+      },
+    }
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new OperatorError(`${draft} cannot be written (${code}).`, { cause })
+  }
+}

@@ -1,0 +1,137 @@
+import type { Query } from '../../db/query.ts'
+import type { StageName } from './stage.ts'
+import { stages } from './stage.ts'
+
+/** What is wrong with one line of a file. */
+export interface Fault {
+  readonly line: number
+  readonly reason: string
+}
+
+/** Objects that share an id, or a name that must be unique, with another line or with what is there already. */
+export async function findObjectFaults(tx: Query, tenantId: string, limit: number): Promise<Fault[]> {
+  return await tx<Fault[]>`
+    with key as (
+      select line, 'id' as property, id::text as value from import_object
+      union all
+      select line, 'userPrincipalName', lower(properties ->> 'userPrincipalName') from import_object
+      where kind = 'user'
+      union all
+      select line, 'mailNickname', lower(properties ->> 'mailNickname') from import_object
+      where kind = 'group' and coalesce(properties -> 'groupTypes', '[]') ? 'Unified'
+      union all
+      select line, 'appId of ' || kind, properties ->> 'appId' from import_object
+      where kind in ('application', 'servicePrincipal')
+      union all
+      select line, 'deviceId', properties ->> 'deviceId' from import_object where kind = 'device'
+    ), present as (
+      select 'id' as property, id::text as value from directory_object where tenant_id = ${tenantId}
+      union all
+      select 'userPrincipalName', lower(user_principal_name) from directory_object
+      where tenant_id = ${tenantId} and kind = 'user' and deleted_at is null
+      union all
+      select 'mailNickname', lower(mail_nickname) from directory_object
+      where tenant_id = ${tenantId} and unified and deleted_at is null
+      union all
+      select 'appId of ' || kind, app_id from directory_object
+      where tenant_id = ${tenantId} and kind in ('application', 'servicePrincipal')
+        and (kind = 'application' or deleted_at is null)
+      union all
+      select 'deviceId', properties ->> 'deviceId' from directory_object
+      where tenant_id = ${tenantId} and kind = 'device' and deleted_at is null
+    ), first as (
+      select *, min(line) over (partition by property, value) as first_line from key
+    )
+    select line, format('The %s is that of line %s.', property, first_line) as reason
+    from first where line > first_line
+    union all
+    select line, format('The %s is in use in the directory already.', property)
+    from first where exists (select from present where (property, value) = (first.property, first.value))
+    order by 1 limit ${limit}`
+}
+
+export interface EdgeRules {
+  readonly stage: Extract<StageName, 'member' | 'roleMember' | 'owner'>
+  readonly containers: readonly string[]
+  readonly members: readonly string[]
+  /** What the ends are called in a message. */
+  readonly words: readonly [container: string, member: string]
+}
+
+/** Edges whose ends do not exist or do not go together. */
+export async function findEdgeFaults(
+  tx: Query,
+  tenantId: string,
+  { stage, containers, members, words: [container, member] }: EdgeRules,
+  limit: number,
+): Promise<Fault[]> {
+  return await tx<Fault[]>`
+    select edge.line, case
+        when container.id is null then format('There is no ${tx.unsafe(container)} %s.', edge.container_id)
+        when member.id is null then format('There is no ${tx.unsafe(member)} %s.', edge.member_id)
+        when edge.container_id = edge.member_id then 'An object cannot be in itself.'
+        else 'A group that can hold roles cannot have groups in it.'
+      end as reason
+    from ${tx(stages[stage].table)} edge
+    left join directory_object container on container.tenant_id = ${tenantId}
+      and container.id = edge.container_id and container.deleted_at is null
+      and container.kind = any(${[...containers]})
+    left join directory_object member on member.tenant_id = ${tenantId}
+      and member.id = edge.member_id and member.deleted_at is null and member.kind = any(${[...members]})
+    where container.id is null or member.id is null or edge.container_id = edge.member_id
+      or (${stage === 'member'} and member.kind = 'group'
+        and container.properties -> 'isAssignableToRole' = 'true')
+    order by 1 limit ${limit}`
+}
+
+/** Edges that come twice, or are there already. Asked only when there are some. */
+export async function findRepeatedEdges(
+  tx: Query,
+  tenantId: string,
+  { stage, words }: EdgeRules,
+  limit: number,
+): Promise<Fault[]> {
+  const present =
+    stage === 'owner'
+      ? tx`select object_id as container_id, owner_id as member_id from owner_edge where tenant_id = ${tenantId}`
+      : tx`select container_id, member_id from member_edge where tenant_id = ${tenantId}`
+  return await tx<Fault[]>`
+    with edge as (
+      select *, min(line) over (partition by container_id, member_id) as first_line
+      from ${tx(stages[stage].table)}
+    )
+    select line, format('It says the same as line %s.', first_line) as reason
+    from edge where line > first_line
+    union all
+    select line, ${`It is in the directory already: this ${words[0]} has this ${words[1]}.`}
+    from edge where (container_id, member_id) in (${present})
+    order by 1 limit ${limit}`
+}
+
+const extensibleKinds = ['user', 'group', 'device', 'organization']
+const maxPerApplication = 2
+
+export async function findExtensionFaults(tx: Query, tenantId: string, limit: number): Promise<Fault[]> {
+  return await tx<Fault[]>`
+    with present as (
+      select 0 as line, object_id, name, application_id from open_extension
+      where tenant_id = ${tenantId} and object_id in (select object_id from import_extension)
+      union all
+      select line, object_id, name, application_id from import_extension
+    ), counted as (
+      select *,
+        row_number() over (partition by object_id, lower(name) order by line) as same_name,
+        row_number() over (partition by object_id, application_id order by line) as same_application
+      from present
+    )
+    select line, case
+        when object.id is null then format('There is no user, group or device %s.', counted.object_id)
+        when same_name > 1 then 'The object has an extension of this name already.'
+        else 'The object has ${tx.unsafe(String(maxPerApplication))} extensions of this application already.'
+      end as reason
+    from counted
+    left join directory_object object on object.tenant_id = ${tenantId} and object.id = counted.object_id
+      and object.deleted_at is null and object.kind = any(${extensibleKinds})
+    where line > 0 and (object.id is null or same_name > 1 or same_application > ${maxPerApplication})
+    order by 1 limit ${limit}`
+}

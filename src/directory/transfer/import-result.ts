@@ -1,0 +1,22 @@
+import type { Fault } from './find-faults.ts'
+import type { Entry } from './read-line.ts'
+import type { StageName } from './stage.ts'
+
+export const maxFaults = 100
+
+/** Nothing of the file was kept; these are the reasons, `maxFaults` at most. */
+export class ImportFailed extends Error {
+  readonly faults: readonly Fault[]
+  constructor(faults: readonly Fault[]) {
+    super(`The file has ${faults.length >= maxFaults ? `${maxFaults} or more` : faults.length} faults.`)
+    this.faults = faults
+  }
+}
+
+export type ImportCounts = Readonly<Record<StageName | 'definition', number>>
+
+/** A definition waits in memory: there are few, and values can only be checked by them. */
+export interface Definition {
+  readonly line: number
+  readonly entry: Extract<Entry, { definition: unknown }>
+}

@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto'
+import { parseJson } from '../../kernel/json.ts'
+import { fail } from '../../kernel/problem.ts'
+import { isDataType } from '../extensions/data-types.ts'
+import { checkSize, readNewExtension } from '../extensions/extension-data.ts'
+import { extensionType } from '../extensions/extension-name.ts'
+import { isGuid, type Json, type JsonObject } from '../resources/property.ts'
+import { failValue } from '../resources/read-properties.ts'
+import { readValue } from '../resources/read-value.ts'
+import type { ObjectKind, Resource } from '../resources/resource.ts'
+import { isObjectKind, resources } from '../resources/resources.ts'
+import { findRoleTemplate } from '../resources/role-templates.ts'
+import { isJsonObject, isStorableJson } from '../resources/storable.ts'
+
+/** What one line of a file says. */
+export type Entry =
+  | ObjectEntry
+  | { readonly type: 'member'; readonly containerId: string; readonly memberId: string }
+  | { readonly type: 'directoryRole'; readonly roleTemplateId: string }
+  | { readonly type: 'roleMember'; readonly roleTemplateId: string; readonly memberId: string }
+  | { readonly type: 'owner'; readonly objectId: string; readonly ownerId: string }
+  | ExtensionEntry
+  | { readonly type: 'extensionProperty' | 'schemaExtension'; readonly definition: JsonObject }
+
+export interface ObjectEntry {
+  readonly type: 'object'
+  readonly kind: ObjectKind
+  readonly id: string
+  readonly createdDateTime: string | null
+  readonly properties: JsonObject
+  /** Names that only an extension definition can explain. */
+  readonly custom: readonly string[]
+}
+
+export interface ExtensionEntry {
+  readonly type: 'extension'
+  readonly objectId: string
+  readonly name: string
+  readonly applicationId: string
+  readonly data: JsonObject
+}
+
+const guid = '([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})'
+// Most lines of a large file look exactly so; they need no parser.
+const usualMember = new RegExp(`^\\{"type":"member","group":"${guid}","member":"${guid}"\\}\\r?$`)
+
+export function readEntry(text: string): Entry {
+  const [, containerId, memberId] = usualMember.exec(text) ?? []
+  if (containerId && memberId) return { type: 'member', containerId, memberId }
+  const line = parseJson(text)
+  if (!isJsonObject(line)) return fail('InvalidRequestContent', { reason: 'The line is no JSON object.' })
+  const { type } = line
+  switch (type) {
+    case 'member':
+      return { type, containerId: readId(line, 'group'), memberId: readId(line, 'member') }
+    case 'directoryRole':
+      return { type, roleTemplateId: readTemplate(line) }
+    case 'roleMember':
+      return { type, roleTemplateId: readTemplate(line), memberId: readId(line, 'member') }
+    case 'owner':
+      return { type, objectId: readId(line, 'object'), ownerId: readId(line, 'owner') }
+    case 'extension':
+      return readExtension(line)
+    case 'extensionProperty':
+    case 'schemaExtension':
+      return { type, definition: readDefinition(type, line) }
+    default:
+      if (typeof type === 'string' && isObjectKind(type) && type !== 'organization')
+        return readObject(type, line)
+      return fail('InvalidRequestContent', { reason: "'type' is missing or not known." })
+  }
+}
+
+function readObject(kind: ObjectKind, { type: _, ...line }: JsonObject): ObjectEntry {
+  const resource = resources[kind]
+  const { id, createdDateTime, deletedDateTime, ...rest } = line
+  if (deletedDateTime !== undefined && deletedDateTime !== null) failValue(resource, 'deletedDateTime')
+  const properties: Record<string, Json> = {}
+  const custom: string[] = []
+  for (const [name, value] of Object.entries(rest)) {
+    if (value === null || name.startsWith('@odata.')) continue
+    properties[name] = readProperty(resource, name, value, custom)
+  }
+  if (kind === 'application') properties.appId ??= randomUUID()
+  for (const [name, { required, secret }] of Object.entries(resource.properties))
+    if (required && !secret && properties[name] === undefined)
+      fail('PropertyRequired', { property: name, resource: resource.noun })
+  return {
+    type: 'object',
+    kind,
+    id: id === undefined ? randomUUID() : readId(line, 'id'),
+    createdDateTime: createdDateTime === undefined ? null : readTime(resource, createdDateTime),
+    properties,
+    custom,
+  }
+}
+
+function readProperty(resource: Resource, name: string, value: Json, custom: string[]): Json {
+  const property = Object.hasOwn(resource.properties, name) ? resource.properties[name] : undefined
+  if (property?.secret) return fail('ReadOnlyProperty', { property: name })
+  if (!property) {
+    if (!/^[A-Za-z0-9]+_\w+$/.test(name) || !isStorableJson(value))
+      fail('InvalidProperty', { property: name.slice(0, 200) })
+    custom.push(name)
+    return value
+  }
+  return readValue(property, value) ?? failValue(resource, name)
+}
+
+/** To the microsecond, as it is stored: an import of an export loses nothing. */
+function readTime(resource: Resource, value: Json): string {
+  const isTime = typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/.test(value)
+  if (!isTime || readValue({ type: 'dateTime' }, value) === undefined)
+    return failValue(resource, 'createdDateTime')
+  return value
+}
+
+function readId(line: JsonObject, name: string): string {
+  const value = line[name]
+  if (typeof value !== 'string') return fail('InvalidRequestContent', { reason: `'${name}' is missing.` })
+  return isGuid(value) ? value.toLowerCase() : fail('InvalidObjectIdentifier', { id: value.slice(0, 100) })
+}
+
+function readTemplate(line: JsonObject): string {
+  const id = readId(line, 'roleTemplateId')
+  return findRoleTemplate(id) ? id : failValue(resources.directoryRole, 'roleTemplateId')
+}
+
+function readExtension(line: JsonObject): ExtensionEntry {
+  const { data = {}, applicationId, extensionName = null } = line
+  if (!isJsonObject(data) || typeof applicationId !== 'string' || !isGuid(applicationId))
+    return fail('InvalidRequestContent', { reason: "'data' must be an object and 'applicationId' an id." })
+  const extension = readNewExtension({ ...data, '@odata.type': extensionType, extensionName })
+  checkSize(extension.data, 'object')
+  const objectId = readId(line, 'object')
+  return { type: 'extension', objectId, applicationId: applicationId.toLowerCase(), ...extension }
+}
+
+const statuses: readonly unknown[] = ['InDevelopment', 'Available', 'Deprecated']
+
+function readDefinition(type: 'extensionProperty' | 'schemaExtension', line: JsonObject): JsonObject {
+  const isText = (value: Json | undefined) => typeof value === 'string' && /^\w{1,120}$/.test(value)
+  const areTexts = (value: Json | undefined) =>
+    Array.isArray(value) && value.length > 0 && value.every(isText)
+  const isGood =
+    type === 'extensionProperty'
+      ? isText(line.name) && isDataType(line.dataType) && areTexts(line.targetObjects)
+      : isText(line.id) &&
+        statuses.includes(line.status) &&
+        areTexts(line.targetTypes) &&
+        areFields(line.properties)
+  if (!isGood || !isStorableJson(line))
+    return fail('InvalidRequestContent', { reason: `This is not a complete ${type}.` })
+  if (type === 'extensionProperty')
+    return { ...line, id: readId(line, 'id'), application: readId(line, 'application') }
+  return { ...line, owner: readId(line, 'owner') }
+}
+
+function areFields(value: Json | undefined): boolean {
+  const isField = (field: Json) =>
+    isJsonObject(field) && typeof field.name === 'string' && isDataType(field.type)
+  return Array.isArray(value) && value.every(isField)
+}

@@ -1,0 +1,335 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import type { Database } from '../../../src/db/database.ts'
+import { exportDirectory } from '../../../src/directory/transfer/export-directory.ts'
+import { importDirectory } from '../../../src/directory/transfer/import-directory.ts'
+import { ImportFailed } from '../../../src/directory/transfer/import-result.ts'
+import { clause } from '../../support/clause.ts'
+import { runCommand } from '../../support/command.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+
+const userAdministrator = 'fe930be7-5e62-47db-91af-98c3a49a38b1'
+
+async function importText({ transaction, sql }: Database, text: string, chunkLength = 1000) {
+  const [instance] = await sql<{ tenant_id: string }[]>`select tenant_id from instance`
+  const bytes = Buffer.from(text)
+  async function* chunks() {
+    for (let at = 0; at < bytes.length; at += chunkLength) yield bytes.subarray(at, at + chunkLength)
+  }
+  const tenantId = instance?.tenant_id ?? ''
+  return await transaction((tx) => importDirectory(tx, { tenantId, fileName: 'test', chunks: chunks() }))
+}
+
+async function exportText({ transaction, sql }: Database): Promise<string> {
+  const [instance] = await sql<{ tenant_id: string }[]>`select tenant_id from instance`
+  return await transaction(async (tx) => {
+    let text = ''
+    for await (const line of exportDirectory(tx, instance?.tenant_id ?? '')) text += line
+    return text
+  })
+}
+
+const lines = (...entries: object[]) => entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
+
+const id = Object.fromEntries(
+  ['ada', 'bo', 'all', 'sub', 'app', 'client', 'laptop', 'pen'].map((name) => [name, randomUUID()]),
+) as Record<'ada' | 'bo' | 'all' | 'sub' | 'app' | 'client' | 'laptop' | 'pen', string>
+const appId = randomUUID()
+const custom = `extension_${appId.replaceAll('-', '')}_badge`
+
+const user = (properties: object = {}) => ({
+  type: 'user',
+  accountEnabled: true,
+  displayName: 'Ada "the first" Éxample\t\\N \u{1f600}',
+  mailNickname: 'ada',
+  userPrincipalName: `ada-${randomUUID()}@example.com`,
+  ...properties,
+})
+const group = (properties: object = {}) => ({
+  type: 'group',
+  displayName: 'All',
+  mailEnabled: false,
+  mailNickname: 'all',
+  securityEnabled: true,
+  ...properties,
+})
+
+const company = [
+  { type: 'application', id: id.app, displayName: 'Wiki', appId },
+  {
+    type: 'extensionProperty',
+    id: randomUUID(),
+    application: id.app,
+    name: custom,
+    dataType: 'String',
+    targetObjects: ['User'],
+  },
+  { type: 'servicePrincipal', id: id.client, displayName: 'Wiki', appId },
+  user({ id: id.ada, createdDateTime: '2020-02-03T04:05:06.123456Z', [custom]: '007' }),
+  user({ id: id.bo, businessPhones: ['+32 1'] }),
+  { type: 'orgContact', id: id.pen, displayName: 'Pen pal' },
+  {
+    type: 'device',
+    id: id.laptop,
+    displayName: 'Laptop',
+    accountEnabled: true,
+    deviceId: randomUUID(),
+    operatingSystem: 'Linux',
+    operatingSystemVersion: '6',
+  },
+  group({ id: id.all, unseenCount: 3, autoSubscribeNewMembers: true }),
+  group({ id: id.sub, groupTypes: ['Unified'] }),
+  { type: 'roleMember', roleTemplateId: userAdministrator, member: id.ada },
+  { type: 'member', group: id.all, member: id.sub },
+  { type: 'member', group: id.sub, member: id.all },
+  { type: 'member', group: id.sub, member: id.ada },
+  { type: 'member', group: id.all, member: id.laptop },
+  { type: 'owner', object: id.all, owner: id.bo },
+  {
+    type: 'extension',
+    object: id.ada,
+    extensionName: 'com.example.roaming',
+    applicationId: appId,
+    data: { theme: 'dark', nested: { a: [1, null] } },
+  },
+]
+
+describe('import and export', () => {
+  let one: TestDatabase
+  let other: TestDatabase
+
+  before(async () => {
+    one = await createTestDatabase()
+    other = await createTestDatabase()
+  })
+  after(async () => {
+    await one?.[Symbol.asyncDispose]()
+    await other?.[Symbol.asyncDispose]()
+  })
+
+  clause(
+    'DIR-146',
+    'Directory objects and their relations can be imported and exported in bulk.',
+    async () => {
+      const counts = await importText(one.database, lines(...company), 7)
+      assert.deepEqual(counts, { object: 9, member: 4, roleMember: 1, owner: 1, extension: 1, definition: 1 })
+      const text = await exportText(one.database)
+      const exported = text.trim().split('\n')
+      const types = new Set(exported.map((line) => JSON.parse(line).type))
+      for (const { type } of company) assert.ok(types.has(type), type)
+      const ada = exported.map((line) => JSON.parse(line)).find((entry) => entry.id === id.ada)
+      assert.deepEqual(ada, company[3])
+
+      await importText(other.database, text)
+      assert.equal(await exportText(other.database), text)
+    },
+  )
+
+  test('every imported row is in the change log, in one gap-free run, and the import is audited', async () => {
+    const rows = await one.database.sql<{ kind: string; revision: number; count: number }[]>`
+      select kind, count(*) as count from change_log group by kind order by kind`
+    assert.deepEqual(
+      rows.map(({ kind, count }) => [kind, count]),
+      [
+        ['created', 9],
+        ['extensionCreated', 1],
+        ['memberAdded', 5],
+        ['ownerAdded', 1],
+      ],
+    )
+    const [range] = await one.database.sql`
+      select min(revision) as first, max(revision) as last, (select max(value) from revision_counter) as counter
+      from change_log`
+    assert.deepEqual(range, { first: 1, last: 16, counter: 16 })
+    const [audited] = await one.database.sql`select action, after from audit_event`
+    assert.equal(audited?.action, 'import directory')
+  })
+
+  const cases: [string, string, [number, RegExp][]][] = [
+    ['no JSON', '{"type":\n', [[1, /JSON/]]],
+    ['a list', '[]\n', [[1, /no JSON object/]]],
+    [
+      'an unknown type',
+      lines({ type: 'organization' }, { type: 'x' }, {}),
+      [
+        [1, /type/],
+        [2, /type/],
+        [3, /type/],
+      ],
+    ],
+    [
+      'a missing property',
+      lines({ type: 'user', displayName: 'A' }),
+      [[1, /required for property 'userPrincipalName'/]],
+    ],
+    ['a wrong value', lines(group({ mailNickname: 'a b' })), [[1, /mailNickname/]]],
+    ['an unknown property', lines(group({ nick: 'x' })), [[1, /Invalid property 'nick'/]]],
+    ['an undefined extension property', lines(group({ ext_x: 'x' })), [[1, /Invalid property 'ext_x'/]]],
+    ['a value against its definition', lines(user({ [custom]: 7 })), [[1, /extension_/]]],
+    ['a password', lines(user({ passwordProfile: { password: 'x' } })), [[1, /read-only/]]],
+    ['a key twice', '{"type":"user","type":"user"}\n', [[1, /JSON/]]],
+    ['NUL', lines(group({ displayName: 'a\0b' })), [[1, /displayName/]]],
+    ['half a surrogate pair', '{"type":"orgContact","displayName":"\\ud800"}\n', [[1, /displayName/]]],
+    [
+      'an id twice',
+      lines(group({ id: id.pen.replace(/^./, '0') }), group({ id: id.pen.replace(/^./, '0') })),
+      [[2, /that of line 1/]],
+    ],
+    ['an id that is in use', lines(group({ id: id.all })), [[1, /in use/]]],
+    [
+      'a name twice and a name in use',
+      lines(
+        user({ userPrincipalName: 'x@y.z' }),
+        user({ userPrincipalName: 'X@y.z' }),
+        group({ groupTypes: ['Unified'] }),
+      ),
+      [
+        [2, /userPrincipalName is that of line 1/],
+        [3, /mailNickname is in use/],
+      ],
+    ],
+    ['a group that is not there', lines({ type: 'member', group: id.ada, member: id.bo }), [[1, /no group/]]],
+    [
+      'a member that is not there',
+      lines({ type: 'member', group: id.all, member: randomUUID() }),
+      [[1, /no member/]],
+    ],
+    ['a group in itself', lines({ type: 'member', group: id.all, member: id.all }), [[1, /in itself/]]],
+    ['a malformed id', lines({ type: 'member', group: 'x', member: id.bo }), [[1, /identifier 'x'/]]],
+    [
+      'a membership twice and one that is there',
+      lines(
+        { type: 'member', group: id.all, member: id.bo },
+        { type: 'member', group: id.all, member: id.bo },
+        { type: 'member', group: id.all, member: id.sub },
+      ),
+      [
+        [2, /same as line 1/],
+        [3, /already/],
+      ],
+    ],
+    ['an owner of a user', lines({ type: 'owner', object: id.ada, owner: id.bo }), [[1, /no object/]]],
+    [
+      'a role that does not exist',
+      lines({ type: 'roleMember', roleTemplateId: randomUUID(), member: id.bo }),
+      [[1, /roleTemplateId/]],
+    ],
+    [
+      'an extension of a name that is taken',
+      lines({
+        type: 'extension',
+        object: id.ada,
+        extensionName: 'COM.example.Roaming',
+        applicationId: appId,
+        data: {},
+      }),
+      [[1, /of this name/]],
+    ],
+    [
+      'a third extension of an application',
+      lines(
+        ...[1, 2].map((n) => ({
+          type: 'extension',
+          object: id.ada,
+          extensionName: `x${n}`,
+          applicationId: appId,
+          data: {},
+        })),
+      ),
+      [[2, /2 extensions/]],
+    ],
+    ['a blank line before', `\n\n${lines({ type: 'x' })}`, [[3, /type/]]],
+    [
+      'faults of lines and of the whole',
+      lines({ type: 'x' }, { type: 'member', group: id.ada, member: id.bo }),
+      [
+        [1, /type/],
+        [2, /no group/],
+      ],
+    ],
+  ]
+
+  for (const [name, text, expected] of cases)
+    test(`${name}: named by line, and nothing is kept`, async () => {
+      const before = await exportText(one.database)
+      const good = lines(user({ id: randomUUID() }))
+      const failed = await importText(one.database, text + good).then(
+        () => assert.fail('it was imported'),
+        (error: unknown) => error,
+      )
+      assert.ok(failed instanceof ImportFailed, String(failed))
+      assert.deepEqual(
+        failed.faults.map(({ line }) => line),
+        expected.map(([line]) => line),
+        JSON.stringify(failed.faults),
+      )
+      for (const [at, [, reason]] of expected.entries()) assert.match(failed.faults[at]?.reason ?? '', reason)
+      assert.equal(await exportText(one.database), before)
+    })
+
+  test('a file that is not UTF-8 is refused', async () => {
+    const failed = await importText(one.database, '').then(async () => {
+      const bytes = Buffer.concat([Buffer.from(lines(group())), Buffer.from([0xff, 0xfe, 0x0a])])
+      const [instance] = await one.database.sql<{ tenant_id: string }[]>`select tenant_id from instance`
+      async function* chunks() {
+        yield bytes
+      }
+      return await one.database
+        .transaction((tx) =>
+          importDirectory(tx, { tenantId: instance?.tenant_id ?? '', fileName: 'x', chunks: chunks() }),
+        )
+        .catch((error: unknown) => error)
+    })
+    assert.ok(failed instanceof ImportFailed)
+    assert.match(failed.faults[0]?.reason ?? '', /UTF-8/)
+  })
+})
+
+describe('import and export from the command line', () => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService()
+  })
+  after(() => service?.[Symbol.asyncDispose]())
+
+  test('a file goes in whole or not at all, and comes out again', async () => {
+    const environment = {
+      MASQUERADE_DATA_DIR: service.dataDir,
+      MASQUERADE_DATABASE_URL: service.databaseUrl,
+    }
+    const good = join(service.dataDir, 'good.jsonl')
+    const bad = join(service.dataDir, 'bad.jsonl')
+    const out = join(service.dataDir, 'out.jsonl')
+    await writeFile(good, lines(...company))
+    await writeFile(bad, lines(user(), { type: 'member', group: id.all, member: randomUUID() }))
+
+    const imported = await runCommand(['import', good], environment)
+    assert.equal(imported.code, 0, imported.stderr)
+    assert.match(
+      imported.stdout,
+      /imported 9 objects, 4 memberships, 1 role membership, 1 owner, 1 extension/,
+    )
+
+    const refused = await runCommand(['import', bad], environment)
+    assert.equal(refused.code, 1)
+    assert.match(refused.stderr, /bad\.jsonl:2: There is no member /)
+    assert.match(refused.stderr, /Nothing was imported/)
+
+    const exported = await runCommand(['export', out], environment)
+    assert.equal(exported.code, 0, exported.stderr)
+    assert.equal((await stat(out)).mode & 0o777, 0o600)
+    const text = await readFile(out, 'utf8')
+    assert.ok(text.includes(id.ada))
+    for (const own of ['admin@', 'Masquerade portal', 'organization']) assert.ok(!text.includes(own), own)
+    const piped = await runCommand(['export', '-'], environment)
+    assert.equal(piped.stdout, text)
+
+    const wrong = [['import'], ['import', join(service.dataDir, 'nothing')], ['export', 'a', 'b']]
+    for (const { code } of await Promise.all(wrong.map((args) => runCommand(args, environment))))
+      assert.notEqual(code, 0)
+  })
+})
