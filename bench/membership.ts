@@ -12,10 +12,10 @@ import pino from 'pino'
 import { Type } from 'typebox'
 import { ok } from '../src/api/operation.ts'
 import type { Query } from '../src/db/query.ts'
+import { getMemberGroups } from '../src/directory/membership/get-member-groups.ts'
 import { createSqlGraph } from '../src/directory/membership/sql-graph.ts'
 import { operation } from '../src/directory/operation.ts'
 import { getMemberGroupsPermissions } from '../src/directory/permissions.ts'
-import { directoryRoom } from '../src/directory/room.ts'
 import { createMetrics } from '../src/http/metrics.ts'
 import { buildHttp } from '../src/http/server.ts'
 import { type Service, startService } from '../src/main.ts'
@@ -77,13 +77,13 @@ function answerConstant(body: () => string) {
   })
 }
 
-/** The directory API and the constant answer behind one port. */
+/** getMemberGroups and the constant answer behind one port. */
 async function serve({ database, auth }: Service, body: () => string) {
-  const room = directoryRoom({ graph: createSqlGraph(database.sql) })
+  const operations = [...getMemberGroups, answerConstant(body)]
   const { handler } = await buildHttp(
     {
       runner: { database, gatekeeper: auth.gatekeeper },
-      rooms: [room, { operations: [answerConstant(body)], ports: {} }],
+      rooms: [{ operations, ports: { graph: createSqlGraph(database.sql) } }],
       log: pino({ level: 'silent' }),
       metrics: createMetrics(),
       headers: {},
