@@ -24,3 +24,6 @@ create table suspension (
   created_at timestamptz not null default now(),
   primary key (database_id, schema_name, table_name)
 );
+
+-- When sample data was brought, or it was decided that there shall be none: only a first start asks.
+alter table instance add column sampled_at timestamptz;

@@ -121,6 +121,7 @@ create table instance (
   id uuid default gen_random_uuid() not null,
   tenant_id uuid default gen_random_uuid() not null,
   created_at timestamp with time zone default now() not null,
+  sampled_at timestamp with time zone,
   constraint instance_pkey PRIMARY KEY (singleton),
   constraint instance_is_single CHECK (singleton)
 );

@@ -26,6 +26,7 @@ import { OperatorError } from './kernel/operator-error.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
 import { maskingRoom } from './masking/room.ts'
+import { bringSample } from './sample/bring-sample.ts'
 import type { Settings } from './settings.ts'
 import { version } from './version.ts'
 
@@ -59,7 +60,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     onFatal: onFatal ?? (() => {}),
   })
   cleanup.defer(() => store.close())
-  const { database, tenantId, embedded } = store
+  const { database, tenantId, server } = store
 
   const graph = createSqlGraph(database.sql)
   let place: { host: string; httpPort: number; httpsPort: number } = settings
@@ -67,7 +68,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     settings,
     database,
     tenantId,
-    embedded,
+    embedded: server !== undefined,
     log,
     groupsOf: (tenant, objectId) => graph.groupsOf(tenant, objectId),
     origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
@@ -149,13 +150,12 @@ export async function startService(options: StartOptions): Promise<Service> {
   place = listeners
   cleanup.defer(() => listeners.close(settings.shutdownTimeoutSeconds * 1000))
 
+  const service = { listeners, database, store, auth }
+  await bringSample(settings, service, onProgress ?? (() => {}))
   const parts = cleanup.move()
   let stopping: Promise<void> | undefined
   return {
-    listeners,
-    database,
-    store,
-    auth,
+    ...service,
     stop: () => {
       draining = true
       stopping ??= parts.disposeAsync()

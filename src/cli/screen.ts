@@ -3,6 +3,7 @@ import { isIPv6 } from 'node:net'
 import { join, resolve } from 'node:path'
 import { passwordFileName } from '../auth/bootstrap.ts'
 import type { Service } from '../main.ts'
+import { readShopAccess } from '../sample/shop.ts'
 import type { Settings } from '../settings.ts'
 import { version } from '../version.ts'
 
@@ -30,9 +31,18 @@ ${rows.map(([name, value]) => `  ${name.padEnd(9)} ${value}`).join('\n')}
 
 Try it:
   curl ${settings.emulator ? '' : `-H "Authorization: Bearer $(${tokenCommand(settings)})" `}${http}/v1.0/organization
-
+${describeShop(settings)}
 Ctrl+C stops it.
 `
+}
+
+/** Two lines to paste: the same query with other eyes. */
+function describeShop({ dataDir }: Settings): string {
+  const shop = readShopAccess(dataDir)
+  if (!shop) return ''
+  const line = (role: 'analyst' | 'auditor') =>
+    `  psql 'postgresql://${role}:${shop[role]}@${shop.host}:${shop.port}/${shop.database}' -c 'select first_name, email, ssn from customers limit 3'`
+  return `${line('analyst')}\n${line('auditor')}\n`
 }
 
 const emulatorWarning = `

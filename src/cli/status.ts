@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
+import { reachable } from '../http/listen.ts'
 import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 
@@ -46,8 +46,7 @@ export async function readRunFile(dataDir: string): Promise<RunFile | null> {
 }
 
 export function urlOf({ host, httpPort }: RunFile): string {
-  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  return `http://${isIPv6(name) ? `[${name}]` : name}:${httpPort}`
+  return `http://${reachable(host)}:${httpPort}`
 }
 
 async function inspect(dataDir: string): Promise<Report> {

@@ -3,12 +3,13 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import { connectDatabase } from './connect.ts'
 import type { Database } from './database.ts'
 import { describeAddress, parseDatabaseUrl } from './database-url.ts'
-import { startEmbedded } from './embedded.ts'
+import { type EmbeddedPostgres, startEmbedded } from './embedded.ts'
 
 /** The service's own database, embedded or outside, migrated and ready. */
 export interface Store {
   readonly database: Database
-  readonly embedded: boolean
+  /** The embedded server, as its superuser; undefined with an outside one. */
+  readonly server: EmbeddedPostgres | undefined
   /** For the screen: what database this is. Never has a password. */
   readonly description: string
   readonly tenantId: string
@@ -51,7 +52,7 @@ async function openEmbedded(
     const database = await connectDatabase({ url: server.address, poolSize: settings.databasePoolSize })
     log.info({ version: server.version, port: server.port }, 'embedded PostgreSQL started')
     return await describeStore(database, {
-      embedded: true,
+      server,
       description: `embedded PostgreSQL ${server.version} on ${server.host}:${server.port}`,
       stop: () => server.stop(),
     })
@@ -65,24 +66,24 @@ async function openOutside(settings: StoreSettings, url: string, { onProgress }:
   onProgress('migrating the database')
   const database = await connectDatabase({ url, poolSize: settings.databasePoolSize })
   return describeStore(database, {
-    embedded: false,
+    server: undefined,
     description: `PostgreSQL at ${describeAddress(parseDatabaseUrl(url))}`,
     stop: async () => {},
   })
 }
 
 interface Place {
-  readonly embedded: boolean
+  readonly server: EmbeddedPostgres | undefined
   readonly description: string
   stop(): Promise<void>
 }
 
-async function describeStore(database: Database, { embedded, description, stop }: Place): Promise<Store> {
+async function describeStore(database: Database, { server, description, stop }: Place): Promise<Store> {
   const [instance] = await database.sql<{ tenant_id: string }[]>`select tenant_id from masquerade.instance`
   if (!instance) throw new OperatorError('the database is damaged: its instance row is missing')
   return {
     database,
-    embedded,
+    server,
     description,
     tenantId: instance.tenant_id,
     async checkReady() {

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, isIPv6 } from 'node:net'
 import type { Logger } from 'pino'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Certificates } from './certificates.ts'
@@ -10,6 +10,8 @@ export interface Listeners {
   readonly host: string
   readonly httpPort: number
   readonly httpsPort: number
+  /** The HTTP server as this machine itself reaches it. */
+  readonly httpOrigin: string
   /** PEM of the generated CA; undefined with the operator's own certificate. */
   readonly ca: string | undefined
   /** Takes no new connections, lets requests under way finish, cuts what is left after the time. */
@@ -43,6 +45,7 @@ export async function listen({ settings, handler, certificates, log }: ListenOpt
     host: settings.host,
     httpPort,
     httpsPort,
+    httpOrigin: `http://${reachable(settings.host)}:${httpPort}`,
     ca: tls.ca,
     async close(timeoutMs) {
       clearInterval(renewal)
@@ -106,4 +109,10 @@ function drain(server: Server | TlsServer, timeoutMs: number): Promise<void> {
     })
     server.closeIdleConnections()
   })
+}
+
+/** The address of every interface is nobody's: from here, loopback stands in for it. */
+export function reachable(host: string): string {
+  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return isIPv6(name) ? `[${name}]` : name
 }

@@ -1,0 +1,42 @@
+import type { Auth } from '../auth/open-auth.ts'
+import { issueOperatorToken } from '../auth/operator-token.ts'
+import type { Store } from '../db/store.ts'
+import type { Listeners } from '../http/listen.ts'
+import type { Settings } from '../settings.ts'
+import { bringShop } from './shop.ts'
+
+interface Running {
+  readonly listeners: Listeners
+  readonly store: Store
+  readonly auth: Auth
+}
+
+/** Sample data, once, on the first start of an embedded database, unless the operator wants none. */
+export async function bringSample(settings: Settings, service: Running, onProgress: (step: string) => void) {
+  const { store, auth } = service
+  const { database, server, tenantId } = store
+  if (!server) return
+  const [first] = await database.sql`select 1 from instance where sampled_at is null`
+  if (!first) return
+  if (settings.demo) {
+    onProgress('making a sample database')
+    const origin = auth.identity.origin()
+    const token = await issueOperatorToken(
+      { ...auth, origin, tenantId, sql: database.sql },
+      { for: { kind: 'administrator' }, permissions: [], lifetimeSeconds: 300, audience: undefined },
+    )
+    await bringShop({ ...server, dataDir: settings.dataDir, call: caller(service, token) })
+  }
+  await database.sql`update instance set sampled_at = now()`
+}
+
+function caller({ listeners }: Running, token: string) {
+  return async (method: string, path: string, body: unknown): Promise<void> => {
+    const response = await fetch(`${listeners.httpOrigin}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    if (!response.ok) throw new Error(`the sample was refused: ${method} ${path}: ${await response.text()}`)
+  }
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openDatabase } from '../db/database.ts'
+import type { DatabaseAddress } from '../db/database-url.ts'
+import { quoteIdentifier, quoteLiteral } from '../db/quote.ts'
+
+const script = new URL('./shop.sql', import.meta.url)
+
+/** How to get into the sample database, for the screen; kept in the data directory, for its owner alone. */
+export interface ShopAccess {
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly analyst: string
+  readonly auditor: string
+}
+
+export const shopFile = 'shop.json'
+
+const database = 'shop'
+const path = '/subscriptions/demo/resourceGroups/demo/providers/Vendor.Sql/servers/embedded/databases/shop'
+const version = 'api-version=2014-04-01'
+
+const rules: Readonly<Record<string, object>> = {
+  'customer-email': { tableName: 'customers', columnName: 'email', maskingFunction: 'Email' },
+  'customer-phone': { tableName: 'customers', columnName: 'phone', maskingFunction: 'Text', suffixSize: '2' },
+  'customer-birth-date': { tableName: 'customers', columnName: 'birth_date', maskingFunction: 'Default' },
+  'customer-ssn': { tableName: 'customers', columnName: 'ssn', maskingFunction: 'SSN' },
+  'card-number': { tableName: 'cards', columnName: 'number', maskingFunction: 'CCN' },
+  'staff-salary': {
+    tableName: 'staff',
+    columnName: 'salary',
+    maskingFunction: 'Number',
+    numberFrom: '30000',
+    numberTo: '80000',
+  },
+}
+
+interface Options {
+  /** A superuser of the embedded server. */
+  readonly address: DatabaseAddress
+  readonly host: string
+  readonly port: number
+  readonly dataDir: string
+  /** A call of our own API, as the administrator: the sample is made the way a user would make it. */
+  call(method: string, path: string, body: unknown): Promise<void>
+}
+
+/** The sample database: a shop with an owner, an analyst who sees masks, an auditor who does not. */
+export async function bringShop({ address, host, port, dataDir, call }: Options): Promise<void> {
+  const password = { owner: secret(), analyst: secret(), auditor: secret() }
+  await createDatabase(address, password)
+  await fillDatabase({ ...address, database })
+  const binding = { host, port, database, user: 'shop_owner', password: password.owner }
+  await call('PUT', `${path.replace(/\/databases\/.*/, '')}?${version}`, { tags: { sample: 'yes' } })
+  await call('PUT', `${path}?${version}`, { properties: { binding } })
+  for (const [name, rule] of Object.entries(rules)) {
+    const properties = { schemaName: 'public', ...rule }
+    await call('PUT', `${path}/dataMaskingPolicies/Default/rules/${name}?${version}`, { properties })
+  }
+  const policy = { dataMaskingState: 'Enabled', exemptPrincipals: 'auditor' }
+  await call('PUT', `${path}/dataMaskingPolicies/Default?${version}`, { properties: policy })
+  const access: ShopAccess = { host, port, database, analyst: password.analyst, auditor: password.auditor }
+  await writeFile(join(dataDir, shopFile), `${JSON.stringify(access, null, 2)}\n`, { mode: 0o600 })
+}
+
+export function readShopAccess(dataDir: string): ShopAccess | null {
+  try {
+    return JSON.parse(readFileSync(join(dataDir, shopFile), 'utf8')) as ShopAccess
+  } catch {
+    return null
+  }
+}
+
+function secret(): string {
+  return randomBytes(12).toString('base64url')
+}
+
+/** Starts over after a crash: nothing of it is anybody's yet. */
+async function createDatabase(
+  address: DatabaseAddress,
+  password: Record<'owner' | 'analyst' | 'auditor', string>,
+) {
+  const { sql, close } = openDatabase({ url: address, poolSize: 1 })
+  try {
+    await sql.unsafe(`drop database if exists ${database} with (force)`)
+    const roles = { shop_owner: password.owner, analyst: password.analyst, auditor: password.auditor }
+    for (const [name, text] of Object.entries(roles)) {
+      const options = name === 'shop_owner' ? 'login createrole' : 'login'
+      await sql.unsafe(`drop role if exists ${quoteIdentifier(name)}`)
+      await sql.unsafe(`create role ${quoteIdentifier(name)} ${options} password ${quoteLiteral(text)}`)
+    }
+    // What ending the sessions of a principal that is no longer exempt takes.
+    await sql.unsafe('grant pg_signal_backend to shop_owner')
+    await sql.unsafe(`create database ${database} owner shop_owner`)
+    // Unqualified names find the twins first. For convenience: privileges are the wall.
+    await sql.unsafe(`alter role analyst in database ${database} set search_path = masked_public, public`)
+  } finally {
+    await close()
+  }
+}
+
+async function fillDatabase(address: DatabaseAddress): Promise<void> {
+  const { transaction, close } = openDatabase({ url: address, poolSize: 1, searchPath: 'public' })
+  try {
+    await transaction(async (tx) => {
+      await tx.unsafe('alter schema public owner to shop_owner; set local role shop_owner')
+      await tx.unsafe(readFileSync(script, 'utf8'))
+      await tx.unsafe('grant usage on schema public to analyst, auditor')
+      await tx.unsafe('grant select on all tables in schema public to analyst, auditor')
+      await tx.unsafe('reset role')
+    })
+  } finally {
+    await close()
+  }
+}
