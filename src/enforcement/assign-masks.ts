@@ -6,7 +6,7 @@ import type { Policy, Rule } from './policy.ts'
 export type Masks = Map<number, Rule>
 
 export interface Note {
-  readonly code: 'ColumnMissing' | 'ColumnRenamed' | 'FunctionDoesNotFit'
+  readonly code: 'ColumnMissing' | 'ColumnRenamed' | 'FunctionDoesNotFit' | 'NoTwin'
   readonly target: string
   readonly message: string
 }

@@ -87,8 +87,8 @@ export interface Twin {
   readonly name: string
   /** What we asked for, to see whether that has changed. */
   readonly wanted: string
-  /** What PostgreSQL made of it, to see whether somebody has changed that. */
-  readonly made: string
+  /** What PostgreSQL made of it, to see whether somebody has changed that. Null: it refused. */
+  readonly made: string | null
 }
 
 export interface ObservedTwin {

@@ -1,6 +1,7 @@
 import { type Access, grantAccess, type Remembered, remember } from './access.ts'
 import { assignMasks, type Masks, type Note, pinsOf } from './assign-masks.ts'
 import type { Guard, Pin, Relation, Snapshot } from './catalog.ts'
+import { wantedText } from './guard-steps.ts'
 import { shadowSchemaName, twinOwnerName } from './names.ts'
 import type { Policy } from './policy.ts'
 import { exemptions } from './roles.ts'
@@ -69,6 +70,8 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
       twin: suspended.has(relation.oid) ? null : desireTwin(relation, own, twins),
     }
   })
+  for (const { relation, twin } of masked)
+    if (twin && isRefused(guards.get(relation.oid), twin)) notes.push(noTwin(relation))
   const released = snapshot.guards
     .filter(({ oid }) => !twins.has(oid))
     .map((guard): Released => {
@@ -94,6 +97,16 @@ function desireTwin(relation: Relation, own: Masks, twins: ReadonlyMap<number, R
         : viewTwinSelect(relation.definition, twins),
     securityBarrier: relation.securityBarrier,
   }
+}
+
+function isRefused(guard: Guard | undefined, twin: DesiredTwin): boolean {
+  return guard?.twin?.made === null && guard.twin.wanted === wantedText(twin)
+}
+
+export function noTwin({ schema, name }: Pick<Relation, 'schema' | 'name'>): Note {
+  const target = `${schema}.${name}`
+  const message = `${target} shows masked data and cannot have a masked twin: PostgreSQL refused its definition over twins (a view that groups by a primary key must name every column in GROUP BY). It is closed to everybody who is not exempt.`
+  return { code: 'NoTwin', target, message }
 }
 
 /** Masked tables, then every view that reads one, each after what it reads. Views cannot read in a circle. */

@@ -21,6 +21,10 @@ export interface Step {
   readonly as?: string
   /** May fail without harm: the grant is then given by the owner of the relation. */
   readonly orElse?: string
+  /** Steps of one name after one another are done together or not at all; the rest of the plan goes on. */
+  readonly together?: string
+  /** What is done instead when they fail. */
+  readonly otherwise?: readonly Step[]
 }
 
 /** Pure and printable: what it takes to get from what is there to what should be. Empty when nothing is to be done. */
@@ -155,20 +159,28 @@ function makeTwin(
   const name = quoteQualified(twin.schema, twin.name)
   const known = guards.get(relation.oid)?.twin
   const observed = dropped ? undefined : twins.get(name)
-  const asWanted =
-    known?.wanted === wantedText(twin) && known.made === observed?.definition && observed.owner === owner
+  const isKnown = known?.wanted === wantedText(twin)
+  // PostgreSQL has refused this very twin before: asking again would change nothing.
+  if (isKnown && known.made === null) return false
+  const asWanted = isKnown && known.made === observed?.definition && observed.owner === owner
+  const made: Step[] = []
   if (!asWanted) {
     const columns = twin.columns.map(quoteIdentifier).join(', ')
     const barrier = twin.securityBarrier ? ' WITH (security_barrier)' : ''
     const why = `the masked twin of ${relation.schema}.${relation.name}`
-    steps.push({
+    made.push({
       sql: `CREATE OR REPLACE VIEW ${name} (${columns})${barrier} AS ${twin.select}`,
       why,
       as: owner,
     })
   }
   const wanted = { grants: remembered.grants, columnGrants: named(remembered.columnGrants, names) }
-  setGrants(steps, name, owner, observed ?? { grants: [], columnGrants: [] }, wanted, owner)
+  setGrants(made, name, owner, observed ?? { grants: [], columnGrants: [] }, wanted, owner)
+  // A view that cannot have a twin has none; the view itself is closed all the same, and so is an older twin.
+  const closed: Step[] = []
+  if (observed) setGrants(closed, name, owner, observed, { grants: [], columnGrants: [] }, owner)
+  const together = `${relation.schema}.${relation.name}`
+  steps.push(...made.map((step) => ({ ...step, together, otherwise: closed })))
   return !asWanted
 }
 

@@ -41,8 +41,9 @@ export function writeGuard(wanted: DesiredRelation): Step {
   const row = rowOf(wanted)
   const json = (value: unknown) => `${quoteLiteral(JSON.stringify(value))}::jsonb`
   const lent = `ARRAY[${row.lent.map(quoteLiteral).join(', ')}]::text[]`
-  const twin = row.twin
-    ? `${json(row.twin)} || jsonb_build_object('made', pg_get_viewdef(${quoteLiteral(`${quoteIdentifier(row.twin.schema)}.${quoteIdentifier(row.twin.name)}`)}::regclass))`
+  const name = row.twin && `${quoteIdentifier(row.twin.schema)}.${quoteIdentifier(row.twin.name)}`
+  const twin = name
+    ? `${json(row.twin)} || jsonb_build_object('made', pg_get_viewdef(to_regclass(${quoteLiteral(name)})))`
     : 'NULL'
   const values = [
     wanted.relation.oid,

@@ -1,9 +1,9 @@
 import type { Database } from '../db/database.ts'
 import type { Tx } from '../db/transaction.ts'
-import { apply } from './apply.ts'
+import { apply, type Refusal } from './apply.ts'
 import type { Note } from './assign-masks.ts'
 import type { Snapshot } from './catalog.ts'
-import { type Desired, desire } from './desire.ts'
+import { type Desired, desire, noTwin } from './desire.ts'
 import { diff, type Step } from './diff.ts'
 import { observe, type Target } from './observe.ts'
 import type { Policy, Rule } from './policy.ts'
@@ -50,13 +50,19 @@ export async function reconcile(
       const wanted = typeof policy === 'function' ? await policy() : policy
       outcome = await plan(tx, wanted, options.focus?.(wanted))
       if (options.dryRun) throw new DryRun()
-      await apply(tx, outcome.steps, options.beforeStep)
+      const refusals = await apply(tx, outcome.steps, options.beforeStep)
+      outcome = { ...outcome, notes: [...outcome.notes, ...refusals.map(asNote)] }
     })
   } catch (error) {
     if (!(error instanceof DryRun)) throw error
   }
   if (!outcome) throw new Error('a transaction ended without running')
   return outcome
+}
+
+function asNote({ together }: Refusal): Note {
+  const [schema = '', name = ''] = together.split('.', 2)
+  return noTwin({ schema, name })
 }
 
 async function prepare(tx: Tx, lockTimeoutMs: number): Promise<void> {

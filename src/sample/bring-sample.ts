@@ -37,6 +37,8 @@ function caller({ listeners }: Running, token: string) {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     })
+    const enforcement = response.headers.get('x-masquerade-enforcement') ?? 'Enforced'
+    if (enforcement !== 'Enforced') throw new Error(`the sample is not masked: ${path} is ${enforcement}`)
     if (!response.ok) throw new Error(`the sample was refused: ${method} ${path}: ${await response.text()}`)
   }
 }

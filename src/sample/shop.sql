@@ -36,7 +36,7 @@ create table staff (
 create view best_customers as
   select c.id, c.first_name, c.last_name, c.email, sum(o.total) as spent
   from customers c join orders o on o.customer_id = c.id
-  group by c.id order by spent desc limit 100;
+  group by c.id, c.first_name, c.last_name, c.email order by spent desc limit 100;
 
 -- Repeatable: the same shop on every machine.
 select setseed(0.42);

@@ -63,6 +63,24 @@ forEachCluster((cluster) => {
       )
     })
 
+    test('closes a view that cannot have a twin, says so, and does not try again', async () => {
+      await target.database.sql.unsafe(`
+        create view public.per_customer as select c.id, c.email, count(*) from public.customers c group by c.id;
+        grant select on public.per_customer to "${analyst}", "${auditor}"`)
+      const outcome = await reconcile(target.database, policy(rules, [auditor]))
+      assert.deepEqual(
+        outcome.notes.map(({ code, target: at }) => [code, at]),
+        [['NoTwin', 'public.per_customer']],
+      )
+      const { sql } = target.connectAs('analyst')
+      await assert.rejects(sql`select * from public.per_customer`, /permission denied/)
+      const again = await reconcile(target.database, policy(rules, [auditor]))
+      assert.deepEqual(again.steps, [])
+      assert.equal(again.notes[0]?.code, 'NoTwin')
+      const exempt = await target.connectAs('auditor').sql`select email from public.per_customer where id = 1`
+      assert.equal(exempt[0]?.email, 'ann@example.com')
+    })
+
     test('gives everything back', async () => {
       await reconcile(target.database, policy([]))
       const { sql } = target.connectAs('analyst')
