@@ -7,7 +7,6 @@ import { openSigningKeys, type SigningKeys } from '../auth/signing-keys.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import type { DatabaseAddress } from '../db/database-url.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { Problem } from '../kernel/problem.ts'
 import { createSecretBox } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
 import { readRunFile } from './status.ts'
@@ -81,7 +80,6 @@ async function readTenant(database: Database, { dataDir, databaseUrl }: Settings
     const [row] = await database.sql<{ tenant_id: string }[]>`select tenant_id from instance`
     if (row) return row.tenant_id
   } catch (cause) {
-    if (cause instanceof Problem || cause instanceof OperatorError) throw cause
     throw new OperatorError(
       databaseUrl === undefined
         ? `The service of ${dataDir} is not running: start it with 'npm start'.`

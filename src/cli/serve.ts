@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { prepareDataDir, type Service, startService } from '../main.ts'
+import type { Service } from '../main.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { openLog } from './log.ts'
@@ -22,6 +22,8 @@ a terminal. Settings are environment variables: docs/settings.md.`,
   async run(args) {
     readArgs('serve', args, {})
     const settings = readSettings(process.env)
+    // Loaded here: the other commands need not wait for the whole service.
+    const { prepareDataDir, startService } = await import('../main.ts')
     await prepareDataDir(settings.dataDir)
     const { log, file } = openLog(settings)
     const progress = showProgress()

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { addSecret } from '../../../src/auth/issuer/application-secret.ts'
+import {
+  consentPermissions,
+  grantApplicationPermissions,
+  type Registration,
+  registerApplication,
+  revokeApplicationPermissions,
+  withdrawConsent,
+} from '../../../src/auth/issuer/applications.ts'
+import { setPassword } from '../../../src/auth/issuer/password.ts'
+import { voidTokens } from '../../../src/auth/principals.ts'
+import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+
+describe('what a token rests on can be taken away', () => {
+  let service: TestService
+  let directory: TestDirectory
+  before(async () => {
+    service = await startTestService({ MASQUERADE_TOKEN_CHECK_SECONDS: '1' })
+    directory = fillDirectory(service)
+  })
+  after(() => service[Symbol.asyncDispose]())
+
+  const statusOf = async (token: string) =>
+    (await service.request('GET', '/v1.0/users?$top=1', { token })).status
+  const userToken = (principal: string, applicationId?: string) =>
+    service.tokenFor({ permissions: ['User.Read.All'], principal, ...(applicationId && { applicationId }) })
+  const applicationToken = ({ servicePrincipalId, appId }: Registration) =>
+    service.tokenFor({
+      kind: 'application',
+      permissions: ['User.Read.All'],
+      principal: servicePrincipalId,
+      applicationId: appId,
+    })
+  const register = () =>
+    service.database.transaction((tx) => registerApplication(tx, service.tenantId, { displayName: 'An app' }))
+  const asAdministrator = () =>
+    service.tokenFor({
+      permissions: ['User.ReadWrite.All', 'Application.ReadWrite.All', 'Directory.ReadWrite.All'],
+    })
+
+  /** Tells times in whole seconds, as tokens do. */
+  const nextSecond = () => wait(1000 - (Date.now() % 1000) + 20)
+
+  async function assertShutOut(token: string, takeAway: () => Promise<unknown>) {
+    assert.equal(await statusOf(token), 200)
+    const bystander = userToken(await directory.user())
+    await nextSecond()
+    await takeAway()
+    const deadline = Date.now() + 10_000
+    while ((await statusOf(token)) !== 401) {
+      assert.ok(Date.now() < deadline, 'the token still works')
+      await wait(100)
+    }
+    assert.equal(await statusOf(bystander), 200, 'nobody else is touched')
+  }
+
+  test('a disabled user', async () => {
+    const user = await directory.user()
+    await assertShutOut(userToken(user), () =>
+      service.request('PATCH', `/v1.0/users/${user}`, {
+        token: asAdministrator(),
+        body: { accountEnabled: false },
+      }),
+    )
+  })
+
+  test('a deleted user', async () => {
+    const user = await directory.user()
+    await assertShutOut(userToken(user), () =>
+      service.request('DELETE', `/v1.0/users/${user}`, { token: asAdministrator() }),
+    )
+  })
+
+  test('a user with another password, and back in with a new token', async () => {
+    const user = await directory.user()
+    const set = (password: string) =>
+      service.database.transaction((tx) => setPassword(tx, service.tenantId, user, password))
+    await set(`First-${randomUUID()}`)
+    await assertShutOut(userToken(user), () => set(`Second-${randomUUID()}`))
+    assert.equal(await statusOf(userToken(user)), 200)
+  })
+
+  test('a deleted application, for itself and for people through it', async () => {
+    const application = await register()
+    const person = userToken(await directory.user(), application.appId)
+    await assertShutOut(applicationToken(application), () =>
+      service.request('DELETE', `/v1.0/applications/${application.applicationId}`, {
+        token: asAdministrator(),
+      }),
+    )
+    assert.equal(await statusOf(person), 401)
+  })
+
+  test('a disabled service principal', async () => {
+    const application = await register()
+    await assertShutOut(applicationToken(application), () =>
+      service.request('PATCH', `/v1.0/servicePrincipals/${application.servicePrincipalId}`, {
+        token: asAdministrator(),
+        body: { accountEnabled: false },
+      }),
+    )
+  })
+
+  test('a withdrawn application permission', async () => {
+    const application = await register()
+    const { servicePrincipalId } = application
+    const permissions = ['User.Read.All']
+    await service.database.transaction((tx) =>
+      grantApplicationPermissions(tx, service.tenantId, servicePrincipalId, permissions),
+    )
+    await assertShutOut(applicationToken(application), () =>
+      service.database.transaction((tx) =>
+        revokeApplicationPermissions(tx, service.tenantId, servicePrincipalId, permissions),
+      ),
+    )
+  })
+
+  for (const forAll of [false, true])
+    test(`a consent withdrawn ${forAll ? 'for everybody' : 'by one person'}`, async () => {
+      const application = await register()
+      const [user, other] = [await directory.user(), await directory.user()]
+      const consent = {
+        tenantId: service.tenantId,
+        servicePrincipalId: application.servicePrincipalId,
+        userId: forAll ? null : user,
+        permissions: ['User.Read.All'],
+      }
+      await service.database.transaction((tx) => consentPermissions(tx, consent))
+      const elsewhere = userToken(user)
+      const others = userToken(other, application.appId)
+      await assertShutOut(userToken(user, application.appId), () =>
+        service.database.transaction((tx) => withdrawConsent(tx, consent)),
+      )
+      assert.equal(await statusOf(elsewhere), 200, 'through another client')
+      assert.equal(await statusOf(others), forAll ? 401 : 200, 'of another person')
+    })
+
+  test('all tokens of a person, by hand', async () => {
+    const user = await directory.user()
+    await assertShutOut(userToken(user), () => voidTokens(service.database.sql, service.tenantId, user))
+  })
+
+  test('a new secret of an application takes nothing away', async () => {
+    const application = await register()
+    const token = applicationToken(application)
+    assert.equal(await statusOf(token), 200)
+    await nextSecond()
+    await service.database.transaction((tx) => addSecret(tx, service.tenantId, application.applicationId))
+    await wait(1500)
+    assert.equal(await statusOf(token), 200)
+  })
+
+  test('a signing key that is gone takes its tokens along, also those verified before', async () => {
+    const token = userToken(await directory.user())
+    assert.equal(await statusOf(token), 200)
+    const { kid } = service.auth.signingKeys.current()
+    await service.auth.signingKeys.rotate(0)
+    assert.equal(await statusOf(token), 200, 'the old key verifies on')
+    assert.equal(await statusOf(userToken(await directory.user())), 200, 'the new one signs')
+    await service.database.sql`update signing_key set expires_at = now() where kid = ${kid}`
+    await service.auth.signingKeys.rotate(0)
+    assert.equal(await statusOf(token), 401)
+  })
+})
