@@ -21,10 +21,6 @@ export function assignMasks(
 ): { masks: Map<number, Masks>; notes: Note[] } {
   const masks = new Map<number, Masks>()
   const notes: Note[] = []
-  const children = Map.groupBy(
-    snapshot.relations.flatMap((child) => child.parents.map((parent) => ({ parent, child }))),
-    ({ parent }) => parent,
-  )
   const byName = new Map(
     snapshot.relations.map((relation) => [nameOf(relation.schema, relation.name), relation]),
   )
@@ -34,25 +30,21 @@ export function assignMasks(
     ({ pin }) => keyOf(pin),
   )
 
-  const mask = (relation: Relation, column: Column, rule: Rule) => {
+  const mask = (relation: Relation, column: Column, rule: Rule, isOwn: boolean) => {
     if (relation.definition !== null) return
     const own = masks.get(relation.oid) ?? new Map<number, Rule>()
+    if (!isOwn && own.has(column.number)) return
     masks.set(
       relation.oid,
       own.set(column.number, fits(column, rule.maskingFunction) ? rule : asDefault(rule)),
     )
-    for (const { child } of children.get(relation.oid) ?? []) {
-      const inherited = child.columns.find(({ name }) => name === column.name)
-      if (inherited) mask(child, inherited, rule)
-    }
   }
-
   for (const rule of policy.rules) {
     const target = `${rule.schema}.${rule.table}.${rule.column}`
     const relation = byName.get(nameOf(rule.schema, rule.table))
     const named = relation?.columns.find(({ name }) => name === rule.column)
     if (relation && named) {
-      mask(relation, named, rule)
+      mask(relation, named, rule, true)
       if (!fits(named, rule.maskingFunction)) notes.push(doesNotFit(rule, target, named))
     }
     const held = (pinned.get(keyOf({ rule: rule.name, ...rule })) ?? []).flatMap(({ oid, pin }) => {
@@ -61,12 +53,39 @@ export function assignMasks(
       return place && column ? [{ place, column }] : []
     })
     for (const { place, column } of held) {
-      mask(place, column, rule)
+      mask(place, column, rule, true)
       if (column.name !== rule.column) notes.push(renamed(target, place, column))
     }
     if (!named && held.length === 0) notes.push(missing(rule, target))
   }
+  spread(snapshot.relations, masks, mask)
   return { masks, notes }
+}
+
+/** A row is read through every table that it is part of: a mask goes down to all parts, and up to what they are part of. */
+function spread(
+  relations: readonly Relation[],
+  masks: ReadonlyMap<number, Masks>,
+  mask: (relation: Relation, column: Column, rule: Rule, isOwn: boolean) => void,
+): void {
+  const byOid = new Map(relations.map((relation) => [relation.oid, relation]))
+  const kin = new Map<number, Relation[]>()
+  for (const child of relations)
+    for (const parent of child.parents.flatMap((oid) => byOid.get(oid) ?? [])) {
+      kin.set(child.oid, [...(kin.get(child.oid) ?? []), parent])
+      kin.set(parent.oid, [...(kin.get(parent.oid) ?? []), child])
+    }
+  const queue = [...masks.keys()]
+  for (let oid = queue.shift(); oid !== undefined; oid = queue.shift())
+    for (const [number, rule] of masks.get(oid) ?? []) {
+      const name = byOid.get(oid)?.columns.find((column) => column.number === number)?.name
+      for (const other of kin.get(oid) ?? []) {
+        const column = other.columns.find((each) => each.name === name)
+        if (!column || masks.get(other.oid)?.has(column.number)) continue
+        mask(other, column, rule, false)
+        queue.push(other.oid)
+      }
+    }
 }
 
 export function pinsOf(masks: Masks): Pin[] {

@@ -6,6 +6,11 @@ interface RangeVar {
   readonly location?: number
 }
 
+interface TypeName {
+  readonly names?: readonly { readonly String: { readonly sval: string } }[]
+  readonly location?: number
+}
+
 /**
  * Moves the relations that a query reads to other names, by splicing the text where PostgreSQL's own parser says that
  * they stand. Everything else stays to the letter. `choose` gets the name as written and returns the new one, quoted.
@@ -16,6 +21,7 @@ export function moveRelations(
 ): string {
   const splices: { from: number; to: number; text: string }[] = []
   const bytes = Buffer.from(text)
+  // Rows of a relation are of a type of its name, which has to move along.
   visit(parseSync(text), (range) => {
     const target = choose(range.schemaname, range.relname)
     if (target === undefined) return
@@ -37,8 +43,15 @@ function visit(node: unknown, found: (range: RangeVar) => void): void {
   else if (node !== null && typeof node === 'object')
     for (const [key, value] of Object.entries(node)) {
       if (key === 'RangeVar') found(value as RangeVar)
+      if (key === 'typeName' || key === 'TypeName') found(rowTypeOf(value as TypeName))
       visit(value, found)
     }
+}
+
+function rowTypeOf({ names = [], location = 0 }: TypeName): RangeVar {
+  const parts = names.map(({ String: part }) => part.sval)
+  const [schemaname, relname = ''] = parts.length === 2 ? parts : [undefined, '']
+  return { relname, location, ...(schemaname === undefined ? {} : { schemaname }) }
 }
 
 const quote = 0x22

@@ -33,7 +33,7 @@ export async function observe(
       exists (select 1 from pg_catalog.pg_event_trigger where evtname = ${driftChannel} and evtenabled <> 'D') as watched`
   if (!server) throw new Error('the server did not answer')
   const twinOwner = twinOwnerName(server.database)
-  const oids = await findRelations(tx, targets, server.guarded, scope)
+  const oids = await findRelations(tx, targets, server.guarded, scope, twinOwner)
   const guards = server.guarded ? await readGuards(tx, oids) : []
   return {
     ...server,
@@ -51,12 +51,16 @@ export async function observe(
   }
 }
 
-/** The named tables, their partitions and children, every view over any of these at any depth, and what is guarded. */
+/**
+ * The named tables, what they are part of and their other parts, every view over any of these at any depth, and what is
+ * guarded. Twins stand in schemas of their owner; what is temporary is nobody else's.
+ */
 async function findRelations(
   tx: Sql,
   targets: readonly Target[],
   guarded: boolean,
   scope: 'all' | 'targets',
+  twinOwner: string,
 ) {
   const guards = tx`${tx(guardSchema)}.relation`
   const seeds = guarded && scope === 'all' ? tx`union select oid from ${guards}` : tx``
@@ -80,6 +84,8 @@ async function findRelations(
       select next.oid from reached, lateral (
         select inhrelid as oid from pg_catalog.pg_inherits where inhparent = reached.oid
         union all
+        select inhparent from pg_catalog.pg_inherits where inhrelid = reached.oid
+        union all
         select w.ev_class from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
         where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.refclassid = 'pg_catalog.pg_class'::regclass
           and d.refobjid = reached.oid and d.deptype = 'n' and w.ev_class <> reached.oid
@@ -88,7 +94,8 @@ async function findRelations(
     )
     select c.oid::int8 as oid from reached join pg_catalog.pg_class c using (oid)
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    where c.relkind in ('r', 'p', 'v', 'm', 'f') and n.nspname not like ${`${shadowPrefix.replaceAll('_', '\\_')}%`}
+    where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
+      and n.nspowner is distinct from (select oid from pg_catalog.pg_roles where rolname = ${twinOwner})
     order by 1`
   return rows.map(({ oid }) => oid)
 }

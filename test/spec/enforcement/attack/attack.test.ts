@@ -25,7 +25,7 @@ const classes: Readonly<Record<string, readonly Attack[]>> = {
 const clean = /^(0A|2[1-9B]|3[348F]|42|55|P0)/
 
 function findTrace(text: string, { tell }: Attack): string | undefined {
-  const told = tell && tell.exec(text)?.[0]
+  const told = tell?.exec(text)?.[0]
   return told ?? traces.find((trace) => text.includes(trace))
 }
 

@@ -5,7 +5,7 @@ const guess = (name: string, ...run: string[]): Attack => ({ name, run, tell: hi
 const fails = (name: string, code: string, ...run: string[]): Attack => ({
   name,
   run,
-  tell: new RegExp(`"${code}"`),
+  tell: new RegExp(`"${code}"`, 'i'),
 })
 
 /** No raw value on the wire, but an answer that depends on one. The guesses are parts of canaries. */
@@ -70,7 +70,7 @@ export const inferences: readonly Attack[] = [
   ),
   guess(
     'rank of a hypothetical row',
-    `select case when rank(7000000) within group (order by salary desc) = 2 and max(salary) > 200 then 'hit' end from {S}.customers`,
+    `select case when rank(7000000) within group (order by salary desc nulls last) = 2 and max(salary) > 200 then 'hit' end from {S}.customers`,
   ),
   guess('GROUP BY', `select 'hit' from {S}.customers group by email having email like 'zqc%'`),
   guess(

@@ -141,7 +141,7 @@ export const programs: readonly Attack[] = [
   {
     name: 'rows that EXPLAIN expects',
     run: [
-      `explain (format json) select id from {S}.customers where email = 'zqcan' || 'ary-mail@leak.test' and note = 'x'`,
+      `explain (format json) select id from {S}.customers where email = 'mail10@example.com' and note = 'x'`,
     ],
     alone: 'estimates name no value; what they could tell is covered by the statistics',
   },
