@@ -57,6 +57,9 @@ export async function buildHttp(
     requestTimeout: 60_000,
     return503OnClosing: false,
     exposeHeadRoutes: false,
+    // What the router refuses before it has found a route.
+    frameworkErrors: (error, request, reply) =>
+      sendProblem(reply, request, asProblem(error), dialectOf(request)),
   })
   app.decorateRequest('caller', null)
   app.decorateRequest('operationName', '')
@@ -126,11 +129,12 @@ function refuseOtherMethods(app: FastifyInstance, shape: string, methods: readon
   })
 }
 
+function dialectOf(request: FastifyRequest): Dialect {
+  return dialects.find((dialect) => dialect.owns(request.originalUrl)) ?? maskingDialect
+}
+
 function answerProblems(app: FastifyInstance, { log, rooms }: HttpOptions): void {
   const findDeadEnd = deadEndFinder(rooms.flatMap((room) => room.operations.flatMap(urlsOf)))
-  const dialectOf = (request: FastifyRequest): Dialect =>
-    dialects.find((dialect) => dialect.owns(request.originalUrl)) ?? maskingDialect
-
   app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
     const dialect = dialectOf(request)
     const path = request.url.split('?', 1)[0] ?? ''
@@ -155,7 +159,7 @@ export function asProblem(error: unknown): Problem {
   if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH')
     return new Problem('MalformedJson', { reason: 'its length is not the announced one' })
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Problem('UnsupportedMediaType', { mediaType: '' })
-  if (code === 'FST_ERR_BAD_URL') return new Problem('UnknownPath', { path: '' })
+  if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return new Problem('MalformedUrl')
   const translated = translateDatabaseError(error)
   return translated instanceof Problem
     ? translated

@@ -8,7 +8,8 @@ import {
   type Resource,
 } from './resource.ts'
 
-export const principalNameForm = /^[^\s@()\\[\]";:<>,]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?$/
+export const principalNameForm =
+  /^[^\s\p{C}@()\\[\]";:<>,]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?$/u
 
 export const user: Resource = {
   kind: 'user',

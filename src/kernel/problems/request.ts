@@ -55,6 +55,12 @@ export const requestProblems = {
     code: 'BadRequest',
     message: "Resource not found for the segment '{segment}'.",
   },
+  MalformedUrl: {
+    status: 400,
+    code: 'BadRequest',
+    message: 'The URL is not well formed, or a part of it is too long.',
+    masking: { code: 'InvalidRequestUri' },
+  },
   UnknownPath: {
     status: 404,
     code: 'ResourceNotFound',
