@@ -14,6 +14,7 @@ import { findPrincipal } from './directory/find-principal.ts'
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { permissionTables } from './directory/permissions.ts'
 import { directoryRoom } from './directory/room.ts'
+import { createSample } from './directory/sample/create-sample.ts'
 import { Controller } from './enforcement/controller.ts'
 import { createStateStore } from './enforcement/state-store.ts'
 import { loadCertificates } from './http/certificates.ts'
@@ -62,6 +63,10 @@ export async function startService(options: StartOptions): Promise<Service> {
   cleanup.defer(() => store.close())
   const { database, tenantId, server } = store
 
+  if (settings.demo && server !== undefined) {
+    onProgress?.('creating the sample directory')
+    await createSample(database, tenantId, settings.tenantDomain)
+  }
   const graph = createSqlGraph(database.sql)
   let place: { host: string; httpPort: number; httpsPort: number } = settings
   const auth = await openAuth({
