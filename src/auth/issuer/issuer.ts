@@ -9,6 +9,7 @@ import { isSafeOrigin, originOf } from './address.ts'
 import { ensureFirstParty } from './ensure-first-party.ts'
 import { loadIssuerSecret } from './issuer-secret.ts'
 import { normalizeRequest } from './normalize-request.ts'
+import { preparePasswords } from './password.ts'
 import { createProvider } from './provider.ts'
 import { readTarget, routes, type Target } from './route.ts'
 import { purgeState } from './state-adapter.ts'
@@ -37,6 +38,7 @@ const purgeMs = 5 * 60 * 1000
 export async function openIssuer(options: IssuerOptions): Promise<Issuer> {
   const { database, identity, secretBox, signingKeys, portalUris, log } = options
   await ensureFirstParty(database, identity.tenantId)
+  await preparePasswords()
   const secret = await loadIssuerSecret(database.sql, secretBox)
   let current: { readonly name: string; readonly handle: ReturnType<Provider['callback']> } | undefined
 

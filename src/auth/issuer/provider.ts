@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import {
   type Configuration,
   errors,
@@ -59,6 +60,9 @@ export function createProvider(options: ProviderOptions, key: SigningKey): Provi
     answerInteractions(provider, { database, tenantId, secret, log }) as Parameters<typeof provider.use>[0],
   )
   provider.use(guardUserCodes(sql) as Parameters<typeof provider.use>[0])
+  // Without a listener the framework would write to the console.
+  const events: EventEmitter = provider
+  events.on('error', (err: unknown) => log.error({ err }, 'unexpected error in the token service'))
   provider.on('server_error', (_ctx, err) => log.error({ err }, 'unexpected error in the token service'))
   return provider
 }

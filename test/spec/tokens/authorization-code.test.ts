@@ -192,6 +192,10 @@ describe('authorization code', () => {
     assert.match(page.html, /Read your calendars/)
     const tokens = await exchange(await browser.submit(page))
     assert.equal(claimsOf(tokens.access_token).scp, 'Calendars.Read User.Read')
+    const audit = await service.database.sql`
+      select after from audit_event where action = 'consent' and actor ->> 'objectId' = ${person.id}`
+    const permissions = ['openid', 'profile', 'User.Read', 'Calendars.Read']
+    assert.deepEqual(audit, [{ after: { userId: person.id, permissions } }])
 
     const again = await begin(appId, 'openid profile User.Read')
     assert.equal((await browser.open(again.url)).url.origin, 'https://client.example')

@@ -172,6 +172,34 @@ describe('client credentials', () => {
     }
   })
 
+  test('a public client gets nothing by itself, with or without a secret', async () => {
+    const properties = { isFallbackPublicClient: true, publicClient: { redirectUris: ['http://localhost'] } }
+    const { appId, secret } = await addApplication(service, { properties, permissions: ['User.Read.All'] })
+    for (const more of [{}, { client_secret: secret }]) {
+      const { status, body } = await ask({ client_id: appId, ...more })
+      assert.ok([400, 401].includes(status))
+      assert.equal(body.access_token, undefined)
+    }
+  })
+
+  test('requests that are too long, doubled or not a form are refused', async () => {
+    const { appId, secret } = await addApplication(service)
+    const valid = `grant_type=client_credentials&client_id=${appId}&client_secret=${secret}`
+    const attempts: [string, string][] = [
+      [`${valid}&x=${'y'.repeat(100_000)}`, 'application/x-www-form-urlencoded'],
+      [`${valid}&client_secret=other`, 'application/x-www-form-urlencoded'],
+      [`${valid}&scope=a&scope=b`, 'application/x-www-form-urlencoded'],
+      [JSON.stringify(Object.fromEntries(new URLSearchParams(valid))), 'application/json'],
+      ['', 'application/x-www-form-urlencoded'],
+      ['%', 'application/x-www-form-urlencoded'],
+    ]
+    for (const [body, type] of attempts) {
+      const response = await fetch(tokenUrl(), { method: 'POST', body, headers: { 'content-type': type } })
+      assert.equal(response.status, 400, body.slice(0, 80))
+      assert.match(await response.text(), /invalid_request/)
+    }
+  })
+
   test('the secret lies in the database as a hash alone', async () => {
     const { secret, applicationId } = await addApplication(service)
     const rows = await service.database.sql`

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import * as oidc from 'openid-client'
 import { firstPartyApplications } from '../../../src/auth/issuer/first-party.ts'
+import { purgeState } from '../../../src/auth/issuer/state-adapter.ts'
 import { Browser, type Page } from '../../support/browser.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
@@ -118,6 +119,17 @@ describe('several nodes on one database', () => {
     const { keys: published } = (await keys.json()) as { keys: { kid: string; d?: string }[] }
     for (const token of [before, after]) assert.ok(published.some(({ kid }) => kid === kidOf(token)))
     assert.ok(published.every((key) => !('d' in key)))
+  })
+
+  test('what has expired is taken out', async () => {
+    const { sql } = nodes[0].database
+    await sql`
+      insert into oidc_state (model, id, payload, expires_at) values
+        ('Session', 'long gone', '{}', now() - interval '1 hour'), ('Session', 'still good', '{}', now() + interval '1 hour')`
+    await purgeState(sql)
+    const rows = await sql`select id from oidc_state where id in ('long gone', 'still good')`
+    assert.deepEqual(rows, [{ id: 'still good' }])
+    await sql`delete from oidc_state where id = 'still good'`
   })
 
   test('the database alone gives away no code, token, session or cookie key', async () => {
