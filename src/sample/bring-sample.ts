@@ -1,9 +1,10 @@
 import type { Auth } from '../auth/open-auth.ts'
 import { issueOperatorToken } from '../auth/operator-token.ts'
+import type { Database } from '../db/database.ts'
 import type { Store } from '../db/store.ts'
 import type { Listeners } from '../http/listen.ts'
 import type { Settings } from '../settings.ts'
-import { bringShop } from './shop.ts'
+import { bringShop, readShopAccess, writeShopAccess } from './shop.ts'
 
 interface Running {
   readonly listeners: Listeners
@@ -17,7 +18,7 @@ export async function bringSample(settings: Settings, service: Running, onProgre
   const { database, server, tenantId } = store
   if (!server) return
   const [first] = await database.sql`select 1 from instance where sampled_at is null`
-  if (!first) return
+  if (!first) return await followPort(settings.dataDir, server, database)
   if (settings.demo) {
     onProgress('making a sample database')
     const origin = auth.identity.origin()
@@ -28,6 +29,21 @@ export async function bringSample(settings: Settings, service: Running, onProgre
     await bringShop({ ...server, dataDir: settings.dataDir, call: caller(service, token) })
   }
   await database.sql`update instance set sampled_at = now()`
+}
+
+/** The embedded server takes another port when somebody else has its own; the sample goes along. */
+async function followPort(
+  dataDir: string,
+  { host, port }: { host: string; port: number },
+  { sql }: Database,
+) {
+  const shop = readShopAccess(dataDir)
+  if (!shop || shop.port === port) return
+  await sql`
+    update masked_database set binding = binding || jsonb_build_object('port', ${port}::int),
+      binding_version = binding_version + 1
+    where binding @> ${sql.json({ host, port: shop.port, database: shop.database })}`
+  await writeShopAccess(dataDir, { ...shop, port })
 }
 
 function caller({ listeners }: Running, token: string) {

@@ -63,6 +63,10 @@ export async function bringShop({ address, host, port, dataDir, call }: Options)
   const policy = { dataMaskingState: 'Enabled', exemptPrincipals: 'auditor' }
   await call('PUT', `${path}/dataMaskingPolicies/Default?${version}`, { properties: policy })
   const access: ShopAccess = { host, port, database, analyst: password.analyst, auditor: password.auditor }
+  await writeShopAccess(dataDir, access)
+}
+
+export async function writeShopAccess(dataDir: string, access: ShopAccess): Promise<void> {
   await writeFile(join(dataDir, shopFile), `${JSON.stringify(access, null, 2)}\n`, { mode: 0o600 })
 }
 
