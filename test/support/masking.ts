@@ -44,6 +44,8 @@ export function useMasking(environment: NodeJS.ProcessEnv = {}) {
     })
   return {
     service: running,
+    /** Object id of whoever sends. */
+    sender: (): string => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).oid,
     send,
     putRule: (db: string, name: string, properties: object, headers?: Headers) =>
       send('PUT', ruleUrl(db, name), { properties }, headers),

@@ -2,7 +2,7 @@ const mostSuggestions = 3
 
 /** The names that somebody may have meant: the same but for case first, then by the number of edits. */
 export function nearestNames(wanted: string, existing: readonly string[]): string[] {
-  const furthest = Math.max(1, Math.floor(wanted.length / 3))
+  const furthest = Math.min(wanted.length - 1, Math.max(2, Math.floor(wanted.length / 3)))
   return existing
     .map((name) => ({ name, distance: distanceBetween(wanted.toLowerCase(), name.toLowerCase(), furthest) }))
     .filter(({ distance }) => distance <= furthest)

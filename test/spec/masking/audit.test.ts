@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { clause } from '../../support/clause.ts'
+import {
+  apiVersion,
+  emailRule,
+  freshDatabase,
+  policyUrl,
+  ruleUrl,
+  useMasking,
+} from '../../support/masking.ts'
+
+const { service, sender, send, putRule, putPolicy } = useMasking()
+
+interface Event {
+  id: string
+  time: string
+  action: string
+  resourceId: string
+  actor: { kind: string; objectId: string; applicationId: string }
+  requestId: string
+  // biome-ignore lint/suspicious/noExplicitAny: resources of every kind
+  before: any
+  // biome-ignore lint/suspicious/noExplicitAny: resources of every kind
+  after: any
+}
+const eventsOf = async (scope: string, query = ''): Promise<Event[]> =>
+  (await send('GET', `${scope}/auditEvents?${apiVersion}${query}`)).body.value
+
+clause(
+  'MASK-116',
+  'Every write is audited, and the audit log can be read: who (principal and app), when, what (before and after) and the request id.',
+  async () => {
+    const db = freshDatabase()
+    const started = Date.now()
+    const writes = [
+      await send('PUT', db, { location: 'here' }),
+      await putRule(db, 'My Rule', emailRule),
+      await putRule(db, 'my rule', { ...emailRule, columnName: 'moved' }),
+      await putPolicy(db, { dataMaskingState: 'Disabled', exemptPrincipals: 'dba' }),
+      await putRule(db, 'My Rule', { ...emailRule, columnName: 'moved', ruleState: 'Disabled' }),
+      await putRule(db, 'second', emailRule),
+      await send('DELETE', ruleUrl(db, 'second')),
+      await send('DELETE', db),
+    ]
+    const events = (await eventsOf(db)).reverse()
+    const stem = 'Vendor.Sql/servers/databases'
+    assert.deepEqual(
+      events.map(({ action }) => action.replace(stem, '')),
+      [
+        '/write',
+        '/dataMaskingPolicies/rules/write',
+        '/dataMaskingPolicies/write', // the first rule turned the policy on
+        '/dataMaskingPolicies/rules/write',
+        '/dataMaskingPolicies/write',
+        '/dataMaskingPolicies/rules/delete',
+        '/dataMaskingPolicies/rules/write',
+        '/dataMaskingPolicies/rules/delete',
+        '/delete',
+      ],
+    )
+    for (const { actor, time } of events) {
+      assert.equal(actor.kind, 'delegated')
+      assert.equal(actor.applicationId, service().tokens.shared.appId)
+      assert.equal(actor.objectId, sender())
+      assert.ok(Date.parse(time) >= started - 60_000 && Date.parse(time) <= Date.now() + 60_000)
+    }
+    const requestIds = writes.map(({ headers }) => headers.get('x-ms-request-id'))
+    assert.deepEqual([...new Set(events.map(({ requestId }) => requestId))], requestIds)
+
+    const [, created, enabled, moved, policy, deleted] = events
+    assert.equal(created?.resourceId, ruleUrl(db, 'My Rule').replaceAll('%20', ' '))
+    assert.equal(created?.before, null)
+    assert.deepEqual(created?.after, writes[1]?.body)
+    assert.equal(enabled?.before.properties.dataMaskingState, 'Disabled')
+    assert.equal(enabled?.after.properties.dataMaskingState, 'Enabled')
+    assert.deepEqual([moved?.before, moved?.after], [writes[1]?.body, writes[2]?.body])
+    assert.equal(policy?.resourceId, policyUrl(db))
+    assert.equal(policy?.after.properties.exemptPrincipals, 'dba')
+    assert.deepEqual([deleted?.before, deleted?.after], [writes[2]?.body, null])
+    assert.deepEqual(events.at(-1)?.before.rules, [])
+  },
+)
+
+test('what is refused leaves no trace of a change', async () => {
+  const db = freshDatabase()
+  await putRule(db, 'r', {})
+  await putRule(db, 'r', { ...emailRule, colour: 'red' })
+  await send('DELETE', ruleUrl(db, 'r'))
+  assert.deepEqual(await eventsOf(db), [])
+})
+
+test('each scope shows what happened below it, newest first', async () => {
+  const sub = `sub-${randomUUID()}`
+  const server = (group: string, name: string) =>
+    `/subscriptions/${sub}/resourceGroups/${group}/providers/Vendor.Sql/servers/${name}`
+  const [one, two, three] = [server('G', 'V'), server('G', 'V2'), server('G2', 'V')]
+  for (const place of [one, two, three]) {
+    await send('PUT', place, {})
+    await putRule(`${place}/databases/D`, 'r', emailRule)
+  }
+  const { user } = service().tokens.shared
+  await send('PUT', `/subscriptions/${sub}/providers/Vendor.Authorization/roleAssignments/${randomUUID()}`, {
+    properties: { principalId: user, roleName: 'Reader' },
+  })
+  const provider = '/providers/Vendor.Sql'
+  const count = async (scope: string) => (await eventsOf(scope, '&$top=1000')).length
+  assert.equal(await count(`${one}/databases/D`), 2)
+  assert.equal(await count(one), 3)
+  assert.equal(await count(one.toUpperCase()), 3)
+  assert.equal(await count(one.replace('Vendor.Sql', 'Microsoft.Sql')), 3)
+  assert.equal(await count(`/subscriptions/${sub}/resourceGroups/G${provider}`), 6)
+  assert.equal(await count(`/subscriptions/${sub}${provider}`), 10)
+  assert.ok((await count(provider)) >= 10)
+  const times = (await eventsOf(`/subscriptions/${sub}${provider}`)).map(({ time }) => time)
+  assert.deepEqual(times, times.toSorted().reverse())
+
+  const narrow = service().tokenFor({ role: 'Reader', scope: one })
+  const ask = (path: string) =>
+    service().request('GET', `${path}/auditEvents?${apiVersion}`, { token: narrow })
+  assert.equal((await ask(one)).status, 200)
+  assert.equal((await ask(two)).status, 403)
+  assert.equal((await ask(`/subscriptions/${sub}${provider}`)).status, 403)
+})
+
+test('pages follow each other without gaps, and times narrow them', async () => {
+  const db = freshDatabase()
+  for (let at = 0; at < 7; at++)
+    await putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: `user${at}` })
+  const all = await eventsOf(db)
+  assert.equal(all.length, 7)
+  const seen: Event[] = []
+  let url = `${db}/auditEvents?${apiVersion}&$top=3`
+  for (let pages = 0; url && pages < 5; pages++) {
+    const { body } = await send('GET', url)
+    assert.ok(body.value.length <= 3)
+    seen.push(...body.value)
+    url = body.nextLink
+  }
+  assert.deepEqual(seen, all)
+
+  const middle = encodeURIComponent(all[3]?.time.replace(/\d{3}Z$/, 'Z') ?? '')
+  const [older, newer] = [await eventsOf(db, `&to=${middle}`), await eventsOf(db, `&from=${middle}`)]
+  assert.deepEqual([...newer, ...older], all)
+  assert.deepEqual(await eventsOf(db, '&from=2999-01-01'), [])
+  for (const wrong of [
+    'from=yesterday',
+    'from=2026-13-01',
+    'to=2026-01-01T00:00:00',
+    'to=275760-01-01',
+    '$top=0',
+    '$top=1001',
+    '$top=x',
+    '$skipToken=x',
+    `$skipToken=${Buffer.from('["2026-99-01T00:00:00.000000Z","1"]').toString('base64url')}`,
+    `$skipToken=${Buffer.from('["now","1"]').toString('base64url')}`,
+    'colour=red',
+  ])
+    assert.equal((await send('GET', `${db}/auditEvents?${apiVersion}&${wrong}`)).status, 400, wrong)
+})
