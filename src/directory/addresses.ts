@@ -86,10 +86,10 @@ export const addresses = {
       '/calendarGroups/:calendarGroup/calendars/:calendar/events/:event',
     ),
   ),
-  EventOfDefaultCalendar: extensible('event', 'event', inMailbox('/calendar/events/:event'), {
+  DefaultCalendarEvent: extensible('event', 'event', inMailbox('/calendar/events/:event'), {
     calendar: 'calendar',
   }),
-  EventOfDefaultCalendarGroup: extensible(
+  DefaultCalendarGroupEvent: extensible(
     'event',
     'event',
     inMailbox('/calendarGroup/calendars/:calendar/events/:event'),

@@ -35,6 +35,12 @@ export function readIdFilter(text: string, option: string): string {
   return nameOf(quoted.replaceAll("''", "'"))
 }
 
+/** The name that a list's `Extensions/any(e:e/id eq '{extensionId}')` asks for; undefined for any other filter. */
+export function readExtensionsFilter(text: string): string | undefined {
+  const condition = /^\s*extensions\/any\(\s*(\w+)\s*:\s*\1\/(id\s.*)\)\s*$/i.exec(text)?.[2]
+  return condition === undefined ? undefined : readIdFilter(condition, '$filter')
+}
+
 type Expanded = ReadonlyMap<string, readonly Record<string, Json>[]>
 
 /** The open extensions of these directory objects or items, by the id of what they hang on. */

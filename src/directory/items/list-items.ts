@@ -2,7 +2,12 @@ import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
 import type { ItemKind } from '../addresses.ts'
-import { expandExtensions, expandOption, readExpansion } from '../extensions/expand-extensions.ts'
+import {
+  expandExtensions,
+  expandOption,
+  readExpansion,
+  readExtensionsFilter,
+} from '../extensions/expand-extensions.ts'
 import { readPermissions } from '../extensions/permissions.ts'
 import { type Found, findResource } from '../find-resource.ts'
 import { listSchema } from '../objects/schemas.ts'
@@ -76,5 +81,15 @@ function itemsOf(
     id: 'o.id',
     fields,
     type: `${namespace}.${kind}`,
+    readFilter: (text) => {
+      const name = readExtensionsFilter(text)
+      return name === undefined ? undefined : holdsExtension(tx, name)
+    },
   }
+}
+
+function holdsExtension(tx: Query, name: string) {
+  return tx`exists (
+    select from open_extension as e
+    where e.tenant_id = o.tenant_id and e.item_id = o.id and lower(e.name) = lower(${name}))`
 }

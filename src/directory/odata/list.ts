@@ -38,6 +38,8 @@ export interface ListSource {
   readonly fields: Fields
   /** The type named in messages, such as `vendor.graph.user`. */
   readonly type: string
+  /** Reads a filter that is not about a field; undefined for any other. */
+  readonly readFilter?: (text: string) => Fragment | undefined
 }
 
 export interface Page<Row> {
@@ -103,9 +105,9 @@ export async function countRows(
 function filterOf(
   tx: Query,
   filter: string | undefined,
-  { fields, type }: Omit<ListSource, 'columns' | 'id'>,
+  { fields, type, readFilter }: Omit<ListSource, 'columns' | 'id'>,
 ) {
-  return filter === undefined ? tx`true` : compileFilter(tx, filter, fields, type)
+  return filter === undefined ? tx`true` : (readFilter?.(filter) ?? compileFilter(tx, filter, fields, type))
 }
 
 function readTop(text: string | undefined): number {

@@ -66,11 +66,11 @@ describe('who reaches which extensions', () => {
       await move(ids.message, path.includes('childFolders') ? ids.grandchildFolder : ids.mailFolder)
     if (noun === 'Contact')
       await move(ids.contact, path.includes('childFolders') ? ids.childContactFolder : ids.contactFolder)
-    if (noun === 'EventOfDefaultCalendar') {
+    if (noun === 'DefaultCalendarEvent') {
       const { body } = await send('GET', '/me/calendar', tokenOf(['Calendars.Read']))
       await move(ids.event, body.id)
     }
-    if (noun === 'EventOfDefaultCalendarGroup') {
+    if (noun === 'DefaultCalendarGroupEvent') {
       await move(ids.event, ids.calendar)
       const { body } = await send('GET', '/me/calendarGroups', tokenOf(['Calendars.Read']))
       const group = body.value.find(({ name }: { name: string }) => name === 'My Calendars')

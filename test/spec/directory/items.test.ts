@@ -250,6 +250,22 @@ describe('items', () => {
     assert.equal((await call('GET', '/me/mailFolders?$expand=extensions')).status, 400)
   })
 
+  test('a list finds the items that hold an extension, and shows it', async () => {
+    const extensionName = 'com.example.referral'
+    const body = { '@odata.type': '#microsoft.graph.openTypeExtension', extensionName, deal: 5 }
+    const made = await call('POST', '/me/messages', { subject: 'With', extensions: [body] })
+    assert.equal(made.body.extensions[0].id, `vendor.graph.openTypeExtension.${extensionName}`, made.text)
+    await call('POST', '/me/messages', { subject: 'Without' })
+    for (const id of [extensionName, `vendor.graph.openTypeExtension.${extensionName}`]) {
+      const query = `$filter=Extensions/any(f:f/id eq '${id}')&$expand=Extensions($filter=id eq '${id}')&$count=true`
+      const found = await call('GET', `/me/messages?${query}`)
+      assert.equal(found.body['@odata.count'], 1, found.text)
+      assert.equal(found.body.value[0].subject, 'With')
+      assert.equal(found.body.value[0].extensions[0].deal, 5)
+    }
+    assert.equal((await call('GET', "/me/messages?$filter=Extensions/any(f:g/id eq 'x')")).status, 400)
+  })
+
   test('an entity tag guards against writing over what another has changed', async () => {
     const { id, '@odata.etag': tag } = (await call('POST', '/me/messages', { subject: 'one' })).body
     const change = (ifMatch: string) =>
