@@ -15,7 +15,6 @@ describe('kill -9 of the service during writes', () => {
       MASQUERADE_HTTP_PORT: '0',
       MASQUERADE_HTTPS_PORT: '0',
       MASQUERADE_GATEWAY_PORT: '0',
-      MASQUERADE_DEMO: '0',
     }
   })
   after(() => rm(directory, { recursive: true, force: true }))

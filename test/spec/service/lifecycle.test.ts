@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { openDatabase } from '../../../src/db/database.ts'
 import { runCommand, startCommand } from '../../support/command.ts'
 
 describe('the life of a service on its embedded database', () => {
@@ -46,6 +49,43 @@ describe('the life of a service on its embedded database', () => {
     assert.equal((await runCommand(['status'], environment)).code, 3)
   })
 
+  test('finishes the request under way before it stops, and takes no new one', async () => {
+    const service = await start()
+    const token = (await runCommand(['token', '--admin'], environment)).stdout.trim()
+    const group = { displayName: 'Slow', mailNickname: 'slow', mailEnabled: false, securityEnabled: true }
+    const slow = request(`${service.origin}/v1.0/groups`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    })
+    const answered = once(slow, 'response') as Promise<[{ statusCode: number }]>
+    const body = JSON.stringify(group)
+    slow.write(body.slice(0, 10))
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    service.child.kill('SIGTERM')
+    await refusesConnections(service.origin)
+    slow.end(body.slice(10))
+    const [{ statusCode }] = await answered
+    assert.equal(statusCode, 201)
+    assert.equal((await service.ended).code, 0)
+  })
+
+  test('brings sample data on a first start that asks for it, masked for the analyst', async () => {
+    const sampled = { ...environment, MASQUERADE_DATA_DIR: join(directory, 'sampled'), MASQUERADE_DEMO: '1' }
+    const service = startCommand(['serve'], sampled)
+    const screen = await service.waitFor(/Ctrl\+C/)
+    const seen = async (role: string) => {
+      const url = new RegExp(`postgresql://${role}:[^']+`).exec(screen)?.[0] ?? ''
+      const database = openDatabase({ url, searchPath: 'masked_public,public', poolSize: 1 })
+      const [row] = await database.sql`select email from customers where id = 1`
+      await database.close()
+      return row?.email
+    }
+    assert.match(await seen('analyst'), /^\wXXX@XXXX\.com$/)
+    await assert.rejects(seen('nobody'))
+    service.child.kill('SIGTERM')
+    assert.equal((await service.ended).code, 0)
+  })
+
   test('comes back after kill -9, on the server that was left running', async () => {
     const killed = await start()
     killed.child.kill('SIGKILL')
@@ -56,3 +96,15 @@ describe('the life of a service on its embedded database', () => {
     assert.equal((await next.ended).code, 0)
   })
 })
+
+async function refusesConnections(origin: string): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const refused = await fetch(`${origin}/healthz`, { headers: { connection: 'close' } }).then(
+      () => false,
+      () => true,
+    )
+    if (refused) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  assert.fail('connections are still accepted')
+}
