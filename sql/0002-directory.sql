@@ -35,6 +35,9 @@ create index directory_object_by_principal_name on directory_object
 create index directory_object_by_creation on directory_object (tenant_id, kind, created_at, id)
   where deleted_at is null;
 create index directory_object_by_deletion on directory_object (tenant_id, kind, id) where deleted_at is not null;
+-- All that a walk through memberships asks of an object, small enough to stay in memory.
+create index directory_object_as_container on directory_object (tenant_id, id) include (kind, security_enabled)
+  where kind in ('group', 'directoryRole') and deleted_at is null;
 create unique index user_principal_name_is_unique on directory_object (tenant_id, lower(user_principal_name))
   where kind = 'user' and deleted_at is null;
 create unique index unified_mail_nickname_is_unique on directory_object (tenant_id, lower(mail_nickname))

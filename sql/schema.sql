@@ -345,6 +345,7 @@ CREATE INDEX audit_event_by_time ON audit_event USING btree (tenant_id, at, id);
 CREATE UNIQUE INDEX delegated_permission_for_all ON delegated_permission USING btree (tenant_id, client_id, permission) WHERE (user_id IS NULL);
 CREATE UNIQUE INDEX delegated_permission_for_user ON delegated_permission USING btree (tenant_id, client_id, user_id, permission) WHERE (user_id IS NOT NULL);
 CREATE UNIQUE INDEX device_id_is_unique ON directory_object USING btree (tenant_id, ((properties ->> 'deviceId'::text))) WHERE ((kind = 'device'::text) AND (deleted_at IS NULL));
+CREATE INDEX directory_object_as_container ON directory_object USING btree (tenant_id, id) INCLUDE (kind, security_enabled) WHERE ((kind = ANY (ARRAY['group'::text, 'directoryRole'::text])) AND (deleted_at IS NULL));
 CREATE INDEX directory_object_by_creation ON directory_object USING btree (tenant_id, kind, created_at, id) WHERE (deleted_at IS NULL);
 CREATE INDEX directory_object_by_deletion ON directory_object USING btree (tenant_id, kind, id) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX directory_object_by_display_name ON directory_object USING btree (tenant_id, kind, lower(COALESCE(display_name, ''::text)) COLLATE "C", id) WHERE (deleted_at IS NULL);

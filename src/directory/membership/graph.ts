@@ -15,7 +15,12 @@ export interface MembershipGraph {
     candidates: readonly string[],
     choice?: Pick<GroupChoice, 'includeRoles'>,
   ): Promise<string[]>
-  /** The members of a group or role and of the groups within it, ordered by id. */
+  /**
+   * The groups that lie within a group or role through any nesting, and itself: its members are the direct members of
+   * all these.
+   */
+  groupsWithin(tenantId: string, containerId: string): Promise<string[]>
+  /** The members of a group or role and of the groups within it. */
   membersOf(tenantId: string, containerId: string): Promise<string[]>
   /**
    * The shortest chain of groups that makes the object a member: from the group that holds it directly to the group

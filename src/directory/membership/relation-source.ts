@@ -16,14 +16,22 @@ export async function sourceOfRelation(
   tenantId: string,
   id: string,
 ): Promise<RelationSource> {
+  if (transitive && edge === 'memberOfContainer') {
+    const containers = await graph.groupsWithin(tenantId, id)
+    const members = tx`
+      select distinct member_id from member_edge
+      where tenant_id = ${tenantId} and container_id = any(${containers}::uuid[])`
+    return {
+      from: tx`(${members}) e join directory_object o on o.tenant_id = ${tenantId} and o.id = e.member_id`,
+      where: tx`e.member_id <> ${id}`,
+      rowId: 'e.member_id',
+    }
+  }
   if (transitive) {
-    const ids =
-      edge === 'memberOfContainer'
-        ? await graph.membersOf(tenantId, id)
-        : await graph.groupsOf(tenantId, id, { includeRoles: true })
+    const containers = await graph.groupsOf(tenantId, id, { includeRoles: true })
     return {
       from: tx`directory_object o`,
-      where: tx`o.tenant_id = ${tenantId} and o.id = any(${ids}::uuid[])`,
+      where: tx`o.tenant_id = ${tenantId} and o.id = any(${containers}::uuid[])`,
       rowId: 'o.id',
     }
   }

@@ -26,10 +26,18 @@ export function createSqlGraph(sql: Query): MembershipGraph {
       return candidates.filter((id) => found.has(id))
     },
 
+    async groupsWithin(tenantId, containerId) {
+      const rows = await sql<{ id: string }[]>`${walkDown(sql, tenantId, containerId)} select id from walk`
+      return rows.map(({ id }) => id)
+    },
+
     async membersOf(tenantId, containerId) {
       const rows = await sql<{ id: string }[]>`
         ${walkDown(sql, tenantId, containerId)}
-        select id from walk where id <> ${containerId} order by id`
+        select distinct edge.member_id as id from walk
+        join member_edge as edge on edge.tenant_id = ${tenantId} and edge.container_id = walk.id
+        join directory_object as member on member.tenant_id = ${tenantId} and member.id = edge.member_id
+        where edge.member_id <> ${containerId} and member.deleted_at is null`
       return rows.map(({ id }) => id)
     },
 
@@ -59,7 +67,7 @@ function walkUp(sql: Query, tenantId: string, objectId: string) {
   const alive = sql`
     cross join lateral (
       select id, kind, security_enabled from directory_object
-      where tenant_id = ${tenantId} and id = edge.container_id and deleted_at is null
+      where tenant_id = ${tenantId} and id = edge.container_id and ${isContainer(sql)}
       offset 0
     ) as container`
   return sql`
@@ -76,25 +84,28 @@ function walkUp(sql: Query, tenantId: string, objectId: string) {
     )`
 }
 
+/** Only groups lead further down, so only groups are walked. */
 function walkDown(sql: Query, tenantId: string, containerId: string) {
-  const alive = sql`
-    cross join lateral (
-      select id, kind from directory_object
-      where tenant_id = ${tenantId} and id = edge.member_id and deleted_at is null
-      offset 0
-    ) as member`
   return sql`
-    with recursive walk (id, kind) as (
-      select member.* from member_edge as edge ${alive}
-      where edge.tenant_id = ${tenantId} and edge.container_id = ${containerId}
+    with recursive walk (id) as (
+      select ${containerId}::uuid
       union
-      select member.* from walk
+      select edge.member_id from walk
       cross join lateral (
         select member_id from member_edge
-        where tenant_id = ${tenantId} and container_id = walk.id and walk.kind = 'group'
+        where tenant_id = ${tenantId} and container_id = walk.id and exists (
+          select from directory_object
+          where tenant_id = ${tenantId} and id = member_id and kind = 'group' and ${isContainer(sql)}
+          offset 0
+        )
         offset 0
-      ) as edge ${alive}
+      ) as edge
     )`
+}
+
+/** The words of the index that has what a walk needs. */
+function isContainer(sql: Query) {
+  return sql`kind in ('group', 'directoryRole') and deleted_at is null`
 }
 
 interface Edge {

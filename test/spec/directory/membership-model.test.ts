@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
+import { createSqlGraph } from '../../../src/directory/membership/sql-graph.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 
@@ -98,6 +99,8 @@ describe('membership against a naive model', () => {
         const { body } = await send('GET', `/groups/${id}/transitiveMembers?$select=id`)
         const members = body.value.map((one: { id: string }) => one.id)
         assert.deepEqual(members.toSorted(), named(model.membersOf(at)))
+        const asked = await createSqlGraph(service.database.sql).membersOf(service.tenantId, id)
+        assert.deepEqual(asked.toSorted(), named(model.membersOf(at)))
       }
       const distances = model.distancesFrom(at)
       for (let group = at % 2; group < groupCount; group += 2) {
