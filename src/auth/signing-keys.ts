@@ -66,6 +66,7 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
   const { database, secretBox, rotationDays, log } = options
   let keys: ReadonlyMap<string, SigningKey> = new Map()
   let readAt = 0
+  let reading: Promise<void> | undefined
 
   const read = async (): Promise<void> => {
     const rows = await database.sql<Row[]>`
@@ -114,7 +115,11 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
       return new SignJWT(claims).setProtectedHeader({ alg: signingAlgorithm, typ, kid }).sign(privateKey)
     },
     async refresh() {
-      if (Date.now() - readAt >= refreshPauseMs) await read()
+      if (Date.now() - readAt < refreshPauseMs) return
+      reading ??= read().finally(() => {
+        reading = undefined
+      })
+      await reading
     },
     async rotate(publishAheadSeconds = operatorAheadSeconds) {
       const kid = await change(async (tx) => {

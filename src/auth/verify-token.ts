@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type CryptoKey, errors, jwtVerify, type KeyObject } from 'jose'
 import { parseJson } from '../kernel/json.ts'
 import { fail, Problem } from '../kernel/problem.ts'
@@ -53,7 +53,7 @@ export function createVerifier({ identity, signingKeys, outsideIssuers }: Verifi
 
   return async function verify(token: string): Promise<VerifiedToken> {
     if (token.length > maxTokenBytes) fail('InvalidToken')
-    const digest = createHash('sha256').update(token).digest('base64')
+    const digest = hash('sha256', token, 'base64')
     const known = cache.get(digest)
     if (known && (!known.issuer.ours || signingKeys.find(known.kid))) return known
 
