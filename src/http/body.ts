@@ -14,6 +14,9 @@ export function readBody(operation: Operation, request: FastifyRequest): unknown
     if (text.trim() !== '' && operation.method !== 'GET') fail('UnexpectedPayload')
     return undefined
   }
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+    fail('UnsupportedMediaType', { mediaType: `encoded as ${encoding.slice(0, 50)}` })
   const type = request.headers['content-type']
   if (type !== undefined && !isJson(type)) fail('UnsupportedMediaType', { mediaType: type.slice(0, 100) })
   if (text.trim() === '') fail('EmptyPayload')
