@@ -103,7 +103,7 @@ export const addresses = {
   DefaultCalendar: plain('calendar', 'event', inMailbox('/calendar'), { calendar: 'calendar' }),
   CalendarGroup: plain('calendarGroup', 'event', inMailbox('/calendarGroups/:calendarGroup')),
 
-  Contact: extensible(
+  PersonalContact: extensible(
     'contact',
     'personal contact',
     inMailbox(
@@ -136,4 +136,6 @@ export const addresses = {
   ),
 } as const satisfies Record<string, Address>
 
-export type Noun = keyof typeof addresses
+export function isObjectKind(kind: Kind): kind is ExtensibleObjectKind {
+  return kind === 'user' || kind === 'group' || kind === 'device' || kind === 'organization'
+}

@@ -3,7 +3,7 @@ import type { Params } from '../auth/permission.ts'
 import { requirePermissions } from '../auth/permit.ts'
 import type { Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
-import type { Address, ExtensibleObjectKind, ItemKind } from './addresses.ts'
+import { type Address, type ExtensibleObjectKind, type ItemKind, isObjectKind } from './addresses.ts'
 import { otherUsers } from './extensions/permissions.ts'
 import { findItem, type Item } from './items/item-store.ts'
 import { type DirectoryObject, findObject, findUser } from './object-store.ts'
@@ -45,22 +45,22 @@ export async function findResource(
   sent: Params,
   { writes, lock = false }: FindOptions,
 ): Promise<Found> {
-  const isObject = isObjectKind(address.kind)
-  const { user: named, ...rest } = sent
-  const isMe = named?.toLowerCase() === 'me'
-  if (isMe && caller.kind === 'application') fail('DelegatedOnly')
-  const params: Params = named === undefined || isMe ? rest : { ...rest, user: named }
-  const kind = isObject ? address.kind : params.group === undefined ? 'user' : 'group'
-  if (kind === 'user')
-    await checkReach(tx, caller, params.user, isObject ? (writes ? 'write' : 'read') : 'items')
-  const object = await findOwner(tx, caller, kind, params, lock && isObject)
-  if (isObject) return { object, item: undefined }
-  const keys = { ...address.given, ...params }
+  const keys = { ...address.given, ...withoutMe(caller, sent) }
+  if (isObjectKind(address.kind)) {
+    if (address.kind === 'user') await checkReach(tx, caller, keys.user, writes ? 'write' : 'read')
+    return { object: await findOwner(tx, caller, address.kind, keys, lock), item: undefined }
+  }
+  const ownerKind = keys.group === undefined ? 'user' : 'group'
+  if (ownerKind === 'user') await checkReach(tx, caller, keys.user, 'items')
+  const object = await findOwner(tx, caller, ownerKind, keys, false)
   return { object, item: await findInnermost(tx, caller.tenantId, object.id, keys, lock) }
 }
 
-export function isObjectKind(kind: Address['kind']): kind is ExtensibleObjectKind {
-  return kind === 'user' || kind === 'group' || kind === 'device' || kind === 'organization'
+/** `/users/me` is `/me`. */
+function withoutMe(caller: Caller, params: Params): Params {
+  const { user, ...others } = params
+  if (user?.toLowerCase() !== 'me') return params
+  return caller.kind === 'application' ? fail('DelegatedOnly') : others
 }
 
 function findOwner(

@@ -1,4 +1,4 @@
-import { type Address, addresses, type ItemKind } from '../addresses.ts'
+import { type Address, addresses, type ItemKind, isObjectKind } from '../addresses.ts'
 
 export interface ItemAddress extends Address {
   readonly kind: ItemKind
@@ -9,12 +9,8 @@ export interface ItemAddress extends Address {
 }
 
 const itemAddresses = Object.entries<Address>(addresses)
-  .filter((entry): entry is [string, Address & { kind: ItemKind }] => !isOfObject(entry[1]))
+  .filter((entry): entry is [string, Address & { kind: ItemKind }] => !isObjectKind(entry[1].kind))
   .map(([noun, address]) => ({ ...address, noun, collections: address.paths.flatMap(collectionsOf) }))
-
-function isOfObject({ kind }: Address): boolean {
-  return kind === 'user' || kind === 'group' || kind === 'device' || kind === 'organization'
-}
 
 /** Folders lie in folders: the one that a path names has a collection of its own. */
 function collectionsOf(path: string): string[] {

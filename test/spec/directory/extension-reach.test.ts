@@ -64,7 +64,7 @@ describe('who reaches which extensions', () => {
       sql`update item set parent_id = ${parent} where id = ${item}`
     if (noun === 'Message')
       await move(ids.message, path.includes('childFolders') ? ids.grandchildFolder : ids.mailFolder)
-    if (noun === 'Contact')
+    if (noun === 'PersonalContact')
       await move(ids.contact, path.includes('childFolders') ? ids.childContactFolder : ids.contactFolder)
     if (noun === 'DefaultCalendarEvent') {
       const { body } = await send('GET', '/me/calendar', tokenOf(['Calendars.Read']))
