@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 import type { Query } from '../../db/query.ts'
 import { firstPartyApplications, isFirstParty } from './first-party.ts'
+import { usableRedirectUris } from './redirect-uris.ts'
 
+const clientId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
 /**
@@ -40,6 +42,7 @@ export function createClientDirectory(
   }
   return {
     async find(id) {
+      if (!clientId.test(id)) return undefined
       const row = await findApplication(sql, tenantId, id)
       return row && describeClient({ ...row, properties: propertiesOf(row, portalUris) })
     },
@@ -87,7 +90,8 @@ function describeClient({ app_id, properties, ...ids }: ApplicationRow): Adapter
   const isFallbackPublic = properties.isFallbackPublicClient === true
   // Public only by the registration's own word: an application without a secret does not become one.
   const isPublic = isFallbackPublic || (spa.length > 0 && web.length === 0)
-  const redirectUris = [...web, ...spa, ...(isPublic ? native : [])]
+  const kind: 'native' | 'web' = isPublic && native.length > 0 ? 'native' : 'web'
+  const redirectUris = usableRedirectUris([...web, ...spa, ...(isPublic ? native : [])], kind)
   const common = {
     ...ids,
     client_id: app_id,
@@ -96,7 +100,7 @@ function describeClient({ app_id, properties, ...ids }: ApplicationRow): Adapter
     redirect_uris: redirectUris,
     post_logout_redirect_uris: redirectUris,
     response_types: redirectUris.length > 0 ? (['code'] as const) : [],
-    application_type: isPublic && native.length > 0 ? ('native' as const) : ('web' as const),
+    application_type: kind,
   }
   const code = redirectUris.length > 0 ? ['authorization_code', 'refresh_token'] : []
   return isPublic

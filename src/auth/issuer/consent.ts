@@ -65,7 +65,9 @@ export async function findMissingConsent(
     await listDelegatedPermissions(sql, { tenantId, userId: session.accountId, ...facts }),
   )
   const isSignInScope = (name: string) => (signInScopes as readonly string[]).includes(name)
-  const lacking = [...requestParamScopes].filter(
+  // Whoever never heard of an application is asked, also when it wants nothing but what was granted.
+  const asked = granted.size === 0 ? [...requestParamScopes, 'openid'] : [...requestParamScopes]
+  const lacking = [...new Set(asked)].filter(
     (name) => name !== defaultScope && !granted.has(name) && !(facts.firstParty && isSignInScope(name)),
   )
   const mayConsent = (name: string) => isSignInScope(name) || (!facts.firstParty && isConsentable(name))

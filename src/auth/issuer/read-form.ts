@@ -14,5 +14,9 @@ export async function readForm(request: IncomingMessage): Promise<URLSearchParam
     chunks.push(chunk)
   }
   // PostgreSQL takes no NUL, and no name, code or password of ours has one.
-  return new URLSearchParams(Buffer.concat(chunks).toString('utf8').replaceAll('%00', ''))
+  return new URLSearchParams(
+    Buffer.concat(chunks)
+      .toString('utf8')
+      .replaceAll(/%00|\0/g, ''),
+  )
 }

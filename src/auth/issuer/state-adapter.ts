@@ -3,6 +3,9 @@ import type { Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 
+/** What ends with its grant. A sign-in under way names a grant too, and goes on without it. */
+const grantable = ['AccessToken', 'AuthorizationCode', 'DeviceCode', 'RefreshToken']
+
 interface StateStore {
   readonly sql: Query
   readonly box: SecretBox
@@ -41,7 +44,7 @@ export function createStateAdapter(model: string, { sql, box, secret }: StateSto
       await sql`
         insert into oidc_state (model, id, payload, grant_id, user_code, uid, expires_at)
         values (
-          ${model}, ${name}, ${sql.json({ sealed })}, ${nameOrNull(payload.grantId)},
+          ${model}, ${name}, ${sql.json({ sealed })}, ${grantable.includes(model) ? nameOrNull(payload.grantId) : null},
           ${nameOrNull(payload.userCode)}, ${nameOrNull(payload.uid)},
           now() + make_interval(secs => ${expiresIn ?? null}::double precision)
         )

@@ -206,6 +206,35 @@ describe('authorization code', () => {
     assert.equal(denied.url.searchParams.get('error'), 'access_denied')
   })
 
+  test('an application that nobody granted anything is not let in without a question', async () => {
+    const { appId } = await addApplication(service, { properties: singlePage })
+    const { url, exchange } = await begin(appId, '.default')
+    const browser = new Browser('https://client.example')
+    const page = await signIn(browser, await browser.open(url))
+    assert.match(page.html, /Allow access\?/)
+    const tokens = await exchange(await browser.submit(page))
+    assert.equal(claimsOf(tokens.access_token).scp, 'openid')
+  })
+
+  test('another person signs in in the place of the first, on demand', async () => {
+    const { appId } = await addApplication(service, {
+      properties: singlePage,
+      consented: ['openid', 'User.Read'],
+    })
+    const other = await addPerson(service)
+    const browser = new Browser('https://client.example')
+    await signIn(browser, await browser.open((await begin(appId, 'openid')).url))
+    for (const prompt of ['login', 'select_account']) {
+      const { url, exchange } = await beginSignIn(service, appId, 'openid User.Read', { prompt })
+      const who = prompt === 'login' ? other : person
+      // The first session is ended by a page of the library's, whose one script the policy names.
+      const leaving = await signIn(browser, await browser.open(url), who)
+      assert.match(leaving.headers.get('content-security-policy') ?? '', /script-src 'none' 'sha256-/)
+      const tokens = await exchange(await browser.submit(leaving))
+      assert.equal(tokens.claims()?.oid, who.id)
+    }
+  })
+
   test('nobody but an administrator consents to what reaches others', async () => {
     const { appId, servicePrincipalId } = await addApplication(service, { properties: singlePage })
     const { url } = await begin(appId, 'openid User.Read Directory.ReadWrite.All')

@@ -155,6 +155,39 @@ describe('signing in', () => {
     assert.equal((await fetch(url, { redirect: 'manual' })).status, 303)
   })
 
+  test('an address that nobody may be sent to is passed over, and the client still works', async () => {
+    const bad = [
+      'javascript:alert(1)',
+      'not a uri',
+      'http://client.example/',
+      'https://x.example/#y',
+      'app:/x',
+      7,
+    ]
+    const registered = { web: { redirectUris: [...bad, redirectUri] } }
+    const application = await addApplication(service, { properties: registered })
+    const statusFor = async (uri: string) => {
+      const { url } = await beginSignIn(service, application.appId, 'openid', { redirect_uri: uri })
+      return (await fetch(url, { redirect: 'manual' })).status
+    }
+    assert.equal(await statusFor(redirectUri), 303)
+    for (const uri of bad) assert.equal(await statusFor(String(uri)), 400, String(uri))
+  })
+
+  test('a client id of any kind is looked for without harm', async () => {
+    for (const id of ['\0', "x'; drop table instance; --", '../..', 'a'.repeat(10_000), '%s']) {
+      const url = new URL(`${service.auth.identity.origin()}/common/oauth2/v2.0/authorize`)
+      url.search = new URLSearchParams({
+        client_id: id,
+        response_type: 'code',
+        redirect_uri: redirectUri,
+      }).toString()
+      const response = await fetch(url, { redirect: 'manual' })
+      assert.equal(response.status, 400)
+      assert.match(await response.text(), /client/)
+    }
+  })
+
   test('signing out leads to registered addresses only', async () => {
     const url = new URL(`${service.auth.identity.origin()}/${service.tenantId}/oauth2/v2.0/logout`)
     url.searchParams.set('client_id', appId)
