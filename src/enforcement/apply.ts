@@ -8,6 +8,9 @@ export interface Refusal {
   readonly reason: string
 }
 
+/** What no repetition changes: syntax, names, types, features. Not locks, lost connections and the like. */
+const isRefusal = /^(0A|22|42)/
+
 /**
  * Carries a plan out, statement by statement, in the transaction it is given: all of it or none. The only writer of a
  * masked database.
@@ -30,7 +33,8 @@ export async function apply(
     }
     if (together === undefined) await runGroup()
     else
-      await tx.savepoint(runGroup).catch(async (error: Error) => {
+      await tx.savepoint(runGroup).catch(async (error: Error & { code?: string }) => {
+        if (!isRefusal.test(error.code ?? '')) throw error
         for (const step of group[0]?.otherwise ?? []) await run(tx, step)
         refusals.push({ together, reason: error.message })
       })
@@ -48,7 +52,7 @@ function endOfGroup(steps: readonly Step[], from: number): number {
 async function run(tx: Tx, step: Step): Promise<void> {
   const { orElse } = step
   if (orElse === undefined) return runAs(tx, step)
-  await tx.savepoint(() => runAs(tx, step)).catch(() => tx.unsafe(orElse))
+  await tx.savepoint(() => runAs(tx, step)).catch(() => runAs(tx, orElse))
 }
 
 async function runAs(tx: Tx, { sql, as }: Step): Promise<void> {

@@ -6,7 +6,13 @@ import type { Policy, Rule } from './policy.ts'
 export type Masks = Map<number, Rule>
 
 export interface Note {
-  readonly code: 'ColumnMissing' | 'ColumnRenamed' | 'FunctionDoesNotFit' | 'NoTwin'
+  readonly code:
+    | 'ColumnMissing'
+    | 'ColumnRenamed'
+    | 'FunctionDoesNotFit'
+    | 'NoTwin'
+    | 'NotManageable'
+    | 'RowSecurity'
   readonly target: string
   readonly message: string
 }
@@ -31,7 +37,6 @@ export function assignMasks(
   )
 
   const mask = (relation: Relation, column: Column, rule: Rule, isOwn: boolean) => {
-    if (relation.definition !== null) return
     const own = masks.get(relation.oid) ?? new Map<number, Rule>()
     if (!isOwn && own.has(column.number)) return
     masks.set(
@@ -69,11 +74,11 @@ function spread(
   mask: (relation: Relation, column: Column, rule: Rule, isOwn: boolean) => void,
 ): void {
   const byOid = new Map(relations.map((relation) => [relation.oid, relation]))
-  const kin = new Map<number, Relation[]>()
+  const kin = new Map<number, Relation[]>(relations.map(({ oid }) => [oid, []]))
   for (const child of relations)
     for (const parent of child.parents.flatMap((oid) => byOid.get(oid) ?? [])) {
-      kin.set(child.oid, [...(kin.get(child.oid) ?? []), parent])
-      kin.set(parent.oid, [...(kin.get(parent.oid) ?? []), child])
+      kin.get(child.oid)?.push(parent)
+      kin.get(parent.oid)?.push(child)
     }
   const queue = [...masks.keys()]
   for (let oid = queue.shift(); oid !== undefined; oid = queue.shift())

@@ -42,6 +42,16 @@ export interface Relation {
   /** pg_get_viewdef under an empty search path; null for tables. */
   readonly definition: string | null
   readonly securityBarrier: boolean
+  /** It looks with the eyes of whoever reads it, not with its owner's. */
+  readonly securityInvoker: boolean
+  /** How the role of the binding acts as the owner: as itself, by taking on the role, or not at all. */
+  readonly managed: 'directly' | 'as owner' | 'not'
+  /** The role of the binding may take on that of the owner. */
+  readonly settable: boolean
+  /** Restrictive row policies for certain roles: the owner of the twins is none of them. */
+  readonly restrictions: readonly { readonly roles: readonly number[]; readonly condition: string }[]
+  /** Permissive row policies for certain roles: through a twin they show nothing. */
+  readonly hasRolePolicies: boolean
   /** Relations that a view reads, by oid. */
   readonly reads: readonly number[]
   /** Inheritance parents and partitioned tables that it is part of, by oid. */
@@ -49,9 +59,12 @@ export interface Relation {
 }
 
 export interface Role {
+  readonly oid: number
   readonly name: string
   readonly superuser: boolean
-  /** Roles that it is a direct member of. */
+  /** It can log in, or more than a role that owns twins should. */
+  readonly strong: boolean
+  /** Roles that it is a direct member of, with or without inheriting from them. */
   readonly memberOf: readonly string[]
 }
 
@@ -96,18 +109,11 @@ export interface ObservedTwin {
   readonly name: string
   readonly owner: string
   readonly definition: string
+  readonly securityBarrier: boolean
+  readonly securityInvoker: boolean
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly grants: readonly Grant[]
   readonly columnGrants: readonly (Grant & { readonly column: string })[]
-}
-
-/** A relation without a mask that a masked view reads. */
-export interface Bystander {
-  readonly oid: number
-  readonly schema: string
-  readonly name: string
-  /** The owner of the twins may read it already. */
-  readonly readable: boolean
 }
 
 /** A database as it is at one moment. */
@@ -115,13 +121,19 @@ export interface Snapshot {
   readonly version: number
   readonly database: string
   readonly relations: readonly Relation[]
-  readonly bystanders: readonly Bystander[]
   readonly guards: readonly Guard[]
   readonly twins: readonly ObservedTwin[]
   readonly roles: ReadonlyMap<string, Role>
-  readonly shadowSchemas: ReadonlySet<string>
+  /** Schemas that are named like ours, each with its owner. */
+  readonly shadowSchemas: ReadonlyMap<string, string>
   /** Schemas of the relations that the owner of the twins may not look into yet. */
   readonly closedSchemas: ReadonlySet<string>
+  /** Types that the owner of the twins may not use yet, quoted. */
+  readonly closedTypes: readonly string[]
+  /** Who else could act as the owner of the twins. */
+  readonly intruders: readonly { readonly member: string; readonly grantor: string }[]
+  /** The role of the binding. */
+  readonly user: string
   /** The guard tables are there. */
   readonly guarded: boolean
   /** Roles that were exempt when the policy was last applied. */

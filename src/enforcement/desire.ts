@@ -1,3 +1,4 @@
+import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import { type Access, grantAccess, type Remembered, remember } from './access.ts'
 import { assignMasks, type Masks, type Note, pinsOf } from './assign-masks.ts'
 import type { Guard, Pin, Relation, Snapshot } from './catalog.ts'
@@ -21,7 +22,10 @@ export interface DesiredTwin {
   readonly name: string
   readonly columns: readonly string[]
   readonly select: string
+  /** The owner of the twins where it reads the relation itself; else whoever owns the view, so that it sees no more. */
+  readonly owner: string
   readonly securityBarrier: boolean
+  readonly securityInvoker: boolean
 }
 
 export interface Released {
@@ -50,30 +54,47 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
   const twinOwner = twinOwnerName(snapshot.database)
   const { masks, notes } = assignMasks(snapshot, policy)
   const ordered = orderByReads(snapshot.relations, masks)
-  const twins = new Map(ordered.map((relation) => [relation.oid, relation]))
+  const affected = new Set(ordered.map(({ oid }) => oid))
   const guards = new Map(snapshot.guards.map((guard) => [guard.oid, guard]))
   const exempt = exemptions(snapshot.roles, policy.exemptRoles)
-  const suspended = findSuspended(ordered, policy)
+  const twinless = findTwinless(ordered, policy, notes)
+  const isTaken = (name: string) => (snapshot.shadowSchemas.get(name) ?? twinOwner) !== twinOwner
+  const shadows = new Map(ordered.map(({ schema }) => [schema, shadowSchemaName(schema, isTaken)]))
+  const moves = new Map(
+    ordered.map(({ schema, name }) => [
+      quoteQualified(schema, name),
+      quoteQualified(shadows.get(schema) ?? '', name),
+    ]),
+  )
 
-  const masked = ordered.map((relation): DesiredRelation => {
+  const masked = ordered.filter(isManaged).map((relation): DesiredRelation => {
     const own: Masks = masks.get(relation.oid) ?? new Map()
-    // A view runs with its owner's eyes: as a whole it is for the exempt.
-    const hidden = new Set(
-      relation.definition === null ? own.keys() : relation.columns.map(({ number }) => number),
-    )
+    // A view over something masked runs with its owner's eyes: as a whole it is for the exempt.
+    const readsMasked = relation.reads.some((oid) => affected.has(oid))
+    const readsItself = relation.definition === null || (!readsMasked && !relation.securityInvoker)
+    const hidden = new Set(readsItself ? own.keys() : relation.columns.map(({ number }) => number))
     const remembered = remember(relation, guards.get(relation.oid), snapshot, twinOwner)
+    const twin: DesiredTwin = {
+      schema: shadows.get(relation.schema) ?? '',
+      name: relation.name,
+      columns: relation.columns.map(({ name }) => name),
+      select: readsItself ? tableTwinSelect(relation, own) : viewTwinSelect(relation, own, moves),
+      owner: readsItself ? twinOwner : relation.owner,
+      securityBarrier: relation.securityBarrier || relation.restrictions.length > 0,
+      securityInvoker: relation.securityInvoker,
+    }
     return {
       relation,
       pins: pinsOf(own),
       hidesAll: relation.columns.every(({ number }) => hidden.has(number)),
-      ...grantAccess(relation, remembered, hidden, exempt, snapshot, twinOwner),
-      twin: suspended.has(relation.oid) ? null : desireTwin(relation, own, twins),
+      ...grantAccess(relation, remembered, hidden, exempt, snapshot, twinOwner, readsItself),
+      twin: twinless.has(relation.oid) ? null : twin,
     }
   })
   for (const { relation, twin } of masked)
     if (twin && isRefused(guards.get(relation.oid), twin)) notes.push(noTwin(relation))
   const released = snapshot.guards
-    .filter(({ oid }) => !twins.has(oid))
+    .filter(({ oid }) => !affected.has(oid))
     .map((guard): Released => {
       const relation = snapshot.relations.find(({ oid }) => oid === guard.oid)
       const nothing: Remembered = { grants: [], columnGrants: [] }
@@ -86,17 +107,8 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
   return { twinOwner, masked, released, exempt: [...exempt.roles].sort(), empty, notes }
 }
 
-function desireTwin(relation: Relation, own: Masks, twins: ReadonlyMap<number, Relation>): DesiredTwin {
-  return {
-    schema: shadowSchemaName(relation.schema),
-    name: relation.name,
-    columns: relation.columns.map(({ name }) => name),
-    select:
-      relation.definition === null
-        ? tableTwinSelect(relation, own)
-        : viewTwinSelect(relation.definition, twins),
-    securityBarrier: relation.securityBarrier,
-  }
+function isManaged({ managed }: Relation): boolean {
+  return managed !== 'not'
 }
 
 function isRefused(guard: Guard | undefined, twin: DesiredTwin): boolean {
@@ -109,36 +121,70 @@ export function noTwin({ schema, name }: Pick<Relation, 'schema' | 'name'>): Not
   return { code: 'NoTwin', target, message }
 }
 
-/** Masked tables, then every view that reads one, each after what it reads. Views cannot read in a circle. */
+/** What has a mask, and every view that reads such a thing, each after what it reads. Views cannot read in a circle. */
 function orderByReads(relations: readonly Relation[], masks: ReadonlyMap<number, Masks>): Relation[] {
-  const ordered = relations.filter(({ oid }) => masks.has(oid))
-  const placed = new Set(ordered.map(({ oid }) => oid))
-  const views = new Set(relations.filter(({ definition }) => definition !== null))
-  const affected = new Set(placed)
-  for (let grew = true; grew; ) {
-    grew = false
-    for (const view of views)
-      if (!affected.has(view.oid) && view.reads.some((oid) => affected.has(oid)))
-        grew = !!affected.add(view.oid)
+  const affected = new Set(masks.keys())
+  const readers = Map.groupBy(
+    relations.flatMap((view) => view.reads.map((oid) => ({ oid, view }))),
+    ({ oid }) => oid,
+  )
+  for (const oid of affected)
+    for (const { view } of readers.get(oid) ?? []) if (view.definition !== null) affected.add(view.oid)
+  const byOid = new Map(relations.map((relation) => [relation.oid, relation]))
+  const ordered = new Set<Relation>()
+  const place = (relation: Relation) => {
+    if (ordered.has(relation) || !affected.has(relation.oid)) return
+    if (relation.definition !== null)
+      for (const oid of relation.reads) {
+        const read = byOid.get(oid)
+        if (read) place(read)
+      }
+    ordered.add(relation)
   }
-  for (let grew = true; grew; ) {
-    grew = false
-    for (const view of views) {
-      if (!affected.has(view.oid) || placed.has(view.oid)) continue
-      if (view.reads.some((oid) => affected.has(oid) && !placed.has(oid))) continue
-      ordered.push(view)
-      grew = !!placed.add(view.oid)
-    }
-  }
-  return ordered
+  for (const relation of relations) place(relation)
+  return [...ordered]
 }
 
-/** A suspended table takes the twins of everything that reads it along. */
-function findSuspended(ordered: readonly Relation[], { suspended }: Policy): ReadonlySet<number> {
+/**
+ * What is to have no twin: suspended tables; views that we may not act for; views over a table with row policies that
+ * restrict certain roles, as these would not be found any more. And whatever reads one of them.
+ */
+function findTwinless(
+  ordered: readonly Relation[],
+  { suspended }: Policy,
+  notes: Note[],
+): ReadonlySet<number> {
   const found = new Set<number>()
-  for (const { oid, schema, name, reads, parents } of ordered) {
-    const named = suspended.some((target) => target.schema === schema && target.table === name)
-    if (named || [...reads, ...parents].some((other) => found.has(other))) found.add(oid)
+  const restricted = new Set(
+    ordered.filter(({ restrictions }) => restrictions.length > 0).map(({ oid }) => oid),
+  )
+  for (const relation of ordered) {
+    const { oid, schema, name, definition, reads, parents } = relation
+    const isSuspended = suspended.some((target) => target.schema === schema && target.table === name)
+    const isView = definition !== null
+    const isRestricted = isView && reads.some((other) => restricted.has(other))
+    const cannotAct = !isManaged(relation) || (isView && !relation.settable)
+    if (isRestricted || relation.hasRolePolicies) notes.push(rowSecurity(relation, isRestricted))
+    if (cannotAct) notes.push(notManageable(relation))
+    if (isSuspended || isRestricted || cannotAct || [...reads, ...parents].some((other) => found.has(other)))
+      found.add(oid)
   }
   return found
+}
+
+function rowSecurity({ schema, name }: Relation, isRestricted: boolean): Note {
+  const target = `${schema}.${name}`
+  const message = isRestricted
+    ? `${target} reads a table whose row policies restrict certain roles. It has no masked twin and is closed to everybody who is not exempt.`
+    : `${target} has row policies for certain roles. Through the masked twin only policies for PUBLIC show rows.`
+  return { code: 'RowSecurity', target, message }
+}
+
+function notManageable({ schema, name, owner, managed, definition }: Relation): Note {
+  const target = `${schema}.${name}`
+  const message =
+    managed === 'not' && definition === null
+      ? `${target} is not masked: the role of the binding is no member of its owner. GRANT ${quoteIdentifier(owner)} to it.`
+      : `The role of the binding cannot act as the owner of ${target}. GRANT ${quoteIdentifier(owner)} to it.`
+  return { code: 'NotManageable', target, message }
 }

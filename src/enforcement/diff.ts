@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
-import type { Guard, ObservedTwin, Relation, Snapshot } from './catalog.ts'
+import type { Guard, ObservedTwin, Relation, Snapshot, Twin } from './catalog.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Released } from './desire.ts'
-import { named, restoreGrants, setGrants } from './grant-steps.ts'
+import { actAs, named, restoreGrants, setGrants } from './grant-steps.ts'
 import {
   createGuards,
   createWatch,
@@ -20,7 +20,7 @@ export interface Step {
   /** Runs as this role: twins are made by their owner, grants of others are given back by those who gave them. */
   readonly as?: string
   /** May fail without harm: the grant is then given by the owner of the relation. */
-  readonly orElse?: string
+  readonly orElse?: Step
   /** Steps of one name after one another are done together or not at all; the rest of the plan goes on. */
   readonly together?: string
   /** What is done instead when they fail. */
@@ -57,11 +57,7 @@ interface Plan {
 function prepare({ steps, snapshot, desired }: Plan): void {
   const owner = quoteIdentifier(desired.twinOwner)
   if (desired.masked.length === 0) return
-  if (!snapshot.roles.has(desired.twinOwner)) {
-    steps.push({ sql: `CREATE ROLE ${owner} NOLOGIN`, why: 'a role to own the twins' })
-    const self = snapshot.version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''
-    steps.push({ sql: `GRANT ${owner} TO CURRENT_USER${self}`, why: 'to make twins in its name' })
-  }
+  prepareOwner(steps, snapshot, desired.twinOwner)
   if (!snapshot.guarded) steps.push(...createGuards)
   if (snapshot.superuser && !snapshot.watched) steps.push(...createWatch)
   for (const schema of new Set(desired.masked.flatMap(({ twin }) => (twin ? [twin.schema] : [])))) {
@@ -79,17 +75,30 @@ function prepare({ steps, snapshot, desired }: Plan): void {
       sql: `GRANT USAGE ON SCHEMA ${quoteIdentifier(schema)} TO ${owner}`,
       why: 'twins read tables there',
     })
-  if (desired.masked.some(({ relation }) => relation.definition !== null))
-    for (const { schema, name } of snapshot.bystanders.filter(({ readable }) => !readable)) {
-      steps.push({
-        sql: `GRANT USAGE ON SCHEMA ${quoteIdentifier(schema)} TO ${owner}`,
-        why: 'the twin of a view reads it',
-      })
-      steps.push({
-        sql: `GRANT SELECT ON ${quoteQualified(schema, name)} TO ${owner}`,
-        why: 'the twin of a view reads it',
-      })
-    }
+  for (const type of snapshot.closedTypes)
+    steps.push({ sql: `GRANT USAGE ON TYPE ${type} TO ${owner}`, why: 'twins have columns of it' })
+}
+
+/** Whoever could act as this role would read everything: nobody logs in as it, and nobody else is a member. */
+function prepareOwner(steps: Step[], snapshot: Snapshot, twinOwner: string): void {
+  const owner = quoteIdentifier(twinOwner)
+  const known = snapshot.roles.get(twinOwner)
+  if (!known) steps.push({ sql: `CREATE ROLE ${owner} NOLOGIN`, why: 'a role to own the twins' })
+  else if (known.strong)
+    steps.push({
+      sql: `ALTER ROLE ${owner} NOLOGIN NOSUPERUSER NOBYPASSRLS NOCREATEROLE NOCREATEDB NOREPLICATION`,
+      why: 'the owner of the twins can do nothing else',
+    })
+  const grantedBy = snapshot.version >= 160000
+  for (const { member, grantor } of snapshot.intruders)
+    steps.push({
+      sql: `REVOKE ${owner} FROM ${quoteIdentifier(member)}${grantedBy ? ` GRANTED BY ${quoteIdentifier(grantor)}` : ''} CASCADE`,
+      why: 'nobody acts as the owner of the twins',
+    })
+  const holds = snapshot.roles.get(snapshot.user)?.memberOf.includes(twinOwner)
+  if (holds || (known && snapshot.superuser)) return
+  const self = snapshot.version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''
+  steps.push({ sql: `GRANT ${owner} TO CURRENT_USER${self}`, why: 'to make twins in its name' })
 }
 
 /** Twins that must go or cannot be replaced in place, the last made first. Returns those that are to be made again. */
@@ -100,7 +109,12 @@ function dropTwins({ steps, desired, guards, twins }: Plan): ReadonlySet<number>
     const observed = known && twins.get(quoteQualified(known.schema, known.name))
     if (!observed) continue
     const moved = !twin || known.schema !== twin.schema || known.name !== twin.name
-    if (moved || !replaceable(observed, twin, relation) || relation.reads.some((oid) => gone.has(oid)))
+    if (
+      moved ||
+      observed.owner !== twin.owner ||
+      !replaceable(observed, twin, relation) ||
+      relation.reads.some((oid) => gone.has(oid))
+    )
       gone.add(relation.oid)
   }
   const released = desired.released.flatMap(({ guard: { twin } }) =>
@@ -140,11 +154,11 @@ function maskRelation(plan: Plan, wanted: DesiredRelation, remade: ReadonlySet<n
       acl.map((grant) => ({ ...grant, column: name })),
     ),
   }
-  setGrants(steps, quoteQualified(relation.schema, relation.name), relation.owner, seen, {
-    grants: wanted.grants,
-    columnGrants: named(wanted.columnGrants, names),
-  })
-  if (made || !remembers(guards.get(relation.oid), wanted)) steps.push(writeGuard(wanted))
+  const name = quoteQualified(relation.schema, relation.name)
+  const columnGrants = named(wanted.columnGrants, names)
+  setGrants(steps, name, relation.owner, seen, { grants: wanted.grants, columnGrants }, actAs(relation).as)
+  if (made || !remembers(guards.get(relation.oid), wanted))
+    steps.push(writeGuard(wanted, plan.snapshot.roles))
 }
 
 /** Returns whether it is made anew. */
@@ -155,33 +169,58 @@ function makeTwin(
   names: ReadonlyMap<number, string>,
   dropped: boolean,
 ): boolean {
-  const owner = desired.twinOwner
+  const { owner } = twin
   const name = quoteQualified(twin.schema, twin.name)
   const known = guards.get(relation.oid)?.twin
   const observed = dropped ? undefined : twins.get(name)
   const isKnown = known?.wanted === wantedText(twin)
   // PostgreSQL has refused this very twin before: asking again would change nothing.
   if (isKnown && known.made === null) return false
-  const asWanted = isKnown && known.made === observed?.definition && observed.owner === owner
-  const made: Step[] = []
-  if (!asWanted) {
-    const columns = twin.columns.map(quoteIdentifier).join(', ')
-    const barrier = twin.securityBarrier ? ' WITH (security_barrier)' : ''
-    const why = `the masked twin of ${relation.schema}.${relation.name}`
-    made.push({
-      sql: `CREATE OR REPLACE VIEW ${name} (${columns})${barrier} AS ${twin.select}`,
-      why,
-      as: owner,
-    })
+  const asWanted = isKnown && observed !== undefined && isAsMade(known, observed, twin)
+  const made = asWanted ? [] : createTwin(twin, relation, desired.twinOwner)
+  const reader = { grantor: owner, grantee: relation.owner, grantable: false }
+  const wanted = {
+    grants: [...remembered.grants, reader],
+    columnGrants: named(remembered.columnGrants, names),
   }
-  const wanted = { grants: remembered.grants, columnGrants: named(remembered.columnGrants, names) }
   setGrants(made, name, owner, observed ?? { grants: [], columnGrants: [] }, wanted, owner)
-  // A view that cannot have a twin has none; the view itself is closed all the same, and so is an older twin.
-  const closed: Step[] = []
-  if (observed) setGrants(closed, name, owner, observed, { grants: [], columnGrants: [] }, owner)
+  // A view that cannot have a twin has none, nor keeps an older one that may show more; the view itself is closed.
+  const gone = {
+    sql: `DROP VIEW IF EXISTS ${name} CASCADE`,
+    why: 'a twin that is refused',
+    as: desired.twinOwner,
+  }
   const together = `${relation.schema}.${relation.name}`
-  steps.push(...made.map((step) => ({ ...step, together, otherwise: closed })))
+  steps.push(...made.map((step) => ({ ...step, together, otherwise: [gone] })))
   return !asWanted
+}
+
+function isAsMade(known: Twin, observed: ObservedTwin, twin: DesiredTwin): boolean {
+  return (
+    known.made === observed.definition &&
+    observed.owner === twin.owner &&
+    observed.securityBarrier === twin.securityBarrier &&
+    observed.securityInvoker === twin.securityInvoker
+  )
+}
+
+/** Nobody but the owner of the twins may create in their schemas, except for this one statement. */
+function createTwin(twin: DesiredTwin, relation: Relation, twinOwner: string): Step[] {
+  const columns = twin.columns.map(quoteIdentifier).join(', ')
+  const options = [twin.securityBarrier && 'security_barrier', twin.securityInvoker && 'security_invoker']
+  const on = options.filter(Boolean)
+  const withOptions = on.length > 0 ? ` WITH (${on.join(', ')})` : ''
+  const name = quoteQualified(twin.schema, twin.name)
+  const create: Step = {
+    sql: `CREATE OR REPLACE VIEW ${name} (${columns})${withOptions} AS ${twin.select}`,
+    why: `the masked twin of ${relation.schema}.${relation.name}`,
+    as: twin.owner,
+  }
+  if (twin.owner === twinOwner) return [create]
+  const privilege = `CREATE ON SCHEMA ${quoteIdentifier(twin.schema)}`
+  const owner = quoteIdentifier(twin.owner)
+  const step = (sql: string): Step => ({ sql, why: 'the owner of a view owns its twin', as: twinOwner })
+  return [step(`GRANT ${privilege} TO ${owner}`), create, step(`REVOKE ${privilege} FROM ${owner}`)]
 }
 
 /** Gives back what was remembered, as it was, each grant by whoever gave it. */
@@ -193,6 +232,8 @@ function release({ steps }: Plan, { guard, relation, remembered }: Released): vo
 /** Nothing is masked any more: what we brought goes as a whole, and with it every privilege it was given. */
 function leave({ steps, snapshot, desired }: Plan): void {
   const owner = quoteIdentifier(desired.twinOwner)
+  const shadows = [...snapshot.shadowSchemas.values()].includes(desired.twinOwner)
+  if (!snapshot.guarded && !shadows) return
   if (snapshot.guarded)
     steps.push({
       sql: `DROP SCHEMA ${quoteIdentifier(guardSchema)} CASCADE`,
@@ -200,5 +241,7 @@ function leave({ steps, snapshot, desired }: Plan): void {
     })
   if (!snapshot.roles.has(desired.twinOwner)) return
   steps.push({ sql: `DROP OWNED BY ${owner}`, why: 'its schemas and privileges' })
-  steps.push({ sql: `DROP ROLE ${owner}`, why: 'it has nothing to own' })
+  // One that was prepared by somebody else is theirs to drop.
+  const nothing: Step = { sql: 'SELECT 1', why: 'it stays' }
+  steps.push({ sql: `DROP ROLE ${owner}`, why: 'it has nothing to own', orElse: nothing })
 }

@@ -71,10 +71,16 @@ function withOption(grantable: boolean): string {
   return grantable ? ' WITH GRANT OPTION' : ''
 }
 
-function giveBack(sql: string, { grantor }: Grant, owner: string): Step {
-  return grantor === owner
-    ? { sql, why: 'as it was' }
-    : { sql, why: `as it was, by ${grantor}`, as: grantor, orElse: sql }
+function giveBack(sql: string, { grantor }: Grant, relation: Relation): Step {
+  const plain: Step = { sql, why: 'as it was', ...actAs(relation) }
+  return grantor === relation.owner
+    ? plain
+    : { sql, why: `as it was, by ${grantor}`, as: grantor, orElse: plain }
+}
+
+/** Grants are the owner's to give: as a member that inherits, or by taking on the role. */
+export function actAs({ managed, owner }: Relation): { as?: string } {
+  return managed === 'as owner' ? { as: owner } : {}
 }
 
 /** Whoever passes a grant on must have it first. */
@@ -106,17 +112,18 @@ export function restoreGrants(steps: Step[], relation: Relation, { grants, colum
     steps.push({
       sql: `REVOKE SELECT ON ${name} FROM ${grantees.map(quoteGrantee).join(', ')} CASCADE`,
       why: 'masking ends',
+      ...actAs(relation),
     })
   for (const grant of inOrder(grants, relation.owner))
     steps.push(
       giveBack(
         `GRANT SELECT ON ${name} TO ${quoteGrantee(grant.grantee)}${withOption(grant.grantable)}`,
         grant,
-        relation.owner,
+        relation,
       ),
     )
   for (const grant of inOrder(named(columnGrants, names), relation.owner)) {
     const sql = `GRANT SELECT (${quoteIdentifier(grant.column)}) ON ${name} TO ${quoteGrantee(grant.grantee)}${withOption(grant.grantable)}`
-    steps.push(giveBack(sql, grant, relation.owner))
+    steps.push(giveBack(sql, grant, relation))
   }
 }

@@ -1,7 +1,8 @@
 import { quoteIdentifier, quoteLiteral } from '../db/quote.ts'
-import type { Guard, Twin } from './catalog.ts'
+import type { Guard, Role, Twin } from './catalog.ts'
 import type { DesiredRelation, DesiredTwin } from './desire.ts'
 import type { Step } from './diff.ts'
+import { storeGrants } from './guard-record.ts'
 import { driftChannel, guardSchema } from './names.ts'
 
 const table = `${quoteIdentifier(guardSchema)}.relation`
@@ -12,11 +13,19 @@ export const createGuards: readonly Step[] = [
   `CREATE SCHEMA ${quoteIdentifier(guardSchema)}`,
   `REVOKE ALL ON SCHEMA ${quoteIdentifier(guardSchema)} FROM PUBLIC`,
   `CREATE TABLE ${table} (
-    oid oid PRIMARY KEY, grants jsonb NOT NULL, column_grants jsonb NOT NULL, pins jsonb NOT NULL, lent text[] NOT NULL,
+    oid oid PRIMARY KEY, grants jsonb NOT NULL, column_grants jsonb NOT NULL, pins jsonb NOT NULL, lent bigint[] NOT NULL,
     hides_all boolean NOT NULL, twin jsonb, updated_at timestamptz NOT NULL DEFAULT now())`,
   `CREATE TABLE ${policyTable} (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), exempt text[] NOT NULL DEFAULT '{}',
     ending text[] NOT NULL DEFAULT '{}')`,
   `INSERT INTO ${policyTable} DEFAULT VALUES`,
+  // Default privileges may have let others in.
+  `DO $$ DECLARE given record; BEGIN FOR given IN
+      SELECT 'SCHEMA ${guardSchema}' AS what, a.grantee FROM pg_namespace, aclexplode(nspacl) a
+        WHERE nspname = '${guardSchema}' AND a.grantee NOT IN (0, nspowner)
+      UNION SELECT c.oid::regclass::text, a.grantee FROM pg_class c, aclexplode(c.relacl) a
+        WHERE c.relnamespace = '${guardSchema}'::regnamespace AND a.grantee NOT IN (0, c.relowner)
+    LOOP EXECUTE format('REVOKE ALL ON %s FROM %s', given.what, given.grantee::regrole); END LOOP; END $$`,
+  `REVOKE ALL ON ALL TABLES IN SCHEMA ${quoteIdentifier(guardSchema)} FROM PUBLIC`,
 ].map((sql) => ({ sql, why: 'a place to remember grants' }))
 
 export function forget(oid: number): Step {
@@ -24,8 +33,8 @@ export function forget(oid: number): Step {
 }
 
 /** What is asked for, whole: the text of the view and how it runs. */
-export function wantedText({ columns, select, securityBarrier }: DesiredTwin): string {
-  return JSON.stringify([columns, select, securityBarrier])
+export function wantedText({ columns, select, securityBarrier, securityInvoker }: DesiredTwin): string {
+  return JSON.stringify([columns, select, securityBarrier, securityInvoker])
 }
 
 /** True when the row says what it would say after this plan, apart from what PostgreSQL makes of the twin. */
@@ -37,18 +46,18 @@ export function remembers(guard: Guard | undefined, wanted: DesiredRelation): bo
 }
 
 /** `made` is read back from the catalog in the same statement, so it is what PostgreSQL will print next time. */
-export function writeGuard(wanted: DesiredRelation): Step {
+export function writeGuard(wanted: DesiredRelation, roles: ReadonlyMap<string, Role>): Step {
   const row = rowOf(wanted)
   const json = (value: unknown) => `${quoteLiteral(JSON.stringify(value))}::jsonb`
-  const lent = `ARRAY[${row.lent.map(quoteLiteral).join(', ')}]::text[]`
+  const lent = `ARRAY[${row.lent.flatMap((name) => roles.get(name)?.oid ?? []).join(', ')}]::bigint[]`
   const name = row.twin && `${quoteIdentifier(row.twin.schema)}.${quoteIdentifier(row.twin.name)}`
   const twin = name
     ? `${json(row.twin)} || jsonb_build_object('made', pg_get_viewdef(to_regclass(${quoteLiteral(name)})))`
     : 'NULL'
   const values = [
     wanted.relation.oid,
-    json(row.grants),
-    json(row.columnGrants),
+    json(storeGrants(row.grants, roles)),
+    json(storeGrants(row.columnGrants, roles)),
     json(row.pins),
     lent,
     row.hidesAll,

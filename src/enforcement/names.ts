@@ -13,8 +13,12 @@ export function twinOwnerName(database: string): string {
   return shorten(`masquerade_twins_${database}`)
 }
 
-export function shadowSchemaName(schema: string): string {
-  return shorten(shadowPrefix + schema)
+/** `isTaken`: a schema of that name is somebody else's. Then it is another name, and always the same one. */
+export function shadowSchemaName(schema: string, isTaken: (name: string) => boolean = () => false): string {
+  const name = shorten(shadowPrefix + schema)
+  if (!isTaken(name)) return name
+  const hash = createHash('sha256').update(schema).digest('hex')
+  return shorten(`${shadowPrefix}${hash.slice(0, 8)}_${schema}`)
 }
 
 /** PostgreSQL cuts names at 63 bytes, which could make two of them one; a hash keeps them apart. */

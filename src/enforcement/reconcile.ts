@@ -5,6 +5,7 @@ import type { Note } from './assign-masks.ts'
 import type { Snapshot } from './catalog.ts'
 import { type Desired, desire, noTwin } from './desire.ts'
 import { diff, type Step } from './diff.ts'
+import { guardSchema } from './names.ts'
 import { observe, type Target } from './observe.ts'
 import type { Policy, Rule } from './policy.ts'
 
@@ -29,9 +30,6 @@ export interface ReconcileOptions {
   readonly beforeStep?: (at: number) => void
 }
 
-/** Several nodes, one at a time. The number only has to be ours. */
-const advisoryLock = 7_208_951_144
-
 class DryRun extends Error {}
 
 /**
@@ -42,6 +40,21 @@ export async function reconcile(
   target: Database,
   policy: Policy | (() => Promise<Policy>),
   options: ReconcileOptions = {},
+): Promise<Outcome> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await reconcileOnce(target, policy, options)
+    } catch (error) {
+      // Another node was the first to come, or the last to leave.
+      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+      if (attempt === 5 || !['23505', '42P01', '42P06', '42P07', '42710'].includes(code)) throw error
+    }
+}
+
+async function reconcileOnce(
+  target: Database,
+  policy: Policy | (() => Promise<Policy>),
+  options: ReconcileOptions,
 ): Promise<Outcome> {
   let outcome: Outcome | undefined
   try {
@@ -66,14 +79,39 @@ function asNote({ together }: Refusal): Note {
 }
 
 async function prepare(tx: Tx, lockTimeoutMs: number): Promise<void> {
-  await tx`select pg_catalog.pg_advisory_xact_lock(${advisoryLock})`
   // Names in what we write are looked up among the built-ins alone, and nobody's temporary objects come first.
   await tx`
     select set_config('search_path', 'pg_catalog, pg_temp', true),
-      set_config('lock_timeout', ${String(lockTimeoutMs)}, true), set_config('standard_conforming_strings', 'on', true)`
+      set_config('lock_timeout', ${String(lockTimeoutMs)}, true), set_config('standard_conforming_strings', 'on', true),
+      set_config('quote_all_identifiers', 'off', true), set_config('extra_float_digits', '1', true),
+      set_config('DateStyle', 'ISO, YMD', true), set_config('IntervalStyle', 'postgres', true)`
+  await takeTurn(tx)
 }
 
-async function plan(tx: Tx, policy: Policy, focus: readonly Target[] | undefined): Promise<Outcome> {
+/**
+ * Several nodes, one at a time: by a lock on our own table, as anybody could take an advisory lock and keep it. What is
+ * in these tables decides who gets which grant, so they have to be our own.
+ */
+async function takeTurn(tx: Tx): Promise<void> {
+  const [found] = await tx<{ isOurs: boolean }[]>`
+    select bool_and(owner.rolname = current_user or owner.rolsuper) and not exists (
+      select 1 from pg_catalog.pg_trigger where not tgisinternal
+        and tgrelid in (to_regclass(${`${guardSchema}.relation`}), to_regclass(${`${guardSchema}.policy`}))) as "isOurs"
+    from pg_catalog.pg_namespace n left join pg_catalog.pg_class c on c.relnamespace = n.oid
+    join pg_catalog.pg_roles owner on owner.oid in (n.nspowner, c.relowner)
+    where n.nspname = ${guardSchema} having count(*) > 0`
+  if (!found) return
+  if (!found.isOurs)
+    throw Object.assign(
+      new Error(`the schema ${guardSchema} is not the binding role's; drop it, or make that role its owner`),
+      { code: '42501' },
+    )
+  await tx`lock table ${tx(guardSchema)}.relation in share row exclusive mode`
+}
+
+async function plan(tx: Tx, policy: Policy, only: readonly Target[] | undefined): Promise<Outcome> {
+  // With the last rule everything of ours goes, so everything has to be looked at.
+  const focus = policy.rules.length === 0 ? undefined : only
   const targets = focus ?? policy.rules.map(({ schema, table }) => ({ schema, table }))
   const snapshot = await observe(tx, targets, focus ? 'targets' : 'all')
   const rules = focus ? policy.rules.filter(concerns(snapshot, focus)) : policy.rules

@@ -3,29 +3,38 @@ import type { Masks } from './assign-masks.ts'
 import type { Relation } from './catalog.ts'
 import { maskExpression } from './masks.ts'
 import { moveRelations } from './move-relations.ts'
-import { shadowSchemaName } from './names.ts'
 
-const alias = 't'
-
+/** Reads the relation itself. It is called by its own name, which the conditions of row policies may use. */
 export function tableTwinSelect(relation: Relation, masks: Masks): string {
-  const columns = relation.columns.map((column) => {
+  const from = `FROM ${quoteQualified(relation.schema, relation.name)} AS ${quoteIdentifier(relation.name)}`
+  // Policies are chosen for the owner of the twin; those that narrow what certain readers see are kept here.
+  const conditions = relation.restrictions.map(({ roles, condition }) => {
+    const isMeant = roles.map((oid) => `pg_has_role(current_user, ${oid}::oid, 'USAGE') IS NOT FALSE`)
+    return `(NOT (${isMeant.join(' OR ')}) OR (${condition}))`
+  })
+  const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+  return `SELECT ${selectList(relation, masks, relation.name)} ${from}${where}`
+}
+
+/** The view's own definition, reading twins where it read what is masked now, with masks of its own around it. */
+export function viewTwinSelect(relation: Relation, masks: Masks, moves: ReadonlyMap<string, string>): string {
+  const definition = (relation.definition ?? '').replace(/;\s*$/, '')
+  const moved = moveRelations(definition, (schema, name) =>
+    schema === undefined ? undefined : moves.get(quoteQualified(schema, name)),
+  )
+  if (masks.size === 0) return moved
+  const columns = relation.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
+  return `SELECT ${selectList(relation, masks, 't')} FROM (${moved}) AS t (${columns})`
+}
+
+function selectList({ columns }: Relation, masks: Masks, alias: string): string {
+  const expressions = columns.map((column) => {
     const rule = masks.get(column.number)
-    const expression = rule ? maskExpression(column, rule, alias) : `${alias}.${quoteIdentifier(column.name)}`
+    const expression = rule
+      ? maskExpression(column, rule, alias)
+      : `${quoteIdentifier(alias)}.${quoteIdentifier(column.name)}`
     if (expression === null) throw new Error('a mask was assigned that does not fit its column')
     return expression
   })
-  return `SELECT ${columns.join(', ')} FROM ${quoteQualified(relation.schema, relation.name)} AS ${alias}`
-}
-
-/** The view's own definition, reading twins where it read what is masked now. */
-export function viewTwinSelect(definition: string, twins: ReadonlyMap<number, Relation>): string {
-  const moves = new Map(
-    [...twins.values()].map(({ schema, name }) => [
-      quoteQualified(schema, name),
-      quoteQualified(shadowSchemaName(schema), name),
-    ]),
-  )
-  return moveRelations(definition.replace(/;\s*$/, ''), (schema, name) =>
-    schema === undefined ? undefined : moves.get(quoteQualified(schema, name)),
-  )
+  return expressions.join(', ')
 }

@@ -1,0 +1,147 @@
+import type { Query, Row, Sql } from '../db/sql.ts'
+import type { Column, Relation, RelationKind } from './catalog.ts'
+import { guardSchema } from './names.ts'
+import type { Target } from './observe.ts'
+
+/**
+ * The named tables, what they are part of and their other parts, every view over any of these at any depth, and what is
+ * guarded. Twins stand in schemas of their owner; what is temporary is nobody else's.
+ */
+export async function findRelations(
+  tx: Sql,
+  targets: readonly Target[],
+  guarded: boolean,
+  scope: 'all' | 'targets',
+  twinOwner: string,
+) {
+  const guards = tx`${tx(guardSchema)}.relation`
+  const seeds = guarded && scope === 'all' ? tx`union select oid from ${guards}` : tx``
+  // A view is masked as a whole: whatever else it reads under a mask has to be known too.
+  const alsoRead = guarded
+    ? tx`union all
+        select d.refobjid from pg_catalog.pg_rewrite w join pg_catalog.pg_depend d on d.objid = w.oid
+        join ${guards} g on g.oid = d.refobjid
+        where w.ev_class = reached.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
+          and d.refclassid = 'pg_catalog.pg_class'::regclass`
+    : tx``
+  const rows = await tx<{ oid: number }[]>`
+    with recursive named as (
+      select c.oid from unnest(${targets.map(({ schema }) => schema)}::text[], ${targets.map(({ table }) => table)}::text[]) as t(s, r)
+      join pg_catalog.pg_namespace n on n.nspname = t.s
+      join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.r
+      ${seeds}
+    ), reached as (
+      select oid from named
+      union
+      select next.oid from reached, lateral (
+        select inhrelid as oid from pg_catalog.pg_inherits where inhparent = reached.oid
+        union all
+        select inhparent from pg_catalog.pg_inherits where inhrelid = reached.oid
+        union all
+        select w.ev_class from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
+        where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.refclassid = 'pg_catalog.pg_class'::regclass
+          and d.refobjid = reached.oid and d.deptype = 'n' and w.ev_class <> reached.oid
+        ${alsoRead}
+      ) next
+    )
+    select c.oid::int8 as oid from reached join pg_catalog.pg_class c using (oid)
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
+      and n.nspowner is distinct from (select oid from pg_catalog.pg_roles where rolname = ${twinOwner})
+    order by 1`
+  return rows.map(({ oid }) => oid)
+}
+
+const kinds: Readonly<Record<string, RelationKind>> = {
+  r: 'table',
+  p: 'table',
+  v: 'view',
+  m: 'materialized view',
+  f: 'foreign table',
+}
+
+interface RelationRow extends Omit<Relation, 'kind' | 'columns'> {
+  readonly relkind: string
+}
+
+export async function readRelations(tx: Sql, oids: readonly number[], version: number): Promise<Relation[]> {
+  // Before 16 every member may take on the role.
+  const set = version >= 160000 ? 'SET' : 'MEMBER'
+  const rows = await tx<RelationRow[]>`
+    select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name, c.relkind::text as relkind,
+      o.rolname::text as owner, c.relrowsecurity as "rowSecurity",
+      case when c.relkind in ('v', 'm') then pg_catalog.pg_get_viewdef(c.oid) end as definition,
+      ${isOn(tx, 'security_barrier')} as "securityBarrier", ${isOn(tx, 'security_invoker')} as "securityInvoker",
+      case when pg_catalog.pg_has_role(c.relowner, 'USAGE') then 'directly'
+        when pg_catalog.pg_has_role(c.relowner, ${set}) then 'as owner' else 'not' end as managed,
+      pg_catalog.pg_has_role(c.relowner, ${set}) as settable,
+      coalesce((select jsonb_agg(jsonb_build_object('roles', p.polroles::int8[], 'condition', pg_catalog.pg_get_expr(p.polqual, p.polrelid)) order by p.polname)
+        from pg_catalog.pg_policy p where p.polrelid = c.oid and c.relrowsecurity and not p.polpermissive
+          and p.polcmd in ('*', 'r') and 0 <> all(p.polroles) and p.polqual is not null), '[]') as restrictions,
+      c.relrowsecurity and exists (select 1 from pg_catalog.pg_policy p where p.polrelid = c.oid and p.polpermissive
+        and p.polcmd in ('*', 'r') and 0 <> all(p.polroles)) as "hasRolePolicies",
+      ${aclAsJson(tx, tx`c.relacl`)} as grants,
+      array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
+        where w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
+          and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid) as reads,
+      array(select inhparent::int8 from pg_catalog.pg_inherits where inhrelid = c.oid) as parents
+    from pg_catalog.pg_class c
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    join pg_catalog.pg_roles o on o.oid = c.relowner
+    where c.oid = any(${oids}::oid[])`
+  const columns = await readColumns(tx, oids)
+  return rows.map(({ relkind, grants, ...row }) => ({
+    ...row,
+    kind: kinds[relkind] ?? 'table',
+    grants: grants.filter(({ grantee }) => grantee !== row.owner),
+    columns: columns.get(row.oid) ?? [],
+  }))
+}
+
+export function isOn(tx: Sql, option: string) {
+  return tx`coalesce((select option_value::boolean from pg_catalog.pg_options_to_table(c.reloptions)
+    where option_name = ${option}), false)`
+}
+
+/** SELECT alone; a null list is the default, which gives it to the owner only. */
+export function aclAsJson(tx: Sql, acl: Query<Row[]>) {
+  return tx`coalesce((
+    select jsonb_agg(jsonb_build_object('grantor', r.rolname, 'grantee', e.rolname, 'grantable', a.is_grantable)
+      order by r.rolname, e.rolname)
+    from pg_catalog.aclexplode(${acl}) a
+    join pg_catalog.pg_roles r on r.oid = a.grantor left join pg_catalog.pg_roles e on e.oid = a.grantee
+    where a.privilege_type = 'SELECT' and (a.grantee = 0 or e.oid is not null)), '[]')`
+}
+
+async function readColumns(tx: Sql, oids: readonly number[]): Promise<Map<number, Column[]>> {
+  const rows = await tx<(Column & { relation: number })[]>`
+    select a.attrelid::int8 as relation, a.attnum::int as number, a.attname::text as name,
+      pg_catalog.format_type(a.atttypid, a.atttypmod) as type,
+      pg_catalog.format_type(b.oid, b.modifier) as "baseType",
+      b.typname::text as "baseName", b.typtype::text as "baseKind", b.typcategory::text as category, b.modifier,
+      case when a.attcollation <> 0 then (select format('%I.%I', n.nspname, l.collname) from pg_catalog.pg_collation l
+        join pg_catalog.pg_namespace n on n.oid = l.collnamespace where l.oid = a.attcollation) end as collation,
+      case when b.typtype = 'e' then (select enumlabel::text from pg_catalog.pg_enum
+        where enumtypid = b.oid order by enumsortorder limit 1) end as "firstLabel",
+      ${aclAsJson(tx, tx`a.attacl`)} as acl
+    from pg_catalog.pg_attribute a
+    cross join lateral (
+      with recursive base as (
+        select t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype, t.typtypmod, a.atttypmod as modifier
+        from pg_catalog.pg_type t where t.oid = a.atttypid
+        union all
+        select t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype, t.typtypmod, base.typtypmod
+        from base join pg_catalog.pg_type t on t.oid = base.typbasetype where base.typtype = 'd'
+      )
+      select * from base where typtype <> 'd'
+    ) b
+    where a.attrelid = any(${oids}::oid[]) and a.attnum > 0 and not a.attisdropped
+    order by a.attrelid, a.attnum`
+  const columns = new Map<number, Column[]>()
+  for (const { relation, ...column } of rows) {
+    const list = columns.get(relation)
+    if (list) list.push(column)
+    else columns.set(relation, [column])
+  }
+  return columns
+}
