@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { writeAudit } from '../db/audit.ts'
 import { appendChanges, type Change } from '../db/change-log.ts'
 import type { Database, Tx } from '../db/database.ts'
 import type { Query } from '../db/query.ts'
@@ -70,6 +71,9 @@ async function createFirst(tx: Tx, { tenantId, domain, dataDir }: BootstrapOptio
   await tx`
     insert into first_start (tenant_id, administrator_id, application_id, service_principal_id)
     values (${tenantId}, ${administratorId}, ${appId}, ${servicePrincipalId})`
+  const actor = { kind: 'service', tenantId, objectId: servicePrincipalId, applicationId: appId }
+  const after = { administratorId, ...application }
+  await writeAudit(tx, actor, 'first-start', { action: 'firstStart', target: '/organization', after })
   writeSecret(join(dataDir, passwordFileName), password)
   const credentials = { tenantId, clientId: appId, clientSecret: secretText }
   writeSecret(join(dataDir, applicationFileName), JSON.stringify(credentials, null, 2))

@@ -1,8 +1,9 @@
 import type { SigningKey, SigningKeys } from '../auth/signing-keys.ts'
+import { writeAudit } from '../db/audit.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
-import { openOperatorAccess } from './operator.ts'
+import { type OperatorAccess, openOperatorAccess } from './operator.ts'
 
 export const keys: Command = {
   name: 'keys',
@@ -24,10 +25,17 @@ directory, while the database runs.`,
     if ((action !== 'list' && action !== 'rotate') || more.length > 0 || (values.now && action === 'list'))
       throw new OperatorError("Say 'list' or 'rotate'. See 'masquerade help keys'.", { exitCode: 2 })
     await using access = await openOperatorAccess(readSettings(process.env))
-    if (action === 'rotate') await access.signingKeys.rotate(values.now ? 0 : undefined)
+    if (action === 'rotate') await rotate(access, values.now ?? false)
     process.stdout.write(`${describeKeys(access.signingKeys)}\n`)
     return 0
   },
+}
+
+async function rotate({ signingKeys, database, tenantId }: OperatorAccess, now: boolean): Promise<void> {
+  const { kid, activeFrom } = await signingKeys.rotate(now ? 0 : undefined)
+  const actor = { kind: 'operator', tenantId, objectId: '', applicationId: '' }
+  const after = { kid, activeFrom: activeFrom.toISOString() }
+  await writeAudit(database.sql, actor, 'masquerade keys', { action: 'rotateKeys', target: '/keys', after })
 }
 
 function describeKeys(signingKeys: SigningKeys): string {

@@ -10,6 +10,7 @@ import { type JWK, SignJWT } from 'jose'
 import pino from 'pino'
 import { loadTrustedIssuers } from '../../../src/auth/trusted-issuers.ts'
 import { OperatorError } from '../../../src/kernel/operator-error.ts'
+import { fillDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 
 const audience = 'https://masking.example'
@@ -75,7 +76,7 @@ describe('tokens of outside issuers', () => {
   const ask = async (token: string) =>
     service.request('POST', '/v1.0/me/getMemberGroups', { token, body: { securityEnabledOnly: false } })
 
-  test('a published key lets in; one that appears later does so after the pause', async () => {
+  test('a published key lets in; one that appears later does so after the pause', async (t) => {
     const first = makeKey('RS256', 'first')
     published.push(first.jwk)
     const answer = await ask(await tokenBy(first))
@@ -86,6 +87,9 @@ describe('tokens of outside issuers', () => {
     published.push(later.jwk)
     for (let i = 0; i < 5; i++) assert.equal((await ask(await tokenBy(later, { i }))).status, 401)
     assert.equal(requests, asked, 'unknown keys are not asked for within the pause')
+    t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 31_000 })
+    assert.equal((await ask(await tokenBy(later))).status, 200)
+    assert.equal(requests, asked + 1)
   })
 
   test('wrong audience, unknown principal, our own tenant rules and weak algorithms are refused', async () => {
@@ -126,6 +130,47 @@ describe('tokens of outside issuers', () => {
     })
     assert.equal(unavailable.status, 503)
     down = false
+  })
+
+  test('keys by their own address, another tenant’s id, and principals that the directory does not hold', async () => {
+    const key = makeKey('ES256', 'other')
+    published.push(key.jwk)
+    const file = join(directory, 'any.json')
+    const entry = {
+      issuer,
+      jwksUri: `${issuer}/keys`,
+      audiences: [audience],
+      principals: 'any',
+      tenantId: 'theirs',
+    }
+    await writeFile(file, JSON.stringify([entry]))
+    await using other = await startTestService({ MASQUERADE_TRUSTED_ISSUERS_FILE: file })
+    const disabled = await fillDirectory(other).user()
+    await other.database.sql`
+      update directory_object set properties = properties || '{"accountEnabled": false}' where id = ${disabled}`
+    const claims = { oid: randomUUID(), tid: 'theirs', azp: 'their-app', scp: 'User.Read.All' }
+    const statusOf = async (changes: Record<string, unknown>) =>
+      (await other.request('GET', '/v1.0/users', { token: await tokenBy(key, { ...claims, ...changes }) }))
+        .status
+    assert.equal(await statusOf({}), 200)
+    assert.equal(await statusOf({ tid: other.tenantId }), 401)
+    assert.equal(await statusOf({ oid: disabled }), 401, 'one whom the directory knows, and shut out')
+    assert.equal(await statusOf({ oid: other.tokens.shared.user }), 200)
+    assert.equal(await statusOf({ scp: undefined, roles: ['User.Read.All'] }), 200)
+    assert.equal(await statusOf({ scp: undefined }), 401)
+  })
+
+  test('a discovery document of another issuer counts for nothing', async () => {
+    const file = join(directory, 'mistaken.json')
+    const mistaken = `${issuer}/other`
+    await writeFile(
+      file,
+      JSON.stringify([{ issuer: mistaken, audiences: [audience], claims: { tid: null } }]),
+    )
+    await using other = await startTestService({ MASQUERADE_TRUSTED_ISSUERS_FILE: file })
+    const key = makeKey('ES256', 'other')
+    const token = await tokenBy(key, { iss: mistaken, oid: other.tokens.shared.user, scp: 'User.Read.All' })
+    assert.equal((await other.request('GET', '/v1.0/users', { token })).status, 503)
   })
 
   test('a list that is wrong is refused in one line', async () => {
