@@ -11,7 +11,9 @@ const validators = new WeakMap<TSchema, Validator>()
 export function readBody(operation: Operation, request: FastifyRequest): unknown {
   const text = typeof request.body === 'string' ? request.body : ''
   if (!operation.body) {
-    if (text.trim() !== '' && operation.method !== 'GET') fail('UnexpectedPayload')
+    // Client libraries send an empty object with every POST.
+    const isNothing = text.trim() === '' || (operation.method === 'POST' && /^\s*\{\s*\}\s*$/.test(text))
+    if (!isNothing && operation.method !== 'GET') fail('UnexpectedPayload')
     return undefined
   }
   const encoding = request.headers['content-encoding']
