@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
-import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
+import { emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 
 describe('rules of a bound database become masks', () => {
   const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
@@ -9,6 +10,7 @@ describe('rules of a bound database become masks', () => {
   let target: Awaited<ReturnType<typeof createMaskedDatabase>>
   let analyst: string
   let auditor: string
+  let binding: object
 
   before(async () => {
     target = await createMaskedDatabase()
@@ -19,7 +21,7 @@ describe('rules of a bound database become masks', () => {
       insert into public.person values (1, 'ann@example.com', '555-1234');
       grant usage on schema public to public; grant select on public.person to "${analyst}", "${auditor}"`)
     const { hostname, port, username, password, pathname } = new URL(target.url)
-    const binding = {
+    binding = {
       host: hostname,
       port: Number(port),
       database: pathname.slice(1),
@@ -51,15 +53,55 @@ describe('rules of a bound database become masks', () => {
     await assert.rejects(emailSeenBy('analyst'), /permission denied/)
   })
 
-  test('the enforcement resource says so, and a dry run has nothing to do', async () => {
-    const { body } = await masking.send(
-      'GET',
-      `${policyUrl(db)}/enforcement?api-version=2014-04-01&plan=true`,
-    )
-    assert.equal(body.state, 'Enforced')
-    assert.equal(body.reason, null)
-    assert.deepEqual(body.plan, [])
-  })
+  clause(
+    'MASK-109',
+    '`{db}/dataMaskingPolicies/Default/enforcement` shows the state of enforcement, its last error and, as a dry run, the plan of what it would change.',
+    async () => {
+      const url = `${policyUrl(db)}/enforcement?api-version=2014-04-01`
+      const { body } = await masking.send('GET', `${url}&plan=true`)
+      assert.equal(body.state, 'Enforced')
+      assert.equal(body.reason, null)
+      assert.deepEqual(body.plan, [])
+
+      const other = freshDatabase()
+      const unbound = await masking.send('GET', `${policyUrl(other)}/enforcement`)
+      assert.equal(unbound.body.state, 'NotBound')
+
+      await masking.send('PUT', other, { properties: { binding: { ...binding, database: 'not_there' } } })
+      await masking.putRule(other, 'mail', emailRule)
+      const failed = await masking.send('GET', `${policyUrl(other)}/enforcement`)
+      assert.equal(failed.body.state, 'Failed')
+      assert.match(failed.body.reason, /does not exist/)
+    },
+  )
+
+  clause(
+    'MASK-98',
+    'A property that applies to the function and was not sent is null in the answer; the mask then works with prefix 0, suffix 0 and the replacement `XXXX`.',
+    async () => {
+      const { body } = await masking.putRule(db, 'phone', {
+        ...emailRule,
+        columnName: 'phone',
+        maskingFunction: 'Text',
+      })
+      assert.deepEqual(
+        [body.properties.prefixSize, body.properties.suffixSize, body.properties.replacementString],
+        [null, null, null],
+      )
+      const [row] = await target.connectAs('analyst').sql`select phone from masked_public.person`
+      assert.equal(row?.phone, 'XXXX')
+    },
+  )
+
+  clause(
+    'MASK-42',
+    '`properties.exemptPrincipals` is one string, a list of database users separated by semicolons; masking does not apply to them and every query of theirs gets unmasked results.',
+    async () => {
+      await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: `nobody;${auditor}` })
+      assert.equal(await emailSeenBy('auditor'), 'ann@example.com')
+      await assert.rejects(emailSeenBy('analyst'), /permission denied/)
+    },
+  )
 
   test('an exemption opens the column, and its end closes open sessions', async () => {
     await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: auditor })
@@ -101,10 +143,14 @@ describe('rules of a bound database become masks', () => {
     assert.equal(await emailSeenBy('analyst', 'masked_public.person'), 'aXXX@XXXX.com')
   })
 
-  test('a policy that is off takes the masks off and keeps the rules', async () => {
-    const { headers } = await masking.putPolicy(db, { dataMaskingState: 'Disabled' })
-    assert.equal(headers.get('x-masquerade-enforcement'), 'Enforced')
-    assert.equal(await emailSeenBy('analyst'), 'ann@example.com')
-    assert.equal((await masking.listRules(db)).length, 1)
-  })
+  clause(
+    'MASK-105',
+    'Setting the policy to `Disabled` keeps every rule and takes the masks off.',
+    async () => {
+      const { headers } = await masking.putPolicy(db, { dataMaskingState: 'Disabled' })
+      assert.equal(headers.get('x-masquerade-enforcement'), 'Enforced')
+      assert.equal(await emailSeenBy('analyst'), 'ann@example.com')
+      assert.equal((await masking.listRules(db)).length, 2)
+    },
+  )
 })
