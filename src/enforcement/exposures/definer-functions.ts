@@ -1,0 +1,120 @@
+import type { Exposure, ExposureClass, Scene } from './exposure.ts'
+import { findStrangers, type Given, givenAsJson } from './given.ts'
+
+interface Routine {
+  readonly oid: number
+  /** Without quotes, as another function's text may have it. */
+  readonly bareName: string
+  readonly signature: string
+  readonly kind: 'function' | 'procedure'
+  readonly language: string
+  readonly text: string
+  readonly definer: boolean
+  readonly owner: string
+  readonly given: readonly Given[]
+  /** Relations that its body depends on; known for bodies in standard SQL. */
+  readonly reads: readonly number[]
+}
+
+/**
+ * SECURITY DEFINER functions run with their owner's eyes. Those that name a masked relation, or call a function that
+ * does, are found by what PostgreSQL records of their bodies, or in their text; those that put SQL together when they
+ * run could name any.
+ */
+export const definerFunctions: ExposureClass = {
+  code: 'SecurityDefinerFunction',
+  async find(scene) {
+    const routines = await readRoutines(scene)
+    const readers = findReaders(scene, routines)
+    const seeing = await readSeeing(scene, routines)
+    return routines.flatMap((routine): Exposure[] => {
+      if (!routine.definer || !seeing.has(routine.owner)) return []
+      const named = readers.get(routine.oid)
+      const dynamic = isDynamic(routine)
+      if (!named && !dynamic) return []
+      const strangers = findStrangers(scene, routine.given, routine.owner)
+      if (!strangers) return []
+      return [
+        {
+          code: 'SecurityDefinerFunction',
+          severity: named ? 'high' : 'medium',
+          objects: [{ kind: routine.kind, name: routine.signature }],
+          roles: strangers.roles,
+          explanation: named
+            ? `It runs with the privileges of its owner ${routine.owner}, who sees raw values, and reads ${named}; what it returns, or puts into an error, reaches whoever may call it.`
+            : `It runs with the privileges of its owner ${routine.owner}, who sees raw values, and makes SQL at run time: what it can be made to read does not show in its text.`,
+          remedy: `REVOKE EXECUTE ON ROUTINE ${routine.signature} FROM ${strangers.grantees} CASCADE`,
+          rule: null,
+        },
+      ]
+    })
+  },
+}
+
+async function readRoutines({ sql }: Scene): Promise<Routine[]> {
+  return await sql<Routine[]>`
+    select p.oid::int8 as oid, p.proname::text as "bareName", p.oid::regprocedure::text as signature,
+      case p.prokind when 'p' then 'procedure' else 'function' end as kind, l.lanname::text as language,
+      coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc) as text, p.prosecdef as definer,
+      o.rolname::text as owner,
+      ${givenAsJson(sql, sql`coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))`, ['EXECUTE'])} as given,
+      array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d
+        where d.classid = 'pg_catalog.pg_proc'::regclass and d.objid = p.oid
+          and d.refclassid = 'pg_catalog.pg_class'::regclass) as reads
+    from pg_catalog.pg_proc p
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang
+    join pg_catalog.pg_roles o on o.oid = p.proowner
+    where n.nspname !~ '^(pg_|information_schema$|masquerade_guard$)' and l.lanname not in ('c', 'internal')
+      and p.prokind in ('f', 'p')
+    order by 3`
+}
+
+/** Which routines read something masked, and what, themselves or through one that they call. */
+function findReaders({ masked, byOid }: Scene, routines: readonly Routine[]): ReadonlyMap<number, string> {
+  const found = new Map<number, string>()
+  const words = new Map(masked.map(({ bareName, name }) => [bareName.toLowerCase(), name]))
+  const wordsOf = new Map(routines.map(({ oid, text }) => [oid, identifiersIn(text)]))
+  for (const { oid, reads } of routines) {
+    const known = reads.map((relation) => byOid.get(relation)?.name).find((name) => name !== undefined)
+    const mentioned = [...words].find(([word]) => wordsOf.get(oid)?.has(word))?.[1]
+    const name = known ?? mentioned
+    if (name !== undefined) found.set(oid, name)
+  }
+  for (let grew = true; grew; ) {
+    grew = false
+    const callable = new Map(
+      routines.filter(({ oid }) => found.has(oid)).map(({ oid, bareName }) => [bareName.toLowerCase(), oid]),
+    )
+    for (const { oid } of routines) {
+      if (found.has(oid)) continue
+      const called = [...callable].find(([word]) => wordsOf.get(oid)?.has(word))
+      if (called) grew = !!found.set(oid, `${found.get(called[1])} through ${called[0]}()`)
+    }
+  }
+  return found
+}
+
+/** Everything that could be a name, so that no way of writing it hides one. */
+export function identifiersIn(text: string): ReadonlySet<string> {
+  const words = text.toLowerCase().match(/"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*/gu) ?? []
+  return new Set(words.map((word) => (word.startsWith('"') ? word.slice(1, -1).replaceAll('""', '"') : word)))
+}
+
+function isDynamic({ language, text }: Routine): boolean {
+  if (language === 'plpgsql') return /\bexecute\b/i.test(text)
+  return language !== 'sql' || /\b(query_to_xml|cursor_to_xml|table_to_xml|dblink|ts_stat)/i.test(text)
+}
+
+/** The owners of routines who may read something that a mask hides. */
+async function readSeeing(
+  { sql, masked }: Scene,
+  routines: readonly Routine[],
+): Promise<ReadonlySet<string>> {
+  const owners = [...new Set(routines.filter(({ definer }) => definer).map(({ owner }) => owner))]
+  const hidden = masked.flatMap(({ oid, hidden }) => hidden.map(({ number }) => ({ oid, number })))
+  const rows = await sql<{ name: string }[]>`
+    select r.rolname::text as name from pg_catalog.pg_roles r where r.rolname = any(${owners}::text[]) and exists (
+      select 1 from unnest(${hidden.map(({ oid }) => oid)}::oid[], ${hidden.map(({ number }) => number)}::int2[]) as h(relation, number)
+      where pg_catalog.has_column_privilege(r.oid, h.relation, h.number, 'SELECT'))`
+  return new Set(rows.map(({ name }) => name))
+}

@@ -1,0 +1,314 @@
+import type { Database } from '../../../src/db/database.ts'
+
+/** A way around a mask, as somebody would leave it open. `$analyst` and the like are roles of the test's own. */
+export interface ExposureCase {
+  readonly code: string
+  readonly what: string
+  /** Other roles of the case, with their options. */
+  readonly roles?: Readonly<Record<string, string>>
+  /** Before masks are put on. */
+  readonly before?: string
+  /** After. */
+  readonly setup?: string
+  /** Exempt roles of the policy. */
+  readonly exempt?: readonly string[]
+  /** Who goes the way; `analyst` unless said. */
+  readonly as?: string
+  /** Statements that bring the raw value out, to be found in what the last of them returns or in an error. */
+  readonly leak?: string | ((session: Database, as: Database) => Promise<string>)
+  /** Only on these versions. */
+  readonly versions?: { readonly from?: number; readonly below?: number }
+  readonly severity?: string
+  /** What is seen instead of the canary. */
+  readonly shows?: RegExp
+  /** No single statement of SQL closes it. */
+  readonly remediless?: true
+}
+
+export const canary = 'zelda.canary@example.com'
+
+const readIt = 'select email from public.person'
+
+/** In one transaction: a duplicate is refused, or not. */
+const guess = (insert: string) => async (session: Database) =>
+  await session.sql.unsafe(insert).then(
+    () => 'accepted',
+    (error: { code?: string }) => `refused ${error.code}`,
+  )
+
+export const exposureCases: readonly ExposureCase[] = [
+  { code: 'Superuser', what: 'a superuser', roles: { boss: 'LOGIN SUPERUSER' }, as: 'boss', leak: readIt },
+  {
+    code: 'Superuser',
+    what: 'a member of a superuser',
+    roles: { boss: 'NOLOGIN SUPERUSER', clerk: 'LOGIN' },
+    setup: 'grant $boss to $clerk',
+    as: 'clerk',
+    leak: `set role $boss; ${readIt}`,
+  },
+  {
+    code: 'Replication',
+    what: 'a role with REPLICATION',
+    roles: { copier: 'LOGIN REPLICATION' },
+    as: 'copier',
+  },
+  {
+    code: 'CreateRole',
+    what: 'a role with CREATEROLE before 16',
+    versions: { below: 160000 },
+    roles: { clerk: 'LOGIN CREATEROLE' },
+    as: 'clerk',
+    leak: `grant pg_read_all_data to $clerk; ${readIt}`,
+  },
+  {
+    code: 'ReadsAllData',
+    what: 'a member of pg_read_all_data',
+    setup: 'grant pg_read_all_data to $analyst',
+    leak: readIt,
+  },
+  {
+    code: 'ReadsAllData',
+    what: 'a member of a member of pg_read_all_data',
+    roles: { group: 'NOLOGIN' },
+    setup: 'grant pg_read_all_data to $group; grant $group to $analyst',
+    leak: readIt,
+  },
+  {
+    code: 'ServerFiles',
+    what: 'a member of pg_read_server_files',
+    setup: `do $f$ begin execute format('copy public.person to %L', current_setting('data_directory') || '/dump.csv'); end $f$;
+      grant pg_read_server_files, pg_read_all_settings to $analyst`,
+    leak: `do $$ begin create temp table dump (id int, email text, note text);
+      execute format('copy dump from %L', current_setting('data_directory') || '/dump.csv'); end $$; select email from dump`,
+  },
+  {
+    code: 'ServerFiles',
+    what: 'a member of pg_execute_server_program',
+    setup: 'checkpoint; grant pg_execute_server_program to $analyst',
+    leak: `do $$ begin execute format('create temp table page (line text); copy page from program %L',
+      'strings ' || pg_relation_filepath('public.person') || ' || grep -ao zelda.canary@example.com ' || pg_relation_filepath('public.person')); end $$;
+      select line from page`,
+  },
+  {
+    code: 'QueryTexts',
+    what: 'a member of pg_read_all_stats',
+    setup: 'grant pg_read_all_stats to $analyst',
+    leak: async (session, owner) => {
+      await owner.sql.unsafe(`select 1 from public.person where email = '${canary}'`)
+      return JSON.stringify(
+        await session.sql.unsafe(`select query from pg_stat_activity where datname = current_database()`),
+      )
+    },
+  },
+  {
+    code: 'TableOwner',
+    what: 'an owner who is not exempt',
+    roles: { builder: 'LOGIN' },
+    before: 'alter table public.person owner to $builder',
+    as: 'builder',
+    leak: readIt,
+  },
+  {
+    code: 'TableOwner',
+    what: 'a member of the owner',
+    roles: { owners: 'NOLOGIN', builder: 'LOGIN' },
+    before: 'alter table public.person owner to $owners; grant $owners to $builder',
+    as: 'builder',
+    leak: readIt,
+  },
+  {
+    code: 'TableOwner',
+    what: 'the owner of a materialized view',
+    roles: { builder: 'LOGIN' },
+    before:
+      'create materialized view public.people as select * from public.person; alter materialized view public.people owner to $builder',
+    as: 'builder',
+    leak: 'select email from public.people',
+  },
+  {
+    code: 'TwinOwnerMember',
+    what: 'a member of the owner of the twins',
+    setup: 'grant $twins to $analyst',
+    leak: readIt,
+  },
+  {
+    code: 'ExemptMember',
+    what: 'a member of an exempt role',
+    roles: { auditors: 'NOLOGIN', auditor: 'LOGIN' },
+    before: 'grant select on public.person to $auditors; grant $auditors to $auditor',
+    exempt: ['auditors'],
+    as: 'auditor',
+    leak: readIt,
+  },
+  {
+    code: 'EverybodyExempt',
+    what: 'a policy that exempts public',
+    exempt: ['public'],
+    leak: readIt,
+    remediless: true,
+  },
+  {
+    code: 'BypassRowSecurity',
+    what: 'a role with BYPASSRLS on a table with row security',
+    roles: { bypasser: 'LOGIN BYPASSRLS' },
+    before:
+      'alter table public.person enable row level security; create policy own on public.person using (false); grant select on public.person to $bypasser',
+    as: 'bypasser',
+    leak: 'select note from public.person',
+    shows: /hello/,
+  },
+  {
+    code: 'Readable',
+    what: 'a column granted by hand since',
+    setup: 'grant select (email) on public.person to $analyst',
+    leak: readIt,
+  },
+  {
+    code: 'TriggerGrant',
+    what: 'TRIGGER on the table',
+    before:
+      'grant trigger, insert, update on public.person to $analyst; create schema own; grant all on schema own to $analyst',
+    leak: `create function own.spy() returns trigger language plpgsql as $$ begin raise exception '%', old.email; end $$;
+      create trigger spy before update on public.person for each row execute function own.spy();
+      update public.person set note = 'x'`,
+  },
+  {
+    code: 'ReferencesGrant',
+    what: 'REFERENCES on the table',
+    before:
+      'alter table public.person add unique (email); grant references on public.person to $analyst; create schema own; grant all on schema own to $analyst',
+    leak: `create table own.probe (email text references public.person (email)); insert into own.probe values ('${canary}') returning email`,
+  },
+  {
+    code: 'UniqueOracle',
+    what: 'INSERT under a unique index',
+    before: 'alter table public.person add unique (email); grant insert on public.person to $analyst',
+    leak: guess(`insert into public.person (id, email) values (99, '${canary}')`),
+    shows: /refused 23505/,
+  },
+  {
+    code: 'ForeignKeyOracle',
+    what: 'INSERT into a table that refers to a masked column',
+    before:
+      'alter table public.person add unique (email); create table public.letter (to_email text references public.person (email)); grant insert on public.letter to $analyst',
+    leak: guess(`insert into public.letter values ('${canary}')`),
+    shows: /accepted/,
+  },
+  {
+    code: 'SecurityDefinerFunction',
+    what: 'a definer function in SQL text',
+    before: `create function public.email_of(int) returns text language sql security definer as 'select email from person where id = $1' set search_path = public`,
+    leak: 'select public.email_of(1)',
+  },
+  {
+    code: 'SecurityDefinerFunction',
+    what: 'a definer function with a body that PostgreSQL has parsed',
+    before: `create function public.email_of(i int) returns text language sql security definer return (select email from public.person where id = i)`,
+    leak: 'select public.email_of(1)',
+  },
+  {
+    code: 'SecurityDefinerFunction',
+    what: 'a definer function that calls a function that reads',
+    before: `create function public.inner_mail() returns text language plpgsql as $f$ begin return (select email from public."person" limit 1); end $f$;
+      create function public.outer_mail() returns text language plpgsql security definer as $f$ begin return public.inner_mail(); end $f$`,
+    leak: 'select public.outer_mail()',
+  },
+  {
+    code: 'SecurityDefinerFunction',
+    what: 'a definer function that makes SQL when it runs',
+    severity: 'medium',
+    before: `create function public.run(q text) returns text language plpgsql security definer as $f$ declare r text; begin execute q into r; return r; end $f$`,
+    leak: `select public.run('select email from public.person')`,
+  },
+  {
+    code: 'GeneratedColumn',
+    what: 'a generated column',
+    before: 'alter table public.person add shout text generated always as (lower(email)) stored',
+    leak: 'select shout from public.person',
+    remediless: true,
+  },
+  {
+    code: 'GeneratedColumn',
+    what: 'a virtual generated column',
+    versions: { from: 180000 },
+    before: 'alter table public.person add shout text generated always as (lower(email)) virtual',
+    leak: 'select shout from public.person',
+    remediless: true,
+  },
+  {
+    code: 'ForeignKeyCopy',
+    what: 'a column that refers to a masked one',
+    before: `alter table public.person add unique (email); create table public.letter (to_email text references public.person (email));
+      insert into public.letter select email from public.person; grant select on public.letter to $analyst`,
+    leak: 'select to_email from public.letter',
+    remediless: true,
+  },
+  {
+    code: 'PossibleCopy',
+    what: 'a copy of the table',
+    before:
+      'create table public.person_2019 as select * from public.person; grant select on public.person_2019 to $analyst',
+    leak: 'select email from public.person_2019',
+    remediless: true,
+  },
+  {
+    code: 'Trigger',
+    what: 'a trigger that keeps what was written',
+    before: `create table public.journal (entry jsonb); grant select on public.journal to $analyst; grant update on public.person to $analyst;
+      create function public.keep() returns trigger language plpgsql security definer as $f$ begin insert into public.journal values (to_jsonb(old)); return new; end $f$;
+      create trigger keep before update on public.person for each row execute function public.keep()`,
+    leak: `update public.person set note = 'x'; select entry from public.journal`,
+  },
+  {
+    code: 'RewriteRule',
+    what: 'a rule that copies',
+    before: `create table public.journal (entry text); grant select on public.journal to $analyst; grant update on public.person to $analyst;
+      create rule keep as on update to public.person do also insert into public.journal values (old.email)`,
+    leak: `update public.person set note = 'x'; select entry from public.journal`,
+  },
+  {
+    code: 'RowPolicyByRole',
+    what: 'a restrictive policy for a role',
+    severity: 'high',
+    before: `alter table public.person enable row level security; create policy all_rows on public.person using (true);
+      create policy not_for_analysts on public.person as restrictive for select to $analyst using (note <> 'hello')`,
+    leak: 'select note from masked_public.person',
+    shows: /hello/,
+  },
+  {
+    code: 'DefaultPrivileges',
+    what: 'default privileges that open new tables',
+    setup: 'alter default privileges in schema public grant select on tables to $analyst',
+    leak: async (session, owner) => {
+      await owner.sql.unsafe(
+        'drop table if exists public.again; create table public.again as select * from public.person',
+      )
+      return JSON.stringify(await session.sql.unsafe('select email from public.again'))
+    },
+  },
+  {
+    code: 'ServerFunction',
+    what: 'a function that reads files, granted',
+    setup:
+      'checkpoint; grant execute on function pg_read_binary_file(text) to $analyst; grant execute on function pg_catalog.pg_read_binary_file(text) to $analyst',
+    leak: `select encode(pg_read_binary_file(pg_relation_filepath('public.person')), 'escape') as page`,
+  },
+  {
+    code: 'PartitionBounds',
+    what: 'a table that is partitioned by a masked column',
+    before: `create table public.split (email text) partition by list (email); create table public.split_1 partition of public.split for values in ('${canary}');
+      grant select on public.split to $analyst`,
+    leak: `select pg_get_expr(relpartbound, oid) from pg_class where relname = 'split_1'`,
+    remediless: true,
+  },
+  {
+    code: 'Publication',
+    what: 'a publication of the table',
+    setup: 'create publication $pub for table public.person',
+  },
+  {
+    code: 'Publication',
+    what: 'a publication of everything',
+    setup: 'create publication $pub for all tables',
+  },
+]

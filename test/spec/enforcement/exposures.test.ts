@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Database } from '../../../src/db/database.ts'
+import { exposureClasses, findExposures } from '../../../src/enforcement/exposures/find-exposures.ts'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+import { canary, type ExposureCase, exposureCases } from './exposure-cases.ts'
+
+const common = `
+  create table public.person (id int primary key, email text, note text);
+  insert into public.person values (1, '${canary}', 'hello');
+  grant usage on schema public to public`
+
+forEachCluster((cluster) => {
+  for (const one of exposureCases)
+    test(`${one.code}: ${one.what}`, async (t) => {
+      await using target = await createMaskedDatabase(cluster)
+      const [server] = await target.database.sql`select current_setting('server_version_num')::int as version`
+      const { from = 0, below = Number.POSITIVE_INFINITY } = one.versions ?? {}
+      if (server?.version < from || server?.version >= below) return t.skip('another version')
+      await play(target, one)
+    })
+})
+
+describe('the classes', () => {
+  test('each has a case', () => {
+    const covered = new Set(exposureCases.map(({ code }) => code))
+    const without = exposureClasses.map(({ code }) => code).filter((code) => !covered.has(code))
+    assert.deepEqual(without, ['ForeignTable', 'ExtendedStatistics'])
+  })
+})
+
+type Target = Awaited<ReturnType<typeof createMaskedDatabase>>
+
+async function play(target: Target, one: ExposureCase): Promise<void> {
+  const { database } = target
+  await target.createRole('analyst')
+  for (const [name, options] of Object.entries(one.roles ?? {})) await target.createRole(name, options)
+  const [{ twins } = { twins: '' }] =
+    await database.sql`select 'masquerade_twins_' || current_database() as twins`
+  const fill = (sql: string) =>
+    sql
+      .replaceAll('$twins', twins)
+      .replaceAll(/\$([a-z]+)\b(?!\$)/g, (_, name: string) => `"${target.role(name)}"`)
+  const run = (sql: string) => database.sql.unsafe(fill(sql))
+  await run(`${common}; grant select on public.person to $analyst`)
+  if (one.before) await run(one.before)
+
+  const rules = [rule('public.person.email')]
+  if (one.before?.includes('public.split')) rules.push(rule('public.split.email'))
+  const exempt = (one.exempt ?? []).map((name) => (name === 'public' ? name : target.role(name)))
+  const wanted = policy(rules, exempt)
+  await reconcile(database, wanted)
+  const who = target.role(one.as ?? 'analyst')
+  const look = async () =>
+    (await findExposures(database, wanted)).filter(
+      ({ code, roles, objects }) =>
+        code === one.code &&
+        (roles.includes(who) || roles.length === 0) &&
+        (one.code !== 'Publication' || objects.some(({ name }) => name.includes(target.role('pub')))),
+    )
+  if (one.setup) {
+    assert.deepEqual(await look(), [], 'nothing is open before it is opened')
+    await run(one.setup)
+  }
+
+  const found = await look()
+  assert.ok(found.length > 0, `${one.code} is listed`)
+  if (one.severity) assert.equal(found[0]?.severity, one.severity)
+  const seen = one.shows ?? new RegExp(canary)
+  const attack = () => attempt(target.connectAs(one.as ?? 'analyst'), database, one, fill)
+  if (one.leak) assert.match(await attack(), seen)
+
+  const remedies = found.flatMap(({ remedy }) => (remedy === null ? [] : [remedy]))
+  if (one.remediless) assert.deepEqual(remedies, [])
+  else {
+    for (const remedy of remedies) await database.sql.unsafe(remedy)
+    assert.deepEqual(await look(), [], 'the remedy closes it')
+    if (one.leak) assert.doesNotMatch(await attack(), seen)
+    return
+  }
+  const suggested = found.flatMap((exposure) => (exposure.rule === null ? [] : [exposure.rule]))
+  if (suggested.length === 0) return
+  const more = suggested.map((s) => rule(`${s.schemaName}.${s.tableName}.${s.columnName}`))
+  const closed = policy([...rules, ...more], exempt)
+  await reconcile(database, closed)
+  assert.deepEqual(
+    (await findExposures(database, closed)).filter(({ code }) => code === one.code),
+    [],
+  )
+  assert.doesNotMatch(await attack(), seen)
+}
+
+/** Whatever comes out, rows or error; undone afterwards, so that it can be tried again. */
+async function attempt(
+  session: Database,
+  owner: Database,
+  { leak }: ExposureCase,
+  fill: (sql: string) => string,
+): Promise<string> {
+  if (typeof leak === 'function')
+    return await leak(session, owner).catch((error: Error) => `denied: ${error.message}`)
+  let out = ''
+  await session
+    .transaction(async (tx) => {
+      for (const statement of fill(leak ?? '').split(/;(?=(?:[^$]*\$\$[^$]*\$\$)*[^$]*$)/))
+        out = JSON.stringify(await tx.unsafe(statement))
+      throw new Error(out)
+    })
+    .catch((error: Error) => {
+      out = error.message
+    })
+  return out
+}
