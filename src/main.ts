@@ -16,6 +16,7 @@ import { permissionTables } from './directory/permissions.ts'
 import { directoryRoom } from './directory/room.ts'
 import { createSample } from './directory/sample/create-sample.ts'
 import { Controller } from './enforcement/controller.ts'
+import { createInspector } from './enforcement/inspector.ts'
 import { createStateStore } from './enforcement/state-store.ts'
 import { loadCertificates } from './http/certificates.ts'
 import { type Listeners, listen } from './http/listen.ts'
@@ -93,12 +94,13 @@ export async function startService(options: StartOptions): Promise<Service> {
   const gatekeeper = emulator?.emulate(auth.gatekeeper, tenantId, auth.administrator) ?? auth.gatekeeper
   const catalogs = openBoundCatalogs(secretBox)
   cleanup.defer(() => catalogs.close())
+  const source = createEnforcementSource({
+    sql: database.sql,
+    secrets: secretBox,
+    exemptRoles: (tenant, entries) => findExemptRoles(database.sql, graph, tenant, entries),
+  })
   const enforcement = new Controller({
-    source: createEnforcementSource({
-      sql: database.sql,
-      secrets: secretBox,
-      exemptRoles: (tenant, entries) => findExemptRoles(database.sql, graph, tenant, entries),
-    }),
+    source,
     states: createStateStore(database.sql),
     log,
     auditEveryMs: settings.auditSeconds * 1000,
@@ -113,6 +115,10 @@ export async function startService(options: StartOptions): Promise<Service> {
     secrets: secretBox,
     catalogs,
     enforcement,
+    inspection: createInspector({
+      connect: (id) => enforcement.connect(id),
+      readPolicy: (id) => source.readPolicy(id),
+    }),
     principals: { find: (tenant, id) => findPrincipal(database.sql, tenant, id) },
   })
   const directory = directoryRoom({

@@ -2,6 +2,7 @@ import { type Answer, type Context, operationsOf } from '../api/operation.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import type { BoundCatalogs } from './binding/bound-catalog.ts'
 import type { Enforcement } from './enforcement/enforcement.ts'
+import type { Inspection } from './enforcement/inspection.ts'
 import { namespaceOf } from './namespace.ts'
 
 /** What the masking room needs from elsewhere; put together in `main.ts`. */
@@ -15,6 +16,7 @@ export interface MaskingPorts {
   readonly secrets: SecretBox
   readonly catalogs: BoundCatalogs
   readonly enforcement: Enforcement
+  readonly inspection: Inspection
   readonly principals: Principals
 }
 

@@ -5,6 +5,7 @@ import { deleteDatabase } from './databases/delete-database.ts'
 import { getDatabase } from './databases/get-database.ts'
 import { listDatabases } from './databases/list-databases.ts'
 import { getEnforcement } from './enforcement/get-enforcement.ts'
+import { listExposures } from './enforcement/list-exposures.ts'
 import { resumeTable, suspendTable } from './enforcement/suspend-table.ts'
 import { withAliases } from './namespace.ts'
 import type { MaskingPorts } from './operation.ts'
@@ -47,6 +48,7 @@ const operations: readonly Operation<MaskingPorts>[] = [
   getEnforcement,
   suspendTable,
   resumeTable,
+  listExposures,
 ]
 
 export function maskingRoom(ports: MaskingPorts) {

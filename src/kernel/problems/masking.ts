@@ -28,6 +28,11 @@ export const maskingProblems = {
     code: 'InvalidBinding',
     message: 'The binding of the database is not valid: {reason}',
   },
+  BoundDatabaseUnusable: {
+    status: 503,
+    code: 'BoundDatabaseUnusable',
+    message: 'The bound database cannot be looked into: {reason}.',
+  },
   InvalidRoleAssignment: {
     status: 400,
     code: 'InvalidRoleAssignment',

@@ -1,0 +1,45 @@
+import { Type } from 'typebox'
+import { ok } from '../../api/operation.ts'
+import { findDatabase } from '../databases/database-row.ts'
+import { apiVersions, operation, withEnforcement } from '../operation.ts'
+import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
+import { type MaskingFunction, maskingFunctions } from '../rules/rule.ts'
+import type { Exposure } from './inspection.ts'
+
+const severities: readonly Exposure['severity'][] = ['high', 'medium', 'low']
+
+export const suggestedRule = Type.Object({
+  schemaName: Type.String(),
+  tableName: Type.String(),
+  columnName: Type.String(),
+  maskingFunction: Type.Unsafe<MaskingFunction>({ enum: maskingFunctions }),
+})
+
+const exposure = Type.Object({
+  code: Type.String(),
+  severity: Type.Unsafe<Exposure['severity']>({ enum: severities }),
+  objects: Type.Array(Type.Object({ kind: Type.String(), name: Type.String() })),
+  roles: Type.Array(
+    Type.String({ description: 'Database roles that can go this way; none: not tied to roles' }),
+  ),
+  explanation: Type.String(),
+  remedy: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'SQL that closes it' }),
+  rule: Type.Union([suggestedRule, Type.Null()], { description: 'A rule that closes it' }),
+})
+
+export const listExposures = operation({
+  name: 'listExposures',
+  clause: 'MASK-110',
+  summary: 'List the ways around the masks that are still open, with what closes each',
+  method: 'GET',
+  path: `${policyPath}/exposures`,
+  apiVersions,
+  permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/read', scope: scopeOf },
+  answers: { 200: Type.Object({ value: Type.Array(exposure) }) },
+
+  async run({ params, caller, tx, ports }) {
+    const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
+    const value = database?.bound ? await ports.inspection.findExposures(database.id) : []
+    return withEnforcement(ok({ value }), database, ports, false)
+  },
+})
