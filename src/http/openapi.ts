@@ -3,6 +3,7 @@ import type { Operation } from '../api/operation.ts'
 import type { Permission } from '../auth/permission.ts'
 import type { Surface } from '../kernel/problem.ts'
 import { problems } from '../kernel/problem.ts'
+import { shareSchemas } from './share-schemas.ts'
 
 const surfaces: Record<Surface, string> = {
   masking: 'Masking API: the rules and the policy of a database.',
@@ -12,6 +13,7 @@ const surfaces: Record<Surface, string> = {
 /** The OpenAPI document of the operations; there is no other description of the API. */
 export function describeApi(operations: readonly Operation<never>[], version: string): object {
   const paths: Record<string, Record<string, object>> = {}
+  const schemas: Record<string, unknown> = {}
   for (const operation of operations)
     operation.paths.forEach((path, form) => {
       const url = openApiPath(operation, path)
@@ -28,8 +30,9 @@ export function describeApi(operations: readonly Operation<never>[], version: st
     },
     tags: Object.entries(surfaces).map(([name, description]) => ({ name, description })),
     security: [{ bearer: [] }],
-    paths,
+    paths: shareSchemas(paths, schemas),
     components: {
+      schemas,
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
       responses: { masking: errorResponse('masking'), directory: errorResponse('directory') },
     },

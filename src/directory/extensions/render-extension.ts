@@ -5,11 +5,10 @@ import type { Json } from '../resources/property.ts'
 import { extensionType, qualify } from './extension-name.ts'
 import type { Extension } from './extension-store.ts'
 
-export const extensionSchema = Type.Object({
-  '@odata.type': Type.String(),
-  id: Type.String(),
-  extensionName: Type.String(),
-})
+export const extensionSchema = Type.Object(
+  { '@odata.type': Type.String(), id: Type.String(), extensionName: Type.String() },
+  { title: 'openTypeExtension' },
+)
 
 export function renderExtension(
   { name, data }: Pick<Extension, 'name' | 'data'>,

@@ -8,7 +8,7 @@ export function nameOperation(verb: string, noun: string): string {
 }
 
 /** A body is checked against the resource's table, whose messages clients know; this says what may be in it. */
-export function bodySchema({ noun, properties }: Described, what: 'creation' | 'update') {
+export function bodySchema({ kind, noun, properties }: Described, what: 'creation' | 'update') {
   const writable = Object.entries(properties).filter(([, { write }]) =>
     what === 'creation'
       ? write === undefined || write === 'creation'
@@ -18,27 +18,37 @@ export function bodySchema({ noun, properties }: Described, what: 'creation' | '
     what === 'creation' && property.required ? `${name} (required)` : name,
   )
   return Type.Unsafe<Record<string, never>>(
-    Type.Object({}, { description: `Properties of a ${noun}: ${words.join(', ')}.` }),
+    Type.Object(
+      {},
+      {
+        title: nameOperation(what === 'creation' ? 'new' : 'changed', kind),
+        description: `Properties of a ${noun}: ${words.join(', ')}.`,
+      },
+    ),
   )
 }
 
-export function entitySchema({ properties }: Described): TSchema {
+export function entitySchema({ kind, properties }: Described): TSchema {
   return Type.Object(
     Object.fromEntries(
       Object.entries(properties)
         .filter(([, { secret }]) => !secret)
         .map(([name, property]) => [name, Type.Optional(propertySchema(property))]),
     ),
+    { title: kind },
   )
 }
 
 export function listSchema(resource: Described): TSchema {
-  return Type.Object({
-    '@odata.context': Type.String(),
-    '@odata.count': Type.Optional(Type.Integer()),
-    '@odata.nextLink': Type.Optional(Type.String()),
-    value: Type.Array(entitySchema(resource)),
-  })
+  return Type.Object(
+    {
+      '@odata.context': Type.String(),
+      '@odata.count': Type.Optional(Type.Integer()),
+      '@odata.nextLink': Type.Optional(Type.String()),
+      value: Type.Array(entitySchema(resource)),
+    },
+    { title: `${resource.kind}Collection` },
+  )
 }
 
 function propertySchema({ type }: Property): TSchema {
