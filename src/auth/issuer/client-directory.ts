@@ -3,9 +3,9 @@ import type { Adapter, AdapterPayload } from 'oidc-provider'
 import type { Query } from '../../db/query.ts'
 import { firstPartyApplications, isFirstParty } from './first-party.ts'
 import { usableRedirectUris } from './redirect-uris.ts'
+import { deviceGrant } from './route.ts'
 
 const clientId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
 /**
  * The library wants some secret on a confidential client. This one never leaves the process and is never compared:

@@ -48,6 +48,16 @@ export function createDeviceFlow() {
   }
 }
 
+const pollSeconds = 5
+
+/** What the official clients read besides: how often to ask, and what to tell the person. */
+export function describeDeviceCode(answer: { verification_uri?: unknown; user_code?: unknown }) {
+  return {
+    interval: pollSeconds,
+    message: `To sign in, open ${answer.verification_uri} in a browser and enter the code ${answer.user_code}.`,
+  }
+}
+
 function formOf(ctx: KoaContextWithOIDC) {
   const state = ctx.oidc.session?.state as { secret?: string } | undefined
   return { action: new URL(ctx.oidc.urlFor('code_verification')).pathname, xsrf: state?.secret ?? '' }

@@ -4,7 +4,7 @@ import type { Identity } from '../identity.ts'
 import { isOwnHost } from './address.ts'
 import { readForm } from './read-form.ts'
 import { defaultScope, readScopes } from './read-scopes.ts'
-import { routes } from './route.ts'
+import { deviceGrant, routes } from './route.ts'
 
 export interface ResourceNames {
   readonly identity: Identity
@@ -34,6 +34,8 @@ export async function normalizeRequest(
   if (!isForm || request.method !== 'POST') return { request, url }
   const form = await readForm(request)
   if (!form) return { request, url }
+  // The official clients' older name for it.
+  if (form.get('grant_type') === 'device_code') form.set('grant_type', deviceGrant)
   const grant = form.get('grant_type') ?? ''
   if (path === routes.device_authorization || scopedGrants.includes(grant))
     normalizeParameters(form, names, grant)

@@ -16,7 +16,7 @@ import { describeAccount, findUser } from './account.ts'
 import { checkSecret } from './application-secret.ts'
 import { clientFacts, createClientDirectory } from './client-directory.ts'
 import { createInteractionPolicy, loadGrant } from './consent.ts'
-import { createDeviceFlow, guardUserCodes } from './device-flow.ts'
+import { createDeviceFlow, describeDeviceCode, guardUserCodes } from './device-flow.ts'
 import { permissionsIn } from './granted-permissions.ts'
 import { answerInteractions } from './interactions.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
@@ -63,6 +63,7 @@ export function createProvider(options: ProviderOptions, key: SigningKey): Provi
   // Without a listener the framework would write to the console.
   const events: EventEmitter = provider
   events.on('error', (err: unknown) => log.error({ err }, 'unexpected error in the token service'))
+  provider.on('device_authorization.success', (_ctx, body) => Object.assign(body, describeDeviceCode(body)))
   provider.on('server_error', (_ctx, err) => log.error({ err }, 'unexpected error in the token service'))
   return provider
 }

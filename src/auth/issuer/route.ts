@@ -9,6 +9,8 @@ export const routes = {
   jwks: '/discovery/v2.0/keys',
 } as const
 
+export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
+
 export const interactionRoute = '/oauth2/v2.0/sign-in'
 
 export interface Target {

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
-import { promisify } from 'node:util'
-import { addApplication, claimsOf } from '../../support/issuer.ts'
+import { firstPartyApplications } from '../../../src/auth/issuer/first-party.ts'
+import { Browser } from '../../support/browser.ts'
+import { addApplication, addPerson, claimsOf, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { signIn } from '../../support/sign-in.ts'
 
 /** A process of its own, as an application would be: it trusts the CA by the environment. */
 const program = `
@@ -14,6 +18,14 @@ const program = `
   const options = { authorityHost, disableInstanceDiscovery: true }
   const token = await new ClientSecretCredential(tenant, client, secret, options).getToken(scope)
   process.stdout.write(JSON.stringify(token))`
+
+const deviceProgram = `
+  const { DeviceCodeCredential } = await import('@azure/identity')
+  const [tenantId, clientId, authorityHost, scope] = JSON.parse(process.argv[1])
+  const userPromptCallback = (prompt) => console.log(JSON.stringify(prompt))
+  const options = { tenantId, clientId, authorityHost, disableInstanceDiscovery: true, userPromptCallback }
+  const token = await new DeviceCodeCredential(options).getToken(scope)
+  console.log(JSON.stringify(token))`
 
 describe('@azure/identity', () => {
   let service: TestService
@@ -26,38 +38,58 @@ describe('@azure/identity', () => {
   })
   after(() => service[Symbol.asyncDispose]())
 
+  const start = (source: string, parameters: string[]) =>
+    spawn(process.execPath, ['--input-type=module', '-e', source, JSON.stringify(parameters)], {
+      cwd: join(import.meta.dirname, '../../..'),
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: caFile },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
   const run = async (...parameters: string[]) => {
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      ['--input-type=module', '-e', program, JSON.stringify(parameters)],
-      { cwd: join(import.meta.dirname, '../../..'), env: { ...process.env, NODE_EXTRA_CA_CERTS: caFile } },
-    )
-    return JSON.parse(stdout) as { token: string; expiresOnTimestamp: number }
+    const child = start(program, parameters)
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+    return { stdout, stderr }
   }
 
   for (const resource of ['https://graph.microsoft.com', 'https://management.azure.com'])
     test(`ClientSecretCredential gets a working token for ${resource}`, async () => {
       const { appId, secret } = await addApplication(service, { permissions: ['Group.Read.All'] })
-      const { token, expiresOnTimestamp } = await run(
-        service.tenantId,
-        appId,
-        secret,
-        service.auth.identity.origin(),
-        `${resource}/.default`,
-      )
+      const origin = service.auth.identity.origin()
+      const { stdout } = await run(service.tenantId, appId, secret, origin, `${resource}/.default`)
+      const { token, expiresOnTimestamp } = JSON.parse(stdout)
       assert.deepEqual(claimsOf(token).roles, ['Group.Read.All'])
       assert.ok(expiresOnTimestamp > Date.now() + 50 * 60_000)
       const caller = await service.auth.gatekeeper.authenticate(`Bearer ${token}`)
       assert.equal(caller.applicationId, appId)
     })
 
+  test('DeviceCodeCredential signs a person in', async () => {
+    trustService(service)
+    const person = await addPerson(service)
+    const { appId } = firstPartyApplications.cli
+    const scope = 'https://graph.microsoft.com/.default'
+    const child = start(deviceProgram, [service.tenantId, appId, service.auth.identity.origin(), scope])
+    const complaints = text(child.stderr)
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+    const prompt = JSON.parse((await lines.next()).value ?? '{}')
+    assert.match(prompt.message, new RegExp(prompt.userCode))
+    const browser = new Browser()
+    const page = await browser.submit(await browser.open(prompt.verificationUri), {
+      user_code: prompt.userCode,
+    })
+    await signIn(browser, await browser.submit(page, { confirm: 'yes' }), person)
+    const next = await lines.next()
+    if (next.done) assert.fail(await complaints)
+    const { token } = JSON.parse(next.value ?? '{}')
+    assert.equal(claimsOf(token).oid, person.id)
+    assert.match(String(claimsOf(token).scp), /User\.Read/)
+  })
+
   test('a wrong secret is an error of the client’s own kind', async () => {
     const { appId } = await addApplication(service)
     const scope = 'https://graph.microsoft.com/.default'
-    const failed = run(service.tenantId, appId, 'not-the-secret', service.auth.identity.origin(), scope)
-    await assert.rejects(failed, (error: Error & { stderr?: string }) => {
-      assert.match(error.stderr ?? '', /invalid_client/)
-      return true
-    })
+    const origin = service.auth.identity.origin()
+    const { stdout, stderr } = await run(service.tenantId, appId, 'not-the-secret', origin, scope)
+    assert.match(stderr, /invalid_client/)
+    assert.equal(stdout, '')
   })
 })
