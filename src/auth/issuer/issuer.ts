@@ -44,11 +44,12 @@ export async function openIssuer(options: IssuerOptions): Promise<Issuer> {
 
   const handleByProvider = (request: IncomingMessage, response: ServerResponse) => {
     const key = signingKeys.current()
-    const name = `${identity.issuer()} ${key.kid}`
+    const keys = [key, ...signingKeys.list().filter(({ kid }) => kid !== key.kid)]
+    const name = [identity.issuer(), ...keys.map(({ kid }) => kid)].join(' ')
     if (current?.name !== name)
       current = {
         name,
-        handle: createProvider({ database, identity, secretBox, secret, portalUris, log }, key).callback(),
+        handle: createProvider({ database, identity, secretBox, secret, portalUris, log }, keys).callback(),
       }
     return current.handle(request, response)
   }

@@ -40,12 +40,15 @@ export interface ProviderOptions {
 const minute = 60
 const day = 24 * 60 * minute
 
-/** One provider signs with one key: with the next key there is the next provider, on the same state. */
-export function createProvider(options: ProviderOptions, key: SigningKey): Provider {
+/**
+ * Signs with the first key; the others verify what a client brings back. With other keys there is another provider,
+ * on the same state.
+ */
+export function createProvider(options: ProviderOptions, keys: readonly SigningKey[]): Provider {
   const { database, identity, secret, log } = options
   const { tenantId } = identity
   const { sql } = database
-  const provider = new Provider(identity.issuer(), configure(options, key))
+  const provider = new Provider(identity.issuer(), configure(options, keys))
   // Only what `issuer.ts` put into these headers arrives here.
   provider.proxy = true
   const compareClientSecret = async function (this: { application_id?: unknown }, actual: string) {
@@ -70,17 +73,16 @@ export function createProvider(options: ProviderOptions, key: SigningKey): Provi
 
 function configure(
   { database, identity, secretBox, secret, portalUris }: ProviderOptions,
-  key: SigningKey,
+  keys: readonly SigningKey[],
 ): Configuration {
   const { sql } = database
   const { tenantId } = identity
-  const { kid } = key
   return {
     adapter: (model) =>
       model === 'Client'
         ? createClientDirectory(sql, tenantId, portalUris)
         : createStateAdapter(model, { sql, box: secretBox, secret }),
-    jwks: { keys: [{ ...key.privateKey.export({ format: 'jwk' }), kid, alg: signingAlgorithm, use: 'sig' }] },
+    jwks: { keys: keys.map(describeKey) },
     routes,
     scopes: [...signInScopes],
     claims: {
@@ -163,6 +165,10 @@ function configure(
       },
     },
   }
+}
+
+function describeKey({ kid, privateKey }: SigningKey) {
+  return { ...privateKey.export({ format: 'jwk' }), kid, alg: signingAlgorithm, use: 'sig' }
 }
 
 const allScopes = [defaultScope, ...Object.keys(knownPermissions)].join(' ')

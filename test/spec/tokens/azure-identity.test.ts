@@ -24,8 +24,9 @@ const deviceProgram = `
   const [tenantId, clientId, authorityHost, scope] = JSON.parse(process.argv[1])
   const userPromptCallback = (prompt) => console.log(JSON.stringify(prompt))
   const options = { tenantId, clientId, authorityHost, disableInstanceDiscovery: true, userPromptCallback }
-  const token = await new DeviceCodeCredential(options).getToken(scope)
-  console.log(JSON.stringify(token))`
+  const credential = new DeviceCodeCredential(options)
+  console.log(JSON.stringify(await credential.getToken(scope)))
+  console.log(JSON.stringify(await credential.getToken('https://management.azure.com/.default')))`
 
 describe('@azure/identity', () => {
   let service: TestService
@@ -82,6 +83,10 @@ describe('@azure/identity', () => {
     const { token } = JSON.parse(next.value ?? '{}')
     assert.equal(claimsOf(token).oid, person.id)
     assert.match(String(claimsOf(token).scp), /User\.Read/)
+    // For the other API it asks nobody: the refresh token is enough.
+    const silent = await lines.next()
+    if (silent.done) assert.fail(await complaints)
+    assert.equal(claimsOf(JSON.parse(silent.value).token).oid, person.id)
   })
 
   test('a wrong secret is an error of the client’s own kind', async () => {
