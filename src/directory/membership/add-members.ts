@@ -2,17 +2,12 @@ import type { Caller } from '../../auth/caller.ts'
 import { requirePermissions } from '../../auth/permit.ts'
 import type { Change } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
-import { translateConstraints } from '../../db/sqlstate.ts'
-import { fail, Problem } from '../../kernel/problem.ts'
+import { fail } from '../../kernel/problem.ts'
 import type { DirectoryObject } from '../object-store.ts'
 import { addMembersPermissions, type MemberType, requireForRoleAssignableGroup } from '../permissions.ts'
 import type { ObjectKind } from '../resources/resource.ts'
 import { type LockStrength, lockReferences } from './lock-references.ts'
 import type { ObjectReference } from './object-reference.ts'
-
-translateConstraints({
-  member_edge_exists_already: () => new Problem('ReferenceExistsAlready', { property: 'members' }),
-})
 
 export const addMembersRows = Object.values(addMembersPermissions)
 
