@@ -28,10 +28,12 @@ create index directory_object_by_display_name on directory_object
 create index directory_object_by_mail on directory_object
   (tenant_id, kind, (lower(coalesce(properties ->> 'mail', '')) collate "C"), id) where deleted_at is null;
 create index directory_object_by_mail_nickname on directory_object
-  (tenant_id, kind, (lower(coalesce(mail_nickname, '')) collate "C")) where mail_nickname is not null and deleted_at is null;
+  (tenant_id, kind, (lower(coalesce(mail_nickname, '')) collate "C")) where deleted_at is null;
 create index directory_object_by_principal_name on directory_object
   (tenant_id, kind, (lower(coalesce(user_principal_name, '')) collate "C"), id)
   where kind = 'user' and deleted_at is null;
+create index directory_object_by_words on directory_object
+  using gin (to_tsvector('simple', coalesce(display_name, ''))) where deleted_at is null;
 create index directory_object_by_creation on directory_object (tenant_id, kind, created_at, id)
   where deleted_at is null;
 create index directory_object_by_deletion on directory_object (tenant_id, kind, id) where deleted_at is not null;

@@ -351,8 +351,9 @@ CREATE INDEX directory_object_by_deletion ON directory_object USING btree (tenan
 CREATE INDEX directory_object_by_display_name ON directory_object USING btree (tenant_id, kind, lower(COALESCE(display_name, ''::text)) COLLATE "C", id) WHERE (deleted_at IS NULL);
 CREATE INDEX directory_object_by_kind ON directory_object USING btree (tenant_id, kind, id) WHERE (deleted_at IS NULL);
 CREATE INDEX directory_object_by_mail ON directory_object USING btree (tenant_id, kind, lower(COALESCE((properties ->> 'mail'::text), ''::text)) COLLATE "C", id) WHERE (deleted_at IS NULL);
-CREATE INDEX directory_object_by_mail_nickname ON directory_object USING btree (tenant_id, kind, lower(COALESCE(mail_nickname, ''::text)) COLLATE "C") WHERE ((mail_nickname IS NOT NULL) AND (deleted_at IS NULL));
+CREATE INDEX directory_object_by_mail_nickname ON directory_object USING btree (tenant_id, kind, lower(COALESCE(mail_nickname, ''::text)) COLLATE "C") WHERE (deleted_at IS NULL);
 CREATE INDEX directory_object_by_principal_name ON directory_object USING btree (tenant_id, kind, lower(COALESCE(user_principal_name, ''::text)) COLLATE "C", id) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
+CREATE INDEX directory_object_by_words ON directory_object USING gin (to_tsvector('simple'::regconfig, COALESCE(display_name, ''::text))) WHERE (deleted_at IS NULL);
 CREATE INDEX enforcement_state_by_next_check ON enforcement_state USING btree (next_check_at);
 CREATE INDEX item_by_owner ON item USING btree (tenant_id, owner_id, kind, id);
 CREATE INDEX item_by_parent ON item USING btree (tenant_id, parent_id, kind, id) WHERE (parent_id IS NOT NULL);

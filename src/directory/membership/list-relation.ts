@@ -6,7 +6,14 @@ import { fail } from '../../kernel/problem.ts'
 import { objectPermissions } from '../object-permissions.ts'
 import { type DirectoryObject, objectColumns } from '../object-store.ts'
 import { fieldsOf } from '../odata/field.ts'
-import { countQuery, countRows, type ListQuery, type ListSource, listPage, listQuery } from '../odata/list.ts'
+import {
+  countQuery,
+  countRows,
+  type ListQuery,
+  type ListSource,
+  listPage,
+  searchableQuery,
+} from '../odata/list.ts'
 import { readSelect } from '../odata/select.ts'
 import { type DirectoryPorts, operation } from '../operation.ts'
 import { contextOf, namespace, renderItem } from '../render-object.ts'
@@ -32,7 +39,7 @@ export function listRelation(relation: Relation) {
     method: 'GET',
     path: [path, `${path}/:cast`],
     permission: { row: relation.read },
-    query: listQuery,
+    query: searchableQuery,
     answers: { 200: answer },
     async run(context) {
       const { tx, caller, query, request, params } = context
@@ -70,7 +77,7 @@ export function countRelation(relation: Relation) {
       const kinds = readCast(relation, params.cast)
       requireReadable(caller, kinds, query)
       const source = await openSource(relation, context, kinds)
-      return ok(String(await countRows(tx, query.$filter, source)), { 'content-type': 'text/plain' })
+      return ok(String(await countRows(tx, query, source)), { 'content-type': 'text/plain' })
     },
   })
 }

@@ -118,7 +118,7 @@ function countDeleted(resource: Resource) {
     answers: { 200: Type.Integer() },
     async run({ tx, caller, query }) {
       const source = deletedOf(tx, caller.tenantId, resource, fields)
-      return ok(String(await countRows(tx, query.$filter, source)), { 'content-type': 'text/plain' })
+      return ok(String(await countRows(tx, query, source)), { 'content-type': 'text/plain' })
     },
   })
 }

@@ -5,7 +5,7 @@ import { expandOption, readExpansion } from '../extensions/expand-extensions.ts'
 import { objectPermissions } from '../object-permissions.ts'
 import { type DirectoryObject, objectColumns } from '../object-store.ts'
 import { type Fields, fieldsOf } from '../odata/field.ts'
-import { countQuery, countRows, type ListSource, listPage, listQuery } from '../odata/list.ts'
+import { countQuery, countRows, type ListSource, listPage, searchableQuery } from '../odata/list.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
 import { contextOf, namespace, renderItem } from '../render-object.ts'
@@ -13,7 +13,7 @@ import type { Resource } from '../resources/resource.ts'
 import { expandable, showExpanded } from './expand.ts'
 import { listSchema, nameOperation } from './schemas.ts'
 
-const expandableQuery = Type.Object({ ...listQuery.properties, $expand: expandOption })
+const expandableQuery = Type.Object({ ...searchableQuery.properties, $expand: expandOption })
 
 export function listObjects(resource: Resource) {
   const fields = fieldsOf([resource])
@@ -24,7 +24,7 @@ export function listObjects(resource: Resource) {
     method: 'GET',
     path: `/${resource.set}`,
     permission: { row: objectPermissions[resource.kind].read },
-    query: expandable.has(resource.kind) ? expandableQuery : (listQuery as typeof expandableQuery),
+    query: expandable.has(resource.kind) ? expandableQuery : (searchableQuery as typeof expandableQuery),
     answers: { 200: listSchema(resource) },
     async run(context) {
       const { tx, caller, query, request } = context
@@ -59,7 +59,7 @@ export function countObjects(resource: Resource) {
     answers: { 200: Type.Integer() },
     async run({ tx, caller, query }) {
       const source = objectsOf(tx, caller.tenantId, resource, fields)
-      return ok(String(await countRows(tx, query.$filter, source)), { 'content-type': 'text/plain' })
+      return ok(String(await countRows(tx, query, source)), { 'content-type': 'text/plain' })
     },
   })
 }

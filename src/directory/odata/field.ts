@@ -9,6 +9,8 @@ export interface Field {
   readonly type: 'text' | 'guid' | 'boolean' | 'integer' | 'dateTime' | 'texts'
   readonly filter: boolean
   readonly sort: boolean
+  /** Never null: an index on the value itself serves the sort. */
+  readonly always?: boolean
 }
 
 /** By name in lower case: OData clients are not careful about case. */
@@ -41,7 +43,8 @@ function fieldOf(name: string, property: Property, columns: Readonly<Record<stri
   const sort = property.sort === true
   const stored = `o.properties ->> '${name}'`
   const column = property.column ? `o.${property.column}` : undefined
-  const field = (type: Field['type'], sql: string): Field[] => [{ name, sql, type, filter, sort }]
+  const always = property.column === 'created_at'
+  const field = (type: Field['type'], sql: string): Field[] => [{ name, sql, type, filter, sort, always }]
   switch (property.type) {
     case 'string':
       return field('text', columns[name] ?? withDefault(`(${stored})`, property))

@@ -68,7 +68,7 @@ function compileIn(tx: Query, field: Field, values: readonly Literal[]): Fragmen
   return conditions.reduce((left, right) => tx`(${left} or ${right})`)
 }
 
-function compileStartsWith(tx: Query, field: Field, prefix: string): Fragment {
+export function compileStartsWith(tx: Query, field: Field, prefix: string): Fragment {
   if (field.type !== 'text') refuse(field, 'does not support startswith')
   const start = parameter(tx, field, prefix)
   const after = followingText(prefix)

@@ -4,6 +4,7 @@ import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { Field, Fields } from './field.ts'
 import { compileFilter } from './filter.ts'
+import { compileSearch } from './search.ts'
 import { fingerprintList, type Position, readSkipToken, writeSkipToken } from './skip-token.ts'
 
 const option = (description: string) => Type.Optional(Type.String({ description }))
@@ -17,7 +18,13 @@ export const listQuery = Type.Object({
   $count: option('true: also return the number of all rows.'),
   $skiptoken: option('Where the next page starts; part of @odata.nextLink.'),
 })
-export type ListQuery = Static<typeof listQuery>
+
+/** The same for directory objects, whose names can be searched by word. */
+export const searchableQuery = Type.Object({
+  ...listQuery.properties,
+  $search: option('Words that names begin with: "displayName:ada" AND "mail:ada@".'),
+})
+export type ListQuery = Static<typeof searchableQuery>
 
 /** Options of a `/$count`. */
 export const countQuery = Type.Object({ $filter: option('Condition, as for the list.') })
@@ -66,19 +73,24 @@ export async function listPage<Row extends object>(
   const top = readTop(query.$top)
   const order = readOrder(query.$orderby, source)
   const wantsCount = readCount(query.$count)
-  const fingerprint = fingerprintList([request.path.toLowerCase(), query.$filter, query.$orderby])
+  const fingerprint = fingerprintList([
+    request.path.toLowerCase(),
+    query.$filter,
+    query.$orderby,
+    query.$search,
+  ])
   const position = query.$skiptoken === undefined ? undefined : readSkipToken(query.$skiptoken, fingerprint)
   const rows = await tx<(Row & { sort_value: string | null; row_id: string })[]>`
     select ${source.columns}, ${sortValue(tx, order)} as sort_value, ${tx.unsafe(source.id)} as row_id
     from ${source.from}
-    where ${source.where} and ${filterOf(tx, query.$filter, source)} and ${after(tx, position, order, source)}
+    where ${source.where} and ${conditionOf(tx, query, source)} and ${after(tx, position, order, source)}
     order by ${orderBy(tx, order, source)} limit ${top + 1}`
   const shown = rows.slice(0, top)
   const last = shown.at(-1)
   return {
     rows: shown,
     annotations: {
-      ...(wantsCount && { '@odata.count': await countRows(tx, query.$filter, source) }),
+      ...(wantsCount && { '@odata.count': await countRows(tx, query, source) }),
       ...(rows.length > top &&
         last && {
           '@odata.nextLink': nextLink(
@@ -94,20 +106,21 @@ export async function listPage<Row extends object>(
 /** How many rows the list has, on all its pages. */
 export async function countRows(
   tx: Query,
-  filter: string | undefined,
+  query: Pick<ListQuery, '$filter' | '$search'>,
   source: Omit<ListSource, 'columns' | 'id'>,
 ): Promise<number> {
   const [row] = await tx<{ count: number }[]>`
-    select count(*) as count from ${source.from} where ${source.where} and ${filterOf(tx, filter, source)}`
+    select count(*) as count from ${source.from} where ${source.where} and ${conditionOf(tx, query, source)}`
   return row?.count ?? 0
 }
 
-function filterOf(
+function conditionOf(
   tx: Query,
-  filter: string | undefined,
-  { fields, type, readFilter }: Omit<ListSource, 'columns' | 'id'>,
-) {
-  return filter === undefined ? tx`true` : (readFilter?.(filter) ?? compileFilter(tx, filter, fields, type))
+  { $filter, $search }: Pick<ListQuery, '$filter' | '$search'>,
+  { fields, type }: Omit<ListSource, 'columns' | 'id'>,
+): Fragment {
+  const filter = $filter === undefined ? tx`true` : compileFilter(tx, $filter, fields, type)
+  return $search === undefined ? filter : tx`${filter} and ${compileSearch(tx, $search, fields, type)}`
 }
 
 function readTop(text: string | undefined): number {
@@ -145,7 +158,8 @@ function readOrder(text: string | undefined, { fields, type }: ListSource): Orde
 }
 
 /** Null sorts first, as the empty text does; a time is compared to the microsecond. */
-function sortKey(tx: Query, { type, sql }: Field): Fragment {
+function sortKey(tx: Query, { type, sql, always }: Field): Fragment {
+  if (always) return tx`${tx.unsafe(sql)}`
   return type === 'text'
     ? tx`lower(coalesce(${tx.unsafe(sql)}, '')) collate "C"`
     : tx`coalesce(${tx.unsafe(sql)}, '-infinity')`

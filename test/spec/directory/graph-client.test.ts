@@ -81,7 +81,8 @@ const program = `
     seen.count = await client.api('/groups/' + inner.id + '/members/$count').header('ConsistencyLevel', 'eventual').get()
     const counted = await client.api('/users').count(true).top(1).header('ConsistencyLevel', 'eventual').get()
     seen.counted = [counted['@odata.count'], counted.value.length]
-    seen.refused = await caught(client.api('/users').search('"displayName:a"').get())
+    seen.searched = await collect(client.api('/users').search('"displayName:an"').header('ConsistencyLevel', 'eventual'))
+    seen.refused = await caught(client.api('/users').skip(1).get())
 
     seen.me = await client.api('/me').get()
     await client.api('/groups/' + inner.id + '/members/' + users[0].id + '/$ref').delete()
@@ -190,6 +191,7 @@ describe('the official Graph client, unchanged', () => {
     assert.equal(String(seen.count), '4')
     assert.ok(seen.counted[0] >= 6)
     assert.equal(seen.counted[1], 1)
+    assert.deepEqual(seen.searched, ['ann'])
     assert.deepEqual([seen.refused.status, seen.refused.code], [400, 'BadRequest'])
 
     assert.equal(seen.me.id, me)

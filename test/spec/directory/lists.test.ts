@@ -207,6 +207,67 @@ describe('lists', () => {
     }
   })
 
+  clause(
+    'DIR-139',
+    'Lists take `$select`, `$filter`, `$top`, `$orderby`, `$count`, `$search` and `$expand`.',
+    async () => {
+      const ada = await directory.add('user', {
+        displayName: 'Ada van Lovelace',
+        userPrincipalName: 'ada@example.com',
+        mail: 'ada@example.com',
+      })
+      await directory.add('user', { displayName: 'Adam Loew', userPrincipalName: 'adam@example.com' })
+      await directory.add('user', { displayName: 'Bo', userPrincipalName: 'bo@example.com' })
+      await call('POST', `/users/${ada}/extensions`, 201, {
+        '@odata.type': 'microsoft.graph.openTypeExtension',
+        extensionName: 'com.example.x',
+      })
+      const options = {
+        $search: '"displayName:lo" AND "displayName:ad"',
+        $filter: "startswith(userPrincipalName,'ada')",
+        $select: 'displayName',
+        $orderby: 'displayName desc',
+        $top: '1',
+        $count: 'true',
+        $expand: 'extensions',
+      }
+      const query = new URLSearchParams(options).toString().replaceAll('+', '%20')
+      const first = await get(`/users?${query}`)
+      assert.equal(first['@odata.count'], 2)
+      assert.deepEqual(first.value, [{ '@odata.etag': 'W/"1"', displayName: 'Adam Loew', extensions: [] }])
+      const second = await get(first['@odata.nextLink'])
+      assert.equal(second.value[0].displayName, 'Ada van Lovelace')
+      assert.equal(second.value[0].extensions[0].extensionName, 'com.example.x')
+      assert.equal(second['@odata.nextLink'], undefined)
+    },
+  )
+
+  test('$search finds names by their words, and other properties by how they begin', async () => {
+    const count = async (search: string) =>
+      (await get(`/users?$search=${encodeURIComponent(search)}`)).value.length
+    assert.equal(await count('"displayName:love"'), 1)
+    assert.equal(await count('"displayName:van ad"'), 1)
+    assert.equal(await count('"displayName:ovelace"'), 0)
+    assert.equal(await count('"DisplayName:BO" OR "mail:ADA@"'), 2)
+    assert.equal(await count('"mail:da@"'), 0)
+    assert.equal(await count('"displayName:bo" OR "displayName:ada" AND "mail:nobody"'), 1)
+    for (const wrong of [
+      'x',
+      '"x"',
+      '"displayName:"',
+      '"displayName:!"',
+      '"nothing:x"',
+      '"accountEnabled:true"',
+      '"displayName:a" "mail:b"',
+      '"displayName:a" AND',
+      '"displayName:a',
+      '',
+    ])
+      await call('GET', `/users?$search=${encodeURIComponent(wrong)}`, 400)
+    for (const odd of ["'; drop", ':*', '& | !', '\\"quoted\\"', '<->'])
+      await call('GET', `/users?$search=${encodeURIComponent(`"displayName:a${odd}"`)}`, 200)
+  })
+
   test('a next link continues its own list and no other', async () => {
     await clear()
     for (const displayName of ['a', 'b', 'c']) await contact({ displayName })

@@ -1,0 +1,58 @@
+import type { Fragment, Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import type { Field, Fields } from './field.ts'
+import { compileStartsWith } from './filter.ts'
+
+const maxLength = 1024
+const maxTerms = 20
+const term = /\s*"([A-Za-z]+):((?:[^"\\]|\\.)*)"\s*(AND|OR|$)/y
+
+/** Searched by word; other properties by how they begin. */
+const wordProperties = new Set(['displayName', 'description'])
+
+/** A `$search` such as `"displayName:ada" AND "mail:ada@"` as a condition; AND binds tighter than OR. */
+export function compileSearch(tx: Query, text: string, fields: Fields, type: string): Fragment {
+  if (text.length > maxLength) refuse(`is longer than ${maxLength} characters`)
+  const alternatives: Fragment[][] = [[]]
+  let joined = 'AND'
+  let count = 0
+  term.lastIndex = 0
+  while (joined !== '') {
+    const match = term.exec(text)
+    if (!match) return refuse('must have the form "property:text", joined by AND or OR')
+    if (++count > maxTerms) refuse(`has more than ${maxTerms} terms`)
+    const [, name = '', value = '', next = ''] = match
+    alternatives
+      .at(-1)
+      ?.push(compileTerm(tx, findField(name, fields, type), value.replaceAll(/\\(.)/gs, '$1')))
+    if (next === 'OR') alternatives.push([])
+    joined = next
+  }
+  return alternatives
+    .map((terms) => terms.reduce((left, right) => tx`${left} and ${right}`))
+    .reduce((left, right) => tx`((${left}) or (${right}))`)
+}
+
+function findField(name: string, fields: Fields, type: string): Field {
+  const field = fields.get(name.toLowerCase())
+  if (!field) return fail('UnknownPropertyInQuery', { property: name.slice(0, 200), type })
+  if (!field.filter || field.type !== 'text')
+    fail('UnsupportedQuery', {
+      option: '$search',
+      reason: `is not supported on the property '${field.name}'`,
+    })
+  return field
+}
+
+function compileTerm(tx: Query, field: Field, value: string): Fragment {
+  if (!wordProperties.has(field.name)) return compileStartsWith(tx, field, value)
+  // Letters and digits alone: nothing in it means anything to to_tsquery.
+  const words = value.split(/[^\p{L}\p{N}]+/u).filter(Boolean)
+  if (words.length === 0) refuse('has a term without a word')
+  const query = words.map((word) => `${word}:*`).join(' & ')
+  return tx`to_tsvector('simple', coalesce(${tx.unsafe(field.sql)}, '')) @@ to_tsquery('simple', ${query})`
+}
+
+function refuse(reason: string): never {
+  return fail('InvalidQueryOption', { option: '$search', reason })
+}
