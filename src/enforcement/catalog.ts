@@ -130,6 +130,8 @@ export interface Snapshot {
   readonly closedSchemas: ReadonlySet<string>
   /** Types that the owner of the twins may not use yet, quoted. */
   readonly closedTypes: readonly string[]
+  /** Roles whose new tables and views come with privileges for others. */
+  readonly generous: ReadonlySet<string>
   /** Who else could act as the owner of the twins. */
   readonly intruders: readonly { readonly member: string; readonly grantor: string }[]
   /** The role of the binding. */

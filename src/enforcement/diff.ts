@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Guard, ObservedTwin, Relation, Snapshot, Twin } from './catalog.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Released } from './desire.ts'
-import { actAs, named, restoreGrants, setGrants } from './grant-steps.ts'
+import { actAs, clearPrivileges, named, restoreGrants, setGrants } from './grant-steps.ts'
 import {
   createGuards,
   createWatch,
@@ -163,7 +163,7 @@ function maskRelation(plan: Plan, wanted: DesiredRelation, remade: ReadonlySet<n
 
 /** Returns whether it is made anew. */
 function makeTwin(
-  { steps, guards, twins, desired }: Plan,
+  { steps, snapshot, guards, twins, desired }: Plan,
   { relation, remembered }: DesiredRelation,
   twin: DesiredTwin,
   names: ReadonlyMap<number, string>,
@@ -178,6 +178,7 @@ function makeTwin(
   if (isKnown && known.made === null) return false
   const asWanted = isKnown && observed !== undefined && isAsMade(known, observed, twin)
   const made = asWanted ? [] : createTwin(twin, relation, desired.twinOwner)
+  if (!observed && snapshot.generous.has(owner)) made.push(clearPrivileges(name, owner))
   const reader = { grantor: owner, grantee: relation.owner, grantable: false }
   const wanted = {
     grants: [...remembered.grants, reader],

@@ -1,4 +1,4 @@
-import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../db/quote.ts'
 import { mergeGrants, type Remembered } from './access.ts'
 import type { ColumnGrant, Grant, Relation } from './catalog.ts'
 import type { Step } from './diff.ts'
@@ -63,6 +63,16 @@ export function setGrants(
   }
 }
 
+/** Default privileges gave something to others the moment it was made. */
+export function clearPrivileges(name: string, owner: string): Step {
+  const body = `DECLARE grantee oid; BEGIN
+    FOR grantee IN SELECT DISTINCT a.grantee FROM pg_class c, aclexplode(c.relacl) a
+      WHERE c.oid = to_regclass(${quoteLiteral(name)}) AND a.grantee <> c.relowner
+    LOOP EXECUTE format('REVOKE ALL ON %s FROM %s', ${quoteLiteral(name)},
+      CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE grantee::regrole::text END); END LOOP; END`
+  return { sql: `DO ${quoteLiteral(body)}`, why: 'default privileges do not count here', as: owner }
+}
+
 export function quoteGrantee(grantee: string | null): string {
   return grantee === null ? 'PUBLIC' : quoteIdentifier(grantee)
 }
@@ -83,18 +93,26 @@ export function actAs({ managed, owner }: Relation): { as?: string } {
   return managed === 'as owner' ? { as: owner } : {}
 }
 
+const mayPassOn = ({ grantable }: Grant) => grantable
+
 /** Whoever passes a grant on must have it first. */
-function inOrder<G extends Grant>(grants: readonly G[], owner: string): G[] {
-  const able = new Set<string | null>([owner])
+function inOrder<G extends Grant & { readonly column?: string }>(
+  grants: readonly G[],
+  owner: string,
+  whole: readonly Grant[] = [],
+): G[] {
+  const everywhere = new Set<string | null>([owner, ...whole.filter(mayPassOn).map(({ grantee }) => grantee)])
+  const able = new Set<string>()
+  const place = (name: string | null, { column }: G) => JSON.stringify([name, column])
   const left = [...grants]
   const ordered: G[] = []
   for (let grew = true; grew; ) {
     grew = false
     for (const grant of [...left]) {
-      if (!able.has(grant.grantor)) continue
+      if (!everywhere.has(grant.grantor) && !able.has(place(grant.grantor, grant))) continue
       ordered.push(grant)
       left.splice(left.indexOf(grant), 1)
-      if (grant.grantable) able.add(grant.grantee)
+      if (grant.grantable) able.add(place(grant.grantee, grant))
       grew = true
     }
   }
@@ -122,7 +140,7 @@ export function restoreGrants(steps: Step[], relation: Relation, { grants, colum
         relation,
       ),
     )
-  for (const grant of inOrder(named(columnGrants, names), relation.owner)) {
+  for (const grant of inOrder(named(columnGrants, names), relation.owner, grants)) {
     const sql = `GRANT SELECT (${quoteIdentifier(grant.column)}) ON ${name} TO ${quoteGrantee(grant.grantee)}${withOption(grant.grantable)}`
     steps.push(giveBack(sql, grant, relation))
   }

@@ -39,6 +39,7 @@ export async function observe(
       guards.flatMap(({ twin }) => (twin ? [twin] : [])),
     ),
     roles,
+    generous: await readGenerous(tx),
     intruders: await readIntruders(tx, server.version, twinOwner),
     shadowSchemas: await readShadowSchemas(tx),
     closedSchemas: await readClosedSchemas(tx, oids, twinOwner),
@@ -104,6 +105,13 @@ async function readIntruders(tx: Sql, version: number, twinOwner: string) {
     join pg_catalog.pg_roles t on t.oid = m.roleid join pg_catalog.pg_roles e on e.oid = m.member
     left join pg_catalog.pg_roles g on g.oid = m.grantor
     where t.rolname = ${twinOwner} and e.rolname <> current_user ${holds} order by 1, 2`
+}
+
+async function readGenerous(tx: Sql): Promise<Set<string>> {
+  const rows = await tx<{ name: string }[]>`
+    select r.rolname::text as name from pg_catalog.pg_default_acl d join pg_catalog.pg_roles r on r.oid = d.defaclrole
+    where d.defaclobjtype = 'r'`
+  return new Set(rows.map(({ name }) => name))
 }
 
 async function readShadowSchemas(tx: Sql): Promise<Map<string, string>> {

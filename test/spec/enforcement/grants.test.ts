@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+import { dumpSchema, listPrivileges } from '../../support/privileges.ts'
+
+forEachCluster((cluster) => {
+  describe('grants', () => {
+    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+    const names = ['owner', 'ann', 'bea', 'cid', 'dan', 'eve', 'auditor', 'lead'] as const
+    const roles = {} as Record<(typeof names)[number], string>
+    const run = (text: string) =>
+      target.database.sql.unsafe(
+        text.replace(/:(\w+)/g, (whole, name: string) =>
+          name in roles ? `"${roles[name as 'ann']}"` : whole,
+        ),
+      )
+    const as = async (name: (typeof names)[number], text: string) =>
+      target
+        .connectAs(name)
+        .sql.unsafe(
+          text.replace(/:(\w+)/g, (whole, role: string) =>
+            role in roles ? `"${roles[role as 'ann']}"` : whole,
+          ),
+        )
+    const reads = async (name: (typeof names)[number], text: string) =>
+      as(name, text).then(
+        (rows) => rows.map((row) => Object.values(row)[0]),
+        (error: Error) =>
+          /permission denied|does not exist/.test(error.message) ? 'denied' : Promise.reject(error),
+      )
+    const rules = [rule('public.t.mail'), rule('public.all_hidden.a'), rule('public.part.mail')]
+    const mask = async (exempt: readonly string[] = [roles.auditor]) => {
+      const outcome = await reconcile(target.database, policy(rules, exempt))
+      assert.deepEqual((await reconcile(target.database, policy(rules, exempt))).steps, [])
+      return outcome
+    }
+    const release = async () => {
+      await reconcile(target.database, policy([]))
+      assert.deepEqual((await reconcile(target.database, policy([]))).steps, [])
+    }
+    const privileges = () => listPrivileges(target.database, Object.values(roles))
+
+    before(async () => {
+      target = await createMaskedDatabase(cluster)
+      for (const name of names) roles[name] = await target.createRole(name)
+    })
+    beforeEach(async () => {
+      await reconcile(target.database, policy([]))
+      await run(`drop schema public cascade; create schema public; grant usage on schema public to public;
+        create table public.t (id int, name text, mail text, gone int); alter table public.t drop column gone;
+        insert into public.t values (1, 'n', 'raw');
+        create table public.all_hidden (a text); insert into public.all_hidden values ('raw');
+        create table public.part (id int, mail text) partition by list (id);
+        create table public.part_1 partition of public.part for values in (1); insert into public.part values (1, 'raw');
+        create view public.v as select id, mail from public.t; create materialized view public.m as select mail from public.t;
+        create table public.bystander (id int);
+        alter table public.t owner to :owner; alter view public.v owner to :owner; alter table public.all_hidden owner to :owner`)
+    })
+    after(() => target[Symbol.asyncDispose]())
+
+    test('are the same before masking and after it', async () => {
+      await run(`
+        grant select on public.t, public.all_hidden to public;
+        grant select, insert on public.t to :ann with grant option;
+        grant select (id, mail) on public.t to :bea with grant option;
+        grant select (mail), update (mail), references (id) on public.t to :cid;
+        grant all on public.v, public.m to :ann; grant select on public.part to :eve; grant select (mail) on public.part_1 to :eve;
+        grant select on public.v to :cid with grant option;
+        revoke select on public.all_hidden from :owner;
+        alter default privileges in schema public grant select on tables to :dan;
+        alter default privileges for role :owner grant insert on tables to :eve;
+        grant :lead to :bea; grant select on public.m to :lead`)
+      await as('ann', 'grant select on public.t to :cid; grant select on public.t to :dan with grant option')
+      await as('dan', 'grant select on public.t to :eve')
+      await as('bea', 'grant select (mail) on public.t to :eve; grant select (id) on public.t to :dan')
+      await as('cid', 'grant select on public.v to :dan')
+      const [before, dumped] = [await privileges(), dumpSchema(cluster, target.url)]
+      await mask()
+      assert.notDeepEqual(await privileges(), before)
+      assert.equal(await reads('eve', 'select mail from public.t'), 'denied')
+      assert.deepEqual(await reads('eve', 'select mail from masked_public.t'), ['XXXX'])
+      await mask([roles.auditor, roles.cid])
+      await mask([])
+      await release()
+      assert.deepEqual(await privileges(), before)
+      assert.equal(dumpSchema(cluster, target.url), dumped)
+    })
+
+    test('made by hand meanwhile hold, masked, and stay', async () => {
+      await run('grant select on public.t to :ann')
+      await mask()
+      await run(`grant select on public.t to :bea; grant select on public.t to :cid with grant option; grant select (name, mail) on public.t to :dan;
+        grant select (mail) on public.t to :ann; grant select on public.v to :ann; grant insert on public.t to :eve`)
+      await mask()
+      for (const name of ['ann', 'bea', 'cid', 'dan'] as const) {
+        assert.equal(await reads(name, 'select mail from public.t'), 'denied', name)
+        assert.deepEqual(await reads(name, 'select mail from masked_public.t'), ['XXXX'], name)
+      }
+      assert.equal(await reads('dan', 'select id from masked_public.t'), 'denied')
+      assert.deepEqual(await reads('ann', 'select mail from masked_public.v'), ['XXXX'])
+      await release()
+      const after = await privileges()
+      for (const name of ['ann', 'bea', 'cid', 'dan'] as const)
+        assert.deepEqual(await reads(name, 'select mail from public.t'), ['raw'], name)
+      assert.ok(after.includes(`table t: INSERT to ${roles.eve} by ${roles.owner}`))
+      assert.ok(after.includes(`table t: SELECT to ${roles.cid} by ${roles.owner} with grant option`))
+      assert.equal(await reads('dan', 'select id from public.t'), 'denied')
+    })
+
+    test('revoked by hand meanwhile are gone, at the twin and afterwards', async () => {
+      await run(`grant select on public.t to :ann, :bea, :auditor; grant select (id, mail) on public.t to :cid; grant select on public.t to :dan with grant option;
+        grant select on public.v to :ann, :bea; grant select on public.all_hidden to :ann, :bea`)
+      await as('dan', 'grant select on public.t to :eve')
+      await mask()
+      await run(
+        `revoke select on public.t from :ann, :cid, :auditor; revoke grant option for select on public.t from :dan cascade`,
+      )
+      await run('revoke select on masked_public.v, masked_public.all_hidden from :ann')
+      await mask()
+      for (const name of ['ann', 'cid', 'auditor', 'eve'] as const)
+        assert.equal(await reads(name, 'select mail from masked_public.t'), 'denied', name)
+      for (const object of ['v', 'all_hidden']) {
+        assert.equal(await reads('ann', `select * from masked_public.${object}`), 'denied', object)
+        assert.notEqual(await reads('bea', `select * from masked_public.${object}`), 'denied', object)
+      }
+      await release()
+      for (const name of ['ann', 'cid', 'auditor', 'eve'] as const)
+        assert.equal(await reads(name, 'select mail from public.t'), 'denied', name)
+      assert.equal(await reads('ann', 'select mail from public.v'), 'denied')
+      assert.deepEqual(await reads('bea', 'select mail from public.t'), ['raw'])
+      assert.ok((await privileges()).includes(`table t: SELECT to ${roles.dan} by ${roles.owner}`))
+    })
+
+    test('on a twin by hand are taken back: what it shows is for those who may read the table', async () => {
+      await run('grant select on public.t to :ann')
+      await mask()
+      await run('grant select on masked_public.t to :eve; revoke select on masked_public.t from :ann')
+      await mask()
+      assert.equal(await reads('eve', 'select mail from masked_public.t'), 'denied')
+      assert.deepEqual(await reads('ann', 'select mail from masked_public.t'), ['XXXX'])
+    })
+
+    test('follow a role that is renamed, and die with one that is dropped', async () => {
+      const other = await target.createRole('newcomer')
+      await run(`grant select on public.t to :ann; grant select on public.t to "${other}"`)
+      await mask()
+      const renamed = `${other}_x`
+      await run(`alter role "${other}" rename to "${renamed}"`)
+      await mask()
+      await release()
+      assert.ok((await privileges()).includes(`table t: SELECT to ${renamed} by ${roles.owner}`))
+      await mask()
+      await run(`drop owned by "${renamed}"; drop role "${renamed}"; create role "${renamed}"`)
+      await mask()
+      await release()
+      assert.equal(
+        (await privileges()).some((line) => line.includes(renamed)),
+        false,
+      )
+      await run(`drop role "${renamed}"`)
+    })
+
+    test('of those who are exempt stay, also where they came through others', async () => {
+      await run(`grant select on public.t, public.v to public; grant select (a) on public.all_hidden to :lead; grant :lead to :auditor, :bea;
+        grant select on public.part to :lead; grant :auditor to :dan; create role "${roles.eve}_n" noinherit login password 'secret' in role "${roles.auditor}"`)
+      const before = await privileges()
+      await mask()
+      for (const name of ['auditor', 'dan'] as const)
+        for (const text of [
+          'select mail from public.t',
+          'select mail from public.v',
+          'select a from public.all_hidden',
+          'select mail from public.part',
+        ])
+          assert.deepEqual(await reads(name, text), ['raw'], `${name}: ${text}`)
+      for (const name of ['bea', 'ann'] as const)
+        assert.equal(await reads(name, 'select mail from public.t'), 'denied', name)
+      assert.deepEqual(await reads('bea', 'select a from masked_public.all_hidden'), ['XXXX'])
+      await run('revoke :auditor from :dan')
+      await mask()
+      assert.equal(await reads('dan', 'select mail from public.t'), 'denied')
+      await mask(['public'])
+      assert.deepEqual(await reads('ann', 'select mail from public.t'), ['raw'])
+      await mask()
+      assert.equal(await reads('ann', 'select mail from public.t'), 'denied')
+      await run('grant :auditor to :dan')
+      await release()
+      assert.deepEqual(await privileges(), before)
+      await run(`drop role "${roles.eve}_n"; revoke :auditor from :dan; revoke :lead from :auditor, :bea`)
+    })
+
+    test('of a role named "PUBLIC" are its own', async () => {
+      await run(`grant select on public.t to :ann; create role "PUBLIC"`)
+      try {
+        await mask(['PUBLIC'])
+        assert.equal(await reads('ann', 'select mail from public.t'), 'denied')
+      } finally {
+        await run('drop role "PUBLIC"')
+      }
+    })
+
+    test('cannot be won through tables that look like our notes, or a role that looks like ours', async () => {
+      await run('grant select on public.t to :ann')
+      await run(
+        `create schema masquerade_guard authorization :ann; set role :ann; create table masquerade_guard.relation (oid oid); reset role`,
+      )
+      await assert.rejects(reconcile(target.database, policy(rules)), /masquerade_guard/)
+      await run('drop schema masquerade_guard cascade')
+      const twins = `masquerade_twins_${target.url.replace(/^.*\//, '')}`
+      await run(`create role "${twins}" login; grant "${twins}" to :ann with admin option`)
+      await as('ann', `grant "${twins}" to :bea`)
+      await run(
+        `alter default privileges grant all on schemas to :ann; alter default privileges grant all on tables to :ann`,
+      )
+      await mask()
+      for (const name of ['ann', 'bea'] as const) {
+        assert.equal(await reads(name, `set role "${twins}"; select mail from public.t`), 'denied', name)
+        assert.equal(await reads(name, 'select * from masquerade_guard.relation'), 'denied', name)
+      }
+      const [row] = await run(`select rolcanlogin from pg_roles where rolname = '${twins}'`)
+      assert.equal(row?.rolcanlogin, false)
+      await run(`grant "${twins}" to :ann`)
+      assert.ok((await reconcile(target.database, policy(rules, [roles.auditor]))).steps.length > 0)
+      assert.equal(await reads('ann', `set role "${twins}"; select mail from public.t`), 'denied')
+      await run(
+        `alter default privileges revoke all on schemas from :ann; alter default privileges revoke all on tables from :ann`,
+      )
+    })
+  })
+})

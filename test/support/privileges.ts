@@ -1,0 +1,46 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import type { Database } from '../../src/db/database.ts'
+import type { ClusterName } from './cluster.ts'
+
+/** Every privilege in a database, default ones spelled out, with who gave it. Comparable whatever the order. */
+export async function listPrivileges({ sql }: Database, roles: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ line: string }[]>`
+    with acls as (
+      select 'table ' || c.oid::regclass as what, coalesce(c.relacl, acldefault(case c.relkind when 'S' then 's' else 'r' end::"char", c.relowner)) as acl
+      from pg_class c where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and c.relnamespace not in ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+        and c.relnamespace::regnamespace::text not like 'pg\_toast%'
+      union all select 'column ' || a.attrelid::regclass || '.' || a.attname, a.attacl from pg_attribute a
+        where a.attacl is not null and a.attnum > 0 and a.attrelid >= 16384
+      union all select 'schema ' || nspname, coalesce(nspacl, acldefault('n', nspowner)) from pg_namespace where nspname not like 'pg\_%' and nspname <> 'information_schema'
+      union all select 'type ' || oid::regtype, coalesce(typacl, acldefault('T', typowner)) from pg_type
+        where oid >= 16384
+      union all select 'function ' || oid::regprocedure, coalesce(proacl, acldefault('f', proowner)) from pg_proc
+        where oid >= 16384
+      union all select 'database', coalesce(datacl, acldefault('d', datdba)) from pg_database where datname = current_database()
+      union all select 'default ' || defaclrole::regrole || ' ' || defaclnamespace || ' ' || defaclobjtype::text, defaclacl from pg_default_acl
+    )
+    select format('%s: %s to %s by %s%s', what, a.privilege_type, a.grantee::regrole, a.grantor::regrole,
+      case when a.is_grantable then ' with grant option' end) as line
+    from acls, aclexplode(acl) a
+    union all
+    select format('%s is a member of %s', m.member::regrole, m.roleid::regrole) from pg_auth_members m
+    where m.member::regrole::text = any(${roles}) or m.roleid::regrole::text = any(${roles})
+    order by 1`
+  return rows.map(({ line }) => line)
+}
+
+const pgDump = '/usr/lib/postgresql/15/bin/pg_dump'
+
+/** The schema with its privileges as pg_dump writes it; undefined where there is none of that version. */
+export function dumpSchema(cluster: ClusterName, url: string): string | undefined {
+  if (cluster !== 'installed-15' || !existsSync(pgDump)) return undefined
+  const text = execFileSync(pgDump, ['--schema-only', url], { encoding: 'utf8' })
+  // The script is guarded by a key that differs every time, and lists grants in the order in which they were given.
+  return text
+    .replace(/^\\(un)?restrict .*$/gm, '')
+    .replace(/SET SESSION AUTHORIZATION (.*);\n(.*)\nRESET SESSION AUTHORIZATION;/g, '$2 -- by $1')
+    .split('\n')
+    .sort()
+    .join('\n')
+}
