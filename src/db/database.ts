@@ -51,10 +51,14 @@ export function openDatabase(options: DatabaseOptions): Database {
   })
   // A connection that is lost while idle is replaced when the next is needed.
   pool.on('error', () => {})
+  let closed: Promise<void> | undefined
   return {
     sql: createSql((statement) => sendAlone(pool, statement)),
     transaction: (run) => repeat(async () => runTransaction(await take(pool), send, run)),
-    close: () => Promise.race([pool.end(), giveUp()]),
+    close: () => {
+      closed ??= Promise.race([pool.end(), giveUp()])
+      return closed
+    },
   }
 }
 
