@@ -84,7 +84,9 @@ async function prepare(tx: Tx, lockTimeoutMs: number): Promise<void> {
     select set_config('search_path', 'pg_catalog, pg_temp', true),
       set_config('lock_timeout', ${String(lockTimeoutMs)}, true), set_config('standard_conforming_strings', 'on', true),
       set_config('quote_all_identifiers', 'off', true), set_config('extra_float_digits', '1', true),
-      set_config('DateStyle', 'ISO, YMD', true), set_config('IntervalStyle', 'postgres', true)`
+      set_config('DateStyle', 'ISO, YMD', true), set_config('IntervalStyle', 'postgres', true),
+      -- Compiling a query of the catalog takes seconds, running it milliseconds.
+      set_config('jit', 'off', true)`
   await takeTurn(tx)
 }
 

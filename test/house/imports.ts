@@ -31,6 +31,7 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   'version.ts': [],
   'main.ts': 'everything',
   cli: 'everything',
+  sample: 'everything',
 }
 
 /** The imports of src/ and portal/ that point the wrong way, one line each. */
