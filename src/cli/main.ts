@@ -3,6 +3,7 @@ import { Problem } from '../kernel/problem.ts'
 import { application } from './application.ts'
 import { ca } from './ca.ts'
 import type { Command } from './command.ts'
+import { database } from './database.ts'
 import { exportCommand } from './export.ts'
 import { help } from './help.ts'
 import { importCommand } from './import.ts'
@@ -10,6 +11,7 @@ import { keys } from './keys.ts'
 import { login } from './login.ts'
 import { logout } from './logout.ts'
 import { migrate } from './migrate.ts'
+import { rules } from './rules.ts'
 import { serve } from './serve.ts'
 import { status } from './status.ts'
 import { token } from './token.ts'
@@ -24,6 +26,8 @@ export const commands: readonly Command[] = [
   logout,
   application,
   keys,
+  database,
+  rules,
   importCommand,
   exportCommand,
   migrate,

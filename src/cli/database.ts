@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { parseDatabaseUrl } from '../db/database-url.ts'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { type Command, readArgs } from './command.ts'
+import { apiHelp, apiOptions, databasePathOf, openMaskingApi, serverPathOf } from './masking-api.ts'
+
+const options = {
+  ...apiOptions,
+  to: { type: 'string' },
+  'password-file': { type: 'string' },
+  'root-certificate': { type: 'string' },
+  json: { type: 'boolean' },
+} as const
+
+interface Shown {
+  readonly name: string
+  readonly properties: {
+    readonly binding: { host: string; port: number; database: string; user: string; sslmode: string } | null
+    readonly connection?: { state: string; reason: string | null; serverVersion: string | null }
+  }
+}
+
+export const database: Command = {
+  name: 'database',
+  summary: 'Bind a database of the masking API to a real PostgreSQL, list them, or end a binding',
+  help: `
+Usage: masquerade database bind DATABASE --to postgres://user@host:5432/name?sslmode=verify-full [--password-file FILE]
+       masquerade database list SUBSCRIPTION/GROUP/SERVER [--json]
+       masquerade database unbind DATABASE
+
+DATABASE is subscription/group/server/database, or a resource id. The password stands in a file ('-' is the standard
+input), or in the URL, where other users of this machine may see it. It is kept encrypted and never shown again.
+sslmode is disable, require, verify-ca or verify-full; unset, it is require, or disable on this machine.
+
+  --root-certificate FILE   PEM of the authority that verify-ca and verify-full trust instead of the system's.
+${apiHelp}
+
+Exit codes: 0 done, 1 refused, or bound to a database that cannot be reached now, 2 wrong use.`,
+  async run(args) {
+    const { values, positionals } = readArgs('database', args, { options, allowPositionals: true })
+    const [verb = '', place, ...more] = positionals
+    const run = verbs[verb]
+    if (!run || place === undefined || more.length > 0) return refuse('Say bind, list or unbind, and of what')
+    return run(values, place)
+  },
+}
+
+type Values = ReturnType<typeof readArgs<{ options: typeof options }>>['values']
+
+const verbs: Readonly<Record<string, (values: Values, place: string) => Promise<number>>> = {
+  async bind(values, place) {
+    const path = databasePathOf(place, 'database')
+    const binding = await readBinding(values)
+    const api = await openMaskingApi(values)
+    const { body } = await api.send<Shown>('PUT', path, { properties: { binding } })
+    const { connection } = body.properties
+    if (connection?.state === 'Reachable') {
+      process.stdout.write(`Bound to ${describe(body)} (PostgreSQL ${connection.serverVersion}).\n`)
+      return 0
+    }
+    process.stdout.write(`Bound to ${describe(body)}, which cannot be reached now: ${connection?.reason}.\n`)
+    return 1
+  },
+
+  async list(values, place) {
+    const names = place.split('/')
+    if (names.length !== 3) return refuse('Name a server: SUBSCRIPTION/GROUP/SERVER')
+    const api = await openMaskingApi(values)
+    const { body } = await api.send<{ value: Shown[] }>('GET', `${serverPathOf(names)}/databases`)
+    const lines = body.value.map((one) => `${one.name}\t${describe(one)}\n`)
+    process.stdout.write(values.json ? `${JSON.stringify(body.value, null, 2)}\n` : lines.join(''))
+    return 0
+  },
+
+  async unbind(values, place) {
+    const path = databasePathOf(place, 'database')
+    const api = await openMaskingApi(values)
+    await api.send('PUT', path, { properties: { binding: null } })
+    process.stdout.write('The binding has ended. Rules and policy are kept.\n')
+    return 0
+  },
+}
+
+async function readBinding(values: Values): Promise<object> {
+  if (values.to === undefined) return refuse('Say what to bind it to: --to URL')
+  const mode = URL.parse(values.to)?.searchParams.get('sslmode')
+  const { host, port, database: name, user, password } = parseDatabaseUrl(values.to)
+  const certificate = values['root-certificate']
+  return {
+    host,
+    port,
+    database: name,
+    user,
+    password: await readPassword(values['password-file'], password),
+    ...(mode && { sslmode: mode }),
+    ...(certificate && { sslRootCertificate: readOrRefuse(certificate) }),
+  }
+}
+
+async function readPassword(file: string | undefined, fromUrl: string): Promise<string | null> {
+  if (file === undefined) return fromUrl === '' ? null : fromUrl
+  const content = file === '-' ? await text(process.stdin) : readOrRefuse(file)
+  return content.replace(/\r?\n$/, '')
+}
+
+function readOrRefuse(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (cause) {
+    throw new OperatorError(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code}).`, { cause })
+  }
+}
+
+function describe({ properties: { binding } }: Shown): string {
+  if (!binding) return '(not bound)'
+  return `${binding.user}@${binding.host}:${binding.port}/${binding.database} sslmode=${binding.sslmode}`
+}
+
+function refuse(reason: string): never {
+  throw new OperatorError(`${reason}. See 'masquerade help database'.`, { exitCode: 2 })
+}

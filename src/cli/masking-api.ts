@@ -1,0 +1,169 @@
+import { readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { issueOperatorToken } from '../auth/operator-token.ts'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { readSettings } from '../settings.ts'
+import { currentToken } from './login.ts'
+import { openOperatorAccess } from './operator.ts'
+import { readSession } from './session.ts'
+import { readRunFile, urlOf } from './status.ts'
+
+/** Options of every command that talks to the masking API. */
+export const apiOptions = {
+  url: { type: 'string' },
+  token: { type: 'string' },
+  ca: { type: 'string' },
+  admin: { type: 'boolean' },
+} as const
+
+export const apiHelp = `
+  --url URL        Where the service is. The one that was signed in to, or the one of this data directory, unless said.
+  --token TOKEN    The access token to use; '-' reads it from the standard input.
+  --ca FILE        PEM file of the CA to trust for https.
+  --admin          As the administrator, for whoever can read the data directory, also when somebody is signed in.`
+
+export interface MaskingApi {
+  /** Throws what the service says when it refuses. */
+  send<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; body: T; state: string | null }>
+}
+
+export class Refused extends OperatorError {
+  readonly status: number
+  constructor(message: string, status: number) {
+    super(message)
+    this.status = status
+  }
+}
+
+interface Values {
+  readonly url?: string | undefined
+  readonly token?: string | undefined
+  readonly ca?: string | undefined
+  readonly admin?: boolean | undefined
+}
+
+const apiVersion = 'api-version=2014-04-01'
+const timeoutMs = 60_000
+
+export async function openMaskingApi(values: Values): Promise<MaskingApi> {
+  const { url, token, caFile } = await chooseAccess(values)
+  if (caFile) trust(caFile)
+  return {
+    async send<T>(method: string, path: string, body?: unknown) {
+      const response = await reach(`${url}${path}${path.includes('?') ? '&' : '?'}${apiVersion}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        redirect: 'error',
+        signal: AbortSignal.timeout(timeoutMs),
+      })
+      const answer = parse(await response.text())
+      if (!response.ok) throw new Refused(complaintOf(answer, response.status), response.status)
+      return {
+        status: response.status,
+        body: answer as T,
+        state: response.headers.get('x-masquerade-enforcement'),
+      }
+    },
+  }
+}
+
+async function chooseAccess(values: Values): Promise<{ url: string; token: string; caFile: string | null }> {
+  const settings = readSettings(process.env)
+  const local = async () => {
+    const run = await readRunFile(settings.dataDir)
+    if (run) return urlOf(run)
+    throw new OperatorError(
+      `No service runs in ${settings.dataDir}. Start it with 'npm start', or say --url and --token.`,
+    )
+  }
+  const caFile = values.ca ?? null
+  const sent = values.token === '-' ? (await text(process.stdin)).trim() : values.token
+  if (sent !== undefined) return { url: checkUrl(values.url ?? (await local())), token: sent, caFile }
+  const session = values.admin ? null : await readSession()
+  if (session && (values.url === undefined || values.url === session.url))
+    return { url: session.url, token: await currentToken(), caFile: caFile ?? session.caFile }
+  if (values.url !== undefined && !values.admin)
+    throw new OperatorError(`Nobody is signed in to ${values.url}. Say --token, or 'masquerade login --url'.`)
+  await using access = await openOperatorAccess(settings)
+  const token = await issueOperatorToken(
+    { ...access, sql: access.database.sql },
+    { for: { kind: 'administrator' }, permissions: [], lifetimeSeconds: 600, audience: undefined },
+  )
+  return { url: checkUrl(values.url ?? (await local())), token, caFile }
+}
+
+/** A token goes over the network only where it is encrypted. */
+function checkUrl(url: string): string {
+  const parsed = URL.parse(url)
+  const isLocal = parsed && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(parsed.hostname)
+  if (parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLocal))
+    return url.replace(/\/+$/, '')
+  throw new OperatorError(`'${url.slice(0, 200)}' is neither an https address nor one of this machine.`, {
+    exitCode: 2,
+  })
+}
+
+function trust(file: string): void {
+  try {
+    setDefaultCACertificates([...getCACertificates('default'), readFileSync(file, 'utf8')])
+  } catch (cause) {
+    throw new OperatorError(`${file} cannot be used as a CA (${(cause as NodeJS.ErrnoException).code}).`, {
+      cause,
+    })
+  }
+}
+
+async function reach(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init)
+  } catch (cause) {
+    const code = ((cause as Error).cause as { code?: string } | undefined)?.code ?? (cause as Error).name
+    throw new OperatorError(`${new URL(url).origin} cannot be reached (${code}).`, { cause })
+  }
+}
+
+function parse(answer: string): unknown {
+  try {
+    return answer === '' ? undefined : JSON.parse(answer)
+  } catch {
+    return undefined
+  }
+}
+
+function complaintOf(answer: unknown, status: number): string {
+  const error = (answer as { error?: { code?: unknown; message?: unknown } } | undefined)?.error
+  return typeof error?.message === 'string' ? error.message : `The service answered with status ${status}.`
+}
+
+/** `sub/group/server/database`, or a resource id. */
+export function databasePathOf(text: string | undefined, command: string): string {
+  if (text === undefined)
+    throw new OperatorError(`Say which database: --database. See 'masquerade help ${command}'.`, {
+      exitCode: 2,
+    })
+  const id =
+    /^\/subscriptions\/([^/]+)\/resourceGroups\/([^/]+)\/providers\/[^/]+\/servers\/([^/]+)\/databases\/([^/]+)$/i.exec(
+      text,
+    )
+  const names = id ? id.slice(1) : text.split('/')
+  if (names.length !== 4 || names.some((name) => name.trim() === ''))
+    throw new OperatorError(
+      `'${text.slice(0, 200)}' is not a database: it must be subscription/group/server/database, or an id.`,
+      { exitCode: 2 },
+    )
+  return `${serverPathOf(names.slice(0, 3))}/databases/${encodeURIComponent(names[3] ?? '')}`
+}
+
+export function serverPathOf(names: readonly string[]): string {
+  const [subscription = '', group = '', server = ''] = names.map(encodeURIComponent)
+  return `/subscriptions/${subscription}/resourceGroups/${group}/providers/Vendor.Sql/servers/${server}`
+}

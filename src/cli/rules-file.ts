@@ -1,0 +1,108 @@
+import { parseDocument, stringify } from 'yaml'
+import { OperatorError } from '../kernel/operator-error.ts'
+
+/** A rule as the file and the API name its parts; what is not set is left out. */
+export interface FileRule {
+  readonly name: string
+  readonly schemaName: string
+  readonly tableName: string
+  readonly columnName: string
+  readonly maskingFunction: string
+  readonly aliasName?: string
+  readonly numberFrom?: string
+  readonly numberTo?: string
+  readonly prefixSize?: string
+  readonly suffixSize?: string
+  readonly replacementString?: string
+}
+
+export interface FilePolicy {
+  readonly dataMaskingState: string
+  readonly exemptPrincipals: readonly string[]
+}
+
+export interface RulesFile {
+  readonly database?: string
+  readonly policy?: FilePolicy
+  readonly rules: readonly FileRule[]
+}
+
+const required = ['name', 'schemaName', 'tableName', 'columnName', 'maskingFunction'] as const
+export const optionalFields = [
+  'aliasName',
+  'numberFrom',
+  'numberTo',
+  'prefixSize',
+  'suffixSize',
+  'replacementString',
+] as const
+
+/** Scalars stay the text they are: a bound such as 0.10 or 007 must not become another on its way. */
+export function parseRulesFile(content: string, file: string): RulesFile {
+  const document = parseDocument(content, { schema: 'failsafe', maxAliasCount: 0 } as object)
+  const [fault] = document.errors
+  if (fault) refuse(file, fault.message.split('\n')[0] ?? 'it is not YAML')
+  const whole = asRecord(document.toJS(), file, 'the file')
+  checkKeys(whole, ['database', 'policy', 'rules'], file, 'the file')
+  const rules = asList(whole.rules ?? [], file, 'rules').map((item, at) => readRule(item, file, at + 1))
+  const names = rules.map(({ name }) => name.toLowerCase())
+  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  if (twice !== undefined) refuse(file, `the rule '${twice}' is there twice`)
+  return {
+    ...(whole.database !== undefined && { database: asText(whole.database, file, 'database') }),
+    ...(whole.policy !== undefined && { policy: readPolicy(whole.policy, file) }),
+    rules,
+  }
+}
+
+export function formatRulesFile({ database, policy, rules }: RulesFile): string {
+  return stringify({ database, policy, rules }, { lineWidth: 0 })
+}
+
+function readRule(item: unknown, file: string, position: number): FileRule {
+  const place = `rule ${position}`
+  const record = asRecord(item, file, place)
+  checkKeys(record, [...required, ...optionalFields], file, place)
+  for (const field of required)
+    if (record[field] === undefined || record[field] === '') refuse(file, `${place} has no ${field}`)
+  const entries = Object.entries(record).map(([field, value]) => [
+    field,
+    asText(value, file, `${place}: ${field}`),
+  ])
+  return Object.fromEntries(entries) as unknown as FileRule
+}
+
+function readPolicy(value: unknown, file: string): FilePolicy {
+  const record = asRecord(value, file, 'policy')
+  checkKeys(record, ['dataMaskingState', 'exemptPrincipals'], file, 'policy')
+  return {
+    dataMaskingState: asText(record.dataMaskingState, file, 'policy: dataMaskingState'),
+    exemptPrincipals: asList(record.exemptPrincipals ?? [], file, 'policy: exemptPrincipals').map((entry) =>
+      asText(entry, file, 'policy: exemptPrincipals'),
+    ),
+  }
+}
+
+function asRecord(value: unknown, file: string, place: string): Record<string, unknown> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>
+  return refuse(file, `${place} must be a mapping`)
+}
+
+function asList(value: unknown, file: string, place: string): unknown[] {
+  return Array.isArray(value) ? value : refuse(file, `${place} must be a list`)
+}
+
+function asText(value: unknown, file: string, place: string): string {
+  return typeof value === 'string' ? value : refuse(file, `${place} must be a single value`)
+}
+
+function checkKeys(record: object, known: readonly string[], file: string, place: string): void {
+  const unknown = Object.keys(record).find((key) => !known.includes(key))
+  if (unknown !== undefined)
+    refuse(file, `${place} has '${unknown.slice(0, 100)}', which is not one of ${known.join(', ')}`)
+}
+
+function refuse(file: string, reason: string): never {
+  throw new OperatorError(`${file}: ${reason}.`, { exitCode: 2 })
+}

@@ -1,0 +1,148 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { type Command, readArgs } from './command.ts'
+import { apiHelp, apiOptions, databasePathOf, openMaskingApi } from './masking-api.ts'
+import { applyRules } from './rules-apply.ts'
+import { rulesOf } from './rules-client.ts'
+import { describeRule } from './rules-diff.ts'
+import { type FileRule, formatRulesFile, parseRulesFile } from './rules-file.ts'
+
+const options = {
+  ...apiOptions,
+  database: { type: 'string', short: 'd' },
+  file: { type: 'string', short: 'f' },
+  json: { type: 'boolean' },
+  yes: { type: 'boolean', short: 'y' },
+  prune: { type: 'boolean' },
+  'dry-run': { type: 'boolean' },
+  column: { type: 'string' },
+  function: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  prefix: { type: 'string' },
+  suffix: { type: 'string' },
+  replacement: { type: 'string' },
+} as const
+
+export const rules: Command = {
+  name: 'rules',
+  summary: 'List, set, delete, apply and export the masking rules of a database',
+  help: `
+Usage: masquerade rules list   -d DATABASE [--json]
+       masquerade rules set    -d DATABASE NAME --column SCHEMA.TABLE.COLUMN --function FUNCTION [options]
+       masquerade rules delete -d DATABASE NAME
+       masquerade rules apply  [-d DATABASE] -f FILE [--prune] [--dry-run] [--yes]
+       masquerade rules export -d DATABASE [-f FILE]
+
+DATABASE is subscription/group/server/database, or a resource id. FUNCTION is one of CCN, Default, Email, Number, SSN
+and Text; Number takes --from and --to, Text takes --prefix, --suffix and --replacement. A part of a column that holds
+a dot is put in double quotes: 'public."odd.table".email'.
+
+'apply' makes the rules those of a YAML file: it shows the difference and asks, or does it at once with --yes. Rules
+that the file does not have stay, unless --prune is said. 'export' writes such a file ('-' or none: standard output).
+
+  database: sub-1/group-1/main/shop
+  policy: { dataMaskingState: Enabled, exemptPrincipals: [auditor] }
+  rules:
+    - { name: mail, schemaName: public, tableName: person, columnName: email, maskingFunction: Email }
+${apiHelp}
+
+Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use.`,
+  async run(args) {
+    const { values, positionals } = readArgs('rules', args, { options, allowPositionals: true })
+    const [verb = '', ...names] = positionals
+    const run = verbs[verb]
+    if (!run) return refuse(verb === '' ? 'Say what to do' : `There is no '${verb}'`)
+    if (names.length !== (verb === 'set' || verb === 'delete' ? 1 : 0))
+      return refuse(verb === 'set' || verb === 'delete' ? 'Name one rule' : `'${verb}' takes no name`)
+    return run(values, names[0] ?? '')
+  },
+}
+
+type Values = ReturnType<typeof readArgs<{ options: typeof options }>>['values']
+
+const verbs: Readonly<Record<string, (values: Values, name: string) => Promise<number>>> = {
+  async list(values) {
+    const found = await (await open(values)).list()
+    const lines = found.map((rule) => `${rule.name}\t${describeRule(rule)}\n`)
+    process.stdout.write(values.json ? `${JSON.stringify(found, null, 2)}\n` : lines.join(''))
+    return 0
+  },
+
+  async set(values, name) {
+    const state = await (await open(values)).put(readRule(values, name))
+    process.stdout.write(`${name} is set (${state ?? 'unknown state'}).\n`)
+    return 0
+  },
+
+  async delete(values, name) {
+    if (!(await (await open(values)).remove(name))) throw new OperatorError(`There is no rule '${name}'.`)
+    process.stdout.write(`${name} is deleted.\n`)
+    return 0
+  },
+
+  async apply(values) {
+    if (values.file === undefined) return refuse('Name the file: -f FILE')
+    const content = values.file === '-' ? await text(process.stdin) : await readFileOrRefuse(values.file)
+    const file = parseRulesFile(content, values.file)
+    const { prune = false, yes = false, 'dry-run': dryRun = false } = values
+    const target = await open({ ...values, database: values.database ?? file.database })
+    return applyRules(target, file, { prune, yes, dryRun })
+  },
+
+  async export(values) {
+    const found = await open(values)
+    const { database = '' } = values
+    const content = formatRulesFile({ database, policy: await found.policy(), rules: await found.list() })
+    if (values.file === undefined || values.file === '-') process.stdout.write(content)
+    else await writeFile(values.file, content)
+    return 0
+  },
+}
+
+async function open(values: Omit<Values, 'database'> & { readonly database?: string | undefined }) {
+  const path = databasePathOf(values.database, 'rules')
+  return rulesOf(await openMaskingApi(values), path)
+}
+
+function readRule(values: Values, name: string): FileRule {
+  if (values.column === undefined || values.function === undefined)
+    return refuse('--column and --function are needed')
+  const [schemaName, tableName, columnName, ...more] = splitColumn(values.column)
+  if (!schemaName || !tableName || !columnName || more.length > 0)
+    return refuse(`--column must be SCHEMA.TABLE.COLUMN`)
+  const { from, to, prefix, suffix, replacement } = values
+  return {
+    name,
+    schemaName,
+    tableName,
+    columnName,
+    maskingFunction: values.function,
+    ...(from !== undefined && { numberFrom: from }),
+    ...(to !== undefined && { numberTo: to }),
+    ...(prefix !== undefined && { prefixSize: prefix }),
+    ...(suffix !== undefined && { suffixSize: suffix }),
+    ...(replacement !== undefined && { replacementString: replacement }),
+  }
+}
+
+/** At the dots, but for those in double quotes; a quote in quotes is doubled. */
+export function splitColumn(column: string): string[] {
+  if (!/^(?:"(?:[^"]|"")+"|[^".]+)(?:\.(?:"(?:[^"]|"")+"|[^".]+))*$/.test(column)) return []
+  return [...column.matchAll(/"((?:[^"]|"")+)"|[^".]+/g)].map(([whole, quoted]) =>
+    quoted === undefined ? whole : quoted.replaceAll('""', '"'),
+  )
+}
+
+async function readFileOrRefuse(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    throw new OperatorError(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code}).`, { cause })
+  }
+}
+
+function refuse(reason: string): never {
+  throw new OperatorError(`${reason}. See 'masquerade help rules'.`, { exitCode: 2 })
+}

@@ -1,0 +1,272 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { runCommand } from '../../support/command.ts'
+import { emailRule, freshDatabase, useMasking } from '../../support/masking.ts'
+
+const { service, putRule, putPolicy, listRules, getPolicy, send } = useMasking()
+
+let folder = ''
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'masquerade-test-'))
+})
+after(() => rm(folder, { recursive: true, force: true }))
+
+const shortOf = (db: string) =>
+  db
+    .split('/')
+    .filter((_, at) => [2, 4, 8, 10].includes(at))
+    .join('/')
+
+async function run(...args: string[]) {
+  const token = service().tokenFor({ role: 'Owner' })
+  await service().tokens.settled()
+  const access = ['--url', service().origin, '--token', token]
+  return runCommand([...args, ...access], { XDG_CONFIG_HOME: folder })
+}
+
+async function write(name: string, content: string): Promise<string> {
+  const file = join(folder, name)
+  await writeFile(file, content)
+  return file
+}
+
+test('rules are set, listed and deleted', async () => {
+  const db = freshDatabase()
+  const d = shortOf(db)
+  const set = await run(
+    'rules',
+    'set',
+    '-d',
+    d,
+    'my mail',
+    '--column',
+    'public.person.email',
+    '--function',
+    'Email',
+  )
+  assert.deepEqual([set.code, set.stdout], [0, 'my mail is set (NotBound).\n'])
+  await run(
+    'rules',
+    'set',
+    '-d',
+    db,
+    'pay',
+    '--column',
+    'public."odd.table"."sal""ary"',
+    '--function',
+    'Number',
+    '--from',
+    '1',
+    '--to',
+    '9.50',
+  )
+  await run(
+    'rules',
+    'set',
+    '-d',
+    d,
+    'phone',
+    '--column',
+    'a.b.c',
+    '--function',
+    'Text',
+    '--prefix',
+    '1',
+    '--suffix',
+    '2',
+    '--replacement',
+    '*',
+  )
+  const { stdout } = await run('rules', 'list', '-d', d)
+  assert.equal(
+    stdout,
+    [
+      'phone\ta.b.c Text prefixSize="1" suffixSize="2" replacementString="*"\n',
+      'pay\tpublic."odd.table"."sal\\"ary" Number numberFrom="1" numberTo="9.50"\n',
+      'my mail\tpublic.person.email Email\n',
+    ].join(''),
+  )
+  const listed = JSON.parse((await run('rules', 'list', '-d', d, '--json')).stdout)
+  assert.equal(listed[1].columnName, 'sal"ary')
+  assert.equal((await run('rules', 'delete', '-d', d, 'MY MAIL')).code, 0)
+  const again = await run('rules', 'delete', '-d', d, 'my mail')
+  assert.deepEqual([again.code, again.stderr], [1, "masquerade: There is no rule 'my mail'.\n"])
+  assert.equal((await listRules(db)).length, 2)
+})
+
+test('what the service refuses is said in one line', async () => {
+  const d = shortOf(freshDatabase())
+  const refused = await run('rules', 'set', '-d', d, 'r', '--column', 'a.b.c', '--function', 'Number')
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, /^masquerade: .*'properties\.numberFrom' is required.*\n$/)
+  for (const args of [
+    ['rules'],
+    ['rules', 'paint'],
+    ['rules', 'list'],
+    ['rules', 'list', '-d', 'a/b/c'],
+    ['rules', 'set', '-d', d, 'r', '--column', 'a.b', '--function', 'Email'],
+    ['rules', 'set', '-d', d, 'r', '--column', 'a.b."c', '--function', 'Email'],
+    ['rules', 'set', '-d', d],
+    ['rules', 'apply', '-d', d],
+    ['rules', 'list', '-d', d, '--colour'],
+    ['database', 'bind', d],
+  ]) {
+    const { code, stderr } = await run(...args)
+    assert.equal(code, 2, args.join(' '))
+    assert.match(stderr, /^masquerade: [^\n]+\n$/)
+  }
+  const plain = await runCommand(['rules', 'list', '-d', d, '--url', 'http://example.com', '--token', 'x'], {
+    XDG_CONFIG_HOME: folder,
+  })
+  assert.equal(plain.code, 2)
+  assert.match(plain.stderr, /neither an https address/)
+})
+
+const rulesFile = (database: string) => `
+database: ${database}
+policy: { dataMaskingState: Enabled, exemptPrincipals: [auditor, dba] }
+rules:
+  - { name: mail, schemaName: public, tableName: person, columnName: email, maskingFunction: Email }
+  - name: pay
+    schemaName: public
+    tableName: person
+    columnName: salary
+    maskingFunction: Number
+    numberFrom: 0.10
+    numberTo: 007
+  - name: 12
+    schemaName: public
+    tableName: person
+    columnName: yes
+    maskingFunction: Text
+    replacementString: "null"
+`
+
+test('apply makes the rules those of the file, and deletes only when told to', async () => {
+  const db = freshDatabase()
+  await putRule(db, 'MAIL', { ...emailRule, maskingFunction: 'Default' })
+  await putRule(db, 'old', { ...emailRule, columnName: 'old' })
+  const file = await write('rules.yaml', rulesFile(shortOf(db)))
+  const before = await listRules(db)
+
+  const asked = await run('rules', 'apply', '-f', file)
+  assert.equal(asked.code, 2, 'nobody is there to ask')
+  const dry = await run('rules', 'apply', '-f', file, '--dry-run')
+  assert.equal(dry.code, 0)
+  assert.equal(
+    dry.stdout,
+    [
+      '+ pay: public.person.salary Number numberFrom="0.10" numberTo="007"',
+      '+ 12: public.person.yes Text replacementString="null"',
+      '~ mail:',
+      '    maskingFunction: "Default" → "Email"',
+      '  old is not in the file, and stays without --prune',
+      '~ policy: Enabled (exempt: nobody) → Enabled (exempt: auditor; dba)',
+      '',
+    ].join('\n'),
+  )
+  assert.deepEqual(await listRules(db), before)
+
+  const done = await run('rules', 'apply', '-f', file, '--yes')
+  assert.equal(done.code, 0, done.stderr)
+  assert.match(done.stdout, /Done: 2 created, 1 updated, 0 deleted, 0 as they were/)
+  assert.equal((await listRules(db)).length, 4)
+  assert.equal((await getPolicy(db)).body.properties.exemptPrincipals, 'auditor;dba')
+
+  const pruned = await run('rules', 'apply', '-f', file, '--yes', '--prune')
+  assert.match(pruned.stdout, /- old: public\.person\.old Email/)
+  assert.equal((await listRules(db)).length, 3)
+  const again = await run('rules', 'apply', '-f', file, '--prune')
+  assert.equal(again.stdout, 'Nothing to change: 3 rules are as the file says.\n')
+})
+
+test('what export writes, apply reads', async () => {
+  const [db, copy] = [freshDatabase(), freshDatabase()]
+  await putRule(db, `odd: "name" # 'x'`, {
+    ...emailRule,
+    schemaName: 'yes',
+    tableName: '1e3',
+    columnName: '- a: b',
+  })
+  await putRule(db, 'n', { ...emailRule, maskingFunction: 'Number', numberFrom: '-0.50', numberTo: '1' })
+  await putRule(db, 't', { ...emailRule, columnName: '🙂', maskingFunction: 'Text', replacementString: '' })
+  await putPolicy(db, { dataMaskingState: 'Disabled', exemptPrincipals: `a b;'c'` })
+  const file = join(folder, 'export.yaml')
+  assert.equal((await run('rules', 'export', '-d', shortOf(db), '-f', file)).code, 0)
+  const { stdout } = await run('rules', 'export', '-d', shortOf(db))
+  assert.equal(stdout, await readFile(file, 'utf8'))
+  const applied = await run('rules', 'apply', '-f', file, '-d', shortOf(copy), '--yes')
+  assert.equal(applied.code, 0, applied.stderr)
+  const properties = async (of: string) =>
+    (await listRules(of)).map((rule: { properties: object }) => rule.properties)
+  assert.deepEqual(await properties(copy), await properties(db))
+  assert.deepEqual((await getPolicy(copy)).body.properties, (await getPolicy(db)).body.properties)
+})
+
+test('rules that take each other’s places are applied in an order that works', async () => {
+  const db = freshDatabase()
+  for (const columnName of ['a', 'b', 'c']) await putRule(db, columnName, { ...emailRule, columnName })
+  const line = (name: string, columnName: string) =>
+    `  - { name: ${name}, schemaName: public, tableName: person, columnName: ${columnName}, maskingFunction: Email }\n`
+  const moved = `rules:\n${line('a', 'b')}${line('b', 'c')}${line('c', 'd')}`
+  const file = await write('moved.yaml', moved)
+  assert.equal((await run('rules', 'apply', '-f', file, '-d', shortOf(db), '--yes')).code, 0)
+
+  const renamed = await write('renamed.yaml', `rules:\n${line('a', 'b')}${line('b', 'c')}${line('new', 'd')}`)
+  const refused = await run('rules', 'apply', '-f', renamed, '-d', shortOf(db), '--yes')
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, /new: .*'c'/)
+  assert.equal((await run('rules', 'apply', '-f', renamed, '-d', shortOf(db), '--yes', '--prune')).code, 0)
+  assert.equal((await listRules(db)).length, 3)
+})
+
+test('a file that is not right is refused before anything is sent', async () => {
+  const db = freshDatabase()
+  for (const [at, [content, complaint]] of (
+    [
+      ['rules: [', /YAML|flow/i],
+      ['- a', /must be a mapping/],
+      ['rules: text', /rules must be a list/],
+      ['colour: red', /'colour'/],
+      ['rules:\n  - { name: x }', /rule 1 has no schemaName/],
+      ['rules:\n  - { name: [x] }', /rule 1 has no|single value/],
+      [
+        `${rulesFile('a/b/c/d')}  - { name: MAIL, schemaName: a, tableName: b, columnName: c, maskingFunction: SSN }`,
+        /twice/,
+      ],
+      ['policy: { dataMaskingState: [] }', /single value/],
+      ['a: &a [1]\nrules: *a', /./],
+    ] as [string, RegExp][]
+  ).entries()) {
+    const file = await write(`wrong-${at}.yaml`, content)
+    const { code, stderr } = await run('rules', 'apply', '-f', file, '-d', shortOf(db), '--yes')
+    assert.equal(code, 2, content)
+    assert.match(stderr, complaint, content)
+  }
+  assert.deepEqual(await listRules(db), [])
+})
+
+test('databases are bound, listed and unbound', async () => {
+  const db = freshDatabase().replace('Srv', 'Bound')
+  const password = await write('password', 'Sesame\n')
+  const bound = await run(
+    'database',
+    'bind',
+    shortOf(db),
+    '--to',
+    'postgres://masker@127.0.0.1:1/shop',
+    '--password-file',
+    password,
+  )
+  assert.equal(bound.code, 1)
+  assert.match(bound.stdout, /masker@127\.0\.0\.1:1\/shop.*cannot be reached now: nothing listens/)
+  assert.equal((await send('GET', db)).body.properties.binding.passwordSet, true)
+  const list = await run('database', 'list', shortOf(db).replace(/\/[^/]+$/, ''))
+  assert.match(list.stdout, /masker@127\.0\.0\.1:1\/shop sslmode=disable/)
+  assert.doesNotMatch(bound.stdout + list.stdout, /Sesame/)
+  assert.equal((await run('database', 'unbind', shortOf(db))).code, 0)
+  assert.equal((await send('GET', db)).body.properties.binding, null)
+})
