@@ -84,7 +84,7 @@ export async function listPage<Row extends object>(
     select ${source.columns}, ${sortValue(tx, order)} as sort_value, ${tx.unsafe(source.id)} as row_id
     from ${source.from}
     where ${source.where} and ${conditionOf(tx, query, source)} and ${after(tx, position, order, source)}
-    order by ${orderBy(tx, order, source)} limit ${top + 1}`
+    order by ${orderBy(tx, order, source, query.$search !== undefined)} limit ${top + 1}`
   const shown = rows.slice(0, top)
   const last = shown.at(-1)
   return {
@@ -169,9 +169,11 @@ function sortValue(tx: Query, { field }: Order): Fragment {
   return field ? tx`(${sortKey(tx, field)})::text` : tx`null`
 }
 
-function orderBy(tx: Query, { field, descending }: Order, source: ListSource): Fragment {
+function orderBy(tx: Query, { field, descending }: Order, source: ListSource, isSearch: boolean): Fragment {
   const direction = tx.unsafe(descending ? 'desc' : 'asc')
   const id = tx.unsafe(source.id)
+  // The planner expects words to be common and would walk the whole list in its order to find the first few.
+  if (isSearch && !field) return tx`coalesce(${id}, ${id})`
   return field ? tx`${sortKey(tx, field)} ${direction}, ${id} ${direction}` : tx`${id}`
 }
 

@@ -20,6 +20,8 @@ const cases: Record<string, string> = {
     '/v1.0/me/mailFolders/a/childFolders/b%2Fc/messages',
   '/v1.0/me/contactFolders/a/childFolders/b/childFolders':
     '/v1.0/me/contactFolders/a/childFolders/b/childFolders',
+  "/v1.0/applications(appId='48d3')/owners": '/v1.0/applications/appId=48d3/owners',
+  '/v1.0/devices(deviceId%3D%2748d3%27)': '/v1.0/devices/deviceId=48d3',
   // left as they are
   '/v1.0/users(48d31887-5fad-4d73-a9f5)': '/v1.0/users(48d31887-5fad-4d73-a9f5)',
   '/v1.0/users/a@b.c': '/v1.0/users/a@b.c',

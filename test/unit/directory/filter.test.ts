@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { createSql, render } from '../../../src/db/sql.ts'
+import { fieldsOf } from '../../../src/directory/odata/field.ts'
+import { compileFilter } from '../../../src/directory/odata/filter.ts'
+import { parseFilter } from '../../../src/directory/odata/filter-parser.ts'
+import { compileSearch } from '../../../src/directory/odata/search.ts'
+import { group } from '../../../src/directory/resources/group.ts'
+import { user } from '../../../src/directory/resources/user.ts'
+import { Problem } from '../../../src/kernel/problem.ts'
+
+const sql = createSql(async () => assert.fail('nothing is run here'))
+const fields = fieldsOf([user, group])
+
+test('and binds tighter than or, not tighter than both, parentheses before all', () => {
+  const term = (property: string) => ({ op: 'eq', property, value: 1 })
+  const [a, b, c] = [term('a'), term('b'), term('c')]
+  const cases: [string, unknown][] = [
+    ['a eq 1', a],
+    ['a eq 1 or b eq 1 and c eq 1', { op: 'or', left: a, right: { op: 'and', left: b, right: c } }],
+    ['(a eq 1 or b eq 1) and c eq 1', { op: 'and', left: { op: 'or', left: a, right: b }, right: c }],
+    ['not a eq 1 and b eq 1', { op: 'and', left: { op: 'not', inner: a }, right: b }],
+    ["startswith(a,'x''y')", { op: 'startswith', property: 'a', value: "x'y" }],
+    ["a in ('x',null,true,-1.5)", { op: 'in', property: 'a', values: ['x', null, true, -1.5] }],
+    ["a/any(x:x eq 'y')", { op: 'any', property: 'a', value: 'y' }],
+    ['a ge 2026-01-02T03:04:05Z', { op: 'ge', property: 'a', value: '2026-01-02T03:04:05Z' }],
+  ]
+  for (const [text, expected] of cases) assert.deepEqual(parseFilter(text), expected, text)
+})
+
+const word = fc.constantFrom(
+  'displayName',
+  'eq',
+  'ne',
+  'and',
+  'or',
+  'not',
+  'in',
+  '(',
+  ')',
+  ',',
+  "'",
+  "''",
+  "'x'",
+  'null',
+  'true',
+  '1',
+  'startswith',
+  'startswith(',
+  'groupTypes/any(',
+  'c:c',
+  'securityEnabled',
+  'createdDateTime',
+  '2026-01-01T00:00:00Z',
+  'id',
+  '/',
+  ':',
+  '--',
+  ';',
+  '$1',
+  '\\',
+  '"',
+  '\0',
+  '\ud800',
+)
+
+test('whatever is sent, a filter is compiled or refused, and no value of it becomes SQL', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string({ unit: 'grapheme' }),
+        fc.array(word).map((words) => words.join(' ')),
+      ),
+      (text) => {
+        try {
+          render(compileFilter(sql, text, fields, 'vendor.graph.user'))
+        } catch (error) {
+          assert.ok(error instanceof Problem, String(error))
+        }
+      },
+    ),
+    { numRuns: 3000 },
+  )
+})
+
+test('the text of a value never shows in the statement', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', minLength: 3 }), (value) => {
+      const marked = `zq${value}qz`
+      const quoted = `'${marked.replaceAll("'", "''")}'`
+      for (const filter of [
+        `displayName eq ${quoted}`,
+        `startswith(mail,${quoted})`,
+        `city in (${quoted},'b')`,
+      ]) {
+        const { text } = render(compileFilter(sql, filter, fields, 'vendor.graph.user'))
+        assert.ok(!text.includes('zq'), text)
+      }
+    }),
+  )
+})
+
+test('whatever is sent, a search is compiled or refused', () => {
+  const piece = fc.constantFrom(
+    '"displayName:a"',
+    '"mail:b"',
+    'AND',
+    'OR',
+    '"',
+    ':',
+    '\\',
+    '"displayName:',
+    '&|!',
+    ' ',
+    '\0',
+  )
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string({ unit: 'grapheme' }),
+        fc.array(piece).map((pieces) => pieces.join(' ')),
+      ),
+      (text) => {
+        try {
+          const { values } = render(compileSearch(sql, text, fields, 'vendor.graph.user'))
+          for (const value of values)
+            if (String(value).includes(':*'))
+              assert.match(String(value), /^[\p{L}\p{N}]+:\*( & [\p{L}\p{N}]+:\*)*$/u)
+        } catch (error) {
+          assert.ok(error instanceof Problem, String(error))
+        }
+      },
+    ),
+    { numRuns: 3000 },
+  )
+})
