@@ -4,6 +4,7 @@ import { requirePermissions } from '../../auth/permit.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
+import { recalculateMail } from '../group-mail.ts'
 import {
   checkPrecondition,
   type DirectoryObject,
@@ -46,7 +47,9 @@ export const updateGroup = operation({
     const strength = hasProperties ? 'no key update' : 'share'
     const found = await lockForAdding(tx, caller, groupId, members, strength)
     checkPrecondition(request, found.group)
-    const changes = readGroupChanges(found.group, sent, custom)
+    const read = readGroupChanges(found.group, sent, custom)
+    const mail = await recalculateMail(tx, caller.tenantId, found.group.properties, read)
+    const changes = { ...read, ...mail }
     const isChanged = Object.keys(changes).length > 0
     const group = isChanged ? await updateObject(tx, caller.tenantId, found.group, changes) : found.group
     const lenient = isLenient(request)

@@ -1,4 +1,6 @@
 import type { Caller } from '../../auth/caller.ts'
+import { recalculateMail } from '../group-mail.ts'
+import { requireDataLocationRole } from '../permissions.ts'
 import { group } from '../resources/group.ts'
 import type { JsonObject } from '../resources/property.ts'
 import { failValue } from '../resources/read-properties.ts'
@@ -12,6 +14,9 @@ function checkCreation(caller: Caller, properties: JsonObject): void {
   checkRoleAssignable(caller, { kind: 'group', properties })
   if (properties.isAssignableToRole === true && properties.securityEnabled !== true)
     failValue(group, 'securityEnabled')
+  if (properties.preferredDataLocation !== undefined) requireDataLocationRole(caller)
+  const isUnified = Array.isArray(properties.groupTypes) && properties.groupTypes.includes('Unified')
+  if (properties.assignedLabels !== undefined && !isUnified) failValue(group, 'assignedLabels')
 }
 
 /** Updating a group is among the operations on its membership: it can add members too. */
@@ -19,6 +24,12 @@ export const groupOperations = [
   listObjects(group),
   countObjects(group),
   getObject(group),
-  createObject(group, { check: checkCreation }),
+  createObject(group, {
+    check: checkCreation,
+    complete: async (tx, { tenantId }, properties) => ({
+      ...properties,
+      ...(await recalculateMail(tx, tenantId, {}, properties)),
+    }),
+  }),
   deleteObject(group),
 ]

@@ -184,6 +184,36 @@ describe('directory objects', () => {
       await call('POST', '/groups', 400, newGroup({ [name]: asked[name] }))
   })
 
+  test('the mail address of a group follows from its alias', async () => {
+    const unified = {
+      groupTypes: ['Unified'],
+      mailEnabled: true,
+      mailNickname: 'crew',
+      securityEnabled: false,
+    }
+    const { id, ...created } = (await call('POST', '/groups', 201, newGroup(unified))).body
+    assert.match(created.mail, /^crew@[a-z.]+$/)
+    assert.deepEqual(created.proxyAddresses, [`SMTP:${created.mail}`])
+    const mail = async () => (await call('GET', `/groups/${id}`, 200)).body.mail
+    await call('PATCH', `/groups/${id}`, 204, { mailNickname: 'sailors' })
+    assert.equal(await mail(), created.mail.replace('crew', 'sailors'))
+    await call('PATCH', `/groups/${id}`, 204, { mailEnabled: false })
+    assert.equal(await mail(), null)
+    await call('POST', '/groups', 400, newGroup({ mail: 'x@example.com' }))
+  })
+
+  test('a group is not created with what the caller could not update', async () => {
+    await call('POST', '/groups', 403, newGroup({ preferredDataLocation: 'EUR' }))
+    const labels = [{ labelId: randomUUID(), displayName: 'Secret' }]
+    await call('POST', '/groups', 400, newGroup({ assignedLabels: labels }))
+    const labelled = newGroup({ assignedLabels: labels, groupTypes: ['Unified'] })
+    const { id } = (await call('POST', '/groups', 201, labelled)).body
+    assert.deepEqual(
+      (await call('GET', `/groups/${id}?$select=assignedLabels`, 200)).body.assignedLabels,
+      labels,
+    )
+  })
+
   test('a deleted user is restored as it was, unless its name is taken', async () => {
     const user = (await call('POST', '/users', 201, newUser())).body
     await call('DELETE', `/users/${user.id}`, 204)
