@@ -241,7 +241,7 @@ function leave({ steps, snapshot, desired }: Plan): void {
       why: 'nothing is left to remember',
     })
   if (!snapshot.roles.has(desired.twinOwner)) return
-  steps.push({ sql: `DROP OWNED BY ${owner}`, why: 'its schemas and privileges' })
+  steps.push({ sql: `DROP OWNED BY ${owner}`, why: 'its schemas and privileges', as: desired.twinOwner })
   // One that was prepared by somebody else is theirs to drop.
   const nothing: Step = { sql: 'SELECT 1', why: 'it stays' }
   steps.push({ sql: `DROP ROLE ${owner}`, why: 'it has nothing to own', orElse: nothing })

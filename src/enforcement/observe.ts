@@ -131,7 +131,8 @@ async function readClosedSchemas(tx: Sql, oids: readonly number[], twinOwner: st
       union select l.collnamespace from pg_catalog.pg_attribute a join pg_catalog.pg_collation l on l.oid = a.attcollation
         where a.attrelid = any(${oids}::oid[]) and a.attnum > 0
     ) and not coalesce((
-      select has_schema_privilege(r.oid, n.oid, 'USAGE') from pg_catalog.pg_roles r where r.rolname = ${twinOwner}), n.nspname = 'pg_catalog')
+      select has_schema_privilege(r.oid, n.oid, 'USAGE') from pg_catalog.pg_roles r where r.rolname = ${twinOwner}),
+      has_schema_privilege('public', n.oid, 'USAGE'))
     order by 1`
   return new Set(rows.map(({ name }) => name))
 }

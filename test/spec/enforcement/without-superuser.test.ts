@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+import { listPrivileges } from '../../support/privileges.ts'
+
+/** How a role comes to act for the owner of the tables, and to the owner of the twins. */
+const bindings: Readonly<
+  Record<
+    string,
+    { options: string; setUp(names: Record<'binder' | 'owner' | 'twins', string>, version: number): string }
+  >
+> = {
+  'owns the tables and may create roles': {
+    options: 'LOGIN CREATEROLE',
+    setUp: ({ binder }) =>
+      `alter table app.t owner to "${binder}"; alter view app.v owner to "${binder}"; alter materialized view app.m owner to "${binder}"`,
+  },
+  'is a member of the owner, with a role for the twins that was prepared': {
+    options: 'LOGIN',
+    setUp: ({ binder, owner, twins }) =>
+      `grant "${owner}" to "${binder}"; create role "${twins}"; grant "${twins}" to "${binder}"`,
+  },
+  'is a member that does not inherit': {
+    options: 'LOGIN NOINHERIT CREATEROLE',
+    setUp: ({ binder, owner }, version) =>
+      `grant "${owner}" to "${binder}" ${version >= 160000 ? 'with inherit false, set true' : ''}`,
+  },
+}
+
+forEachCluster((cluster) => {
+  for (const [title, { options, setUp }] of Object.entries(bindings))
+    describe(`a binding that ${title}`, () => {
+      let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+      let [analyst, auditor, owner, binder]: string[] = []
+      const run = (text: string) => target.database.sql.unsafe(text)
+      const reads = async (name: string, text: string) =>
+        target
+          .connectAs(name)
+          .sql.unsafe(text)
+          .then((rows) => rows.map((row) => Object.values(row)[0]))
+      before(async () => {
+        target = await createMaskedDatabase(cluster)
+        analyst = await target.createRole('analyst')
+        auditor = await target.createRole('auditor')
+        owner = await target.createRole('owner')
+        binder = await target.createRole('binder', options)
+        const database = target.url.replace(/^.*\//, '')
+        await run(`create schema app; grant usage on schema app to public;
+          create table app.t (id int, mail text); insert into app.t values (1, 'raw');
+          create view app.v as select mail from app.t; create materialized view app.m as select mail from app.t;
+          alter table app.t owner to "${owner}"; alter view app.v owner to "${owner}"; alter materialized view app.m owner to "${owner}";
+          grant select on app.t, app.v, app.m to "${analyst}", "${auditor}";
+          grant create on database "${database}" to "${binder}"`)
+        const [row] = await run(`select current_setting('server_version_num')::int as version`)
+        await run(setUp({ binder, owner, twins: `masquerade_twins_${database}` }, row?.version))
+      })
+      after(() => target[Symbol.asyncDispose]())
+
+      test('masks, keeps the exempt, and gives everything back', async () => {
+        const rules = [rule('app.t.mail')]
+        const roles = [analyst, auditor, owner].map(String)
+        const before = await listPrivileges(target.database, roles)
+        const session = target.connectAs('binder')
+        const { notes } = await reconcile(session, policy(rules, [String(auditor)]))
+        assert.deepEqual(notes, [])
+        assert.deepEqual((await reconcile(session, policy(rules, [String(auditor)]))).steps, [])
+        for (const object of ['t', 'v', 'm']) {
+          assert.deepEqual(await reads('analyst', `select mail from masked_app.${object}`), ['XXXX'], object)
+          await assert.rejects(
+            reads('analyst', `select mail from app.${object}`),
+            /permission denied/,
+            object,
+          )
+          assert.deepEqual(await reads('auditor', `select mail from app.${object}`), ['raw'], object)
+        }
+        await reconcile(session, policy([]))
+        assert.deepEqual((await reconcile(session, policy([]))).steps, [])
+        assert.deepEqual(await listPrivileges(target.database, roles), before)
+        assert.deepEqual(await reads('analyst', 'select mail from app.v'), ['raw'])
+      })
+
+      test('says of a table that it may not manage that it is not masked, and masks the others', async () => {
+        await run(`create table app.foreign_to_us (id int, mail text); grant select on app.foreign_to_us to "${analyst}";
+          create view app.of_analyst as select * from app.t; alter view app.of_analyst owner to "${analyst}"`)
+        const session = target.connectAs('binder')
+        const rules = [rule('app.t.mail'), rule('app.foreign_to_us.mail')]
+        const { notes } = await reconcile(session, policy(rules))
+        assert.deepEqual(notes.map(({ code, target }) => [code, target]).sort(), [
+          ['NotManageable', 'app.foreign_to_us'],
+          ['NotManageable', 'app.of_analyst'],
+        ])
+        await assert.rejects(reads('analyst', 'select mail from app.t'), /permission denied/)
+        await assert.rejects(reads('analyst', 'select mail from app.of_analyst'), /permission denied/)
+        await reconcile(session, policy([]))
+      })
+    })
+})
