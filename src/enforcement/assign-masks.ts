@@ -39,10 +39,7 @@ export function assignMasks(
   const mask = (relation: Relation, column: Column, rule: Rule, isOwn: boolean) => {
     const own = masks.get(relation.oid) ?? new Map<number, Rule>()
     if (!isOwn && own.has(column.number)) return
-    masks.set(
-      relation.oid,
-      own.set(column.number, fits(column, rule.maskingFunction) ? rule : asDefault(rule)),
-    )
+    masks.set(relation.oid, own.set(column.number, fits(column, rule) ? rule : asDefault(rule)))
   }
   for (const rule of policy.rules) {
     const target = `${rule.schema}.${rule.table}.${rule.column}`
@@ -50,7 +47,7 @@ export function assignMasks(
     const named = relation?.columns.find(({ name }) => name === rule.column)
     if (relation && named) {
       mask(relation, named, rule, true)
-      if (!fits(named, rule.maskingFunction)) notes.push(doesNotFit(rule, target, named))
+      if (!fits(named, rule)) notes.push(doesNotFit(rule, target, named))
     }
     const held = (pinned.get(keyOf({ rule: rule.name, ...rule })) ?? []).flatMap(({ oid, pin }) => {
       const place = byOid.get(oid)

@@ -6,12 +6,15 @@ export interface Column {
   readonly type: string
   /** The same with domains taken away: what a client sees. */
   readonly baseType: string
-  /** pg_type.typname of the base type, without modifier: `varchar`, `int4`. */
+  /** pg_type.typname of the base type, without modifier: `varchar`, `int4`. Empty for one that is not built in, citext apart. */
   readonly baseName: string
   /** pg_type.typtype of the base type: b(ase), c(omposite), e(num), r(ange), m(ultirange), p(seudo). */
   readonly baseKind: string
-  /** pg_type.typcategory of the base type: S(tring), N(umeric), A(rray) … */
-  readonly category: string
+  readonly isArray: boolean
+  /** The domain that it is of, where that checks its values; null: there is none. */
+  readonly checkedDomain: number | null
+  /** A constant that the domain accepts; null: none is known. */
+  readonly legal: string | null
   /** atttypmod, or the domain's. -1: none. */
   readonly modifier: number
   /** Quoted and qualified; null where the type has no collation. */

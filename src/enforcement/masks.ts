@@ -29,21 +29,29 @@ export function maskExpression(column: Column, mask: Mask, alias: string): strin
   return `(CASE WHEN ${source} IS NULL THEN NULL ELSE ${masked} END)::${column.baseType}${collation}`
 }
 
-export function fits(column: Column, maskingFunction: MaskingFunction): boolean {
-  if (maskingFunction === 'Default') return true
-  if (maskingFunction === 'Number') return Object.hasOwn(numbers, column.baseName)
-  return isString(column)
+export function fits(column: Column, mask: Mask): boolean {
+  if (mask.maskingFunction === 'Default') return true
+  if (mask.maskingFunction !== 'Number') return isString(column)
+  return [mask.numberFrom, mask.numberTo].every(isNumber) && Object.hasOwn(numbers, column.baseName)
 }
 
-function isString({ category, baseKind, baseName }: Column): boolean {
-  return category === 'S' && baseKind === 'b' && baseName !== 'name' && baseName !== 'char'
+const strings = new Set(['text', 'varchar', 'bpchar', 'citext'])
+
+/** Other types that call themselves strings may refuse what a mask is made of. */
+function isString({ baseName }: Column): boolean {
+  return strings.has(baseName)
+}
+
+function isNumber(text: string | null): boolean {
+  return text !== null && /^[+-]?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?$/.test(text)
 }
 
 function maskedValue(column: Column, mask: Mask, source: string): string | null {
-  if (!fits(column, mask.maskingFunction)) return null
+  if (!fits(column, mask)) return null
   // Regular expressions and comparisons fail under a nondeterministic collation; C has none of that.
   const text = `(${source})::text COLLATE "C"`
-  const digits = `regexp_replace(${text}, '[^0-9]', '', 'g')`
+  // The end of it is enough, however long it is.
+  const digits = `regexp_replace("right"(${text}, 256), '[^0-9]', '', 'g')`
   switch (mask.maskingFunction) {
     case 'Default':
       return defaultValue(column)
@@ -74,29 +82,38 @@ function lastFour(prefix: string, digits: string): string {
 }
 
 function partial(mask: Mask, text: string): string {
-  const prefix = Number(mask.prefixSize ?? '0')
-  const suffix = Number(mask.suffixSize ?? '0')
-  const replacement = quoteLiteral(mask.replacementString ?? 'XXXX')
-  if (prefix + suffix > 100_000_000) return replacement
+  const sizes = [mask.prefixSize ?? '0', mask.suffixSize ?? '0']
+  const [prefix = 0, suffix = 0] = sizes.map(Number)
+  const replacement = quoteLiteral((mask.replacementString ?? 'XXXX').replaceAll('\0', ''))
+  if (!sizes.every((size) => /^\d+$/.test(size)) || prefix + suffix > 100_000_000) return replacement
   return `CASE WHEN length(${text}) > ${prefix + suffix} THEN "left"(${text}, ${prefix}) || ${replacement} || "right"(${text}, ${suffix}) ELSE ${replacement} END`
 }
 
-/** Decimal places of each numeric type; null: as many as the modifier says, or any. */
-const numbers: Readonly<Record<string, { readonly places: number | null; readonly floating?: true }>> = {
-  int2: { places: 0 },
-  int4: { places: 0 },
-  int8: { places: 0 },
+interface NumericType {
+  /** Decimal places; null: as many as the modifier says, or any. */
+  readonly places: number | null
+  readonly least?: string
+  readonly most?: string
+  /** Beyond so many decimal places a value would be too small to be told from zero. */
+  readonly smallest?: number
+}
+
+const numbers: Readonly<Record<string, NumericType>> = {
+  int2: { places: 0, least: '-32768', most: '32767' },
+  int4: { places: 0, least: '-2147483648', most: '2147483647' },
+  int8: { places: 0, least: '-9223372036854775808', most: '9223372036854775807' },
   numeric: { places: null },
-  money: { places: 2 },
-  float4: { places: null, floating: true },
-  float8: { places: null, floating: true },
+  money: { places: 2, least: '-92233720368547758.08', most: '92233720368547758.07' },
+  float4: { places: null, least: '-3.4e38', most: '3.4e38', smallest: 30 },
+  float8: { places: null, least: '-1.7e308', most: '1.7e308', smallest: 300 },
 }
 
 function randomNumber(column: Column, mask: Mask): string | null {
   const kind = numbers[column.baseName]
   const { numberFrom, numberTo } = mask
   if (!kind || numberFrom === null || numberTo === null) return null
-  const [from, to] = [`${quoteLiteral(numberFrom)}::numeric`, `${quoteLiteral(numberTo)}::numeric`]
+  const bounds = [numberFrom, numberTo].map((text) => `${quoteLiteral(text)}::numeric`).join(', ')
+  const [from, to] = [`least(${bounds})`, `greatest(${bounds})`]
   const places = kind.places ?? numericScale(column)
   // One step more than the distance, cut down: every value of the range is equally likely.
   const step = places === null ? null : `(10::numeric ^ ${-places})`
@@ -104,9 +121,23 @@ function randomNumber(column: Column, mask: Mask): string | null {
     step === null
       ? `${from} + random()::numeric * (${to} - ${from})`
       : `${from} + trunc(random()::numeric * (${to} - ${from} + ${step}), ${places})`
-  // random() may round up to 1 as a numeric.
-  const bounded = `least(greatest(${drawn}, ${from}), ${to})`
-  return kind.floating ? `(${bounded})::float8::${column.baseType}` : `(${bounded})::${column.baseType}`
+  // random() may round up to 1 as a numeric. Bounds that the column cannot hold must not fail either.
+  const { least, most } = rangeOf(column, kind)
+  const within = `least(greatest(${drawn}, ${from}), ${to})`
+  const bounded =
+    least === undefined ? within : `least(greatest(${within}, ${quoteLiteral(least)}::numeric), ${most})`
+  return kind.smallest === undefined
+    ? `(${bounded})::${column.baseType}`
+    : `(round(${bounded}, ${kind.smallest}))::float8::${column.baseType}`
+}
+
+function rangeOf(column: Column, { least, most }: NumericType): { least?: string; most?: string } {
+  if (least !== undefined && most !== undefined) return { least, most: `${quoteLiteral(most)}::numeric` }
+  const scale = numericScale(column)
+  if (scale === null) return {}
+  const precision = ((column.modifier - 4) >> 16) & 0xffff
+  const largest = '9'.repeat(precision)
+  return { least: `-${largest}e${-scale}`, most: `'${largest}e${-scale}'::numeric` }
 }
 
 /** The scale of numeric(p,s) as packed into the type modifier; null for plain numeric. */
@@ -154,16 +185,54 @@ const constants: Readonly<Record<string, string>> = {
 }
 
 function defaultValue(column: Column): string {
-  const { baseName, baseKind, baseType, category } = column
+  const { baseName, baseKind, baseType } = column
   const constant = (text: string) => `${quoteLiteral(text)}::${baseType}`
-  if (category === 'A') return constant('{}')
+  if (column.checkedDomain !== null)
+    return column.legal === null ? `NULL::${baseType}` : `(${quoteLiteral(column.legal)}::text)::${baseType}`
+  if (column.isArray) return constant('{}')
   if (baseKind === 'e') return column.firstLabel === null ? `NULL::${baseType}` : constant(column.firstLabel)
   if (baseKind === 'r') return constant('empty')
   if (baseKind === 'm') return constant('{}')
   if (Object.hasOwn(constants, baseName)) return constant(constants[baseName] ?? '')
   if (Object.hasOwn(numbers, baseName)) return `0::${baseType}`
-  if (baseName === 'bit') return constant('0'.repeat(Math.max(column.modifier, 1)))
-  // Strings of extensions (citext) included. An explicit cast cuts to the width.
+  if (baseName === 'bit') return `0::bit(${Math.max(column.modifier, 1)})`
+  // An explicit cast cuts to the width.
   if (isString(column)) return `(${quoteLiteral('XXXX')}::text)::${baseType}`
   return `NULL::${baseType}`
 }
+
+/** What a domain may accept, the usual constant first. Shorter and fuller strings, numbers on either side of zero. */
+export function candidatesFor(column: Column): readonly string[] {
+  const { baseName, baseKind } = column
+  if (isString(column)) return texts
+  if (Object.hasOwn(numbers, baseName)) return ['0', '1', '-1', '10', '100', '1000', '1000000', '0.5', '-100']
+  if (Object.hasOwn(constants, baseName))
+    return [constants[baseName] ?? '', '1970-01-01', '2000-01-01', '9999-12-31']
+  if (baseKind === 'e') return column.firstLabel === null ? [] : [column.firstLabel]
+  if (baseKind === 'r') return ['empty']
+  return column.isArray || baseKind === 'm' ? ['{}'] : []
+}
+
+const texts = [
+  'XXXX',
+  'xxxx',
+  'X',
+  'x',
+  '',
+  'XX',
+  'XXX',
+  'XXXX@XXXX.com',
+  'xxxx@xxxx.com',
+  '0',
+  '0000',
+  '00000',
+  '000-00-0000',
+  '000-000-0000',
+  '+10000000000',
+  '0000000000000000',
+  '1900-01-01',
+  'https://xxxx.com',
+  '00:00',
+  'XXXXXXXX',
+  'XXXXXXXXXXXXXXXX',
+]

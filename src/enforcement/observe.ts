@@ -1,5 +1,7 @@
 import type { Sql } from '../db/sql.ts'
+import type { Tx } from '../db/transaction.ts'
 import type { Guard, ObservedTwin, Role, Snapshot } from './catalog.ts'
+import { findLegal } from './find-legal.ts'
 import { recallGuard, type StoredGuard } from './guard-record.ts'
 import { driftChannel, guardSchema, shadowPrefix, twinOwnerName } from './names.ts'
 import { aclAsJson, findRelations, isOn, readRelations } from './read-relations.ts'
@@ -15,7 +17,7 @@ export interface Target {
  * written down about them, and the roles. Its cost depends on these alone, not on the size of the database.
  */
 export async function observe(
-  tx: Sql,
+  tx: Tx,
   targets: readonly Target[],
   scope: 'all' | 'targets',
 ): Promise<Snapshot> {
@@ -32,7 +34,7 @@ export async function observe(
   return {
     ...server,
     exempt: server.guarded ? await readExempt(tx) : [],
-    relations: await readRelations(tx, oids, server.version),
+    relations: await findLegal(tx, await readRelations(tx, oids, server.version)),
     guards,
     twins: await readTwins(
       tx,
