@@ -86,7 +86,12 @@ async function answer(
   response.setHeader('referrer-policy', 'no-referrer')
   const origin = originOf(request, identity.origin(), hostNames)
   if (!isSafeOrigin(origin, identity.origin()))
-    return refuse(response, 400, 'invalid_request', 'Tokens are issued over HTTPS only.')
+    return refuse(
+      response,
+      400,
+      'invalid_request',
+      'Tokens are issued over HTTPS only. Behind a proxy, MASQUERADE_PUBLIC_URL names the address.',
+    )
   if (!(await isOurTenant(options, target)))
     return refuse(response, 400, 'invalid_tenant', 'There is no such tenant here.')
   if (target.url.split('?', 1)[0] === routes.jwks && request.method === 'GET')

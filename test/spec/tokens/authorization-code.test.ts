@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { consentPermissions, withdrawConsent } from '../../../src/auth/issuer/applications.ts'
 import { Browser, type Page } from '../../support/browser.ts'
+import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { beginSignIn, redirectUri, signIn as signInAs, singlePage } from '../../support/sign-in.ts'
@@ -21,47 +22,51 @@ describe('authorization code', () => {
   const begin = (appId: string, scope: string) => beginSignIn(service, appId, scope)
   const signIn = (browser: Browser, page: Page, who = person) => signInAs(browser, page, who)
 
-  test('a person signs in and the client acts for them', async () => {
-    const { appId } = await addApplication(service, {
-      properties: singlePage,
-      consented: ['User.Read', 'Group.Read.All', 'openid', 'profile', 'offline_access'],
-    })
-    const { url, exchange, config } = await begin(
-      appId,
-      'openid profile offline_access https://graph.microsoft.com/User.Read',
-    )
-    const browser = new Browser('https://client.example')
-    const page = await browser.open(url)
-    assert.equal(page.status, 200)
-    assert.match(page.html, /<label for="password">/)
-    assert.doesNotMatch(page.html, /<script/)
-    const policy = page.headers.get('content-security-policy') ?? ''
-    assert.match(policy, /default-src 'none'/)
-    assert.match(policy, /frame-ancestors 'none'/)
-    assert.match(policy, /form-action 'self' https:\/\/client\.example;/)
-    const done = await signIn(browser, page)
-    assert.equal(done.url.origin, 'https://client.example')
-    const tokens = await exchange(done)
+  clause(
+    'TOK-17',
+    'A person signs in by authorization code on a page without scripts, and the client gets a JWT with `idtyp` `user`, the person as `oid` and `sub`, `scp`, `wids` and no `roles`, an id token, and with `offline_access` a refresh token.',
+    async () => {
+      const { appId } = await addApplication(service, {
+        properties: singlePage,
+        consented: ['User.Read', 'Group.Read.All', 'openid', 'profile', 'offline_access'],
+      })
+      const { url, exchange, config } = await begin(
+        appId,
+        'openid profile offline_access https://graph.microsoft.com/User.Read',
+      )
+      const browser = new Browser('https://client.example')
+      const page = await browser.open(url)
+      assert.equal(page.status, 200)
+      assert.match(page.html, /<label for="password">/)
+      assert.doesNotMatch(page.html, /<script/)
+      const policy = page.headers.get('content-security-policy') ?? ''
+      assert.match(policy, /default-src 'none'/)
+      assert.match(policy, /frame-ancestors 'none'/)
+      assert.match(policy, /form-action 'self' https:\/\/client\.example;/)
+      const done = await signIn(browser, page)
+      assert.equal(done.url.origin, 'https://client.example')
+      const tokens = await exchange(done)
 
-    const claims = claimsOf(tokens.access_token)
-    assert.equal(claims.oid, person.id)
-    assert.equal(claims.sub, person.id)
-    assert.equal(claims.idtyp, 'user')
-    assert.equal(claims.scp, 'User.Read')
-    assert.equal('roles' in claims, false)
-    assert.deepEqual(claims.wids, [])
-    assert.equal(tokens.claims()?.oid, person.id)
-    assert.equal(tokens.claims()?.preferred_username, person.userPrincipalName)
-    const caller = await service.auth.gatekeeper.authenticate(`Bearer ${tokens.access_token}`)
-    assert.equal(caller.kind, 'delegated')
-    assert.deepEqual([...caller.permissions], ['User.Read'])
+      const claims = claimsOf(tokens.access_token)
+      assert.equal(claims.oid, person.id)
+      assert.equal(claims.sub, person.id)
+      assert.equal(claims.idtyp, 'user')
+      assert.equal(claims.scp, 'User.Read')
+      assert.equal('roles' in claims, false)
+      assert.deepEqual(claims.wids, [])
+      assert.equal(tokens.claims()?.oid, person.id)
+      assert.equal(tokens.claims()?.preferred_username, person.userPrincipalName)
+      const caller = await service.auth.gatekeeper.authenticate(`Bearer ${tokens.access_token}`)
+      assert.equal(caller.kind, 'delegated')
+      assert.deepEqual([...caller.permissions], ['User.Read'])
 
-    const next = await oidc.refreshTokenGrant(config, tokens.refresh_token ?? '')
-    assert.equal(claimsOf(next.access_token).scp, 'User.Read')
-    assert.notEqual(next.refresh_token, tokens.refresh_token)
-  })
+      const next = await oidc.refreshTokenGrant(config, tokens.refresh_token ?? '')
+      assert.equal(claimsOf(next.access_token).scp, 'User.Read')
+      assert.notEqual(next.refresh_token, tokens.refresh_token)
+    },
+  )
 
-  test('cookies are for this site alone and out of reach of scripts', async () => {
+  clause('TOK-44', 'Cookies are `HttpOnly` and `SameSite=Lax`, and `Secure` over HTTPS.', async () => {
     const { appId } = await addApplication(service, { properties: singlePage })
     const { url } = await begin(appId, 'openid')
     const response = await fetch(url, { redirect: 'manual' })
@@ -74,19 +79,23 @@ describe('authorization code', () => {
     }
   })
 
-  test('.default stands for all that was consented', async () => {
-    const { appId } = await addApplication(service, {
-      properties: singlePage,
-      consented: ['User.Read', 'Group.Read.All', 'openid'],
-    })
-    const { url, exchange } = await begin(appId, 'openid https://graph.microsoft.com/.default')
-    const browser = new Browser('https://client.example')
-    const tokens = await exchange(await signIn(browser, await browser.open(url)))
-    assert.equal(claimsOf(tokens.access_token).scp, 'Group.Read.All User.Read')
-    assert.equal(tokens.refresh_token, undefined)
-  })
+  clause(
+    'TOK-18',
+    'The scope `.default` stands for all that was consented; without `offline_access` there is no refresh token.',
+    async () => {
+      const { appId } = await addApplication(service, {
+        properties: singlePage,
+        consented: ['User.Read', 'Group.Read.All', 'openid'],
+      })
+      const { url, exchange } = await begin(appId, 'openid https://graph.microsoft.com/.default')
+      const browser = new Browser('https://client.example')
+      const tokens = await exchange(await signIn(browser, await browser.open(url)))
+      assert.equal(claimsOf(tokens.access_token).scp, 'Group.Read.All User.Read')
+      assert.equal(tokens.refresh_token, undefined)
+    },
+  )
 
-  test('PKCE is required, by S256', async () => {
+  clause('TOK-19', 'PKCE is required of every client, with the method `S256`.', async () => {
     const { appId } = await addApplication(service, { properties: singlePage })
     const { config } = await begin(appId, 'openid')
     const attempts: Record<string, string>[] = [
@@ -107,29 +116,33 @@ describe('authorization code', () => {
     }
   })
 
-  test('a code works once, with its verifier, for its client; a replay ends the tokens it gave', async () => {
-    const { appId } = await addApplication(service, {
-      properties: singlePage,
-      consented: ['User.Read', 'openid', 'offline_access'],
-    })
-    const { url, exchange, config } = await begin(appId, 'openid offline_access User.Read')
-    const browser = new Browser('https://client.example')
-    const done = await signIn(browser, await browser.open(url))
-    await assert.rejects(
-      oidc.authorizationCodeGrant(config, done.url, {
-        pkceCodeVerifier: oidc.randomPKCECodeVerifier(),
-        expectedState: done.url.searchParams.get('state') ?? '',
-      }),
-      { error: 'invalid_grant' },
-    )
-    const tokens = await exchange(done)
-    await assert.rejects(exchange(done), { error: 'invalid_grant' })
-    await assert.rejects(oidc.refreshTokenGrant(config, tokens.refresh_token ?? ''), {
-      error: 'invalid_grant',
-    })
-  })
+  clause(
+    'TOK-20',
+    'A code works once and with its verifier; a replay ends the refresh token that it gave.',
+    async () => {
+      const { appId } = await addApplication(service, {
+        properties: singlePage,
+        consented: ['User.Read', 'openid', 'offline_access'],
+      })
+      const { url, exchange, config } = await begin(appId, 'openid offline_access User.Read')
+      const browser = new Browser('https://client.example')
+      const done = await signIn(browser, await browser.open(url))
+      await assert.rejects(
+        oidc.authorizationCodeGrant(config, done.url, {
+          pkceCodeVerifier: oidc.randomPKCECodeVerifier(),
+          expectedState: done.url.searchParams.get('state') ?? '',
+        }),
+        { error: 'invalid_grant' },
+      )
+      const tokens = await exchange(done)
+      await assert.rejects(exchange(done), { error: 'invalid_grant' })
+      await assert.rejects(oidc.refreshTokenGrant(config, tokens.refresh_token ?? ''), {
+        error: 'invalid_grant',
+      })
+    },
+  )
 
-  test('of many that redeem a code at once, one gets tokens', async () => {
+  clause('TOK-21', 'Of many requests that redeem a code at once, one gets tokens.', async () => {
     const { appId } = await addApplication(service, {
       properties: singlePage,
       consented: ['User.Read', 'openid'],
@@ -141,124 +154,148 @@ describe('authorization code', () => {
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
   })
 
-  test('a refresh token works once; using it again ends the whole grant', async () => {
-    const { appId } = await addApplication(service, {
-      properties: singlePage,
-      consented: ['User.Read', 'openid', 'offline_access'],
-    })
-    const { url, exchange, config } = await begin(appId, 'openid offline_access User.Read')
-    const browser = new Browser('https://client.example')
-    const first = await exchange(await signIn(browser, await browser.open(url)))
-    const second = await oidc.refreshTokenGrant(config, first.refresh_token ?? '')
-    await assert.rejects(oidc.refreshTokenGrant(config, first.refresh_token ?? ''), {
-      error: 'invalid_grant',
-    })
-    await assert.rejects(oidc.refreshTokenGrant(config, second.refresh_token ?? ''), {
-      error: 'invalid_grant',
-    })
-  })
+  clause(
+    'TOK-22',
+    'A refresh token works once and is replaced; using it again ends the whole grant.',
+    async () => {
+      const { appId } = await addApplication(service, {
+        properties: singlePage,
+        consented: ['User.Read', 'openid', 'offline_access'],
+      })
+      const { url, exchange, config } = await begin(appId, 'openid offline_access User.Read')
+      const browser = new Browser('https://client.example')
+      const first = await exchange(await signIn(browser, await browser.open(url)))
+      const second = await oidc.refreshTokenGrant(config, first.refresh_token ?? '')
+      await assert.rejects(oidc.refreshTokenGrant(config, first.refresh_token ?? ''), {
+        error: 'invalid_grant',
+      })
+      await assert.rejects(oidc.refreshTokenGrant(config, second.refresh_token ?? ''), {
+        error: 'invalid_grant',
+      })
+    },
+  )
 
-  test('a token never carries more than was granted, whatever was asked for and when', async () => {
-    const { appId, servicePrincipalId } = await addApplication(service, {
-      properties: singlePage,
-      consented: ['openid', 'offline_access', 'User.Read', 'Group.Read.All'],
-    })
-    const { url, exchange, config } = await begin(appId, 'openid offline_access User.Read Group.Read.All')
-    const browser = new Browser('https://client.example')
-    const first = await exchange(await signIn(browser, await browser.open(url)))
-    assert.equal(claimsOf(first.access_token).scp, 'Group.Read.All User.Read')
-    await assert.rejects(
-      oidc.refreshTokenGrant(config, first.refresh_token ?? '', { scope: 'Directory.ReadWrite.All' }),
-      { error: 'invalid_scope' },
-    )
-    await withdrawConsent(service.database.sql, {
-      tenantId: service.tenantId,
-      servicePrincipalId,
-      userId: null,
-      permissions: ['Group.Read.All'],
-    })
-    const second = await oidc.refreshTokenGrant(config, first.refresh_token ?? '')
-    assert.equal(claimsOf(second.access_token).scp, 'User.Read')
-  })
+  clause(
+    'TOK-23',
+    'A token for a person carries what was asked for and granted, also after a refresh: what was withdrawn in between is gone, and nothing can be added.',
+    async () => {
+      const { appId, servicePrincipalId } = await addApplication(service, {
+        properties: singlePage,
+        consented: ['openid', 'offline_access', 'User.Read', 'Group.Read.All'],
+      })
+      const { url, exchange, config } = await begin(appId, 'openid offline_access User.Read Group.Read.All')
+      const browser = new Browser('https://client.example')
+      const first = await exchange(await signIn(browser, await browser.open(url)))
+      assert.equal(claimsOf(first.access_token).scp, 'Group.Read.All User.Read')
+      await assert.rejects(
+        oidc.refreshTokenGrant(config, first.refresh_token ?? '', { scope: 'Directory.ReadWrite.All' }),
+        { error: 'invalid_scope' },
+      )
+      await withdrawConsent(service.database.sql, {
+        tenantId: service.tenantId,
+        servicePrincipalId,
+        userId: null,
+        permissions: ['Group.Read.All'],
+      })
+      const second = await oidc.refreshTokenGrant(config, first.refresh_token ?? '')
+      assert.equal(claimsOf(second.access_token).scp, 'User.Read')
+    },
+  )
 
-  test('a person consents for themselves to what reaches their own data', async () => {
-    const { appId, displayName } = await addApplication(service, { properties: singlePage })
-    const other = await addPerson(service)
-    const { url, exchange } = await begin(appId, 'openid profile User.Read Calendars.Read')
-    const browser = new Browser('https://client.example')
-    const page = await signIn(browser, await browser.open(url))
-    assert.equal(page.status, 200)
-    assert.match(page.html, new RegExp(displayName))
-    assert.match(page.html, /Read your calendars/)
-    const tokens = await exchange(await browser.submit(page))
-    assert.equal(claimsOf(tokens.access_token).scp, 'Calendars.Read User.Read')
-    const audit = await service.database.sql`
+  clause(
+    'TOK-24',
+    "A person consents for themselves to permissions that reach their own data alone; the consent is audited, and it is nobody else's.",
+    async () => {
+      const { appId, displayName } = await addApplication(service, { properties: singlePage })
+      const other = await addPerson(service)
+      const { url, exchange } = await begin(appId, 'openid profile User.Read Calendars.Read')
+      const browser = new Browser('https://client.example')
+      const page = await signIn(browser, await browser.open(url))
+      assert.equal(page.status, 200)
+      assert.match(page.html, new RegExp(displayName))
+      assert.match(page.html, /Read your calendars/)
+      const tokens = await exchange(await browser.submit(page))
+      assert.equal(claimsOf(tokens.access_token).scp, 'Calendars.Read User.Read')
+      const audit = await service.database.sql`
       select after from audit_event where action = 'consent' and actor ->> 'objectId' = ${person.id}`
-    const permissions = ['openid', 'profile', 'User.Read', 'Calendars.Read']
-    assert.deepEqual(audit, [{ after: { userId: person.id, permissions } }])
+      const permissions = ['openid', 'profile', 'User.Read', 'Calendars.Read']
+      assert.deepEqual(audit, [{ after: { userId: person.id, permissions } }])
 
-    const again = await begin(appId, 'openid profile User.Read')
-    assert.equal((await browser.open(again.url)).url.origin, 'https://client.example')
-    const elsewhere = new Browser('https://client.example')
-    const asked = await signIn(elsewhere, await elsewhere.open(again.url), other)
-    assert.match(asked.html, /Allow access\?/)
-    const denied = await elsewhere.submit(asked, { cancel: 'yes' })
-    assert.equal(denied.url.searchParams.get('error'), 'access_denied')
-  })
+      const again = await begin(appId, 'openid profile User.Read')
+      assert.equal((await browser.open(again.url)).url.origin, 'https://client.example')
+      const elsewhere = new Browser('https://client.example')
+      const asked = await signIn(elsewhere, await elsewhere.open(again.url), other)
+      assert.match(asked.html, /Allow access\?/)
+      const denied = await elsewhere.submit(asked, { cancel: 'yes' })
+      assert.equal(denied.url.searchParams.get('error'), 'access_denied')
+    },
+  )
 
-  test('an application that nobody granted anything is not let in without a question', async () => {
-    const { appId } = await addApplication(service, { properties: singlePage })
-    const { url, exchange } = await begin(appId, '.default')
-    const browser = new Browser('https://client.example')
-    const page = await signIn(browser, await browser.open(url))
-    assert.match(page.html, /Allow access\?/)
-    const tokens = await exchange(await browser.submit(page))
-    assert.equal(claimsOf(tokens.access_token).scp, 'openid')
-  })
+  clause(
+    'TOK-26',
+    'An application that nobody granted anything is not let in without asking the person.',
+    async () => {
+      const { appId } = await addApplication(service, { properties: singlePage })
+      const { url, exchange } = await begin(appId, '.default')
+      const browser = new Browser('https://client.example')
+      const page = await signIn(browser, await browser.open(url))
+      assert.match(page.html, /Allow access\?/)
+      const tokens = await exchange(await browser.submit(page))
+      assert.equal(claimsOf(tokens.access_token).scp, 'openid')
+    },
+  )
 
-  test('another person signs in in the place of the first, on demand', async () => {
-    const { appId } = await addApplication(service, {
-      properties: singlePage,
-      consented: ['openid', 'User.Read'],
-    })
-    const other = await addPerson(service)
-    const browser = new Browser('https://client.example')
-    await signIn(browser, await browser.open((await begin(appId, 'openid')).url))
-    for (const prompt of ['login', 'select_account']) {
-      const { url, exchange } = await beginSignIn(service, appId, 'openid User.Read', { prompt })
-      const who = prompt === 'login' ? other : person
-      // The first session is ended by a page of the library's, whose one script the policy names.
-      const leaving = await signIn(browser, await browser.open(url), who)
-      assert.match(leaving.headers.get('content-security-policy') ?? '', /script-src 'none' 'sha256-/)
-      const tokens = await exchange(await browser.submit(leaving))
-      assert.equal(tokens.claims()?.oid, who.id)
-    }
-  })
+  clause(
+    'TOK-28',
+    'With `prompt=login` or `prompt=select_account` another person can sign in in the place of the first, whose session ends.',
+    async () => {
+      const { appId } = await addApplication(service, {
+        properties: singlePage,
+        consented: ['openid', 'User.Read'],
+      })
+      const other = await addPerson(service)
+      const browser = new Browser('https://client.example')
+      await signIn(browser, await browser.open((await begin(appId, 'openid')).url))
+      for (const prompt of ['login', 'select_account']) {
+        const { url, exchange } = await beginSignIn(service, appId, 'openid User.Read', { prompt })
+        const who = prompt === 'login' ? other : person
+        // The first session is ended by a page of the library's, whose one script the policy names.
+        const leaving = await signIn(browser, await browser.open(url), who)
+        assert.match(leaving.headers.get('content-security-policy') ?? '', /script-src 'none' 'sha256-/)
+        const tokens = await exchange(await browser.submit(leaving))
+        assert.equal(tokens.claims()?.oid, who.id)
+      }
+    },
+  )
 
-  test('nobody but an administrator consents to what reaches others', async () => {
-    const { appId, servicePrincipalId } = await addApplication(service, { properties: singlePage })
-    const { url } = await begin(appId, 'openid User.Read Directory.ReadWrite.All')
-    const browser = new Browser('https://client.example')
-    const page = await signIn(browser, await browser.open(url))
-    assert.equal(page.status, 403)
-    assert.match(page.html, /Directory\.ReadWrite\.All/)
-    const forced = await browser.submit(page, { step: 'consent' })
-    assert.equal(forced.url.searchParams.get('error'), 'access_denied')
-    const rows = await service.database.sql`
+  clause(
+    'TOK-25',
+    'Permissions that reach others are consented to by an administrator alone; a person is told so and can only go back.',
+    async () => {
+      const { appId, servicePrincipalId } = await addApplication(service, { properties: singlePage })
+      const { url } = await begin(appId, 'openid User.Read Directory.ReadWrite.All')
+      const browser = new Browser('https://client.example')
+      const page = await signIn(browser, await browser.open(url))
+      assert.equal(page.status, 403)
+      assert.match(page.html, /Directory\.ReadWrite\.All/)
+      const forced = await browser.submit(page, { step: 'consent' })
+      assert.equal(forced.url.searchParams.get('error'), 'access_denied')
+      const rows = await service.database.sql`
       select permission from delegated_permission where client_id = ${servicePrincipalId}`
-    assert.deepEqual(rows, [])
-    await consentPermissions(service.database.sql, {
-      tenantId: service.tenantId,
-      servicePrincipalId,
-      userId: null,
-      permissions: ['openid', 'User.Read', 'Directory.ReadWrite.All'],
-    })
-    const after = await begin(appId, 'openid User.Read Directory.ReadWrite.All')
-    const tokens = await after.exchange(await browser.open(after.url))
-    assert.equal(claimsOf(tokens.access_token).scp, 'Directory.ReadWrite.All User.Read')
-  })
+      assert.deepEqual(rows, [])
+      await consentPermissions(service.database.sql, {
+        tenantId: service.tenantId,
+        servicePrincipalId,
+        userId: null,
+        permissions: ['openid', 'User.Read', 'Directory.ReadWrite.All'],
+      })
+      const after = await begin(appId, 'openid User.Read Directory.ReadWrite.All')
+      const tokens = await after.exchange(await browser.open(after.url))
+      assert.equal(claimsOf(tokens.access_token).scp, 'Directory.ReadWrite.All User.Read')
+    },
+  )
 
-  test('a permission that does not exist is refused', async () => {
+  clause('TOK-27', 'A permission that does not exist is `invalid_scope`.', async () => {
     const { appId } = await addApplication(service, { properties: singlePage })
     const { url } = await begin(appId, 'openid Everything.ReadWrite')
     const page = await new Browser('https://client.example').open(url)

@@ -4,9 +4,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe } from 'node:test'
 import { firstPartyApplications } from '../../../src/auth/issuer/first-party.ts'
 import { Browser } from '../../support/browser.ts'
+import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { signIn } from '../../support/sign-in.ts'
@@ -52,44 +53,52 @@ describe('@azure/identity', () => {
   }
 
   for (const resource of ['https://graph.microsoft.com', 'https://management.azure.com'])
-    test(`ClientSecretCredential gets a working token for ${resource}`, async () => {
-      const { appId, secret } = await addApplication(service, { permissions: ['Group.Read.All'] })
-      const origin = service.auth.identity.origin()
-      const { stdout } = await run(service.tenantId, appId, secret, origin, `${resource}/.default`)
-      const { token, expiresOnTimestamp } = JSON.parse(stdout)
-      assert.deepEqual(claimsOf(token).roles, ['Group.Read.All'])
-      assert.ok(expiresOnTimestamp > Date.now() + 50 * 60_000)
-      const caller = await service.auth.gatekeeper.authenticate(`Bearer ${token}`)
-      assert.equal(caller.applicationId, appId)
-    })
+    clause(
+      'TOK-53',
+      '`ClientSecretCredential` of `@azure/identity` gets a working token, for either API, with the authority set to the service and instance discovery off.',
+      async () => {
+        const { appId, secret } = await addApplication(service, { permissions: ['Group.Read.All'] })
+        const origin = service.auth.identity.origin()
+        const { stdout } = await run(service.tenantId, appId, secret, origin, `${resource}/.default`)
+        const { token, expiresOnTimestamp } = JSON.parse(stdout)
+        assert.deepEqual(claimsOf(token).roles, ['Group.Read.All'])
+        assert.ok(expiresOnTimestamp > Date.now() + 50 * 60_000)
+        const caller = await service.auth.gatekeeper.authenticate(`Bearer ${token}`)
+        assert.equal(caller.applicationId, appId)
+      },
+    )
 
-  test('DeviceCodeCredential signs a person in', async () => {
-    trustService(service)
-    const person = await addPerson(service)
-    const { appId } = firstPartyApplications.cli
-    const scope = 'https://graph.microsoft.com/.default'
-    const child = start(deviceProgram, [service.tenantId, appId, service.auth.identity.origin(), scope])
-    const complaints = text(child.stderr)
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-    const prompt = JSON.parse((await lines.next()).value ?? '{}')
-    assert.match(prompt.message, new RegExp(prompt.userCode))
-    const browser = new Browser()
-    const page = await browser.submit(await browser.open(prompt.verificationUri), {
-      user_code: prompt.userCode,
-    })
-    await signIn(browser, await browser.submit(page, { confirm: 'yes' }), person)
-    const next = await lines.next()
-    if (next.done) assert.fail(await complaints)
-    const { token } = JSON.parse(next.value ?? '{}')
-    assert.equal(claimsOf(token).oid, person.id)
-    assert.match(String(claimsOf(token).scp), /User\.Read/)
-    // For the other API it asks nobody: the refresh token is enough.
-    const silent = await lines.next()
-    if (silent.done) assert.fail(await complaints)
-    assert.equal(claimsOf(JSON.parse(silent.value).token).oid, person.id)
-  })
+  clause(
+    'TOK-54',
+    '`DeviceCodeCredential` of `@azure/identity` signs a person in once for both APIs.',
+    async () => {
+      trustService(service)
+      const person = await addPerson(service)
+      const { appId } = firstPartyApplications.cli
+      const scope = 'https://graph.microsoft.com/.default'
+      const child = start(deviceProgram, [service.tenantId, appId, service.auth.identity.origin(), scope])
+      const complaints = text(child.stderr)
+      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+      const prompt = JSON.parse((await lines.next()).value ?? '{}')
+      assert.match(prompt.message, new RegExp(prompt.userCode))
+      const browser = new Browser()
+      const page = await browser.submit(await browser.open(prompt.verificationUri), {
+        user_code: prompt.userCode,
+      })
+      await signIn(browser, await browser.submit(page, { confirm: 'yes' }), person)
+      const next = await lines.next()
+      if (next.done) assert.fail(await complaints)
+      const { token } = JSON.parse(next.value ?? '{}')
+      assert.equal(claimsOf(token).oid, person.id)
+      assert.match(String(claimsOf(token).scp), /User\.Read/)
+      // For the other API it asks nobody: the refresh token is enough.
+      const silent = await lines.next()
+      if (silent.done) assert.fail(await complaints)
+      assert.equal(claimsOf(JSON.parse(silent.value).token).oid, person.id)
+    },
+  )
 
-  test('a wrong secret is an error of the client’s own kind', async () => {
+  clause('TOK-55', 'A wrong secret is an error that `@azure/identity` understands.', async () => {
     const { appId } = await addApplication(service)
     const scope = 'https://graph.microsoft.com/.default'
     const origin = service.auth.identity.origin()

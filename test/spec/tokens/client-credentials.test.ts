@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { removeSecret } from '../../../src/auth/issuer/application-secret.ts'
 import { revokeApplicationPermissions } from '../../../src/auth/issuer/applications.ts'
+import { clause } from '../../support/clause.ts'
 import { addApplication, claimsOf, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 
@@ -24,63 +25,83 @@ describe('client credentials', () => {
     return { status: response.status, body: (await response.json()) as Record<string, string> }
   }
 
-  test('an OIDC client library finds the service and gets a token that the API accepts', async () => {
-    const { appId, secret, servicePrincipalId } = await addApplication(service, {
-      permissions: ['Group.Read.All', 'User.Read.All'],
-    })
-    const issuer = new URL(service.auth.identity.issuer())
-    const config = await oidc.discovery(issuer, appId, secret)
-    const scope = 'https://graph.microsoft.com/.default'
-    const granted = await oidc.clientCredentialsGrant(config, { scope })
-    const claims = claimsOf(granted.access_token)
-    assert.equal(claims.iss, service.auth.identity.issuer())
-    assert.equal(claims.tid, service.tenantId)
-    assert.equal(claims.appid, appId)
-    assert.equal(claims.azp, appId)
-    assert.equal(claims.oid, servicePrincipalId)
-    assert.equal(claims.sub, servicePrincipalId)
-    assert.equal(claims.idtyp, 'app')
-    assert.equal(claims.ver, '2.0')
-    assert.deepEqual(claims.roles, ['Group.Read.All', 'User.Read.All'])
-    assert.equal('scp' in claims || 'scope' in claims, false)
-    assert.equal(Number(claims.exp) - Number(claims.iat), 3600)
-    assert.equal(claims.nbf, claims.iat)
-    const caller = await service.auth.gatekeeper.authenticate(`Bearer ${granted.access_token}`)
-    assert.equal(caller.kind, 'application')
-    assert.equal(caller.objectId, servicePrincipalId)
-    assert.deepEqual([...caller.permissions], ['Group.Read.All', 'User.Read.All'])
-  })
+  clause(
+    'TOK-09',
+    'An application with a secret gets an access token for itself (client credentials): a JWT with `idtyp` `app`, its service principal as `oid` and `sub`, its application permissions as `roles`, and no `scp`; it lives 60 minutes.',
+    async () => {
+      const { appId, secret, servicePrincipalId } = await addApplication(service, {
+        permissions: ['Group.Read.All', 'User.Read.All'],
+      })
+      const issuer = new URL(service.auth.identity.issuer())
+      const config = await oidc.discovery(issuer, appId, secret)
+      const scope = 'https://graph.microsoft.com/.default'
+      const granted = await oidc.clientCredentialsGrant(config, { scope })
+      const claims = claimsOf(granted.access_token)
+      assert.equal(claims.iss, service.auth.identity.issuer())
+      assert.equal(claims.tid, service.tenantId)
+      assert.equal(claims.appid, appId)
+      assert.equal(claims.azp, appId)
+      assert.equal(claims.oid, servicePrincipalId)
+      assert.equal(claims.sub, servicePrincipalId)
+      assert.equal(claims.idtyp, 'app')
+      assert.equal(claims.ver, '2.0')
+      assert.deepEqual(claims.roles, ['Group.Read.All', 'User.Read.All'])
+      assert.equal('scp' in claims || 'scope' in claims, false)
+      assert.equal(Number(claims.exp) - Number(claims.iat), 3600)
+      assert.equal(claims.nbf, claims.iat)
+      const caller = await service.auth.gatekeeper.authenticate(`Bearer ${granted.access_token}`)
+      assert.equal(caller.kind, 'application')
+      assert.equal(caller.objectId, servicePrincipalId)
+      assert.deepEqual([...caller.permissions], ['Group.Read.All', 'User.Read.All'])
+    },
+  )
 
-  test('the token carries what is granted at the time, not what was', async () => {
-    const { appId, secret, servicePrincipalId } = await addApplication(service, {
-      permissions: ['Group.Read.All', 'User.Read.All'],
-    })
-    await revokeApplicationPermissions(service.database.sql, service.tenantId, servicePrincipalId, [
-      'User.Read.All',
-    ])
-    const { body } = await ask({ client_id: appId, client_secret: secret })
-    assert.deepEqual(claimsOf(body.access_token ?? '').roles, ['Group.Read.All'])
-  })
+  clause(
+    'TOK-10',
+    'A token carries what is granted when it is made, not what was granted before.',
+    async () => {
+      const { appId, secret, servicePrincipalId } = await addApplication(service, {
+        permissions: ['Group.Read.All', 'User.Read.All'],
+      })
+      await revokeApplicationPermissions(service.database.sql, service.tenantId, servicePrincipalId, [
+        'User.Read.All',
+      ])
+      const { body } = await ask({ client_id: appId, client_secret: secret })
+      assert.deepEqual(claimsOf(body.access_token ?? '').roles, ['Group.Read.All'])
+    },
+  )
 
-  test('an application without a grant gets a token without a role', async () => {
-    const { appId, secret } = await addApplication(service)
-    const { body } = await ask({ client_id: appId, client_secret: secret, scope: 'Directory.ReadWrite.All' })
-    assert.deepEqual(claimsOf(body.access_token ?? '').roles, [])
-  })
+  clause(
+    'TOK-11',
+    'An application that was granted nothing gets a token without a role, whatever it asks for.',
+    async () => {
+      const { appId, secret } = await addApplication(service)
+      const { body } = await ask({
+        client_id: appId,
+        client_secret: secret,
+        scope: 'Directory.ReadWrite.All',
+      })
+      assert.deepEqual(claimsOf(body.access_token ?? '').roles, [])
+    },
+  )
 
-  test('the tenant is named by its id or a word for any; another is refused', async () => {
-    const { appId, secret } = await addApplication(service)
-    const parameters = { client_id: appId, client_secret: secret }
-    for (const tenant of [service.tenantId, 'common', 'organizations'])
-      assert.equal((await ask(parameters, tenant)).status, 200, tenant)
-    for (const tenant of ['11111111-1111-1111-1111-111111111111', 'example.org', "x'--"]) {
-      const { status, body } = await ask(parameters, encodeURIComponent(tenant))
-      assert.equal(status, 400, tenant)
-      assert.equal(body.error, 'invalid_tenant')
-    }
-  })
+  clause(
+    'TOK-06',
+    "`{tenant}` is the tenant's id, `common` or `organizations`; any other is 400 `invalid_tenant`.",
+    async () => {
+      const { appId, secret } = await addApplication(service)
+      const parameters = { client_id: appId, client_secret: secret }
+      for (const tenant of [service.tenantId, 'common', 'organizations'])
+        assert.equal((await ask(parameters, tenant)).status, 200, tenant)
+      for (const tenant of ['11111111-1111-1111-1111-111111111111', 'example.org', "x'--"]) {
+        const { status, body } = await ask(parameters, encodeURIComponent(tenant))
+        assert.equal(status, 400, tenant)
+        assert.equal(body.error, 'invalid_tenant')
+      }
+    },
+  )
 
-  test('a verified domain names the tenant too', async () => {
+  clause('TOK-07', '`{tenant}` may be a verified domain of the tenant.', async () => {
     const { appId, secret } = await addApplication(service)
     const { database, tenantId } = service
     const properties = { displayName: 'Example', verifiedDomains: [{ name: 'Example.com', isDefault: true }] }
@@ -92,46 +113,59 @@ describe('client credentials', () => {
     assert.equal(status, 200)
   })
 
-  test('resources: the original names and our own are one, another is refused', async () => {
-    const { appId, secret } = await addApplication(service)
-    const parameters = { client_id: appId, client_secret: secret }
-    const ours = [
-      'https://graph.microsoft.com/.default',
-      'https://management.azure.com/.default',
-      'https://management.azure.com//.default',
-      `https://localhost:${service.listeners.httpsPort}/.default`,
-      `https://127.0.0.1:${service.listeners.httpsPort}/.default`,
-      '.default',
-    ]
-    for (const scope of ours) assert.equal((await ask({ ...parameters, scope })).status, 200, scope)
-    for (const scope of ['https://vault.example.net/.default', 'api://something/.default']) {
-      const { status, body } = await ask({ ...parameters, scope })
-      assert.equal(status, 400, scope)
-      assert.equal(body.error, 'invalid_target')
-    }
-  })
+  clause(
+    'TOK-08',
+    'The accepted audiences and every address of the service name one resource; scopes for another are 400 `invalid_target`.',
+    async () => {
+      const { appId, secret } = await addApplication(service)
+      const parameters = { client_id: appId, client_secret: secret }
+      const ours = [
+        'https://graph.microsoft.com/.default',
+        'https://management.azure.com/.default',
+        'https://management.azure.com//.default',
+        `https://localhost:${service.listeners.httpsPort}/.default`,
+        `https://127.0.0.1:${service.listeners.httpsPort}/.default`,
+        '.default',
+      ]
+      for (const scope of ours) assert.equal((await ask({ ...parameters, scope })).status, 200, scope)
+      for (const scope of ['https://vault.example.net/.default', 'api://something/.default']) {
+        const { status, body } = await ask({ ...parameters, scope })
+        assert.equal(status, 400, scope)
+        assert.equal(body.error, 'invalid_target')
+      }
+    },
+  )
 
-  test('a wrong secret, another application’s and an unknown client look the same', async () => {
-    const [one, other] = [await addApplication(service), await addApplication(service)]
-    const attempts = [
-      { client_id: one.appId, client_secret: other.secret },
-      { client_id: one.appId, client_secret: '' },
-      { client_id: one.appId, client_secret: `${one.secret}x` },
-      { client_id: '22222222-2222-2222-2222-222222222222', client_secret: one.secret },
-      { client_id: "' or 1=1 --", client_secret: one.secret },
-    ]
-    for (const attempt of attempts) {
-      const { status, body } = await ask(attempt)
-      assert.equal(status, 401, JSON.stringify(attempt))
-      assert.deepEqual(body, { error: 'invalid_client', error_description: 'client authentication failed' })
-    }
-  })
+  clause(
+    'TOK-12',
+    "A wrong secret, another application's secret and an unknown client are the same 401 `invalid_client`.",
+    async () => {
+      const [one, other] = [await addApplication(service), await addApplication(service)]
+      const attempts = [
+        { client_id: one.appId, client_secret: other.secret },
+        { client_id: one.appId, client_secret: '' },
+        { client_id: one.appId, client_secret: `${one.secret}x` },
+        { client_id: '22222222-2222-2222-2222-222222222222', client_secret: one.secret },
+        { client_id: "' or 1=1 --", client_secret: one.secret },
+      ]
+      for (const attempt of attempts) {
+        const { status, body } = await ask(attempt)
+        assert.equal(status, 401, JSON.stringify(attempt))
+        assert.deepEqual(body, { error: 'invalid_client', error_description: 'client authentication failed' })
+      }
+    },
+  )
 
-  test('a removed or expired secret, a disabled or deleted application gets nothing', async () => {
-    const { database, tenantId } = service
-    const { sql } = database
-    const cases: [string, (registration: Awaited<ReturnType<typeof addApplication>>) => Promise<unknown>][] =
-      [
+  clause(
+    'TOK-13',
+    'A removed or expired secret, a disabled service principal and a deleted application get no token, from then on.',
+    async () => {
+      const { database, tenantId } = service
+      const { sql } = database
+      const cases: [
+        string,
+        (registration: Awaited<ReturnType<typeof addApplication>>) => Promise<unknown>,
+      ][] = [
         [
           'removed',
           async ({ applicationId }) => {
@@ -163,16 +197,17 @@ describe('client credentials', () => {
           },
         ],
       ]
-    for (const [name, change] of cases) {
-      const registration = await addApplication(service)
-      const parameters = { client_id: registration.appId, client_secret: registration.secret }
-      assert.equal((await ask(parameters)).status, 200, name)
-      await change(registration)
-      assert.equal((await ask(parameters)).status, 401, name)
-    }
-  })
+      for (const [name, change] of cases) {
+        const registration = await addApplication(service)
+        const parameters = { client_id: registration.appId, client_secret: registration.secret }
+        assert.equal((await ask(parameters)).status, 200, name)
+        await change(registration)
+        assert.equal((await ask(parameters)).status, 401, name)
+      }
+    },
+  )
 
-  test('a public client gets nothing by itself, with or without a secret', async () => {
+  clause('TOK-14', 'A public client gets no token for itself, with or without a secret.', async () => {
     const properties = { isFallbackPublicClient: true, publicClient: { redirectUris: ['http://localhost'] } }
     const { appId, secret } = await addApplication(service, { properties, permissions: ['User.Read.All'] })
     for (const more of [{}, { client_secret: secret }]) {
@@ -182,25 +217,29 @@ describe('client credentials', () => {
     }
   })
 
-  test('requests that are too long, doubled or not a form are refused', async () => {
-    const { appId, secret } = await addApplication(service)
-    const valid = `grant_type=client_credentials&client_id=${appId}&client_secret=${secret}`
-    const attempts: [string, string][] = [
-      [`${valid}&x=${'y'.repeat(100_000)}`, 'application/x-www-form-urlencoded'],
-      [`${valid}&client_secret=other`, 'application/x-www-form-urlencoded'],
-      [`${valid}&scope=a&scope=b`, 'application/x-www-form-urlencoded'],
-      [JSON.stringify(Object.fromEntries(new URLSearchParams(valid))), 'application/json'],
-      ['', 'application/x-www-form-urlencoded'],
-      ['%', 'application/x-www-form-urlencoded'],
-    ]
-    for (const [body, type] of attempts) {
-      const response = await fetch(tokenUrl(), { method: 'POST', body, headers: { 'content-type': type } })
-      assert.equal(response.status, 400, body.slice(0, 80))
-      assert.match(await response.text(), /invalid_request/)
-    }
-  })
+  clause(
+    'TOK-15',
+    'A token request that is too long, has a parameter twice or is not a form is 400 `invalid_request`.',
+    async () => {
+      const { appId, secret } = await addApplication(service)
+      const valid = `grant_type=client_credentials&client_id=${appId}&client_secret=${secret}`
+      const attempts: [string, string][] = [
+        [`${valid}&x=${'y'.repeat(100_000)}`, 'application/x-www-form-urlencoded'],
+        [`${valid}&client_secret=other`, 'application/x-www-form-urlencoded'],
+        [`${valid}&scope=a&scope=b`, 'application/x-www-form-urlencoded'],
+        [JSON.stringify(Object.fromEntries(new URLSearchParams(valid))), 'application/json'],
+        ['', 'application/x-www-form-urlencoded'],
+        ['%', 'application/x-www-form-urlencoded'],
+      ]
+      for (const [body, type] of attempts) {
+        const response = await fetch(tokenUrl(), { method: 'POST', body, headers: { 'content-type': type } })
+        assert.equal(response.status, 400, body.slice(0, 80))
+        assert.match(await response.text(), /invalid_request/)
+      }
+    },
+  )
 
-  test('the secret lies in the database as a hash alone', async () => {
+  clause('TOK-16', 'Of a secret only a hash is stored.', async () => {
     const { secret, applicationId } = await addApplication(service)
     const rows = await service.database.sql`
       select (s.*)::text || o.properties::text as text from application_secret s

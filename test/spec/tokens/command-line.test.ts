@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe } from 'node:test'
 import { Browser } from '../../support/browser.ts'
+import { clause } from '../../support/clause.ts'
 import { runCommand, startCommand } from '../../support/command.ts'
 import { addPerson, claimsOf, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
@@ -29,32 +30,36 @@ describe('the commands about people and applications', () => {
     return stdout.trim()
   }
 
-  test('an application is registered, gets a secret and permissions, and a token', async () => {
-    const appId = await run('application', 'create', 'Nightly sync')
-    assert.match(await run('application', 'list'), new RegExp(`^${appId} {2}Nightly sync$`, 'm'))
-    const secret = await run('application', 'secret', 'Nightly sync', '--name', 'first', '--days', '30')
-    const granted = await run('application', 'grant', appId, '--permission', 'User.Read.All')
-    assert.equal(granted, 'User.Read.All')
-    const response = await fetch(`${service.origin}/common/oauth2/v2.0/token`, {
-      method: 'POST',
-      body: new URLSearchParams({
-        grant_type: 'client_credentials',
-        client_id: appId,
-        client_secret: secret,
-      }),
-    })
-    const { access_token: token } = (await response.json()) as { access_token: string }
-    assert.deepEqual(claimsOf(token).roles, ['User.Read.All'])
-    const audit = await service.database.sql<{ action: string; entry: string }[]>`
+  clause(
+    'TOK-56',
+    '`masquerade application` registers applications, adds secrets and grants permissions; every change is audited, without the secret.',
+    async () => {
+      const appId = await run('application', 'create', 'Nightly sync')
+      assert.match(await run('application', 'list'), new RegExp(`^${appId} {2}Nightly sync$`, 'm'))
+      const secret = await run('application', 'secret', 'Nightly sync', '--name', 'first', '--days', '30')
+      const granted = await run('application', 'grant', appId, '--permission', 'User.Read.All')
+      assert.equal(granted, 'User.Read.All')
+      const response = await fetch(`${service.origin}/common/oauth2/v2.0/token`, {
+        method: 'POST',
+        body: new URLSearchParams({
+          grant_type: 'client_credentials',
+          client_id: appId,
+          client_secret: secret,
+        }),
+      })
+      const { access_token: token } = (await response.json()) as { access_token: string }
+      assert.deepEqual(claimsOf(token).roles, ['User.Read.All'])
+      const audit = await service.database.sql<{ action: string; entry: string }[]>`
       select action, (e.*)::text as entry from audit_event e where actor ->> 'kind' = 'operator' order by id`
-    assert.deepEqual(
-      audit.map(({ action }) => action),
-      ['create application', 'add secret', 'grant permissions'],
-    )
-    assert.equal(JSON.stringify(audit).includes(secret), false)
-  })
+      assert.deepEqual(
+        audit.map(({ action }) => action),
+        ['create application', 'add secret', 'grant permissions'],
+      )
+      assert.equal(JSON.stringify(audit).includes(secret), false)
+    },
+  )
 
-  test('what cannot be done is said in a line', async () => {
+  clause('TOK-57', 'What a command cannot do is one line on standard error.', async () => {
     const attempts: [string[], RegExp][] = [
       [['application', 'secret', 'nobody'], /nobody/],
       [['application', 'grant', 'Nightly sync', '--permission', 'Everything'], /no permission 'Everything'/],
@@ -71,38 +76,42 @@ describe('the commands about people and applications', () => {
     }
   })
 
-  test('a person signs in by code, gets tokens, and signs out', async () => {
-    const person = await addPerson(service)
-    const started = startCommand(['login', '--url', service.httpsOrigin], environment)
-    const shown = await started.waitFor(/enter the code [A-Z]{4}-[A-Z]{4}/)
-    const [, address = ''] = /Open (\S+)/.exec(shown) ?? []
-    const [, code = ''] = /enter the code (\S+)/.exec(shown) ?? []
-    const browser = new Browser()
-    const confirmation = await browser.submit(await browser.open(address), { user_code: code })
-    await signIn(browser, await browser.submit(confirmation, { confirm: 'yes' }), person)
-    const outcome = await started.ended
-    assert.equal(outcome.code, 0, outcome.stderr)
-    assert.match(outcome.stdout, new RegExp(`Signed in as ${person.userPrincipalName}\\.`))
+  clause(
+    'TOK-58',
+    '`masquerade login` signs a person in by device code and keeps the tokens in a file for them alone; `masquerade logout` ends the sign-in at the service too.',
+    async () => {
+      const person = await addPerson(service)
+      const started = startCommand(['login', '--url', service.httpsOrigin], environment)
+      const shown = await started.waitFor(/enter the code [A-Z]{4}-[A-Z]{4}/)
+      const [, address = ''] = /Open (\S+)/.exec(shown) ?? []
+      const [, code = ''] = /enter the code (\S+)/.exec(shown) ?? []
+      const browser = new Browser()
+      const confirmation = await browser.submit(await browser.open(address), { user_code: code })
+      await signIn(browser, await browser.submit(confirmation, { confirm: 'yes' }), person)
+      const outcome = await started.ended
+      assert.equal(outcome.code, 0, outcome.stderr)
+      assert.match(outcome.stdout, new RegExp(`Signed in as ${person.userPrincipalName}\\.`))
 
-    const folder = join(service.dataDir, 'config', 'masquerade')
-    assert.deepEqual(await readdir(folder), ['session.json'])
-    assert.equal((await stat(folder)).mode & 0o777, 0o700)
-    assert.equal((await stat(join(folder, 'session.json'))).mode & 0o777, 0o600)
-    const token = await run('login', '--token')
-    const caller = await service.auth.gatekeeper.authenticate(`Bearer ${token}`)
-    assert.equal(caller.objectId, person.id)
+      const folder = join(service.dataDir, 'config', 'masquerade')
+      assert.deepEqual(await readdir(folder), ['session.json'])
+      assert.equal((await stat(folder)).mode & 0o777, 0o700)
+      assert.equal((await stat(join(folder, 'session.json'))).mode & 0o777, 0o600)
+      const token = await run('login', '--token')
+      const caller = await service.auth.gatekeeper.authenticate(`Bearer ${token}`)
+      assert.equal(caller.objectId, person.id)
 
-    const session = JSON.parse(await readFile(join(folder, 'session.json'), 'utf8'))
-    assert.match(await run('logout'), /Signed out/)
-    assert.deepEqual(await readdir(folder), [])
-    const refused = await fetch(`${service.origin}/common/oauth2/v2.0/token`, {
-      method: 'POST',
-      body: new URLSearchParams({
-        grant_type: 'refresh_token',
-        client_id: String(claimsOf(token).appid),
-        refresh_token: session.refreshToken,
-      }),
-    })
-    assert.equal(refused.status, 400)
-  })
+      const session = JSON.parse(await readFile(join(folder, 'session.json'), 'utf8'))
+      assert.match(await run('logout'), /Signed out/)
+      assert.deepEqual(await readdir(folder), [])
+      const refused = await fetch(`${service.origin}/common/oauth2/v2.0/token`, {
+        method: 'POST',
+        body: new URLSearchParams({
+          grant_type: 'refresh_token',
+          client_id: String(claimsOf(token).appid),
+          refresh_token: session.refreshToken,
+        }),
+      })
+      assert.equal(refused.status, 400)
+    },
+  )
 })

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { after, before, beforeEach, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { firstPartyApplications } from '../../../src/auth/issuer/first-party.ts'
 import { Browser } from '../../support/browser.ts'
+import { clause } from '../../support/clause.ts'
 import { addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { signIn } from '../../support/sign-in.ts'
@@ -40,47 +41,55 @@ describe('device code', () => {
     return (await response.json()) as { error?: string; access_token?: string; refresh_token?: string }
   }
 
-  test('a person enters the code, confirms and signs in; the device gets tokens once', async () => {
-    const started = await oidc.initiateDeviceAuthorization(config, { scope })
-    assert.match(started.user_code, /^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/)
-    assert.equal((await poll(started.device_code)).error, 'authorization_pending')
+  clause(
+    'TOK-47',
+    'A device gets tokens, once, after a person has entered its code, confirmed it and signed in; until then it is told `authorization_pending`.',
+    async () => {
+      const started = await oidc.initiateDeviceAuthorization(config, { scope })
+      assert.match(started.user_code, /^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/)
+      assert.equal((await poll(started.device_code)).error, 'authorization_pending')
 
-    const browser = new Browser()
-    const page = await browser.open(started.verification_uri)
-    assert.match(page.html, /<label for="code">/)
-    assert.doesNotMatch(page.html, /<script/)
-    const confirmation = await browser.submit(page, { user_code: started.user_code.toLowerCase() })
-    assert.match(confirmation.html, new RegExp(started.user_code))
-    assert.match(confirmation.html, /Masquerade command line/)
-    const signInPage = await browser.submit(confirmation, { confirm: 'yes' })
-    const done = await signIn(browser, signInPage, person)
-    assert.equal(done.status, 200)
-    assert.match(done.html, /You are signed in/)
+      const browser = new Browser()
+      const page = await browser.open(started.verification_uri)
+      assert.match(page.html, /<label for="code">/)
+      assert.doesNotMatch(page.html, /<script/)
+      const confirmation = await browser.submit(page, { user_code: started.user_code.toLowerCase() })
+      assert.match(confirmation.html, new RegExp(started.user_code))
+      assert.match(confirmation.html, /Masquerade command line/)
+      const signInPage = await browser.submit(confirmation, { confirm: 'yes' })
+      const done = await signIn(browser, signInPage, person)
+      assert.equal(done.status, 200)
+      assert.match(done.html, /You are signed in/)
 
-    const tokens = await oidc.pollDeviceAuthorizationGrant(config, { ...started, interval: 0.01 })
-    const claims = claimsOf(tokens.access_token)
-    assert.equal(claims.oid, person.id)
-    assert.equal(claims.appid, firstPartyApplications.cli.appId)
-    // A person without a directory role gets what everybody gets.
-    assert.equal(claims.scp, 'User.Read User.ReadBasic.All user_impersonation')
-    assert.ok(tokens.refresh_token)
-    assert.equal((await poll(started.device_code)).error, 'invalid_grant')
-    await assert.rejects(oidc.refreshTokenGrant(config, tokens.refresh_token ?? ''), {
-      error: 'invalid_grant',
-    })
-  })
+      const tokens = await oidc.pollDeviceAuthorizationGrant(config, { ...started, interval: 0.01 })
+      const claims = claimsOf(tokens.access_token)
+      assert.equal(claims.oid, person.id)
+      assert.equal(claims.appid, firstPartyApplications.cli.appId)
+      // A person without a directory role gets what everybody gets.
+      assert.equal(claims.scp, 'User.Read User.ReadBasic.All user_impersonation')
+      assert.ok(tokens.refresh_token)
+      assert.equal((await poll(started.device_code)).error, 'invalid_grant')
+      await assert.rejects(oidc.refreshTokenGrant(config, tokens.refresh_token ?? ''), {
+        error: 'invalid_grant',
+      })
+    },
+  )
 
-  test('the link with the code shows the code and sends nothing by itself', async () => {
-    const started = await oidc.initiateDeviceAuthorization(config, { scope })
-    const page = await new Browser().open(started.verification_uri_complete ?? '')
-    assert.match(page.html, new RegExp(`value="${started.user_code}"`))
-    assert.doesNotMatch(page.html, /<script/)
-    const hostile = new URL(started.verification_uri)
-    hostile.searchParams.set('user_code', '"><script>x')
-    assert.doesNotMatch((await new Browser().open(hostile)).html, /<script/)
-  })
+  clause(
+    'TOK-48',
+    'The link with the code in it shows the code for the person to send; nothing is sent by itself.',
+    async () => {
+      const started = await oidc.initiateDeviceAuthorization(config, { scope })
+      const page = await new Browser().open(started.verification_uri_complete ?? '')
+      assert.match(page.html, new RegExp(`value="${started.user_code}"`))
+      assert.doesNotMatch(page.html, /<script/)
+      const hostile = new URL(started.verification_uri)
+      hostile.searchParams.set('user_code', '"><script>x')
+      assert.doesNotMatch((await new Browser().open(hostile)).html, /<script/)
+    },
+  )
 
-  test('a cancelled sign-in is told to the device', async () => {
+  clause('TOK-49', 'When the person cancels, the device is told `access_denied`.', async () => {
     const started = await oidc.initiateDeviceAuthorization(config, { scope })
     const browser = new Browser()
     const confirmation = await browser.submit(await browser.open(started.verification_uri), {
@@ -90,7 +99,7 @@ describe('device code', () => {
     assert.equal((await poll(started.device_code)).error, 'access_denied')
   })
 
-  test('a form without its token does nothing', async () => {
+  clause('TOK-50', 'A code form without its token does nothing.', async () => {
     const started = await oidc.initiateDeviceAuthorization(config, { scope })
     const browser = new Browser()
     const page = await browser.open(started.verification_uri)
@@ -99,7 +108,7 @@ describe('device code', () => {
     assert.equal((await poll(started.device_code)).error, 'authorization_pending')
   })
 
-  test('codes cannot be guessed for long', async () => {
+  clause('TOK-51', 'Wrong device codes are counted like failed sign-ins of the address.', async () => {
     const browser = new Browser()
     let page = await browser.open(
       (await oidc.initiateDeviceAuthorization(config, { scope })).verification_uri,
@@ -114,30 +123,34 @@ describe('device code', () => {
     assert.ok(statuses.has(429))
   })
 
-  test('the directory role of a person decides what the command line may do for them', async () => {
-    const admin = await addPerson(service)
-    const { database, tenantId } = service
-    const role = { displayName: 'User Administrator', roleTemplateId: userAdministrator }
-    const group = { displayName: 'Administrators', isAssignableToRole: true, securityEnabled: true }
-    await database.transaction(async (tx) => {
-      const [roleId, groupId] = [randomUUID(), randomUUID()]
-      await tx`
+  clause(
+    'TOK-52',
+    "The product's own applications may do for a person what the person's directory roles allow, also those held through groups.",
+    async () => {
+      const admin = await addPerson(service)
+      const { database, tenantId } = service
+      const role = { displayName: 'User Administrator', roleTemplateId: userAdministrator }
+      const group = { displayName: 'Administrators', isAssignableToRole: true, securityEnabled: true }
+      await database.transaction(async (tx) => {
+        const [roleId, groupId] = [randomUUID(), randomUUID()]
+        await tx`
         insert into directory_object (tenant_id, id, kind, properties) values
           (${tenantId}, ${roleId}, 'directoryRole', ${tx.json(role)}),
           (${tenantId}, ${groupId}, 'group', ${tx.json(group)})`
-      await tx`
+        await tx`
         insert into member_edge (tenant_id, container_id, member_id) values
           (${tenantId}, ${roleId}, ${groupId}), (${tenantId}, ${groupId}, ${admin.id})`
-    })
-    const started = await oidc.initiateDeviceAuthorization(config, { scope })
-    const browser = new Browser()
-    const confirmation = await browser.submit(await browser.open(started.verification_uri), {
-      user_code: started.user_code,
-    })
-    await signIn(browser, await browser.submit(confirmation, { confirm: 'yes' }), admin)
-    const claims = claimsOf((await poll(started.device_code)).access_token ?? '')
-    assert.deepEqual(claims.wids, [userAdministrator])
-    assert.match(String(claims.scp), /User\.ReadWrite\.All/)
-    assert.doesNotMatch(String(claims.scp), /RoleManagement|Application\.ReadWrite/)
-  })
+      })
+      const started = await oidc.initiateDeviceAuthorization(config, { scope })
+      const browser = new Browser()
+      const confirmation = await browser.submit(await browser.open(started.verification_uri), {
+        user_code: started.user_code,
+      })
+      await signIn(browser, await browser.submit(confirmation, { confirm: 'yes' }), admin)
+      const claims = claimsOf((await poll(started.device_code)).access_token ?? '')
+      assert.deepEqual(claims.wids, [userAdministrator])
+      assert.match(String(claims.scp), /User\.ReadWrite\.All/)
+      assert.doesNotMatch(String(claims.scp), /RoleManagement|Application\.ReadWrite/)
+    },
+  )
 })

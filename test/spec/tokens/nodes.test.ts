@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { firstPartyApplications } from '../../../src/auth/issuer/first-party.ts'
 import { purgeState } from '../../../src/auth/issuer/state-adapter.ts'
 import { Browser, type Page } from '../../support/browser.ts'
+import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { redirectUri, signIn, singlePage } from '../../support/sign-in.ts'
@@ -42,14 +43,14 @@ describe('several nodes on one database', () => {
     return new oidc.Configuration(metadata, appId, undefined, oidc.None())
   }
 
-  test('all speak in the name of the public address', async () => {
+  clause('TOK-59', 'All nodes issue tokens in the name of the public address.', async () => {
     for (const node of nodes) {
       const config = await configure(node, 'x')
       assert.equal(config.serverMetadata().issuer, `${publicUrl}/${node.tenantId}/v2.0`)
     }
   })
 
-  test('a sign-in begun on one goes on, is redeemed and refreshed on the other', async () => {
+  clause('TOK-60', 'A sign-in begun on one node goes on, is redeemed and refreshed on another.', async () => {
     const [one, other] = nodes
     const consented = ['openid', 'offline_access', 'User.Read']
     const { appId } = await addApplication(one, { properties: singlePage, consented })
@@ -78,7 +79,7 @@ describe('several nodes on one database', () => {
     })
   })
 
-  test('a device may ask any node', async () => {
+  clause('TOK-61', 'A device may ask any node, whichever the person signed in on.', async () => {
     const [one, other] = nodes
     const { appId } = firstPartyApplications.cli
     const started = await oidc.initiateDeviceAuthorization(await configure(one, appId), {
@@ -93,35 +94,39 @@ describe('several nodes on one database', () => {
     assert.equal(claimsOf(tokens.access_token).oid, person.id)
   })
 
-  test('a new signing key is used without a restart, and tokens of the old one still work', async () => {
-    const [one] = nodes
-    const { appId, secret } = await addApplication(one)
-    const ask = async () => {
-      const response = await fetch(`${one.httpsOrigin}/common/oauth2/v2.0/token`, {
-        method: 'POST',
-        body: new URLSearchParams({
-          grant_type: 'client_credentials',
-          client_id: appId,
-          client_secret: secret,
-          scope: '.default',
-        }),
-      })
-      return ((await response.json()) as { access_token: string }).access_token
-    }
-    const kidOf = (token: string) =>
-      JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid as string
-    const before = await ask()
-    await one.auth.signingKeys.rotate(0)
-    const after = await ask()
-    assert.notEqual(kidOf(before), kidOf(after))
-    for (const token of [before, after]) await one.auth.gatekeeper.authenticate(`Bearer ${token}`)
-    const keys = await fetch(`${one.httpsOrigin}/${one.tenantId}/discovery/v2.0/keys`)
-    const { keys: published } = (await keys.json()) as { keys: { kid: string; d?: string }[] }
-    for (const token of [before, after]) assert.ok(published.some(({ kid }) => kid === kidOf(token)))
-    assert.ok(published.every((key) => !('d' in key)))
-  })
+  clause(
+    'TOK-62',
+    'A new signing key is used without a restart, and tokens of the old one still work; the published keys hold no private part.',
+    async () => {
+      const [one] = nodes
+      const { appId, secret } = await addApplication(one)
+      const ask = async () => {
+        const response = await fetch(`${one.httpsOrigin}/common/oauth2/v2.0/token`, {
+          method: 'POST',
+          body: new URLSearchParams({
+            grant_type: 'client_credentials',
+            client_id: appId,
+            client_secret: secret,
+            scope: '.default',
+          }),
+        })
+        return ((await response.json()) as { access_token: string }).access_token
+      }
+      const kidOf = (token: string) =>
+        JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid as string
+      const before = await ask()
+      await one.auth.signingKeys.rotate(0)
+      const after = await ask()
+      assert.notEqual(kidOf(before), kidOf(after))
+      for (const token of [before, after]) await one.auth.gatekeeper.authenticate(`Bearer ${token}`)
+      const keys = await fetch(`${one.httpsOrigin}/${one.tenantId}/discovery/v2.0/keys`)
+      const { keys: published } = (await keys.json()) as { keys: { kid: string; d?: string }[] }
+      for (const token of [before, after]) assert.ok(published.some(({ kid }) => kid === kidOf(token)))
+      assert.ok(published.every((key) => !('d' in key)))
+    },
+  )
 
-  test('what has expired is taken out', async () => {
+  clause('TOK-63', 'Expired sessions, codes and tokens are taken out of the database.', async () => {
     const { sql } = nodes[0].database
     await sql`
       insert into oidc_state (model, id, payload, expires_at) values
@@ -132,7 +137,7 @@ describe('several nodes on one database', () => {
     await sql`delete from oidc_state where id = 'still good'`
   })
 
-  test('the database alone gives away no code, token, session or cookie key', async () => {
+  clause('TOK-64', 'Whoever reads the database learns no code, token, session or cookie key.', async () => {
     const rows = await nodes[0].database.sql<{ row: string }[]>`
       select (s.*)::text as row from oidc_state s`
     assert.ok(rows.length >= 3)

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { setPassword } from '../../../src/auth/issuer/password.ts'
 import { takeAttempt } from '../../../src/auth/issuer/sign-in-throttle.ts'
 import { Browser } from '../../support/browser.ts'
+import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { beginSignIn, redirectUri, signIn, singlePage } from '../../support/sign-in.ts'
@@ -34,57 +35,69 @@ describe('signing in', () => {
     return browser.submit(page, { user: userPrincipalName, password })
   }
 
-  test('who is unknown, disabled, deleted, has no or another password: one answer for all', async () => {
-    await forgetAttempts()
-    const person = await addPerson(service)
-    const disabled = await addPerson(service, { accountEnabled: false })
-    const deleted = await addPerson(service)
-    const without = await addPerson(service)
-    await service.database.sql`update directory_object set deleted_at = now() where id = ${deleted.id}`
-    await service.database.sql`delete from user_password where user_id = ${without.id}`
-    const attempts: [string, string][] = [
-      [person.userPrincipalName, 'Something else 1'],
-      [person.userPrincipalName, ''],
-      ['nobody@example.com', person.password],
-      [disabled.userPrincipalName, disabled.password],
-      [deleted.userPrincipalName, deleted.password],
-      [without.userPrincipalName, without.password],
-      ["' or '1'='1", person.password],
-      [`${person.userPrincipalName}\0`, 'x'],
-      ['', ''],
-      ['a'.repeat(400), 'b'.repeat(2000)],
-    ]
-    const answers = new Set<string>()
-    for (const [name, password] of attempts) {
-      const page = await attempt(name, password)
-      assert.equal(page.status, 401, name)
-      assert.equal(page.html.includes(password) && password !== '' && password !== 'x', false)
-      const neutral = page.html.replace(/value="[^"]*"/g, '').replace(/action="[^"]*"/g, '')
-      answers.add(neutral)
-    }
-    assert.equal(answers.size, 1)
-    assert.equal((await attempt(person.userPrincipalName.toUpperCase(), person.password)).url.origin, client)
-  })
-
-  test('after some failures an account has to wait, known or not, on every node', async () => {
-    const person = await addPerson(service)
-    for (const name of [person.userPrincipalName, 'nobody-at-all@example.com']) {
+  clause(
+    'TOK-39',
+    'Unknown, disabled and deleted people, people without a password and wrong passwords get one and the same answer.',
+    async () => {
       await forgetAttempts()
-      const statuses: number[] = []
-      for (let count = 0; count < 6; count++) statuses.push((await attempt(name, 'Something else 1')).status)
-      assert.deepEqual(statuses, [401, 401, 401, 401, 401, 429])
-      const page = await attempt(name.toUpperCase(), person.password)
-      assert.equal(page.status, 429)
-      assert.match(page.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
-      assert.match(page.html, /Too many attempts/)
-    }
-    await service.database.sql`update sign_in_attempt set blocked_until = now()`
-    assert.equal((await attempt(person.userPrincipalName, person.password)).url.origin, client)
-    const [row] = await service.database.sql`select count(*) from sign_in_attempt where failures > 5`
-    assert.equal(row?.count, 1) // the success cleared the one, not the other
-  })
+      const person = await addPerson(service)
+      const disabled = await addPerson(service, { accountEnabled: false })
+      const deleted = await addPerson(service)
+      const without = await addPerson(service)
+      await service.database.sql`update directory_object set deleted_at = now() where id = ${deleted.id}`
+      await service.database.sql`delete from user_password where user_id = ${without.id}`
+      const attempts: [string, string][] = [
+        [person.userPrincipalName, 'Something else 1'],
+        [person.userPrincipalName, ''],
+        ['nobody@example.com', person.password],
+        [disabled.userPrincipalName, disabled.password],
+        [deleted.userPrincipalName, deleted.password],
+        [without.userPrincipalName, without.password],
+        ["' or '1'='1", person.password],
+        [`${person.userPrincipalName}\0`, 'x'],
+        ['', ''],
+        ['a'.repeat(400), 'b'.repeat(2000)],
+      ]
+      const answers = new Set<string>()
+      for (const [name, password] of attempts) {
+        const page = await attempt(name, password)
+        assert.equal(page.status, 401, name)
+        assert.equal(page.html.includes(password) && password !== '' && password !== 'x', false)
+        const neutral = page.html.replace(/value="[^"]*"/g, '').replace(/action="[^"]*"/g, '')
+        answers.add(neutral)
+      }
+      assert.equal(answers.size, 1)
+      assert.equal(
+        (await attempt(person.userPrincipalName.toUpperCase(), person.password)).url.origin,
+        client,
+      )
+    },
+  )
 
-  test('guesses sent at once are counted one by one', async () => {
+  clause(
+    'TOK-40',
+    'After five failures an account has to wait, known or not, with 429 and `Retry-After`; the wait doubles with each further one, up to five minutes, and a success ends the count.',
+    async () => {
+      const person = await addPerson(service)
+      for (const name of [person.userPrincipalName, 'nobody-at-all@example.com']) {
+        await forgetAttempts()
+        const statuses: number[] = []
+        for (let count = 0; count < 6; count++)
+          statuses.push((await attempt(name, 'Something else 1')).status)
+        assert.deepEqual(statuses, [401, 401, 401, 401, 401, 429])
+        const page = await attempt(name.toUpperCase(), person.password)
+        assert.equal(page.status, 429)
+        assert.match(page.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+        assert.match(page.html, /Too many attempts/)
+      }
+      await service.database.sql`update sign_in_attempt set blocked_until = now()`
+      assert.equal((await attempt(person.userPrincipalName, person.password)).url.origin, client)
+      const [row] = await service.database.sql`select count(*) from sign_in_attempt where failures > 5`
+      assert.equal(row?.count, 1) // the success cleared the one, not the other
+    },
+  )
+
+  clause('TOK-41', 'Attempts that are sent at once are counted one by one.', async () => {
     await forgetAttempts()
     const person = await addPerson(service)
     const pages = await Promise.all(
@@ -93,88 +106,104 @@ describe('signing in', () => {
     assert.ok(pages.filter(({ status }) => status === 401).length <= 5)
   })
 
-  test('an address that fails for many accounts has to wait too', async () => {
-    await forgetAttempts()
-    const { sql } = service.database
-    // A line of IPv6 is counted as one address, and IPv4 inside IPv6 as itself.
-    const neighbours = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', '2001:DB8:1:2:3:4:5:6']
-    for (const addresses of [['127.0.0.1', '::ffff:127.0.0.1'], neighbours]) {
-      for (let count = 0; count < 50; count++) {
-        const address = addresses[count % addresses.length] ?? ''
-        assert.equal(await takeAttempt(sql, { account: `person-${count}`, address }), 0)
+  clause(
+    'TOK-42',
+    'An address has to wait after fifty failures; addresses of one IPv6 network count as one.',
+    async () => {
+      await forgetAttempts()
+      const { sql } = service.database
+      // A line of IPv6 is counted as one address, and IPv4 inside IPv6 as itself.
+      const neighbours = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', '2001:DB8:1:2:3:4:5:6']
+      for (const addresses of [['127.0.0.1', '::ffff:127.0.0.1'], neighbours]) {
+        for (let count = 0; count < 50; count++) {
+          const address = addresses[count % addresses.length] ?? ''
+          assert.equal(await takeAttempt(sql, { account: `person-${count}`, address }), 0)
+        }
+        for (const address of addresses) assert.ok((await takeAttempt(sql, { address })) > 0)
       }
-      for (const address of addresses) assert.ok((await takeAttempt(sql, { address })) > 0)
-    }
-    assert.equal(await takeAttempt(sql, { address: '2001:db8:1:3::1' }), 0)
-    assert.equal((await attempt('somebody-else@example.com', 'Something else 1')).status, 429)
-    await forgetAttempts()
-  })
+      assert.equal(await takeAttempt(sql, { address: '2001:db8:1:3::1' }), 0)
+      assert.equal((await attempt('somebody-else@example.com', 'Something else 1')).status, 429)
+      await forgetAttempts()
+    },
+  )
 
-  test('a form from elsewhere, without its token or for another sign-in does nothing', async () => {
-    await forgetAttempts()
-    const person = await addPerson(service)
-    const fields = { user: person.userPrincipalName, password: person.password }
-    const one = await openSignIn()
-    assert.equal((await one.browser.submit(one.page, { ...fields, token: '' })).status, 400)
-    assert.equal((await one.browser.submit(one.page, { ...fields, token: 'x'.repeat(43) })).status, 400)
-    const crossSite = await one.browser.submit(one.page, fields, { 'sec-fetch-site': 'cross-site' })
-    assert.equal(crossSite.status, 400)
-    const other = await openSignIn()
-    assert.equal((await other.browser.submit(one.page, fields)).status, 400)
-    const stranger = new Browser(client)
-    assert.equal((await stranger.submit(one.page, fields)).status, 400)
-    assert.equal((await one.browser.submit(one.page, fields)).url.origin, client)
-  })
+  clause(
+    'TOK-43',
+    'A form without its token, from another site, or of another sign-in does nothing.',
+    async () => {
+      await forgetAttempts()
+      const person = await addPerson(service)
+      const fields = { user: person.userPrincipalName, password: person.password }
+      const one = await openSignIn()
+      assert.equal((await one.browser.submit(one.page, { ...fields, token: '' })).status, 400)
+      assert.equal((await one.browser.submit(one.page, { ...fields, token: 'x'.repeat(43) })).status, 400)
+      const crossSite = await one.browser.submit(one.page, fields, { 'sec-fetch-site': 'cross-site' })
+      assert.equal(crossSite.status, 400)
+      const other = await openSignIn()
+      assert.equal((await other.browser.submit(one.page, fields)).status, 400)
+      const stranger = new Browser(client)
+      assert.equal((await stranger.submit(one.page, fields)).status, 400)
+      assert.equal((await one.browser.submit(one.page, fields)).url.origin, client)
+    },
+  )
 
-  test('redirects go to registered addresses only, letter by letter', async () => {
-    const hostile = [
-      'https://client.example/callback/',
-      'https://client.example/callback?x=1',
-      'https://client.example/callback#x',
-      'https://client.example/Callback',
-      'https://client.example:8443/callback',
-      'http://client.example/callback',
-      'https://client.example.evil.example/callback',
-      'https://client.example@evil.example/callback',
-      'https://evil.example/callback',
-      '//evil.example/callback',
-      'javascript:alert(1)',
-      '',
-    ]
-    for (const uri of hostile) {
-      const { url } = await beginSignIn(service, appId, 'openid', { redirect_uri: uri })
-      const response = await fetch(url, { redirect: 'manual' })
-      assert.equal(response.status, 400, uri)
-      assert.equal(response.headers.get('location'), null, uri)
-      assert.doesNotMatch(await response.text(), /evil\.example|<script/)
-    }
-    const { url } = await beginSignIn(service, appId, 'openid', {
-      redirect_uri: redirectUri,
-      state: '"><script>alert(1)</script>',
-    })
-    assert.equal((await fetch(url, { redirect: 'manual' })).status, 303)
-  })
+  clause(
+    'TOK-34',
+    'A code is sent to a registered address, letter by letter, and nowhere else.',
+    async () => {
+      const hostile = [
+        'https://client.example/callback/',
+        'https://client.example/callback?x=1',
+        'https://client.example/callback#x',
+        'https://client.example/Callback',
+        'https://client.example:8443/callback',
+        'http://client.example/callback',
+        'https://client.example.evil.example/callback',
+        'https://client.example@evil.example/callback',
+        'https://evil.example/callback',
+        '//evil.example/callback',
+        'javascript:alert(1)',
+        '',
+      ]
+      for (const uri of hostile) {
+        const { url } = await beginSignIn(service, appId, 'openid', { redirect_uri: uri })
+        const response = await fetch(url, { redirect: 'manual' })
+        assert.equal(response.status, 400, uri)
+        assert.equal(response.headers.get('location'), null, uri)
+        assert.doesNotMatch(await response.text(), /evil\.example|<script/)
+      }
+      const { url } = await beginSignIn(service, appId, 'openid', {
+        redirect_uri: redirectUri,
+        state: '"><script>alert(1)</script>',
+      })
+      assert.equal((await fetch(url, { redirect: 'manual' })).status, 303)
+    },
+  )
 
-  test('an address that nobody may be sent to is passed over, and the client still works', async () => {
-    const bad = [
-      'javascript:alert(1)',
-      'not a uri',
-      'http://client.example/',
-      'https://x.example/#y',
-      'app:/x',
-      7,
-    ]
-    const registered = { web: { redirectUris: [...bad, redirectUri] } }
-    const application = await addApplication(service, { properties: registered })
-    const statusFor = async (uri: string) => {
-      const { url } = await beginSignIn(service, application.appId, 'openid', { redirect_uri: uri })
-      return (await fetch(url, { redirect: 'manual' })).status
-    }
-    assert.equal(await statusFor(redirectUri), 303)
-    for (const uri of bad) assert.equal(await statusFor(String(uri)), 400, String(uri))
-  })
+  clause(
+    'TOK-36',
+    'Registered addresses that nobody may be sent to (scripts, fragments, `http` to another machine) are passed over.',
+    async () => {
+      const bad = [
+        'javascript:alert(1)',
+        'not a uri',
+        'http://client.example/',
+        'https://x.example/#y',
+        'app:/x',
+        7,
+      ]
+      const registered = { web: { redirectUris: [...bad, redirectUri] } }
+      const application = await addApplication(service, { properties: registered })
+      const statusFor = async (uri: string) => {
+        const { url } = await beginSignIn(service, application.appId, 'openid', { redirect_uri: uri })
+        return (await fetch(url, { redirect: 'manual' })).status
+      }
+      assert.equal(await statusFor(redirectUri), 303)
+      for (const uri of bad) assert.equal(await statusFor(String(uri)), 400, String(uri))
+    },
+  )
 
-  test('a client id of any kind is looked for without harm', async () => {
+  clause('TOK-38', 'An unknown client is a page with 400, whatever its id looks like.', async () => {
     for (const id of ['\0', "x'; drop table instance; --", '../..', 'a'.repeat(10_000), '%s']) {
       const url = new URL(`${service.auth.identity.origin()}/common/oauth2/v2.0/authorize`)
       url.search = new URLSearchParams({
@@ -188,7 +217,7 @@ describe('signing in', () => {
     }
   })
 
-  test('signing out leads to registered addresses only', async () => {
+  clause('TOK-37', 'Signing out leads to registered addresses only.', async () => {
     const url = new URL(`${service.auth.identity.origin()}/${service.tenantId}/oauth2/v2.0/logout`)
     url.searchParams.set('client_id', appId)
     url.searchParams.set('post_logout_redirect_uri', 'https://evil.example/')
@@ -197,7 +226,7 @@ describe('signing in', () => {
     assert.equal(response.headers.get('location'), null)
   })
 
-  test('a native application comes back to any port of its loopback address, and nowhere else', async () => {
+  clause('TOK-35', 'A native application may use any port of its registered loopback address.', async () => {
     const native = {
       isFallbackPublicClient: true,
       publicClient: { redirectUris: ['http://localhost/done', 'http://127.0.0.1/done'] },
@@ -213,28 +242,32 @@ describe('signing in', () => {
       assert.equal(await statusFor(uri), 400, uri)
   })
 
-  test('a password that has to be changed is, before anything else happens', async () => {
-    await forgetAttempts()
-    const person = await addPerson(service, {}, true)
-    const { browser, page, exchange } = await openSignIn()
-    const change = await signIn(browser, page, person)
-    assert.match(change.html, /Choose a new password/)
-    const weak = { password: person.password, next: 'short', again: 'short' }
-    assert.equal((await browser.submit(change, weak)).status, 400)
-    const unequal = {
-      password: person.password,
-      next: 'A long new password 1',
-      again: 'Another new password 1',
-    }
-    assert.equal((await browser.submit(change, unequal)).status, 400)
-    const wrong = { password: 'not it', next: 'A long new password 1', again: 'A long new password 1' }
-    assert.equal((await browser.submit(change, wrong)).status, 401)
-    const right = { ...wrong, password: person.password }
-    const tokens = await exchange(await browser.submit(change, right))
-    assert.equal(tokens.claims()?.oid, person.id)
-    assert.equal((await attempt(person.userPrincipalName, person.password)).status, 401)
-    assert.equal((await attempt(person.userPrincipalName, 'A long new password 1')).url.origin, client)
-  })
+  clause(
+    'TOK-45',
+    'A person whose password has to be changed chooses another before the sign-in goes on.',
+    async () => {
+      await forgetAttempts()
+      const person = await addPerson(service, {}, true)
+      const { browser, page, exchange } = await openSignIn()
+      const change = await signIn(browser, page, person)
+      assert.match(change.html, /Choose a new password/)
+      const weak = { password: person.password, next: 'short', again: 'short' }
+      assert.equal((await browser.submit(change, weak)).status, 400)
+      const unequal = {
+        password: person.password,
+        next: 'A long new password 1',
+        again: 'Another new password 1',
+      }
+      assert.equal((await browser.submit(change, unequal)).status, 400)
+      const wrong = { password: 'not it', next: 'A long new password 1', again: 'A long new password 1' }
+      assert.equal((await browser.submit(change, wrong)).status, 401)
+      const right = { ...wrong, password: person.password }
+      const tokens = await exchange(await browser.submit(change, right))
+      assert.equal(tokens.claims()?.oid, person.id)
+      assert.equal((await attempt(person.userPrincipalName, person.password)).status, 401)
+      assert.equal((await attempt(person.userPrincipalName, 'A long new password 1')).url.origin, client)
+    },
+  )
 
   const loseAccess: [string, (person: Person) => Promise<unknown>][] = [
     [
@@ -257,19 +290,24 @@ describe('signing in', () => {
     ],
   ]
   for (const [what, lose] of loseAccess)
-    test(`a person who was ${what} has neither session nor refresh token any more`, async () => {
-      await forgetAttempts()
-      const person = await addPerson(service)
-      const { browser, page, exchange, config } = await openSignIn()
-      const tokens = await exchange(await signIn(browser, page, person))
-      const { url } = await beginSignIn(service, appId, 'openid User.Read')
-      assert.equal((await browser.open(url)).url.origin, client)
-      await lose(person)
-      await assert.rejects(oidc.refreshTokenGrant(config, tokens.refresh_token ?? ''), {
-        error: 'invalid_grant',
-      })
-      const again = await browser.open((await beginSignIn(service, appId, 'openid User.Read')).url)
-      assert.equal(again.status, 200)
-      assert.match(again.html, /<label for="password">/)
-    })
+    clause(
+      'TOK-46',
+      'A person who was disabled or deleted, or whose password was changed, has neither session nor refresh token any more.',
+      async (t) => {
+        t.diagnostic(what)
+        await forgetAttempts()
+        const person = await addPerson(service)
+        const { browser, page, exchange, config } = await openSignIn()
+        const tokens = await exchange(await signIn(browser, page, person))
+        const { url } = await beginSignIn(service, appId, 'openid User.Read')
+        assert.equal((await browser.open(url)).url.origin, client)
+        await lose(person)
+        await assert.rejects(oidc.refreshTokenGrant(config, tokens.refresh_token ?? ''), {
+          error: 'invalid_grant',
+        })
+        const again = await browser.open((await beginSignIn(service, appId, 'openid User.Read')).url)
+        assert.equal(again.status, 200)
+        assert.match(again.html, /<label for="password">/)
+      },
+    )
 })

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { Browser } from '../../support/browser.ts'
+import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { beginSignIn, redirectUri, signIn, singlePage } from '../../support/sign-in.ts'
@@ -28,39 +29,43 @@ describe('a web application', () => {
   const begin = (scope: string, more: Record<string, string> = {}) =>
     beginSignIn(service, application.appId, scope, more)
 
-  test('redeems a code with its secret and its verifier, not with one of them', async () => {
-    const issuer = new URL(service.auth.identity.issuer())
-    const config = await oidc.discovery(issuer, application.appId, application.secret)
-    const verifier = oidc.randomPKCECodeVerifier()
-    const url = oidc.buildAuthorizationUrl(config, {
-      redirect_uri: redirectUri,
-      scope: 'openid offline_access User.Read',
-      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-    })
-    const browser = new Browser(client)
-    const done = await signIn(browser, await browser.open(url), person)
-    const withoutSecret = new oidc.Configuration(
-      config.serverMetadata(),
-      application.appId,
-      undefined,
-      oidc.None(),
-    )
-    await assert.rejects(
-      oidc.authorizationCodeGrant(withoutSecret, done.url, { pkceCodeVerifier: verifier }),
-      { error: 'invalid_client' },
-    )
-    await assert.rejects(oidc.authorizationCodeGrant(config, done.url), { error: 'invalid_grant' })
-    const tokens = await oidc.authorizationCodeGrant(config, done.url, { pkceCodeVerifier: verifier })
-    assert.equal(claimsOf(tokens.access_token).oid, person.id)
-    await assert.rejects(oidc.refreshTokenGrant(withoutSecret, tokens.refresh_token ?? ''), {
-      error: 'invalid_client',
-    })
-    const renewed = await oidc.refreshTokenGrant(config, tokens.refresh_token ?? '')
-    assert.equal(claimsOf(renewed.access_token).oid, person.id)
-  })
+  clause(
+    'TOK-29',
+    'A web application redeems codes and refresh tokens with its secret beside the verifier.',
+    async () => {
+      const issuer = new URL(service.auth.identity.issuer())
+      const config = await oidc.discovery(issuer, application.appId, application.secret)
+      const verifier = oidc.randomPKCECodeVerifier()
+      const url = oidc.buildAuthorizationUrl(config, {
+        redirect_uri: redirectUri,
+        scope: 'openid offline_access User.Read',
+        code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      })
+      const browser = new Browser(client)
+      const done = await signIn(browser, await browser.open(url), person)
+      const withoutSecret = new oidc.Configuration(
+        config.serverMetadata(),
+        application.appId,
+        undefined,
+        oidc.None(),
+      )
+      await assert.rejects(
+        oidc.authorizationCodeGrant(withoutSecret, done.url, { pkceCodeVerifier: verifier }),
+        { error: 'invalid_client' },
+      )
+      await assert.rejects(oidc.authorizationCodeGrant(config, done.url), { error: 'invalid_grant' })
+      const tokens = await oidc.authorizationCodeGrant(config, done.url, { pkceCodeVerifier: verifier })
+      assert.equal(claimsOf(tokens.access_token).oid, person.id)
+      await assert.rejects(oidc.refreshTokenGrant(withoutSecret, tokens.refresh_token ?? ''), {
+        error: 'invalid_client',
+      })
+      const renewed = await oidc.refreshTokenGrant(config, tokens.refresh_token ?? '')
+      assert.equal(claimsOf(renewed.access_token).oid, person.id)
+    },
+  )
 
-  test('a code of one application is of no use to another', async () => {
+  clause('TOK-30', 'A code of one application is of no use to another.', async () => {
     const other = await addApplication(service, { properties: singlePage })
     const { url } = await begin('openid User.Read')
     const browser = new Browser(client)
@@ -75,32 +80,40 @@ describe('a web application', () => {
     )
   })
 
-  test('prompt=none never shows a page', async () => {
-    const browser = new Browser(client)
-    const { url } = await begin('openid User.Read', { prompt: 'none' })
-    const refused = await browser.open(url)
-    assert.equal(refused.url.searchParams.get('error'), 'login_required')
-    await signIn(browser, await browser.open((await begin('openid')).url), person)
-    const silent = await browser.open((await begin('openid User.Read', { prompt: 'none' })).url)
-    assert.ok(silent.url.searchParams.get('code'))
-    const more = await browser.open((await begin('openid Mail.Read', { prompt: 'none' })).url)
-    assert.equal(more.url.searchParams.get('error'), 'consent_required')
-  })
+  clause(
+    'TOK-31',
+    '`prompt=none` never shows a page: it is a code, `login_required` or `consent_required`.',
+    async () => {
+      const browser = new Browser(client)
+      const { url } = await begin('openid User.Read', { prompt: 'none' })
+      const refused = await browser.open(url)
+      assert.equal(refused.url.searchParams.get('error'), 'login_required')
+      await signIn(browser, await browser.open((await begin('openid')).url), person)
+      const silent = await browser.open((await begin('openid User.Read', { prompt: 'none' })).url)
+      assert.ok(silent.url.searchParams.get('code'))
+      const more = await browser.open((await begin('openid Mail.Read', { prompt: 'none' })).url)
+      assert.equal(more.url.searchParams.get('error'), 'consent_required')
+    },
+  )
 
-  test('a code may come by form, under a policy that names the one script', async () => {
-    const browser = new Browser(client)
-    const { url } = await begin('openid User.Read', { response_mode: 'form_post' })
-    const page = await signIn(browser, await browser.open(url), person)
-    assert.match(page.html, new RegExp(`<form method="post" action="${redirectUri}">`))
-    assert.match(page.html, /name="code"/)
-    const script = /<script>(.*)<\/script>/s.exec(page.html)?.[1] ?? ''
-    const hash = createHash('sha256').update(script).digest('base64')
-    const policy = page.headers.get('content-security-policy') ?? ''
-    assert.ok(policy.includes(`'sha256-${hash}'`), policy)
-    assert.match(policy, /default-src 'none'/)
-  })
+  clause(
+    'TOK-32',
+    'With `response_mode=form_post` the code comes by a form, on a page whose policy names its one script.',
+    async () => {
+      const browser = new Browser(client)
+      const { url } = await begin('openid User.Read', { response_mode: 'form_post' })
+      const page = await signIn(browser, await browser.open(url), person)
+      assert.match(page.html, new RegExp(`<form method="post" action="${redirectUri}">`))
+      assert.match(page.html, /name="code"/)
+      const script = /<script>(.*)<\/script>/s.exec(page.html)?.[1] ?? ''
+      const hash = createHash('sha256').update(script).digest('base64')
+      const policy = page.headers.get('content-security-policy') ?? ''
+      assert.ok(policy.includes(`'sha256-${hash}'`), policy)
+      assert.match(policy, /default-src 'none'/)
+    },
+  )
 
-  test('signing out asks, ends the session and leads back, also after the keys changed', async () => {
+  clause('TOK-33', 'Signing out asks, ends the session and leads back to a registered address.', async () => {
     const scope = 'openid offline_access User.Read'
     const spa = await addApplication(service, { properties: singlePage, consented: scope.split(' ') })
     const browser = new Browser(client)
