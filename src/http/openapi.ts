@@ -14,11 +14,12 @@ const surfaces: Record<Surface, string> = {
 export function describeApi(operations: readonly Operation<never>[], version: string): object {
   const paths: Record<string, Record<string, object>> = {}
   const schemas: Record<string, unknown> = {}
+  const parameters = new ParameterList()
   for (const operation of operations)
     operation.paths.forEach((path, form) => {
       const url = openApiPath(operation, path)
       paths[url] ??= {}
-      paths[url][operation.method.toLowerCase()] = describeOperation(operation, url, form)
+      paths[url][operation.method.toLowerCase()] = describeOperation(operation, url, form, parameters)
     })
   return {
     openapi: '3.1.0',
@@ -33,6 +34,7 @@ export function describeApi(operations: readonly Operation<never>[], version: st
     paths: shareSchemas(paths, schemas),
     components: {
       schemas,
+      parameters: parameters.all,
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
       responses: { masking: errorResponse('masking'), directory: errorResponse('directory') },
     },
@@ -52,7 +54,12 @@ export function permissionInWords(permission: Permission): string {
   return `Delegated: ${delegated}. Personal account: ${personal}. Application: ${application}.`
 }
 
-function describeOperation(operation: Operation<never>, url: string, form: number): object {
+function describeOperation(
+  operation: Operation<never>,
+  url: string,
+  form: number,
+  shared: ParameterList,
+): object {
   const pathParameters = [...url.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -70,7 +77,9 @@ function describeOperation(operation: Operation<never>, url: string, form: numbe
     tags: [operation.surface],
     summary: operation.summary,
     description: `Clause ${operation.clause}. ${permissionInWords(operation.permission)}`,
-    parameters: [...pathParameters, ...apiVersion(operation), ...queryParameters],
+    parameters: [...pathParameters, ...apiVersion(operation), ...queryParameters].map((one) =>
+      shared.refer(one),
+    ),
     ...(operation.body && { requestBody: { required: true, content: jsonContent(operation.body) } }),
     responses: {
       ...Object.fromEntries(
@@ -81,7 +90,33 @@ function describeOperation(operation: Operation<never>, url: string, form: numbe
   }
 }
 
-function apiVersion({ apiVersions }: Operation<never>): object[] {
+interface Parameter {
+  readonly name: string | undefined
+  readonly in: string
+  readonly required: boolean
+  readonly schema: object
+}
+
+/** Most operations take the same parameters: each is described once and referred to. */
+class ParameterList {
+  readonly all: Record<string, Parameter> = {}
+  readonly #names = new Map<string, string>()
+
+  refer(parameter: Parameter): object {
+    const text = JSON.stringify(parameter)
+    let name = this.#names.get(text)
+    if (name === undefined) {
+      const plain = (parameter.name ?? '').replaceAll(/[^\w.-]/g, '')
+      const taken = [...this.#names.values()].filter((other) => other.split('_')[0] === plain).length
+      name = taken === 0 ? plain : `${plain}_${taken + 1}`
+      this.#names.set(text, name)
+      this.all[name] = parameter
+    }
+    return { $ref: `#/components/parameters/${name}` }
+  }
+}
+
+function apiVersion({ apiVersions }: Operation<never>): Parameter[] {
   return apiVersions
     ? [{ name: 'api-version', in: 'query', required: true, schema: { type: 'string', enum: apiVersions } }]
     : []

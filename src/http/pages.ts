@@ -22,7 +22,7 @@ export function addPages(
   app: FastifyInstance,
   { operations, version, registry, readiness }: PageOptions,
 ): void {
-  const openApi = JSON.stringify(describeApi(operations, version), null, 2)
+  const openApi = JSON.stringify(describeApi(operations, version))
   const docs = renderDocs(operations, version)
 
   app.get('/healthz', async () => ({ status: 'ok' }))

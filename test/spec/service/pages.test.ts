@@ -31,6 +31,20 @@ describe('the pages outside the two APIs', () => {
     const { body } = await service.request('GET', '/openapi.json')
     assert.equal(body.openapi, '3.1.0')
     assert.equal(body.info.title, 'Masquerade')
+    const operations = Object.values(body.paths).flatMap((path) => Object.values(path as object))
+    assert.ok(operations.length > 100)
+    const ids = operations.map(({ operationId }) => operationId)
+    assert.equal(new Set(ids).size, ids.length, 'every operation has a name of its own')
+  })
+
+  test('/openapi.json refers to nothing that is not in it', async () => {
+    const { body, text } = await service.request('GET', '/openapi.json')
+    const references = new Set([...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path ?? ''))
+    assert.ok(references.size > 20)
+    for (const reference of references) {
+      const found = reference.split('/').reduce((at, name) => at?.[name], body)
+      assert.ok(found, `#/${reference}`)
+    }
   })
 
   test('/docs is a page without scripts', async () => {
