@@ -91,38 +91,46 @@ test('what is refused leaves no trace of a change', async () => {
   assert.deepEqual(await eventsOf(db), [])
 })
 
-test('each scope shows what happened below it, newest first', async () => {
-  const sub = `sub-${randomUUID()}`
-  const server = (group: string, name: string) =>
-    `/subscriptions/${sub}/resourceGroups/${group}/providers/Vendor.Sql/servers/${name}`
-  const [one, two, three] = [server('G', 'V'), server('G', 'V2'), server('G2', 'V')]
-  for (const place of [one, two, three]) {
-    await send('PUT', place, {})
-    await putRule(`${place}/databases/D`, 'r', emailRule)
-  }
-  const { user } = service().tokens.shared
-  await send('PUT', `/subscriptions/${sub}/providers/Vendor.Authorization/roleAssignments/${randomUUID()}`, {
-    properties: { principalId: user, roleName: 'Reader' },
-  })
-  const provider = '/providers/Vendor.Sql'
-  const count = async (scope: string) => (await eventsOf(scope, '&$top=1000')).length
-  assert.equal(await count(`${one}/databases/D`), 2)
-  assert.equal(await count(one), 3)
-  assert.equal(await count(one.toUpperCase()), 3)
-  assert.equal(await count(one.replace('Vendor.Sql', 'Microsoft.Sql')), 3)
-  assert.equal(await count(`/subscriptions/${sub}/resourceGroups/G${provider}`), 6)
-  assert.equal(await count(`/subscriptions/${sub}${provider}`), 10)
-  assert.ok((await count(provider)) >= 10)
-  const times = (await eventsOf(`/subscriptions/${sub}${provider}`)).map(({ time }) => time)
-  assert.deepEqual(times, times.toSorted().reverse())
+clause(
+  'MASK-120',
+  '`GET {db}/auditEvents` lists the changes of the database, newest first, in pages, between `from` and `to`; the same path at a server, a resource group, a subscription and `/` lists those of everything below.',
+  async () => {
+    const sub = `sub-${randomUUID()}`
+    const server = (group: string, name: string) =>
+      `/subscriptions/${sub}/resourceGroups/${group}/providers/Vendor.Sql/servers/${name}`
+    const [one, two, three] = [server('G', 'V'), server('G', 'V2'), server('G2', 'V')]
+    for (const place of [one, two, three]) {
+      await send('PUT', place, {})
+      await putRule(`${place}/databases/D`, 'r', emailRule)
+    }
+    const { user } = service().tokens.shared
+    await send(
+      'PUT',
+      `/subscriptions/${sub}/providers/Vendor.Authorization/roleAssignments/${randomUUID()}`,
+      {
+        properties: { principalId: user, roleName: 'Reader' },
+      },
+    )
+    const provider = '/providers/Vendor.Sql'
+    const count = async (scope: string) => (await eventsOf(scope, '&$top=1000')).length
+    assert.equal(await count(`${one}/databases/D`), 2)
+    assert.equal(await count(one), 3)
+    assert.equal(await count(one.toUpperCase()), 3)
+    assert.equal(await count(one.replace('Vendor.Sql', 'Microsoft.Sql')), 3)
+    assert.equal(await count(`/subscriptions/${sub}/resourceGroups/G${provider}`), 6)
+    assert.equal(await count(`/subscriptions/${sub}${provider}`), 10)
+    assert.ok((await count(provider)) >= 10)
+    const times = (await eventsOf(`/subscriptions/${sub}${provider}`)).map(({ time }) => time)
+    assert.deepEqual(times, times.toSorted().reverse())
 
-  const narrow = service().tokenFor({ role: 'Reader', scope: one })
-  const ask = (path: string) =>
-    service().request('GET', `${path}/auditEvents?${apiVersion}`, { token: narrow })
-  assert.equal((await ask(one)).status, 200)
-  assert.equal((await ask(two)).status, 403)
-  assert.equal((await ask(`/subscriptions/${sub}${provider}`)).status, 403)
-})
+    const narrow = service().tokenFor({ role: 'Reader', scope: one })
+    const ask = (path: string) =>
+      service().request('GET', `${path}/auditEvents?${apiVersion}`, { token: narrow })
+    assert.equal((await ask(one)).status, 200)
+    assert.equal((await ask(two)).status, 403)
+    assert.equal((await ask(`/subscriptions/${sub}${provider}`)).status, 403)
+  },
+)
 
 test('pages follow each other without gaps, and times narrow them', async () => {
   const db = freshDatabase()

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { clause } from '../../support/clause.ts'
 import { emailRule, freshDatabase, policyUrl, ruleUrl, useMasking } from '../../support/masking.ts'
 
 const { send, putRule, putPolicy, listRules, getRule, getPolicy } = useMasking()
@@ -9,21 +10,25 @@ const count = (answers: { status: number }[], status: number) =>
   answers.filter((answer) => answer.status === status).length
 const tagOf = (answer: { headers: Headers }) => answer.headers.get('etag') ?? ''
 
-test('of many PUTs of one absent rule one creates it, and the last one stays', async () => {
-  const db = freshDatabase()
-  const answers = await Promise.all(
-    many.map((at) => putRule(db, at % 2 ? 'Rule' : 'rULE', { ...emailRule, aliasName: `writer ${at}` })),
-  )
-  assert.equal(count(answers, 201), 1)
-  assert.equal(count(answers, 200), many.length - 1)
-  assert.deepEqual(
-    new Set(answers.map(({ body }) => body.properties.aliasName)),
-    new Set(many.map((at) => `writer ${at}`)),
-    'each answer is about what that request wrote',
-  )
-  const last = answers.toSorted((a, b) => Number(tagOf(b).slice(1, -1)) - Number(tagOf(a).slice(1, -1)))[0]
-  assert.deepEqual(await listRules(db), [last?.body])
-})
+clause(
+  'MASK-118',
+  'Writes to one database happen one after the other, whoever sends them and however many at once: the last one stays, and each answer is true of the moment it was made.',
+  async () => {
+    const db = freshDatabase()
+    const answers = await Promise.all(
+      many.map((at) => putRule(db, at % 2 ? 'Rule' : 'rULE', { ...emailRule, aliasName: `writer ${at}` })),
+    )
+    assert.equal(count(answers, 201), 1)
+    assert.equal(count(answers, 200), many.length - 1)
+    assert.deepEqual(
+      new Set(answers.map(({ body }) => body.properties.aliasName)),
+      new Set(many.map((at) => `writer ${at}`)),
+      'each answer is about what that request wrote',
+    )
+    const last = answers.toSorted((a, b) => Number(tagOf(b).slice(1, -1)) - Number(tagOf(a).slice(1, -1)))[0]
+    assert.deepEqual(await listRules(db), [last?.body])
+  },
+)
 
 test('of many rules for one column one wins, and the others hear its name', async () => {
   const db = freshDatabase()
@@ -62,31 +67,35 @@ test('writes to different databases that are new do not get in each other’s wa
   assert.equal(count(answers, 201), many.length)
 })
 
-test('If-Match lets a change through only while nothing else has changed', async () => {
-  const db = freshDatabase()
-  const stale = tagOf(await putRule(db, 'r', emailRule))
-  const current = tagOf(await putRule(db, 'r', { ...emailRule, aliasName: 'newer' }))
-  assert.notEqual(stale, current)
-  assert.equal(tagOf(await getRule(db, 'r')), current)
-  for (const header of [stale, '"0"', `W/${current}`, 'nonsense']) {
-    const { status, body } = await putRule(db, 'r', emailRule, { 'if-match': header })
-    assert.equal(status, 412, header)
-    assert.equal(body.error.code, 'PreconditionFailed')
-    assert.equal((await send('DELETE', ruleUrl(db, 'r'), undefined, { 'if-match': header })).status, 412)
-  }
-  assert.equal((await getRule(db, 'r')).body.properties.aliasName, 'newer')
-  assert.equal((await putRule(db, 'r', emailRule, { 'if-match': `"0", ${current}` })).status, 200)
-  assert.equal((await putRule(db, 'r', emailRule, { 'if-match': '*' })).status, 200)
-  assert.equal((await putRule(db, 'absent', emailRule, { 'if-match': '*' })).status, 412)
-  assert.equal((await getRule(db, 'absent')).status, 404)
+clause(
+  'MASK-117',
+  'Rules, policies, servers and databases have an entity tag in `ETag`. A write whose `If-Match` does not name the current one is 412 `PreconditionFailed` and changes nothing; `If-None-Match: *` creates and never replaces. A resource that is deleted and made again has a new tag.',
+  async () => {
+    const db = freshDatabase()
+    const stale = tagOf(await putRule(db, 'r', emailRule))
+    const current = tagOf(await putRule(db, 'r', { ...emailRule, aliasName: 'newer' }))
+    assert.notEqual(stale, current)
+    assert.equal(tagOf(await getRule(db, 'r')), current)
+    for (const header of [stale, '"0"', `W/${current}`, 'nonsense']) {
+      const { status, body } = await putRule(db, 'r', emailRule, { 'if-match': header })
+      assert.equal(status, 412, header)
+      assert.equal(body.error.code, 'PreconditionFailed')
+      assert.equal((await send('DELETE', ruleUrl(db, 'r'), undefined, { 'if-match': header })).status, 412)
+    }
+    assert.equal((await getRule(db, 'r')).body.properties.aliasName, 'newer')
+    assert.equal((await putRule(db, 'r', emailRule, { 'if-match': `"0", ${current}` })).status, 200)
+    assert.equal((await putRule(db, 'r', emailRule, { 'if-match': '*' })).status, 200)
+    assert.equal((await putRule(db, 'absent', emailRule, { 'if-match': '*' })).status, 412)
+    assert.equal((await getRule(db, 'absent')).status, 404)
 
-  const tag = tagOf(await getRule(db, 'r'))
-  const answers = await Promise.all(
-    many.map((at) => putRule(db, 'r', { ...emailRule, aliasName: `${at}` }, { 'if-match': tag })),
-  )
-  assert.equal(count(answers, 200), 1)
-  assert.equal(count(answers, 412), many.length - 1)
-})
+    const tag = tagOf(await getRule(db, 'r'))
+    const answers = await Promise.all(
+      many.map((at) => putRule(db, 'r', { ...emailRule, aliasName: `${at}` }, { 'if-match': tag })),
+    )
+    assert.equal(count(answers, 200), 1)
+    assert.equal(count(answers, 412), many.length - 1)
+  },
+)
 
 test('If-None-Match: * creates and never replaces', async () => {
   const db = freshDatabase()

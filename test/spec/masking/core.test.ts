@@ -256,3 +256,30 @@ clause('MASK-22', '`properties` is an object with the fields of the rule or of t
     'maskingLevel',
   ])
 })
+
+clause(
+  'MASK-123',
+  'Subscriptions, resource groups, servers and databases have names of 1 to 128 characters without control characters, `/`, `\\`, `?`, `#` and `%`, and without a space at either end; any other name is 400 `InvalidResourceName`.',
+  async () => {
+    const db = freshDatabase()
+    const place = (name: string) => db.replace(/[^/]+$/, encodeURIComponent(name))
+    for (const name of ['x', 'x'.repeat(128), "o'hara", 'a.b-c_d', 'naïve 日本 🙂', '$$', '[x]', '*'])
+      assert.equal((await putRule(place(name), 'r', emailRule)).status, 201, name)
+    for (const name of [
+      'a/b',
+      'a\\b',
+      'a?b',
+      'a#b',
+      'a%b',
+      'a\nb',
+      ' a',
+      'a ',
+      'x'.repeat(129),
+      '🙂'.repeat(100),
+    ]) {
+      const { status, body } = await putRule(place(name), 'r', emailRule)
+      assert.equal(status, 400, name)
+      assert.equal(body.error.code, 'InvalidResourceName')
+    }
+  },
+)

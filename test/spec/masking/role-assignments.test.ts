@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { clause } from '../../support/clause.ts'
 import { apiVersion, freshDatabase, rulesUrl, useMasking } from '../../support/masking.ts'
 
 const { service, sender, send } = useMasking()
@@ -30,34 +31,38 @@ async function addObject(kind: string): Promise<string> {
   return id
 }
 
-test('a role is assigned, read, listed and taken away at every scope', async () => {
-  const token = service().tokenFor({ permissions: ['user_impersonation'] })
-  const mayRead = async () =>
-    (await service().request('GET', `${rulesUrl(db)}?${apiVersion}`, { token })).status === 200
-  for (const scope of scopes) {
-    assert.equal(await mayRead(), false, scope)
-    const url = urlOf(scope)
-    const created = await send('PUT', url, grant({ roleName: 'Reader' }))
-    assert.equal(created.status, 201, scope)
-    assert.equal(created.body.id, url)
-    assert.equal(created.body.properties.scope, scope || '/')
-    assert.equal(created.body.properties.roleName, 'Reader')
-    assert.equal(created.body.properties.principalType, 'User')
-    assert.match(
-      created.body.properties.roleDefinitionId,
-      /roleDefinitions\/acdd72a7-3385-48ef-bd42-f606fba81ae7$/,
-    )
-    assert.equal(await mayRead(), true, scope)
-    assert.deepEqual((await send('GET', url)).body, created.body)
-    assert.equal((await send('PUT', url, created.body)).status, 200, 'what was read can be sent back')
-    const listed = (await send('GET', urlOf(scope, '').replace(/\/$/, ''))).body.value
-    assert.ok(listed.some((one: { name: string }) => one.name === created.body.name))
-    assert.equal((await send('DELETE', url)).status, 200)
-    assert.equal((await send('DELETE', url)).status, 204)
-    assert.equal((await send('GET', url)).status, 404)
-    assert.equal(await mayRead(), false, scope)
-  }
-})
+clause(
+  'MASK-119',
+  '`PUT`, `GET` and `DELETE` of `{scope}/providers/Vendor.Authorization/roleAssignments/{id}` assign a role, show it and take it away, and a `GET` without the id lists those at, above and below the scope. An assignment never becomes another one, and the last `Owner` at `/` cannot be taken away.',
+  async () => {
+    const token = service().tokenFor({ permissions: ['user_impersonation'] })
+    const mayRead = async () =>
+      (await service().request('GET', `${rulesUrl(db)}?${apiVersion}`, { token })).status === 200
+    for (const scope of scopes) {
+      assert.equal(await mayRead(), false, scope)
+      const url = urlOf(scope)
+      const created = await send('PUT', url, grant({ roleName: 'Reader' }))
+      assert.equal(created.status, 201, scope)
+      assert.equal(created.body.id, url)
+      assert.equal(created.body.properties.scope, scope || '/')
+      assert.equal(created.body.properties.roleName, 'Reader')
+      assert.equal(created.body.properties.principalType, 'User')
+      assert.match(
+        created.body.properties.roleDefinitionId,
+        /roleDefinitions\/acdd72a7-3385-48ef-bd42-f606fba81ae7$/,
+      )
+      assert.equal(await mayRead(), true, scope)
+      assert.deepEqual((await send('GET', url)).body, created.body)
+      assert.equal((await send('PUT', url, created.body)).status, 200, 'what was read can be sent back')
+      const listed = (await send('GET', urlOf(scope, '').replace(/\/$/, ''))).body.value
+      assert.ok(listed.some((one: { name: string }) => one.name === created.body.name))
+      assert.equal((await send('DELETE', url)).status, 200)
+      assert.equal((await send('DELETE', url)).status, 204)
+      assert.equal((await send('GET', url)).status, 404)
+      assert.equal(await mayRead(), false, scope)
+    }
+  },
+)
 
 test('roles are named by the ids that tools know, or by their names', async () => {
   for (const roleDefinitionId of [

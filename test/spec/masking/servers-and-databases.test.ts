@@ -120,31 +120,37 @@ clause(
   },
 )
 
-test('a stored password goes to the same server alone', async () => {
-  const db = freshDatabase()
-  await bind(db, binding)
-  const { password: _, ...same } = binding
-  assert.equal((await bind(db, { ...same, database: 'other' })).status, 200)
-  for (const change of [
-    { host: '127.0.0.2' },
-    { port: 2 },
-    { user: 'somebody' },
-    {
-      sslmode: 'verify-full',
-      sslRootCertificate: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',
-    },
-  ]) {
-    const { status, body } = await bind(db, { ...same, ...change })
-    assert.equal(status, 400, JSON.stringify(change))
-    assert.equal(body.error.target, 'properties.binding.password')
-  }
-  assert.equal((await send('GET', db)).body.properties.binding.host, '127.0.0.1')
-  assert.equal((await bind(db, { ...same, port: 2, password: 'new' })).status, 200)
-  assert.equal(
-    (await bind(db, { ...same, port: 2, password: null })).body.properties.binding.passwordSet,
-    false,
-  )
-})
+clause(
+  'MASK-122',
+  'A binding that a PUT of the database leaves out stays as it is, and null ends it. A password that is not sent again is kept only while host, port and user stay and TLS gets no weaker: else it is 400 `InvalidBinding`.',
+  async () => {
+    const db = freshDatabase()
+    await bind(db, binding)
+    await send('PUT', db, { properties: {} })
+    assert.equal((await send('GET', db)).body.properties.binding.passwordSet, true)
+    const { password: _, ...same } = binding
+    assert.equal((await bind(db, { ...same, database: 'other' })).status, 200)
+    for (const change of [
+      { host: '127.0.0.2' },
+      { port: 2 },
+      { user: 'somebody' },
+      {
+        sslmode: 'verify-full',
+        sslRootCertificate: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',
+      },
+    ]) {
+      const { status, body } = await bind(db, { ...same, ...change })
+      assert.equal(status, 400, JSON.stringify(change))
+      assert.equal(body.error.target, 'properties.binding.password')
+    }
+    assert.equal((await send('GET', db)).body.properties.binding.host, '127.0.0.1')
+    assert.equal((await bind(db, { ...same, port: 2, password: 'new' })).status, 200)
+    assert.equal(
+      (await bind(db, { ...same, port: 2, password: null })).body.properties.binding.passwordSet,
+      false,
+    )
+  },
+)
 
 test('a stored password is not sent over a weaker connection than it was given for', async () => {
   const db = freshDatabase()
@@ -242,10 +248,18 @@ clause(
   },
 )
 
-test('a deleted database takes its rules and its policy along', async () => {
-  const db = freshDatabase()
-  await putRule(db, 'r', emailRule)
-  assert.equal((await send('DELETE', db)).status, 200)
-  assert.deepEqual(await listRules(db), [])
-  assert.equal((await getPolicy(db)).body.properties.dataMaskingState, 'Disabled')
-})
+clause(
+  'MASK-121',
+  'A server that has databases cannot be deleted: 409 `Conflict`. A deleted database takes its rules, its policy and its binding along.',
+  async () => {
+    const db = freshDatabase()
+    await putRule(db, 'r', emailRule)
+    const server = db.replace(/\/databases.*/, '')
+    await send('PUT', server, {})
+    const refused = await send('DELETE', server)
+    assert.deepEqual([refused.status, refused.body.error.code], [409, 'Conflict'])
+    assert.equal((await send('DELETE', db)).status, 200)
+    assert.deepEqual(await listRules(db), [])
+    assert.equal((await getPolicy(db)).body.properties.dataMaskingState, 'Disabled')
+  },
+)
