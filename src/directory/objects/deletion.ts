@@ -13,6 +13,7 @@ import {
   softDeleteObject,
 } from '../object-store.ts'
 import { resources } from '../resources/resources.ts'
+import { requirePowerOver } from './role-holders.ts'
 
 interface Context {
   readonly tx: Query
@@ -27,6 +28,7 @@ export async function performDeletion(
 ): Promise<void> {
   const { tenantId } = caller
   checkRoleAssignable(caller, object)
+  await requirePowerOver(tx, caller, object)
   const { restorable, set } = resources[object.kind]
   const companions = restorable ? await findPrincipals(tx, tenantId, object, null) : []
   const changes = []
@@ -47,6 +49,7 @@ export async function performRestoration(
 ): Promise<DirectoryObject> {
   const { tenantId } = caller
   checkRoleAssignable(caller, object)
+  await requirePowerOver(tx, caller, object)
   const companions = await findPrincipals(tx, tenantId, object, object.deletedAt)
   const restored = await restoreObject(tx, tenantId, object.id)
   const changes = [describeChange('restored', restored)]
@@ -61,6 +64,7 @@ export async function performRestoration(
 /** Deletes a locked deleted object for good. */
 export async function performPurge({ tx, caller, audit }: Context, object: DirectoryObject): Promise<void> {
   checkRoleAssignable(caller, object)
+  await requirePowerOver(tx, caller, object)
   await purgeObject(tx, caller.tenantId, object.id)
   const target = `/${resources[object.kind].set}/${object.id}`
   audit({ action: `purge ${object.kind}`, target, before: object.properties })

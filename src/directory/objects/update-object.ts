@@ -19,7 +19,7 @@ interface Form {
   readonly permission: PermissionRow
   readonly name: string
   /** Refuses what the caller may not change. */
-  readonly check: (caller: Caller, changes: JsonObject) => void
+  readonly check: (tx: Query, caller: Caller, before: DirectoryObject, changes: JsonObject) => Promise<void>
   /** Properties that are not stored with the object. */
   readonly setAside: readonly string[]
   readonly also: (tx: Query, caller: Caller, object: DirectoryObject, sent: JsonObject) => Promise<void>
@@ -42,7 +42,7 @@ export function updateObjectOf(resource: Resource, form: Partial<Form> = {}) {
       const custom = await extensionPropertiesFor(tx, caller.tenantId, resource.kind, names)
       const before = await locate(context, { lock: true })
       const sent = readChangedProperties(resource, body, custom, before.properties)
-      form.check?.(caller, sent)
+      await form.check?.(tx, caller, before, sent)
       checkPrecondition(request, before)
       const changes = Object.fromEntries(
         Object.entries(sent).filter(([name]) => !form.setAside?.includes(name)),

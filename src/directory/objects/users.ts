@@ -14,6 +14,7 @@ import { deleteObject } from './delete-object.ts'
 import { getObject } from './get-object.ts'
 import { countObjects, listObjects } from './list-objects.ts'
 import { locateMe, locateUser } from './locate.ts'
+import { isSensitive, requirePasswordRole, requirePowerOver } from './role-holders.ts'
 import { updateObjectOf } from './update-object.ts'
 
 /** What people may change about themselves without a permission over all users. */
@@ -46,16 +47,30 @@ async function storePassword(
   await setPassword(tx, tenantId, id, password, { mustChange: forceChangePasswordNextSignIn === true })
 }
 
-function checkUpdate(caller: Caller, changes: JsonObject): void {
+async function checkUpdate(
+  tx: Query,
+  caller: Caller,
+  before: DirectoryObject,
+  changes: JsonObject,
+): Promise<void> {
   if (changes.passwordProfile === null) failValue(user, 'passwordProfile')
-  if (changes.passwordProfile !== undefined) requirePermissions(caller, passwordPermissions)
+  if (changes.passwordProfile !== undefined) {
+    requirePermissions(caller, passwordPermissions)
+    requirePasswordRole(caller)
+  }
+  if (isSensitive(changes)) await requirePowerOver(tx, caller, before)
 }
 
 /** Somebody who may change their own object alone changes no account, name or password with it. */
-function checkOwnUpdate(caller: Caller, changes: JsonObject): void {
+async function checkOwnUpdate(
+  tx: Query,
+  caller: Caller,
+  before: DirectoryObject,
+  changes: JsonObject,
+): Promise<void> {
   if (!holds(caller, objectPermissions.user.update))
     for (const name of Object.keys(changes)) if (!ownProperties.has(name)) fail('InsufficientPrivileges')
-  checkUpdate(caller, changes)
+  await checkUpdate(tx, caller, before, changes)
 }
 
 const setAside = ['passwordProfile']

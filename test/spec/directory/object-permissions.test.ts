@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
+import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { parseCell } from '../../../src/auth/permission.ts'
 import { objectPermissions } from '../../../src/directory/object-permissions.ts'
 import { resources } from '../../../src/directory/resources/resources.ts'
@@ -94,10 +95,55 @@ describe('who may do what with directory objects', () => {
     const updater = service.tokenFor({ permissions: ['User.ReadWrite.All'] })
     assert.equal((await ask(updater, 'PATCH', `/users/${id}`, { city: 'Ghent' })).status, 204)
     assert.equal((await ask(updater, 'PATCH', `/users/${id}`, body)).status, 403)
-    const setter = service.tokenFor({ permissions: ['User.ReadWrite.All', 'Directory.AccessAsUser.All'] })
+    const permissions = ['User.ReadWrite.All', 'Directory.AccessAsUser.All']
+    const nobody = service.tokenFor({ permissions })
+    assert.equal((await ask(nobody, 'PATCH', `/users/${id}`, body)).status, 403)
+    const directoryRoles = [directoryRoleTemplates['User Administrator']]
+    const setter = service.tokenFor({ permissions, directoryRoles })
     assert.equal((await ask(setter, 'PATCH', `/users/${id}`, body)).status, 204)
     const weak = await ask(setter, 'PATCH', `/users/${id}`, { passwordProfile: { password: 'short' } })
     assert.equal(weak.status, 400)
+  })
+
+  test('power over somebody with a directory role takes as much as the role', async () => {
+    const role = await directory.role()
+    const group = await directory.group({ isAssignableToRole: true })
+    const [boss, plain] = [await directory.user(), await directory.user()]
+    await directory.join(group, role)
+    await directory.join(boss, group)
+    const permissions = ['User.ReadWrite.All', 'Directory.ReadWrite.All', 'Directory.AccessAsUser.All']
+    const weak = [
+      service.tokenFor({ permissions, directoryRoles: [directoryRoleTemplates['User Administrator']] }),
+      service.tokenFor({ kind: 'application', permissions }),
+    ]
+    const strong = [
+      service.tokenFor({ permissions, directoryRoles: [directoryRoleTemplates['Global Administrator']] }),
+      service.tokenFor({
+        kind: 'application',
+        permissions: [...permissions, 'RoleManagement.ReadWrite.Directory'],
+      }),
+    ]
+    const attempts = [
+      { accountEnabled: false },
+      { userPrincipalName: 'taken-over@example.com' },
+      { passwordProfile: { password: 'a long-winded Phrase 42' } },
+      { otherMails: ['me@example.org'] },
+    ]
+    for (const token of weak) {
+      for (const body of attempts) {
+        assert.equal((await ask(token, 'PATCH', `/users/${boss}`, body)).status, 403, JSON.stringify(body))
+      }
+      assert.equal((await ask(token, 'PATCH', `/users/${boss}`, { jobTitle: 'Boss' })).status, 204)
+      assert.equal((await ask(token, 'PATCH', `/users/${plain}`, { accountEnabled: true })).status, 204)
+      for (const set of ['users', 'directoryObjects'])
+        assert.equal((await ask(token, 'DELETE', `/${set}/${boss}`)).status, 403)
+    }
+    for (const token of strong) {
+      assert.equal((await ask(token, 'PATCH', `/users/${boss}`, { accountEnabled: true })).status, 204)
+      assert.equal((await ask(token, 'DELETE', `/users/${boss}`)).status, 204)
+      assert.equal((await ask(weak[0] ?? '', 'POST', `/directory/deletedItems/${boss}/restore`)).status, 403)
+      assert.equal((await ask(token, 'POST', `/directory/deletedItems/${boss}/restore`)).status, 200)
+    }
   })
 
   test('groups that can hold roles are made and deleted by those who manage roles', async () => {
