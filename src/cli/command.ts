@@ -8,7 +8,7 @@ export interface Command {
   /** Shown by `masquerade help <name>`. */
   readonly help: string
   /** Returns the exit code: 0 done, 1 failed, 2 wrong use, others as the command's help says. */
-  run(args: readonly string[], context: { readonly commands: readonly Command[] }): Promise<number>
+  run(args: readonly string[]): Promise<number>
 }
 
 /** Options and arguments of a command; what it does not know is refused in one line. */

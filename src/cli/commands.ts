@@ -1,0 +1,27 @@
+import type { Command } from './command.ts'
+
+/**
+ * Every command, in the order in which the help lists them. Each is loaded when it is asked for: printing a token should
+ * not take the time of starting a service.
+ */
+export const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import('./serve.ts')).serve,
+  status: async () => (await import('./status.ts')).status,
+  token: async () => (await import('./token.ts')).token,
+  login: async () => (await import('./login.ts')).login,
+  logout: async () => (await import('./logout.ts')).logout,
+  application: async () => (await import('./application.ts')).application,
+  keys: async () => (await import('./keys.ts')).keys,
+  database: async () => (await import('./database.ts')).database,
+  rules: async () => (await import('./rules.ts')).rules,
+  import: async () => (await import('./import.ts')).importCommand,
+  export: async () => (await import('./export.ts')).exportCommand,
+  migrate: async () => (await import('./migrate.ts')).migrate,
+  ca: async () => (await import('./ca.ts')).ca,
+  version: async () => (await import('./version.ts')).versionCommand,
+  help: async () => (await import('./help.ts')).help,
+}
+
+export async function loadCommand(name: string): Promise<Command | undefined> {
+  return Object.hasOwn(commands, name) ? await commands[name]?.() : undefined
+}
