@@ -9,7 +9,7 @@ import { openIssuer } from './auth/issuer/issuer.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
 import type { Database } from './db/database.ts'
 import { openStore, type Store } from './db/store.ts'
-import { findExemptRoles } from './directory/exempt-roles.ts'
+import { findExemptRoles, isExemptPrincipal } from './directory/exempt-roles.ts'
 import { findPrincipal } from './directory/find-principal.ts'
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { permissionTables } from './directory/permissions.ts'
@@ -119,7 +119,10 @@ export async function startService(options: StartOptions): Promise<Service> {
       connect: (id) => enforcement.connect(id),
       readPolicy: (id) => source.readPolicy(id),
     }),
-    principals: { find: (tenant, id) => findPrincipal(database.sql, tenant, id) },
+    principals: {
+      find: (tenant, id) => findPrincipal(database.sql, tenant, id),
+      isExempt: (tenant, id, entries) => isExemptPrincipal(database.sql, graph, tenant, id, entries),
+    },
   })
   const directory = directoryRoom({
     graph,

@@ -38,3 +38,21 @@ export async function findExemptRoles(
       and kind in ('user', 'servicePrincipal') and coalesce((properties -> 'accountEnabled')::boolean, true)`
   return [...new Set([...entries, ...logins.map(({ name }) => name)])].sort()
 }
+
+/** Whether the list names the principal itself, by id, userPrincipalName or appId, or a group that it is in. */
+export async function isExemptPrincipal(
+  sql: Query,
+  graph: MembershipGraph,
+  tenantId: string,
+  objectId: string,
+  entries: readonly string[],
+): Promise<boolean> {
+  const names = new Set(entries.map((entry) => entry.toLowerCase()))
+  const [row] = await sql<{ name: string | null }[]>`
+    select lower(coalesce(user_principal_name, app_id)) as name from directory_object
+    where tenant_id = ${tenantId} and id = ${objectId} and deleted_at is null and kind in ('user', 'servicePrincipal')`
+  if (!row) return false
+  if (names.has(objectId.toLowerCase()) || (row.name !== null && names.has(row.name))) return true
+  const groups = [...names].filter((name) => guid.test(name))
+  return groups.length > 0 && (await graph.groupsAmong(tenantId, objectId, groups)).length > 0
+}

@@ -4,6 +4,8 @@ import { explainFailure } from './explain-failure.ts'
 import type { Exposure } from './exposures/exposure.ts'
 import { findExposures } from './exposures/find-exposures.ts'
 import type { Policy } from './policy.ts'
+import { type Preview, type PreviewRequest, preview } from './preview.ts'
+import { type ColumnPlace, type Recommendation, recommend } from './recommendations/recommend.ts'
 
 export interface InspectorOptions {
   /** Null: the database is not bound (any more). */
@@ -27,5 +29,11 @@ export function createInspector({ connect, readPolicy }: InspectorOptions) {
   return {
     findExposures: (databaseId: string): Promise<Exposure[]> =>
       look(databaseId, (database) => findExposures(database, () => readPolicy(databaseId))),
+
+    recommend: (databaseId: string, ruled: readonly ColumnPlace[]): Promise<Recommendation[]> =>
+      look(databaseId, (database) => recommend(database, ruled)),
+
+    preview: (databaseId: string, request: PreviewRequest): Promise<Preview | null> =>
+      look(databaseId, (database) => preview(database, request)),
   }
 }

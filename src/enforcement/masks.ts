@@ -29,7 +29,7 @@ export function maskExpression(column: Column, mask: Mask, alias: string): strin
   return `(CASE WHEN ${source} IS NULL THEN NULL ELSE ${masked} END)::${column.baseType}${collation}`
 }
 
-export function fits(column: Column, mask: Mask): boolean {
+export function fits(column: Pick<Column, 'baseName'>, mask: Mask): boolean {
   if (mask.maskingFunction === 'Default') return true
   if (mask.maskingFunction !== 'Number') return isString(column)
   return [mask.numberFrom, mask.numberTo].every(isNumber) && Object.hasOwn(numbers, column.baseName)
@@ -38,7 +38,7 @@ export function fits(column: Column, mask: Mask): boolean {
 const strings = new Set(['text', 'varchar', 'bpchar', 'citext'])
 
 /** Other types that call themselves strings may refuse what a mask is made of. */
-function isString({ baseName }: Column): boolean {
+function isString({ baseName }: Pick<Column, 'baseName'>): boolean {
   return strings.has(baseName)
 }
 

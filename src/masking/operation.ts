@@ -24,6 +24,8 @@ export interface MaskingPorts {
 export interface Principals {
   /** Null for an id that is not a user, group or service principal that is there. */
   find(tenantId: string, id: string): Promise<'User' | 'Group' | 'ServicePrincipal' | null>
+  /** Whether an exempt list names the principal, or a group that it is in at any depth. */
+  isExempt(tenantId: string, id: string, entries: readonly string[]): Promise<boolean>
 }
 
 /** The versions of the specification and of our own operations beside it. */

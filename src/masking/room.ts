@@ -6,6 +6,8 @@ import { getDatabase } from './databases/get-database.ts'
 import { listDatabases } from './databases/list-databases.ts'
 import { getEnforcement } from './enforcement/get-enforcement.ts'
 import { listExposures } from './enforcement/list-exposures.ts'
+import { listRecommendations } from './enforcement/list-recommendations.ts'
+import { previewTable } from './enforcement/preview-table.ts'
 import { resumeTable, suspendTable } from './enforcement/suspend-table.ts'
 import { withAliases } from './namespace.ts'
 import type { MaskingPorts } from './operation.ts'
@@ -49,6 +51,8 @@ const operations: readonly Operation<MaskingPorts>[] = [
   suspendTable,
   resumeTable,
   listExposures,
+  listRecommendations,
+  previewTable,
 ]
 
 export function maskingRoom(ports: MaskingPorts) {

@@ -63,3 +63,15 @@ export function rule(
 export function policy(rules: readonly Rule[], exemptRoles: readonly string[] = []): Policy {
   return { rules, exemptRoles, suspended: [] }
 }
+
+/** What binds a database to this address, as a body of the API has it. */
+export function bindingOf(address: string, credentials: { user?: string; password?: string } = {}) {
+  const { hostname, port, username, password, pathname } = new URL(address)
+  return {
+    host: hostname,
+    port: Number(port),
+    database: pathname.slice(1),
+    user: credentials.user ?? username,
+    password: credentials.password ?? decodeURIComponent(password),
+  }
+}

@@ -57,6 +57,22 @@ const classes: readonly SameValues[] = [
       where k.contype = 'f' and p.masked = any(${oids}::oid[])`,
   },
   {
+    code: 'UnmaskedParent',
+    severity: 'high',
+    explain: (masked, other) =>
+      `${other} is the same column of a table that the table of ${masked} is a part of: reading the whole shows the rows of the part, without its mask.`,
+    rows: async ({ sql }, oids) =>
+      await sql<Twofold[]>`
+      with recursive above as (
+        select inhrelid as masked, inhparent as parent from pg_catalog.pg_inherits where inhrelid = any(${oids}::oid[])
+        union select above.masked, i.inhparent from above join pg_catalog.pg_inherits i on i.inhrelid = above.parent
+      )
+      select b.attrelid::int8 as masked, b.attnum::int4 as "maskedColumn", ${otherColumns(sql)}
+      from above join pg_catalog.pg_attribute b on b.attrelid = above.masked and b.attnum > 0
+      join pg_catalog.pg_attribute a on a.attrelid = above.parent and a.attname = b.attname and a.attnum > 0
+      ${otherTables(sql)}`,
+  },
+  {
     code: 'PossibleCopy',
     severity: 'low',
     explain: (masked, other) =>
@@ -71,6 +87,7 @@ const classes: readonly SameValues[] = [
       where b.attrelid = any(${oids}::oid[]) and c.relkind in ('r', 'p', 'm', 'f') and c.relpersistence <> 't'
         and n.nspname !~ '^(pg_|information_schema$|masquerade_guard$)'
         and not exists (select 1 from pg_catalog.pg_inherits i where i.inhrelid = c.oid)
+        and not exists (select 1 from pg_catalog.pg_inherits i where i.inhparent = c.oid and i.inhrelid = b.attrelid)
         and not exists (select 1 from pg_catalog.pg_constraint k where k.contype = 'f'
           and (k.conrelid, k.confrelid) in ((a.attrelid, b.attrelid), (b.attrelid, a.attrelid)))`,
   },

@@ -28,6 +28,11 @@ export const maskingProblems = {
     code: 'InvalidBinding',
     message: 'The binding of the database is not valid: {reason}',
   },
+  InvalidPreview: {
+    status: 400,
+    code: 'InvalidPreview',
+    message: 'There is nothing to preview: {reason}.',
+  },
   BoundDatabaseUnusable: {
     status: 503,
     code: 'BoundDatabaseUnusable',

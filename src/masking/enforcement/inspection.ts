@@ -1,4 +1,4 @@
-import type { MaskingFunction } from '../rules/rule.ts'
+import type { MaskingFunction, RuleProperties } from '../rules/rule.ts'
 
 /** A way around the masks of a database that is still open. */
 export interface Exposure {
@@ -16,7 +16,52 @@ export interface Exposure {
   } | null
 }
 
+export interface ColumnPlace {
+  readonly schema: string
+  readonly table: string
+  readonly column: string
+}
+
+type MaskOptions = Omit<RuleProperties, 'schemaName' | 'tableName' | 'columnName' | 'aliasName'>
+
+export interface Recommendation extends ColumnPlace {
+  readonly kind: string
+  readonly confidence: number
+  readonly reasons: readonly string[]
+  readonly suggestion: Partial<MaskOptions> & Pick<MaskOptions, 'maskingFunction'>
+}
+
+export interface PreviewRequest {
+  readonly schema: string
+  readonly table: string
+  readonly rules: readonly (ColumnPlace & MaskOptions & { readonly name: string })[]
+  readonly top: number
+  readonly raw: boolean
+}
+
+export interface Preview {
+  readonly columns: readonly {
+    readonly name: string
+    readonly type: string
+    readonly maskingFunction: string | null
+  }[]
+  readonly rows: readonly {
+    readonly values: readonly (string | null)[]
+    readonly raw?: readonly (string | null)[]
+  }[]
+}
+
 /** Looks into bound databases without changing them. Fails with `BoundDatabaseUnusable` where it cannot look. */
 export interface Inspection {
   findExposures(databaseId: string): Promise<readonly Exposure[]>
+  /** Columns that look sensitive, but for those that have a rule. */
+  recommend(databaseId: string, ruled: readonly ColumnPlace[]): Promise<readonly Recommendation[]>
+  /** Null: there is no such table, or it is a view. */
+  preview(databaseId: string, request: PreviewRequest): Promise<Preview | null>
+}
+
+export function asColumnPlace(
+  rule: Pick<RuleProperties, 'schemaName' | 'tableName' | 'columnName'>,
+): ColumnPlace {
+  return { schema: rule.schemaName, table: rule.tableName, column: rule.columnName }
 }

@@ -244,6 +244,14 @@ export const exposureCases: readonly ExposureCase[] = [
     remediless: true,
   },
   {
+    code: 'UnmaskedParent',
+    what: 'a parent without a mask of its own',
+    before:
+      'create table public.being (id int, email text); alter table public.person inherit public.being; grant select on public.being to $analyst',
+    leak: 'select email from public.being',
+    remediless: true,
+  },
+  {
     code: 'PossibleCopy',
     what: 'a copy of the table',
     before:

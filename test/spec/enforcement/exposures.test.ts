@@ -13,14 +13,15 @@ const common = `
   grant usage on schema public to public`
 
 forEachCluster((cluster) => {
-  for (const one of exposureCases)
-    test(`${one.code}: ${one.what}`, async (t) => {
+  const version = Number(cluster.replace(/\D+/, '')) * 10_000
+  for (const one of exposureCases) {
+    const { from = 0, below = Number.POSITIVE_INFINITY } = one.versions ?? {}
+    if (version < from || version >= below) continue
+    test(`${one.code}: ${one.what}`, async () => {
       await using target = await createMaskedDatabase(cluster)
-      const [server] = await target.database.sql`select current_setting('server_version_num')::int as version`
-      const { from = 0, below = Number.POSITIVE_INFINITY } = one.versions ?? {}
-      if (server?.version < from || server?.version >= below) return t.skip('another version')
       await play(target, one)
     })
+  }
 })
 
 describe('the classes', () => {

@@ -1,0 +1,40 @@
+import type { Exposure } from '../masking/enforcement/inspection.ts'
+import type { Command } from './command.ts'
+import { databaseHelp, look } from './look.ts'
+import { apiHelp } from './masking-api.ts'
+
+export const exposures: Command = {
+  name: 'exposures',
+  summary: 'List the ways around the masks of a database that are still open',
+  help: `
+Usage: masquerade exposures -d DATABASE [--json]
+
+Lists every way found by which a role that should see masks could still see raw values, the worst first, each with the
+statement that closes it. ${databaseHelp}
+${apiHelp}
+
+Exit codes: 0 none of high severity, 1 failed, 2 wrong use, 4 at least one of high severity.`,
+  async run(args) {
+    const found = await look<Exposure>('exposures', args, inWords)
+    return found.some(({ severity }) => severity === 'high') ? 4 : 0
+  },
+}
+
+function inWords(found: readonly Exposure[]): string {
+  if (found.length === 0) return 'No way around the masks was found.'
+  const items = found.map(({ code, severity, objects, roles, explanation, remedy, rule }) => {
+    const names = objects.map(({ kind, name }) => `${kind} ${name}`).join(', ')
+    const lines = [
+      `${severity.toUpperCase().padEnd(6)} ${code}: ${names}`,
+      ...(roles.length > 0 ? [`  Roles:  ${roles.join(', ')}`] : []),
+      `  ${explanation}`,
+      ...(remedy === null ? [] : [`  Close:  ${remedy.replaceAll('\n', '\n          ')};`]),
+      ...(rule === null
+        ? []
+        : [`  Close:  a rule for ${rule.schemaName}.${rule.tableName}.${rule.columnName}`]),
+    ]
+    return lines.join('\n')
+  })
+  const count = (severity: string) => found.filter((one) => one.severity === severity).length
+  return `${items.join('\n\n')}\n\n${count('high')} high, ${count('medium')} medium, ${count('low')} low.`
+}

@@ -1,0 +1,105 @@
+import { OperatorError } from '../kernel/operator-error.ts'
+import { type Command, readArgs } from './command.ts'
+import { databaseHelp, lookOptions, policyPathOf } from './look.ts'
+import { apiHelp, openMaskingApi } from './masking-api.ts'
+import { readTable } from './suspend.ts'
+
+const options = {
+  ...lookOptions,
+  table: { type: 'string' },
+  top: { type: 'string' },
+  column: { type: 'string' },
+  function: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  prefix: { type: 'string' },
+  suffix: { type: 'string' },
+  replacement: { type: 'string' },
+} as const
+
+interface Shown {
+  readonly columns: readonly { readonly name: string; readonly maskingFunction: string | null }[]
+  readonly rows: readonly {
+    readonly values: readonly (string | null)[]
+    readonly raw?: readonly (string | null)[]
+  }[]
+}
+
+export const preview: Command = {
+  name: 'preview',
+  summary: 'Show some rows of a table as those see it who are not exempt',
+  help: `
+Usage: masquerade preview -d DATABASE --table SCHEMA.TABLE [--top N] [--json]
+       masquerade preview -d DATABASE --table SCHEMA.TABLE --column COLUMN --function FUNCTION [options]
+
+Shows rows of the table under the rules it has, or with a rule more that is not saved: Number takes --from and --to,
+Text takes --prefix, --suffix and --replacement. Raw values are shown beside the masked ones only to somebody whom the
+policy exempts. ${databaseHelp}
+
+  --top N          How many rows, 50 at most; 10 unless said.
+${apiHelp}`,
+  async run(args) {
+    const { values } = readArgs('preview', args, { options })
+    const path = policyPathOf(values.database, 'preview')
+    const request = { ...readTable('preview', values.table), ...readRule(values), ...readTop(values.top) }
+    const api = await openMaskingApi(values)
+    const { body } = await api.send<Shown>('POST', `${path}/preview`, request)
+    process.stdout.write(`${values.json ? JSON.stringify(body, null, 2) : inWords(body)}\n`)
+    return 0
+  },
+}
+
+type Values = ReturnType<typeof readArgs<{ options: typeof options }>>['values']
+
+function readRule(values: Values): { rule?: object } {
+  const { column, function: maskingFunction, from, to, prefix, suffix, replacement } = values
+  if ((column === undefined) !== (maskingFunction === undefined))
+    throw new OperatorError('--column and --function go together.', { exitCode: 2 })
+  if (column === undefined) return {}
+  return {
+    rule: {
+      columnName: column,
+      maskingFunction,
+      ...(from !== undefined && { numberFrom: from }),
+      ...(to !== undefined && { numberTo: to }),
+      ...(prefix !== undefined && { prefixSize: prefix }),
+      ...(suffix !== undefined && { suffixSize: suffix }),
+      ...(replacement !== undefined && { replacementString: replacement }),
+    },
+  }
+}
+
+function readTop(text: string | undefined): { top?: number } {
+  if (text === undefined) return {}
+  if (!/^\d{1,2}$/.test(text)) throw new OperatorError('--top takes a number from 1 to 50.', { exitCode: 2 })
+  return { top: Number(text) }
+}
+
+const widest = 40
+
+/** A masked column is marked with a star; for the exempt, its raw value stands behind the masked one. */
+function inWords({ columns, rows }: Shown): string {
+  const head = columns.map(({ name, maskingFunction }) => (maskingFunction === null ? name : `${name}*`))
+  const lines = rows.map(({ values, raw }) =>
+    values.map((value, at) => {
+      const isMasked = columns[at]?.maskingFunction !== null
+      return raw && isMasked ? `${show(value)} (${show(raw[at] ?? null)})` : show(value)
+    }),
+  )
+  const widths = head.map((name, at) => Math.max(name.length, ...lines.map((line) => line[at]?.length ?? 0)))
+  return [head, ...lines]
+    .map((cells) =>
+      cells
+        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** Rows are others' data: nothing in them reaches the terminal as a command to it. */
+function show(value: string | null): string {
+  if (value === null) return '-'
+  const plain = value.replaceAll(/\p{C}/gu, '·')
+  return plain.length > widest ? `${plain.slice(0, widest - 1)}…` : plain
+}

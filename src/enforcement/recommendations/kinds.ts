@@ -1,0 +1,297 @@
+import type { MaskingFunction } from '../masks.ts'
+import {
+  isCardNumber,
+  isEmail,
+  isIban,
+  isIpAddress,
+  isPhoneNumber,
+  isSocialSecurityNumber,
+} from './contents.ts'
+
+export interface Suggestion {
+  readonly maskingFunction: MaskingFunction
+  readonly numberFrom?: string
+  readonly numberTo?: string
+  readonly prefixSize?: string
+  readonly suffixSize?: string
+  readonly replacementString?: string
+}
+
+/** A kind of sensitive data: how it is called, how it looks, and what masks it well. */
+export interface Kind {
+  readonly kind: string
+  readonly noun: string
+  /** Words of a column's name, in lower case, that say so by themselves; several languages' common ones. */
+  readonly words: readonly string[]
+  /** The same for words that may mean something else as well. */
+  readonly hints?: readonly string[]
+  readonly types: 'text' | 'number' | 'date' | 'any'
+  looksLike?(value: string): boolean
+  /** How much to believe a column all of whose sampled values look like it. */
+  readonly contentConfidence?: number
+  readonly suggestion: Suggestion
+}
+
+const last4: Suggestion = {
+  maskingFunction: 'Text',
+  prefixSize: '0',
+  suffixSize: '4',
+  replacementString: 'XXXX',
+}
+
+export const kinds: readonly Kind[] = [
+  {
+    kind: 'EmailAddress',
+    noun: 'an e-mail address',
+    words: ['email', 'emails', 'mailaddress', 'emailaddress', 'emailaddr', 'courriel', 'correo'],
+    hints: ['mail', 'upn', 'userprincipalname'],
+    types: 'text',
+    looksLike: isEmail,
+    contentConfidence: 0.95,
+    suggestion: { maskingFunction: 'Email' },
+  },
+  {
+    kind: 'PaymentCard',
+    noun: 'a payment card number',
+    words: [
+      'creditcard',
+      'cardnumber',
+      'cardno',
+      'ccn',
+      'ccnumber',
+      'pan',
+      'kreditkarte',
+      'kartennummer',
+      'tarjeta',
+    ],
+    hints: ['card', 'cc', 'carte'],
+    types: 'any',
+    looksLike: isCardNumber,
+    contentConfidence: 0.95,
+    suggestion: { maskingFunction: 'CCN' },
+  },
+  {
+    kind: 'NationalId',
+    noun: 'a national identification number',
+    words: [
+      'ssn',
+      'socialsecurity',
+      'socialsecuritynumber',
+      'nationalid',
+      'nationalinsurance',
+      'personnummer',
+      'dni',
+      'nie',
+      'nino',
+      'aadhaar',
+      'bsn',
+      'pesel',
+      'cpf',
+      'codicefiscale',
+      'sozialversicherung',
+    ],
+    hints: ['sin', 'nin', 'social'],
+    types: 'any',
+    looksLike: isSocialSecurityNumber,
+    contentConfidence: 0.75,
+    suggestion: { maskingFunction: 'SSN' },
+  },
+  {
+    kind: 'BankAccount',
+    noun: 'a bank account (IBAN)',
+    words: [
+      'iban',
+      'bankaccount',
+      'accountnumber',
+      'accountno',
+      'routingnumber',
+      'sortcode',
+      'kontonummer',
+      'clabe',
+    ],
+    hints: ['bic', 'swift', 'konto'],
+    types: 'any',
+    looksLike: isIban,
+    contentConfidence: 0.97,
+    suggestion: last4,
+  },
+  {
+    kind: 'PhoneNumber',
+    noun: 'a telephone number',
+    words: [
+      'phone',
+      'phones',
+      'phonenumber',
+      'mobile',
+      'mobilephone',
+      'telephone',
+      'telefon',
+      'telefono',
+      'cellphone',
+      'msisdn',
+      'handy',
+      'portable',
+    ],
+    hints: ['tel', 'cell', 'fax'],
+    types: 'any',
+    looksLike: isPhoneNumber,
+    contentConfidence: 0.6,
+    suggestion: { ...last4, suffixSize: '2' },
+  },
+  {
+    kind: 'IpAddress',
+    noun: 'an IP address',
+    words: ['ipaddress', 'ipaddr', 'clientip', 'remoteip'],
+    hints: ['ip'],
+    types: 'any',
+    looksLike: isIpAddress,
+    contentConfidence: 0.7,
+    suggestion: { maskingFunction: 'Default' },
+  },
+  {
+    kind: 'Pay',
+    noun: 'what somebody earns',
+    words: [
+      'salary',
+      'salaries',
+      'wage',
+      'wages',
+      'income',
+      'payroll',
+      'compensation',
+      'gehalt',
+      'lohn',
+      'salaire',
+      'salario',
+      'sueldo',
+      'stipendio',
+    ],
+    hints: ['bonus', 'pay', 'earnings'],
+    types: 'number',
+    suggestion: { maskingFunction: 'Number', numberFrom: '0', numberTo: '1000' },
+  },
+  {
+    kind: 'BirthDate',
+    noun: 'a date of birth',
+    words: [
+      'dob',
+      'birth',
+      'birthday',
+      'birthdate',
+      'dateofbirth',
+      'bornon',
+      'geburtsdatum',
+      'geburtstag',
+      'naissance',
+      'nacimiento',
+    ],
+    hints: ['born'],
+    types: 'any',
+    suggestion: { maskingFunction: 'Default' },
+  },
+  {
+    kind: 'Address',
+    noun: 'a postal address',
+    words: [
+      'address',
+      'addresses',
+      'street',
+      'streetaddress',
+      'homeaddress',
+      'adresse',
+      'strasse',
+      'direccion',
+      'indirizzo',
+    ],
+    hints: ['addr', 'postcode', 'zip', 'zipcode', 'postalcode', 'plz'],
+    types: 'text',
+    suggestion: { maskingFunction: 'Default' },
+  },
+  {
+    kind: 'IdentityDocument',
+    noun: 'the number of a passport or licence',
+    words: [
+      'passport',
+      'passportnumber',
+      'driverslicense',
+      'drivinglicence',
+      'licensenumber',
+      'reisepass',
+      'passeport',
+      'pasaporte',
+      'ausweis',
+    ],
+    types: 'any',
+    suggestion: { ...last4, suffixSize: '2' },
+  },
+  {
+    kind: 'TaxNumber',
+    noun: 'a tax number',
+    words: ['taxid', 'taxnumber', 'taxno', 'tin', 'vatnumber', 'steuernummer', 'steuerid', 'nif'],
+    types: 'any',
+    suggestion: last4,
+  },
+  {
+    kind: 'Secret',
+    noun: 'a secret',
+    words: [
+      'password',
+      'passwd',
+      'passwordhash',
+      'pwd',
+      'passphrase',
+      'secret',
+      'apikey',
+      'accesstoken',
+      'refreshtoken',
+      'privatekey',
+      'pin',
+      'cvv',
+      'cvc',
+      'passwort',
+      'kennwort',
+      'motdepasse',
+      'contrasena',
+    ],
+    hints: ['token', 'salt', 'otp', 'hash'],
+    types: 'any',
+    suggestion: { maskingFunction: 'Default' },
+  },
+  {
+    kind: 'PersonName',
+    noun: "a person's name",
+    words: [
+      'firstname',
+      'lastname',
+      'surname',
+      'fullname',
+      'givenname',
+      'familyname',
+      'maidenname',
+      'vorname',
+      'nachname',
+      'prenom',
+      'apellido',
+      'apellidos',
+      'cognome',
+    ],
+    types: 'text',
+    suggestion: { maskingFunction: 'Text', prefixSize: '1', suffixSize: '0', replacementString: 'XXXX' },
+  },
+  {
+    kind: 'Health',
+    noun: 'something about health',
+    words: [
+      'diagnosis',
+      'diagnoses',
+      'icd',
+      'medication',
+      'bloodtype',
+      'disability',
+      'diagnose',
+      'allergies',
+    ],
+    types: 'any',
+    suggestion: { maskingFunction: 'Default' },
+  },
+]

@@ -1,0 +1,59 @@
+import { Type } from 'typebox'
+import { ok } from '../../api/operation.ts'
+import { findDatabase } from '../databases/database-row.ts'
+import { apiVersions, operation, withEnforcement } from '../operation.ts'
+import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
+import { type MaskingFunction, maskingFunctions, nullableString } from '../rules/rule.ts'
+import { selectRules } from '../rules/rule-row.ts'
+import { asColumnPlace, type Recommendation } from './inspection.ts'
+
+const recommendation = Type.Object({
+  schemaName: Type.String(),
+  tableName: Type.String(),
+  columnName: Type.String(),
+  kind: Type.String(),
+  confidence: Type.Number({ minimum: 0, maximum: 1 }),
+  reasons: Type.Array(Type.String()),
+  maskingFunction: Type.Unsafe<MaskingFunction>({ enum: maskingFunctions }),
+  numberFrom: nullableString,
+  numberTo: nullableString,
+  prefixSize: nullableString,
+  suffixSize: nullableString,
+  replacementString: nullableString,
+})
+
+export const listRecommendations = operation({
+  name: 'listRecommendations',
+  clause: 'MASK-111',
+  summary: 'List columns without a rule that look sensitive, with the mask that suits each',
+  method: 'GET',
+  path: `${policyPath}/recommendations`,
+  apiVersions,
+  permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/read', scope: scopeOf },
+  answers: { 200: Type.Object({ value: Type.Array(recommendation) }) },
+
+  async run({ params, caller, tx, ports }) {
+    const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
+    if (!database?.bound) return withEnforcement(ok({ value: [] }), database, ports, false)
+    const rules = await selectRules(tx, database.id)
+    const found = await ports.inspection.recommend(database.id, rules.map(asColumnPlace))
+    return withEnforcement(ok({ value: found.map(render) }), database, ports, false)
+  },
+})
+
+function render({ schema, table, column, kind, confidence, reasons, suggestion }: Recommendation) {
+  return {
+    schemaName: schema,
+    tableName: table,
+    columnName: column,
+    kind,
+    confidence,
+    reasons,
+    maskingFunction: suggestion.maskingFunction,
+    numberFrom: suggestion.numberFrom ?? null,
+    numberTo: suggestion.numberTo ?? null,
+    prefixSize: suggestion.prefixSize ?? null,
+    suffixSize: suggestion.suffixSize ?? null,
+    replacementString: suggestion.replacementString ?? null,
+  }
+}

@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { clause } from '../../support/clause.ts'
+import { runCommand } from '../../support/command.ts'
+import { fillDirectory } from '../../support/directory.ts'
+import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
+import { apiVersion, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
+
+const schema = `
+  create table public.person (id int primary key, email text, contact text, card text, pay numeric(8,2), note text);
+  insert into public.person select i, 'zelda' || i || '@secret-mail.com', 'link' || i || '@other-mail.com',
+    '4111111111111111', 4321.5 + i, 'note ' || i from generate_series(1, 30) i;
+  create table public.split (id int, email text) partition by range (id);
+  create table public.split_low partition of public.split for values from (0) to (100);
+  insert into public.split values (1, 'zelda@secret-mail.com');
+  create view public.people as select email from public.person;
+  create table public.guarded (id int, email text);
+  alter table public.guarded enable row level security; alter table public.guarded force row level security;
+  grant usage on schema public to public; grant select on public.person to "$analyst"`
+
+const callerOf = (token: string): string =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).oid
+
+describe('looking into a bound database', () => {
+  const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
+  const db = freshDatabase()
+  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  before(async () => {
+    target = await createMaskedDatabase()
+    const analyst = await target.createRole('analyst')
+    await target.database.sql.unsafe(schema.replace('$analyst', analyst))
+    await masking.send('PUT', db, { properties: { binding: bindingOf(target.url) } })
+    const { status, text } = await masking.putRule(db, 'mail', {
+      schemaName: 'public',
+      tableName: 'person',
+      columnName: 'email',
+      maskingFunction: 'Email',
+    })
+    assert.equal(status, 201, text)
+  })
+  after(() => target[Symbol.asyncDispose]())
+
+  const preview = (body: object, token?: string) =>
+    token === undefined
+      ? masking.send('POST', `${policyUrl(db)}/preview`, body)
+      : masking.service().request('POST', `${policyUrl(db)}/preview?${apiVersion}`, { token, body })
+  const person = { schemaName: 'public', tableName: 'person' }
+
+  clause(
+    'MASK-110',
+    '`{db}/dataMaskingPolicies/Default/exposures` lists the ways around the masks that are still open.',
+    async () => {
+      await target.database.sql.unsafe(`grant pg_read_all_data to "${target.role('analyst')}"`)
+      const { status, headers, body } = await masking.send('GET', `${policyUrl(db)}/exposures`)
+      assert.equal(status, 200)
+      assert.equal(headers.get('x-masquerade-enforcement'), 'Enforced')
+      const found = body.value.find(
+        (one: { code: string; roles: string[] }) =>
+          one.code === 'ReadsAllData' && one.roles.includes(target.role('analyst')),
+      )
+      assert.equal(found.severity, 'high')
+      assert.match(found.remedy, /^REVOKE "pg_read_all_data" FROM/)
+      await target.database.sql.unsafe(`revoke pg_read_all_data from "${target.role('analyst')}"`)
+      const after = await masking.send('GET', `${policyUrl(db)}/exposures`)
+      assert.ok(
+        !JSON.stringify(
+          after.body.value.filter((one: { code: string }) => one.code === 'ReadsAllData'),
+        ).includes(target.role('analyst')),
+      )
+    },
+  )
+
+  clause(
+    'MASK-111',
+    '`{db}/dataMaskingPolicies/Default/recommendations` lists columns that look sensitive, by their names and by sampled content.',
+    async () => {
+      const { status, body, text } = await masking.send('GET', `${policyUrl(db)}/recommendations`)
+      assert.equal(status, 200)
+      const of = (tableName: string, columnName: string) =>
+        body.value.find(
+          (one: { tableName: string; columnName: string }) =>
+            one.tableName === tableName && one.columnName === columnName,
+        )
+      assert.equal(of('person', 'email'), undefined, 'a column with a rule is left out')
+      assert.equal(of('person', 'contact').maskingFunction, 'Email')
+      assert.match(of('person', 'contact').reasons[0], /^100 % of 30 sampled values/)
+      assert.equal(of('person', 'card').maskingFunction, 'CCN')
+      assert.equal(of('split', 'email').maskingFunction, 'Email')
+      assert.equal(of('split_low', 'email'), undefined, 'a partition is part of its table')
+      assert.equal(
+        of('guarded', 'email').maskingFunction,
+        'Email',
+        'what cannot be read is judged by its name',
+      )
+      assert.equal(of('person', 'note'), undefined)
+      for (const value of ['zelda', 'link1', 'secret-mail', '4111']) assert.ok(!text.includes(value), value)
+    },
+  )
+
+  clause(
+    'MASK-112',
+    '`{db}/dataMaskingPolicies/Default/preview` shows a masked sample; raw values are in it only for a caller who is exempt.',
+    async () => {
+      const { status, body, text } = await preview({ ...person, top: 3 })
+      assert.equal(status, 200, text)
+      assert.equal(body.rows.length, 3)
+      assert.deepEqual(body.columns[1], { name: 'email', type: 'text', maskingFunction: 'Email' })
+      assert.equal(body.rows[0].values[1], 'zXXX@XXXX.com')
+      assert.equal(body.rows[0].raw, undefined)
+      assert.ok(!text.includes('zelda'))
+
+      const service = masking.service()
+      const token = service.tokenFor({ role: 'Owner' })
+      const exempt = callerOf(token)
+      assert.ok(!(await preview(person, token)).text.includes('zelda'))
+      for (const entry of [exempt, `CALLER-${exempt}@example.com`]) {
+        await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: `somebody;${entry}` })
+        const seen = await preview({ ...person, top: 1 }, token)
+        assert.match(seen.body.rows[0].raw[1], /^zelda\d+@/)
+        assert.equal(seen.body.rows[0].values[1], 'zXXX@XXXX.com')
+      }
+      await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: '' })
+    },
+  )
+
+  test('a member of an exempt group, at any depth, is exempt', async () => {
+    const service = masking.service()
+    const directory = fillDirectory(service)
+    const token = service.tokenFor({ role: 'Contributor' })
+    await service.tokens.settled()
+    const caller = callerOf(token)
+    const [outer, inner] = [await directory.group(), await directory.group()]
+    await directory.join(caller, inner)
+    await directory.join(inner, outer)
+    assert.ok(!(await preview(person, token)).text.includes('zelda'))
+    await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: outer })
+    assert.ok((await preview(person, token)).text.includes('zelda'))
+    await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: '' })
+  })
+
+  test('a rule that is not saved is shown, and stays unsaved', async () => {
+    const rule = { columnName: 'contact', maskingFunction: 'Text', prefixSize: '2', replacementString: '***' }
+    const { body, status, text } = await preview({ ...person, rule, top: 1 })
+    assert.equal(status, 200, text)
+    assert.equal(body.rows[0].values[2], 'li***')
+    assert.equal(body.rows[0].values[1], 'zXXX@XXXX.com')
+    assert.equal((await masking.listRules(db)).length, 1)
+  })
+
+  test('masks are shown although the policy is off', async () => {
+    await masking.putPolicy(db, { dataMaskingState: 'Disabled', exemptPrincipals: '' })
+    assert.ok(!(await preview(person)).text.includes('zelda'))
+    await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: '' })
+  })
+
+  test('a table is masked where one of its partitions is', async () => {
+    await masking.putRule(db, 'low', {
+      schemaName: 'public',
+      tableName: 'split_low',
+      columnName: 'email',
+      maskingFunction: 'Email',
+    })
+    const { body } = await preview({ schemaName: 'public', tableName: 'split' })
+    assert.equal(body.rows[0].values[1], 'zXXX@XXXX.com')
+  })
+
+  const refused: [string, object, number, RegExp][] = [
+    ['a table that is not there', { ...person, tableName: 'nobody' }, 400, /public.nobody is not a table/],
+    ['a view', { ...person, tableName: 'people' }, 400, /public.people is not a table/],
+    ['too many rows', { ...person, top: 51 }, 400, /top/],
+    [
+      'a column that is not there',
+      { ...person, rule: { columnName: 'emial', maskingFunction: 'Email' } },
+      400,
+      /did you mean 'email'/,
+    ],
+    [
+      'a function that does not fit',
+      { ...person, rule: { columnName: 'pay', maskingFunction: 'Email' } },
+      400,
+      /does not fit/,
+    ],
+  ]
+  for (const [what, body, status, reason] of refused)
+    test(`no preview of ${what}`, async () => {
+      const answer = await preview(body)
+      assert.equal(answer.status, status)
+      assert.match(answer.text, reason)
+    })
+
+  test('who may only read policies gets no rows', async () => {
+    const token = masking.service().tokenFor({ role: 'Reader' })
+    assert.equal((await preview(person, token)).status, 403)
+  })
+
+  const command = (...args: string[]) => {
+    const service = masking.service()
+    const access = ['--url', service.origin, '--token', service.tokenFor({ role: 'Owner' })]
+    return service.tokens.settled().then(() => runCommand([...args, '-d', db, ...access]))
+  }
+
+  test('the command line shows all of it, and suspends tables', async () => {
+    await target.database.sql.unsafe(`grant trigger on public.person to "${target.role('analyst')}"`)
+    const exposures = await command('exposures')
+    assert.equal(exposures.code, 4, exposures.stderr)
+    assert.match(exposures.stdout, /^HIGH +TriggerGrant: table "public"\."person"$/m)
+    assert.match(exposures.stdout, /Close: {2}REVOKE TRIGGER ON "public"."person" FROM/)
+    const asJson = await command('exposures', '--json')
+    assert.ok(JSON.parse(asJson.stdout).some((one: { code: string }) => one.code === 'TriggerGrant'))
+
+    const recommended = await command('recommendations')
+    assert.equal(recommended.code, 0, recommended.stderr)
+    assert.match(recommended.stdout, /public\.person\.contact +Email/)
+
+    const shown = await command(
+      'preview',
+      '--table',
+      'public.person',
+      '--column',
+      'contact',
+      '--function',
+      'Email',
+    )
+    assert.equal(shown.code, 0, shown.stderr)
+    assert.match(shown.stdout, /^id +email\* +contact\*/)
+    assert.match(shown.stdout, /lXXX@XXXX\.com/)
+    assert.ok(!shown.stdout.includes('zelda'))
+
+    const suspended = await command('suspend', '--table', 'public.person')
+    assert.equal(suspended.stdout, 'public.person has no twin now.\n', suspended.stderr)
+    const resumed = await command('resume', '--table', 'public."person"')
+    assert.equal(resumed.stdout, 'public."person" has its twin again.\n', resumed.stderr)
+    assert.equal((await command('suspend', '--table', 'person')).code, 2)
+  })
+
+  test('a database that is not bound has no exposures, no recommendations, and no preview', async () => {
+    const other = freshDatabase()
+    for (const resource of ['exposures', 'recommendations']) {
+      const { status, headers, body } = await masking.send('GET', `${policyUrl(other)}/${resource}`)
+      assert.equal(status, 200)
+      assert.deepEqual(body, { value: [] })
+      assert.equal(headers.get('x-masquerade-enforcement'), 'NotBound')
+    }
+    const { status, body } = await masking.send('POST', `${policyUrl(other)}/preview`, person)
+    assert.equal(status, 400)
+    assert.equal(body.error.code, 'InvalidPreview')
+  })
+
+  test('a database that cannot be reached: 503 with the reason', async () => {
+    const other = freshDatabase()
+    await masking.send('PUT', other, {
+      properties: { binding: { ...bindingOf(target.url), port: 1 } },
+    })
+    for (const resource of ['exposures', 'recommendations']) {
+      const { status, body } = await masking.send('GET', `${policyUrl(other)}/${resource}`)
+      assert.equal(status, 503)
+      assert.equal(body.error.code, 'BoundDatabaseUnusable')
+      assert.match(body.error.message, /cannot be reached/)
+    }
+  })
+})
