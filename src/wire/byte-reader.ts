@@ -1,0 +1,75 @@
+import type { Duplex } from 'node:stream'
+import { violation } from './refusal.ts'
+
+/** Raised where the other side went away before it said what was expected. */
+export class Ended extends Error {}
+
+const holdBytes = 64 * 1024
+
+/** Reads a socket piece by piece while both sides take turns; then gives it back with what is left over. */
+export class ByteReader {
+  readonly #socket: Duplex
+  #held: Buffer[] = []
+  #length = 0
+  #failure: Error | undefined
+  #wake: (() => void) | undefined
+
+  constructor(socket: Duplex) {
+    this.#socket = socket
+    socket.on('data', this.#onData)
+    socket.on('end', this.#onEnd)
+    socket.on('close', this.#onEnd)
+    socket.on('error', this.#onError)
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  async take(count: number): Promise<Buffer> {
+    while (this.#length < count) {
+      if (this.#failure) throw this.#failure
+      this.#socket.resume()
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    const all = this.#held.length === 1 ? (this.#held[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#held)
+    this.#held = all.length > count ? [all.subarray(count)] : []
+    this.#length -= count
+    return all.subarray(0, count)
+  }
+
+  /** One typed message, whole. */
+  async takeFrame(maxLength: number): Promise<Buffer> {
+    const head = await this.take(5)
+    const length = head.readUInt32BE(1)
+    if (length < 4 || length > maxLength) violation('invalid message length')
+    return Buffer.concat([head, await this.take(length - 4)])
+  }
+
+  /** Lets go of the socket, paused. Returns what was read and not taken. */
+  release(): Buffer {
+    this.#socket.pause()
+    this.#socket.off('data', this.#onData)
+    this.#socket.off('end', this.#onEnd)
+    this.#socket.off('close', this.#onEnd)
+    this.#socket.off('error', this.#onError)
+    return Buffer.concat(this.#held)
+  }
+
+  /** Whoever waits gets this. */
+  fail(error: Error): void {
+    this.#failure ??= error
+    this.#wake?.()
+  }
+
+  readonly #onData = (chunk: Buffer) => {
+    this.#held.push(chunk)
+    this.#length += chunk.length
+    if (this.#length > holdBytes) this.#socket.pause()
+    this.#wake?.()
+  }
+  readonly #onEnd = () => this.fail(new Ended('the other side ended the connection'))
+  readonly #onError = (cause: Error) => this.fail(new Ended(cause.message, { cause }))
+}

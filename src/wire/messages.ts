@@ -1,0 +1,104 @@
+import type { Refusal } from './refusal.ts'
+import { violation } from './refusal.ts'
+
+/** A typed message: one byte of type, four of length (themselves included), the body. */
+export function message(type: string, ...parts: readonly (Buffer | string)[]): Buffer {
+  const body = Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
+  const head = Buffer.alloc(5)
+  head.write(type, 0, 'latin1')
+  head.writeUInt32BE(body.length + 4, 1)
+  return Buffer.concat([head, body])
+}
+
+export function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value >>> 0)
+  return bytes
+}
+
+export function fatal({ sqlstate, message: text }: Refusal): Buffer {
+  return message('E', `SFATAL\0VFATAL\0C${sqlstate}\0M${text.replaceAll('\0', '')}\0\0`)
+}
+
+export function query(text: string): Buffer {
+  return message('Q', `${text}\0`)
+}
+
+/** The gateway speaks 3.0 and no extensions of it; newer clients are told so and carry on. */
+export function negotiateVersion(unknown: readonly string[]): Buffer {
+  return message('v', int32(3 << 16), int32(unknown.length), ...unknown.map((name) => `${name}\0`))
+}
+
+export type Field = readonly [code: string, text: string]
+
+/** Fields of an ErrorResponse or NoticeResponse; bytes stay bytes, whatever the client's encoding. */
+export function readFields(frame: Buffer): Field[] {
+  const fields: Field[] = []
+  let at = 5
+  while (at < frame.length && frame[at] !== 0) {
+    const end = frame.indexOf(0, at + 1)
+    if (end < 0) violation('an error message ends in the middle of a field')
+    fields.push([frame.toString('latin1', at, at + 1), frame.toString('latin1', at + 1, end)])
+    at = end + 1
+  }
+  return fields
+}
+
+export function writeFields(type: string, fields: readonly Field[]): Buffer {
+  const body = fields.map(([code, text]) => `${code}${text}\0`).join('')
+  return message(type, Buffer.from(`${body}\0`, 'latin1'))
+}
+
+export function readParameter(frame: Buffer): readonly [name: string, value: string] {
+  const [name = '', value = ''] = frame.toString('utf8', 5).split('\0')
+  return [name, value]
+}
+
+/** Names of login mechanisms in an AuthenticationSASL message. */
+export function readMechanisms(frame: Buffer): string[] {
+  return frame
+    .toString('latin1', 9)
+    .split('\0')
+    .filter((name) => name !== '')
+}
+
+export function writeMechanisms(names: readonly string[]): Buffer {
+  return message('R', int32(10), ...names.map((name) => `${name}\0`), '\0')
+}
+
+export interface FirstResponse {
+  readonly mechanism: string
+  /** `n`: no channel binding; `y`: the client could, but thinks that the server cannot; `p=…`: bound. */
+  readonly binding: string
+}
+
+export function readFirstResponse(frame: Buffer): FirstResponse {
+  const end = frame.indexOf(0, 5)
+  if (end < 0 || frame.length < end + 5) violation('malformed SASL response')
+  const data = frame.subarray(end + 5)
+  if (frame.readInt32BE(end + 1) !== data.length) violation('malformed SASL response')
+  return {
+    mechanism: frame.toString('latin1', 5, end),
+    binding: data.toString('latin1').split(',')[0] ?? '',
+  }
+}
+
+/** A statement that the client sends: where its text stands in a Query or Parse message. */
+export function findText(frame: Buffer): {
+  readonly from: number
+  readonly to: number
+  readonly name: string
+} {
+  const isParse = frame[0] === 0x50
+  const from = isParse ? frame.indexOf(0, 5) + 1 : 5
+  const to = frame.indexOf(0, from)
+  if (from === 0 || to < 0) violation('a statement has no end')
+  const rest = frame.length - to - 1
+  if (isParse ? rest < 2 || rest !== 2 + 4 * frame.readUInt16BE(to + 1) : rest !== 0)
+    violation('a statement contains a NUL')
+  return { from, to, name: isParse ? frame.toString('latin1', 5, from - 1) : '' }
+}
+
+export function replaceText(frame: Buffer, from: number, to: number, text: Buffer): Buffer {
+  return message(String.fromCharCode(frame[0] ?? 0), frame.subarray(5, from), text, frame.subarray(to))
+}

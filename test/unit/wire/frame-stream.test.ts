@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { FrameStream } from '../../../src/wire/frame-stream.ts'
+import { message } from '../../../src/wire/messages.ts'
+import { Refusal } from '../../../src/wire/refusal.ts'
+
+const open = (seen: string[] = [], replace: Record<string, Buffer> = {}) =>
+  new FrameStream({
+    watched: 'QPZ',
+    watchLimit: 1000,
+    maxLength: 100_000,
+    allowed: 'QPZDd',
+    look(type, frame) {
+      seen.push(`${type}${frame.length}`)
+      return replace[type]
+    },
+  })
+
+describe('a stream of frames', () => {
+  const frames = [
+    message('Q', 'select 1\0'),
+    message('D', 'row'),
+    message('d', Buffer.alloc(300, 7)),
+    message('P', '\0text\0', Buffer.alloc(2)),
+    message('Z', 'I'),
+    message('D'),
+    message('Q', 'x'.repeat(2000)),
+    message('Z', 'T'),
+  ]
+  const all = Buffer.concat(frames)
+
+  test('cut anywhere, the same frames are seen and the same bytes pass', () => {
+    for (let cut = 0; cut <= all.length; cut++) {
+      const seen: string[] = []
+      const stream = open(seen)
+      const out = [...stream.push(all.subarray(0, cut)), ...stream.push(all.subarray(cut))]
+      assert.deepEqual(Buffer.concat(out), all)
+      assert.deepEqual(seen, ['Q14', 'P13', 'Z6', 'Z6'])
+      assert.ok(stream.isBetweenFrames)
+    }
+  })
+
+  test('byte by byte, and with replaced frames', () => {
+    const other = message('Q', 'select two\0')
+    const stream = open([], { Q: other })
+    const out = [...all].flatMap((byte) => stream.push(Buffer.from([byte])))
+    assert.deepEqual(Buffer.concat(out), Buffer.concat([other, ...frames.slice(1)]))
+  })
+
+  test('any cuts of any frames', () => {
+    const frame = fc
+      .tuple(fc.constantFrom(...'QPZDd'), fc.uint8Array({ maxLength: 50 }))
+      .map(([type, body]) => message(type, Buffer.from(body)))
+    fc.assert(
+      fc.property(fc.array(frame), fc.array(fc.nat({ max: 60 })), (list, cuts) => {
+        const seen: string[] = []
+        const stream = open(seen)
+        const whole = Buffer.concat(list)
+        const out: Buffer[] = []
+        let at = 0
+        for (const cut of [...cuts, whole.length]) {
+          out.push(...stream.push(whole.subarray(at, at + cut)))
+          at += cut
+        }
+        assert.deepEqual(Buffer.concat(out), whole)
+        assert.equal(
+          seen.length,
+          list.filter((each) => 'QPZ'.includes(String.fromCharCode(each[0] ?? 0))).length,
+        )
+      }),
+    )
+  })
+
+  test('a frame that passes is not held, whatever its length', () => {
+    const head = message('d', Buffer.alloc(90_000)).subarray(0, 10)
+    const stream = open()
+    assert.equal(Buffer.concat(stream.push(head)).length, 10)
+    assert.equal(stream.isBetweenFrames, false)
+  })
+
+  const hostile: Record<string, number[]> = {
+    'a length below four': [0x51, 0, 0, 0, 3],
+    'a length of nothing': [0x44, 0, 0, 0, 0],
+    'a length beyond the limit': [0x64, 0, 2, 0, 0],
+    'a negative length': [0x51, 0xff, 0xff, 0xff, 0xff],
+    'an unknown type': [0x21, 0, 0, 0, 4],
+    'a type of NUL': [0, 0, 0, 0, 4],
+  }
+  for (const [name, frame] of Object.entries(hostile))
+    test(`${name} is refused, whole and byte by byte`, () => {
+      const refused = (error: unknown) => error instanceof Refusal && error.sqlstate === '08P01'
+      assert.throws(() => open().push(Buffer.from(frame)), refused)
+      assert.throws(() => {
+        const stream = open()
+        for (const byte of frame) stream.push(Buffer.from([byte]))
+      }, refused)
+    })
+})
