@@ -10,7 +10,7 @@ import { type Auth, openAuth } from './auth/open-auth.ts'
 import type { Database } from './db/database.ts'
 import { openStore, type Store } from './db/store.ts'
 import { findExemptRoles, isExemptPrincipal } from './directory/exempt-roles.ts'
-import { findPrincipal } from './directory/find-principal.ts'
+import { findPrincipals } from './directory/find-principals.ts'
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { permissionTables } from './directory/permissions.ts'
 import { directoryRoom } from './directory/room.ts'
@@ -120,7 +120,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       readPolicy: (id) => source.readPolicy(id),
     }),
     principals: {
-      find: (tenant, id) => findPrincipal(database.sql, tenant, id),
+      find: (tenant, ids) => findPrincipals(database.sql, tenant, ids),
       isExempt: (tenant, id, entries) => isExemptPrincipal(database.sql, graph, tenant, id, entries),
     },
   })

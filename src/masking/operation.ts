@@ -20,10 +20,12 @@ export interface MaskingPorts {
   readonly principals: Principals
 }
 
+export type PrincipalType = 'User' | 'Group' | 'ServicePrincipal'
+
 /** The directory, as far as role assignments need it. */
 export interface Principals {
-  /** Null for an id that is not a user, group or service principal that is there. */
-  find(tenantId: string, id: string): Promise<'User' | 'Group' | 'ServicePrincipal' | null>
+  /** By id, those of the ids that are users, groups or service principals and are there. */
+  find(tenantId: string, ids: readonly string[]): Promise<ReadonlyMap<string, PrincipalType>>
   /** Whether an exempt list names the principal, or a group that it is in at any depth. */
   isExempt(tenantId: string, id: string, entries: readonly string[]): Promise<boolean>
 }

@@ -22,6 +22,7 @@ import {
   renderDatabase,
 } from './database.ts'
 import { type DatabaseRow, findDatabase, lockOrCreateDatabase, requireServer } from './database-row.ts'
+import { refuseWhileMasked } from './refuse-while-masked.ts'
 
 const action = 'Vendor.Sql/servers/databases/write'
 
@@ -55,6 +56,7 @@ export const createOrUpdateDatabase = operation({
     const before = await lockOrCreateDatabase(tx, caller.tenantId, place)
     checkConditions(request, before.declared ? before.version : null)
     const input = body.properties?.binding
+    if (input === null) await refuseWhileMasked(tx, before)
     const after = {
       ...before,
       location: location ?? before.location,

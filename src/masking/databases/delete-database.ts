@@ -7,6 +7,7 @@ import { renderRule } from '../rules/rule.ts'
 import { selectRules } from '../rules/rule-row.ts'
 import { databaseTarget, renderDatabase } from './database.ts'
 import { lockDatabase } from './database-row.ts'
+import { refuseWhileMasked } from './refuse-while-masked.ts'
 
 const action = 'Vendor.Sql/servers/databases/delete'
 
@@ -24,6 +25,7 @@ export const deleteDatabase = operation({
     const database = await lockDatabase(tx, caller.tenantId, readDatabasePlace(params))
     checkConditions(request, database?.version ?? null)
     if (!database) return noContent
+    await refuseWhileMasked(tx, database)
     const rules = await selectRules(tx, database.id)
     await tx`delete from masked_database where id = ${database.id}`
     audit({

@@ -62,7 +62,8 @@ export const createRoleAssignment = operation({
     const id = readRoleAssignmentName(params)
     const role = readRole(body.properties)
     const principalId = body.properties.principalId.toLowerCase()
-    const principalType = isUuid(principalId) ? await ports.principals.find(tenantId, principalId) : null
+    const found = await ports.principals.find(tenantId, isUuid(principalId) ? [principalId] : [])
+    const principalType = found.get(principalId)
     if (!principalType) refuse('principalId', `names no user, group or service principal of the directory`)
     if (body.properties.principalType && body.properties.principalType !== principalType)
       refuse('principalType', `is ${principalType} for that principal`)
@@ -72,15 +73,15 @@ export const createRoleAssignment = operation({
     const before = await findRoleAssignment(tx, tenantId, id)
     if (before) {
       refuseChange(before, wanted)
-      return ok(renderRoleAssignment(before, principalType, namespace))
+      return ok(renderRoleAssignment(before, found, namespace))
     }
     const after = await insert(tx, tenantId, wanted, caller.objectId)
     audit({
       action,
       target: roleAssignmentTarget(after),
-      after: renderRoleAssignment(after, principalType, canonicalNamespace),
+      after: renderRoleAssignment(after, found, canonicalNamespace),
     })
-    return created(renderRoleAssignment(after, principalType, namespace))
+    return created(renderRoleAssignment(after, found, namespace))
   },
 })
 

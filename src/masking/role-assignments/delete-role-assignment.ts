@@ -33,13 +33,13 @@ export const deleteRoleAssignment = operation({
     const assignment = await findRoleAssignment(tx, tenantId, id)
     if (assignment?.scope !== scope) return noContent
     await tx`delete from role_assignment where tenant_id = ${tenantId} and id = ${id}`
-    const principalType = await ports.principals.find(tenantId, assignment.principalId)
+    const types = await ports.principals.find(tenantId, [assignment.principalId])
     audit({
       action,
       target: roleAssignmentTarget(assignment),
-      before: renderRoleAssignment(assignment, principalType, canonicalNamespace),
+      before: renderRoleAssignment(assignment, types, canonicalNamespace),
     })
-    return ok(renderRoleAssignment(assignment, principalType, namespaceOfRequest({ request, ports })))
+    return ok(renderRoleAssignment(assignment, types, namespaceOfRequest({ request, ports })))
   },
 })
 
@@ -49,7 +49,7 @@ async function keepOneOwner(tx: Query, tenantId: string, id: string, principals:
     select id, principal_id as "principalId" from role_assignment
     where tenant_id = ${tenantId} and scope = '/' and role = 'Owner' order by id for update`
   if (!owners.some((owner) => owner.id === id)) return
-  for (const owner of owners)
-    if (owner.id !== id && (await principals.find(tenantId, owner.principalId)) !== null) return
+  const others = owners.filter((owner) => owner.id !== id).map(({ principalId }) => principalId)
+  if ((await principals.find(tenantId, others)).size > 0) return
   fail('Conflict', { reason: "The last Owner at '/' cannot be removed. Make another one first." })
 }

@@ -25,7 +25,7 @@ export const getRoleAssignment = operation({
     const { scope } = readScope(params)
     const assignment = await findRoleAssignment(tx, caller.tenantId, readRoleAssignmentName(params))
     if (assignment?.scope !== scope) fail('ResourceNotFound', { id: request.path })
-    const principalType = await ports.principals.find(caller.tenantId, assignment.principalId)
-    return ok(renderRoleAssignment(assignment, principalType, namespaceOfRequest({ request, ports })))
+    const types = await ports.principals.find(caller.tenantId, [assignment.principalId])
+    return ok(renderRoleAssignment(assignment, types, namespaceOfRequest({ request, ports })))
   },
 })

@@ -34,15 +34,9 @@ export const listRoleAssignments = operation({
         (isWithin(scope, assignment.scope) || isWithin(assignment.scope, scope)) &&
         isWanted(assignment, scope),
     )
-    const value = await Promise.all(
-      shown.map(async (assignment) =>
-        renderRoleAssignment(
-          assignment,
-          await ports.principals.find(caller.tenantId, assignment.principalId),
-          namespace,
-        ),
-      ),
-    )
+    const principals = [...new Set(shown.map(({ principalId }) => principalId))]
+    const types = await ports.principals.find(caller.tenantId, principals)
+    const value = shown.map((assignment) => renderRoleAssignment(assignment, types, namespace))
     return ok({ value })
   },
 })

@@ -5,6 +5,7 @@ import { normalizeScope } from '../../auth/role-assignments.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { authorizationOf } from '../namespace.ts'
+import type { PrincipalType } from '../operation.ts'
 import { canonicalNamespace, checkName, databasePath, scopeOf, serverPath } from '../place.ts'
 import { definitionOf } from './role-definitions.ts'
 
@@ -87,7 +88,7 @@ export async function selectRoleAssignments(tx: Query, tenantId: string): Promis
 
 export function renderRoleAssignment(
   assignment: RoleAssignment,
-  principalType: string | null,
+  types: ReadonlyMap<string, PrincipalType>,
   namespace: string,
 ): Static<typeof roleAssignmentAnswer> {
   const authorization = authorizationOf(namespace)
@@ -101,7 +102,7 @@ export function renderRoleAssignment(
       roleDefinitionId: definitionOf(assignment.role, authorization),
       roleName: assignment.role,
       principalId: assignment.principalId,
-      principalType,
+      principalType: types.get(assignment.principalId) ?? null,
       scope,
       createdOn: assignment.createdAt.toISOString(),
       createdBy: assignment.createdBy,

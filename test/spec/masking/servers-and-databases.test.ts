@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { emailRule, freshDatabase, policyUrl, rulesUrl, ruleUrl, useMasking } from '../../support/masking.ts'
 
-const { service, send, putRule, listRules, getRule, getPolicy } = useMasking()
+const { service, send, putRule, putPolicy, listRules, getRule, getPolicy } = useMasking()
 
 const binding = {
   host: '127.0.0.1',
@@ -243,14 +243,15 @@ clause(
     }
     await send('PUT', db, { tags: { still: 'bound' } })
     assert.notEqual((await send('GET', db)).body.properties.binding, null)
-    await send('PUT', db, { properties: { binding: null } })
+    await putPolicy(db, { dataMaskingState: 'Disabled' })
+    assert.equal((await send('PUT', db, { properties: { binding: null } })).status, 200)
     assert.equal((await getPolicy(db)).headers.get('x-masquerade-enforcement'), 'NotBound')
   },
 )
 
 clause(
   'MASK-121',
-  'A server that has databases cannot be deleted: 409 `Conflict`. A deleted database takes its rules, its policy and its binding along.',
+  'A server that has databases cannot be deleted: 409 `Conflict`. A deleted database takes its rules, its policy and its binding along. While a bound database is masked, that is while its policy is `Enabled` and has rules, it can neither be deleted nor unbound: 409 `Conflict`.',
   async () => {
     const db = freshDatabase()
     await putRule(db, 'r', emailRule)
@@ -258,6 +259,16 @@ clause(
     await send('PUT', server, {})
     const refused = await send('DELETE', server)
     assert.deepEqual([refused.status, refused.body.error.code], [409, 'Conflict'])
+    await bind(db, binding)
+    for (const answer of [
+      await send('DELETE', db),
+      await send('PUT', db, { properties: { binding: null } }),
+    ]) {
+      assert.equal(answer.status, 409)
+      assert.match(answer.body.error.message, /Set the policy to Disabled first/)
+    }
+    assert.equal((await listRules(db)).length, 1)
+    await putPolicy(db, { dataMaskingState: 'Disabled' })
     assert.equal((await send('DELETE', db)).status, 200)
     assert.deepEqual(await listRules(db), [])
     assert.equal((await getPolicy(db)).body.properties.dataMaskingState, 'Disabled')

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { emailRule, policyUrl, rulesUrl, ruleUrl, useMasking } from '../../support/masking.ts'
 

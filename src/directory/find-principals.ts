@@ -1,0 +1,16 @@
+import type { Query } from '../db/query.ts'
+
+const types = { user: 'User', group: 'Group', servicePrincipal: 'ServicePrincipal' } as const
+
+/** What kinds of principal the ids are, of those that can hold a role. */
+export async function findPrincipals(
+  tx: Query,
+  tenantId: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, (typeof types)[keyof typeof types]>> {
+  const rows = await tx<{ id: string; kind: keyof typeof types }[]>`
+    select id, kind from directory_object
+    where tenant_id = ${tenantId} and id = any(${ids}::uuid[]) and deleted_at is null
+      and kind in ('user', 'group', 'servicePrincipal')`
+  return new Map(rows.map(({ id, kind }) => [id, types[kind]]))
+}

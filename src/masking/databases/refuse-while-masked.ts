@@ -1,0 +1,14 @@
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import type { DatabaseRow } from './database-row.ts'
+
+/** Without its binding nobody could take the masks off the real database, nor give the grants back that they replaced. */
+export async function refuseWhileMasked(tx: Query, database: DatabaseRow): Promise<void> {
+  if (!database.bound || database.policyState === 'Disabled') return
+  const [rule] = await tx`select 1 from masking_rule where database_id = ${database.id} limit 1`
+  if (rule)
+    fail('Conflict', {
+      reason:
+        'The database is bound and masked: its masks would stay for good. Set the policy to Disabled first, or delete the rules.',
+    })
+}
