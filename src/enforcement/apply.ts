@@ -18,7 +18,7 @@ const isRefusal = /^(0A|22|42)/
 export async function apply(
   tx: Tx,
   steps: readonly Step[],
-  beforeStep: (at: number) => void = () => {},
+  beforeStep: (at: number) => void | Promise<void> = () => {},
 ): Promise<Refusal[]> {
   const refusals: Refusal[] = []
   for (let at = 0; at < steps.length; ) {
@@ -27,7 +27,7 @@ export async function apply(
     const group = steps.slice(at, end)
     const runGroup = async () => {
       for (const [within, step] of group.entries()) {
-        beforeStep(at + within)
+        await beforeStep(at + within)
         await run(tx, step)
       }
     }

@@ -27,7 +27,7 @@ export interface ReconcileOptions {
   readonly focus?: (policy: Policy) => readonly Target[] | undefined
   readonly lockTimeoutMs?: number
   /** For tests that let the service die between two statements. */
-  readonly beforeStep?: (at: number) => void
+  readonly beforeStep?: (at: number) => void | Promise<void>
 }
 
 class DryRun extends Error {}
@@ -47,7 +47,8 @@ export async function reconcile(
     } catch (error) {
       // Another node was the first to come, or the last to leave.
       const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-      if (attempt === 5 || !['23505', '42P01', '42P06', '42P07', '42710'].includes(code)) throw error
+      if (attempt === 5 || !['23505', '3F000', '42704', '42P01', '42P06', '42P07', '42710'].includes(code))
+        throw error
     }
 }
 

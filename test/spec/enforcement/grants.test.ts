@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { dumpSchema, listPrivileges } from '../../support/privileges.ts'
@@ -60,7 +61,7 @@ forEachCluster((cluster) => {
     })
     after(() => target[Symbol.asyncDispose]())
 
-    test('are the same before masking and after it', async () => {
+    clause('ENF-41', 'Privileges are the same before masking and after it was taken…', async () => {
       await run(`
         grant select on public.t, public.all_hidden to public;
         grant select, insert on public.t to :ann with grant option;
@@ -88,7 +89,7 @@ forEachCluster((cluster) => {
       assert.equal(dumpSchema(cluster, target.url), dumped)
     })
 
-    test('made by hand meanwhile hold, masked, and stay', async () => {
+    clause('ENF-42', 'A grant made by hand on a masked relation becomes one of the…', async () => {
       await run('grant select on public.t to :ann')
       await mask()
       await run(`grant select on public.t to :bea; grant select on public.t to :cid with grant option; grant select (name, mail) on public.t to :dan;
@@ -109,7 +110,7 @@ forEachCluster((cluster) => {
       assert.equal(await reads('dan', 'select id from public.t'), 'denied')
     })
 
-    test('revoked by hand meanwhile are gone, at the twin and afterwards', async () => {
+    clause('ENF-43', 'A revoke made by hand holds during masking and after it; where…', async () => {
       await run(`grant select on public.t to :ann, :bea, :auditor; grant select (id, mail) on public.t to :cid; grant select on public.t to :dan with grant option;
         grant select on public.v to :ann, :bea; grant select on public.all_hidden to :ann, :bea`)
       await as('dan', 'grant select on public.t to :eve')
@@ -133,7 +134,7 @@ forEachCluster((cluster) => {
       assert.ok((await privileges()).includes(`table t: SELECT to ${roles.dan} by ${roles.owner}`))
     })
 
-    test('on a twin by hand are taken back: what it shows is for those who may read the table', async () => {
+    clause('ENF-44', 'Grants made by hand on a twin are taken back.', async () => {
       await run('grant select on public.t to :ann')
       await mask()
       await run('grant select on masked_public.t to :eve; revoke select on masked_public.t from :ann')
@@ -142,7 +143,7 @@ forEachCluster((cluster) => {
       assert.deepEqual(await reads('ann', 'select mail from masked_public.t'), ['XXXX'])
     })
 
-    test('follow a role that is renamed, and die with one that is dropped', async () => {
+    clause('ENF-45', 'Grants follow a role that is renamed, and die with a role that…', async () => {
       const other = await target.createRole('newcomer')
       await run(`grant select on public.t to :ann; grant select on public.t to "${other}"`)
       await mask()
@@ -162,7 +163,7 @@ forEachCluster((cluster) => {
       await run(`drop role "${renamed}"`)
     })
 
-    test('of those who are exempt stay, also where they came through others', async () => {
+    clause('ENF-46', 'Exempt roles and their members keep raw access, also where it…', async () => {
       await run(`grant select on public.t, public.v to public; grant select (a) on public.all_hidden to :lead; grant :lead to :auditor, :bea;
         grant select on public.part to :lead; grant :auditor to :dan; create role "${roles.eve}_n" noinherit login password 'secret' in role "${roles.auditor}"`)
       const before = await privileges()
@@ -201,7 +202,7 @@ forEachCluster((cluster) => {
       }
     })
 
-    test('cannot be won through tables that look like our notes, or a role that looks like ours', async () => {
+    clause('ENF-47', 'Nobody wins privileges by making, ahead of the controller, a…', async () => {
       await run('grant select on public.t to :ann')
       await run(
         `create schema masquerade_guard authorization :ann; set role :ann; create table masquerade_guard.relation (oid oid); reset role`,

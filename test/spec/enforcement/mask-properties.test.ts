@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe } from 'node:test'
 import fc from 'fast-check'
 import type { MaskingFunction } from '../../../src/enforcement/masks.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 
@@ -120,7 +121,7 @@ forEachCluster((cluster) => {
       return name
     }
 
-    test('strings become what their function says and show nothing else', async () => {
+    clause('ENF-13', '`CCN`, `SSN`, `Email` and `Text` show of a string what they say…', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(anyStringColumn, { minLength: 15, maxLength: 25 }), async (columns) => {
           const name = await createTable(
@@ -155,7 +156,7 @@ forEachCluster((cluster) => {
       )
     })
 
-    test('numbers never fail, whatever the bounds, and do not depend on the value', async () => {
+    clause('ENF-14', '`Number` draws from its range anew in every query, whatever the…', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(anyNumberColumn, { minLength: 20, maxLength: 30 }), async (columns) => {
           const name = await createTable(columns.map(({ type }) => type))

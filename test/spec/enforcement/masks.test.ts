@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 
@@ -106,7 +107,7 @@ forEachCluster((cluster) => {
     })
     after(() => target[Symbol.asyncDispose]())
 
-    test('Default fits every type, keeps NULL, and has the type of the column', async () => {
+    clause('ENF-11', "`Default` gives every type a legal constant of the column's own…", async () => {
       const rules = defaults.map((_, at) => rule(`public.t${at}.v`))
       await reconcile(target.database, policy(rules))
       const { sql } = target.connectAs('reader')
@@ -136,7 +137,7 @@ forEachCluster((cluster) => {
       }
     })
 
-    test('the checks of a domain that run code of others are never run by us', async () => {
+    clause('ENF-12', 'To find such a constant, checks of a domain are only run when…', async () => {
       await target.database.sql.unsafe('truncate public.tripped')
       await reconcile(target.database, policy([rule('public.t0.v')]))
       await reconcile(target.database, policy(defaults.map((_, at) => rule(`public.t${at}.v`))))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 
@@ -36,7 +37,7 @@ forEachCluster((cluster) => {
 
     const rules = [rule('public.people.mail')]
 
-    test('a twin sees no more than the owner of its view', async () => {
+    clause('ENF-21', 'The twin of a view belongs to the owner of the view and sees no…', async () => {
       await readAs(
         'bob',
         `create view bobs.theft as select p.id, s.word, p.mail from public.people p, public.secrets s`,
@@ -62,7 +63,7 @@ forEachCluster((cluster) => {
       assert.equal(row?.reads, false)
     })
 
-    test('the twin of a security invoker looks with the eyes of its reader', async () => {
+    clause('ENF-22', 'The twin of a security invoker view looks with the privileges…', async () => {
       await run(`create view public.inv with (security_invoker = yes) as
         select p.id, p.mail, (select word from public.secrets limit 1) as word from public.people p;
         create view public.inv_open with (security_invoker) as select id, mail from public.people;
@@ -85,7 +86,7 @@ forEachCluster((cluster) => {
       )
     })
 
-    test('a rule on a view or a materialized view masks it', async () => {
+    clause('ENF-23', 'A rule on a view or a materialized view masks it.', async () => {
       await run(`create table public.plain (id int, word text); insert into public.plain values (1, '${canary}');
         create view public.plain_view as select * from public.plain;
         create materialized view public.plain_stored as select * from public.plain;
@@ -110,7 +111,7 @@ forEachCluster((cluster) => {
       assert.deepEqual(await readAs('analyst', 'select word from public.plain_view'), [{ word: canary }])
     })
 
-    test('a rule on a partition masks what it is part of, and a detached partition stays masked', async () => {
+    clause('ENF-24', 'A rule on a partition masks the tables that it is part of and…', async () => {
       await run(`create table public.parts (id int, word text) partition by list (id);
         create table public.parts_1 partition of public.parts for values in (1) partition by list (id);
         create table public.parts_11 partition of public.parts_1 for values in (1);
@@ -136,7 +137,7 @@ forEachCluster((cluster) => {
       assert.equal((await readAs('analyst', 'select word from public.parts_2')).length, 1)
     })
 
-    test('a schema that is named like ours and is not stays what it is', async () => {
+    clause('ENF-25', 'A schema that is named like a shadow schema and belongs to…', async () => {
       await run(`create schema taken; create schema masked_taken; create table taken.t (id int, word text);
         insert into taken.t values (1, '${canary}'); create view masked_taken.t as select * from taken.t;
         grant usage on schema taken, masked_taken to public; grant select on taken.t, masked_taken.t to "${analyst}"`)
@@ -149,7 +150,7 @@ forEachCluster((cluster) => {
       assert.deepEqual(await readAs('analyst', 'select word from masked_taken.t'), [{ word: canary }])
     })
 
-    test('odd names, dropped columns, generated columns and identities', async () => {
+    clause('ENF-26', 'Names with quotes, other scripts or 63 bytes, dropped columns,…', async () => {
       const long = 'ö'.repeat(31)
       await run(`create schema "${long}"; create table "${long}"."${long}" (
           gone int, "Id ""x" int generated always as identity, "${long}" text, twice int generated always as (1 + 1) stored, gone2 text);
@@ -169,7 +170,7 @@ forEachCluster((cluster) => {
       ])
     })
 
-    test('what is temporary, and what others build on twins, is left alone', async () => {
+    clause('ENF-27', 'Temporary objects and what others build on twins are left alone.', async () => {
       await mask(rules)
       const { transaction } = target.connectAs('auditor')
       await transaction(async (tx) => {
@@ -182,7 +183,7 @@ forEachCluster((cluster) => {
       await readAs('bob', 'drop view bobs.report')
     })
 
-    test('row policies that restrict certain roles hold through a twin', async () => {
+    clause('ENF-28', 'Row policies hold through a twin: it never shows more rows than…', async () => {
       await run(`create table public.rows (id int, who text, word text);
         insert into public.rows values (1, 'all', '${canary}'), (2, 'few', '${canary}');
         alter table public.rows enable row level security;
@@ -211,7 +212,7 @@ forEachCluster((cluster) => {
       )
     })
 
-    test('a view that PostgreSQL refuses over twins is closed, and nothing else suffers', async () => {
+    clause('ENF-29', 'A view that PostgreSQL refuses over twins is closed to masked…', async () => {
       await run(`create view public.grouped as select p.id, p.name, p.mail, count(*) from public.people p group by p.id;
         grant select on public.grouped to "${analyst}"`)
       const { notes } = await mask(rules)
@@ -221,7 +222,7 @@ forEachCluster((cluster) => {
       await run('drop view public.grouped')
     })
 
-    test('looking at some tables alone neither unmasks nor reads the others raw', async () => {
+    clause('ENF-30', 'A reconcile of some tables neither unmasks others nor reads them raw.', async () => {
       await run(`create table public.left_side (id int, word text); insert into public.left_side values (1, '${canary}');
         create table public.right_side (id int, word text); insert into public.right_side values (1, '${canary}');
         create view public.both as select l.word as l, r.word as r from public.left_side l join public.right_side r using (id);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 
@@ -25,7 +26,7 @@ forEachCluster((cluster) => {
 
     const rules = [rule('public.customers.email', 'Email'), rule('public.customers.ssn', 'SSN')]
 
-    test('masks for those who are not exempt, and leaves nothing to do', async () => {
+    clause('ENF-61', 'Reconciling twice in a row leaves nothing to do the second time.', async () => {
       const outcome = await reconcile(target.database, policy(rules, [auditor]))
       assert.ok(outcome.steps.length > 0)
       const again = await reconcile(target.database, policy(rules, [auditor]))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe } from 'node:test'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { listPrivileges } from '../../support/privileges.ts'
@@ -58,7 +59,7 @@ forEachCluster((cluster) => {
       })
       after(() => target[Symbol.asyncDispose]())
 
-      test('masks, keeps the exempt, and gives everything back', async () => {
+      clause('ENF-48', 'The role of the binding needs no superuser: it owns the tables…', async () => {
         const rules = [rule('app.t.mail')]
         const roles = [analyst, auditor, owner].map(String)
         const before = await listPrivileges(target.database, roles)
@@ -81,7 +82,7 @@ forEachCluster((cluster) => {
         assert.deepEqual(await reads('analyst', 'select mail from app.v'), ['raw'])
       })
 
-      test('says of a table that it may not manage that it is not masked, and masks the others', async () => {
+      clause('ENF-49', 'A table that the role of the binding may not manage is reported…', async () => {
         await run(`create table app.foreign_to_us (id int, mail text); grant select on app.foreign_to_us to "${analyst}";
           create view app.of_analyst as select * from app.t; alter view app.of_analyst owner to "${analyst}"`)
         const session = target.connectAs('binder')
