@@ -117,9 +117,10 @@ export async function countRows(
 function conditionOf(
   tx: Query,
   { $filter, $search }: Pick<ListQuery, '$filter' | '$search'>,
-  { fields, type }: Omit<ListSource, 'columns' | 'id'>,
+  { fields, type, readFilter }: Omit<ListSource, 'columns' | 'id'>,
 ): Fragment {
-  const filter = $filter === undefined ? tx`true` : compileFilter(tx, $filter, fields, type)
+  const filter =
+    $filter === undefined ? tx`true` : (readFilter?.($filter) ?? compileFilter(tx, $filter, fields, type))
   return $search === undefined ? filter : tx`${filter} and ${compileSearch(tx, $search, fields, type)}`
 }
 

@@ -1,3 +1,4 @@
+import { serviceAppId } from '../../auth/issuer/api-principal.ts'
 import { firstPartyApplications } from '../../auth/issuer/first-party.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Query } from '../../db/query.ts'
@@ -39,7 +40,7 @@ interface Source {
 }
 
 async function findOwn(tx: Query, tenantId: string): Promise<string[]> {
-  const appIds = Object.values(firstPartyApplications).map(({ appId }) => appId)
+  const appIds = [serviceAppId, ...Object.values(firstPartyApplications).map(({ appId }) => appId)]
   const rows = await tx<{ id: string }[]>`
     with first as (
       select administrator_id, application_id::text as app_id from first_start where tenant_id = ${tenantId}
