@@ -33,7 +33,9 @@ export function remember(
   )
   if (!guard) return { grants: seen, columnGrants: seenColumns }
 
-  const twin = twins.find(({ schema, name }) => schema === guard.twin?.schema && name === guard.twin.name)
+  const twin = guard.twin?.isClosed
+    ? undefined
+    : twins.find(({ schema, name }) => schema === guard.twin?.schema && name === guard.twin.name)
   const holders = new Set([...seen, ...seenColumns].map(({ grantee }) => grantee))
   const twinHolders = twin && new Set([...twin.grants, ...twin.columnGrants].map(({ grantee }) => grantee))
   const stillHolds = ({ grantee }: Grant) => {

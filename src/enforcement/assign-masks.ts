@@ -11,6 +11,7 @@ export interface Note {
     | 'ColumnRenamed'
     | 'FunctionDoesNotFit'
     | 'NoTwin'
+    | 'NotMasked'
     | 'NotManageable'
     | 'RowSecurity'
   readonly target: string

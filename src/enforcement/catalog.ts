@@ -105,6 +105,8 @@ export interface Twin {
   readonly wanted: string
   /** What PostgreSQL made of it, to see whether somebody has changed that. Null: it refused. */
   readonly made: string | null
+  /** It could not be changed, as somebody used it, so everybody lost it for the time being. */
+  readonly isClosed?: boolean
 }
 
 export interface ObservedTwin {

@@ -139,6 +139,8 @@ export class Controller {
         drifted,
         this.#options.auditEveryMs,
       )
+      const unmasked = outcome.notes.find(({ code }) => code === 'NotMasked')
+      if (unmasked) await states.writeFailure(databaseId, 'Failed', unmasked.message)
       if (drifted) {
         log.warn({ databaseId, steps: outcome.steps.map(({ why }) => why) }, 'drift repaired')
         onDrift?.(databaseId, outcome.steps.length)

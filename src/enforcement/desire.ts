@@ -182,9 +182,13 @@ function rowSecurity({ schema, name }: Relation, isRestricted: boolean): Note {
 
 function notManageable({ schema, name, owner, managed, definition }: Relation): Note {
   const target = `${schema}.${name}`
-  const message =
-    managed === 'not' && definition === null
-      ? `${target} is not masked: the role of the binding is no member of its owner. GRANT ${quoteIdentifier(owner)} to it.`
-      : `The role of the binding cannot act as the owner of ${target}. GRANT ${quoteIdentifier(owner)} to it.`
+  const remedy = `GRANT ${quoteIdentifier(owner)} to the role of the binding.`
+  if (managed === 'not' && definition === null)
+    return {
+      code: 'NotMasked',
+      target,
+      message: `${target} is not masked: it can only be by its owner. ${remedy}`,
+    }
+  const message = `${target} shows masked data, and only its owner can close it or give it a twin. ${remedy}`
   return { code: 'NotManageable', target, message }
 }

@@ -32,8 +32,7 @@ export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   const steps: Step[] = []
   const guards = new Map(snapshot.guards.map((guard) => [guard.oid, guard]))
   const twins = new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
-  const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
-  const plan = { steps, snapshot, desired, guards, twins, relations }
+  const plan = { steps, snapshot, desired, guards, twins }
   prepare(plan)
   const remade = dropTwins(plan)
   for (const wanted of desired.masked) maskRelation(plan, wanted, remade)
@@ -44,13 +43,47 @@ export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   return steps
 }
 
+/**
+ * What takes no lock on a twin, for when somebody holds one or has built on it: nothing that is to be masked stays open
+ * until the twin can be changed. Who may read is set; twins that are not as they should be are closed, none is made.
+ */
+export function diffByGrants(snapshot: Snapshot, desired: Desired): Step[] {
+  const steps: Step[] = []
+  const guards = new Map(snapshot.guards.map((guard) => [guard.oid, guard]))
+  const twins = new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
+  const plan = { steps, snapshot, desired, guards, twins }
+  if (desired.masked.length > 0) prepareOwner(steps, snapshot, desired.twinOwner)
+  if (desired.masked.length > 0 && !snapshot.guarded) steps.push(...createGuards)
+  for (const wanted of desired.masked) {
+    const { relation, twin } = wanted
+    const known = guards.get(relation.oid)?.twin ?? null
+    const observed = known && twins.get(quoteQualified(known.schema, known.name))
+    const isKept =
+      twin !== null &&
+      known?.wanted === wantedText(twin) &&
+      observed !== undefined &&
+      observed !== null &&
+      isAsMade(known, observed, twin)
+    if (isKept) {
+      maskRelation(plan, wanted, new Set())
+      continue
+    }
+    if (observed) {
+      const name = quoteQualified(observed.schema, observed.name)
+      setGrants(steps, name, observed.owner, observed, { grants: [], columnGrants: [] }, observed.owner)
+    }
+    grantRelation(plan, wanted)
+    steps.push(writeGuard(wanted, snapshot.roles, known))
+  }
+  return steps
+}
+
 interface Plan {
   readonly steps: Step[]
   readonly snapshot: Snapshot
   readonly desired: Desired
   readonly guards: ReadonlyMap<number, Guard>
   readonly twins: ReadonlyMap<string, ObservedTwin>
-  readonly relations: ReadonlyMap<number, Relation>
 }
 
 /** The role, the schemas and the notes that everything else stands on. */
@@ -146,8 +179,19 @@ function replaceable(observed: ObservedTwin, twin: DesiredTwin, relation: Relati
 function maskRelation(plan: Plan, wanted: DesiredRelation, remade: ReadonlySet<number>): void {
   const { steps, guards } = plan
   const { relation } = wanted
-  const names = new Map(relation.columns.map((column) => [column.number, column.name]))
+  const names = namesOf(relation)
   const made = wanted.twin ? makeTwin(plan, wanted, wanted.twin, names, remade.has(relation.oid)) : false
+  grantRelation(plan, wanted)
+  if (made || !remembers(guards.get(relation.oid), wanted))
+    steps.push(writeGuard(wanted, plan.snapshot.roles))
+}
+
+function namesOf({ columns }: Relation): ReadonlyMap<number, string> {
+  return new Map(columns.map((column) => [column.number, column.name]))
+}
+
+function grantRelation({ steps }: Plan, wanted: DesiredRelation): void {
+  const { relation } = wanted
   const seen = {
     grants: relation.grants,
     columnGrants: relation.columns.flatMap(({ name, acl }) =>
@@ -155,10 +199,8 @@ function maskRelation(plan: Plan, wanted: DesiredRelation, remade: ReadonlySet<n
     ),
   }
   const name = quoteQualified(relation.schema, relation.name)
-  const columnGrants = named(wanted.columnGrants, names)
+  const columnGrants = named(wanted.columnGrants, namesOf(relation))
   setGrants(steps, name, relation.owner, seen, { grants: wanted.grants, columnGrants }, actAs(relation).as)
-  if (made || !remembers(guards.get(relation.oid), wanted))
-    steps.push(writeGuard(wanted, plan.snapshot.roles))
 }
 
 /** Returns whether it is made anew. */

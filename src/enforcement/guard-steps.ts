@@ -39,19 +39,24 @@ export function wantedText({ columns, select, securityBarrier, securityInvoker }
 
 /** True when the row says what it would say after this plan, apart from what PostgreSQL makes of the twin. */
 export function remembers(guard: Guard | undefined, wanted: DesiredRelation): boolean {
-  if (!guard) return false
+  if (!guard || guard.twin?.isClosed) return false
   const twin = guard.twin && { schema: guard.twin.schema, name: guard.twin.name, wanted: guard.twin.wanted }
   const { grants, columnGrants, pins, lent, hidesAll } = guard
   return canonical({ grants, columnGrants, pins, lent, hidesAll, twin }) === canonical(rowOf(wanted))
 }
 
 /** `made` is read back from the catalog in the same statement, so it is what PostgreSQL will print next time. */
-export function writeGuard(wanted: DesiredRelation, roles: ReadonlyMap<string, Role>): Step {
+export function writeGuard(
+  wanted: DesiredRelation,
+  roles: ReadonlyMap<string, Role>,
+  closed?: Twin | null,
+): Step {
   const row = rowOf(wanted)
   const json = (value: unknown) => `${quoteLiteral(JSON.stringify(value))}::jsonb`
   const lent = `ARRAY[${row.lent.flatMap((name) => roles.get(name)?.oid ?? []).join(', ')}]::bigint[]`
   const name = row.twin && `${quoteIdentifier(row.twin.schema)}.${quoteIdentifier(row.twin.name)}`
-  const twin = name
+  const asIs = closed ? json({ ...closed, isClosed: true }) : 'NULL'
+  const made = name
     ? `${json(row.twin)} || jsonb_build_object('made', pg_get_viewdef(to_regclass(${quoteLiteral(name)})))`
     : 'NULL'
   const values = [
@@ -61,7 +66,7 @@ export function writeGuard(wanted: DesiredRelation, roles: ReadonlyMap<string, R
     json(row.pins),
     lent,
     row.hidesAll,
-    twin,
+    closed === undefined ? made : asIs,
   ]
   return {
     sql: `INSERT INTO ${table} (oid, grants, column_grants, pins, lent, hides_all, twin) VALUES (${values.join(', ')})

@@ -4,7 +4,7 @@ import { apply, type Refusal } from './apply.ts'
 import type { Note } from './assign-masks.ts'
 import type { Snapshot } from './catalog.ts'
 import { type Desired, desire, noTwin } from './desire.ts'
-import { diff, type Step } from './diff.ts'
+import { diff, diffByGrants, type Step } from './diff.ts'
 import { guardSchema } from './names.ts'
 import { observe, type Target } from './observe.ts'
 import type { Policy, Rule } from './policy.ts'
@@ -34,7 +34,8 @@ class DryRun extends Error {}
 
 /**
  * observe → desire → diff → apply, in one transaction: a reader sees the old state or the new one. The policy is read
- * under the lock, so that an older one never overwrites a newer one.
+ * under the lock, so that an older one never overwrites a newer one. Where a twin cannot be changed, because somebody
+ * holds a lock on it or has built on it, what is to be masked is closed before the error is told.
  */
 export async function reconcile(
   target: Database,
@@ -45,17 +46,26 @@ export async function reconcile(
     try {
       return await reconcileOnce(target, policy, options)
     } catch (error) {
+      const code = codeOf(error)
+      if (!options.dryRun && ['55P03', '2BP01'].includes(code)) {
+        await reconcileOnce(target, policy, { ...options, byGrantsAlone: true })
+        throw error
+      }
       // Another node was the first to come, or the last to leave.
-      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
       if (attempt === 5 || !['23505', '3F000', '42704', '42P01', '42P06', '42P07', '42710'].includes(code))
         throw error
     }
 }
 
+function codeOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+}
+
 async function reconcileOnce(
   target: Database,
   policy: Policy | (() => Promise<Policy>),
-  options: ReconcileOptions,
+  options: ReconcileOptions & { readonly byGrantsAlone?: boolean },
 ): Promise<Outcome> {
   let outcome: Outcome | undefined
   try {
@@ -63,6 +73,8 @@ async function reconcileOnce(
       await prepare(tx, options.lockTimeoutMs ?? 2000)
       const wanted = typeof policy === 'function' ? await policy() : policy
       outcome = await plan(tx, wanted, options.focus?.(wanted))
+      if (options.byGrantsAlone)
+        outcome = { ...outcome, steps: diffByGrants(outcome.snapshot, outcome.desired) }
       if (options.dryRun) throw new DryRun()
       const refusals = await apply(tx, outcome.steps, options.beforeStep)
       outcome = { ...outcome, notes: [...outcome.notes, ...refusals.map(asNote)] }

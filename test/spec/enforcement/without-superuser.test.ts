@@ -89,8 +89,8 @@ forEachCluster((cluster) => {
         const rules = [rule('app.t.mail'), rule('app.foreign_to_us.mail')]
         const { notes } = await reconcile(session, policy(rules))
         assert.deepEqual(notes.map(({ code, target }) => [code, target]).sort(), [
-          ['NotManageable', 'app.foreign_to_us'],
           ['NotManageable', 'app.of_analyst'],
+          ['NotMasked', 'app.foreign_to_us'],
         ])
         await assert.rejects(reads('analyst', 'select mail from app.t'), /permission denied/)
         await assert.rejects(reads('analyst', 'select mail from app.of_analyst'), /permission denied/)

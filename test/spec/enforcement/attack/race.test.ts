@@ -118,5 +118,32 @@ forEachCluster((cluster) => {
         await reconcile(target.database, states()[0] ?? policy([]), { lockTimeoutMs: 500 })
       })
     })
+
+    clause('ENF-64', 'Who holds a lock on a twin, or has built on it, does not keep…', async () => {
+      await reconcile(target.database, policy(always))
+      const more = policy([...always, rule('public.t.name'), rule('public.u.word')])
+      const { transaction, sql } = target.connectAs('analyst')
+      await transaction(async (tx) => {
+        await tx`select * from masked_public.t limit 1`
+        await assert.rejects(reconcile(target.database, more, { lockTimeoutMs: 200 }))
+        for (const text of [
+          'select name from public.t',
+          'select name from masked_public.t',
+          'select word from public.u',
+        ])
+          await assert.rejects(sql.unsafe(text), /permission denied|does not exist/, text)
+      })
+      await reconcile(target.database, more)
+      assert.deepEqual((await reconcile(target.database, more)).steps, [])
+      assert.deepEqual(await sql`select distinct name from masked_public.t`, [{ name: 'XXXX' }])
+      assert.deepEqual(await sql`select mail from masked_public.v where id = 1`, [{ mail: 'zXXX@XXXX.com' }])
+      await target.database.sql.unsafe('create view public.on_twin as select * from masked_public.u')
+      const fewer = policy([rule('public.t.mail'), rule('public.t.pay'), rule('public.t.id')])
+      await assert.rejects(reconcile(target.database, fewer), /depend/)
+      await assert.rejects(sql`select id from public.t`, /permission denied/)
+      await target.database.sql.unsafe('drop view public.on_twin')
+      await reconcile(target.database, fewer)
+      assert.deepEqual(await sql`select word from public.u`, [{ word: 'plain' }])
+    })
   })
 })
