@@ -42,7 +42,7 @@ export async function preview(database: Database, request: PreviewRequest): Prom
     const relation = snapshot.relations.find((one) => one.schema === schema && one.name === table)
     if (!relation || relation.definition !== null) return null
     const { masks } = assignMasks(snapshot, { rules, exemptRoles: [], suspended: [] })
-    const own = masksOf(relation, snapshot.relations, masks)
+    const own: Masks = masks.get(relation.oid) ?? new Map()
     const shown = relation.columns.map((column, at) => `${cut(expressionOf(column, own))} AS m${at}`)
     const beside = raw ? relation.columns.map((column, at) => `${cut(sourceOf(column))} AS r${at}`) : []
     const rows = await tx.unsafe<Record<string, string | null>[]>(
@@ -60,30 +60,6 @@ export async function preview(database: Database, request: PreviewRequest): Prom
       })),
     }
   })
-}
-
-/** Reading a table reads its partitions too: what is masked in one of these is masked here. */
-function masksOf(
-  relation: Relation,
-  relations: readonly Relation[],
-  masks: ReadonlyMap<number, Masks>,
-): Masks {
-  const own: Masks = new Map(masks.get(relation.oid))
-  const below = new Set([relation.oid])
-  for (let grew = true; grew; ) {
-    grew = false
-    for (const { oid, parents } of relations)
-      if (!below.has(oid) && parents.some((parent) => below.has(parent))) grew = !!below.add(oid)
-  }
-  for (const { oid, columns } of relations) {
-    if (!below.has(oid)) continue
-    for (const { number, name } of columns) {
-      const rule = masks.get(oid)?.get(number)
-      const same = relation.columns.find((column) => column.name === name)
-      if (rule && same && !own.has(same.number)) own.set(same.number, rule)
-    }
-  }
-  return own
 }
 
 function expressionOf(column: Column, masks: Masks): string {

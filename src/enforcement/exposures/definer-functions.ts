@@ -51,11 +51,11 @@ export const definerFunctions: ExposureClass = {
   },
 }
 
-async function readRoutines({ sql }: Scene): Promise<Routine[]> {
+async function readRoutines({ sql, version }: Scene): Promise<Routine[]> {
   return await sql<Routine[]>`
     select p.oid::int8 as oid, p.proname::text as "bareName", p.oid::regprocedure::text as signature,
       case p.prokind when 'p' then 'procedure' else 'function' end as kind, l.lanname::text as language,
-      coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc) as text, p.prosecdef as definer,
+      ${version < 140000 ? sql`p.prosrc` : sql`coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc)`} as text, p.prosecdef as definer,
       o.rolname::text as owner,
       ${givenAsJson(sql, sql`coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))`, ['EXECUTE'])} as given,
       array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d

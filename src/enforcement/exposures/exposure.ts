@@ -57,6 +57,8 @@ export interface Scene {
   readonly self: string
   readonly twinOwner: string
   readonly masked: readonly MaskedRelation[]
+  /** Tables that rules name and that the role of the binding may not touch: they are not masked at all. */
+  readonly unmanaged: readonly MaskedRelation[]
   readonly byOid: ReadonlyMap<number, MaskedRelation>
   readonly book: RoleBook
 }

@@ -1,5 +1,6 @@
 import type { Database } from '../../db/database.ts'
 import { quoteQualified } from '../../db/quote.ts'
+import type { Relation } from '../catalog.ts'
 import type { Policy } from '../policy.ts'
 import { type Outcome, reconcile } from '../reconcile.ts'
 import { bypassRowSecurity } from './bypass-row-security.ts'
@@ -8,6 +9,7 @@ import { definerFunctions } from './definer-functions.ts'
 import { everybodyExempt, exemptMember } from './exempt-members.ts'
 import type { Exposure, ExposureClass, MaskedRelation, Scene } from './exposure.ts'
 import { foreignTables } from './foreign-tables.ts'
+import { notMasked } from './not-masked.ts'
 import { foreignKeyOracle, uniqueOracle } from './oracles.ts'
 import { tableOwner, twinOwnerMember } from './owners.ts'
 import { predefinedRoles } from './predefined-roles.ts'
@@ -24,6 +26,7 @@ import { rewriteRules, triggers } from './triggers-and-rules.ts'
 /** Every class of ways around a mask that is looked for. */
 export const exposureClasses: readonly ExposureClass[] = [
   everybodyExempt,
+  notMasked,
   ...roleAttributes,
   ...predefinedRoles,
   tableOwner,
@@ -55,7 +58,7 @@ export async function findExposures(
   policy: Policy | (() => Promise<Policy>),
 ): Promise<Exposure[]> {
   const outcome = await reconcile(database, policy, { dryRun: true })
-  if (outcome.desired.masked.length === 0) return []
+  if (outcome.policy.rules.length === 0) return []
   return database.transaction(async (sql) => {
     await sql.unsafe(
       `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL statement_timeout = ${statementTimeoutMs}`,
@@ -68,27 +71,15 @@ export async function findExposures(
 }
 
 async function setScene(sql: Scene['sql'], { snapshot, desired, policy }: Outcome): Promise<Scene> {
-  const [me] = await sql<{ name: string }[]>`select current_user::text as name`
-  const self = me?.name ?? ''
+  const { version, user: self } = snapshot
+  const { twinOwner } = desired
+  const affected = new Set(desired.masked.map(({ relation }) => relation.oid))
   const masked = desired.masked.map(({ relation, pins }): MaskedRelation => {
     const pinned = new Set(pins.map(({ number }) => number))
-    const hidden =
-      relation.definition === null
-        ? relation.columns.filter(({ number }) => pinned.has(number))
-        : relation.columns
-    return {
-      oid: relation.oid,
-      kind: relation.kind,
-      name: quoteQualified(relation.schema, relation.name),
-      bareName: relation.name,
-      owner: relation.owner,
-      hidden: hidden.map(({ number, name }) => ({ number, name })),
-      holdsData: relation.kind !== 'view',
-      hasRules: relation.definition === null,
-    }
+    // A view over something masked is hidden as a whole.
+    const isWhole = relation.definition !== null && relation.reads.some((oid) => affected.has(oid))
+    return describeRelation(relation, (number) => isWhole || pinned.has(number))
   })
-  const { version } = snapshot
-  const { twinOwner } = desired
   const book = await readRoleBook(sql, {
     version,
     self,
@@ -96,5 +87,37 @@ async function setScene(sql: Scene['sql'], { snapshot, desired, policy }: Outcom
     exempt: new Set(desired.exempt),
     listed: policy.exemptRoles.filter((name) => snapshot.roles.has(name) || name.toLowerCase() === 'public'),
   })
-  return { sql, version, self, twinOwner, masked, byOid: new Map(masked.map((one) => [one.oid, one])), book }
+  return {
+    sql,
+    version,
+    self,
+    twinOwner,
+    masked,
+    byOid: new Map(masked.map((one) => [one.oid, one])),
+    unmanaged: snapshot.relations.filter(isUnmanaged(policy)).map((one) => describeRelation(one, () => true)),
+    book,
+  }
+}
+
+function describeRelation(relation: Relation, isHidden: (number: number) => boolean): MaskedRelation {
+  return {
+    oid: relation.oid,
+    kind: relation.kind,
+    name: quoteQualified(relation.schema, relation.name),
+    bareName: relation.name,
+    owner: relation.owner,
+    hidden: relation.columns
+      .filter(({ number }) => isHidden(number))
+      .map(({ number, name }) => ({ number, name })),
+    holdsData: relation.kind !== 'view',
+    hasRules: relation.definition === null,
+  }
+}
+
+/** A rule names it, and the role of the binding may not do anything to it. */
+function isUnmanaged({ rules }: Policy) {
+  return ({ schema, name, managed, definition }: Relation) =>
+    managed === 'not' &&
+    definition === null &&
+    rules.some((rule) => rule.schema === schema && rule.table === name)
 }

@@ -57,22 +57,6 @@ const classes: readonly SameValues[] = [
       where k.contype = 'f' and p.masked = any(${oids}::oid[])`,
   },
   {
-    code: 'UnmaskedParent',
-    severity: 'high',
-    explain: (masked, other) =>
-      `${other} is the same column of a table that the table of ${masked} is a part of: reading the whole shows the rows of the part, without its mask.`,
-    rows: async ({ sql }, oids) =>
-      await sql<Twofold[]>`
-      with recursive above as (
-        select inhrelid as masked, inhparent as parent from pg_catalog.pg_inherits where inhrelid = any(${oids}::oid[])
-        union select above.masked, i.inhparent from above join pg_catalog.pg_inherits i on i.inhrelid = above.parent
-      )
-      select b.attrelid::int8 as masked, b.attnum::int4 as "maskedColumn", ${otherColumns(sql)}
-      from above join pg_catalog.pg_attribute b on b.attrelid = above.masked and b.attnum > 0
-      join pg_catalog.pg_attribute a on a.attrelid = above.parent and a.attname = b.attname and a.attnum > 0
-      ${otherTables(sql)}`,
-  },
-  {
     code: 'PossibleCopy',
     severity: 'low',
     explain: (masked, other) =>

@@ -244,14 +244,6 @@ export const exposureCases: readonly ExposureCase[] = [
     remediless: true,
   },
   {
-    code: 'UnmaskedParent',
-    what: 'a parent without a mask of its own',
-    before:
-      'create table public.being (id int, email text); alter table public.person inherit public.being; grant select on public.being to $analyst',
-    leak: 'select email from public.being',
-    remediless: true,
-  },
-  {
     code: 'PossibleCopy',
     what: 'a copy of the table',
     before:
@@ -276,12 +268,12 @@ export const exposureCases: readonly ExposureCase[] = [
   },
   {
     code: 'RowPolicyByRole',
-    what: 'a restrictive policy for a role',
-    severity: 'high',
-    before: `alter table public.person enable row level security; create policy all_rows on public.person using (true);
-      create policy not_for_analysts on public.person as restrictive for select to $analyst using (note <> 'hello')`,
-    leak: 'select note from masked_public.person',
-    shows: /hello/,
+    what: 'a policy that lets one role see rows',
+    severity: 'low',
+    before: `alter table public.person enable row level security; create policy for_analysts on public.person for select to $analyst using (true)`,
+    leak: async (session) =>
+      `${(await session.sql.unsafe('select id from masked_public.person')).length} rows`,
+    shows: /^0 rows$/,
   },
   {
     code: 'DefaultPrivileges',
