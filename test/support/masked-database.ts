@@ -13,9 +13,16 @@ export async function createMaskedDatabase(cluster?: ClusterName) {
   const database = openDatabase({ url: target.url, searchPath: 'public', statementTimeoutMs: 60_000 })
   const opened: Database[] = [database]
   const made = new Set<string>()
+  const urlOf = (name: string): string => {
+    const url = new URL(target.url)
+    url.username = encodeURIComponent(role(name))
+    url.password = 'secret'
+    return url.href
+  }
   return {
     database,
     url: target.url,
+    urlOf,
     role,
     async createRole(name: string, options = 'LOGIN'): Promise<string> {
       await database.sql.unsafe(`create role "${role(name)}" ${options} password 'secret'`)
@@ -24,10 +31,7 @@ export async function createMaskedDatabase(cluster?: ClusterName) {
     },
     /** A connection as that role. */
     connectAs(name: string): Database {
-      const url = new URL(target.url)
-      url.username = encodeURIComponent(role(name))
-      url.password = 'secret'
-      const session = openDatabase({ url: url.href, poolSize: 2, searchPath: 'public' })
+      const session = openDatabase({ url: urlOf(name), poolSize: 2, searchPath: 'public' })
       opened.push(session)
       return session
     },

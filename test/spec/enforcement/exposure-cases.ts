@@ -1,3 +1,4 @@
+import pg from 'pg'
 import type { Database } from '../../../src/db/database.ts'
 
 /** A way around a mask, as somebody would leave it open. `$analyst` and the like are roles of the test's own. */
@@ -15,7 +16,7 @@ export interface ExposureCase {
   /** Who goes the way; `analyst` unless said. */
   readonly as?: string
   /** Statements that bring the raw value out, to be found in what the last of them returns or in an error. */
-  readonly leak?: string | ((session: Database, as: Database) => Promise<string>)
+  readonly leak?: string | ((session: Database, owner: Database, url: string) => Promise<string>)
   /** Only on these versions. */
   readonly versions?: { readonly from?: number; readonly below?: number }
   readonly severity?: string
@@ -36,6 +37,29 @@ const guess = (insert: string) => async (session: Database) =>
     (error: { code?: string }) => `refused ${error.code}`,
   )
 
+/** The whole cluster as the replication protocol hands it out, searched for the canary. */
+async function takeBackup(url: string): Promise<string> {
+  const { hostname, port, username, password } = new URL(url)
+  const client = new pg.Client({
+    host: hostname,
+    port: Number(port),
+    user: username,
+    password,
+    replication: 'true',
+  } as pg.ClientConfig)
+  await client.connect()
+  let seen = 'nothing'
+  let tail = ''
+  const connection = Reflect.get(client, 'connection') as NodeJS.EventEmitter
+  connection.on('copyData', ({ chunk }: { chunk: Buffer }) => {
+    const text = tail + chunk.toString('latin1')
+    if (text.includes(canary)) seen = canary
+    tail = text.slice(-canary.length)
+  })
+  await client.query(`BASE_BACKUP (CHECKPOINT 'fast', MANIFEST 'no')`).finally(() => client.end())
+  return seen
+}
+
 export const exposureCases: readonly ExposureCase[] = [
   { code: 'Superuser', what: 'a superuser', roles: { boss: 'LOGIN SUPERUSER' }, as: 'boss', leak: readIt },
   {
@@ -51,6 +75,7 @@ export const exposureCases: readonly ExposureCase[] = [
     what: 'a role with REPLICATION',
     roles: { copier: 'LOGIN REPLICATION' },
     as: 'copier',
+    leak: (_session, _owner, url) => takeBackup(url),
   },
   {
     code: 'CreateRole',
@@ -310,5 +335,26 @@ export const exposureCases: readonly ExposureCase[] = [
     code: 'Publication',
     what: 'a publication of everything',
     setup: 'create publication $pub for all tables',
+  },
+  {
+    code: 'ForeignTable',
+    what: 'USAGE on the server of a masked foreign table',
+    before: `create extension postgres_fdw; create table public.source as select * from public.person;
+      create server loop foreign data wrapper postgres_fdw options (host '127.0.0.1', port '@port', dbname '@database');
+      create user mapping for public server loop options (user '@user', password '@password');
+      create foreign table public.split (email text) server loop options (table_name 'source');
+      grant usage on foreign server loop to $analyst; create schema own; grant all on schema own to $analyst`,
+    leak: `create foreign table own.pane (email text) server loop options (schema_name 'public', table_name 'source'); select email from own.pane`,
+  },
+  {
+    code: 'ExtendedStatistics',
+    what: 'statistics in a database whose views are of before the fix',
+    before: `create statistics public.lengths on (lower(email)), (upper(email)) from public.person;
+      insert into public.person select i, '${canary}', 'x' from generate_series(2, 200) i; analyze public.person;
+      do $f$ begin set local allow_system_table_mods = on;
+        execute 'create or replace view pg_catalog.pg_stats_ext_exprs as '
+          || regexp_replace(pg_get_viewdef('pg_catalog.pg_stats_ext_exprs'::regclass), 'pg_has_role\\([^)]*\\)', 'true');
+      end $f$`,
+    leak: 'select most_common_vals::text from pg_catalog.pg_stats_ext_exprs',
   },
 ]
