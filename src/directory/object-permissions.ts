@@ -1,4 +1,6 @@
+import type { Caller } from '../auth/caller.ts'
 import { notSupported, type PermissionRow } from '../auth/permission.ts'
+import { holds } from '../auth/permit.ts'
 import type { ObjectKind } from './resources/resource.ts'
 
 export type ObjectAction = 'read' | 'create' | 'update' | 'delete'
@@ -14,6 +16,8 @@ const readUsers = row(
   'User.ReadBasic.All, User.Read.All, User.ReadWrite.All, Directory.Read.All, Directory.ReadWrite.All',
   'User.Read.All, User.ReadWrite.All, Directory.Read.All, Directory.ReadWrite.All',
 )
+/** All that there is to read of people; with less, DIR-155. */
+const readWholeUsers = row('User.Read.All, User.ReadWrite.All, Directory.Read.All, Directory.ReadWrite.All')
 const writeUsers = row('User.ReadWrite.All, Directory.ReadWrite.All')
 const readGroups = row(
   'GroupMember.Read.All, Group.Read.All, Directory.Read.All, Group.ReadWrite.All, Directory.ReadWrite.All',
@@ -81,6 +85,25 @@ export const objectPermissions: Readonly<Record<ObjectKind, Readonly<Record<Obje
       delete: row('Organization.ReadWrite.All'),
     },
   }
+
+const basicUserProperties: ReadonlySet<string> = new Set([
+  'id',
+  'displayName',
+  'givenName',
+  'mail',
+  'surname',
+  'userPrincipalName',
+])
+
+/** DIR-155: the properties that somebody who may read a kind sees of it; undefined: all of them. */
+export function readableProperties(caller: Caller, kind: ObjectKind): ReadonlySet<string> | undefined {
+  return kind === 'user' && !holds(caller, readWholeUsers) ? basicUserProperties : undefined
+}
+
+/** Deleted objects show all that they were. */
+export function readDeletedPermissions(kind: ObjectKind): PermissionRow {
+  return kind === 'user' ? readWholeUsers : objectPermissions[kind].read
+}
 
 /** The signed-in user's own object. */
 export const ownPermissions = {

@@ -9,19 +9,25 @@ export const namespace = 'vendor.graph'
 export interface Rendering {
   /** Properties to show instead of the default set. */
   readonly select?: readonly string[] | undefined
+  /** The properties that the caller may read; undefined: all. */
+  readonly readable?: ReadonlySet<string> | undefined
   /** Says of what type the object is: where a collection holds several. */
   readonly typed?: boolean
 }
 
 /** An object as it stands in a collection. */
-export function renderItem(object: DirectoryObject, { select, typed }: Rendering = {}): Record<string, Json> {
+export function renderItem(
+  object: DirectoryObject,
+  { select, readable, typed }: Rendering = {},
+): Record<string, Json> {
   const resource = resources[object.kind]
   const shown: Record<string, Json> = {}
   if (typed) shown['@odata.type'] = `#${namespace}.${object.kind}`
   shown['@odata.etag'] = entityTag(object)
   for (const name of select ?? defaultNames(resource)) {
     const property = Object.hasOwn(resource.properties, name) ? resource.properties[name] : undefined
-    if (property) shown[name] = property.secret ? null : shownValue(object, name, property)
+    if (readable && !readable.has(name)) shown[name] = property?.type === 'strings' ? [] : null
+    else if (property) shown[name] = property.secret ? null : shownValue(object, name, property)
     else if (object.properties[name] !== undefined) shown[name] = object.properties[name]
   }
   return shown

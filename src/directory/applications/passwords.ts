@@ -1,8 +1,10 @@
 import { Type } from 'typebox'
 import { noContent, ok } from '../../api/operation.ts'
+import type { Caller } from '../../auth/caller.ts'
 import { addSecret, removeSecret } from '../../auth/issuer/application-secret.ts'
+import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import { findObject } from '../object-store.ts'
+import { type DirectoryObject, findObject } from '../object-store.ts'
 import { operation } from '../operation.ts'
 import { isGuid } from '../resources/property.ts'
 import { credentialPermissions } from './permissions.ts'
@@ -43,8 +45,10 @@ export const addPassword = operation({
     { additionalProperties: false },
   ),
   answers: { 200: credentialSchema },
-  async run({ tx, caller: { tenantId }, params: { id = '' }, body, request, audit }) {
+  async run({ tx, caller, params: { id = '' }, body, request, audit }) {
+    const { tenantId } = caller
     const application = await findObject(tx, tenantId, 'application', id, { lock: true })
+    await requireForStrongApplication(tx, caller, application)
     const { displayName, startDateTime, endDateTime } = body.passwordCredential ?? {}
     const startsAt = readMoment(startDateTime, 'startDateTime')
     const endsAt = readMoment(endDateTime, 'endDateTime')
@@ -69,6 +73,30 @@ export const addPassword = operation({
     })
   },
 })
+
+/** With any of these an application gets whatever it wants, and with a secret of the application so does its holder. */
+const strongest = [
+  'AppRoleAssignment.ReadWrite.All',
+  'DelegatedPermissionGrant.ReadWrite.All',
+  'RoleManagement.ReadWrite.Directory',
+]
+
+/** DIR-154 */
+async function requireForStrongApplication(
+  tx: Query,
+  { tenantId, permissions }: Caller,
+  { properties: { appId } }: DirectoryObject,
+): Promise<void> {
+  const lacking = strongest.filter((name) => !permissions.has(name))
+  const { count } = await tx`
+    select from application_permission granted
+    join directory_object principal
+      on principal.tenant_id = granted.tenant_id and principal.id = granted.service_principal_id
+    where granted.tenant_id = ${tenantId} and principal.app_id = ${String(appId)}
+      and granted.permission = any(${lacking})
+    limit 1`
+  if (count > 0) fail('InsufficientPrivileges')
+}
 
 function readMoment(text: string | null | undefined, property: string): Date | undefined {
   if (text === null || text === undefined) return undefined

@@ -2,11 +2,16 @@ import { fail } from '../../kernel/problem.ts'
 import type { DirectoryObject } from '../object-store.ts'
 import { group as resource, standAloneProperties } from '../resources/group.ts'
 import type { JsonObject } from '../resources/property.ts'
-import { type CustomProperties, failValue, readChangedProperties } from '../resources/read-properties.ts'
+import {
+  type CustomProperties,
+  failValue,
+  isAnnotation,
+  readChangedProperties,
+} from '../resources/read-properties.ts'
 
 /** The property of a body that must come in a request of its own; in company it is refused. */
 export function findStandAlone(body: JsonObject, hasCompany: boolean): string | undefined {
-  const names = Object.keys(body).filter((name) => !name.startsWith('@odata.'))
+  const names = Object.keys(body).filter((name) => !isAnnotation(name))
   const alone = names.find((name) => Object.hasOwn(standAloneProperties, name))
   if (alone !== undefined && (hasCompany || names.length > 1))
     fail('StandAloneProperty', { property: alone }, { target: alone })

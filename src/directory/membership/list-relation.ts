@@ -3,9 +3,9 @@ import { type Context, ok } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { holds } from '../../auth/permit.ts'
 import { fail } from '../../kernel/problem.ts'
-import { objectPermissions } from '../object-permissions.ts'
+import { objectPermissions, readableProperties } from '../object-permissions.ts'
 import { type DirectoryObject, objectColumns } from '../object-store.ts'
-import { fieldsOf } from '../odata/field.ts'
+import { fieldsOf, restrictFields } from '../odata/field.ts'
 import {
   countQuery,
   countRows,
@@ -54,7 +54,11 @@ export function listRelation(relation: Relation) {
         '@odata.context': contextOf(request.baseUrl, typed ? 'directoryObjects' : setOf(shown), select),
         ...page.annotations,
         value: page.rows.map((object) =>
-          renderItem(object, { typed, select: selectFor(caller, object, select) }),
+          renderItem(object, {
+            typed,
+            select: selectFor(caller, object, select),
+            readable: readableProperties(caller, object.kind),
+          }),
         ),
       })
     },
@@ -94,9 +98,9 @@ function readCast(relation: Relation, segment: string | undefined): readonly Obj
   return [kind]
 }
 
-/** A filter tells about properties, so it is only for those who may read them. */
+/** A filter, an order or a search tells about properties, so it is only for those who may read them. */
 function requireReadable(caller: Caller, kinds: readonly ObjectKind[], query: ListQuery): void {
-  const tells = query.$filter !== undefined || query.$orderby !== undefined
+  const tells = [query.$filter, query.$orderby, query.$search].some((option) => option !== undefined)
   if (tells && !kinds.every((kind) => holds(caller, objectPermissions[kind].read)))
     fail('InsufficientPrivileges')
 }
@@ -132,7 +136,10 @@ async function openSource(
     from,
     where: tx`${where} and o.kind = any(${kinds as ObjectKind[]}) and o.deleted_at is null`,
     id: rowId,
-    fields: fieldsOf(kinds.map((kind) => resources[kind])),
+    fields: restrictFields(
+      fieldsOf(kinds.map((kind) => resources[kind])),
+      kinds.includes('user') ? readableProperties(caller, 'user') : undefined,
+    ),
     type: `${namespace}.${kinds.length === 1 && only ? only : 'directoryObject'}`,
   }
 }

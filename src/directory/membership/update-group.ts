@@ -18,7 +18,7 @@ import { requireDataLocationRole, requireDelegated, updateGroupPermissions } fro
 import { renderItem, renderObject } from '../render-object.ts'
 import { group as resource } from '../resources/group.ts'
 import type { JsonObject } from '../resources/property.ts'
-import { unknownNames } from '../resources/read-properties.ts'
+import { isAnnotation, unknownNames } from '../resources/read-properties.ts'
 import { addedIds, addMembers, addMembersRows, lockForAdding } from './add-members.ts'
 import { findStandAlone, readGroupChanges } from './group-changes.ts'
 import { answerLenient, isLenient } from './lenient.ts'
@@ -38,7 +38,7 @@ export const updateGroup = operation({
   answers: { 200: entitySchema(resource), 204: null },
   async run({ params, body, caller, tx, request, audit }) {
     const { [bind]: bound, ...sent }: JsonObject = body
-    const hasProperties = bound === undefined || Object.keys(sent).length > 0
+    const hasProperties = bound === undefined || !Object.keys(sent).every(isAnnotation)
     const alone = hasProperties ? permitProperties(caller, sent, bound !== undefined) : undefined
     const groupId = readObjectId(params.id)
     const members = bound === undefined ? [] : readMembers(bound)

@@ -3,7 +3,7 @@ import { noContent, ok } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { holds } from '../../auth/permit.ts'
 import type { Query } from '../../db/query.ts'
-import { objectPermissions } from '../object-permissions.ts'
+import { objectPermissions, readDeletedPermissions } from '../object-permissions.ts'
 import { type DirectoryObject, findObject, objectColumns } from '../object-store.ts'
 import { type Fields, fieldsOf } from '../odata/field.ts'
 import { countQuery, countRows, type ListSource, listPage, listQuery } from '../odata/list.ts'
@@ -12,7 +12,7 @@ import { operation } from '../operation.ts'
 import { contextOf, namespace, renderItem, renderObject } from '../render-object.ts'
 import { application } from '../resources/application.ts'
 import { group } from '../resources/group.ts'
-import type { Resource } from '../resources/resource.ts'
+import type { ObjectKind, Resource } from '../resources/resource.ts'
 import { servicePrincipal } from '../resources/service-principal.ts'
 import { user } from '../resources/user.ts'
 import { performPurge, performRestoration } from './deletion.ts'
@@ -20,7 +20,9 @@ import { entityQuery } from './get-object.ts'
 import { entitySchema, listSchema, nameOperation } from './schemas.ts'
 
 const restorable: readonly Resource[] = [user, group, application, servicePrincipal]
-const rows = (action: 'read' | 'delete') => restorable.map(({ kind }) => objectPermissions[kind][action])
+const rowOf = (kind: ObjectKind, action: 'read' | 'delete') =>
+  action === 'read' ? readDeletedPermissions(kind) : objectPermissions[kind].delete
+const rows = (action: 'read' | 'delete') => restorable.map(({ kind }) => rowOf(kind, action))
 const anyEntity = Type.Union(restorable.map(entitySchema))
 const path = '/directory/deletedItems/:id'
 
@@ -30,9 +32,7 @@ function findDeleted(
   action: 'read' | 'delete',
   options: { lock?: true } = {},
 ): Promise<DirectoryObject> {
-  const kinds = restorable
-    .map(({ kind }) => kind)
-    .filter((kind) => holds(caller, objectPermissions[kind][action]))
+  const kinds = restorable.map(({ kind }) => kind).filter((kind) => holds(caller, rowOf(kind, action)))
   return findObject(tx, caller.tenantId, kinds, params.id ?? '', { deleted: true, ...options })
 }
 
@@ -89,7 +89,7 @@ function listDeleted(resource: Resource) {
     summary: `List deleted ${resource.set}`,
     method: 'GET',
     path: castPaths(resource),
-    permission: { row: objectPermissions[resource.kind].read },
+    permission: { row: readDeletedPermissions(resource.kind) },
     query: listQuery,
     answers: { 200: listSchema(resource) },
     async run({ tx, caller, query, request }) {
@@ -113,7 +113,7 @@ function countDeleted(resource: Resource) {
     summary: `Count deleted ${resource.set}`,
     method: 'GET',
     path: castPaths(resource).map((cast) => `${cast}/$count`),
-    permission: { row: objectPermissions[resource.kind].read },
+    permission: { row: readDeletedPermissions(resource.kind) },
     query: countQuery,
     answers: { 200: Type.Integer() },
     async run({ tx, caller, query }) {

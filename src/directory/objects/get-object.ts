@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
+import type { Caller } from '../../auth/caller.ts'
 import type { PermissionRow } from '../../auth/permission.ts'
 import { expandOption, readExpansion } from '../extensions/expand-extensions.ts'
-import { objectPermissions } from '../object-permissions.ts'
+import { objectPermissions, readableProperties } from '../object-permissions.ts'
 import { entityTag } from '../object-store.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
@@ -23,6 +24,8 @@ interface Form {
   readonly locate: Locate
   readonly permission: PermissionRow
   readonly name: string
+  /** What the caller may read of it, if that is not as for any of its kind. */
+  readonly readable: (caller: Caller) => ReadonlySet<string> | undefined
 }
 
 export function getObject(resource: Resource, form: Partial<Form> = {}) {
@@ -37,14 +40,15 @@ export function getObject(resource: Resource, form: Partial<Form> = {}) {
     query: expandable.has(resource.kind) ? expandableQuery : (entityQuery as typeof expandableQuery),
     answers: { 200: entitySchema(resource) },
     async run(context) {
-      const { query, request } = context
+      const { caller, query, request } = context
+      const readable = form.readable ? form.readable(caller) : readableProperties(caller, resource.kind)
       const select = readSelect(query.$select, [resource])
       const expand = readExpansion(query.$expand)
       const object = await locate(context)
       const [shown] = await showExpanded(
         context,
         expand,
-        [renderObject(object, request.baseUrl, { select })],
+        [renderObject(object, request.baseUrl, { select, readable })],
         [object],
       )
       return ok(shown, { etag: entityTag(object) })

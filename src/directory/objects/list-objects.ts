@@ -2,9 +2,9 @@ import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
 import { expandOption, readExpansion } from '../extensions/expand-extensions.ts'
-import { objectPermissions } from '../object-permissions.ts'
+import { objectPermissions, readableProperties } from '../object-permissions.ts'
 import { type DirectoryObject, objectColumns } from '../object-store.ts'
-import { type Fields, fieldsOf } from '../odata/field.ts'
+import { type Fields, fieldsOf, restrictFields } from '../odata/field.ts'
 import { countQuery, countRows, type ListSource, listPage, searchableQuery } from '../odata/list.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
@@ -30,7 +30,8 @@ export function listObjects(resource: Resource) {
       const { tx, caller, query, request } = context
       const expand = readExpansion(query.$expand)
       const select = readSelect(query.$select, [resource])
-      const source = objectsOf(tx, caller.tenantId, resource, fields)
+      const readable = readableProperties(caller, resource.kind)
+      const source = objectsOf(tx, caller.tenantId, resource, restrictFields(fields, readable))
       const page = await listPage<DirectoryObject>(tx, request, query, source)
       return ok({
         '@odata.context': contextOf(request.baseUrl, resource.set, select),
@@ -38,7 +39,7 @@ export function listObjects(resource: Resource) {
         value: await showExpanded(
           context,
           expand,
-          page.rows.map((object) => renderItem(object, { select })),
+          page.rows.map((object) => renderItem(object, { select, readable })),
           page.rows,
         ),
       })
@@ -58,7 +59,8 @@ export function countObjects(resource: Resource) {
     query: countQuery,
     answers: { 200: Type.Integer() },
     async run({ tx, caller, query }) {
-      const source = objectsOf(tx, caller.tenantId, resource, fields)
+      const readable = readableProperties(caller, resource.kind)
+      const source = objectsOf(tx, caller.tenantId, resource, restrictFields(fields, readable))
       return ok(String(await countRows(tx, query, source)), { 'content-type': 'text/plain' })
     },
   })

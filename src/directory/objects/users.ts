@@ -79,7 +79,13 @@ export const userOperations = [
   listObjects(user),
   countObjects(user),
   getObject(user, { locate: locateUser }),
-  getObject(user, { name: 'getMe', path: '/me', locate: locateMe, permission: ownPermissions.read }),
+  getObject(user, {
+    name: 'getMe',
+    path: '/me',
+    locate: locateMe,
+    permission: ownPermissions.read,
+    readable: () => undefined,
+  }),
   createObject(user, { setAside, also: storePassword }),
   updateObjectOf(user, { locate: locateUser, check: checkUpdate, setAside, also: storePassword }),
   updateObjectOf(user, {

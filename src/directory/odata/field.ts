@@ -31,6 +31,16 @@ export function fieldsOf(
   return makeFields(fields)
 }
 
+/** The same fields for somebody who may not read all of them: the others can be neither filtered nor sorted by. */
+export function restrictFields(fields: Fields, readable: ReadonlySet<string> | undefined): Fields {
+  if (!readable) return fields
+  return makeFields(
+    [...fields.values()].map((field) =>
+      readable.has(field.name) ? field : { ...field, filter: false, sort: false },
+    ),
+  )
+}
+
 const objectColumns: Readonly<Record<string, string>> = {
   displayName: 'o.display_name',
   userPrincipalName: 'o.user_principal_name',

@@ -20,7 +20,13 @@ export const standAloneProperties = {
   hideFromAddressLists: { type: 'boolean', default: false, nullable: false, write: 'elsewhere' },
   hideFromOutlookClients: { type: 'boolean', default: false, nullable: false, write: 'elsewhere' },
   isSubscribedByMail: { type: 'boolean', default: true, nullable: false, write: 'elsewhere' },
-  unseenCount: { type: 'integer', default: 0, nullable: false, write: 'elsewhere' },
+  unseenCount: {
+    type: 'integer',
+    default: 0,
+    nullable: false,
+    write: 'elsewhere',
+    accepts: (value) => Number(value) >= 0,
+  },
 } as const satisfies Properties
 
 export const group: Resource = {

@@ -48,8 +48,12 @@ export function unknownNames(resource: Described, body: JsonObject): string[] {
 }
 
 /** Clients send back annotations of what they read; those say nothing about the object. */
+export function isAnnotation(name: string): boolean {
+  return name.startsWith('@odata.')
+}
+
 function propertiesOf(body: JsonObject): [string, Json][] {
-  return Object.entries(body).filter(([name]) => !name.startsWith('@odata.'))
+  return Object.entries(body).filter(([name]) => !isAnnotation(name))
 }
 
 function readOne(

@@ -280,6 +280,7 @@ describe('add one member', () => {
           assert.equal((await add(group, urlOf(await make(), path))).status, 204, path)
         const id = await make()
         assert.equal((await add(group, `${service.origin}/v1.0/${set}('${id}')`)).status, 204)
+        assert.equal((await add(group, `${service.origin}/v1.0/${set}(${await make()})`)).status, 204)
         assert.equal((await add(group, urlOf((await make()).toUpperCase(), set))).status, 204)
         // The URL of another kind names nothing.
         const other = set === 'users' ? 'groups' : 'users'

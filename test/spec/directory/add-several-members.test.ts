@@ -62,6 +62,13 @@ describe('add several members', () => {
       const answer = await bind(group, [urlOf(a), urlOf(b, 'users'), urlOf(nested, 'groups')])
       assert.equal(answer.status, 204)
       assert.deepEqual(await directory.directMembers(group), [a, b, nested].sort())
+      // An annotation is no property: it takes no permission to update the group.
+      const adder = service.tokenFor({ permissions: ['GroupMember.ReadWrite.All', 'User.ReadWrite.All'] })
+      const annotated = await service.request('PATCH', `/v1.0/groups/${group}`, {
+        token: adder,
+        body: { '@odata.type': '#vendor.graph.group', 'members@odata.bind': [urlOf(await directory.user())] },
+      })
+      assert.equal(annotated.status, 204)
     },
   )
 

@@ -103,6 +103,7 @@ describe('update group, its rules', () => {
         assert.equal((await patch(id, { [name]: good, description: 'x' })).status, 400, name)
         assert.deepEqual((await stored(id))[name], good)
       }
+      assert.equal((await patch(id, { unseenCount: -1 })).status, 400)
     },
   )
 

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
+import { roleTemplates } from '../../../src/directory/resources/role-templates.ts'
+import { clause } from '../../support/clause.ts'
+import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
+import { addApplication } from '../../support/issuer.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+
+describe('ways to more than one was given', () => {
+  let service: TestService
+  let directory: TestDirectory
+
+  before(async () => {
+    service = await startTestService()
+    directory = fillDirectory(service)
+  })
+  after(() => service?.[Symbol.asyncDispose]())
+
+  const ask = (token: string, method: string, path: string, body?: unknown) =>
+    service.request(method, `/v1.0${path}`, { token, ...(body !== undefined && { body }) })
+  const passwordProfile = { password: 'a long-winded Phrase 42' }
+  const writeUsers = ['User.ReadWrite.All', 'Directory.ReadWrite.All']
+  const asUser = ['User.ReadWrite.All', 'Directory.AccessAsUser.All']
+
+  clause(
+    'DIR-153',
+    "A delegated token sets somebody's password only for a caller who is Global Administrator, User Administrator or Helpdesk Administrator; …",
+    async () => {
+      const id = await directory.user()
+      const allowed = ['Global Administrator', 'User Administrator', 'Helpdesk Administrator']
+      for (const { displayName, id: template } of roleTemplates) {
+        const token = service.tokenFor({ permissions: asUser, directoryRoles: [template] })
+        const { status } = await ask(token, 'PATCH', `/users/${id}`, { passwordProfile })
+        assert.equal(status, allowed.includes(displayName) ? 204 : 403, displayName)
+      }
+      const principal = await directory.user()
+      const nobody = service.tokenFor({ principal, permissions: asUser })
+      assert.equal((await ask(nobody, 'PATCH', `/users/${id}`, { passwordProfile })).status, 403)
+      assert.equal((await ask(nobody, 'PATCH', '/me', { passwordProfile })).status, 403)
+    },
+  )
+
+  test('DIR-153: not everybody who writes users touches the account of somebody who holds one', async () => {
+    const role = await directory.role()
+    const admins = await directory.group({ isAssignableToRole: true })
+    await directory.join(admins, role)
+    const holders = [await directory.user(), await directory.user()]
+    await directory.join(holders[0] ?? '', role)
+    await directory.join(holders[1] ?? '', admins)
+    const directoryRoles = [directoryRoleTemplates['User Administrator']]
+    const weak = [
+      service.tokenFor({ kind: 'application', permissions: writeUsers }),
+      service.tokenFor({ permissions: [...writeUsers, ...asUser], directoryRoles }),
+    ]
+    const strong = service.tokenFor({
+      kind: 'application',
+      permissions: [...writeUsers, 'RoleManagement.ReadWrite.Directory'],
+    })
+    const changes = [
+      { passwordProfile },
+      { accountEnabled: false },
+      { userPrincipalName: 'other@example.com' },
+      { city: 'Ghent', accountEnabled: true },
+    ]
+    for (const id of holders) {
+      for (const token of weak) {
+        for (const body of changes)
+          assert.equal((await ask(token, 'PATCH', `/users/${id}`, body)).status, 403, JSON.stringify(body))
+        for (const set of ['users', 'directoryObjects'])
+          assert.equal((await ask(token, 'DELETE', `/${set}/${id}`)).status, 403, set)
+        assert.equal((await ask(token, 'PATCH', `/users/${id}`, { city: 'Ghent' })).status, 204)
+      }
+      assert.equal((await ask(strong, 'PATCH', `/users/${id}`, { passwordProfile })).status, 204)
+      assert.equal((await ask(strong, 'DELETE', `/users/${id}`)).status, 204)
+      for (const token of weak) {
+        assert.equal((await ask(token, 'POST', `/directory/deletedItems/${id}/restore`)).status, 403)
+        assert.equal((await ask(token, 'DELETE', `/directory/deletedItems/${id}`)).status, 403)
+      }
+      assert.equal((await ask(strong, 'POST', `/directory/deletedItems/${id}/restore`)).status, 200)
+    }
+  })
+
+  clause(
+    'DIR-154',
+    'A secret for an application that was granted `AppRoleAssignment.ReadWrite.All`, `DelegatedPermissionGrant.ReadWrite.All` or …',
+    async () => {
+      const write = 'Application.ReadWrite.All'
+      for (const strongest of [
+        'AppRoleAssignment.ReadWrite.All',
+        'DelegatedPermissionGrant.ReadWrite.All',
+        'RoleManagement.ReadWrite.Directory',
+      ]) {
+        const { applicationId } = await addApplication(service, { permissions: [strongest, write] })
+        const path = `/applications/${applicationId}/addPassword`
+        for (const kind of ['application', 'delegated'] as const) {
+          const weak = service.tokenFor({ kind, permissions: [write, 'Directory.ReadWrite.All'] })
+          const { status, body } = await ask(weak, 'POST', path, {})
+          assert.equal(status, 403, strongest)
+          assert.equal(body.secretText, undefined)
+          const equal = service.tokenFor({ kind, permissions: [write, strongest] })
+          assert.equal((await ask(equal, 'POST', path, {})).status, 200, strongest)
+        }
+      }
+      const { applicationId } = await addApplication(service, { permissions: ['Directory.ReadWrite.All'] })
+      const writer = service.tokenFor({ kind: 'application', permissions: [write] })
+      assert.equal((await ask(writer, 'POST', `/applications/${applicationId}/addPassword`, {})).status, 200)
+    },
+  )
+
+  clause(
+    'DIR-155',
+    'Who reads users by `User.ReadBasic.All` alone sees `id`, `displayName`, `givenName`, `surname`, `mail` and `userPrincipalName`; …',
+    async () => {
+      const group = await directory.group()
+      const userPrincipalName = 'private@example.com'
+      const hidden = { mobilePhone: '+32 1', jobTitle: 'Baker', employeeId: 'E77', businessPhones: ['+32 2'] }
+      const shown = { displayName: 'Ada Private', givenName: 'Ada', surname: 'Private', userPrincipalName }
+      const id = await directory.add('user', { ...hidden, ...shown, accountEnabled: true })
+      await directory.join(id, group)
+      const basic = service.tokenFor({ permissions: ['User.ReadBasic.All', 'GroupMember.Read.All'] })
+      const whole = service.tokenFor({ permissions: ['User.Read.All', 'GroupMember.Read.All'] })
+      const select = `$select=id,${Object.keys({ ...hidden, ...shown }).join(',')},accountEnabled`
+      const filter = `$filter=userPrincipalName eq '${userPrincipalName}'`
+      for (const path of [
+        `/users/${id}`,
+        `/users/${id}?${select}`,
+        `/users?${filter}`,
+        `/users?${filter}&${select}`,
+        `/users?$search="displayName:private"`,
+        `/groups/${group}/members`,
+        `/groups/${group}/members?${select}`,
+        `/groups/${group}/members/vendor.graph.user?${select}`,
+      ]) {
+        const { status, body, text } = await ask(basic, 'GET', path)
+        assert.equal(status, 200, `${path}: ${text}`)
+        const [user] = body.value ?? [body]
+        assert.equal(user.id, id, path)
+        for (const [name, value] of Object.entries(shown)) assert.equal(user[name], value, `${path} ${name}`)
+        assert.deepEqual([user.mobilePhone, user.jobTitle, user.businessPhones], [null, null, []], path)
+        assert.equal(user.accountEnabled ?? null, null, path)
+        assert.doesNotMatch(text, /Baker|E77|\+32/, path)
+        const all = await ask(whole, 'GET', path)
+        assert.match(all.text, /Baker/, path)
+      }
+      for (const options of [
+        "$filter=employeeId eq 'E77'",
+        "$filter=startswith(jobTitle,'B')",
+        '$filter=accountEnabled eq true',
+        '$search="jobTitle:Ba"',
+      ])
+        for (const path of ['/users', `/groups/${group}/members/vendor.graph.user`, '/users/$count']) {
+          if (path.endsWith('$count') && options.startsWith('$search')) continue
+          assert.equal((await ask(basic, 'GET', `${path}?${options}`)).status, 400, `${path} ${options}`)
+          assert.equal((await ask(whole, 'GET', `${path}?${options}`)).status, 200, `${path} ${options}`)
+        }
+      await directory.softDelete(id)
+      for (const path of [`/directory/deletedItems/${id}`, '/directory/deletedItems/microsoft.graph.user']) {
+        const refused = (await ask(basic, 'GET', path)).status
+        assert.ok(refused === 403 || refused === 404, `${path}: ${refused}`)
+        assert.equal((await ask(whole, 'GET', path)).status, 200)
+      }
+    },
+  )
+
+  test('somebody who sees that members are there cannot search them by what they are called', async () => {
+    const group = await directory.group()
+    await directory.join(await directory.user('findme'), group)
+    const members = service.tokenFor({ permissions: ['GroupMember.Read.All'] })
+    const path = `/groups/${group}/members`
+    assert.equal((await ask(members, 'GET', path)).body.value.length, 1)
+    for (const options of ['$search="displayName:findme"', '$search="displayName:nobody"'])
+      assert.equal((await ask(members, 'GET', `${path}?${options}`)).status, 403, options)
+  })
+})
