@@ -3,7 +3,14 @@ import { text } from 'node:stream/consumers'
 import { parseDatabaseUrl } from '../db/database-url.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type Command, readArgs } from './command.ts'
-import { apiHelp, apiOptions, databasePathOf, openMaskingApi, serverPathOf } from './masking-api.ts'
+import {
+  apiHelp,
+  apiOptions,
+  databasePathOf,
+  type MaskingApi,
+  openMaskingApi,
+  serverPathOf,
+} from './masking-api.ts'
 
 const options = {
   ...apiOptions,
@@ -19,6 +26,11 @@ interface Shown {
     readonly binding: { host: string; port: number; database: string; user: string; sslmode: string } | null
     readonly connection?: { state: string; reason: string | null; serverVersion: string | null }
   }
+}
+
+interface Page {
+  readonly value: Shown[]
+  readonly nextLink?: string
 }
 
 export const database: Command = {
@@ -67,9 +79,9 @@ const verbs: Readonly<Record<string, (values: Values, place: string) => Promise<
     const names = place.split('/')
     if (names.length !== 3) return refuse('Name a server: SUBSCRIPTION/GROUP/SERVER')
     const api = await openMaskingApi(values)
-    const { body } = await api.send<{ value: Shown[] }>('GET', `${serverPathOf(names)}/databases`)
-    const lines = body.value.map((one) => `${one.name}\t${describe(one)}\n`)
-    process.stdout.write(values.json ? `${JSON.stringify(body.value, null, 2)}\n` : lines.join(''))
+    const found = await listAll(api, `${serverPathOf(names)}/databases`)
+    const lines = found.map((one) => `${one.name}\t${describe(one)}\n`)
+    process.stdout.write(values.json ? `${JSON.stringify(found, null, 2)}\n` : lines.join(''))
     return 0
   },
 
@@ -80,6 +92,13 @@ const verbs: Readonly<Record<string, (values: Values, place: string) => Promise<
     process.stdout.write('The binding has ended. Rules and policy are kept.\n')
     return 0
   },
+}
+
+async function listAll(api: MaskingApi, path: string, skipToken = ''): Promise<Shown[]> {
+  const query = skipToken === '' ? '' : `?$skipToken=${encodeURIComponent(skipToken)}`
+  const { body } = await api.send<Page>('GET', path + query)
+  const next = body.nextLink && URL.parse(body.nextLink)?.searchParams.get('$skipToken')
+  return next ? [...body.value, ...(await listAll(api, path, next))] : body.value
 }
 
 async function readBinding(values: Values): Promise<object> {

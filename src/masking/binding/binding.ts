@@ -89,9 +89,9 @@ export function fault(field: string, reason: string): Detail {
   return { code: 'InvalidValue', message: `'${target}' ${reason}.`, target }
 }
 
-export function failOn(details: readonly Detail[]): void {
+export function failOn(details: readonly Detail[]): undefined {
   const [first] = details
-  if (!first) return
+  if (!first) return undefined
   const reason = details.map(({ message }) => message).join(' ')
   fail('InvalidBinding', { reason }, { target: first.target ?? '', details })
 }

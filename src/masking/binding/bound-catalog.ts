@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { createSql, type Sql } from '../../db/sql.ts'
-import type { SecretBox } from '../../kernel/secret-box.ts'
+import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
 import { addressOf, type Binding } from './binding.ts'
 import { type CatalogColumn, type ColumnName, findColumn } from './find-column.ts'
 
@@ -41,7 +41,14 @@ export function openBoundCatalogs(secrets: SecretBox): BoundCatalogs {
   }
 
   return {
-    findColumn: (database, column) => reach(poolOf(database), (sql) => findColumn(sql, column)),
+    async findColumn(database, column) {
+      try {
+        return await reach(poolOf(database), (sql) => findColumn(sql, column))
+      } catch (error) {
+        if (!(error instanceof SecretBoxError)) throw error
+        return { unreachable: 'its password was stored under another secret key' }
+      }
+    },
     async greet(binding, password) {
       const pool = connect(binding, password)
       try {

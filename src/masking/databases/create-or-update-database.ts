@@ -1,6 +1,7 @@
 import { created, ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
-import type { SecretBox } from '../../kernel/secret-box.ts'
+import { fail } from '../../kernel/problem.ts'
+import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
 import {
   type Binding,
   type BindingInput,
@@ -91,8 +92,17 @@ function choosePassword(
   if (password !== undefined) return password ?? ''
   if (!before?.binding || !before.bindingSecret) return ''
   if (!sharesSecret(before.binding, binding))
-    failOn([fault('password', 'must be sent again when host, port, user or TLS of the binding change')])
-  return secrets.open(secretPlace(before.id), before.bindingSecret)
+    refusePassword('must be sent again when host, port, user or TLS of the binding change')
+  try {
+    return secrets.open(secretPlace(before.id), before.bindingSecret)
+  } catch (error) {
+    if (!(error instanceof SecretBoxError)) throw error
+    return refusePassword('must be sent again: it was stored under another secret key')
+  }
+}
+
+function refusePassword(reason: string): never {
+  return failOn([fault('password', reason)]) ?? fail('InternalServerError')
 }
 
 function seal(

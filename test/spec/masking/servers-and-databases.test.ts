@@ -274,3 +274,16 @@ clause(
     assert.equal((await getPolicy(db)).body.properties.dataMaskingState, 'Disabled')
   },
 )
+
+test('a password that another key sealed is asked for again, and stops no rule', async () => {
+  const db = freshDatabase()
+  await bind(db, binding)
+  await service().database.sql`
+    update masked_database set binding_secret = set_byte(binding_secret, 0, 255 - get_byte(binding_secret, 0))
+    where binding_secret is not null`
+  const { password: _, ...same } = binding
+  const refused = await bind(db, same)
+  assert.deepEqual([refused.status, refused.body.error.target], [400, 'properties.binding.password'])
+  assert.equal((await putRule(db, 'r', emailRule)).status, 201)
+  assert.equal((await bind(db, binding)).status, 200)
+})
