@@ -123,7 +123,7 @@ async function readColumns(tx: Sql, oids: readonly number[]): Promise<Map<number
           where d.classid = 'pg_catalog.pg_type'::regclass and d.objid = b.oid and d.deptype = 'e' and x.extname = 'citext')
         then b.typname::text else '' end as "baseName",
       b.typtype::text as "baseKind", b.modifier, null as legal,
-      exists (select 1 from pg_catalog.pg_type e where e.typarray = b.oid) as "isArray",
+      exists (select 1 from pg_catalog.pg_type e where e.oid = b.typelem and e.typarray = b.oid) as "isArray",
       case when b.checks then a.atttypid::int8 end as "checkedDomain",
       case when a.attcollation <> 0 then (select format('%I.%I', n.nspname, l.collname) from pg_catalog.pg_collation l
         join pg_catalog.pg_namespace n on n.oid = l.collnamespace where l.oid = a.attcollation) end as collation,
@@ -133,10 +133,10 @@ async function readColumns(tx: Sql, oids: readonly number[]): Promise<Map<number
     from pg_catalog.pg_attribute a
     cross join lateral (
       with recursive base as (
-        select t.oid, t.typname, t.typnamespace, t.typtype, t.typbasetype, t.typtypmod, a.atttypmod as modifier, false as checks
+        select t.oid, t.typname, t.typnamespace, t.typtype, t.typelem, t.typbasetype, t.typtypmod, a.atttypmod as modifier, false as checks
         from pg_catalog.pg_type t where t.oid = a.atttypid
         union all
-        select t.oid, t.typname, t.typnamespace, t.typtype, t.typbasetype, t.typtypmod, base.typtypmod,
+        select t.oid, t.typname, t.typnamespace, t.typtype, t.typelem, t.typbasetype, t.typtypmod, base.typtypmod,
           base.checks or exists (select 1 from pg_catalog.pg_constraint where contypid = base.oid and contype = 'c')
         from base join pg_catalog.pg_type t on t.oid = base.typbasetype where base.typtype = 'd'
       )
