@@ -17,6 +17,8 @@ import { directoryRoom } from './directory/room.ts'
 import { createSample } from './directory/sample/create-sample.ts'
 import { Controller } from './enforcement/controller.ts'
 import { createInspector } from './enforcement/inspector.ts'
+import { countStates } from './enforcement/list-states.ts'
+import { examine } from './enforcement/preflight.ts'
 import { createStateStore } from './enforcement/state-store.ts'
 import { loadCertificates } from './http/certificates.ts'
 import { type Listeners, listen } from './http/listen.ts'
@@ -92,7 +94,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const metrics = createMetrics()
   const { secretBox } = auth
   const gatekeeper = emulator?.emulate(auth.gatekeeper, tenantId, auth.administrator) ?? auth.gatekeeper
-  const catalogs = openBoundCatalogs(secretBox)
+  const catalogs = openBoundCatalogs(secretBox, examine)
   cleanup.defer(() => catalogs.close())
   const source = createEnforcementSource({
     sql: database.sql,
@@ -108,6 +110,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   })
   cleanup.defer(() => enforcement.close())
   enforcement.start()
+  metrics.showStates(() => countStates(database.sql))
   const masking = maskingRoom({
     providerAliases: settings.providerAliases,
     strict: settings.strict,

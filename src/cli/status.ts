@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type DatabaseState, listStates } from '../enforcement/list-states.ts'
 import { reachable } from '../http/listen.ts'
-import { readSettings } from '../settings.ts'
+import { readSettings, type Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 
 export interface RunFile {
@@ -19,14 +20,20 @@ export const status: Command = {
   help: `
 Usage: masquerade status [--json]
 
-Looks for the service of this data directory (MASQUERADE_DATA_DIR) and asks whether it is ready.
-Exit codes: 0 ready, 3 not running, 4 running but not ready (the parts that are not are listed).`,
+Looks for the service of this data directory (MASQUERADE_DATA_DIR) and asks whether it is ready. Whoever can read the
+data directory also sees the bound databases and the state of their masks.
+Exit codes: 0 ready, 3 not running, 4 running but not ready (the parts that are not are listed), or the masks of a
+database have failed.`,
   async run(args) {
     const { values } = readArgs('status', args, { options: { json: { type: 'boolean' } } })
     const settings = readSettings(process.env)
-    const report = await inspect(settings.dataDir)
+    const found = await inspect(settings.dataDir)
+    const databases = found.state === 'ready' ? await readDatabases(settings) : undefined
+    const report: Report = databases ? { ...found, databases } : found
     process.stdout.write(values.json ? `${JSON.stringify(report)}\n` : `${inWords(report)}\n`)
-    return report.state === 'ready' ? 0 : report.state === 'not running' ? 3 : 4
+    if (report.state === 'not running') return 3
+    const hasFailed = report.databases?.some(({ state }) => state === 'Failed')
+    return report.state === 'ready' && !hasFailed ? 0 : 4
   },
 }
 
@@ -35,6 +42,8 @@ interface Report {
   readonly url?: string
   readonly pid?: number
   readonly notReady?: readonly { readonly name: string; readonly reason: string }[]
+  /** Absent for those who may not look. */
+  readonly databases?: readonly DatabaseState[]
 }
 
 export async function readRunFile(dataDir: string): Promise<RunFile | null> {
@@ -63,8 +72,26 @@ async function inspect(dataDir: string): Promise<Report> {
   }
 }
 
-function inWords({ state, url, pid, notReady }: Report): string {
+async function readDatabases(settings: Settings): Promise<readonly DatabaseState[] | undefined> {
+  const { openOperatorAccess } = await import('./operator.ts')
+  try {
+    await using access = await openOperatorAccess(settings)
+    return await listStates(access.database.sql)
+  } catch {
+    return undefined
+  }
+}
+
+function inWords({ state, url, pid, notReady, databases }: Report): string {
   if (state === 'not running') return 'Not running.'
   const reasons = (notReady ?? []).map(({ name, reason }) => `\n  ${name}: ${reason}`)
-  return `${state === 'ready' ? 'Ready' : 'Not ready'} at ${url} (pid ${pid}).${reasons.join('')}`
+  return `${state === 'ready' ? 'Ready' : 'Not ready'} at ${url} (pid ${pid}).${reasons.join('')}${describe(databases ?? [])}`
+}
+
+function describe(databases: readonly DatabaseState[]): string {
+  const lines = databases.map(
+    ({ id, state, reason }) =>
+      `\n  ${state.padEnd(8)}  ${id}${reason === null ? '' : `\n            ${reason}`}`,
+  )
+  return lines.length === 0 ? '' : `\nMasked databases:${lines.join('')}`
 }

@@ -4,10 +4,11 @@ import type { Listening } from '../db/listen.ts'
 import type { Note } from './assign-masks.ts'
 import type { Step } from './diff.ts'
 import { endSessions } from './end-sessions.ts'
-import { explainFailure } from './explain-failure.ts'
+import { explainFailure, Unfit } from './explain-failure.ts'
 import { changedTables } from './focus.ts'
 import { driftChannel } from './names.ts'
 import type { Policy } from './policy.ts'
+import { checkVersion, describeFinding, examine } from './preflight.ts'
 import { type Outcome, reconcile } from './reconcile.ts'
 import type { StateStore } from './state-store.ts'
 
@@ -55,6 +56,7 @@ interface Connection {
   readonly database: Database
   watch: Listening | null
   awake: NodeJS.Timeout | undefined
+  fit: boolean
 }
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
@@ -128,6 +130,7 @@ export class Controller {
     try {
       const database = await this.#connect(databaseId)
       if (!database) return await states.forget(databaseId)
+      await this.#requireFit(databaseId)
       const before = this.#enforced.get(databaseId)
       const outcome = await this.#reconcile(database, databaseId, cause === 'change' ? before : undefined)
       this.#enforced.set(databaseId, outcome.policy)
@@ -150,9 +153,34 @@ export class Controller {
       if (ended > 0) log.info({ databaseId, ended }, 'sessions of roles that are no longer exempt ended')
     } catch (error) {
       this.#enforced.delete(databaseId)
-      const { passing, reason } = explainFailure(error)
+      const { passing, reason: why, lacksPrivilege } = explainFailure(error)
+      const reason = (lacksPrivilege && (await this.#findMissing(databaseId))) || why
       log.warn({ databaseId, reason, err: error }, 'masks could not be enforced')
       await states.writeFailure(databaseId, passing ? 'Pending' : 'Failed', reason)
+    }
+  }
+
+  /** A server that shows samples of hidden columns is not masked: that would only look safe. */
+  async #requireFit(databaseId: string): Promise<void> {
+    const connection = this.#connections.get(databaseId)
+    if (!connection || connection.fit) return
+    const [row] = await connection.database.sql<{ version: number }[]>`
+      select current_setting('server_version_num')::int as version`
+    const [tooOld] = checkVersion(row?.version ?? 0)
+    if (tooOld) throw new Unfit(describeFinding(tooOld))
+    connection.fit = true
+  }
+
+  /** What to grant, as statements; null when that is not what is wrong. */
+  async #findMissing(databaseId: string): Promise<string | null> {
+    try {
+      const database = await this.#connect(databaseId)
+      if (!database) return null
+      const { rules } = await this.#options.source.readPolicy(databaseId)
+      const { refusals } = await examine(database.sql, rules)
+      return refusals.length === 0 ? null : refusals.map(describeFinding).join(' ')
+    } catch {
+      return null
     }
   }
 
@@ -193,7 +221,14 @@ export class Controller {
     if (known) void disconnect(known)
     if (!target) return null
     const database = target.connect()
-    this.#connections.set(databaseId, { key: target.key, target, database, watch: null, awake: undefined })
+    this.#connections.set(databaseId, {
+      key: target.key,
+      target,
+      database,
+      watch: null,
+      awake: undefined,
+      fit: false,
+    })
     return database
   }
 }

@@ -2,10 +2,15 @@ import pg from 'pg'
 import { ConnectionFailure } from '../db/sqlstate.ts'
 import { Problem } from '../kernel/problem.ts'
 
+/** The database is not one in which masks can hold. */
+export class Unfit extends Error {}
+
 export interface Failure {
   /** It may go away by itself: the database is down, a lock is held. */
   readonly passing: boolean
   readonly reason: string
+  /** What is to be granted can be found out. */
+  readonly lacksPrivilege?: true
 }
 
 const passing: Readonly<Record<string, string>> = {
@@ -30,13 +35,19 @@ const lasting: Readonly<Record<string, string>> = {
 /** In words, without a value of anybody's row. Messages about privileges and dependencies name objects alone. */
 export function explainFailure(error: unknown): Failure {
   const cause = error instanceof Problem && error.cause instanceof Error ? error.cause : error
+  if (cause instanceof Unfit) return { passing: false, reason: cause.message }
   if (cause instanceof ConnectionFailure) return { passing: true, reason: 'the database cannot be reached' }
   const code =
     cause instanceof pg.DatabaseError || (cause instanceof Error && 'code' in cause) ? String(cause.code) : ''
   const text = cause instanceof Error ? cause.message : ''
   const known = passing[code] ?? lasting[code]
   const detail = code === '42501' || code === '2BP01' ? ` (${text})` : ''
-  if (known) return { passing: code in passing, reason: known + detail }
+  if (known)
+    return {
+      passing: code in passing,
+      reason: known + detail,
+      ...(code === '42501' && { lacksPrivilege: true }),
+    }
   return {
     passing: error instanceof Problem,
     reason: code

@@ -1,9 +1,11 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 export interface Metrics {
   readonly registry: Registry
   observeRequest(operation: string, method: string, status: number, ms: number): void
   countDrift(): void
+  /** How many masked databases are in each state, counted when somebody asks. */
+  showStates(count: () => Promise<Readonly<Record<string, number>>>): void
 }
 
 export function createMetrics(): Metrics {
@@ -30,6 +32,20 @@ export function createMetrics(): Metrics {
   return {
     registry,
     countDrift: () => drift.inc(),
+    showStates(count) {
+      new Gauge({
+        name: 'masquerade_masked_databases',
+        help: 'Bound databases by the state of their masks: Enforced, Pending, Failed.',
+        labelNames: ['state'] as const,
+        registers: [registry],
+        async collect() {
+          this.reset()
+          // While the database of the service is away there is nothing to say, and the rest of the page is of use.
+          const counts = await count().catch(() => ({}))
+          for (const [state, value] of Object.entries(counts)) this.set({ state }, value)
+        },
+      })
+    },
     observeRequest(operation, method, status, ms) {
       requests.inc({ operation, method, status })
       durations.observe({ operation }, ms / 1000)

@@ -28,6 +28,11 @@ export const maskingProblems = {
     code: 'InvalidBinding',
     message: 'The binding of the database is not valid: {reason}',
   },
+  UnfitBinding: {
+    status: 400,
+    code: 'UnfitBinding',
+    message: 'Masks could not hold in that database: {reason}',
+  },
   InvalidPreview: {
     status: 400,
     code: 'InvalidPreview',

@@ -12,13 +12,35 @@ export interface BoundDatabase {
   readonly bindingVersion: number
 }
 
+/** What was found out about the database of a binding: whether masks can hold there. */
+export interface Greeting {
+  readonly version: string
+  readonly refusals: readonly Finding[]
+  readonly warnings: readonly Finding[]
+}
+
+export interface Finding {
+  readonly code: string
+  readonly message: string
+  readonly statements: readonly string[]
+}
+
+type Examine = (
+  sql: Sql,
+  tables: readonly { readonly schema: string; readonly table: string }[],
+) => Promise<Greeting>
+
 export type Reached<T> = { readonly value: T } | { readonly unreachable: string }
 
 /** The catalogs of the bound databases. One connection each, closed when it is idle. */
 export interface BoundCatalogs {
   findColumn(database: BoundDatabase, column: ColumnName): Promise<Reached<CatalogColumn>>
-  /** Whether the database lets us in; its version when it does. */
-  greet(binding: Binding, password: string): Promise<Reached<string>>
+  /** Whether the database lets us in, and whether its tables can be masked: those that rules name. */
+  greet(
+    binding: Binding,
+    password: string,
+    tables: readonly { readonly schema: string; readonly table: string }[],
+  ): Promise<Reached<Greeting>>
   close(): Promise<void>
 }
 
@@ -26,7 +48,7 @@ const connectTimeoutMs = 5_000
 const queryTimeoutMs = 5_000
 const idleTimeoutMs = 20_000
 
-export function openBoundCatalogs(secrets: SecretBox): BoundCatalogs {
+export function openBoundCatalogs(secrets: SecretBox, examine: Examine): BoundCatalogs {
   const pools = new Map<string, { version: number; pool: pg.Pool }>()
 
   function poolOf({ id, binding, bindingSecret, bindingVersion }: BoundDatabase): pg.Pool {
@@ -49,14 +71,10 @@ export function openBoundCatalogs(secrets: SecretBox): BoundCatalogs {
         return { unreachable: 'its password was stored under another secret key' }
       }
     },
-    async greet(binding, password) {
+    async greet(binding, password, tables) {
       const pool = connect(binding, password)
       try {
-        return await reach(pool, async (sql) => {
-          const [row] = await sql<{ version: string }[]>`
-            select pg_catalog.current_setting('server_version') as version`
-          return row?.version ?? ''
-        })
+        return await reach(pool, (sql) => examine(sql, tables))
       } finally {
         void pool.end()
       }

@@ -10,10 +10,11 @@ import {
   readBinding,
   sharesSecret,
 } from '../binding/binding.ts'
-import { secretPlace } from '../binding/bound-catalog.ts'
+import { type Greeting, secretPlace } from '../binding/bound-catalog.ts'
 import { checkConditions, entityTag } from '../entity-tag.ts'
 import { namespaceOfRequest, operation, resourceApiVersions, withEnforcement } from '../operation.ts'
 import { canonicalNamespace, databasePath, readDatabasePlace, scopeOf } from '../place.ts'
+import { selectRules } from '../rules/rule-row.ts'
 import { readTracked } from '../tracked-resource.ts'
 import {
   databaseAnswer,
@@ -21,6 +22,7 @@ import {
   databaseTarget,
   renderConnection,
   renderDatabase,
+  renderPreflight,
 } from './database.ts'
 import { type DatabaseRow, findDatabase, lockOrCreateDatabase, requireServer } from './database-row.ts'
 import { refuseWhileMasked } from './refuse-while-masked.ts'
@@ -39,17 +41,21 @@ export const createOrUpdateDatabase = operation({
   answers: { 200: databaseAnswer, 201: databaseAnswer },
 
   /** Tries the connection, so that the answer can say at once what is wrong with it. */
-  async prepare({ params, body, caller, tx, ports }) {
+  async prepare({ params, body, caller, tx, ports }): Promise<Tried | null> {
     const place = readDatabasePlace(params)
     const input = body.properties?.binding
     if (!input) return null
     const binding = readBinding(input, ports.bindingHosts)
     const before = await findDatabase(tx, caller.tenantId, place)
     const password = choosePassword(before, binding, input, ports.secrets)
-    return renderConnection(await ports.catalogs.greet(binding, password))
+    const rules = before ? await selectRules(tx, before.id) : []
+    const tables = rules.map(({ schemaName, tableName }) => ({ schema: schemaName, table: tableName }))
+    const reached = await ports.catalogs.greet(binding, password, tables)
+    if ('value' in reached) refuseUnfit(reached.value)
+    return { connection: renderConnection(reached), preflight: renderPreflight(reached) }
   },
 
-  async run({ params, body, caller, tx, request, ports, audit }, connection) {
+  async run({ params, body, caller, tx, request, ports, audit }, tried) {
     const place = readDatabasePlace(params)
     const namespace = namespaceOfRequest({ request, ports })
     const { location, tags } = readTracked(body)
@@ -73,11 +79,28 @@ export const createOrUpdateDatabase = operation({
       after: renderDatabase(after, canonicalNamespace),
     })
     const shown = renderDatabase(after, namespace)
-    const full = connection ? { ...shown, properties: { ...shown.properties, connection } } : shown
+    const full = tried ? { ...shown, properties: { ...shown.properties, ...tried } } : shown
     const answer = before.declared ? ok(full, entityTag(version)) : created(full, entityTag(version))
     return withEnforcement(answer, after, ports, true)
   },
 })
+
+interface Tried {
+  readonly connection: ReturnType<typeof renderConnection>
+  readonly preflight: ReturnType<typeof renderPreflight>
+}
+
+/** Masks that would not hold are worse than none: what has to be put right first is said, as statements. */
+function refuseUnfit({ refusals }: Greeting): void {
+  if (refusals.length === 0) return
+  const details = refusals.map(({ code, message, statements }) => ({
+    code,
+    message: statements.length > 0 ? `${message} Run: ${statements.join('; ')};` : message,
+    target: 'properties.binding',
+  }))
+  const reason = details.map(({ message }) => message).join(' ')
+  fail('UnfitBinding', { reason }, { target: 'properties.binding', details })
+}
 
 /**
  * A password that is not sent again is kept only for the same server, user and protection: a new binding must not

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { type BindingInput, bindingAnswer, bindingInput, renderBinding } from '../binding/binding.ts'
-import type { Reached } from '../binding/bound-catalog.ts'
+import type { Finding, Greeting, Reached } from '../binding/bound-catalog.ts'
 import { canonicalNamespace, type DatabasePlace, fold, idOf } from '../place.ts'
 import { nullableString } from '../rules/rule.ts'
 import { trackedAnswer, trackedInput } from '../tracked-resource.ts'
@@ -21,6 +21,16 @@ const connection = Type.Object({
   reason: nullableString,
 })
 
+const preflight = Type.Object({
+  warnings: Type.Array(
+    Type.Object({
+      code: Type.String(),
+      message: Type.String(),
+      statements: Type.Array(Type.String({ description: 'SQL that puts it right' })),
+    }),
+  ),
+})
+
 /** `binding` left out stays as it is, and null ends it: a tool that knows nothing of bindings takes none away. */
 export const databaseInput = Type.Object(
   {
@@ -33,6 +43,7 @@ export const databaseInput = Type.Object(
           ),
           enforcement: Type.Optional(Type.Unknown()),
           connection: Type.Optional(Type.Unknown()),
+          preflight: Type.Optional(Type.Unknown()),
         },
         strict,
       ),
@@ -47,6 +58,7 @@ export const databaseAnswer = Type.Object({
     binding: Type.Union([bindingAnswer, Type.Null()]),
     enforcement: Type.Optional(enforcement),
     connection: Type.Optional(connection),
+    preflight: Type.Optional(preflight),
   }),
 })
 
@@ -65,9 +77,20 @@ export function renderDatabase(database: Shown, namespace: string): Static<typeo
   }
 }
 
-export function renderConnection(reached: Reached<string>): Static<typeof connection> {
+export function renderPreflight(reached: Reached<Greeting>): Static<typeof preflight> {
+  const warnings: readonly Finding[] = 'value' in reached ? reached.value.warnings : []
+  return {
+    warnings: warnings.map(({ code, message, statements }) => ({
+      code,
+      message,
+      statements: [...statements],
+    })),
+  }
+}
+
+export function renderConnection(reached: Reached<Greeting>): Static<typeof connection> {
   return 'value' in reached
-    ? { state: 'Reachable', serverVersion: reached.value, reason: null }
+    ? { state: 'Reachable', serverVersion: reached.value.version, reason: null }
     : { state: 'Unreachable', serverVersion: null, reason: reached.unreachable }
 }
 
