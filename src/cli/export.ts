@@ -49,7 +49,10 @@ while the database runs.`,
       })
       await sink.finish()
       progress.end()
-      if (file !== '-') process.stdout.write(`${file}: exported ${lines.toLocaleString('en')} lines.\n`)
+      if (file !== '-')
+        process.stdout.write(
+          `${file}: exported ${lines.toLocaleString('en')} ${lines === 1 ? 'line' : 'lines'}.\n`,
+        )
       return 0
     } catch (error) {
       progress.end()

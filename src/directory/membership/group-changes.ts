@@ -1,6 +1,7 @@
 import { fail } from '../../kernel/problem.ts'
 import type { DirectoryObject } from '../object-store.ts'
 import { group as resource, standAloneProperties } from '../resources/group.ts'
+import { checkTogether, recalculate } from '../resources/group-rules.ts'
 import type { JsonObject } from '../resources/property.ts'
 import {
   type CustomProperties,
@@ -28,22 +29,4 @@ export function readGroupChanges(
   const changes = { ...sent, ...recalculate(sent, group.properties) }
   checkTogether(sent, { ...group.properties, ...changes })
   return changes
-}
-
-/** Nobody new can be subscribed to what there is no subscription to. */
-function recalculate(sent: JsonObject, stored: JsonObject): JsonObject {
-  return sent.subscriptionEnabled === false && stored.autoSubscribeNewMembers === true
-    ? { autoSubscribeNewMembers: null }
-    : {}
-}
-
-/** Rules between properties, about the group as it would be. */
-function checkTogether(sent: JsonObject, after: JsonObject): void {
-  if (sent.autoSubscribeNewMembers === true && after.subscriptionEnabled === false)
-    failValue(resource, 'autoSubscribeNewMembers')
-  const isUnified = Array.isArray(after.groupTypes) && after.groupTypes.includes('Unified')
-  const hasLabels = Array.isArray(sent.assignedLabels) && sent.assignedLabels.length > 0
-  if (hasLabels && !isUnified) failValue(resource, 'assignedLabels')
-  if (sent.securityEnabled === false && after.isAssignableToRole === true)
-    failValue(resource, 'securityEnabled')
 }

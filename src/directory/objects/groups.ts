@@ -2,8 +2,8 @@ import type { Caller } from '../../auth/caller.ts'
 import { recalculateMail } from '../group-mail.ts'
 import { requireDataLocationRole } from '../permissions.ts'
 import { group } from '../resources/group.ts'
+import { checkTogether } from '../resources/group-rules.ts'
 import type { JsonObject } from '../resources/property.ts'
-import { failValue } from '../resources/read-properties.ts'
 import { createObject } from './create-object.ts'
 import { deleteObject } from './delete-object.ts'
 import { checkRoleAssignable } from './deletion.ts'
@@ -12,11 +12,8 @@ import { countObjects, listObjects } from './list-objects.ts'
 
 function checkCreation(caller: Caller, properties: JsonObject): void {
   checkRoleAssignable(caller, { kind: 'group', properties })
-  if (properties.isAssignableToRole === true && properties.securityEnabled !== true)
-    failValue(group, 'securityEnabled')
+  checkTogether(properties, properties)
   if (properties.preferredDataLocation !== undefined) requireDataLocationRole(caller)
-  const isUnified = Array.isArray(properties.groupTypes) && properties.groupTypes.includes('Unified')
-  if (properties.assignedLabels !== undefined && !isUnified) failValue(group, 'assignedLabels')
 }
 
 /** Updating a group is among the operations on its membership: it can add members too. */

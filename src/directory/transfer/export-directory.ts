@@ -3,13 +3,11 @@ import { firstPartyApplications } from '../../auth/issuer/first-party.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Query } from '../../db/query.ts'
 import type { JsonObject } from '../resources/property.ts'
+import { notTransferred } from './not-transferred.ts'
 
 const pageSize = 5000
 /** Before every id. */
 const none = '00000000-0000-0000-0000-000000000000'
-
-/** Shown with an application, but of no use without the secrets, which never leave the directory. */
-const notExported = ['passwordCredentials', 'keyCredentials']
 
 /**
  * The living directory as JSON lines, in one order whatever the order of its making. Left out is what every
@@ -57,7 +55,7 @@ const line = (type: string, fields: object) => `${JSON.stringify({ type, ...fiel
 async function* exportKind({ tx, tenantId, own }: Source, kind: string): AsyncGenerator<string> {
   for (let after = none; ; ) {
     const rows = await tx<{ id: string; created: string; properties: JsonObject }[]>`
-      select id, properties - ${notExported}::text[] as properties,
+      select id, properties - ${notTransferred}::text[] as properties,
         to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created
       from directory_object
       where tenant_id = ${tenantId} and kind = ${kind} and deleted_at is null and id > ${after}

@@ -70,6 +70,7 @@ export async function findEdgeFaults(
         when container.id is null then format('There is no ${tx.unsafe(container)} %s.', edge.container_id)
         when member.id is null then format('There is no ${tx.unsafe(member)} %s.', edge.member_id)
         when edge.container_id = edge.member_id then 'An object cannot be in itself.'
+        when container.kind = 'directoryRole' then 'A role goes to groups that can hold roles alone.'
         else 'A group that can hold roles cannot have groups in it.'
       end as reason
     from ${tx(stages[stage].table)} edge
@@ -81,6 +82,8 @@ export async function findEdgeFaults(
     where container.id is null or member.id is null or edge.container_id = edge.member_id
       or (${stage === 'member'} and member.kind = 'group'
         and container.properties -> 'isAssignableToRole' = 'true')
+      or (${stage === 'roleMember'} and member.kind = 'group'
+        and member.properties -> 'isAssignableToRole' is distinct from 'true')
     order by 1 limit ${limit}`
 }
 

@@ -8,7 +8,8 @@ export const maxFaults = 100
 export class ImportFailed extends Error {
   readonly faults: readonly Fault[]
   constructor(faults: readonly Fault[]) {
-    super(`The file has ${faults.length >= maxFaults ? `${maxFaults} or more` : faults.length} faults.`)
+    const count = faults.length >= maxFaults ? `${maxFaults} or more` : faults.length
+    super(`The file has ${count} ${faults.length === 1 ? 'fault' : 'faults'}.`)
     this.faults = faults
   }
 }

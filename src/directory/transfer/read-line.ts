@@ -4,6 +4,7 @@ import { fail } from '../../kernel/problem.ts'
 import { isDataType } from '../extensions/data-types.ts'
 import { checkSize, readNewExtension } from '../extensions/extension-data.ts'
 import { extensionType } from '../extensions/extension-name.ts'
+import { checkTogether } from '../resources/group-rules.ts'
 import { isGuid, type Json, type JsonObject } from '../resources/property.ts'
 import { failValue } from '../resources/read-properties.ts'
 import { readValue } from '../resources/read-value.ts'
@@ -11,6 +12,7 @@ import type { ObjectKind, Resource } from '../resources/resource.ts'
 import { isObjectKind, resources } from '../resources/resources.ts'
 import { findRoleTemplate } from '../resources/role-templates.ts'
 import { isJsonObject, isStorableJson } from '../resources/storable.ts'
+import { notTransferred } from './not-transferred.ts'
 
 /** What one line of a file says. */
 export type Entry =
@@ -81,6 +83,7 @@ function readObject(kind: ObjectKind, { type: _, ...line }: JsonObject): ObjectE
     if (value === null || name.startsWith('@odata.')) continue
     properties[name] = readProperty(resource, name, value, custom)
   }
+  if (kind === 'group') checkTogether(properties, properties)
   if (kind === 'application') properties.appId ??= randomUUID()
   for (const [name, { required, secret }] of Object.entries(resource.properties))
     if (required && !secret && properties[name] === undefined)
@@ -97,7 +100,7 @@ function readObject(kind: ObjectKind, { type: _, ...line }: JsonObject): ObjectE
 
 function readProperty(resource: Resource, name: string, value: Json, custom: string[]): Json {
   const property = Object.hasOwn(resource.properties, name) ? resource.properties[name] : undefined
-  if (property?.secret) return fail('ReadOnlyProperty', { property: name })
+  if (property?.secret || notTransferred.includes(name)) return fail('ReadOnlyProperty', { property: name })
   if (!property) {
     if (!/^[A-Za-z0-9]+_\w+$/.test(name) || !isStorableJson(value))
       fail('InvalidProperty', { property: name.slice(0, 200) })

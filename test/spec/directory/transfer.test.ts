@@ -149,6 +149,7 @@ describe('import and export', () => {
     assert.equal(audited?.action, 'import directory')
   })
 
+  const unused = randomUUID()
   const cases: [string, string, [number, RegExp][]][] = [
     ['no JSON', '{"type":\n', [[1, /JSON/]]],
     ['a list', '[]\n', [[1, /no JSON object/]]],
@@ -171,14 +172,33 @@ describe('import and export', () => {
     ['an undefined extension property', lines(group({ ext_x: 'x' })), [[1, /Invalid property 'ext_x'/]]],
     ['a value against its definition', lines(user({ [custom]: 7 })), [[1, /extension_/]]],
     ['a password', lines(user({ passwordProfile: { password: 'x' } })), [[1, /read-only/]]],
+    [
+      'properties of a group that do not go together',
+      lines(
+        group({ autoSubscribeNewMembers: true, subscriptionEnabled: false }),
+        group({ isAssignableToRole: true, securityEnabled: false }),
+        group({ assignedLabels: [{ labelId: randomUUID() }] }),
+      ),
+      [
+        [1, /autoSubscribeNewMembers/],
+        [2, /securityEnabled/],
+        [3, /assignedLabels/],
+      ],
+    ],
+    [
+      'a secret that nobody knows',
+      lines({ type: 'application', displayName: 'A', passwordCredentials: [{ hint: 'abc' }] }),
+      [[1, /read-only/]],
+    ],
+    [
+      'a role of a group that cannot hold roles',
+      lines({ type: 'roleMember', roleTemplateId: userAdministrator, member: id.all }),
+      [[1, /that can hold roles alone/]],
+    ],
     ['a key twice', '{"type":"user","type":"user"}\n', [[1, /JSON/]]],
     ['NUL', lines(group({ displayName: 'a\0b' })), [[1, /displayName/]]],
     ['half a surrogate pair', '{"type":"orgContact","displayName":"\\ud800"}\n', [[1, /displayName/]]],
-    [
-      'an id twice',
-      lines(group({ id: id.pen.replace(/^./, '0') }), group({ id: id.pen.replace(/^./, '0') })),
-      [[2, /that of line 1/]],
-    ],
+    ['an id twice', lines(group({ id: unused }), group({ id: unused })), [[2, /that of line 1/]]],
     ['an id that is in use', lines(group({ id: id.all })), [[1, /in use/]]],
     [
       'a name twice and a name in use',

@@ -76,6 +76,9 @@ describe('update group', () => {
       await refuses(await directory.group(), 'assignedLabels', [[label]])
       const both = await patch(await directory.group(), { assignedLabels: [label], groupTypes: ['Unified'] })
       assert.equal(both.status, 204)
+      assert.equal((await patch(id, { assignedLabels: [label] })).status, 204)
+      assert.equal((await patch(id, { groupTypes: [] })).status, 204)
+      assert.equal('assignedLabels' in (await stored(id)), false, 'no labels without a unified group')
     },
   )
 
