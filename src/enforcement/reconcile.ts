@@ -127,7 +127,10 @@ async function takeTurn(tx: Tx): Promise<void> {
 async function plan(tx: Tx, policy: Policy, only: readonly Target[] | undefined): Promise<Outcome> {
   // With the last rule everything of ours goes, so everything has to be looked at.
   const focus = policy.rules.length === 0 ? undefined : only
-  const targets = focus ?? policy.rules.map(({ schema, table }) => ({ schema, table }))
+  const tables = new Map(
+    policy.rules.map(({ schema, table }) => [keyOf({ schema, table }), { schema, table }]),
+  )
+  const targets = focus ?? [...tables.values()]
   const snapshot = await observe(tx, targets, focus ? 'targets' : 'all')
   const rules = focus ? policy.rules.filter(concerns(snapshot, focus)) : policy.rules
   const desired = desire(snapshot, { ...policy, rules }, policy.rules.length === 0)

@@ -9,6 +9,8 @@ export interface Attack {
   readonly tell?: RegExp
   /** Why an exempt role has no counterpart that shows it. */
   readonly alone?: string
+  /** The first version of PostgreSQL that understands it. */
+  readonly since?: number
   /** The counterpart, where an exempt role would do it in another way. */
   readonly exempt?: readonly string[]
 }

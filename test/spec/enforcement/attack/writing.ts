@@ -17,6 +17,38 @@ export const writes: readonly Attack[] = [
     name: 'UPDATE RETURNING the whole row',
     run: [`update {S}.customers set name = 'x' where id = 1 returning customers`],
   },
+  {
+    name: 'RETURNING what was there before',
+    run: [`update {S}.customers set email = null where id = 1 returning old.email`],
+    since: 18,
+  },
+  {
+    name: 'RETURNING whole rows, old and new',
+    run: [`update {S}.customers set name = 'x' where id = 1 returning old, new.*`],
+    since: 18,
+  },
+  {
+    name: 'MERGE RETURNING',
+    run: [
+      `merge into {S}.customers c using (values (1)) v(i) on c.id = v.i when matched then update set name = 'x' returning merge_action(), c.*`,
+    ],
+    since: 17,
+  },
+  {
+    name: 'MERGE … DELETE RETURNING',
+    run: [
+      'merge into {S}.customers c using (values (1)) v(i) on c.id = v.i when matched then delete returning c.note',
+    ],
+    since: 17,
+  },
+  {
+    name: 'a masked column as the key of a conflict',
+    run: [
+      `insert into {S}.customers (id, name, email) values (950, 'x', 'zqcan' || 'ary-mail@leak.test') on conflict (email) do update set name = 'hit' returning id`,
+      `select name from public.customers where id = 1`,
+    ],
+    tell: hit,
+  },
   { name: 'DELETE RETURNING', run: ['delete from {S}.customers where id = 1 returning email'] },
   {
     name: 'RETURNING through a CTE',
