@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
@@ -7,6 +8,7 @@ import { readHostNames } from './auth/issuer/address.ts'
 import { changePassword } from './auth/issuer/change-password.ts'
 import { openIssuer } from './auth/issuer/issuer.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
+import { writeAudit } from './db/audit.ts'
 import type { Database } from './db/database.ts'
 import { openStore, type Store } from './db/store.ts'
 import { findExemptRoles, isExemptPrincipal } from './directory/exempt-roles.ts'
@@ -19,7 +21,10 @@ import { Controller } from './enforcement/controller.ts'
 import { createInspector } from './enforcement/inspector.ts'
 import { countStates } from './enforcement/list-states.ts'
 import { examine } from './enforcement/preflight.ts'
+import { readMaskedFor, readMaskVersion } from './enforcement/read-masked.ts'
 import { createStateStore } from './enforcement/state-store.ts'
+import { type Gateway, openGateway } from './gateway/gateway.ts'
+import { createGatewayMetrics } from './gateway/metrics.ts'
 import { loadCertificates } from './http/certificates.ts'
 import { type Listeners, listen } from './http/listen.ts'
 import { createMetrics } from './http/metrics.ts'
@@ -28,6 +33,7 @@ import { addPages, type Readiness } from './http/pages.ts'
 import { buildHttp, type Room } from './http/server.ts'
 import { OperatorError } from './kernel/operator-error.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
+import { findBound } from './masking/binding/find-bound.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
 import { maskingRoom } from './masking/room.ts'
 import { bringSample } from './sample/bring-sample.ts'
@@ -36,6 +42,7 @@ import { version } from './version.ts'
 
 export interface Service {
   readonly listeners: Listeners
+  readonly gateway: Gateway
   readonly database: Database
   readonly store: Store
   readonly auth: Auth
@@ -111,13 +118,22 @@ export async function startService(options: StartOptions): Promise<Service> {
   cleanup.defer(() => enforcement.close())
   enforcement.start()
   metrics.showStates(() => countStates(database.sql))
+  let gateway: Gateway | undefined
   const masking = maskingRoom({
     providerAliases: settings.providerAliases,
     strict: settings.strict,
     bindingHosts: settings.bindingHosts,
     secrets: secretBox,
     catalogs,
-    enforcement,
+    enforcement: {
+      report: (id) => enforcement.report(id),
+      plan: (id) => enforcement.plan(id),
+      async settle(id) {
+        const report = await enforcement.settle(id)
+        await gateway?.refresh(id)
+        return report
+      },
+    },
     inspection: createInspector({
       connect: (id) => enforcement.connect(id),
       readPolicy: (id) => source.readPolicy(id),
@@ -167,7 +183,42 @@ export async function startService(options: StartOptions): Promise<Service> {
   place = listeners
   cleanup.defer(() => listeners.close(settings.shutdownTimeoutSeconds * 1000))
 
-  const service = { listeners, database, store, auth }
+  const bound = async (id: string) => {
+    const target = await enforcement.connect(id)
+    if (!target) throw new Error('the database is not bound any more')
+    return target.sql
+  }
+  const opened = await openGateway({
+    host: settings.host,
+    port: settings.gatewayPort,
+    limits: {
+      connections: settings.gatewayConnections,
+      connectionsPerRole: settings.gatewayConnectionsPerRole,
+      startupMs: 30_000,
+      idleMs: settings.gatewayIdleSeconds * 1000,
+      allowWeakLogin: settings.gatewayWeakLogin,
+      allowPlaintext: settings.gatewayPlaintext,
+    },
+    ports: {
+      findDatabases: (name) => findBound(database.sql, tenantId, name),
+      readMasks: async (id, roles) => readMaskedFor(await bound(id), roles),
+      readVersion: async (id) => readMaskVersion(await bound(id)),
+      recordSession: ({ role, database: { target }, from, encrypted }) =>
+        writeAudit(
+          database.sql,
+          { kind: 'databaseRole', tenantId, objectId: role, applicationId: '' },
+          randomUUID(),
+          { action: 'gateway/connect', target, after: { role, from, encrypted } },
+        ),
+      certificate: certificates,
+      metrics: createGatewayMetrics(metrics.registry),
+      log,
+    },
+  })
+  gateway = opened
+  cleanup.defer(() => opened.close(settings.shutdownTimeoutSeconds * 1000))
+
+  const service = { listeners, gateway: opened, database, store, auth }
   await bringSample(settings, service, onProgress ?? (() => {}))
   const parts = cleanup.move()
   let stopping: Promise<void> | undefined

@@ -67,6 +67,19 @@ const schema = {
   HTTP_PORT: port('8080', 'Port of the HTTP server.'),
   HTTPS_PORT: port('8443', 'Port of the HTTPS server.'),
   GATEWAY_PORT: port('6432', 'Port of the PostgreSQL gateway.'),
+  GATEWAY_CONNECTIONS: whole('500', 1, 100_000, 'Sessions that the gateway of this node serves at once.'),
+  GATEWAY_CONNECTIONS_PER_ROLE: whole('100', 1, 100_000, 'How many of them may be of one role.'),
+  GATEWAY_IDLE_SECONDS: whole(
+    '0',
+    0,
+    604_800,
+    'After how long the gateway ends a session that does nothing; 0: never.',
+  ),
+  GATEWAY_PLAINTEXT: flag('0', 'Clients on other machines may use the gateway without TLS.'),
+  GATEWAY_WEAK_LOGIN: flag(
+    '0',
+    'The gateway passes on logins by cleartext or MD5 password, and logins for which the database asks no password at all.',
+  ),
   DATA_DIR: {
     doc: 'Directory for everything the service keeps: the embedded database, keys, certificates, the log.',
     default: './data',

@@ -206,7 +206,10 @@ export class Controller {
     const wake = () => {
       connection.awake ??= setTimeout(() => {
         connection.awake = undefined
-        if (!this.#closed) void this.#enforce(databaseId, 'audit')
+        if (this.#closed) return
+        this.#enforce(databaseId, 'audit').catch((err) =>
+          this.#options.log.warn({ databaseId, err }, 'a masked database could not be looked at'),
+        )
       }, settleMs)
     }
     connection.watch = await connection.target.listen(driftChannel, wake).catch(() => null)

@@ -26,14 +26,14 @@ export class ByteReader {
     return this.#length
   }
 
+  /** The next byte, which stays. */
+  async peek(): Promise<number> {
+    await this.#await(1)
+    return this.#held[0]?.[0] ?? 0
+  }
+
   async take(count: number): Promise<Buffer> {
-    while (this.#length < count) {
-      if (this.#failure) throw this.#failure
-      this.#socket.resume()
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
+    await this.#await(count)
     const all = this.#held.length === 1 ? (this.#held[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#held)
     this.#held = all.length > count ? [all.subarray(count)] : []
     this.#length -= count
@@ -56,6 +56,16 @@ export class ByteReader {
     this.#socket.off('close', this.#onEnd)
     this.#socket.off('error', this.#onError)
     return Buffer.concat(this.#held)
+  }
+
+  async #await(count: number): Promise<void> {
+    while (this.#length < count) {
+      if (this.#failure) throw this.#failure
+      this.#socket.resume()
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
   }
 
   /** Whoever waits gets this. */

@@ -1,0 +1,139 @@
+import type { Duplex } from 'node:stream'
+import type { ByteReader } from '../wire/byte-reader.ts'
+import {
+  int32,
+  message,
+  query,
+  readFields,
+  readFirstResponse,
+  readMechanisms,
+  readParameter,
+  writeMechanisms,
+} from '../wire/messages.ts'
+import { refuse, violation } from '../wire/refusal.ts'
+
+export interface Side {
+  readonly socket: Duplex
+  readonly reader: ByteReader
+}
+
+export interface CancelKey {
+  readonly processId: number
+  readonly secret: Buffer
+}
+
+export interface LoggedIn {
+  readonly parameters: Map<string, string>
+  /** What the database itself would take. */
+  readonly key: CancelKey | undefined
+  /** The last message of the login, still to be sent. */
+  readonly ready: Buffer
+}
+
+const maxClientFrame = 65_535
+const maxBackendFrame = 1 << 20
+const mechanism = 'SCRAM-SHA-256'
+
+/**
+ * Passes a login through as it is: the gateway learns no password and is nobody itself. Returns undefined where the
+ * database refused; the client has been told.
+ */
+export async function authenticate(
+  client: Side,
+  backend: Side,
+  options: { readonly ownKey: CancelKey; readonly allowWeak: boolean },
+): Promise<LoggedIn | undefined> {
+  const parameters = new Map<string, string>()
+  let key: CancelKey | undefined
+  let isProven = options.allowWeak
+  let isIn = false
+  for (;;) {
+    const frame = await backend.reader.takeFrame(maxBackendFrame)
+    switch (String.fromCharCode(frame[0] ?? 0)) {
+      case 'R':
+        if (isIn) violation('the database asks for a login twice')
+        if (await passStep(client, backend, frame, options.allowWeak)) isProven = true
+        if (frame.readUInt32BE(5) !== 0) break
+        // Where the server trusts the gateway's address, everybody could be anybody.
+        if (!isProven) refuse('WeakLogin', { method: 'no password' })
+        isIn = true
+        client.socket.write(frame)
+        break
+      case 'E':
+        client.socket.write(frame)
+        return undefined
+      case 'N':
+        client.socket.write(frame)
+        break
+      case 'S': {
+        parameters.set(...(readParameter(frame) as [string, string]))
+        client.socket.write(frame)
+        break
+      }
+      case 'K':
+        key = { processId: frame.readUInt32BE(5), secret: frame.subarray(9) }
+        client.socket.write(message('K', int32(options.ownKey.processId), options.ownKey.secret))
+        break
+      case 'Z':
+        if (!isIn) violation('the database is ready before the login')
+        return { parameters, key, ready: frame }
+      default:
+        violation('unexpected message of the database during login')
+    }
+  }
+}
+
+/** One request for proof and its answer. True: the database has proven that it knows the password, and so has the client. */
+async function passStep(client: Side, backend: Side, frame: Buffer, allowWeak: boolean): Promise<boolean> {
+  const code = frame.length < 9 ? violation('malformed login request') : frame.readUInt32BE(5)
+  const answer = async () => {
+    const sent = await client.reader.takeFrame(maxClientFrame)
+    if (sent[0] !== 0x70) violation('expected a password message')
+    return sent
+  }
+  switch (code) {
+    case 0:
+      return false
+    case 3:
+    case 5:
+      if (!allowWeak) refuse('WeakLogin', { method: code === 3 ? 'a cleartext password' : 'an MD5 password' })
+      client.socket.write(frame)
+      backend.socket.write(await answer())
+      return false
+    case 10: {
+      const offered = readMechanisms(frame)
+      if (!offered.includes(mechanism)) refuse('WeakLogin', { method: 'a login without SCRAM-SHA-256' })
+      client.socket.write(writeMechanisms([mechanism]))
+      const sent = await answer()
+      const first = readFirstResponse(sent)
+      if (first.mechanism !== mechanism) violation('the client chose a login that was not offered')
+      // The server would take it for an attack, rightly: somebody took its offer away, us.
+      if (first.binding === 'y' && offered.length > 1) refuse('ChannelBinding')
+      backend.socket.write(sent)
+      return false
+    }
+    case 11:
+      client.socket.write(frame)
+      backend.socket.write(await answer())
+      return false
+    case 12:
+      client.socket.write(frame)
+      return true
+    default:
+      return refuse('WeakLogin', { method: 'a kind of login that cannot be passed on' })
+  }
+}
+
+/** Older servers do not report the search path by themselves. */
+export async function askSearchPath({ socket, reader }: Side): Promise<string | undefined> {
+  socket.write(query("select pg_catalog.current_setting('search_path')"))
+  let found: string | undefined
+  for (;;) {
+    const frame = await reader.takeFrame(maxBackendFrame)
+    const type = String.fromCharCode(frame[0] ?? 0)
+    if (type === 'D') found = frame.toString('utf8', 11)
+    if (type === 'E' && /^(FATAL|PANIC)$/.test(new Map(readFields(frame)).get('V') ?? ''))
+      refuse('BackendLost')
+    if (type === 'Z') return found
+  }
+}

@@ -1,0 +1,250 @@
+import type { MaskMap } from './mask-map.ts'
+import type { Statement } from './parse.ts'
+import type { MaskedRelation } from './ports.ts'
+
+/** What of the text is to become something else. */
+export type Move =
+  | { readonly kind: 'name'; readonly at: number; readonly parts: number; readonly to: Target }
+  | {
+      readonly kind: 'copy'
+      readonly at: number
+      readonly parts: number
+      readonly relation: MaskedRelation
+      readonly hasList: boolean
+      readonly columns: readonly string[]
+    }
+
+export type Target = { readonly schema: string; readonly name: string }
+
+/** What a statement changes in the meaning of names for those after it. */
+export interface Turns {
+  readonly path?: readonly string[] | 'initial'
+  /** Temporary relations that come before everything else. */
+  readonly hides?: string
+  readonly uncovers?: string | 'all'
+}
+
+export interface Names {
+  readonly masks: MaskMap
+  readonly database: string
+  readonly path: readonly string[]
+  readonly hidden: ReadonlySet<string>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a syntax tree has hundreds of shapes, and few matter here
+type Node = any
+
+interface RangeVar {
+  readonly catalogname?: string
+  readonly schemaname?: string
+  readonly relname: string
+  readonly inh?: boolean
+  readonly alias?: object
+  readonly location?: number
+}
+
+/** One level of a query: what its column references may mean, from the inside out. */
+interface Scope {
+  readonly outer: Scope | undefined
+  readonly ctes: ReadonlySet<string>
+  readonly relations: { readonly schema: string; readonly name: string; readonly to: Target | undefined }[]
+}
+
+const maxDepth = 3_000
+const top: Scope = { outer: undefined, ctes: new Set(), relations: [] }
+
+/** Finds the names in a statement that move: reads go to the twins, targets of writes stay. */
+export function findMoves({ stmt }: Statement, names: Names): { moves: Move[]; turns: Turns } {
+  const finder = new Finder(names)
+  finder.walk(stmt, top, 0)
+  return { moves: finder.moves, turns: findTurns(stmt) }
+}
+
+class Finder {
+  readonly moves: Move[] = []
+  readonly #names: Names
+
+  constructor(names: Names) {
+    this.#names = names
+  }
+
+  walk(node: Node, scope: Scope, depth: number): void {
+    if (node === null || typeof node !== 'object') return
+    if (depth > maxDepth) throw new RangeError('a statement is nested too deeply')
+    if (Array.isArray(node)) {
+      for (const item of node) this.walk(item, scope, depth + 1)
+      return
+    }
+    for (const [key, value] of Object.entries(node)) this.#enter(key, value as Node, scope, depth + 1)
+  }
+
+  #enter(key: string, node: Node, scope: Scope, depth: number): void {
+    switch (key) {
+      case 'SelectStmt':
+        this.#select(node, scope, depth)
+        break
+      case 'InsertStmt':
+      case 'UpdateStmt':
+      case 'DeleteStmt':
+      case 'MergeStmt':
+        this.#write(node, scope, depth)
+        break
+      case 'LockStmt':
+        for (const { RangeVar: range } of node.relations ?? []) this.#read(range, top)
+        break
+      case 'CopyStmt':
+        if (node.relation && !node.is_from) this.#copy(node)
+        this.walk(node.query, scope, depth)
+        break
+      case 'TableLikeClause':
+        this.#read(node.relation, top)
+        break
+      case 'ColumnRef':
+        this.#column(node, scope)
+        break
+      case 'RangeVar':
+        break
+      default:
+        this.walk(node, scope, depth)
+    }
+  }
+
+  #select(node: Node, outer: Scope, depth: number): void {
+    const scope = this.#open(node, outer, depth)
+    for (const side of [node.larg, node.rarg]) if (side) this.#select(side, scope, depth + 1)
+    const { withClause, larg, rarg, ...rest } = node
+    this.#gather(node.fromClause, scope, depth)
+    this.walk(rest, scope, depth)
+  }
+
+  #write(node: Node, outer: Scope, depth: number): void {
+    const scope = this.#open(node, outer, depth)
+    this.#target(node.relation, scope)
+    this.#gather(node.fromClause, scope, depth)
+    this.#gather(node.usingClause, scope, depth)
+    if (node.sourceRelation) this.#gather([node.sourceRelation], scope, depth)
+    const { withClause, relation, ...rest } = node
+    this.walk(rest, scope, depth)
+  }
+
+  /** A level with the names of its WITH; each of those sees the ones before it, all of them when it is recursive. */
+  #open(node: Node, outer: Scope, depth: number): Scope {
+    const ctes = new Set(outer.ctes)
+    const scope: Scope = { outer, ctes, relations: [] }
+    const list: Node[] = (node.withClause?.ctes ?? []).map((item: Node) => item.CommonTableExpr)
+    if (node.withClause?.recursive) for (const { ctename } of list) ctes.add(ctename)
+    for (const cte of list) {
+      this.walk(cte.ctequery, { outer, ctes: new Set(ctes), relations: [] }, depth + 1)
+      ctes.add(cte.ctename)
+    }
+    return scope
+  }
+
+  /** Relations that are read at this level; subqueries among them are levels of their own. */
+  #gather(items: readonly Node[] | undefined, scope: Scope, depth: number): void {
+    if (depth > maxDepth) throw new RangeError('a statement is nested too deeply')
+    for (const item of items ?? []) {
+      if (item.RangeVar) this.#read(item.RangeVar, scope)
+      else if (item.JoinExpr) this.#gather([item.JoinExpr.larg, item.JoinExpr.rarg], scope, depth + 1)
+      else if (item.RangeTableSample) this.#gather([item.RangeTableSample.relation], scope, depth + 1)
+    }
+  }
+
+  #read(range: RangeVar, scope: Scope): void {
+    const relation = this.#find(range, scope)
+    // Without its children a parent has no twin: the rows would be others.
+    const moved = relation && !(relation.hasChildren && range.inh !== true) ? relation : undefined
+    if (relation && !range.alias)
+      scope.relations.push({ schema: relation.schema, name: relation.name, to: moved?.twin })
+    if (moved)
+      this.moves.push({ kind: 'name', at: range.location ?? 0, parts: partsOf(range), to: moved.twin })
+  }
+
+  #find({ catalogname, schemaname, relname }: RangeVar, scope: Scope): MaskedRelation | undefined {
+    const { masks, database, path, hidden } = this.#names
+    if (catalogname !== undefined && catalogname !== database) return undefined
+    if (schemaname !== undefined) return masks.find(schemaname, relname)
+    if (scope.ctes.has(relname) || hidden.has(relname)) return undefined
+    const schema = masks.resolve(relname, path)
+    return schema === undefined ? undefined : masks.find(schema, relname)
+  }
+
+  /** Where the path leads to the twin first, a write means the table. */
+  #target(range: RangeVar | undefined, scope: Scope): void {
+    if (!range) return
+    const { masks, path, hidden } = this.#names
+    const found = this.#find(range, top)
+    if (found && !range.alias) scope.relations.push({ schema: found.schema, name: found.name, to: undefined })
+    if (range.schemaname !== undefined || hidden.has(range.relname)) return
+    const schema = masks.resolve(range.relname, path)
+    const base = schema === undefined ? undefined : masks.findBase(schema, range.relname)
+    if (base) this.moves.push({ kind: 'name', at: range.location ?? 0, parts: 1, to: base })
+  }
+
+  #copy({ relation: range, attlist }: { relation: RangeVar; attlist?: Node[] }): void {
+    const relation = this.#find(range, top)
+    // COPY of a parent leaves its children's rows out, which its twin cannot.
+    if (!relation || relation.hasChildren) return
+    this.moves.push({
+      kind: 'copy',
+      at: range.location ?? 0,
+      parts: partsOf(range),
+      relation,
+      hasList: attlist !== undefined,
+      columns: attlist?.map(({ String: { sval } }) => sval) ?? relation.columns,
+    })
+  }
+
+  /** `schema.table.column` moves with its table, if that moved at the nearest level that has it. */
+  #column({ fields, location }: { fields: Node[]; location?: number }, scope: Scope): void {
+    const parts = fields.map((field) => field.String?.sval as string | undefined)
+    const extra = parts.length === 4 && parts[0] === this.#names.database ? 1 : 0
+    const [schema, name] = parts.slice(extra)
+    if (parts.length !== 3 + extra || schema === undefined || name === undefined) return
+    for (let level: Scope | undefined = scope; level; level = level.outer) {
+      const found = level.relations.find((one) => one.schema === schema && one.name === name)
+      if (!found) continue
+      if (found.to) this.moves.push({ kind: 'name', at: location ?? 0, parts: 2 + extra, to: found.to })
+      return
+    }
+  }
+}
+
+function partsOf({ catalogname, schemaname }: RangeVar): number {
+  return 1 + (schemaname === undefined ? 0 : 1) + (catalogname === undefined ? 0 : 1)
+}
+
+function findTurns(stmt: Node): Turns {
+  const [[kind, node] = []] = Object.entries(stmt ?? {}) as [string, Node][]
+  const isTemporary = (range: Node) =>
+    range?.relpersistence === 't' || range?.schemaname === 'pg_temp' ? { hides: range.relname } : {}
+  switch (kind) {
+    case 'CreateStmt':
+      return isTemporary(node.relation)
+    case 'ViewStmt':
+      return isTemporary(node.view)
+    case 'CreateTableAsStmt':
+      return isTemporary(node.into?.rel)
+    case 'SelectStmt':
+      return node.intoClause ? isTemporary(node.intoClause.rel) : {}
+    case 'DropStmt': {
+      const last = node.objects?.[0]?.List?.items?.at(-1)?.String?.sval
+      return last === undefined ? {} : { uncovers: last }
+    }
+    case 'DiscardStmt':
+      if (node.target === 'DISCARD_ALL') return { uncovers: 'all', path: 'initial' }
+      return node.target === 'DISCARD_TEMP' ? { uncovers: 'all' } : {}
+    case 'VariableSetStmt':
+      return findPath(node)
+    default:
+      return {}
+  }
+}
+
+function findPath({ kind, name, args }: Node): Turns {
+  if (kind === 'VAR_RESET_ALL') return { path: 'initial' }
+  if (name !== 'search_path') return {}
+  if (kind !== 'VAR_SET_VALUE') return { path: 'initial' }
+  const schemas = (args ?? []).map((item: Node) => item.A_Const?.sval?.sval)
+  return schemas.every((schema: unknown) => typeof schema === 'string') ? { path: schemas } : {}
+}

@@ -1,0 +1,88 @@
+import type { Socket } from 'node:net'
+import { type SecureContext, TLSSocket } from 'node:tls'
+import { ByteReader } from '../wire/byte-reader.ts'
+import { refuse, violation } from '../wire/refusal.ts'
+import { readStartup, readStartupLength, type StartupPacket } from '../wire/startup.ts'
+
+export interface Greeted {
+  readonly socket: Socket
+  readonly reader: ByteReader
+  readonly encrypted: boolean
+  readonly packet: Extract<StartupPacket, { kind: 'startup' | 'cancel' }>
+}
+
+export interface GreetOptions {
+  readonly context: () => SecureContext
+  readonly allowPlaintext: boolean
+  /** Whoever is to be cut when time is up. */
+  onReader(reader: ByteReader): void
+}
+
+/** First byte of a TLS handshake; a startup packet would have to be 369 MB long to begin so. */
+const handshake = 0x16
+const protocol = 'postgresql'
+
+/** From the first byte to the startup packet: encryption as the client wants it, by request or at once. */
+export async function greetClient(plain: Socket, options: GreetOptions): Promise<Greeted> {
+  let socket = plain
+  let encrypted = false
+  let reader = new ByteReader(socket)
+  options.onReader(reader)
+  const encrypt = async (isDirect: boolean) => {
+    const early = reader.release()
+    // Somebody in between may have put it there for us to take as encrypted.
+    if (early.length > 0 && !isDirect) violation('received unencrypted data after SSL request')
+    if (isDirect) plain.unshift(early)
+    else plain.write('S')
+    socket = await acceptTls(plain, options.context(), isDirect)
+    encrypted = true
+    reader = new ByteReader(socket)
+    options.onReader(reader)
+  }
+  const refused = { ssl: false, gss: false }
+  for (;;) {
+    const first = await reader.peek()
+    if (first === handshake && !encrypted && !refused.ssl && !refused.gss) {
+      await encrypt(true)
+      continue
+    }
+    const head = await reader.take(4)
+    const packet = readStartup(Buffer.concat([head, await reader.take(readStartupLength(head) - 4)]))
+    if (packet.kind === 'ssl') {
+      if (encrypted) violation('SSL was asked for twice')
+      await encrypt(false)
+    } else if (packet.kind === 'gss') {
+      if (encrypted || refused.gss) violation('GSS encryption was asked for twice')
+      refused.gss = true
+      if (reader.length > 0) violation('received unencrypted data after GSSAPI encryption request')
+      socket.write('N')
+    } else {
+      if (!encrypted && !options.allowPlaintext && packet.kind === 'startup' && !isLoopback(plain))
+        refuse('NeedsTls')
+      return { socket, reader, encrypted, packet }
+    }
+  }
+}
+
+function acceptTls(plain: Socket, secureContext: SecureContext, isDirect: boolean): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = new TLSSocket(plain, { isServer: true, secureContext, ALPNProtocols: [protocol] })
+    socket.on('error', () => {})
+    const ended = () => reject(new Error('the client left during the handshake'))
+    socket.once('error', reject)
+    socket.once('close', ended)
+    socket.once('secure', () => {
+      socket.off('error', reject)
+      socket.off('close', ended)
+      // Without it another protocol's client could be led here.
+      if (isDirect && socket.alpnProtocol !== protocol) {
+        socket.destroy()
+        reject(new Error('direct TLS without the protocol name'))
+      } else resolve(socket)
+    })
+  })
+}
+
+function isLoopback({ remoteAddress = '' }: Socket): boolean {
+  return remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress)
+}

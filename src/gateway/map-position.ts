@@ -1,0 +1,39 @@
+export interface Splice {
+  /** Bytes of the client's text. */
+  readonly from: number
+  readonly to: number
+  readonly text: Buffer
+}
+
+export interface Rewritten {
+  /** The client's text, in UTF-8 or a byte per character. */
+  readonly original: Buffer
+  readonly splices: readonly Splice[]
+  readonly isUtf8: boolean
+}
+
+/** From a character of the text that the database saw to the one of the client's own. Both count from 1. */
+export function mapPosition({ original, splices, isUtf8 }: Rewritten, position: number): number {
+  const count = (bytes: Buffer) => (isUtf8 ? countCharacters(bytes) : bytes.length)
+  let seen = 0
+  let own = 0
+  let end = 0
+  for (const { from, to, text } of splices) {
+    const kept = count(original.subarray(end, from))
+    if (position <= seen + kept) break
+    seen += kept
+    own += kept
+    // Inside of a name that we put there, the client's name begins here.
+    if (position <= seen + count(text)) return own + 1
+    seen += count(text)
+    own += count(original.subarray(from, to))
+    end = to
+  }
+  return own + (position - seen)
+}
+
+function countCharacters(bytes: Buffer): number {
+  let count = 0
+  for (const byte of bytes) if ((byte & 0xc0) !== 0x80) count++
+  return count
+}

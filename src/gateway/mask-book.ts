@@ -1,0 +1,97 @@
+import { MaskMap } from './mask-map.ts'
+import type { GatewayPorts, RoleMasks } from './ports.ts'
+
+interface Page {
+  readonly databaseId: string
+  readonly roles: Map<string, { map: MaskMap; text: string; users: number }>
+  version: string
+  readAt: number
+  reading: Promise<void> | undefined
+}
+
+/** How another node's change is found: by its version, and by a whole look for what has no version (grants, members). */
+const lookEveryMs = 1_000
+const readEveryMs = 10_000
+
+const nothing: RoleMasks = { relations: [], homonyms: [] }
+
+/** What moves, for every database and role with a session. Wrong or late, it can only get somebody denied. */
+export class MaskBook {
+  readonly #ports: Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'log'>
+  readonly #pages = new Map<string, Page>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(ports: Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'log'>) {
+    this.#ports = ports
+    this.#timer = setInterval(() => {
+      for (const page of this.#pages.values()) void this.#look(page)
+    }, lookEveryMs).unref()
+  }
+
+  /** The map of a role for as long as a session holds it. */
+  async hold(databaseId: string, role: string): Promise<{ current(): MaskMap; release(): void }> {
+    const page = this.#pages.get(databaseId) ?? {
+      databaseId,
+      roles: new Map(),
+      version: '',
+      readAt: 0,
+      reading: undefined,
+    }
+    this.#pages.set(databaseId, page)
+    const known = page.roles.get(role)
+    const entry = known ?? { map: new MaskMap(nothing), text: '', users: 0 }
+    page.roles.set(role, entry)
+    entry.users++
+    if (!known) await this.#read(page)
+    return {
+      current: () => entry.map,
+      release: () => {
+        entry.users--
+        if (entry.users === 0) page.roles.delete(role)
+        if (page.roles.size === 0) this.#pages.delete(databaseId)
+      },
+    }
+  }
+
+  /** After a change on this node, before anybody is told that it is done. */
+  async refresh(databaseId: string): Promise<void> {
+    const page = this.#pages.get(databaseId)
+    if (page) await this.#read(page)
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  async #look(page: Page): Promise<void> {
+    try {
+      const version = await this.#ports.readVersion(page.databaseId)
+      if (version !== page.version || Date.now() - page.readAt > readEveryMs) await this.#read(page)
+    } catch (err) {
+      this.#ports.log.warn({ err, databaseId: page.databaseId }, 'masks cannot be looked up')
+    }
+  }
+
+  /** One at a time: an older answer never overwrites a newer one. */
+  async #read(page: Page): Promise<void> {
+    const before = page.reading
+    const mine = (async () => {
+      await before
+      try {
+        const version = await this.#ports.readVersion(page.databaseId)
+        const masks = await this.#ports.readMasks(page.databaseId, [...page.roles.keys()])
+        for (const [role, entry] of page.roles) {
+          const found = masks.get(role)
+          const text = JSON.stringify(found ?? nothing)
+          if (found && text !== entry.text) Object.assign(entry, { map: new MaskMap(found), text })
+        }
+        page.version = version
+        page.readAt = Date.now()
+      } catch (err) {
+        this.#ports.log.warn({ err, databaseId: page.databaseId }, 'masks cannot be looked up')
+      }
+    })()
+    page.reading = mine
+    await mine
+  }
+}

@@ -1,0 +1,62 @@
+import type { MaskedRelation, RoleMasks } from './ports.ts'
+
+/** Words by which a statement changes what a name means in its session. */
+const turning = ['search_path', 'schema', 'discard', 'reset']
+const word = /[\p{L}\p{N}\p{M}_$]+/gu
+const maxNameBytes = 63
+
+/** What moves for one role, in the forms in which it is looked up. */
+export class MaskMap {
+  readonly #byName = new Map<string, Map<string, MaskedRelation>>()
+  readonly #homonyms = new Map<string, Set<string>>()
+  readonly #baseOfTwin = new Map<string, MaskedRelation>()
+  readonly #words = new Set<string>(turning)
+  /** A name without any word in it: then every text has to be looked at. */
+  readonly #isWordless: boolean = false
+  /** Texts that were rewritten under this map; gone with it. */
+  readonly cache = new Map<string, unknown>()
+
+  constructor({ relations, homonyms }: RoleMasks) {
+    for (const relation of relations) {
+      const { name, schema, twin } = relation
+      const same = this.#byName.get(name) ?? new Map()
+      this.#byName.set(name, same.set(schema, relation))
+      this.#baseOfTwin.set(JSON.stringify([twin.schema, twin.name]), relation)
+      const longest = (name.toLowerCase().match(word) ?? []).sort((a, b) => b.length - a.length)[0]
+      if (longest === undefined) this.#isWordless = true
+      else this.#words.add(longest)
+    }
+    for (const { name, schema } of homonyms)
+      this.#homonyms.set(name, (this.#homonyms.get(name) ?? new Set()).add(schema))
+  }
+
+  get isEmpty(): boolean {
+    return this.#byName.size === 0
+  }
+
+  /** False: nothing in this text can be the name of a masked relation, however it is written. */
+  concerns(text: string): boolean {
+    if (this.isEmpty) return false
+    // Names may be spelled by code points, or be cut to their first 63 bytes.
+    if (this.#isWordless || /u&"/i.test(text)) return true
+    for (const [found] of text.toLowerCase().matchAll(word))
+      if (this.#words.has(found) || found.length * 3 > maxNameBytes) {
+        if (this.#words.has(found) || Buffer.byteLength(found) > maxNameBytes) return true
+      }
+    return false
+  }
+
+  find(schema: string, name: string): MaskedRelation | undefined {
+    return this.#byName.get(name)?.get(schema)
+  }
+
+  /** Which relation a name without a schema stands for: its schema, in the order of the path. */
+  resolve(name: string, path: readonly string[]): string | undefined {
+    const schemas = this.#homonyms.get(name)
+    return schemas && path.find((schema) => schemas.has(schema))
+  }
+
+  findBase(schema: string, name: string): MaskedRelation | undefined {
+    return this.#baseOfTwin.get(JSON.stringify([schema, name]))
+  }
+}

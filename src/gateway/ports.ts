@@ -1,0 +1,62 @@
+import type { Logger } from 'pino'
+import type { DatabaseAddress } from '../db/database-url.ts'
+import type { GatewayMetrics } from './metrics.ts'
+
+/** Where a database is and how to get there; who logs in is the client's affair. */
+export type BackendAddress = Pick<DatabaseAddress, 'host' | 'port' | 'database' | 'ssl'>
+
+export interface FoundDatabase {
+  readonly id: string
+  /** How the management API calls it. */
+  readonly target: string
+  readonly address: BackendAddress
+}
+
+/** A relation whose reads move, as one role sees it. Names are as they are, never quoted. */
+export interface MaskedRelation {
+  readonly schema: string
+  readonly name: string
+  readonly twin: { readonly schema: string; readonly name: string }
+  /** What COPY of the table itself would write, in order. */
+  readonly columns: readonly string[]
+  /** Tables inherit from it: its twin shows their rows too. */
+  readonly hasChildren: boolean
+}
+
+export interface RoleMasks {
+  readonly relations: readonly MaskedRelation[]
+  /** Every relation that shares its name with a masked one: whose turn it is depends on the search path. */
+  readonly homonyms: readonly { readonly schema: string; readonly name: string }[]
+}
+
+export interface SessionRecord {
+  readonly role: string
+  readonly database: FoundDatabase
+  readonly from: string
+  readonly encrypted: boolean
+}
+
+export interface GatewayPorts {
+  /** Every bound database that goes by this name. */
+  findDatabases(name: string): Promise<readonly FoundDatabase[]>
+  /** What moves for each of the roles. */
+  readMasks(databaseId: string, roles: readonly string[]): Promise<ReadonlyMap<string, RoleMasks>>
+  /** Changes whenever masks or exemptions change. */
+  readVersion(databaseId: string): Promise<string>
+  recordSession(session: SessionRecord): Promise<void>
+  certificate(): Promise<{ readonly cert: string; readonly key: string }>
+  readonly metrics: GatewayMetrics
+  readonly log: Logger
+}
+
+export interface GatewayLimits {
+  readonly connections: number
+  readonly connectionsPerRole: number
+  readonly startupMs: number
+  /** 0: for ever. */
+  readonly idleMs: number
+  /** Let in what the server asks no good proof of. */
+  readonly allowWeakLogin: boolean
+  /** Let clients of other machines in without TLS. */
+  readonly allowPlaintext: boolean
+}

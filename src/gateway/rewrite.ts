@@ -1,0 +1,60 @@
+import { quoteIdentifier } from '../db/quote.ts'
+import { findMoves, type Move, type Names, type Target, type Turns } from './find-moves.ts'
+import type { Splice } from './map-position.ts'
+import { findListEnd, findNameEnd } from './name-end.ts'
+import { parseStatements } from './parse.ts'
+
+export interface Rewriting {
+  /** In the order of the text; none: it stays as it is. */
+  readonly splices: readonly Splice[]
+  readonly turns: readonly Turns[]
+}
+
+const none: Rewriting = { splices: [], turns: [] }
+
+/**
+ * Moves the reads of a text to the twins by splicing names where PostgreSQL's own parser says that they stand; everything
+ * else stays to the byte. `utf8` is what the parser gets. What cannot be parsed stays as it is.
+ */
+export function rewriteText(utf8: Buffer, names: Names): Rewriting {
+  const statements = parseStatements(utf8.toString())
+  if (!statements) return none
+  const splices: Splice[] = []
+  const turns: Turns[] = []
+  let current = names
+  for (const statement of statements) {
+    const found = findMoves(statement, current)
+    splices.push(...found.moves.map((move) => spliceOf(utf8, move)))
+    turns.push(found.turns)
+    current = turn(current, found.turns)
+  }
+  return { splices: splices.sort((a, b) => a.from - b.from), turns: turns.filter(hasEffect) }
+}
+
+/** What names mean after a statement. The path that a session began with is not known here: nothing is assumed of it. */
+function turn(names: Names, { path, hides, uncovers }: Turns): Names {
+  if (path === undefined && hides === undefined && uncovers === undefined) return names
+  const hidden = new Set(uncovers === 'all' ? [] : names.hidden)
+  if (uncovers !== undefined) hidden.delete(uncovers)
+  if (hides !== undefined) hidden.add(hides)
+  return { ...names, hidden, path: Array.isArray(path) ? path : names.path }
+}
+
+function hasEffect({ path, hides, uncovers }: Turns): boolean {
+  return path !== undefined || hides !== undefined || uncovers !== undefined
+}
+
+function spliceOf(bytes: Buffer, move: Move): Splice {
+  const end = findNameEnd(bytes, move.at, move.parts)
+  if (move.kind === 'name') return { from: move.at, to: end, text: Buffer.from(render(move.to)) }
+  const columns = move.columns.map(quoteIdentifier).join(', ')
+  return {
+    from: move.at,
+    to: move.hasList ? (findListEnd(bytes, end) ?? end) : end,
+    text: Buffer.from(`(SELECT ${columns} FROM ${render(move.relation.twin)})`),
+  }
+}
+
+function render({ schema, name }: Target): string {
+  return `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
+}

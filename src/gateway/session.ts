@@ -1,0 +1,206 @@
+import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
+import type { SecureContext } from 'node:tls'
+import { ByteReader, Ended } from '../wire/byte-reader.ts'
+import { fatal, negotiateVersion } from '../wire/messages.ts'
+import { Refusal, refuse } from '../wire/refusal.ts'
+import { type StartupPacket, writeCancel, writeStartup } from '../wire/startup.ts'
+import { askSearchPath, authenticate, type CancelKey, type Side } from './authenticate.ts'
+import { type Greeted, greetClient } from './greet-client.ts'
+import type { MaskBook } from './mask-book.ts'
+import { openBackend } from './open-backend.ts'
+import type { BackendAddress, FoundDatabase, GatewayLimits, GatewayPorts } from './ports.ts'
+import { Relay } from './relay.ts'
+import { SessionTexts } from './session-texts.ts'
+
+/** What all sessions of a gateway share. */
+export interface Hub {
+  readonly ports: GatewayPorts
+  readonly limits: GatewayLimits
+  readonly masks: MaskBook
+  context(): SecureContext
+  /** Counts a session in once it is logged in, or refuses it. Returns how it is counted out. */
+  admit(session: Admitted): () => void
+  findCancel(processId: number, secret: Buffer): Cancellable | undefined
+}
+
+export interface Cancellable {
+  readonly key: CancelKey | undefined
+  readonly address: BackendAddress
+}
+
+export interface Admitted extends Cancellable {
+  readonly ownKey: CancelKey
+  readonly role: string
+  readonly relay: Relay
+  /** The connection as it was accepted. */
+  readonly accepted: Socket
+}
+
+const closeMs = 2_000
+
+/** One client, from its first byte to its last. */
+export async function runSession(plain: Socket, hub: Hub): Promise<void> {
+  const abort = new AbortController()
+  const readers: ByteReader[] = []
+  let client = plain
+  const late = setTimeout(() => {
+    for (const reader of readers) reader.fail(new Refusal('StartupTimeout'))
+    abort.abort()
+  }, hub.limits.startupMs)
+  plain.once('close', () => abort.abort())
+  try {
+    const greeted = await greetClient(plain, {
+      context: () => hub.context(),
+      allowPlaintext: hub.limits.allowPlaintext,
+      onReader: (reader) => void readers.push(reader),
+    })
+    client = greeted.socket
+    if (greeted.packet.kind === 'cancel') return await passCancel(greeted.packet, hub, abort.signal)
+    await serve(greeted, greeted.packet, hub, {
+      accepted: plain,
+      signal: abort.signal,
+      onReader: (reader) => void readers.push(reader),
+      onLogin: () => clearTimeout(late),
+    })
+  } catch (error) {
+    report(error, client, hub)
+  } finally {
+    clearTimeout(late)
+    if (!client.destroyed) {
+      client.end()
+      setTimeout(() => client.destroy(), closeMs).unref()
+    }
+  }
+}
+
+interface Course {
+  readonly accepted: Socket
+  readonly signal: AbortSignal
+  onReader(reader: ByteReader): void
+  onLogin(): void
+}
+
+async function serve(
+  greeted: Greeted,
+  packet: Extract<StartupPacket, { kind: 'startup' }>,
+  hub: Hub,
+  course: Course,
+): Promise<void> {
+  const { parameters } = packet
+  const role = checkStartup(packet)
+  const database = await findDatabase(parameters.get('database') || role, hub.ports)
+  const socket = await openBackend(database.address, course.signal)
+  const reader = new ByteReader(socket)
+  course.onReader(reader)
+  try {
+    const unknown = [...parameters.keys()].filter((name) => name.startsWith('_pq_.'))
+    if (packet.minor > 0 || unknown.length > 0) greeted.socket.write(negotiateVersion(unknown))
+    const kept = [...parameters].filter(([name]) => !unknown.includes(name) && name !== 'database')
+    socket.write(writeStartup([...kept, ['database', database.address.database]]))
+    await relaySession(greeted, { socket, reader }, { role, database, hub, course })
+  } finally {
+    socket.destroy()
+  }
+}
+
+async function relaySession(
+  client: Greeted,
+  backend: Side & { readonly socket: Socket },
+  { role, database, hub, course }: { role: string; database: FoundDatabase; hub: Hub; course: Course },
+): Promise<void> {
+  const { ports, limits, masks } = hub
+  const random = randomBytes(8)
+  const ownKey = { processId: random.readUInt32BE(0) & 0x7fffffff, secret: random.subarray(4) }
+  const entry = await authenticate(client, backend, { ownKey, allowWeak: limits.allowWeakLogin })
+  if (!entry) return
+  course.onLogin()
+  const path = entry.parameters.get('search_path') ?? (await askSearchPath(backend)) ?? ''
+  const held = await masks.hold(database.id, role)
+  const texts = new SessionTexts({
+    masks: () => held.current(),
+    role,
+    database: database.address.database,
+    parameters: entry.parameters.set('search_path', path),
+    log: ports.log,
+  })
+  const relay = new Relay({
+    client: client.socket,
+    backend: backend.socket,
+    texts,
+    idleMs: limits.idleMs,
+    onStatement: (moved) => ports.metrics.statement(moved),
+    onFailure: (err) => ports.log.error({ err }, 'a session of the gateway failed'),
+  })
+  let release = () => {}
+  try {
+    release = hub.admit({
+      ownKey,
+      key: entry.key,
+      address: database.address,
+      role,
+      relay,
+      accepted: course.accepted,
+    })
+    await ports.recordSession({
+      role,
+      database,
+      from: client.socket.remoteAddress ?? '',
+      encrypted: client.encrypted,
+    })
+    client.socket.write(entry.ready)
+    const unread = backend.reader.release()
+    if (unread.length > 0) backend.socket.unshift(unread)
+    await relay.run(client.reader.release())
+  } finally {
+    release()
+    held.release()
+  }
+}
+
+/** The role that the client wants to be. */
+function checkStartup({ major, minor, parameters }: Extract<StartupPacket, { kind: 'startup' }>): string {
+  if (major !== 3) refuse('UnsupportedVersion', { version: `${major}.${minor}` })
+  if (!/^(|0|off|f|false|n|no)$/i.test(parameters.get('replication') ?? '')) refuse('Replication')
+  const role = parameters.get('user')
+  return role ? role : refuse('NoUser')
+}
+
+async function findDatabase(name: string, ports: GatewayPorts): Promise<FoundDatabase> {
+  const found = await ports.findDatabases(name)
+  const [first, ...others] = found
+  if (!first) return refuse('UnknownDatabase', { name })
+  if (others.length > 0) refuse('AmbiguousDatabase', { name, choices: 'one of them by server/database' })
+  return first
+}
+
+/** A key that is nobody's does nothing, and nobody is told which it is. */
+async function passCancel(
+  { processId, secret }: Extract<StartupPacket, { kind: 'cancel' }>,
+  hub: Hub,
+  signal: AbortSignal,
+): Promise<void> {
+  const session = hub.findCancel(processId, secret)
+  if (!session?.key) return
+  const backend = await openBackend(session.address, signal)
+  backend.write(writeCancel(session.key.processId, session.key.secret))
+  await new Promise<void>((resolve) => {
+    backend.once('close', () => resolve())
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    backend.resume()
+  })
+  backend.destroy()
+}
+
+function report(error: unknown, client: Socket, { ports }: Hub): void {
+  if (error instanceof Ended) {
+    // The client left, or the database hung up in the middle of a login.
+    if (!client.destroyed && client.writable) client.end(fatal(new Refusal('BackendLost')))
+    return
+  }
+  const refusal = error instanceof Refusal ? error : new Refusal('Failure')
+  ports.metrics.refused(refusal.sqlstate)
+  if (error instanceof Refusal) ports.log.info({ reason: error.reason, err: error.cause }, error.message)
+  else ports.log.warn({ err: error }, 'a connection to the gateway failed')
+  if (!client.destroyed && client.writable) client.end(fatal(refusal))
+}

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import fc from 'fast-check'
+import pino from 'pino'
+import { mapPosition } from '../../../src/gateway/map-position.ts'
+import { MaskMap } from '../../../src/gateway/mask-map.ts'
+import { loadParser } from '../../../src/gateway/parse.ts'
+import type { MaskedRelation } from '../../../src/gateway/ports.ts'
+import { readSearchPath } from '../../../src/gateway/search-path.ts'
+import { SessionTexts } from '../../../src/gateway/session-texts.ts'
+import { cases } from './rewrite-cases.ts'
+
+const relation = (schema: string, name: string, hasChildren = false): MaskedRelation => ({
+  schema,
+  name,
+  twin: { schema: `masked_${schema}`, name },
+  columns: ['id', 'email'],
+  hasChildren,
+})
+const relations = [
+  relation('public', 'customers'),
+  relation('public', 'adults'),
+  relation('public', 'staff', true),
+  relation('sales', 'Kunden Döner'),
+  relation('sales', 'q"uote'),
+]
+const homonyms = [
+  ...relations.flatMap(({ schema, name, twin }) => [{ schema, name }, twin]),
+  { schema: 'sales', name: 'customers' },
+]
+const open = (parameters: Record<string, string> = {}, masks = new MaskMap({ relations, homonyms })) =>
+  new SessionTexts({
+    masks: () => masks,
+    role: 'ann',
+    database: 'shop',
+    parameters: new Map(
+      Object.entries({ search_path: '"$user", public', client_encoding: 'UTF8', ...parameters }),
+    ),
+    log: pino({ level: 'silent' }),
+  })
+const rewrite = (texts: SessionTexts, text: string, encoding: BufferEncoding = 'utf8') =>
+  texts.rewrite(Buffer.from(text, encoding))?.text.toString(encoding) ?? text
+
+describe('rewriting', () => {
+  before(loadParser)
+
+  for (const [written, sent] of cases)
+    test(written.replaceAll('\n', ' ') || '(nothing)', () => {
+      const masks = new MaskMap({ relations, homonyms })
+      for (let round = 0; round < 2; round++)
+        assert.equal(rewrite(open({}, masks), written), sent === '=' ? written : sent)
+    })
+
+  test('what a session has set stays set', () => {
+    const texts = open()
+    const moves = () => rewrite(texts, 'table customers') !== 'table customers'
+    assert.ok(moves())
+    rewrite(texts, 'set search_path = nowhere')
+    assert.ok(!moves())
+    rewrite(texts, 'reset search_path')
+    assert.ok(moves())
+    texts.setParameter('search_path', 'nowhere, "public"')
+    assert.ok(moves())
+    texts.setParameter('search_path', '"Public"')
+    assert.ok(!moves())
+    rewrite(texts, 'reset all')
+    rewrite(texts, 'create temporary view customers as select 1')
+    assert.ok(!moves())
+    rewrite(texts, 'discard temp')
+    assert.ok(moves())
+  })
+
+  test('search paths', () => {
+    assert.deepEqual(readSearchPath('"$user", public', 'Ann'), ['Ann', 'public'])
+    assert.deepEqual(readSearchPath('a,"b, ""c""" ,  D', 'x'), ['a', 'b, "c"', 'd'])
+    assert.deepEqual(readSearchPath('', 'x'), [])
+  })
+
+  test('other encodings of the client', () => {
+    const latin = open({ client_encoding: 'LATIN1' })
+    assert.equal(
+      rewrite(latin, "select 'é' from customers", 'latin1'),
+      'select \'é\' from "masked_public"."customers"',
+    )
+    assert.equal(rewrite(latin, 'table sales."Kunden Döner"', 'latin1'), 'table sales."Kunden Döner"')
+    const treacherous = open({ client_encoding: 'SJIS' })
+    assert.equal(
+      rewrite(treacherous, "select '\x83\\' from customers --'", 'latin1'),
+      "select '\x83\\' from customers --'",
+    )
+    assert.equal(rewrite(treacherous, 'table customers'), 'table "masked_public"."customers"')
+    assert.equal(open().rewrite(Buffer.from('select 1 from customers --\xff', 'latin1')), undefined)
+  })
+
+  test('strings with backslashes where they escape are left to the server', () => {
+    const texts = open({ standard_conforming_strings: 'off' })
+    assert.equal(rewrite(texts, "select '\\' from customers --'"), "select '\\' from customers --'")
+    assert.equal(rewrite(texts, 'table customers'), 'table "masked_public"."customers"')
+  })
+
+  test('bombs pass as they are, and the parser survives them', () => {
+    const texts = open()
+    const bombs = ['(', 'not ', '(select ', '-(', 'case when '].map(
+      (piece) => `select ${piece.repeat(20_000)} customers`,
+    )
+    const chains = ['+1', ' union select 1', ' join customers on true', '::text', ' and 1', ' || 1'].map(
+      (piece) => `select 1 from customers${piece.repeat(20_000)}`,
+    )
+    for (let round = 0; round < 3; round++)
+      for (const bomb of [...bombs, ...chains]) assert.equal(rewrite(texts, bomb), bomb)
+    for (const piece of ['+1', ' union select 1', ' join orders on true', '::text', '[1]'])
+      rewrite(texts, `select 1 from customers where 1=1${piece.repeat(600)}`)
+    assert.equal(rewrite(texts, 'table customers'), 'table "masked_public"."customers"')
+  })
+
+  test('positions come back to the text of the client', () => {
+    const text = 'select ä, "ö" from public.customers c join customers on nothere'
+    const moved = open().rewrite(Buffer.from(text))
+    assert.ok(moved)
+    const seen = moved.text.toString()
+    for (const word of ['select', '"ö"', 'from', ' c join', 'on nothere', 'nothere'])
+      assert.equal(mapPosition(moved.rewritten, seen.indexOf(word) + 1), text.indexOf(word) + 1, word)
+    assert.equal(mapPosition(moved.rewritten, seen.indexOf('masked_public') + 1), text.indexOf('public') + 1)
+    fc.assert(
+      fc.property(fc.nat({ max: seen.length }), (at) => {
+        const own = mapPosition(moved.rewritten, at + 1)
+        assert.ok(own >= 1 && own <= text.length + 1)
+      }),
+    )
+  })
+
+  test('a text that names no masked table is not parsed', () => {
+    const masks = new MaskMap({ relations, homonyms })
+    for (const text of [
+      'select 1',
+      'select * from orders',
+      "select 'cust' || 'omers'",
+      'select customer from t',
+    ])
+      assert.ok(!masks.concerns(text), text)
+    for (const text of ['CUSTOMERS', '"q""uote"', 'U&"x"', `x${'y'.repeat(63)}`, 'SET Search_Path'])
+      assert.ok(masks.concerns(text), text)
+    assert.ok(!new MaskMap({ relations: [], homonyms }).concerns('customers'))
+  })
+})
