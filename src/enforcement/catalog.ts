@@ -65,8 +65,8 @@ export interface Role {
   readonly oid: number
   readonly name: string
   readonly superuser: boolean
-  /** It can log in, or more than a role that owns twins should. */
-  readonly strong: boolean
+  /** What to take from it so that it can do nothing but own: `NOLOGIN`, `NOBYPASSRLS` … */
+  readonly excess: readonly string[]
   /** Roles that it is a direct member of, with or without inheriting from them. */
   readonly memberOf: readonly string[]
 }

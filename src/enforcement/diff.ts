@@ -117,9 +117,9 @@ function prepareOwner(steps: Step[], snapshot: Snapshot, twinOwner: string): voi
   const owner = quoteIdentifier(twinOwner)
   const known = snapshot.roles.get(twinOwner)
   if (!known) steps.push({ sql: `CREATE ROLE ${owner} NOLOGIN`, why: 'a role to own the twins' })
-  else if (known.strong)
+  else if (known.excess.length > 0)
     steps.push({
-      sql: `ALTER ROLE ${owner} NOLOGIN NOSUPERUSER NOBYPASSRLS NOCREATEROLE NOCREATEDB NOREPLICATION`,
+      sql: `ALTER ROLE ${owner} ${known.excess.join(' ')}`,
       why: 'the owner of the twins can do nothing else',
     })
   const grantedBy = snapshot.version >= 160000

@@ -92,7 +92,9 @@ async function readRoles(tx: Sql, version: number): Promise<Map<string, Role>> {
   const holds = version >= 160000 ? tx`and (m.inherit_option or m.set_option)` : tx``
   const rows = await tx<Role[]>`
     select r.oid::int8 as oid, r.rolname::text as name, r.rolsuper as superuser,
-      r.rolcanlogin or r.rolsuper or r.rolbypassrls or r.rolcreaterole or r.rolcreatedb or r.rolreplication as strong,
+      array_remove(array[case when r.rolcanlogin then 'NOLOGIN' end, case when r.rolsuper then 'NOSUPERUSER' end,
+        case when r.rolbypassrls then 'NOBYPASSRLS' end, case when r.rolcreaterole then 'NOCREATEROLE' end,
+        case when r.rolcreatedb then 'NOCREATEDB' end, case when r.rolreplication then 'NOREPLICATION' end], null) as excess,
       array(select g.rolname::text from pg_catalog.pg_auth_members m
         join pg_catalog.pg_roles g on g.oid = m.roleid where m.member = r.oid ${holds}) as "memberOf"
     from pg_catalog.pg_roles r`
