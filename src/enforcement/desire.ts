@@ -13,7 +13,7 @@ export interface DesiredRelation extends Access {
   readonly relation: Relation
   readonly pins: readonly Pin[]
   readonly hidesAll: boolean
-  /** Null while the table is suspended. */
+  /** Null while the table is suspended, and where there can be none. */
   readonly twin: DesiredTwin | null
 }
 
@@ -74,15 +74,20 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
     const readsItself = relation.definition === null || (!readsMasked && !relation.securityInvoker)
     const hidden = new Set(readsItself ? own.keys() : relation.columns.map(({ number }) => number))
     const remembered = remember(relation, guards.get(relation.oid), snapshot, twinOwner)
-    const twin: DesiredTwin = {
-      schema: shadows.get(relation.schema) ?? '',
-      name: relation.name,
-      columns: relation.columns.map(({ name }) => name),
-      select: readsItself ? tableTwinSelect(relation, own) : viewTwinSelect(relation, own, moves),
-      owner: readsItself ? twinOwner : relation.owner,
-      securityBarrier: relation.securityBarrier || relation.restrictions.length > 0,
-      securityInvoker: relation.securityInvoker,
-    }
+    const select = readsItself ? tableTwinSelect(relation, own) : viewTwinSelect(relation, own, moves)
+    if (select === null) notes.push(noTwin(relation))
+    const twin: DesiredTwin | null =
+      select === null
+        ? null
+        : {
+            schema: shadows.get(relation.schema) ?? '',
+            name: relation.name,
+            columns: relation.columns.map(({ name }) => name),
+            select,
+            owner: readsItself ? twinOwner : relation.owner,
+            securityBarrier: relation.securityBarrier || relation.restrictions.length > 0,
+            securityInvoker: relation.securityInvoker,
+          }
     return {
       relation,
       pins: pinsOf(own),
@@ -117,7 +122,7 @@ function isRefused(guard: Guard | undefined, twin: DesiredTwin): boolean {
 
 export function noTwin({ schema, name }: Pick<Relation, 'schema' | 'name'>): Note {
   const target = `${schema}.${name}`
-  const message = `${target} shows masked data and cannot have a masked twin: PostgreSQL refused its definition over twins (a view that groups by a primary key must name every column in GROUP BY). It is closed to everybody who is not exempt.`
+  const message = `${target} shows masked data and cannot have a masked twin: PostgreSQL refused its definition over twins (a view that groups by a primary key must name every column in GROUP BY; ONLY, TABLESAMPLE and system columns are for tables). It is closed to everybody who is not exempt.`
   return { code: 'NoTwin', target, message }
 }
 

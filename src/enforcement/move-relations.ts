@@ -4,6 +4,8 @@ interface RangeVar {
   readonly schemaname?: string
   readonly relname: string
   readonly location?: number
+  /** Not with ONLY. */
+  readonly inh?: boolean
 }
 
 interface TypeName {
@@ -17,13 +19,13 @@ interface TypeName {
  */
 export function moveRelations(
   text: string,
-  choose: (schema: string | undefined, name: string) => string | undefined,
+  choose: (schema: string | undefined, name: string, isOnly: boolean) => string | undefined,
 ): string {
   const splices: { from: number; to: number; text: string }[] = []
   const bytes = Buffer.from(text)
   // Rows of a relation are of a type of its name, which has to move along.
   visit(parseSync(text), (range) => {
-    const target = choose(range.schemaname, range.relname)
+    const target = choose(range.schemaname, range.relname, range.inh !== true)
     if (target === undefined) return
     const from = range.location ?? 0
     splices.push({ from, to: endOfName(bytes, from, range.schemaname === undefined ? 1 : 2), text: target })
@@ -51,7 +53,7 @@ function visit(node: unknown, found: (range: RangeVar) => void): void {
 function rowTypeOf({ names = [], location = 0 }: TypeName): RangeVar {
   const parts = names.map(({ String: part }) => part.sval)
   const [schemaname, relname = ''] = parts.length === 2 ? parts : [undefined, '']
-  return { relname, location, ...(schemaname === undefined ? {} : { schemaname }) }
+  return { relname, location, inh: true, ...(schemaname === undefined ? {} : { schemaname }) }
 }
 
 const quote = 0x22

@@ -16,12 +16,23 @@ export function tableTwinSelect(relation: Relation, masks: Masks): string {
   return `SELECT ${selectList(relation, masks, relation.name)} ${from}${where}`
 }
 
-/** The view's own definition, reading twins where it read what is masked now, with masks of its own around it. */
-export function viewTwinSelect(relation: Relation, masks: Masks, moves: ReadonlyMap<string, string>): string {
+/**
+ * The view's own definition, reading twins where it read what is masked now, with masks of its own around it. Null: it
+ * reads a table without its children, and PostgreSQL does not know ONLY of a twin.
+ */
+export function viewTwinSelect(
+  relation: Relation,
+  masks: Masks,
+  moves: ReadonlyMap<string, string>,
+): string | null {
   const definition = (relation.definition ?? '').replace(/;\s*$/, '')
-  const moved = moveRelations(definition, (schema, name) =>
-    schema === undefined ? undefined : moves.get(quoteQualified(schema, name)),
-  )
+  let readsOnly = false
+  const moved = moveRelations(definition, (schema, name, isOnly) => {
+    const target = schema === undefined ? undefined : moves.get(quoteQualified(schema, name))
+    readsOnly ||= isOnly && target !== undefined
+    return target
+  })
+  if (readsOnly) return null
   if (masks.size === 0) return moved
   const columns = relation.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
   return `SELECT ${selectList(relation, masks, 't')} FROM (${moved}) AS t (${columns})`

@@ -218,6 +218,23 @@ forEachCluster((cluster) => {
       const { notes } = await mask(rules)
       assert.ok(notes.some(({ code, target: name }) => code === 'NoTwin' && name === 'public.grouped'))
       await assert.rejects(readAs('analyst', 'select * from public.grouped'), /permission denied/)
+      await run(`create table public.old (id int, word text); create table public.young (extra text) inherits (public.old);
+        insert into public.young values (1, '${canary}', 'child'); insert into public.old values (2, '${canary}');
+        create view public.only_old as select o.id, o.word from only public.old o;
+        create view public.over_only as select * from public.only_old;
+        create view public.sampled as select word from public.old tablesample system (100);
+        create view public.systematic as select tableoid, word from public.old;
+        grant select on public.only_old, public.over_only, public.sampled, public.systematic to "${analyst}"`)
+      const closed = ['only_old', 'over_only', 'sampled', 'systematic']
+      const { notes: more } = await mask([...rules, rule('public.old.word')])
+      for (const name of closed) {
+        assert.ok(
+          more.some((note) => note.code === 'NoTwin' && note.target === `public.${name}`),
+          name,
+        )
+        await assert.rejects(readAs('analyst', `select * from public.${name}`), /permission denied/)
+        await assert.rejects(readAs('analyst', `select * from masked_public.${name}`), /does not exist/)
+      }
       assert.equal((await readAs('auditor', 'select mail from public.people where id = 1'))[0]?.mail, canary)
       await run('drop view public.grouped')
     })
