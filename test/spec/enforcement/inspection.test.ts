@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { runCommand } from '../../support/command.ts'
@@ -17,6 +19,15 @@ const schema = `
   create table public.guarded (id int, email text);
   alter table public.guarded enable row level security; alter table public.guarded force row level security;
   grant usage on schema public to public; grant select on public.person to "$analyst"`
+
+interface Shown {
+  readonly code: string
+  readonly severity: string
+  readonly objects: readonly object[]
+  readonly roles: readonly string[]
+  readonly explanation: string
+  readonly remedy: string | null
+}
 
 const callerOf = (token: string): string =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).oid
@@ -71,6 +82,62 @@ describe('looking into a bound database', () => {
   )
 
   clause(
+    'ENF-101',
+    'An exposure has a code, a severity (high, medium or low), the objects and the roles concerned, an explanation, and what closes it: a statement of SQL, a rule, or neither where nothing does. After the remedy it is not listed any more.',
+    async () => {
+      const analyst = target.role('analyst')
+      const list = async () => (await masking.send('GET', `${policyUrl(db)}/exposures`)).body.value as Shown[]
+      const own = ({ code, roles }: Shown) => code === 'ReferencesGrant' && roles.includes(analyst)
+      await target.database.sql.unsafe(`grant references on public.person to "${analyst}"`)
+      const before = await list()
+      for (const one of before) {
+        assert.deepEqual(Object.keys(one).sort(), [
+          'code',
+          'explanation',
+          'objects',
+          'remedy',
+          'roles',
+          'rule',
+          'severity',
+        ])
+        assert.ok(['high', 'medium', 'low'].includes(one.severity) && one.explanation.length > 40)
+        assert.ok(one.objects.length > 0)
+      }
+      const [found] = before.filter(own)
+      await target.database.sql.unsafe(found?.remedy ?? '')
+      assert.ok(found && !(await list()).some(own))
+    },
+  )
+
+  clause(
+    'ENF-111',
+    'The bound databases and the states of their masks are shown by `masquerade status`, which then ends with 4 when one has failed, and counted by state on `/metrics`.',
+    async () => {
+      const service = masking.service()
+      const { dataDir, origin, databaseUrl } = service
+      const httpPort = Number(new URL(origin).port)
+      const run = { pid: process.pid, host: '127.0.0.1', httpPort, httpsPort: 0, origin }
+      await writeFile(join(dataDir, 'run.json'), JSON.stringify(run))
+      const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
+      const metrics = async () => (await service.request('GET', '/metrics')).text
+
+      const good = await runCommand(['status'], environment)
+      assert.equal(good.code, 0, good.stderr)
+      assert.match(good.stdout, new RegExp(`^ {2}Enforced +${db}$`, 'm'))
+      assert.match(await metrics(), /^masquerade_masked_databases\{state="Failed"\} 0$/m)
+
+      await service.database.sql`update enforcement_state set state = 'Failed', reason = 'because'`
+      const bad = await runCommand(['status'], environment)
+      assert.equal(bad.code, 4)
+      assert.match(bad.stdout, /Failed .*\n +because$/m)
+      const asJson = await runCommand(['status', '--json'], environment)
+      assert.equal(JSON.parse(asJson.stdout).databases[0].state, 'Failed')
+      assert.match(await metrics(), /^masquerade_masked_databases\{state="Failed"\} 1$/m)
+      await service.database.sql`update enforcement_state set state = 'Enforced', reason = null`
+    },
+  )
+
+  clause(
     'MASK-111',
     '`{db}/dataMaskingPolicies/Default/recommendations` lists columns that look sensitive, by their names and by sampled content.',
     async () => {
@@ -94,6 +161,26 @@ describe('looking into a bound database', () => {
       )
       assert.equal(of('person', 'note'), undefined)
       for (const value of ['zelda', 'link1', 'secret-mail', '4111']) assert.ok(!text.includes(value), value)
+    },
+  )
+
+  clause(
+    'ENF-104',
+    'Recommendations have a confidence from 0 to 1 with its reasons and the function that suits the column; columns that have a rule are left out, and no sampled value is in them.',
+    async () => {
+      const { body, text } = await masking.send('GET', `${policyUrl(db)}/recommendations`)
+      assert.ok(body.value.length >= 3)
+      for (const { confidence, reasons, maskingFunction } of body.value) {
+        assert.ok(confidence > 0 && confidence <= 1)
+        assert.ok(reasons.length > 0)
+        assert.ok(['CCN', 'Default', 'Email', 'Number', 'SSN', 'Text'].includes(maskingFunction))
+      }
+      const columns = body.value.map(
+        (one: { tableName: string; columnName: string }) => `${one.tableName}.${one.columnName}`,
+      )
+      assert.ok(columns.includes('person.contact') && !columns.includes('person.email'))
+      const values = await target.database.sql<{ contact: string }[]>`select contact from public.person`
+      for (const { contact } of values) assert.ok(!text.includes(contact))
     },
   )
 
@@ -123,7 +210,7 @@ describe('looking into a bound database', () => {
     },
   )
 
-  test('a member of an exempt group, at any depth, is exempt', async () => {
+  clause('ENF-106', 'A member of an exempt group, at any depth, is an exempt caller.', async () => {
     const service = masking.service()
     const directory = fillDirectory(service)
     const token = service.tokenFor({ role: 'Contributor' })
@@ -138,20 +225,32 @@ describe('looking into a bound database', () => {
     await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: '' })
   })
 
-  test('a rule that is not saved is shown, and stays unsaved', async () => {
-    const rule = { columnName: 'contact', maskingFunction: 'Text', prefixSize: '2', replacementString: '***' }
-    const { body, status, text } = await preview({ ...person, rule, top: 1 })
-    assert.equal(status, 200, text)
-    assert.equal(body.rows[0].values[2], 'li***')
-    assert.equal(body.rows[0].values[1], 'zXXX@XXXX.com')
-    assert.equal((await masking.listRules(db)).length, 1)
-  })
+  clause(
+    'ENF-105',
+    'A preview shows rules that are stored whether or not the policy is on, and a rule that is sent with it without storing it. Its rows are for those who may change the policy, not for readers of it.',
+    async () => {
+      const rule = {
+        columnName: 'contact',
+        maskingFunction: 'Text',
+        prefixSize: '2',
+        replacementString: '***',
+      }
+      const { body, status, text } = await preview({ ...person, rule, top: 1 })
+      assert.equal(status, 200, text)
+      assert.equal(body.rows[0].values[2], 'li***')
+      assert.equal(body.rows[0].values[1], 'zXXX@XXXX.com')
+      assert.equal((await masking.listRules(db)).length, 1)
 
-  test('masks are shown although the policy is off', async () => {
-    await masking.putPolicy(db, { dataMaskingState: 'Disabled', exemptPrincipals: '' })
-    assert.ok(!(await preview(person)).text.includes('zelda'))
-    await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: '' })
-  })
+      await masking.putPolicy(db, { dataMaskingState: 'Disabled', exemptPrincipals: '' })
+      assert.ok(!(await preview(person)).text.includes('zelda'))
+      await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: '' })
+
+      const reader = masking.service().tokenFor({ role: 'Reader' })
+      assert.equal((await preview(person, reader)).status, 403)
+      const manager = masking.service().tokenFor({ role: 'SQL Security Manager' })
+      assert.equal((await preview(person, manager)).status, 200)
+    },
+  )
 
   test('a table is masked where one of its partitions is', async () => {
     await masking.putRule(db, 'low', {
@@ -187,11 +286,6 @@ describe('looking into a bound database', () => {
       assert.equal(answer.status, status)
       assert.match(answer.text, reason)
     })
-
-  test('who may only read policies gets no rows', async () => {
-    const token = masking.service().tokenFor({ role: 'Reader' })
-    assert.equal((await preview(person, token)).status, 403)
-  })
 
   const command = (...args: string[]) => {
     const service = masking.service()
@@ -246,16 +340,20 @@ describe('looking into a bound database', () => {
     assert.equal(body.error.code, 'InvalidPreview')
   })
 
-  test('a database that cannot be reached: 503 with the reason', async () => {
-    const other = freshDatabase()
-    await masking.send('PUT', other, {
-      properties: { binding: { ...bindingOf(target.url), port: 1 } },
-    })
-    for (const resource of ['exposures', 'recommendations']) {
-      const { status, body } = await masking.send('GET', `${policyUrl(other)}/${resource}`)
-      assert.equal(status, 503)
-      assert.equal(body.error.code, 'BoundDatabaseUnusable')
-      assert.match(body.error.message, /cannot be reached/)
-    }
-  })
+  clause(
+    'ENF-107',
+    "What goes wrong in a bound database while it is looked into is 503 `BoundDatabaseUnusable` with the reason, and without a value of anybody's row.",
+    async () => {
+      const other = freshDatabase()
+      await masking.send('PUT', other, {
+        properties: { binding: { ...bindingOf(target.url), port: 1 } },
+      })
+      for (const resource of ['exposures', 'recommendations']) {
+        const { status, body } = await masking.send('GET', `${policyUrl(other)}/${resource}`)
+        assert.equal(status, 503)
+        assert.equal(body.error.code, 'BoundDatabaseUnusable')
+        assert.match(body.error.message, /cannot be reached/)
+      }
+    },
+  )
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { forEachCluster } from '../../support/postgres.ts'
@@ -33,49 +34,57 @@ describe('before a database is bound', () => {
       })
       after(() => target[Symbol.asyncDispose]())
 
-      test('is refused, and what to run makes it accepted', async () => {
-        const refused = await bind()
-        assert.equal(refused.status, 400)
-        assert.equal(refused.body.error.code, 'UnfitBinding')
-        const details: Detail[] = refused.body.error.details
-        assert.deepEqual(details.map(({ code }) => code).sort(), [
-          'NoCreate',
-          'NoTwinOwner',
-          'NotOwner',
-          'NotOwner',
-        ])
-        const shown = await masking.send('GET', db)
-        assert.equal(shown.status, 404, 'nothing is stored')
+      clause(
+        'ENF-108',
+        'A binding to a database in which masks could not hold is 400 `UnfitBinding` and nothing is stored; what has to be granted first is said as statements of SQL.',
+        async () => {
+          const refused = await bind()
+          assert.equal(refused.status, 400)
+          assert.equal(refused.body.error.code, 'UnfitBinding')
+          const details: Detail[] = refused.body.error.details
+          assert.deepEqual(details.map(({ code }) => code).sort(), [
+            'NoCreate',
+            'NoTwinOwner',
+            'NotOwner',
+            'NotOwner',
+          ])
+          const shown = await masking.send('GET', db)
+          assert.equal(shown.status, 404, 'nothing is stored')
 
-        for (const { message } of details.filter((detail) => !detail.message.includes('public.other')))
-          await run(statementsIn(message))
-        const bound = await bind()
-        assert.equal(bound.status, 201, bound.text)
-        const warnings: Detail[] = bound.body.properties.preflight.warnings
-        assert.deepEqual(
-          warnings.map(({ code }) => code),
-          ['NotOwner', 'CannotEndSessions', 'NoEventTrigger'],
-        )
-      })
+          for (const { message } of details.filter((detail) => !detail.message.includes('public.other')))
+            await run(statementsIn(message))
+          const bound = await bind()
+          assert.equal(bound.status, 201, bound.text)
+          const warnings: Detail[] = bound.body.properties.preflight.warnings
+          assert.deepEqual(
+            warnings.map(({ code }) => code),
+            ['NotOwner', 'CannotEndSessions', 'NoEventTrigger'],
+          )
+        },
+      )
 
-      test('a schema that is closed to twins makes the state Failed, with what to run', async () => {
-        const rule = {
-          schemaName: 'app',
-          tableName: 'person',
-          columnName: 'email',
-          maskingFunction: 'Default',
-        }
-        const { status, headers } = await masking.putRule(db, 'mail', rule)
-        assert.equal(status, 201)
-        assert.equal(headers.get('x-masquerade-enforcement'), 'Failed')
-        const { body } = await masking.send('GET', `${policyUrl(db)}/enforcement`)
-        assert.match(body.reason, /into the schema "app"/)
-        await run(statementsIn(body.reason))
-        const again = await masking.putRule(db, 'mail', rule)
-        assert.equal(again.headers.get('x-masquerade-enforcement'), 'Enforced', again.text)
-        const [row] = await target.connectAs('analyst').sql`select email from masked_app.person`
-        assert.equal(row?.email, 'XXXX')
-      })
+      clause(
+        'ENF-110',
+        'Where masks fail for want of a privilege, the state is `Failed` and its reason has the statements to run.',
+        async () => {
+          const rule = {
+            schemaName: 'app',
+            tableName: 'person',
+            columnName: 'email',
+            maskingFunction: 'Default',
+          }
+          const { status, headers } = await masking.putRule(db, 'mail', rule)
+          assert.equal(status, 201)
+          assert.equal(headers.get('x-masquerade-enforcement'), 'Failed')
+          const { body } = await masking.send('GET', `${policyUrl(db)}/enforcement`)
+          assert.match(body.reason, /into the schema "app"/)
+          await run(statementsIn(body.reason))
+          const again = await masking.putRule(db, 'mail', rule)
+          assert.equal(again.headers.get('x-masquerade-enforcement'), 'Enforced', again.text)
+          const [row] = await target.connectAs('analyst').sql`select email from masked_app.person`
+          assert.equal(row?.email, 'XXXX')
+        },
+      )
 
       test('a table of somebody else is reported as not masked', async () => {
         const rule = {
