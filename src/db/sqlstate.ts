@@ -33,9 +33,9 @@ function unavailable(cause: Error): Problem {
   return new Problem('DatabaseUnavailable', {}, { cause, retryAfterSeconds: 1 })
 }
 
-/** Connection, shutdown, fail-over (a server turned read-only), exhaustion, time-outs, and retries that ran out. */
+/** Connection, shutdown, being kept out, fail-over (a server turned read-only), exhaustion, time-outs, retries that ran out. */
 function isUnavailability(sqlstate: string): boolean {
-  return /^(08|53|57|58|40001|40P01|55P03|25006)/.test(sqlstate)
+  return /^(08|28|3D|53|57|58|40001|40P01|55000|55P03|25006)/.test(sqlstate)
 }
 
 /** The server was not reached, or not any more. What it was asked is not told: that could hold values. */
