@@ -133,6 +133,39 @@ create trigger application_permission_voids_tokens after delete on application_p
 create trigger delegated_permission_voids_tokens after delete on delegated_permission
   for each row execute function void_tokens('user_id', 'client_id');
 
+-- A token also says which directory roles the person holds, and what they are good for. Those who lose a role, or a
+-- group that can hold roles, or whose group loses one, get a new token.
+create function void_tokens_of_people(tenant uuid, holders uuid[]) returns void language sql set search_path from current as $$
+  insert into token_cutoff (tenant_id, principal_id, valid_from)
+  select tenant, id, clock_timestamp() from directory_object
+  where tenant_id = tenant and kind = 'user' and (id = any(holders)
+    or id in (select member_id from member_edge where tenant_id = tenant and container_id = any(holders)))
+  order by id
+  on conflict (tenant_id, principal_id, client_id) do update set valid_from = excluded.valid_from
+$$;
+create function void_tokens_of_former_members() returns trigger language plpgsql set search_path from current as $$
+begin
+  perform void_tokens_of_people(edge.tenant_id, array_agg(edge.member_id))
+  from gone edge
+  join directory_object container on container.tenant_id = edge.tenant_id and container.id = edge.container_id
+  where container.kind = 'directoryRole' or container.properties -> 'isAssignableToRole' = 'true'
+  group by edge.tenant_id;
+  return null;
+end
+$$;
+create trigger member_edge_voids_tokens after delete on member_edge referencing old table as gone
+  for each statement execute function void_tokens_of_former_members();
+create function void_tokens_of_members() returns trigger language plpgsql set search_path from current as $$
+begin
+  perform void_tokens_of_people(new.tenant_id, array[new.id]);
+  return null;
+end
+$$;
+create trigger role_assignable_group_voids_tokens after update of deleted_at on directory_object
+  for each row when (new.kind = 'group' and new.deleted_at is not null and old.deleted_at is null
+    and new.properties -> 'isAssignableToRole' = 'true')
+  execute function void_tokens_of_members();
+
 -- Who was made on the first start. Its row says that the first start is over, whatever became of them since.
 create table first_start (
   tenant_id uuid primary key,

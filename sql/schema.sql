@@ -390,7 +390,48 @@ begin
 end
 $function$
 ;
+CREATE OR REPLACE FUNCTION masquerade.void_tokens_of_former_members()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  perform void_tokens_of_people(edge.tenant_id, array_agg(edge.member_id))
+  from gone edge
+  join directory_object container on container.tenant_id = edge.tenant_id and container.id = edge.container_id
+  where container.kind = 'directoryRole' or container.properties -> 'isAssignableToRole' = 'true'
+  group by edge.tenant_id;
+  return null;
+end
+$function$
+;
+CREATE OR REPLACE FUNCTION masquerade.void_tokens_of_members()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  perform void_tokens_of_people(new.tenant_id, array[new.id]);
+  return null;
+end
+$function$
+;
+CREATE OR REPLACE FUNCTION masquerade.void_tokens_of_people(tenant uuid, holders uuid[])
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'masquerade'
+AS $function$
+  insert into token_cutoff (tenant_id, principal_id, valid_from)
+  select tenant, id, clock_timestamp() from directory_object
+  where tenant_id = tenant and kind = 'user' and (id = any(holders)
+    or id in (select member_id from member_edge where tenant_id = tenant and container_id = any(holders)))
+  order by id
+  on conflict (tenant_id, principal_id, client_id) do update set valid_from = excluded.valid_from
+$function$
+;
 
 CREATE TRIGGER application_permission_voids_tokens AFTER DELETE ON masquerade.application_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('service_principal_id');
 CREATE TRIGGER delegated_permission_voids_tokens AFTER DELETE ON masquerade.delegated_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id', 'client_id');
+CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((new.kind = 'group'::text) AND (new.deleted_at IS NOT NULL) AND (old.deleted_at IS NULL) AND ((new.properties -> 'isAssignableToRole'::text) = 'true'::jsonb))) EXECUTE FUNCTION void_tokens_of_members();
+CREATE TRIGGER member_edge_voids_tokens AFTER DELETE ON masquerade.member_edge REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION void_tokens_of_former_members();
 CREATE TRIGGER user_password_voids_tokens AFTER DELETE OR UPDATE OF hash ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id');

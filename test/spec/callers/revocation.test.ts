@@ -140,6 +140,54 @@ describe('what a token rests on can be taken away', () => {
       assert.equal(await statusOf(others), forAll ? 401 : 200, 'of another person')
     })
 
+  const manageRoles = () =>
+    service.tokenFor({
+      kind: 'application',
+      permissions: [
+        'RoleManagement.ReadWrite.Directory',
+        'GroupMember.ReadWrite.All',
+        'Group.ReadWrite.All',
+        'User.ReadWrite.All',
+      ],
+    })
+
+  test('a directory role', async () => {
+    const [role, id] = [await directory.role(), await directory.user()]
+    await directory.join(id, role)
+    const path = `/v1.0/directoryRoles/${role}/members/${id}/$ref`
+    await assertShutOut(userToken(id), async () =>
+      assert.equal((await service.request('DELETE', path, { token: manageRoles() })).status, 204),
+    )
+  })
+
+  for (const way of ['one leaves', 'loses the role', 'is deleted'] as const)
+    test(`a directory role by way of a group: ${way}`, async () => {
+      const [role, id] = [await directory.role(), await directory.user()]
+      const group = await directory.group({ isAssignableToRole: true })
+      await directory.join(group, role)
+      await directory.join(id, group)
+      const path = {
+        'one leaves': `/groups/${group}/members/${id}/$ref`,
+        'loses the role': `/directoryRoles/${role}/members/${group}/$ref`,
+        'is deleted': `/groups/${group}`,
+      }[way]
+      await assertShutOut(userToken(id), async () =>
+        assert.equal((await service.request('DELETE', `/v1.0${path}`, { token: manageRoles() })).status, 204),
+      )
+    })
+
+  test('an ordinary group takes no token along', async () => {
+    const [group, id] = [await directory.group(), await directory.user()]
+    await directory.join(id, group)
+    const token = userToken(id)
+    assert.equal(await statusOf(token), 200)
+    await nextSecond()
+    const path = `/v1.0/groups/${group}/members/${id}/$ref`
+    assert.equal((await service.request('DELETE', path, { token: manageRoles() })).status, 204)
+    await wait(1500)
+    assert.equal(await statusOf(token), 200)
+  })
+
   test('all tokens of a person, by hand', async () => {
     const user = await directory.user()
     await assertShutOut(userToken(user), () => voidTokens(service.database.sql, service.tenantId, user))
