@@ -25,6 +25,7 @@ interface Shown {
   readonly properties: {
     readonly binding: { host: string; port: number; database: string; user: string; sslmode: string } | null
     readonly connection?: { state: string; reason: string | null; serverVersion: string | null }
+    readonly preflight?: { warnings: readonly { message: string; statements: readonly string[] }[] }
   }
 }
 
@@ -69,6 +70,8 @@ const verbs: Readonly<Record<string, (values: Values, place: string) => Promise<
     const { connection } = body.properties
     if (connection?.state === 'Reachable') {
       process.stdout.write(`Bound to ${describe(body)} (PostgreSQL ${connection.serverVersion}).\n`)
+      for (const { message, statements } of body.properties.preflight?.warnings ?? [])
+        process.stdout.write([`Note: ${message}`, ...statements.map((sql) => `  ${sql};`), ''].join('\n'))
       return 0
     }
     process.stdout.write(`Bound to ${describe(body)}, which cannot be reached now: ${connection?.reason}.\n`)
