@@ -180,13 +180,18 @@ forEachCluster((cluster) => {
         assert.equal(await reads(name, 'select mail from public.t'), 'denied', name)
       assert.deepEqual(await reads('bea', 'select a from masked_public.all_hidden'), ['XXXX'])
       await run('revoke :auditor from :dan')
+      const [{ version } = { version: 0 }] = await run(
+        `select current_setting('server_version_num')::int as version`,
+      )
+      // Since 16 a role can be somebody's to hand on without being theirs to use.
+      if (version >= 160000) await run('grant :auditor to :dan with admin true, inherit false, set false')
       await mask()
       assert.equal(await reads('dan', 'select mail from public.t'), 'denied')
       await mask(['public'])
       assert.deepEqual(await reads('ann', 'select mail from public.t'), ['raw'])
       await mask()
       assert.equal(await reads('ann', 'select mail from public.t'), 'denied')
-      await run('grant :auditor to :dan')
+      await run('revoke :auditor from :dan; grant :auditor to :dan')
       await release()
       assert.deepEqual(await privileges(), before)
       await run(`drop role "${roles.eve}_n"; revoke :auditor from :dan; revoke :lead from :auditor, :bea`)

@@ -101,13 +101,55 @@ const anyNumberColumn = fc.record({
   to: anyNumber,
 })
 
+/** A type, a raw value of it, and what of that must never show. */
+const anyType = fc.constantFrom<[string, string, string]>(
+  ['text', "'zqraw-value-0000'", 'zqraw'],
+  ['varchar(12)', "'zqraw-value'", 'zqraw'],
+  ['char(20)', "'zqraw-value'", 'zqraw'],
+  ['name', "'zqraw-value'", 'zqraw'],
+  ['int4', '918273645', '918273645'],
+  ['int8', '918273645546', '918273645'],
+  ['numeric(20,4)', '918273645.1234', '918273645'],
+  ['float8', '918273645.5', '918273645'],
+  ['money', '918273645', '918,273,645'],
+  ['date', "'1987-06-05'", '1987'],
+  ['timestamptz', "'1987-06-05 04:03:02+00'", '1987'],
+  ['interval', "'1987 days'", '1987'],
+  ['uuid', "'c0ffee15-1ea4-4bad-8bad-5eed5eed5eed'", 'c0ffee'],
+  ['bytea', "'zqraw'", '7a71726177'],
+  ['json', `'{"k":"zqraw"}'`, 'zqraw'],
+  ['jsonb', `'["zqraw"]'`, 'zqraw'],
+  ['xml', "'<zqraw/>'", 'zqraw'],
+  ['inet', "'198.51.100.77'", '198.51'],
+  ['text[]', "'{zqraw}'", 'zqraw'],
+  ['int4[]', "'{918273645}'", '918273645'],
+  ['int4range', "'[918273645,918273650)'", '918273645'],
+  ['int4multirange', "'{[918273645,918273650)}'", '918273645'],
+  ['point', "'(918273645,1)'", '918273645'],
+  ['bit varying', "B'1010101110'", '1010101110'],
+  ['tsvector', "'zqraw'", 'zqraw'],
+  ['property_pair', "'(918273645,zqraw)'", 'zqraw'],
+  ['property_mood', "'zqraw'", 'zqraw'],
+  ['property_code', "'zqraw-1'", 'zqraw'],
+  ['property_code[]', "'{zqraw-1}'", 'zqraw'],
+)
+const anyRule = fc.record({
+  masking: fc.constantFrom<MaskingFunction>('CCN', 'SSN', 'Email', 'Text', 'Number', 'Default'),
+  numberFrom: fc.oneof(anyNumber, fc.constantFrom(null, '', 'NaN', 'x', '1e9999', "1'")),
+  numberTo: fc.oneof(anyNumber, fc.constantFrom(null, 'Infinity', '0x10')),
+  prefixSize: fc.constantFrom(null, '0', '1', '-1', 'x', '99999999999999999999'),
+  suffixSize: fc.constantFrom(null, '0', '1', '1.5', ''),
+  replacementString: fc.oneof(fc.constant(null), anyText),
+})
+
 forEachCluster((cluster) => {
   describe('masks, whatever the values', () => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     before(async () => {
       target = await createMaskedDatabase(cluster)
       await target.createRole('reader')
-      await target.database.sql.unsafe('grant usage on schema public to public')
+      await target.database.sql.unsafe(`grant usage on schema public to public; create type property_pair as (a int, b text);
+        create type property_mood as enum ('calm', 'zqraw'); create domain property_code as text check (value ~ '^[a-z]+-[0-9]$')`)
     })
     after(() => target[Symbol.asyncDispose]())
 
@@ -187,6 +229,30 @@ forEachCluster((cluster) => {
           )
           assert.equal(row?.inside, true)
         }),
+        { numRuns: 6 },
+      )
+    })
+
+    clause('ENF-15', 'Whatever the rule says and whatever the type of the column is, a mask…', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.tuple(anyType, anyRule), { minLength: 30, maxLength: 40 }),
+          async (columns) => {
+            const name = await createTable(columns.map(([[type]]) => type))
+            const raws = columns.map(([[, raw]]) => raw).join(', ')
+            await target.database.sql.unsafe(`insert into public.${name} values (1, ${raws})`)
+            const rules = columns.map(([, { masking, ...extra }], at) =>
+              rule(`public.${name}.c${at}`, masking, extra),
+            )
+            await reconcile(target.database, policy(rules))
+            const list = columns.map((_, at) => `c${at}::text`).join(', ')
+            const [row] = await target
+              .connectAs('reader')
+              .sql.unsafe(`select array[${list}] as shown from masked_public.${name}`)
+            for (const [at, [[type, , needle], { masking }]] of columns.entries())
+              assert.ok(!String(row?.shown[at]).includes(needle), `${masking} of ${type}: ${row?.shown[at]}`)
+          },
+        ),
         { numRuns: 6 },
       )
     })
