@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import postgres from 'postgres'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import type { Gateway } from '../../../src/gateway/gateway.ts'
+import { openBareGateway } from '../../support/bare-gateway.ts'
+import { listClusterNames } from '../../support/cluster.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+
+const cluster = listClusterNames().find((name) => name.startsWith('installed'))
+const withoutTools = cluster === undefined && 'PostgreSQL and its clients are not installed'
+
+describe('programs that know nothing of masks', { skip: withoutTools }, () => {
+  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  let gateway: Gateway
+  let folder: string
+  let analyst: string
+  before(async () => {
+    target = await createMaskedDatabase(cluster)
+    analyst = await target.createRole('analyst')
+    await target.database.sql.unsafe(`
+      create table public.customers (id int primary key, name text, email text);
+      insert into public.customers select n, 'name ' || n, 'mail' || n || '@example.com' from generate_series(1, 1000) n;
+      create table public.orders (id int primary key, customer int references public.customers);
+      insert into public.orders select n, n from generate_series(1, 1000) n;
+      create view public.bought as select o.id, c.email from public.orders o join public.customers c on c.id = o.customer;
+      grant select on all tables in schema public to "${analyst}"`)
+    await reconcile(target.database, policy([rule('public.customers.email', 'Email')]))
+    gateway = await openBareGateway(target.database, target.url)
+    folder = await mkdtemp(join(tmpdir(), 'masquerade-clients-'))
+  })
+  after(async () => {
+    await gateway?.close(0)
+    await target?.[Symbol.asyncDispose]()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const run = (command: string, args: string[], environment: NodeJS.ProcessEnv = {}, input = '') =>
+    new Promise<{ code: number | null; out: string; errors: string }>((resolve, reject) => {
+      const child = spawn(command, args, {
+        env: {
+          ...process.env,
+          PGHOST: '127.0.0.1',
+          PGPORT: String(gateway.port),
+          PGUSER: analyst,
+          PGPASSWORD: 'secret',
+          PGDATABASE: 'shop',
+          PGSSLMODE: 'disable',
+          PGAPPNAME: 'client',
+          ...environment,
+        },
+      })
+      let [out, errors] = ['', '']
+      child.stdout.on('data', (chunk) => (out += chunk))
+      child.stderr.on('data', (chunk) => (errors += chunk))
+      child.on('error', reject)
+      child.on('close', (code) => resolve({ code, out, errors }))
+      child.stdin.end(input)
+    })
+
+  test('psql, plain and with TLS, with its own commands', async () => {
+    for (const PGSSLMODE of ['disable', 'require']) {
+      const { out, errors } = await run(
+        'psql',
+        ['-XAt'],
+        { PGSSLMODE },
+        [
+          'select email from public.customers where id = 7;',
+          '\\copy public.customers (id, email) to stdout',
+          '\\d public.customers',
+          'select 1 from nothere;',
+          'select id, é from public.customers;',
+          '',
+        ].join('\n'),
+      )
+      assert.match(out, /^mXXX@XXXX\.com\n1\tmXXX@XXXX\.com\n/)
+      assert.ok(!out.includes('@example'))
+      assert.match(out, /email\|text/)
+      assert.match(errors, /LINE 1: select 1 from nothere;\n {22}\^/)
+      assert.match(errors, /LINE 1: select id, é from public\.customers;\n {19}\^/)
+    }
+  })
+
+  test('pgbench with each of its protocols', async () => {
+    const script = join(folder, 'script.sql')
+    await writeFile(script, '\\set id random(1, 1000)\nselect email from public.customers where id = :id;\n')
+    for (const protocol of ['simple', 'extended', 'prepared']) {
+      const args = ['-n', '-f', script, '-M', protocol, '-c', '4', '-t', '25']
+      const { code, out, errors } = await run('pgbench', args)
+      assert.equal(code, 0, errors)
+      assert.match(out, /100\/100/)
+    }
+  })
+
+  test('postgres.js, pipelined', async () => {
+    const sql = postgres({
+      host: '127.0.0.1',
+      port: gateway.port,
+      user: analyst,
+      password: 'secret',
+      database: 'shop',
+      max: 1,
+    })
+    const rows = await Promise.all(
+      Array.from(
+        { length: 200 },
+        (_, at) => sql`select id, email from public.customers where id = ${at + 1}`,
+      ),
+    )
+    assert.deepEqual(
+      rows.map(([row]) => row),
+      rows.map((_, at) => ({ id: at + 1, email: 'mXXX@XXXX.com' })),
+    )
+    await sql.end()
+  })
+
+  test('the same rows as from the masked views themselves', async () => {
+    const sql = postgres({
+      host: '127.0.0.1',
+      port: gateway.port,
+      user: analyst,
+      password: 'secret',
+      database: 'shop',
+      max: 1,
+    })
+    const queries = [
+      'select * from public.customers order by id',
+      'select c.name, o.id from public.orders o join public.customers c on c.id = o.customer where c.id < 10 order by 2',
+      'select email, count(*)::int as n from public.customers group by email having count(*) > 1',
+      'select * from public.bought order by id limit 20 offset 5',
+      'with c as (select * from public.customers) select max(email) as m from c',
+      "select id from public.customers where email = 'mail7@example.com'",
+      'select id, row_number() over (order by public.customers.id)::int as n from public.customers order by 1 limit 9',
+    ]
+    const direct = target.connectAs('analyst').sql
+    for (const text of queries) {
+      const byHand = text.replaceAll(/public\.(customers|bought)/g, 'masked_public.$1')
+      assert.deepEqual([...(await sql.unsafe(text))], [...(await direct.unsafe(byHand))], text)
+    }
+    await sql.end()
+  })
+})

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import pg from 'pg'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import type { Gateway } from '../../../src/gateway/gateway.ts'
+import { message, query, readFields } from '../../../src/wire/messages.ts'
+import { writeStartup } from '../../../src/wire/startup.ts'
+import { openBareGateway } from '../../support/bare-gateway.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+
+describe('how sessions of the gateway end', () => {
+  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  let analyst: string
+  /** The network between gateway and database, to be cut. */
+  let network: Server
+  const lines = new Set<Socket>()
+  before(async () => {
+    target = await createMaskedDatabase()
+    analyst = await target.createRole('analyst')
+    await target.database.sql.unsafe(`
+      create table public.t (id int, email text); insert into public.t values (1, 'a@b.c');
+      grant select, insert on public.t to "${analyst}"`)
+    await reconcile(target.database, policy([rule('public.t.email')]))
+    const { hostname, port } = new URL(target.url)
+    network = createServer((near) => {
+      const far = connect(Number(port), hostname)
+      for (const socket of [near, far]) {
+        lines.add(socket)
+        socket.on('error', () => {})
+        socket.on('close', () => lines.delete(socket))
+      }
+      near.pipe(far).pipe(near)
+    })
+    await new Promise<void>((resolve) => network.listen(0, '127.0.0.1', resolve))
+  })
+  after(async () => {
+    network.close()
+    for (const line of lines) line.destroy()
+    await target[Symbol.asyncDispose]()
+  })
+
+  const login = async (gateway: Gateway) => {
+    const client = new pg.Client({
+      host: '127.0.0.1',
+      port: gateway.port,
+      user: analyst,
+      password: 'secret',
+      database: 'any',
+    })
+    client.on('error', () => {})
+    await client.connect()
+    return client
+  }
+  const overNetwork = () => {
+    const { port } = network.address() as { port: number }
+    return openBareGateway(target.database, target.url, {}, { host: '127.0.0.1', port })
+  }
+
+  test('the network is cut in the middle of a transaction: an error, and nothing half done', async () => {
+    const gateway = await overNetwork()
+    const client = await login(gateway)
+    await client.query('begin; insert into public.t values (2)')
+    const slow = assert.rejects(client.query('select pg_sleep(60)'), { code: '08006' })
+    for (const line of lines) line.destroy()
+    await slow
+    const left = await target.database.sql`select 1 from public.t where id = 2`
+    assert.equal(left.length, 0)
+    await gateway.close(0)
+  })
+
+  test('the database cannot be reached', async () => {
+    const gateway = await openBareGateway(target.database, target.url, {}, { port: 1 })
+    await assert.rejects(login(gateway), { code: '08001' })
+    await gateway.close(0)
+  })
+
+  test('a shutdown ends idle sessions at once and busy ones when they are done', async () => {
+    const gateway = await openBareGateway(target.database, target.url)
+    const idle = await login(gateway)
+    const ended = once(idle, 'end')
+    const busy = await login(gateway)
+    const done = busy.query('select 1 as one, pg_sleep(1)')
+    const isRunning = async () =>
+      (
+        await target.database
+          .sql`select 1 from pg_stat_activity where query like '%as one, pg_sleep(1)' and pid <> pg_backend_pid()`
+      ).length > 0
+    while (!(await isRunning()));
+    const closed = gateway.close(20_000)
+    await ended
+    assert.equal((await done).rows[0].one, 1)
+    await closed
+    await assert.rejects(login(gateway), { code: 'ECONNREFUSED' })
+  })
+
+  test('a shutdown whose time is up ends busy ones too', async () => {
+    const gateway = await openBareGateway(target.database, target.url)
+    const busy = await login(gateway)
+    const slow = assert.rejects(busy.query('select pg_sleep(60)'), { code: '57P01' })
+    await gateway.close(0)
+    await slow
+  })
+
+  test('a login that takes too long, a session that does nothing, one too many', async () => {
+    const gateway = await openBareGateway(target.database, target.url, {
+      startupMs: 300,
+      idleMs: 300,
+      connections: 1,
+    })
+    const mute = connect(gateway.port, '127.0.0.1')
+    const [answer] = await once(mute, 'data')
+    assert.equal(new Map(readFields(answer)).get('C'), '08006')
+
+    const client = await login(gateway)
+    const error = once(client, 'error')
+    await assert.rejects(login(gateway), { code: '53300' })
+    assert.equal((await error)[0].code, '57P05')
+    await gateway.close(0)
+  })
+
+  test('a login that the database asks no good proof for is refused, unless that is allowed', async () => {
+    const ask = (code: number) => message('R', Buffer.from([0, 0, 0, code]), ...(code === 5 ? ['salt'] : []))
+    for (const code of [0, 3, 5, 7]) {
+      const trusting = createServer((socket) => {
+        socket.on('error', () => {})
+        socket.once('data', () => socket.write(ask(code)))
+      })
+      await new Promise<void>((resolve) => trusting.listen(0, '127.0.0.1', resolve))
+      const { port } = trusting.address() as { port: number }
+      const gateway = await openBareGateway(target.database, target.url, {}, { host: '127.0.0.1', port })
+      const socket = connect(gateway.port, '127.0.0.1')
+      socket.write(writeStartup([['user', 'postgres']]))
+      const [answer] = await once(socket, 'data')
+      assert.equal(new Map(readFields(answer)).get('C'), '28000')
+      await gateway.close(0)
+      trusting.close()
+    }
+  })
+
+  test('a reader that stops costs a bounded amount of memory', async () => {
+    const gateway = await openBareGateway(target.database, target.url)
+    const client = await login(gateway)
+    const stream = Reflect.get(Reflect.get(client, 'connection'), 'stream') as Socket
+    stream.removeAllListeners('data')
+    const before = process.memoryUsage()
+    stream.pause()
+    stream.write(query("select repeat('x', 1000) from generate_series(1, 1000000)"))
+    const waiting = async () => {
+      const [row] = await target.database.sql`
+        select wait_event from pg_stat_activity where query like '%generate_series(1, 1000000)' and pid <> pg_backend_pid()`
+      return row?.wait_event === 'ClientWrite'
+    }
+    // The database itself waits for us: nobody takes in what nobody reads.
+    for (let inARow = 0; inARow < 20; ) {
+      inARow = (await waiting()) ? inARow + 1 : 0
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    const after = process.memoryUsage()
+    const grown = after.arrayBuffers + after.external - before.arrayBuffers - before.external
+    assert.ok(grown < 64 * 1024 * 1024, `${grown} bytes`)
+    let read = 0
+    stream.on('data', (chunk) => {
+      read += chunk.length
+      if (read > 1_000_000_000) stream.destroy()
+    })
+    stream.resume()
+    await new Promise((resolve) => stream.once('close', resolve))
+    assert.ok(read > 1_000_000_000)
+    await gateway.close(0)
+  })
+})

@@ -1,0 +1,46 @@
+import pino from 'pino'
+import type { Database } from '../../src/db/database.ts'
+import { readMaskedFor, readMaskVersion } from '../../src/enforcement/read-masked.ts'
+import { type Gateway, openGateway } from '../../src/gateway/gateway.ts'
+import type { BackendAddress, GatewayLimits } from '../../src/gateway/ports.ts'
+import { createCa, issueCertificate } from '../../src/http/local-ca.ts'
+
+export const testLimits: GatewayLimits = {
+  connections: 100,
+  connectionsPerRole: 100,
+  startupMs: 30_000,
+  idleMs: 0,
+  allowWeakLogin: false,
+  allowPlaintext: false,
+}
+
+/** A gateway by itself before one database, without the rest of the service. */
+export async function openBareGateway(
+  database: Database,
+  url: string,
+  limits: Partial<GatewayLimits> = {},
+  address: Partial<BackendAddress> = {},
+): Promise<Gateway> {
+  const { hostname, port, pathname } = new URL(url)
+  const { ca } = await createCa(['localhost'], new Date())
+  const certificate = await issueCertificate(ca, ['localhost'], new Date())
+  const found = {
+    id: 'one',
+    target: 'one',
+    address: { host: hostname, port: Number(port), database: pathname.slice(1), ...address },
+  }
+  return openGateway({
+    host: '127.0.0.1',
+    port: 0,
+    limits: { ...testLimits, ...limits },
+    ports: {
+      findDatabases: async () => [found],
+      readMasks: (_id, roles) => readMaskedFor(database.sql, roles),
+      readVersion: () => readMaskVersion(database.sql),
+      recordSession: async () => {},
+      certificate: async () => certificate,
+      metrics: { opened() {}, closed() {}, refused() {}, statement() {} },
+      log: pino({ level: 'silent' }),
+    },
+  })
+}
