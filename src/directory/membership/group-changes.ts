@@ -3,12 +3,7 @@ import type { DirectoryObject } from '../object-store.ts'
 import { group as resource, standAloneProperties } from '../resources/group.ts'
 import { checkTogether, recalculate } from '../resources/group-rules.ts'
 import type { JsonObject } from '../resources/property.ts'
-import {
-  type CustomProperties,
-  failValue,
-  isAnnotation,
-  readChangedProperties,
-} from '../resources/read-properties.ts'
+import { type CustomProperties, isAnnotation, readChangedProperties } from '../resources/read-properties.ts'
 
 /** The property of a body that must come in a request of its own; in company it is refused. */
 export function findStandAlone(body: JsonObject, hasCompany: boolean): string | undefined {
