@@ -20,9 +20,15 @@ const quotedKey =
   /(?<=[A-Za-z])(?:\(|%28)(?:([A-Za-z]+)(?:=|%3d))?(?:'|%27)((?:[^'%/]|''|%27%27|%(?!27|29|2f)[0-9a-f]{2})+)(?:'|%27)(?:\)|%29)(?=\/|$)/gi
 const guidKey = /(?<=[A-Za-z])(?:\(|%28)([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\)|%29)(?=\/|$)/gi
 
+// Some clients call actions by their full names, or with the empty parentheses of a function. The name of an extension
+// is not for us to change.
+const qualifiedAction =
+  /(?<!\/extensions)\/(?:(?:microsoft|vendor)\.graph\.)?((?:check|get)Member(?:Groups|Objects)|getByIds|explainMembership)(?:\(\))?$/i
+
 function keysAsSegments(path: string): string {
   if (!/^\/v1\.0\//i.test(path)) return path
-  return foldChildFolders(path.replace(quotedKey, keyAsSegment).replace(guidKey, '/$1'))
+  const plain = path.replace(quotedKey, keyAsSegment).replace(guidKey, '/$1').replace(qualifiedAction, '/$1')
+  return foldChildFolders(plain)
 }
 
 function keyAsSegment(_whole: string, name: string | undefined, value: string): string {

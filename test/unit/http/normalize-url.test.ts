@@ -22,7 +22,13 @@ const cases: Record<string, string> = {
     '/v1.0/me/contactFolders/a/childFolders/b/childFolders',
   "/v1.0/applications(appId='48d3')/owners": '/v1.0/applications/appId=48d3/owners',
   '/v1.0/devices(deviceId%3D%2748d3%27)': '/v1.0/devices/deviceId=48d3',
+  '/v1.0/me/microsoft.graph.getMemberGroups': '/v1.0/me/getMemberGroups',
+  "/v1.0/users('a')/vendor.graph.checkMemberObjects()": '/v1.0/users/a/checkMemberObjects',
+  '/v1.0/me/getMemberGroups()?x': '/v1.0/me/getMemberGroups?x',
   // left as they are
+  '/v1.0/me/extensions/microsoft.graph.getMemberGroups':
+    '/v1.0/me/extensions/microsoft.graph.getMemberGroups',
+  '/v1.0/groups/1/members/microsoft.graph.user': '/v1.0/groups/1/members/microsoft.graph.user',
   '/v1.0/users(48d31887-5fad-4d73-a9f5)': '/v1.0/users(48d31887-5fad-4d73-a9f5)',
   '/v1.0/users/a@b.c': '/v1.0/users/a@b.c',
   "/v1.0/users(a')": "/v1.0/users(a')",
