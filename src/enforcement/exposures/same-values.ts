@@ -1,5 +1,5 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import type { Exposure, ExposureClass, Scene, Severity } from './exposure.ts'
+import type { Exposure, ExposureClass, MaskedRelation, Scene, Severity } from './exposure.ts'
 import { findStrangers, type Given, givenAsJson } from './given.ts'
 
 interface Twofold {
@@ -61,14 +61,22 @@ const classes: readonly SameValues[] = [
     severity: 'low',
     explain: (masked, other) =>
       `${other} has the name and the type of the masked column ${masked}. If it holds the same values, they can be read there.`,
-    rows: async ({ sql }, oids) =>
+    rows: async ({ sql, masked }, oids) =>
       await sql<Twofold[]>`
+      with hidden as materialized (
+        select relation, number from unnest(${hiddenOids(masked)}::oid[], ${hiddenNumbers(masked)}::int2[]) as h(relation, number)
+      ), named as materialized (
+        select distinct on (b.attname, b.atttypid) b.* from hidden h
+        join pg_catalog.pg_attribute b on b.attrelid = h.relation and b.attnum = h.number
+        where b.attrelid = any(${oids}::oid[]) order by b.attname, b.atttypid, b.attrelid
+      )
       select b.attrelid::int8 as masked, b.attnum::int4 as "maskedColumn", ${otherColumns(sql)}
-      from pg_catalog.pg_attribute b
+      from named b
       join pg_catalog.pg_attribute a on a.attname = b.attname and a.atttypid = b.atttypid and a.attrelid <> b.attrelid
         and a.attnum > 0 and not a.attisdropped
       ${otherTables(sql)}
-      where b.attrelid = any(${oids}::oid[]) and c.relkind in ('r', 'p', 'm', 'f') and c.relpersistence <> 't'
+      where not exists (select 1 from hidden h where h.relation = a.attrelid and h.number = a.attnum)
+        and c.relkind in ('r', 'p', 'm', 'f') and c.relpersistence <> 't'
         and n.nspname !~ '^(pg_|information_schema$|masquerade_guard$)'
         and not exists (select 1 from pg_catalog.pg_inherits i where i.inhrelid = c.oid)
         and not exists (select 1 from pg_catalog.pg_inherits i where i.inhparent = c.oid and i.inhrelid = b.attrelid)
@@ -76,6 +84,11 @@ const classes: readonly SameValues[] = [
           and (k.conrelid, k.confrelid) in ((a.attrelid, b.attrelid), (b.attrelid, a.attrelid)))`,
   },
 ]
+
+const hiddenOids = (masked: readonly MaskedRelation[]) =>
+  masked.flatMap(({ oid, hidden }) => hidden.map(() => oid))
+const hiddenNumbers = (masked: readonly MaskedRelation[]) =>
+  masked.flatMap(({ hidden }) => hidden.map(({ number }) => number))
 
 const otherColumns = (sql: Scene['sql']) => sql`
   c.oid::int8 as other, n.nspname::text as schema, c.relname::text as "table", a.attname::text as "column",
