@@ -79,7 +79,7 @@ describe('how sessions of the gateway end', () => {
   test('a shutdown ends idle sessions at once and busy ones when they are done', async () => {
     const gateway = await openBareGateway(target.database, target.url)
     const idle = await login(gateway)
-    const ended = once(idle, 'end')
+    const ended = new Promise((resolve) => idle.once('end', resolve))
     const busy = await login(gateway)
     const done = busy.query('select 1 as one, pg_sleep(1)')
     const isRunning = async () =>
