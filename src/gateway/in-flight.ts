@@ -1,9 +1,17 @@
 import { readFields, writeFields } from '../wire/messages.ts'
 import { mapPosition, type Rewritten } from './map-position.ts'
 
+interface Sent {
+  /** ReadyForQuery will answer it. */
+  readonly ends: boolean
+  readonly rewritten: Rewritten | undefined
+  /** The client does not know of it. */
+  readonly isOurs?: true
+}
+
 /** What the database has not answered yet, to tell which statement an error is about. */
 export class InFlight {
-  readonly #sent: { readonly ends: boolean; readonly rewritten: Rewritten | undefined }[] = []
+  readonly #sent: Sent[] = []
 
   get isEmpty(): boolean {
     return this.#sent.length === 0
@@ -16,6 +24,15 @@ export class InFlight {
 
   sendParse(rewritten: Rewritten | undefined): void {
     this.#sent.push({ ends: false, rewritten })
+  }
+
+  /** A statement of our own; its answer is for nobody. */
+  sendOwn(): void {
+    this.#sent.push({ ends: true, rewritten: undefined, isOurs: true })
+  }
+
+  get isOurs(): boolean {
+    return this.#sent[0]?.isOurs === true
   }
 
   parsed(): void {

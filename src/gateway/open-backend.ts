@@ -41,6 +41,8 @@ async function encrypt(
   if (answer[0] !== 0x53) refuse('BackendUnreachable', { why: 'it offers no TLS' })
   const socket = connectTls({
     socket: plain,
+    // Without it the certificate of an address would be held against the name localhost.
+    host,
     ...(isIP(host) === 0 && { servername: host }),
     ...ssl,
     minVersion: 'TLSv1.2',

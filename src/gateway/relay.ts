@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net'
 import { FrameStream } from '../wire/frame-stream.ts'
-import { fatal, findText, readFields, readParameter, replaceText } from '../wire/messages.ts'
+import { fatal, findText, query, readFields, readParameter, replaceText } from '../wire/messages.ts'
 import { Refusal } from '../wire/refusal.ts'
 import { InFlight } from './in-flight.ts'
+import type { Rewritten } from './map-position.ts'
 import type { SessionTexts } from './session-texts.ts'
 
 export interface RelayOptions {
@@ -19,6 +20,12 @@ const maxMessageBytes = 0x3fffffff
 /** A statement that is longer passes as it is. */
 const maxTextBytes = 1 << 20
 const closeMs = 2_000
+const nothing = Buffer.alloc(0)
+
+/** Servers that know no such setting have nothing to allow. */
+function setForbidden(kinds: string): string {
+  return `DO $$ BEGIN PERFORM pg_catalog.set_config(name, '${kinds}', false) FROM pg_catalog.pg_settings WHERE name OPERATOR(pg_catalog.=) 'restrict_nonsystem_relation_kind'; END $$`
+}
 
 /** Both directions of a session after its login, until either side ends it. */
 export class Relay {
@@ -43,7 +50,7 @@ export class Relay {
       look: (type, frame) => this.#lookAtClient(type, frame),
     })
     this.#fromBackend = new FrameStream({
-      watched: 'ZE1S',
+      watched: 'ZE1SC',
       watchLimit: maxTextBytes,
       maxLength: maxMessageBytes,
       look: (type, frame) => this.#lookAtBackend(type, frame),
@@ -112,14 +119,40 @@ export class Relay {
     if (type !== 'Q' && type !== 'P') return undefined
     const { from, to } = findText(frame)
     const moved = this.#options.texts.rewrite(frame.subarray(from, to))
+    this.#options.onStatement(moved !== undefined)
+    const sent = moved && replaceText(frame, from, to, moved.text)
+    if (type === 'Q' && sent && this.#options.texts.forbidsViews)
+      return this.#allowViews(sent, moved.rewritten)
     if (type === 'Q') this.#inFlight.sendLast(moved?.rewritten)
     else this.#inFlight.sendParse(moved?.rewritten)
-    this.#options.onStatement(moved !== undefined)
-    return moved && replaceText(frame, from, to, moved.text)
+    return sent
+  }
+
+  /**
+   * pg_dump forbids itself views, for fear that somebody swaps a table for one. Twins are ours: for the one statement that
+   * we moved there they are allowed. In a transaction that failed both of our statements fail with it, and unseen.
+   */
+  #allowViews(statement: Buffer, rewritten: Rewritten): Buffer {
+    this.#inFlight.sendOwn()
+    this.#inFlight.sendLast(rewritten)
+    this.#inFlight.sendOwn()
+    return Buffer.concat([
+      query(setForbidden('foreign-table')),
+      statement,
+      query(setForbidden('view, foreign-table')),
+    ])
   }
 
   #lookAtBackend(type: string, frame: Buffer): Buffer | undefined {
+    const isOurs = this.#inFlight.isOurs
+    const other = this.#hear(type, frame)
+    return isOurs && 'CEZ'.includes(type) && !this.#isOver ? nothing : other
+  }
+
+  #hear(type: string, frame: Buffer): Buffer | undefined {
     switch (type) {
+      case 'C':
+        return undefined
       case 'Z':
         this.#inFlight.ready()
         this.#status = String.fromCharCode(frame[5] ?? 0)

@@ -19,6 +19,8 @@ export interface SessionTextsOptions {
 const maxCached = 1_000
 const maxCachedBytes = 4_096
 
+const forbidding = 'restrict_nonsystem_relation_kind'
+
 /** Encodings of clients in which a byte of a letter can look like a quote or a backslash. */
 const treacherous = /^(SJIS|SHIFT_JIS|BIG5|GBK|UHC|GB18030|JOHAB|MULE)/i
 
@@ -29,6 +31,7 @@ export class SessionTexts {
   readonly #initialPath: readonly string[]
   readonly #hidden = new Set<string>()
   #path: readonly string[]
+  #forbidsViews = false
 
   constructor(options: SessionTextsOptions) {
     this.#options = options
@@ -43,10 +46,16 @@ export class SessionTexts {
     if (name === 'search_path') this.#path = readSearchPath(value, this.#options.role)
   }
 
+  /** The session has forbidden itself to read views, as pg_dump does. */
+  get forbidsViews(): boolean {
+    return this.#forbidsViews
+  }
+
   /** Undefined: the text stays as it is. */
   rewrite(text: Buffer): { readonly text: Buffer; readonly rewritten: Rewritten } | undefined {
     const masks = this.#options.masks()
     if (masks.isEmpty) return undefined
+    if (text.includes(forbidding)) this.#forbidsViews = text.includes("'view, foreign-table'")
     const read = this.#decode(text)
     if (!read || !masks.concerns(read.string)) return undefined
     const rewriting = this.#find(read.string, read.utf8, masks)

@@ -85,6 +85,37 @@ describe('programs that know nothing of masks', { skip: withoutTools }, () => {
     }
   })
 
+  test('pg_dump writes masked data that can be restored', async () => {
+    const { code, out, errors } = await run('pg_dump', [
+      '--no-owner',
+      '--no-acl',
+      '-N',
+      'masked_*',
+      '-N',
+      'masquerade_guard',
+    ])
+    assert.equal(code, 0, errors)
+    assert.ok(!out.includes('@example'))
+    await using copy = await createMaskedDatabase(cluster)
+    const { hostname, port, username, password, pathname } = new URL(copy.url)
+    const restored = await run(
+      'psql',
+      ['-Xq', '-v', 'ON_ERROR_STOP=1'],
+      {
+        PGHOST: hostname,
+        PGPORT: port,
+        PGUSER: username,
+        PGPASSWORD: decodeURIComponent(password),
+        PGDATABASE: pathname.slice(1),
+      },
+      out.replace('CREATE SCHEMA public;', ''),
+    )
+    assert.equal(restored.code, 0, restored.errors)
+    const rows = await copy.database
+      .sql`select count(*)::int as n, min(email) as least, max(email) as most from public.bought`
+    assert.deepEqual([...rows], [{ n: 1000, least: 'mXXX@XXXX.com', most: 'mXXX@XXXX.com' }])
+  })
+
   test('pgbench with each of its protocols', async () => {
     const script = join(folder, 'script.sql')
     await writeFile(script, '\\set id random(1, 1000)\nselect email from public.customers where id = :id;\n')
