@@ -86,14 +86,7 @@ describe('programs that know nothing of masks', { skip: withoutTools }, () => {
   })
 
   test('pg_dump writes masked data that can be restored', async () => {
-    const { code, out, errors } = await run('pg_dump', [
-      '--no-owner',
-      '--no-acl',
-      '-N',
-      'masked_*',
-      '-N',
-      'masquerade_guard',
-    ])
+    const { code, out, errors } = await run('pg_dump', ['--no-owner', '--no-acl', '--schema=public'])
     assert.equal(code, 0, errors)
     assert.ok(!out.includes('@example'))
     await using copy = await createMaskedDatabase(cluster)
