@@ -1,24 +1,10 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
+import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
-import { runCommand } from '../../support/command.ts'
 import { fillDirectory } from '../../support/directory.ts'
-import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
-import { apiVersion, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
-
-const schema = `
-  create table public.person (id int primary key, email text, contact text, card text, pay numeric(8,2), note text);
-  insert into public.person select i, 'zelda' || i || '@secret-mail.com', 'link' || i || '@other-mail.com',
-    '4111111111111111', 4321.5 + i, 'note ' || i from generate_series(1, 30) i;
-  create table public.split (id int, email text) partition by range (id);
-  create table public.split_low partition of public.split for values from (0) to (100);
-  insert into public.split values (1, 'zelda@secret-mail.com');
-  create view public.people as select email from public.person;
-  create table public.guarded (id int, email text);
-  alter table public.guarded enable row level security; alter table public.guarded force row level security;
-  grant usage on schema public to public; grant select on public.person to "$analyst"`
+import { bindingOf } from '../../support/masked-database.ts'
+import { apiVersion, freshDatabase, policyUrl } from '../../support/masking.ts'
 
 interface Shown {
   readonly code: string
@@ -33,23 +19,7 @@ const callerOf = (token: string): string =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).oid
 
 describe('looking into a bound database', () => {
-  const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
-  const db = freshDatabase()
-  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
-  before(async () => {
-    target = await createMaskedDatabase()
-    const analyst = await target.createRole('analyst')
-    await target.database.sql.unsafe(schema.replace('$analyst', analyst))
-    await masking.send('PUT', db, { properties: { binding: bindingOf(target.url) } })
-    const { status, text } = await masking.putRule(db, 'mail', {
-      schemaName: 'public',
-      tableName: 'person',
-      columnName: 'email',
-      maskingFunction: 'Email',
-    })
-    assert.equal(status, 201, text)
-  })
-  after(() => target[Symbol.asyncDispose]())
+  const { masking, db, bound } = useBoundDatabase()
 
   const preview = (body: object, token?: string) =>
     token === undefined
@@ -61,22 +31,22 @@ describe('looking into a bound database', () => {
     'MASK-110',
     '`{db}/dataMaskingPolicies/Default/exposures` lists the ways around the masks that are still open.',
     async () => {
-      await target.database.sql.unsafe(`grant pg_read_all_data to "${target.role('analyst')}"`)
+      await bound().database.sql.unsafe(`grant pg_read_all_data to "${bound().role('analyst')}"`)
       const { status, headers, body } = await masking.send('GET', `${policyUrl(db)}/exposures`)
       assert.equal(status, 200)
       assert.equal(headers.get('x-masquerade-enforcement'), 'Enforced')
       const found = body.value.find(
         (one: { code: string; roles: string[] }) =>
-          one.code === 'ReadsAllData' && one.roles.includes(target.role('analyst')),
+          one.code === 'ReadsAllData' && one.roles.includes(bound().role('analyst')),
       )
       assert.equal(found.severity, 'high')
       assert.match(found.remedy, /^REVOKE "pg_read_all_data" FROM/)
-      await target.database.sql.unsafe(`revoke pg_read_all_data from "${target.role('analyst')}"`)
+      await bound().database.sql.unsafe(`revoke pg_read_all_data from "${bound().role('analyst')}"`)
       const after = await masking.send('GET', `${policyUrl(db)}/exposures`)
       assert.ok(
         !JSON.stringify(
           after.body.value.filter((one: { code: string }) => one.code === 'ReadsAllData'),
-        ).includes(target.role('analyst')),
+        ).includes(bound().role('analyst')),
       )
     },
   )
@@ -85,10 +55,10 @@ describe('looking into a bound database', () => {
     'ENF-101',
     'An exposure has a code, a severity (high, medium or low), the objects and the roles concerned, an explanation, and what closes it: a statement of SQL, a rule, or neither where nothing does. After the remedy it is not listed any more.',
     async () => {
-      const analyst = target.role('analyst')
+      const analyst = bound().role('analyst')
       const list = async () => (await masking.send('GET', `${policyUrl(db)}/exposures`)).body.value as Shown[]
       const own = ({ code, roles }: Shown) => code === 'ReferencesGrant' && roles.includes(analyst)
-      await target.database.sql.unsafe(`grant references on public.person to "${analyst}"`)
+      await bound().database.sql.unsafe(`grant references on public.person to "${analyst}"`)
       const before = await list()
       for (const one of before) {
         assert.deepEqual(Object.keys(one).sort(), [
@@ -104,36 +74,8 @@ describe('looking into a bound database', () => {
         assert.ok(one.objects.length > 0)
       }
       const [found] = before.filter(own)
-      await target.database.sql.unsafe(found?.remedy ?? '')
+      await bound().database.sql.unsafe(found?.remedy ?? '')
       assert.ok(found && !(await list()).some(own))
-    },
-  )
-
-  clause(
-    'ENF-111',
-    'The bound databases and the states of their masks are shown by `masquerade status`, which then ends with 4 when one has failed, and counted by state on `/metrics`.',
-    async () => {
-      const service = masking.service()
-      const { dataDir, origin, databaseUrl } = service
-      const httpPort = Number(new URL(origin).port)
-      const run = { pid: process.pid, host: '127.0.0.1', httpPort, httpsPort: 0, origin }
-      await writeFile(join(dataDir, 'run.json'), JSON.stringify(run))
-      const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
-      const metrics = async () => (await service.request('GET', '/metrics')).text
-
-      const good = await runCommand(['status'], environment)
-      assert.equal(good.code, 0, good.stderr)
-      assert.match(good.stdout, new RegExp(`^ {2}Enforced +${db}$`, 'm'))
-      assert.match(await metrics(), /^masquerade_masked_databases\{state="Failed"\} 0$/m)
-
-      await service.database.sql`update enforcement_state set state = 'Failed', reason = 'because'`
-      const bad = await runCommand(['status'], environment)
-      assert.equal(bad.code, 4)
-      assert.match(bad.stdout, /Failed .*\n +because$/m)
-      const asJson = await runCommand(['status', '--json'], environment)
-      assert.equal(JSON.parse(asJson.stdout).databases[0].state, 'Failed')
-      assert.match(await metrics(), /^masquerade_masked_databases\{state="Failed"\} 1$/m)
-      await service.database.sql`update enforcement_state set state = 'Enforced', reason = null`
     },
   )
 
@@ -179,7 +121,7 @@ describe('looking into a bound database', () => {
         (one: { tableName: string; columnName: string }) => `${one.tableName}.${one.columnName}`,
       )
       assert.ok(columns.includes('person.contact') && !columns.includes('person.email'))
-      const values = await target.database.sql<{ contact: string }[]>`select contact from public.person`
+      const values = await bound().database.sql<{ contact: string }[]>`select contact from public.person`
       for (const { contact } of values) assert.ok(!text.includes(contact))
     },
   )
@@ -287,46 +229,6 @@ describe('looking into a bound database', () => {
       assert.match(answer.text, reason)
     })
 
-  const command = (...args: string[]) => {
-    const service = masking.service()
-    const access = ['--url', service.origin, '--token', service.tokenFor({ role: 'Owner' })]
-    return service.tokens.settled().then(() => runCommand([...args, '-d', db, ...access]))
-  }
-
-  test('the command line shows all of it, and suspends tables', async () => {
-    await target.database.sql.unsafe(`grant trigger on public.person to "${target.role('analyst')}"`)
-    const exposures = await command('exposures')
-    assert.equal(exposures.code, 4, exposures.stderr)
-    assert.match(exposures.stdout, /^HIGH +TriggerGrant: table "public"\."person"$/m)
-    assert.match(exposures.stdout, /Close: {2}REVOKE TRIGGER ON "public"."person" FROM/)
-    const asJson = await command('exposures', '--json')
-    assert.ok(JSON.parse(asJson.stdout).some((one: { code: string }) => one.code === 'TriggerGrant'))
-
-    const recommended = await command('recommendations')
-    assert.equal(recommended.code, 0, recommended.stderr)
-    assert.match(recommended.stdout, /public\.person\.contact +Email/)
-
-    const shown = await command(
-      'preview',
-      '--table',
-      'public.person',
-      '--column',
-      'contact',
-      '--function',
-      'Email',
-    )
-    assert.equal(shown.code, 0, shown.stderr)
-    assert.match(shown.stdout, /^id +email\* +contact\*/)
-    assert.match(shown.stdout, /lXXX@XXXX\.com/)
-    assert.ok(!shown.stdout.includes('zelda'))
-
-    const suspended = await command('suspend', '--table', 'public.person')
-    assert.equal(suspended.stdout, 'public.person has no twin now.\n', suspended.stderr)
-    const resumed = await command('resume', '--table', 'public."person"')
-    assert.equal(resumed.stdout, 'public."person" has its twin again.\n', resumed.stderr)
-    assert.equal((await command('suspend', '--table', 'person')).code, 2)
-  })
-
   test('a database that is not bound has no exposures, no recommendations, and no preview', async () => {
     const other = freshDatabase()
     for (const resource of ['exposures', 'recommendations']) {
@@ -346,7 +248,7 @@ describe('looking into a bound database', () => {
     async () => {
       const other = freshDatabase()
       await masking.send('PUT', other, {
-        properties: { binding: { ...bindingOf(target.url), port: 1 } },
+        properties: { binding: { ...bindingOf(bound().url), port: 1 } },
       })
       for (const resource of ['exposures', 'recommendations']) {
         const { status, body } = await masking.send('GET', `${policyUrl(other)}/${resource}`)

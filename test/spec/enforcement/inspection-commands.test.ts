@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { useBoundDatabase } from '../../support/bound-database.ts'
+import { clause } from '../../support/clause.ts'
+import { runCommand } from '../../support/command.ts'
+
+describe('looking into a bound database from the command line', () => {
+  const { masking, db, bound } = useBoundDatabase()
+
+  clause(
+    'ENF-111',
+    'The bound databases and the states of their masks are shown by `masquerade status`, which then ends with 4 when one has failed, and counted by state on `/metrics`.',
+    async () => {
+      const service = masking.service()
+      const { dataDir, origin, databaseUrl } = service
+      const httpPort = Number(new URL(origin).port)
+      const run = { pid: process.pid, host: '127.0.0.1', httpPort, httpsPort: 0, origin }
+      await writeFile(join(dataDir, 'run.json'), JSON.stringify(run))
+      const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
+      const metrics = async () => (await service.request('GET', '/metrics')).text
+
+      const good = await runCommand(['status'], environment)
+      assert.equal(good.code, 0, good.stderr)
+      assert.match(good.stdout, new RegExp(`^ {2}Enforced +${db}$`, 'm'))
+      assert.match(await metrics(), /^masquerade_masked_databases\{state="Failed"\} 0$/m)
+
+      await service.database.sql`update enforcement_state set state = 'Failed', reason = 'because'`
+      const bad = await runCommand(['status'], environment)
+      assert.equal(bad.code, 4)
+      assert.match(bad.stdout, /Failed .*\n +because$/m)
+      const asJson = await runCommand(['status', '--json'], environment)
+      assert.equal(JSON.parse(asJson.stdout).databases[0].state, 'Failed')
+      assert.match(await metrics(), /^masquerade_masked_databases\{state="Failed"\} 1$/m)
+      await service.database.sql`update enforcement_state set state = 'Enforced', reason = null`
+    },
+  )
+
+  const command = (...args: string[]) => {
+    const service = masking.service()
+    const access = ['--url', service.origin, '--token', service.tokenFor({ role: 'Owner' })]
+    return service.tokens.settled().then(() => runCommand([...args, '-d', db, ...access]))
+  }
+
+  test('the command line shows all of it, and suspends tables', async () => {
+    await bound().database.sql.unsafe(`grant trigger on public.person to "${bound().role('analyst')}"`)
+    const exposures = await command('exposures')
+    assert.equal(exposures.code, 4, exposures.stderr)
+    assert.match(exposures.stdout, /^HIGH +TriggerGrant: table "public"\."person"$/m)
+    assert.match(exposures.stdout, /Close: {2}REVOKE TRIGGER ON "public"."person" FROM/)
+    const asJson = await command('exposures', '--json')
+    assert.ok(JSON.parse(asJson.stdout).some((one: { code: string }) => one.code === 'TriggerGrant'))
+
+    const recommended = await command('recommendations')
+    assert.equal(recommended.code, 0, recommended.stderr)
+    assert.match(recommended.stdout, /public\.person\.contact +Email/)
+
+    const shown = await command(
+      'preview',
+      '--table',
+      'public.person',
+      '--column',
+      'contact',
+      '--function',
+      'Email',
+    )
+    assert.equal(shown.code, 0, shown.stderr)
+    assert.match(shown.stdout, /^id +email\* +contact\*/)
+    assert.match(shown.stdout, /lXXX@XXXX\.com/)
+    assert.ok(!shown.stdout.includes('zelda'))
+
+    const suspended = await command('suspend', '--table', 'public.person')
+    assert.equal(suspended.stdout, 'public.person has no twin now.\n', suspended.stderr)
+    const resumed = await command('resume', '--table', 'public."person"')
+    assert.equal(resumed.stdout, 'public."person" has its twin again.\n', resumed.stderr)
+    assert.equal((await command('suspend', '--table', 'person')).code, 2)
+  })
+})
