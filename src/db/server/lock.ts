@@ -5,7 +5,8 @@ import { OperatorError } from '../../kernel/operator-error.ts'
 
 export type DirectoryLock = { release(): void }
 
-const held = new Set<string>()
+/** By directory. The handle is kept here: closed by the garbage collector, it would let go of the lock. */
+const held = new Map<string, DatabaseSync>()
 
 /**
  * At most one service per data directory. Node offers no file locks, but SQLite takes them: an exclusive transaction
@@ -28,7 +29,7 @@ export function lockDirectory(directory: string): DirectoryLock {
     const reason = cause instanceof Error ? cause.message : 'unknown reason'
     throw new OperatorError(`the data directory ${directory} cannot be locked: ${reason}`, { cause })
   }
-  held.add(real)
+  held.set(real, handle)
   chmodSync(lockFile, 0o600)
   writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
   return {

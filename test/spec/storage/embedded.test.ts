@@ -43,9 +43,18 @@ function copyPrepared(): Disposable & { path: string } {
   return directory
 }
 
+/** A test that fails leaves its child behind; the file must end all the same. */
+const children = new Set<ChildProcess>()
+after(() => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
 async function startChild(dataDir: string): Promise<{ child: ChildProcess; serverPid: number }> {
   const script = fileURLToPath(new URL('../../support/embedded-child.ts', import.meta.url))
-  const child = spawn(process.execPath, [script, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--expose-gc', script, dataDir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  children.add(child)
   const [line] = await once(child.stdout, 'data')
   return { child, serverPid: JSON.parse(String(line)).pid }
 }
