@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { join, resolve } from 'node:path'
 import { passwordFileName } from '../auth/bootstrap.ts'
+import { reachable } from '../http/listen.ts'
 import type { Service } from '../main.ts'
 import { readShopAccess } from '../sample/shop.ts'
 import type { Settings } from '../settings.ts'
@@ -13,12 +14,14 @@ export function renderScreen(settings: Settings, service: Service, logFile: stri
   const host = isIPv6(listeners.host) ? `[${listeners.host}]` : listeners.host
   const http = `http://${host}:${listeners.httpPort}`
   const https = `https://${host}:${listeners.httpsPort}`
+  const gateway = `postgresql://${host}:${service.gateway.port}`
   const rows: [string, string][] = [
     ['HTTP', `${http}   (API documentation: ${http}/docs)`],
     [
       'HTTPS',
       `${https}   ${listeners.ca ? '(certificate to trust: npx masquerade ca)' : '(your own certificate)'}`,
     ],
+    ['Gateway', `${gateway}   (any PostgreSQL client sees masked data here)`],
     ...(auth.administrator ? [['Sign in', describeSignIn(settings, auth.administrator)] as const] : []),
     ['Database', store.description],
     ['Data', settings.dataDir],
@@ -31,17 +34,17 @@ ${rows.map(([name, value]) => `  ${name.padEnd(9)} ${value}`).join('\n')}
 
 Try it:
   curl ${settings.emulator ? '' : `-H "Authorization: Bearer $(${tokenCommand(settings)})" `}${http}/v1.0/organization
-${describeShop(settings)}
+${describeShop(settings, `${reachable(listeners.host)}:${service.gateway.port}`)}
 Ctrl+C stops it.
 `
 }
 
-/** Two lines to paste: the same query with other eyes. */
-function describeShop({ dataDir }: Settings): string {
+/** Two lines to paste: the same query with other eyes, through the gateway. */
+function describeShop({ dataDir }: Settings, place: string): string {
   const shop = readShopAccess(dataDir)
   if (!shop) return ''
   const line = (role: 'analyst' | 'auditor') =>
-    `  psql 'postgresql://${role}:${shop[role]}@${shop.host}:${shop.port}/${shop.database}' -c 'select first_name, email, ssn from customers limit 3'`
+    `  psql 'postgresql://${role}:${shop[role]}@${place}/shop' -c 'select first_name, email, ssn from public.customers limit 3'`
   return `${line('analyst')}\n${line('auditor')}\n`
 }
 
