@@ -371,6 +371,21 @@ CREATE UNIQUE INDEX service_principal_app_id_is_unique ON directory_object USING
 CREATE UNIQUE INDEX unified_mail_nickname_is_unique ON directory_object USING btree (tenant_id, lower(mail_nickname)) WHERE (unified AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX user_principal_name_is_unique ON directory_object USING btree (tenant_id, lower(user_principal_name)) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
 
+CREATE OR REPLACE FUNCTION masquerade.note_policy_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  changed uuid := case tg_table_name
+    when 'masked_database' then (to_jsonb(new) ->> 'id')::uuid
+    else (coalesce(to_jsonb(new), to_jsonb(old)) ->> 'database_id')::uuid end;
+begin
+  update masquerade.enforcement_state
+  set state = 'Pending', reason = 'A change has not been enforced yet.', next_check_at = now() + interval '5 seconds'
+  where database_id = changed;
+  return null;
+end $function$
+;
 CREATE OR REPLACE FUNCTION masquerade.void_tokens()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -433,5 +448,8 @@ $function$
 CREATE TRIGGER application_permission_voids_tokens AFTER DELETE ON masquerade.application_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('service_principal_id');
 CREATE TRIGGER delegated_permission_voids_tokens AFTER DELETE ON masquerade.delegated_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id', 'client_id');
 CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((new.kind = 'group'::text) AND (new.deleted_at IS NOT NULL) AND (old.deleted_at IS NULL) AND ((new.properties -> 'isAssignableToRole'::text) = 'true'::jsonb))) EXECUTE FUNCTION void_tokens_of_members();
+CREATE TRIGGER policy_changed AFTER UPDATE OF policy_state, exempt_principals, binding_version ON masquerade.masked_database FOR EACH ROW EXECUTE FUNCTION note_policy_change();
+CREATE TRIGGER rule_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.masking_rule FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER member_edge_voids_tokens AFTER DELETE ON masquerade.member_edge REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION void_tokens_of_former_members();
+CREATE TRIGGER suspension_changed AFTER INSERT OR DELETE ON masquerade.suspension FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER user_password_voids_tokens AFTER DELETE OR UPDATE OF hash ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id');

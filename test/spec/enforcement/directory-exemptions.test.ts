@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { openDatabase } from '../../../src/db/database.ts'
+import { createMaskedDatabase } from '../../support/masked-database.ts'
+import { emailRule, freshDatabase, useMasking } from '../../support/masking.ts'
+
+describe('exemptions of people and groups of the directory', () => {
+  const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '1' })
+  const db = freshDatabase()
+  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  let login: string
+  let userId: string
+  let inner: string
+  let outer: string
+
+  const directory = async (method: string, path: string, body?: unknown) => {
+    const permissions = [
+      'Group.ReadWrite.All',
+      'GroupMember.ReadWrite.All',
+      'User.ReadWrite.All',
+      'Directory.ReadWrite.All',
+    ]
+    const token = masking.service().tokenFor({ permissions, kind: 'application' })
+    const options = { token, ...(body !== undefined && { body }) }
+    const answer = await masking.service().request(method, `/v1.0${path}`, options)
+    assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
+    return answer.body
+  }
+  const connect = () => {
+    const url = new URL(target.url)
+    url.username = encodeURIComponent(login)
+    url.password = 'secret'
+    return openDatabase({ url: url.href, searchPath: 'public', poolSize: 1 })
+  }
+  const createGroup = async (name: string): Promise<string> => {
+    const group = { displayName: name, mailNickname: name, mailEnabled: false, securityEnabled: true }
+    return (await directory('POST', '/groups', group)).id
+  }
+  const addMember = (group: string, member: string) =>
+    directory('POST', `/groups/${group}/members/$ref`, {
+      '@odata.id': `https://host/v1.0/directoryObjects/${member}`,
+    })
+
+  before(async () => {
+    target = await createMaskedDatabase()
+    login = `${target.role('ann')}@masquerade.local`
+    await target.database.sql.unsafe(`create role "${login}" login password 'secret'`)
+    await target.database.sql.unsafe(`
+      create table public.person (id int, email text);
+      insert into public.person values (1, 'ann@example.com');
+      grant usage on schema public to public; grant select on public.person to public`)
+    const user = await directory('POST', '/users', {
+      displayName: 'Ann',
+      mailNickname: 'ann',
+      userPrincipalName: login,
+      accountEnabled: true,
+      passwordProfile: { password: 'a-Long-enough-passw0rd' },
+    })
+    userId = user.id
+    inner = await createGroup('inner')
+    outer = await createGroup('outer')
+    await addMember(inner, userId)
+    await addMember(outer, inner)
+    const { hostname, port, username, password, pathname } = new URL(target.url)
+    const account = { user: username, password: decodeURIComponent(password) }
+    const binding = { host: hostname, port: Number(port), database: pathname.slice(1), ...account }
+    await masking.send('PUT', db, { properties: { binding } })
+    await masking.putRule(db, 'mail', emailRule)
+  })
+  after(() => target[Symbol.asyncDispose]())
+
+  /** What the person's login role sees of the table, once it is what it should be. */
+  const eventually = async (expected: RegExp) => {
+    for (let attempt = 0; ; attempt++) {
+      const session = connect()
+      const seen = await session.sql`select email from public.person`.then(
+        ([row]) => String(row?.email),
+        (error: Error) => error.message,
+      )
+      await session.close()
+      if (expected.test(seen)) return
+      assert.ok(attempt < 150, `it stays: ${seen}`)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  }
+  const exempt = (entries: string) =>
+    masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: entries })
+
+  test('nobody is exempt by being in the directory', async () => {
+    await eventually(/permission denied/)
+  })
+
+  test('a person is exempt by userPrincipalName and by id', async () => {
+    await exempt(login.toUpperCase())
+    await eventually(/^ann@example/)
+    await exempt('')
+    await eventually(/permission denied/)
+    await exempt(userId)
+    await eventually(/^ann@example/)
+  })
+
+  test('a group by its id exempts its members at any depth, and not by its name', async () => {
+    await exempt('outer')
+    await eventually(/permission denied/)
+    await exempt(outer)
+    await eventually(/^ann@example/)
+  })
+
+  test('who leaves the group loses the exemption, and the open session with it', async () => {
+    const session = connect()
+    const [own] = await session.sql`select pg_backend_pid() as pid`
+    await directory('DELETE', `/groups/${inner}/members/${userId}/$ref`)
+    await eventually(/permission denied/)
+    for (let attempt = 0; ; attempt++) {
+      const alive = await target.database.sql`select 1 from pg_stat_activity where pid = ${own?.pid}`
+      if (alive.length === 0) break
+      assert.ok(attempt < 100, 'the session is still open')
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    await session.close()
+    await addMember(inner, userId)
+    await eventually(/^ann@example/)
+  })
+
+  test('a disabled user is not exempt', async () => {
+    await directory('PATCH', `/users/${userId}`, { accountEnabled: false })
+    await eventually(/permission denied/)
+  })
+})

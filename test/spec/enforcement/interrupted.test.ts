@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { runCommand, startCommand } from '../../support/command.ts'
+import { createMaskedDatabase } from '../../support/masked-database.ts'
+import { apiVersion, emailRule, freshDatabase, policyUrl, ruleUrl } from '../../support/masking.ts'
+
+describe('a service killed while it enforces a rule', () => {
+  const db = freshDatabase()
+  let directory: string
+  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  let analyst: string
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'masquerade-interrupted-'))
+    target = await createMaskedDatabase()
+    analyst = await target.createRole('analyst')
+    await target.database.sql.unsafe(`
+      create table public.person (id int, email text, phone text);
+      insert into public.person values (1, 'ann@example.com', '555');
+      grant usage on schema public to public; grant select on public.person to "${analyst}"`)
+  })
+  after(async () => {
+    await target[Symbol.asyncDispose]()
+    await rm(directory, { recursive: true, force: true })
+  })
+
+  const start = async () => {
+    const environment = {
+      MASQUERADE_DATA_DIR: join(directory, 'data'),
+      MASQUERADE_HTTP_PORT: '0',
+      MASQUERADE_HTTPS_PORT: '0',
+      MASQUERADE_GATEWAY_PORT: '0',
+    }
+    const service = startCommand(['serve'], environment)
+    const origin = /http:\/\/[\w.:]+/.exec(await service.waitFor(/Ctrl\+C/))?.[0] ?? ''
+    const token = (await runCommand(['token', '--admin'], environment)).stdout.trim()
+    const send = async (method: string, path: string, body?: unknown) => {
+      const response = await fetch(`${origin}${path}?${apiVersion}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+      return (await response.json()) as { state?: string }
+    }
+    return { ...service, send, state: async () => (await send('GET', `${policyUrl(db)}/enforcement`)).state }
+  }
+
+  test('says Pending when it is back, unmasks nothing, and finishes', async () => {
+    const killed = await start()
+    const { hostname, port, username, password, pathname } = new URL(target.url)
+    const account = { user: username, password: decodeURIComponent(password) }
+    const binding = { host: hostname, port: Number(port), database: pathname.slice(1), ...account }
+    await killed.send('PUT', db, { properties: { binding } })
+    await killed.send('PUT', ruleUrl(db, 'mail'), { properties: emailRule })
+    assert.equal(await killed.state(), 'Enforced')
+
+    const holder = Promise.withResolvers<void>()
+    const held = target.database.transaction(async (tx) => {
+      await tx.unsafe('lock table public.person in access exclusive mode')
+      const phone = { ...emailRule, columnName: 'phone' }
+      const put = killed.send('PUT', ruleUrl(db, 'phone'), { properties: phone }).catch(() => {})
+      for (let attempt = 0; (await killed.state().catch(() => 'gone')) === 'Enforced'; attempt++) {
+        assert.ok(attempt < 100, 'the rule was never stored')
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+      killed.child.kill('SIGKILL')
+      await put
+      await holder.promise
+    })
+    await killed.ended
+    const next = await start()
+    assert.equal(await next.state(), 'Pending')
+    holder.resolve()
+    await held
+    const session = target.connectAs('analyst')
+    await assert.rejects(session.sql`select email from public.person`, /permission denied/)
+    for (let attempt = 0; (await next.state()) !== 'Enforced'; attempt++) {
+      assert.ok(attempt < 300, 'it was never enforced')
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    await assert.rejects(session.sql`select phone from public.person`, /permission denied/)
+    const [row] = await session.sql`select email, phone from masked_public.person`
+    assert.deepEqual(row, { email: 'aXXX@XXXX.com', phone: '5XXX@XXXX.com' })
+    next.child.kill('SIGTERM')
+    assert.equal((await next.ended).code, 0)
+  })
+})
