@@ -29,7 +29,7 @@ export function parseStatements(text: string): readonly Statement[] | undefined 
   try {
     return parseSync(text).stmts as readonly Statement[]
   } catch (error) {
-    if (!(error instanceof Error) || error.name === 'SqlError' || 'sqlDetails' in error) return undefined
+    if (!(error instanceof Error) || !/^(RangeError|RuntimeError)$/.test(error.name)) return undefined
     // Its memory is in no known state: from now on nothing moves, and PostgreSQL denies what it must.
     isBroken = true
     throw error

@@ -8,9 +8,10 @@ export interface Rewriting {
   /** In the order of the text; none: it stays as it is. */
   readonly splices: readonly Splice[]
   readonly turns: readonly Turns[]
+  readonly isParsed: boolean
 }
 
-const none: Rewriting = { splices: [], turns: [] }
+const none: Rewriting = { splices: [], turns: [], isParsed: false }
 
 /**
  * Moves the reads of a text to the twins by splicing names where PostgreSQL's own parser says that they stand; everything
@@ -28,7 +29,7 @@ export function rewriteText(utf8: Buffer, names: Names): Rewriting {
     turns.push(found.turns)
     current = turn(current, found.turns)
   }
-  return { splices: splices.sort((a, b) => a.from - b.from), turns: turns.filter(hasEffect) }
+  return { splices: splices.sort((a, b) => a.from - b.from), turns: turns.filter(hasEffect), isParsed: true }
 }
 
 /** What names mean after a statement. The path that a session began with is not known here: nothing is assumed of it. */

@@ -5,6 +5,7 @@ import type { Rewritten, Splice } from './map-position.ts'
 import type { MaskMap } from './mask-map.ts'
 import { type Rewriting, rewriteText } from './rewrite.ts'
 import { readSearchPath } from './search-path.ts'
+import { findTemplate, placeSplices } from './template.ts'
 
 export interface SessionTextsOptions {
   readonly masks: () => MaskMap
@@ -86,25 +87,38 @@ export class SessionTexts {
   }
 
   #find(string: string, utf8: Buffer, masks: MaskMap): Rewriting | undefined {
-    const cache = masks.cache as Map<string, Rewriting>
-    const isCacheable = this.#hidden.size === 0 && utf8.length <= maxCachedBytes
-    const key = `${JSON.stringify(this.#path)}${string}`
-    const known = isCacheable ? cache.get(key) : undefined
-    if (known) {
-      cache.delete(key)
-      cache.set(key, known)
-      return known
-    }
     try {
-      const { database } = this.#options
-      const found = rewriteText(utf8, { masks, database, path: this.#path, hidden: this.#hidden })
-      if (isCacheable) remember(cache, key, found)
+      if (this.#hidden.size > 0 || utf8.length > maxCachedBytes) return this.#parse(utf8, masks)
+      const cache = masks.cache as Map<string, Rewriting>
+      const path = JSON.stringify(this.#path)
+      const known = recall(cache, path + string) ?? this.#findByTemplate(string, path, masks)
+      if (known) return known
+      const found = this.#parse(utf8, masks)
+      remember(cache, path + string, found)
       return found
     } catch (err) {
       // Forwarded as it is: PostgreSQL then denies what it must. The text is the client's and goes into no log.
       this.#options.log.error({ err }, 'a statement could not be rewritten')
       return undefined
     }
+  }
+
+  /** Statements that differ in their literals alone are parsed once; not those in which a literal means a name. */
+  #findByTemplate(string: string, path: string, masks: MaskMap): Rewriting | undefined {
+    const template = findTemplate(string)
+    if (!template) return undefined
+    const cache = masks.cache as Map<string, Rewriting>
+    const key = `template${path}${template.text}`
+    const known = recall(cache, key)
+    const found = known ?? this.#parse(Buffer.from(template.text), masks)
+    if (!known) remember(cache, key, found)
+    if (!found.isParsed || found.turns.length > 0) return undefined
+    return { ...found, splices: placeSplices(template, found.splices) }
+  }
+
+  #parse(utf8: Buffer, masks: MaskMap): Rewriting {
+    const { database } = this.#options
+    return rewriteText(utf8, { masks, database, path: this.#path, hidden: this.#hidden })
   }
 
   #turn({ path, hides, uncovers }: Turns): void {
@@ -114,6 +128,14 @@ export class SessionTexts {
     else if (uncovers !== undefined) this.#hidden.delete(uncovers)
     if (hides !== undefined) this.#hidden.add(hides)
   }
+}
+
+function recall(cache: Map<string, Rewriting>, key: string): Rewriting | undefined {
+  const known = cache.get(key)
+  if (!known) return undefined
+  cache.delete(key)
+  cache.set(key, known)
+  return known
 }
 
 function remember(cache: Map<string, Rewriting>, key: string, found: Rewriting): void {

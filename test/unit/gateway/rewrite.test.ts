@@ -113,6 +113,14 @@ describe('rewriting', () => {
     assert.equal(rewrite(texts, 'table customers'), 'table "masked_public"."customers"')
   })
 
+  test('an empty statement does the parser no harm', () => {
+    const wordless = { ...relation('public', '+'), columns: [] }
+    const masks = new MaskMap({ relations: [wordless], homonyms: [wordless] })
+    const texts = open({}, masks)
+    for (const text of ['', ' ', ';', '--']) assert.equal(rewrite(texts, text), text)
+    assert.equal(rewrite(texts, 'table "+"'), 'table "masked_public"."+"')
+  })
+
   test('positions come back to the text of the client', () => {
     const text = 'select ä, "ö" from public.customers c join customers on nothere'
     const moved = open().rewrite(Buffer.from(text))
