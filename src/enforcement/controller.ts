@@ -45,7 +45,7 @@ export interface ControllerOptions {
   onDrift?(databaseId: string, steps: number): void
 }
 
-const attempts = 4
+const attempts = 6
 
 /** Changes of a catalog come in bursts: one look is enough for all of one. */
 const settleMs = 100

@@ -30,6 +30,12 @@ export interface ReconcileOptions {
   readonly beforeStep?: (at: number) => void | Promise<void>
 }
 
+/**
+ * Well below the second after which PostgreSQL looks for deadlocks: where a reader of two twins and we wait for one another,
+ * we are the one to give way, and try again.
+ */
+const shortWaitMs = 400
+
 class DryRun extends Error {}
 
 /**
@@ -70,7 +76,7 @@ async function reconcileOnce(
   let outcome: Outcome | undefined
   try {
     await target.transaction(async (tx) => {
-      await prepare(tx, options.lockTimeoutMs ?? 2000)
+      await prepare(tx, options.lockTimeoutMs ?? shortWaitMs)
       const wanted = typeof policy === 'function' ? await policy() : policy
       outcome = await plan(tx, wanted, options.focus?.(wanted))
       if (options.byGrantsAlone)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import pg from 'pg'
 import { reconcile } from '../../../../src/enforcement/reconcile.ts'
+import { Problem } from '../../../../src/kernel/problem.ts'
 import { clause } from '../../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../../support/masked-database.ts'
 import { forEachCluster } from '../../../support/postgres.ts'
@@ -39,6 +40,16 @@ forEachCluster((cluster) => {
       policy([...always, rule('public.t.name', 'Text', { prefixSize: '1' })], []),
       { ...policy(always, [other ?? '']), suspended: [{ schema: 'public', table: 't' }] },
     ]
+
+    const reconcilePatiently = async (state: ReturnType<typeof states>[number]) => {
+      for (let attempt = 1; ; attempt++)
+        try {
+          return await reconcile(target.database, state)
+        } catch (error) {
+          if (attempt === 50 || !(error instanceof Problem)) throw error
+          await new Promise((resolve) => setTimeout(resolve, 20))
+        }
+    }
 
     const statements = [
       'select mail from masked_public.t',
@@ -87,15 +98,16 @@ forEachCluster((cluster) => {
         await client.end()
       }
       const hammers = [0, 3].map(hammer)
-      for (let round = 0; round < 3; round++)
-        for (const state of states()) await reconcile(target.database, state, { lockTimeoutMs: 20_000 })
+      for (let round = 0; round < 3; round++) for (const state of states()) await reconcilePatiently(state)
       isOver = true
       await Promise.all(hammers)
       assert.deepEqual(raw, [])
       assert.ok(reads > 50, `${reads} reads`)
       // Denied, or the twin of a suspended table is not there; a plan that outlived its table is made anew by the client.
+      // We give way to readers before PostgreSQL looks for deadlocks, unless the machine is too slow for that.
       for (const code of codes.keys())
-        assert.match(code, /^(42501|42P01|0A000)$/, `${code}: ${codes.get(code)} times`)
+        assert.match(code, /^(42501|42P01|0A000|40P01)$/, `${code}: ${codes.get(code)} times`)
+      assert.ok((codes.get('40P01') ?? 0) <= 2, `${codes.get('40P01')} deadlocks`)
     })
 
     clause('ENF-63', 'Nodes that reconcile at the same time agree, also when one is…', async () => {
