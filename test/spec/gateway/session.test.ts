@@ -116,8 +116,7 @@ describe('a session through the gateway', () => {
     const analyst = await gateway.connect('analyst')
     const slow = analyst.query('select pg_sleep(60)')
     const { processID, secretKey } = analyst as unknown as { processID: number; secretKey: number }
-    const [own] = await gateway.masked().database.sql`
-      select pid from pg_stat_activity where query like '%pg_sleep(60)' and pid <> pg_backend_pid()`
+    const own = await findSleeper()
     assert.notEqual(own?.pid, processID)
     const cancel = async (pid: number, secret: number) => {
       const socket = connect(gateway.port(), '127.0.0.1')
@@ -132,6 +131,16 @@ describe('a session through the gateway', () => {
     await cancel(processID, secretKey)
     await assert.rejects(slow, { code: '57014' })
     await analyst.end()
+
+    async function findSleeper() {
+      for (let attempt = 0; attempt < 200; attempt++) {
+        const [found] = await gateway.masked().database.sql`
+          select pid from pg_stat_activity where query like '%pg_sleep(60)' and state = 'active' and pid <> pg_backend_pid()`
+        if (found) return found
+        await new Promise((resolve) => setTimeout(resolve, 25))
+      }
+      return assert.fail('the statement never ran')
+    }
 
     async function analystIsStill() {
       const [row] = await gateway.masked().database.sql`
