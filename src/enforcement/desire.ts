@@ -3,7 +3,7 @@ import { type Access, grantAccess, type Remembered, remember } from './access.ts
 import { assignMasks, type Masks, type Note, pinsOf } from './assign-masks.ts'
 import type { Guard, Pin, Relation, Snapshot } from './catalog.ts'
 import { wantedText } from './guard-steps.ts'
-import { shadowSchemaName, twinOwnerName } from './names.ts'
+import { everybody, shadowSchemaName, twinOwnerName } from './names.ts'
 import type { Policy } from './policy.ts'
 import { exemptions } from './roles.ts'
 import { tableTwinSelect, viewTwinSelect } from './twin-select.ts'
@@ -43,6 +43,8 @@ export interface Desired {
   readonly released: readonly Released[]
   /** Every role that is exempt, itself or through another. */
   readonly exempt: readonly string[]
+  /** The same for the record, where everybody is one word: a new role is no change of that. */
+  readonly recordedExempt: readonly string[]
   /** Nothing of ours is to be left in the database. */
   readonly empty: boolean
   /** What an operator should know. */
@@ -109,7 +111,9 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
         remembered: relation ? remember(relation, guard, snapshot, twinOwner) : nothing,
       }
     })
-  return { twinOwner, masked, released, exempt: [...exempt.roles].sort(), empty, notes }
+  const names = [...exempt.roles].sort()
+  const recordedExempt = exempt.everybody ? [everybody] : names
+  return { twinOwner, masked, released, exempt: names, recordedExempt, empty, notes }
 }
 
 function isManaged({ managed }: Relation): boolean {

@@ -38,8 +38,8 @@ export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   const remade = dropTwins(plan)
   for (const wanted of desired.masked) maskRelation(plan, wanted, remade)
   for (const released of desired.released) release(plan, released)
-  const lost = JSON.stringify(snapshot.exempt) !== JSON.stringify(desired.exempt)
-  if (desired.masked.length > 0 && lost) steps.push(writeExempt(desired.exempt))
+  const lost = JSON.stringify(snapshot.exempt) !== JSON.stringify(desired.recordedExempt)
+  if (desired.masked.length > 0 && lost) steps.push(writeExempt(desired.recordedExempt))
   if (desired.empty) leave(plan)
   return steps
 }

@@ -13,9 +13,11 @@ export async function endSessions({ sql }: Database): Promise<number> {
   const [row] = await sql<{ ending: string[] }[]>`select ending from ${sql(guardSchema)}.policy`
   if (!row || row.ending.length === 0) return 0
   const ended = await sql`
-    select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
-    where datname = current_database() and usename = any(${row.ending}) and pid <> pg_backend_pid()
-      and usename <> current_user`
+    select pg_catalog.pg_terminate_backend(a.pid) from pg_catalog.pg_stat_activity a
+    join pg_catalog.pg_roles r on r.oid = a.usesysid
+    -- A superuser sees raw values with or without an exemption.
+    where a.datname = current_database() and r.rolname = any(${row.ending}) and a.pid <> pg_backend_pid()
+      and r.rolname <> current_user and not r.rolsuper`
   await sql`
     update ${sql(guardSchema)}.policy
     set ending = array(select unnest(ending) except select unnest(${row.ending}::text[]))`

@@ -3,7 +3,7 @@ import type { Guard, Role, Twin } from './catalog.ts'
 import type { DesiredRelation, DesiredTwin } from './desire.ts'
 import type { Step } from './diff.ts'
 import { storeGrants } from './guard-record.ts'
-import { driftChannel, guardSchema } from './names.ts'
+import { driftChannel, everybody, guardSchema } from './names.ts'
 
 const table = `${quoteIdentifier(guardSchema)}.relation`
 
@@ -105,9 +105,15 @@ export function writeExempt(exempt: readonly string[]): Step {
   const list = `ARRAY[${exempt.map(quoteLiteral).join(', ')}]::text[]`
   return {
     sql: `UPDATE ${policyTable} SET exempt = ${list}, ending = ARRAY(
-      SELECT unnest(ending) UNION (SELECT unnest(exempt) EXCEPT SELECT unnest(${list})))`,
+      SELECT unnest(ending) UNION (
+        (SELECT unnest(exempt) UNION SELECT rolname::text FROM pg_catalog.pg_roles WHERE ${isEverybody('exempt')})
+        EXCEPT SELECT unnest(${list}) EXCEPT SELECT rolname::text FROM pg_catalog.pg_roles WHERE ${isEverybody(list)}))`,
     why: 'who is exempt, and whose sessions are to end',
   }
+}
+
+function isEverybody(list: string): string {
+  return `${quoteLiteral(everybody)} = ANY (${list})`
 }
 
 /** Needs a superuser. Where there is none, the periodic audit finds what this would have told at once. */

@@ -3,6 +3,9 @@ import { createHash } from 'node:crypto'
 /** Where the controller keeps what it wrote down, in the masked database itself: one transaction covers both. */
 export const guardSchema = 'masquerade_guard'
 
+/** PostgreSQL's word for everybody; no role can have this name. */
+export const everybody = 'public'
+
 /** Name of the event trigger, and of what it notifies. */
 export const driftChannel = 'masquerade_drift'
 

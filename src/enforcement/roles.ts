@@ -19,6 +19,7 @@ export function exemptions(roles: ReadonlyMap<string, Role>, listed: readonly st
   )
   return {
     roles: exempt,
+    everybody,
     includes: (grantee: string | null) => everybody || (grantee !== null && exempt.has(grantee)),
   }
 }

@@ -160,6 +160,17 @@ forEachCluster((cluster) => {
       await denied('newcomer', 'select email from public.person')
     })
 
+    test('where everybody is exempt, a new role changes nothing; when that ends, sessions do', async () => {
+      await reconcile(target.database, policy(rules, ['public']))
+      const late = await target.createRole(`late${Math.random().toString(36).slice(2)}`)
+      assert.deepEqual((await reconcile(target.database, policy(rules, ['public']))).steps, [])
+      await enforce()
+      const [row] = await run('select ending from masquerade_guard.policy')
+      assert.ok(row?.ending.includes(late) && row.ending.includes(analyst))
+      assert.ok(!row?.ending.includes(auditor))
+      await run("update masquerade_guard.policy set ending = '{}'")
+    })
+
     test('a new view over the table is closed and gets a twin', async () => {
       await run(
         `create view public.addresses as select email from public.person; grant select on public.addresses to "${analyst}"`,
