@@ -1,6 +1,7 @@
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type Command, readArgs } from './command.ts'
 import { databaseHelp, lookOptions, policyPathOf } from './look.ts'
+import { maskOptions, readMaskProperties } from './mask-options.ts'
 import { apiHelp, openMaskingApi } from './masking-api.ts'
 import { readTable } from './suspend.ts'
 
@@ -8,13 +9,7 @@ const options = {
   ...lookOptions,
   table: { type: 'string' },
   top: { type: 'string' },
-  column: { type: 'string' },
-  function: { type: 'string' },
-  from: { type: 'string' },
-  to: { type: 'string' },
-  prefix: { type: 'string' },
-  suffix: { type: 'string' },
-  replacement: { type: 'string' },
+  ...maskOptions,
 } as const
 
 interface Shown {
@@ -52,7 +47,7 @@ ${apiHelp}`,
 type Values = ReturnType<typeof readArgs<{ options: typeof options }>>['values']
 
 function readRule(values: Values): { rule?: object } {
-  const { column, function: maskingFunction, from, to, prefix, suffix, replacement } = values
+  const { column, function: maskingFunction } = values
   if ((column === undefined) !== (maskingFunction === undefined))
     throw new OperatorError('--column and --function go together.', { exitCode: 2 })
   if (column === undefined) return {}
@@ -60,11 +55,7 @@ function readRule(values: Values): { rule?: object } {
     rule: {
       columnName: column,
       maskingFunction,
-      ...(from !== undefined && { numberFrom: from }),
-      ...(to !== undefined && { numberTo: to }),
-      ...(prefix !== undefined && { prefixSize: prefix }),
-      ...(suffix !== undefined && { suffixSize: suffix }),
-      ...(replacement !== undefined && { replacementString: replacement }),
+      ...readMaskProperties(values),
     },
   }
 }

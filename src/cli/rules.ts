@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type Command, readArgs } from './command.ts'
+import { maskOptions, readMaskProperties } from './mask-options.ts'
 import { apiHelp, apiOptions, databasePathOf, openMaskingApi } from './masking-api.ts'
 import { applyRules } from './rules-apply.ts'
 import { rulesOf } from './rules-client.ts'
@@ -16,13 +17,7 @@ const options = {
   yes: { type: 'boolean', short: 'y' },
   prune: { type: 'boolean' },
   'dry-run': { type: 'boolean' },
-  column: { type: 'string' },
-  function: { type: 'string' },
-  from: { type: 'string' },
-  to: { type: 'string' },
-  prefix: { type: 'string' },
-  suffix: { type: 'string' },
-  replacement: { type: 'string' },
+  ...maskOptions,
 } as const
 
 export const rules: Command = {
@@ -112,18 +107,13 @@ function readRule(values: Values, name: string): FileRule {
   const [schemaName, tableName, columnName, ...more] = splitColumn(values.column)
   if (!schemaName || !tableName || !columnName || more.length > 0)
     return refuse(`--column must be SCHEMA.TABLE.COLUMN`)
-  const { from, to, prefix, suffix, replacement } = values
   return {
     name,
     schemaName,
     tableName,
     columnName,
     maskingFunction: values.function,
-    ...(from !== undefined && { numberFrom: from }),
-    ...(to !== undefined && { numberTo: to }),
-    ...(prefix !== undefined && { prefixSize: prefix }),
-    ...(suffix !== undefined && { suffixSize: suffix }),
-    ...(replacement !== undefined && { replacementString: replacement }),
+    ...readMaskProperties(values),
   }
 }
 
