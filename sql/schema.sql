@@ -267,6 +267,20 @@ create table role_assignment (
   constraint role_assignment_principal FOREIGN KEY (tenant_id, principal_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
 );
 
+create table role_mapping (
+  database_id uuid not null,
+  key text collate "C" not null,
+  name text not null,
+  database_role text collate "C" not null,
+  principal_id uuid not null,
+  created_at timestamp with time zone default now() not null,
+  updated_at timestamp with time zone default now() not null,
+  version bigint default nextval('resource_version'::regclass) not null,
+  constraint role_mapping_pkey PRIMARY KEY (database_id, key),
+  constraint role_mapping_is_unique UNIQUE (database_id, database_role, principal_id),
+  constraint role_mapping_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
 create table schema_extension (
   tenant_id uuid not null,
   id text not null,
@@ -451,5 +465,6 @@ CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON 
 CREATE TRIGGER policy_changed AFTER UPDATE OF policy_state, exempt_principals, binding_version ON masquerade.masked_database FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER rule_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.masking_rule FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER member_edge_voids_tokens AFTER DELETE ON masquerade.member_edge REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION void_tokens_of_former_members();
+CREATE TRIGGER mapping_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.role_mapping FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER suspension_changed AFTER INSERT OR DELETE ON masquerade.suspension FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER user_password_voids_tokens AFTER DELETE OR UPDATE OF hash ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id');
