@@ -1,0 +1,17 @@
+import { createHash } from 'node:crypto'
+
+const maxBytes = 63
+const hashLength = 16
+
+/**
+ * The role that somebody logs in as in one database. Roles are shared by all databases of a server: with one role for each
+ * person, who may map roles in one database would give rights in the others.
+ */
+export function loginRoleName(principalName: string, database: string): string {
+  const name = `${principalName.toLowerCase()}/${database}`
+  if (Buffer.byteLength(name) <= maxBytes) return name
+  const hash = createHash('sha256').update(name).digest('hex').slice(0, hashLength)
+  let head = name
+  while (Buffer.byteLength(head) > maxBytes - hashLength - 1) head = [...head].slice(0, -1).join('')
+  return `${head}/${hash}`
+}
