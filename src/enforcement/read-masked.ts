@@ -13,6 +13,8 @@ export interface Masked {
 export interface MaskedForRole {
   readonly relations: readonly Masked[]
   readonly homonyms: readonly { readonly schema: string; readonly name: string }[]
+  /** Our own schemas, for a role to which the notes of the controller are closed. */
+  readonly hides: readonly string[]
 }
 
 /** Another text as soon as masks or exemptions are other ones. */
@@ -33,7 +35,12 @@ export async function readMaskedFor(
   sql: Sql,
   roles: readonly string[],
 ): Promise<ReadonlyMap<string, MaskedForRole>> {
-  const found = new Map(roles.map((role) => [role, { relations: [] as Masked[], homonyms: [] as Homonym[] }]))
+  const found = new Map(
+    roles.map((role) => [
+      role,
+      { relations: [] as Masked[], homonyms: [] as Homonym[], hides: [] as string[] },
+    ]),
+  )
   if (!(await isGuarded(sql))) return found
   const relations = await sql<(Masked & { role: string })[]>`
     with masked as (
@@ -60,6 +67,7 @@ export async function readMaskedFor(
     relations.map(({ name }) => name),
   ))
     found.get(role)?.homonyms.push(homonym)
+  for (const { role, schemas } of await readHidden(sql, roles)) found.get(role)?.hides.push(...schemas)
   return found
 }
 
@@ -74,6 +82,15 @@ async function readHomonyms(sql: Sql, roles: readonly string[], names: readonly 
     where c.relname = any(${[...new Set(names)]}::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
       and pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE') and n.nspname !~ '^pg_(toast_)?temp_'
     order by 1, 2, 3`
+}
+
+async function readHidden(sql: Sql, roles: readonly string[]) {
+  return await sql<{ role: string; schemas: string[] }[]>`
+    select r.rolname::text as role, array(
+      select ${guardSchema}::text union select twin->>'schema' from ${sql(guardSchema)}.relation where twin is not null
+      order by 1) as schemas
+    from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[])
+      and not pg_catalog.has_schema_privilege(r.oid, ${guardSchema}, 'USAGE')`
 }
 
 async function isGuarded(sql: Sql): Promise<boolean> {

@@ -1,3 +1,4 @@
+import { type Hiding, readCatalogWithout } from './hide-own.ts'
 import type { MaskMap } from './mask-map.ts'
 import type { Statement } from './parse.ts'
 import type { MaskedRelation } from './ports.ts'
@@ -5,6 +6,7 @@ import type { MaskedRelation } from './ports.ts'
 /** What of the text is to become something else. */
 export type Move =
   | { readonly kind: 'name'; readonly at: number; readonly parts: number; readonly to: Target }
+  | { readonly kind: 'catalog'; readonly at: number; readonly parts: number; readonly rows: string }
   | {
       readonly kind: 'copy'
       readonly at: number
@@ -29,6 +31,8 @@ export interface Names {
   readonly database: string
   readonly path: readonly string[]
   readonly hidden: ReadonlySet<string>
+  /** What of the catalogs the session is not shown. */
+  readonly hiding?: Hiding | undefined
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a syntax tree has hundreds of shapes, and few matter here
@@ -151,6 +155,9 @@ class Finder {
   }
 
   #read(range: RangeVar, scope: Scope): void {
+    const { hiding } = this.#names
+    const rows = hiding && !scope.ctes.has(range.relname) && readCatalogWithout(hiding, range)
+    if (rows) this.moves.push({ kind: 'catalog', at: range.location ?? 0, parts: partsOf(range), rows })
     const relation = this.#find(range, scope)
     // Without its children a parent has no twin: the rows would be others.
     const moved = relation && !(relation.hasChildren && range.inh !== true) ? relation : undefined

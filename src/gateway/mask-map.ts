@@ -16,7 +16,11 @@ export class MaskMap {
   /** Texts that were rewritten under this map; gone with it. */
   readonly cache = new Map<string, unknown>()
 
-  constructor({ relations, homonyms }: RoleMasks) {
+  /** Schemas of ours that a dump of the whole database leaves out. */
+  readonly hides: readonly string[]
+
+  constructor({ relations, homonyms, hides = [] }: RoleMasks) {
+    this.hides = hides
     for (const relation of relations) {
       const { name, schema, twin } = relation
       const same = this.#byName.get(name) ?? new Map()

@@ -27,6 +27,8 @@ export interface RoleMasks {
   readonly relations: readonly MaskedRelation[]
   /** Every relation that shares its name with a masked one: whose turn it is depends on the search path. */
   readonly homonyms: readonly { readonly schema: string; readonly name: string }[]
+  /** Schemas of ours that this role cannot use as a whole: the controller's notes, and with them the twins. */
+  readonly hides?: readonly string[]
 }
 
 export interface SessionRecord {

@@ -121,7 +121,7 @@ export class Relay {
     const moved = this.#options.texts.rewrite(frame.subarray(from, to))
     this.#options.onStatement(moved !== undefined)
     const sent = moved && replaceText(frame, from, to, moved.text)
-    if (type === 'Q' && sent && this.#options.texts.forbidsViews)
+    if (type === 'Q' && sent && moved.readsTwin && this.#options.texts.forbidsViews)
       return this.#allowViews(sent, moved.rewritten)
     if (type === 'Q') this.#inFlight.sendLast(moved?.rewritten)
     else this.#inFlight.sendParse(moved?.rewritten)

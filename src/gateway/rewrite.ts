@@ -9,9 +9,11 @@ export interface Rewriting {
   readonly splices: readonly Splice[]
   readonly turns: readonly Turns[]
   readonly isParsed: boolean
+  /** A twin is read, not a catalog alone. */
+  readonly readsTwin: boolean
 }
 
-const none: Rewriting = { splices: [], turns: [], isParsed: false }
+const none: Rewriting = { splices: [], turns: [], isParsed: false, readsTwin: false }
 
 /**
  * Moves the reads of a text to the twins by splicing names where PostgreSQL's own parser says that they stand; everything
@@ -23,13 +25,16 @@ export function rewriteText(utf8: Buffer, names: Names): Rewriting {
   const splices: Splice[] = []
   const turns: Turns[] = []
   let current = names
+  let readsTwin = false
   for (const statement of statements) {
     const found = findMoves(statement, current)
     splices.push(...found.moves.map((move) => spliceOf(utf8, move)))
+    readsTwin ||= found.moves.some(({ kind }) => kind !== 'catalog')
     turns.push(found.turns)
     current = turn(current, found.turns)
   }
-  return { splices: splices.sort((a, b) => a.from - b.from), turns: turns.filter(hasEffect), isParsed: true }
+  splices.sort((a, b) => a.from - b.from)
+  return { splices, turns: turns.filter(hasEffect), isParsed: true, readsTwin }
 }
 
 /** What names mean after a statement. The path that a session began with is not known here: nothing is assumed of it. */
@@ -48,6 +53,7 @@ function hasEffect({ path, hides, uncovers }: Turns): boolean {
 function spliceOf(bytes: Buffer, move: Move): Splice {
   const end = findNameEnd(bytes, move.at, move.parts)
   if (move.kind === 'name') return { from: move.at, to: end, text: Buffer.from(render(move.to)) }
+  if (move.kind === 'catalog') return { from: move.at, to: end, text: Buffer.from(move.rows) }
   const columns = move.columns.map(quoteIdentifier).join(', ')
   return {
     from: move.at,

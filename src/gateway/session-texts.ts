@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Logger } from 'pino'
 import type { Turns } from './find-moves.ts'
+import type { Hiding } from './hide-own.ts'
 import type { Rewritten, Splice } from './map-position.ts'
 import type { MaskMap } from './mask-map.ts'
 import { type Rewriting, rewriteText } from './rewrite.ts'
@@ -15,6 +16,12 @@ export interface SessionTextsOptions {
   /** What the server reported at login. */
   readonly parameters: ReadonlyMap<string, string>
   readonly log: Logger
+}
+
+export interface Moved {
+  readonly text: Buffer
+  readonly rewritten: Rewritten
+  readonly readsTwin: boolean
 }
 
 const maxCached = 1_000
@@ -53,25 +60,34 @@ export class SessionTexts {
   }
 
   /** Undefined: the text stays as it is. */
-  rewrite(text: Buffer): { readonly text: Buffer; readonly rewritten: Rewritten } | undefined {
+  rewrite(text: Buffer): Moved | undefined {
     const masks = this.#options.masks()
-    if (masks.isEmpty) return undefined
     if (text.includes(forbidding)) this.#forbidsViews = text.includes("'view, foreign-table'")
+    const hiding = this.#findHiding(masks)
+    if (masks.isEmpty && !hiding) return undefined
     const read = this.#decode(text)
-    if (!read || !masks.concerns(read.string)) return undefined
-    const rewriting = this.#find(read.string, read.utf8, masks)
+    if (!read || !(hiding || masks.concerns(read.string))) return undefined
+    const rewriting = this.#find(read.string, read.utf8, masks, hiding)
     if (!rewriting) return undefined
     for (const turns of rewriting.turns) this.#turn(turns)
-    const { splices } = rewriting
+    const { splices, readsTwin } = rewriting
     if (splices.length === 0) return undefined
     const moved = join(read.utf8, splices)
-    if (read.isUtf8) return { text: moved, rewritten: { original: text, splices, isUtf8: true } }
+    if (read.isUtf8) return { text: moved, rewritten: { original: text, splices, isUtf8: true }, readsTwin }
     // What we put in has to be the same in every encoding.
     if (splices.some((splice) => !isAscii(splice.text))) return undefined
     return {
       text: Buffer.from(moved.toString(), 'latin1'),
       rewritten: { original: text, splices: inBytes(read.utf8, splices), isUtf8: false },
+      readsTwin,
     }
+  }
+
+  /** pg_dump is told by its name, or by what it forbids itself where somebody gave it another name. */
+  #findHiding({ hides }: MaskMap): Hiding | undefined {
+    if (hides.length === 0) return undefined
+    const isDump = this.#forbidsViews || this.#parameters.get('application_name') === 'pg_dump'
+    return isDump ? { schemas: hides } : undefined
   }
 
   /** A byte per character where the encoding is not UTF-8: the parser then finds the same names at the same places. */
@@ -86,9 +102,10 @@ export class SessionTexts {
     return { string, utf8: Buffer.from(string), isUtf8: false }
   }
 
-  #find(string: string, utf8: Buffer, masks: MaskMap): Rewriting | undefined {
+  #find(string: string, utf8: Buffer, masks: MaskMap, hiding: Hiding | undefined): Rewriting | undefined {
     try {
-      if (this.#hidden.size > 0 || utf8.length > maxCachedBytes) return this.#parse(utf8, masks)
+      if (hiding || this.#hidden.size > 0 || utf8.length > maxCachedBytes)
+        return this.#parse(utf8, masks, hiding)
       const cache = masks.cache as Map<string, Rewriting>
       const path = JSON.stringify(this.#path)
       const known = recall(cache, path + string) ?? this.#findByTemplate(string, path, masks)
@@ -116,9 +133,9 @@ export class SessionTexts {
     return { ...found, splices: placeSplices(template, found.splices) }
   }
 
-  #parse(utf8: Buffer, masks: MaskMap): Rewriting {
+  #parse(utf8: Buffer, masks: MaskMap, hiding?: Hiding): Rewriting {
     const { database } = this.#options
-    return rewriteText(utf8, { masks, database, path: this.#path, hidden: this.#hidden })
+    return rewriteText(utf8, { masks, database, path: this.#path, hidden: this.#hidden, hiding })
   }
 
   #turn({ path, hides, uncovers }: Turns): void {

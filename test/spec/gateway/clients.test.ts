@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +9,7 @@ import type { Gateway } from '../../../src/gateway/gateway.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { listClusterNames } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { connectTo, runProgram } from '../../support/programs.ts'
 
 const cluster = listClusterNames().find((name) => name.startsWith('installed'))
 const withoutTools = cluster === undefined && 'PostgreSQL and its clients are not installed'
@@ -39,28 +39,15 @@ describe('programs that know nothing of masks', { skip: withoutTools }, () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  const run = (command: string, args: string[], environment: NodeJS.ProcessEnv = {}, input = '') =>
-    new Promise<{ code: number | null; out: string; errors: string }>((resolve, reject) => {
-      const child = spawn(command, args, {
-        env: {
-          ...process.env,
-          PGHOST: '127.0.0.1',
-          PGPORT: String(gateway.port),
-          PGUSER: analyst,
-          PGPASSWORD: 'secret',
-          PGDATABASE: 'shop',
-          PGSSLMODE: 'disable',
-          PGAPPNAME: 'client',
-          ...environment,
-        },
-      })
-      let [out, errors] = ['', '']
-      child.stdout.on('data', (chunk) => (out += chunk))
-      child.stderr.on('data', (chunk) => (errors += chunk))
-      child.on('error', reject)
-      child.on('close', (code) => resolve({ code, out, errors }))
-      child.stdin.end(input)
-    })
+  const run = (
+    command: string,
+    args: readonly string[],
+    environment: Record<string, string> = {},
+    input = '',
+  ) => {
+    const url = Object.assign(new URL(target.urlOf('analyst')), { host: `127.0.0.1:${gateway.port}` })
+    return runProgram(command, args, { ...connectTo(url.href), ...environment }, input)
+  }
 
   test('psql, plain and with TLS, with its own commands', async () => {
     for (const PGSSLMODE of ['disable', 'require']) {
@@ -83,30 +70,6 @@ describe('programs that know nothing of masks', { skip: withoutTools }, () => {
       assert.match(errors, /LINE 1: select 1 from nothere;\n {22}\^/)
       assert.match(errors, /LINE 1: select id, é from public\.customers;\n {19}\^/)
     }
-  })
-
-  test('pg_dump writes masked data that can be restored', async () => {
-    const { code, out, errors } = await run('pg_dump', ['--no-owner', '--no-acl', '--schema=public'])
-    assert.equal(code, 0, errors)
-    assert.ok(!out.includes('@example'))
-    await using copy = await createMaskedDatabase(cluster)
-    const { hostname, port, username, password, pathname } = new URL(copy.url)
-    const restored = await run(
-      'psql',
-      ['-Xq', '-v', 'ON_ERROR_STOP=1'],
-      {
-        PGHOST: hostname,
-        PGPORT: port,
-        PGUSER: username,
-        PGPASSWORD: decodeURIComponent(password),
-        PGDATABASE: pathname.slice(1),
-      },
-      out.replace('CREATE SCHEMA public;', ''),
-    )
-    assert.equal(restored.code, 0, restored.errors)
-    const rows = await copy.database
-      .sql`select count(*)::int as n, min(email) as least, max(email) as most from public.bought`
-    assert.deepEqual([...rows], [{ n: 1000, least: 'mXXX@XXXX.com', most: 'mXXX@XXXX.com' }])
   })
 
   test('pgbench with each of its protocols', async () => {
