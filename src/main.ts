@@ -20,6 +20,7 @@ import { createSample } from './directory/sample/create-sample.ts'
 import { Controller } from './enforcement/controller.ts'
 import { createInspector } from './enforcement/inspector.ts'
 import { countStates } from './enforcement/list-states.ts'
+import { examineMappedRole } from './enforcement/mapped-role.ts'
 import { examine } from './enforcement/preflight.ts'
 import { readMaskedFor, readMaskVersion } from './enforcement/read-masked.ts'
 import { createStateStore } from './enforcement/state-store.ts'
@@ -101,7 +102,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const metrics = createMetrics()
   const { secretBox } = auth
   const gatekeeper = emulator?.emulate(auth.gatekeeper, tenantId, auth.administrator) ?? auth.gatekeeper
-  const catalogs = openBoundCatalogs(secretBox, examine)
+  const catalogs = openBoundCatalogs(secretBox, { examine, examineRole: examineMappedRole })
   cleanup.defer(() => catalogs.close())
   const source = createEnforcementSource({
     sql: database.sql,

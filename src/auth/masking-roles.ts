@@ -17,12 +17,13 @@ export const maskingRoles = {
     exceptActions: ['Vendor.Authorization/*/write', 'Vendor.Authorization/*/delete'],
   },
   'SQL Security Manager': {
-    description: 'Reads and writes masking.',
+    description: 'Reads and writes masking, and who gets which database role.',
     actions: [
       'Vendor.Authorization/*/read',
       'Vendor.Sql/servers/read',
       'Vendor.Sql/servers/databases/read',
       'Vendor.Sql/servers/databases/dataMaskingPolicies/*',
+      'Vendor.Sql/servers/databases/roleMappings/*',
       'Vendor.Sql/auditEvents/read',
     ],
     exceptActions: [],

@@ -13,7 +13,19 @@ export const shadowPrefix = 'masked_'
 
 /** Owns the twins; may read what they read and nothing else; nobody logs in as it. One per database, roles being shared. */
 export function twinOwnerName(database: string): string {
-  return shorten(`masquerade_twins_${database}`)
+  return shorten(twinOwnerPrefix + database)
+}
+
+const twinOwnerPrefix = 'masquerade_twins_'
+
+/** Of whatever database. */
+export function isTwinOwnerName(role: string): boolean {
+  return role.startsWith(twinOwnerPrefix)
+}
+
+/** Whether the comment of a role says that it is a login role that we made. */
+export function isLoginMark(comment: string | null): boolean {
+  return comment?.startsWith('masquerade login ') ?? false
 }
 
 /** `isTaken`: a schema of that name is somebody else's. Then it is another name, and always the same one. */

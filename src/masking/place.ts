@@ -17,6 +17,7 @@ export const canonicalNamespace = 'Vendor.Sql'
 export const serverPath =
   '/subscriptions/:subscriptionId/resourceGroups/:resourceGroupName/providers/Vendor.Sql/servers/:serverName'
 export const databasePath = `${serverPath}/databases/:databaseName`
+export const mappingsPath = `${databasePath}/roleMappings`
 export const policyPath = `${databasePath}/dataMaskingPolicies/Default`
 
 export function readServerPlace(params: Params): ServerPlace {
@@ -34,7 +35,7 @@ export function readDatabasePlace(params: Params): DatabasePlace {
 // What would make a path ambiguous, or cannot be stored as it is.
 const forbidden = /[\p{Cc}\p{Cs}/\\?#%]/u
 
-/** Names of everything but rules: they are parts of scopes, so a name must never read like a longer path. */
+/** Names of everything but rules and mappings: they are parts of scopes, so a name must never read like a longer path. */
 export function checkName(params: Params, parameter: string): string {
   const name = params[parameter] ?? ''
   const reason =

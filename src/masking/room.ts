@@ -17,6 +17,10 @@ import { createRoleAssignment } from './role-assignments/create-role-assignment.
 import { deleteRoleAssignment } from './role-assignments/delete-role-assignment.ts'
 import { getRoleAssignment } from './role-assignments/get-role-assignment.ts'
 import { listRoleAssignments } from './role-assignments/list-role-assignments.ts'
+import { createOrUpdateRoleMapping } from './role-mappings/create-or-update-role-mapping.ts'
+import { deleteRoleMapping } from './role-mappings/delete-role-mapping.ts'
+import { getRoleMapping } from './role-mappings/get-role-mapping.ts'
+import { listRoleMappings } from './role-mappings/list-role-mappings.ts'
 import { createOrUpdateRule } from './rules/create-or-update-rule.ts'
 import { deleteRule } from './rules/delete-rule.ts'
 import { getRule } from './rules/get-rule.ts'
@@ -46,6 +50,10 @@ const operations: readonly Operation<MaskingPorts>[] = [
   getRoleAssignment,
   listRoleAssignments,
   deleteRoleAssignment,
+  createOrUpdateRoleMapping,
+  getRoleMapping,
+  listRoleMappings,
+  deleteRoleMapping,
   listAuditEvents,
   getEnforcement,
   suspendTable,

@@ -48,4 +48,9 @@ export const maskingProblems = {
     code: 'InvalidRoleAssignment',
     message: 'The role assignment is not valid: {reason}',
   },
+  InvalidRoleMapping: {
+    status: 400,
+    code: 'InvalidRoleMapping',
+    message: 'The role mapping is not valid: {reason}',
+  },
 } as const satisfies Record<string, Kind>

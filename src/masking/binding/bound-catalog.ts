@@ -25,22 +25,30 @@ export interface Finding {
   readonly statements: readonly string[]
 }
 
-type Examine = (
-  sql: Sql,
-  tables: readonly { readonly schema: string; readonly table: string }[],
-) => Promise<Greeting>
+/** What was found out about a database role that is to be handed out. */
+export interface RoleExamination {
+  readonly exists: boolean
+  readonly others: readonly string[]
+  readonly objections: readonly Finding[]
+}
+
+type Tables = readonly { readonly schema: string; readonly table: string }[]
+
+/** Those who know about roles and masks: enforcement. */
+interface Examiners {
+  examine(sql: Sql, tables: Tables): Promise<Greeting>
+  examineRole(sql: Sql, role: string, tables: Tables): Promise<RoleExamination>
+}
 
 export type Reached<T> = { readonly value: T } | { readonly unreachable: string }
 
 /** The catalogs of the bound databases. One connection each, closed when it is idle. */
 export interface BoundCatalogs {
   findColumn(database: BoundDatabase, column: ColumnName): Promise<Reached<CatalogColumn>>
+  /** Whether a role can be given to people. Tables: those that rules name. */
+  examineRole(database: BoundDatabase, role: string, tables: Tables): Promise<Reached<RoleExamination>>
   /** Whether the database lets us in, and whether its tables can be masked: those that rules name. */
-  greet(
-    binding: Binding,
-    password: string,
-    tables: readonly { readonly schema: string; readonly table: string }[],
-  ): Promise<Reached<Greeting>>
+  greet(binding: Binding, password: string, tables: Tables): Promise<Reached<Greeting>>
   close(): Promise<void>
 }
 
@@ -48,7 +56,7 @@ const connectTimeoutMs = 5_000
 const queryTimeoutMs = 5_000
 const idleTimeoutMs = 20_000
 
-export function openBoundCatalogs(secrets: SecretBox, examine: Examine): BoundCatalogs {
+export function openBoundCatalogs(secrets: SecretBox, examiners: Examiners): BoundCatalogs {
   const pools = new Map<string, { version: number; pool: pg.Pool }>()
 
   function poolOf({ id, binding, bindingSecret, bindingVersion }: BoundDatabase): pg.Pool {
@@ -62,19 +70,22 @@ export function openBoundCatalogs(secrets: SecretBox, examine: Examine): BoundCa
     return pool
   }
 
+  async function ask<T>(database: BoundDatabase, question: (sql: Sql) => Promise<T>): Promise<Reached<T>> {
+    try {
+      return await reach(poolOf(database), question)
+    } catch (error) {
+      if (!(error instanceof SecretBoxError)) throw error
+      return { unreachable: 'its password was stored under another secret key' }
+    }
+  }
+
   return {
-    async findColumn(database, column) {
-      try {
-        return await reach(poolOf(database), (sql) => findColumn(sql, column))
-      } catch (error) {
-        if (!(error instanceof SecretBoxError)) throw error
-        return { unreachable: 'its password was stored under another secret key' }
-      }
-    },
+    findColumn: (database, column) => ask(database, (sql) => findColumn(sql, column)),
+    examineRole: (database, role, tables) => ask(database, (sql) => examiners.examineRole(sql, role, tables)),
     async greet(binding, password, tables) {
       const pool = connect(binding, password)
       try {
-        return await reach(pool, (sql) => examine(sql, tables))
+        return await reach(pool, (sql) => examiners.examine(sql, tables))
       } finally {
         void pool.end()
       }

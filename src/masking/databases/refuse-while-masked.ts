@@ -2,9 +2,19 @@ import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { DatabaseRow } from './database-row.ts'
 
-/** Without its binding nobody could take the masks off the real database, nor give the grants back that they replaced. */
+/**
+ * Without its binding nobody could take the masks off the real database, nor give the grants back that they replaced,
+ * nor drop the login roles of people.
+ */
 export async function refuseWhileMasked(tx: Query, database: DatabaseRow): Promise<void> {
-  if (!database.bound || database.policyState === 'Disabled') return
+  if (!database.bound) return
+  const [mapping] = await tx<{ name: string }[]>`
+    select name from role_mapping where database_id = ${database.id} order by key limit 1`
+  if (mapping)
+    fail('Conflict', {
+      reason: `The database is bound and has role mappings ('${mapping.name}'): the login roles made for them would stay for good. Delete the mappings first.`,
+    })
+  if (database.policyState === 'Disabled') return
   const [rule] = await tx`select 1 from masking_rule where database_id = ${database.id} limit 1`
   if (rule)
     fail('Conflict', {
