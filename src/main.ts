@@ -9,7 +9,9 @@ import { changePassword } from './auth/issuer/change-password.ts'
 import { openIssuer } from './auth/issuer/issuer.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
 import { writeAudit } from './db/audit.ts'
+import { readRevision } from './db/change-log.ts'
 import type { Database } from './db/database.ts'
+import { hearEvents } from './db/events.ts'
 import { openStore, type Store } from './db/store.ts'
 import { findExemptRoles, isExemptPrincipal } from './directory/exempt-roles.ts'
 import { findPrincipals } from './directory/find-principals.ts'
@@ -18,6 +20,7 @@ import { permissionTables } from './directory/permissions.ts'
 import { directoryRoom } from './directory/room.ts'
 import { createSample } from './directory/sample/create-sample.ts'
 import { Controller } from './enforcement/controller.ts'
+import { DirectoryFollower } from './enforcement/follow-directory.ts'
 import { createInspector } from './enforcement/inspector.ts'
 import { countStates } from './enforcement/list-states.ts'
 import { examineMappedRole } from './enforcement/mapped-role.ts'
@@ -120,6 +123,32 @@ export async function startService(options: StartOptions): Promise<Service> {
   enforcement.start()
   metrics.showStates(() => countStates(database.sql))
   let gateway: Gateway | undefined
+  const settle = async (id: string) => {
+    const report = await enforcement.settle(id)
+    await gateway?.refresh(id)
+    return report
+  }
+  const follower = new DirectoryFollower({
+    readRevision: () => readRevision(database.sql, tenantId),
+    findConcerned: () => source.findConcerned(),
+    readMeant: async (id) => (await source.readPolicy(id)).exemptRoles,
+    settle,
+    log,
+  })
+  cleanup.defer(() => follower.close())
+  const events = hearEvents(
+    store.address,
+    {
+      masks: (id) => void gateway?.refresh(id),
+      directory: () => follower.hear(),
+      restored: () => {
+        follower.hear()
+        gateway?.refreshAll()
+      },
+    },
+    log,
+  )
+  cleanup.defer(() => events.close())
   const masking = maskingRoom({
     providerAliases: settings.providerAliases,
     strict: settings.strict,
@@ -129,11 +158,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     enforcement: {
       report: (id) => enforcement.report(id),
       plan: (id) => enforcement.plan(id),
-      async settle(id) {
-        const report = await enforcement.settle(id)
-        await gateway?.refresh(id)
-        return report
-      },
+      settle,
     },
     inspection: createInspector({
       connect: (id) => enforcement.connect(id),

@@ -8,11 +8,17 @@ export interface Listening {
   close(): Promise<void>
 }
 
+interface Ears {
+  onNotification(channel: string, payload: string): void
+  /** Once, also after `close`. */
+  onLost?(): void
+}
+
 /** A connection of its own that hears what others notify. Rejects when the database cannot be reached. */
 export async function listenTo(
   address: DatabaseAddress,
-  channel: string,
-  onNotification: () => void,
+  channels: readonly string[],
+  { onNotification, onLost }: Ears,
 ): Promise<Listening> {
   const client = new pg.Client({
     ...address,
@@ -23,15 +29,19 @@ export async function listenTo(
     keepAlive: true,
   })
   let lost = false
+  let isListening = false
   const lose = () => {
+    if (lost) return
     lost = true
+    if (isListening) onLost?.()
   }
   client.on('error', lose)
   client.on('end', lose)
-  client.on('notification', onNotification)
+  client.on('notification', ({ channel, payload = '' }) => onNotification(channel, payload))
   try {
     await client.connect()
-    await client.query(`LISTEN ${quoteIdentifier(channel)}`)
+    for (const channel of channels) await client.query(`LISTEN ${quoteIdentifier(channel)}`)
+    isListening = true
   } catch (error) {
     await client.end().catch(() => {})
     throw error

@@ -2,12 +2,14 @@ import type { Logger } from 'pino'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { connectDatabase } from './connect.ts'
 import type { Database } from './database.ts'
-import { describeAddress, parseDatabaseUrl } from './database-url.ts'
+import { type DatabaseAddress, describeAddress, parseDatabaseUrl } from './database-url.ts'
 import { type EmbeddedPostgres, startEmbedded } from './embedded.ts'
 
 /** The service's own database, embedded or outside, migrated and ready. */
 export interface Store {
   readonly database: Database
+  /** Where it is, for those who listen to it. */
+  readonly address: DatabaseAddress
   /** The embedded server, as its superuser; undefined with an outside one. */
   readonly server: EmbeddedPostgres | undefined
   /** For the screen: what database this is. Never has a password. */
@@ -52,6 +54,7 @@ async function openEmbedded(
     const database = await connectDatabase({ url: server.address, poolSize: settings.databasePoolSize })
     log.info({ version: server.version, port: server.port }, 'embedded PostgreSQL started')
     return await describeStore(database, {
+      address: server.address,
       server,
       description: `embedded PostgreSQL ${server.version} on ${server.host}:${server.port}`,
       stop: () => server.stop(),
@@ -65,24 +68,31 @@ async function openEmbedded(
 async function openOutside(settings: StoreSettings, url: string, { onProgress }: StoreHooks): Promise<Store> {
   onProgress('migrating the database')
   const database = await connectDatabase({ url, poolSize: settings.databasePoolSize })
+  const address = parseDatabaseUrl(url)
   return describeStore(database, {
+    address,
     server: undefined,
-    description: `PostgreSQL at ${describeAddress(parseDatabaseUrl(url))}`,
+    description: `PostgreSQL at ${describeAddress(address)}`,
     stop: async () => {},
   })
 }
 
 interface Place {
+  readonly address: DatabaseAddress
   readonly server: EmbeddedPostgres | undefined
   readonly description: string
   stop(): Promise<void>
 }
 
-async function describeStore(database: Database, { server, description, stop }: Place): Promise<Store> {
+async function describeStore(
+  database: Database,
+  { address, server, description, stop }: Place,
+): Promise<Store> {
   const [instance] = await database.sql<{ tenant_id: string }[]>`select tenant_id from masquerade.instance`
   if (!instance) throw new OperatorError('the database is damaged: its instance row is missing')
   return {
     database,
+    address,
     server,
     description,
     tenantId: instance.tenant_id,

@@ -12,6 +12,8 @@ export interface Gateway {
   readonly port: number
   /** After a change of masks: sessions of this node know of it when this resolves. */
   refresh(databaseId: string): Promise<void>
+  /** The same for every database, when nobody knows which masks have changed. */
+  refreshAll(): Promise<void>
   /** Takes no new connections, ends idle sessions at once and busy ones when they are done or time is up. */
   close(timeoutMs: number): Promise<void>
 }
@@ -60,6 +62,7 @@ export async function openGateway({ host, port, limits, ports }: GatewayOptions)
   return {
     port: bound,
     refresh: (databaseId) => masks.refresh(databaseId),
+    refreshAll: () => masks.refreshAll(),
     async close(timeoutMs) {
       clearInterval(renewal)
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))

@@ -9,7 +9,7 @@ interface Page {
   reading: Promise<void> | undefined
 }
 
-/** How another node's change is found: by its version, and by a whole look for what has no version (grants, members). */
+/** How another node's change is found where its notification was missed: by its version, and by a whole look for what has no version (grants, members). */
 const lookEveryMs = 1_000
 const readEveryMs = 10_000
 
@@ -57,6 +57,10 @@ export class MaskBook {
   async refresh(databaseId: string): Promise<void> {
     const page = this.#pages.get(databaseId)
     if (page) await this.#read(page)
+  }
+
+  async refreshAll(): Promise<void> {
+    await Promise.all([...this.#pages.values()].map((page) => this.#read(page)))
   }
 
   close(): void {

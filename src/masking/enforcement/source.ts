@@ -38,8 +38,17 @@ export function createEnforcementSource({ sql, secrets, exemptRoles }: SourceOpt
             applicationName: 'masquerade enforcement',
             searchPath: 'pg_catalog',
           }),
-        listen: (channel, onNotification) => listenTo(address(), channel, onNotification),
+        listen: (channel, onNotification) => listenTo(address(), [channel], { onNotification }),
       }
+    },
+
+    /** Bound databases whose exemptions or role mappings may mean somebody of the directory. */
+    async findConcerned(): Promise<string[]> {
+      const rows = await sql<{ id: string }[]>`
+        select id from masked_database d where binding is not null
+          and (exempt_principals <> '' or exists (select from role_mapping m where m.database_id = d.id))
+        order by id`
+      return rows.map(({ id }) => id)
     },
 
     /** A policy that is off has no rules to enforce. */

@@ -1,0 +1,59 @@
+import type { Logger } from 'pino'
+import type { DatabaseAddress } from './database-url.ts'
+import { type Listening, listenTo } from './listen.ts'
+
+/** What the service's own database tells every node of (`sql/0007-events.sql`). */
+export interface Hearers {
+  masks(databaseId: string): void
+  directory(): void
+  /** Notifications may have been missed: everything may be different. */
+  restored(): void
+}
+
+const channels = { masks: 'masquerade_masks', directory: 'masquerade_directory' } as const
+const retryMs = 1_000
+
+/** Hears what other nodes did, for as long as the service runs. Nobody may rely on it alone: connections break. */
+export function hearEvents(
+  address: DatabaseAddress,
+  hearers: Hearers,
+  log: Logger,
+): { close(): Promise<void> } {
+  let listening: Listening | undefined
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+  let isLogged = false
+
+  const retry = () => {
+    if (!closed) timer = setTimeout(() => void connect(), retryMs).unref()
+  }
+  async function connect(): Promise<void> {
+    try {
+      const opened = await listenTo(address, Object.values(channels), {
+        onNotification(channel, payload) {
+          if (channel === channels.masks) hearers.masks(payload)
+          else hearers.directory()
+        },
+        onLost: retry,
+      })
+      if (closed) return void (await opened.close())
+      listening = opened
+      isLogged = false
+      hearers.restored()
+    } catch (err) {
+      if (!isLogged) log.warn({ err }, 'changes of other nodes are not heard at once; they are looked for')
+      isLogged = true
+      retry()
+    }
+  }
+  const first = connect()
+
+  return {
+    async close() {
+      closed = true
+      clearTimeout(timer)
+      await first
+      await listening?.close()
+    },
+  }
+}
