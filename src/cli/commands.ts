@@ -14,6 +14,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   keys: async () => (await import('./keys.ts')).keys,
   database: async () => (await import('./database.ts')).database,
   rules: async () => (await import('./rules.ts')).rules,
+  mapping: async () => (await import('./mapping.ts')).mapping,
   recommendations: async () => (await import('./recommendations.ts')).recommendations,
   preview: async () => (await import('./preview.ts')).preview,
   exposures: async () => (await import('./exposures.ts')).exposures,

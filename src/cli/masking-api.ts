@@ -29,6 +29,7 @@ export interface MaskingApi {
     method: string,
     path: string,
     body?: unknown,
+    headers?: Readonly<Record<string, string>>,
   ): Promise<{ status: number; body: T; state: string | null }>
 }
 
@@ -54,10 +55,11 @@ export async function openMaskingApi(values: Values): Promise<MaskingApi> {
   const { url, token, caFile } = await chooseAccess(values)
   if (caFile) trust(caFile)
   return {
-    async send<T>(method: string, path: string, body?: unknown) {
-      const response = await reach(`${url}${path}${path.includes('?') ? '&' : '?'}${apiVersion}`, {
+    async send<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+      const response = await reach(`${url}${withVersion(path)}`, {
         method,
         headers: {
+          ...headers,
           authorization: `Bearer ${token}`,
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
@@ -74,6 +76,12 @@ export async function openMaskingApi(values: Values): Promise<MaskingApi> {
       }
     },
   }
+}
+
+/** The directory API has its version in the path. */
+function withVersion(path: string): string {
+  if (path.startsWith('/v1.0/')) return path
+  return `${path}${path.includes('?') ? '&' : '?'}${apiVersion}`
 }
 
 async function chooseAccess(values: Values): Promise<{ url: string; token: string; caFile: string | null }> {
