@@ -32,6 +32,9 @@ export async function runAttack({ url, lair }: Session, statements: Attack['run'
   client.on('notice', (notice) => heard.push(fieldsOf(notice)))
   client.on('notification', (notification) => heard.push(notification))
   await client.connect()
+  // Values in binary are no strings, which the driver makes of them.
+  const wire: Buffer[] = []
+  Reflect.get(Reflect.get(client, 'connection'), 'stream').on('data', (chunk: Buffer) => wire.push(chunk))
   // The driver leaves COPY data to nobody; here it is read off the connection itself.
   Reflect.get(client, 'connection').on('copyData', ({ chunk }: { chunk: Buffer }) =>
     heard.push(chunk.toString('latin1')),
@@ -67,6 +70,7 @@ export async function runAttack({ url, lair }: Session, statements: Attack['run'
       .join('\n')
       .toLowerCase(),
     failures,
+    bytes: Buffer.concat(wire),
   }
 }
 

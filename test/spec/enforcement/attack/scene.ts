@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { reconcile } from '../../../../src/enforcement/reconcile.ts'
+import { int32 } from '../../../../src/wire/messages.ts'
 import type { ClusterName } from '../../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../../support/masked-database.ts'
 
@@ -50,6 +51,15 @@ export const traces: readonly string[] = [
 function digest(name: string, text: string): string {
   return createHash(name).update(text).digest('hex')
 }
+
+/** The values that are no strings, as results in binary have them: numeric in base 10,000, days from 2000 on. */
+export const binaryTraces: readonly Buffer[] = [
+  int32(Number(canaries.wage)),
+  int32(Number(canaries.bonus)),
+  int32((Date.parse(canaries.born) - Date.parse('2000-01-01')) / 86_400_000),
+  Buffer.from([731, 6549, 2500].flatMap((digits) => [digits >> 8, digits & 255])),
+  Buffer.from(canaries.token.replaceAll('-', ''), 'hex'),
+]
 
 export type Scene = Awaited<ReturnType<typeof createScene>>
 
