@@ -55,12 +55,12 @@ interface Scope {
 }
 
 const maxDepth = 3_000
-const top: Scope = { outer: undefined, ctes: new Set(), relations: [] }
+const openTop = (): Scope => ({ outer: undefined, ctes: new Set(), relations: [] })
 
 /** Finds the names in a statement that move: reads go to the twins, targets of writes stay. */
 export function findMoves({ stmt }: Statement, names: Names): { moves: Move[]; turns: Turns } {
   const finder = new Finder(names)
-  finder.walk(stmt, top, 0)
+  finder.walk(stmt, openTop(), 0)
   return { moves: finder.moves, turns: findTurns(stmt) }
 }
 
@@ -94,14 +94,14 @@ class Finder {
         this.#write(node, scope, depth)
         break
       case 'LockStmt':
-        for (const { RangeVar: range } of node.relations ?? []) this.#read(range, top)
+        for (const { RangeVar: range } of node.relations ?? []) this.#read(range, openTop())
         break
       case 'CopyStmt':
         if (node.relation && !node.is_from) this.#copy(node)
         this.walk(node.query, scope, depth)
         break
       case 'TableLikeClause':
-        this.#read(node.relation, top)
+        this.#read(node.relation, openTop())
         break
       case 'ColumnRef':
         this.#column(node, scope)
@@ -180,7 +180,7 @@ class Finder {
   #target(range: RangeVar | undefined, scope: Scope): void {
     if (!range) return
     const { masks, path, hidden } = this.#names
-    const found = this.#find(range, top)
+    const found = this.#find(range, openTop())
     if (found && !range.alias) scope.relations.push({ schema: found.schema, name: found.name, to: undefined })
     if (range.schemaname !== undefined || hidden.has(range.relname)) return
     const schema = masks.resolve(range.relname, path)
@@ -189,7 +189,7 @@ class Finder {
   }
 
   #copy({ relation: range, attlist }: { relation: RangeVar; attlist?: Node[] }): void {
-    const relation = this.#find(range, top)
+    const relation = this.#find(range, openTop())
     // COPY of a parent leaves its children's rows out, which its twin cannot.
     if (!relation || relation.hasChildren) return
     this.moves.push({

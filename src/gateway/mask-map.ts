@@ -1,7 +1,10 @@
-import type { MaskedRelation, RoleMasks } from './ports.ts'
+import type { MaskedRelation, RoleMasks, WatchedRelation } from './ports.ts'
+import { textRunners } from './touch/text-runners.ts'
 
 /** Words by which a statement changes what a name means in its session. */
 const turning = ['search_path', 'schema', 'discard', 'reset']
+/** Words of statements that run what is not in them. */
+const running = ['prepare', 'execute', 'do', ...textRunners]
 const word = /[\p{L}\p{N}\p{M}_$]+/gu
 const maxNameBytes = 63
 
@@ -10,32 +13,43 @@ export class MaskMap {
   readonly #byName = new Map<string, Map<string, MaskedRelation>>()
   readonly #homonyms = new Map<string, Set<string>>()
   readonly #baseOfTwin = new Map<string, MaskedRelation>()
-  readonly #words = new Set<string>(turning)
+  readonly #watched = new Map<string, Map<string, WatchedRelation>>()
+  readonly #words = new Set<string>([...turning, ...running])
   /** A name without any word in it: then every text has to be looked at. */
-  readonly #isWordless: boolean = false
+  #isWordless = false
   /** Texts that were rewritten under this map; gone with it. */
   readonly cache = new Map<string, unknown>()
 
   /** Schemas of ours that a dump of the whole database leaves out. */
   readonly hides: readonly string[]
 
-  constructor({ relations, homonyms, hides = [] }: RoleMasks) {
+  constructor({ relations, homonyms, watched = [], hides = [] }: RoleMasks) {
     this.hides = hides
     for (const relation of relations) {
       const { name, schema, twin } = relation
       const same = this.#byName.get(name) ?? new Map()
       this.#byName.set(name, same.set(schema, relation))
       this.#baseOfTwin.set(JSON.stringify([twin.schema, twin.name]), relation)
-      const longest = (name.toLowerCase().match(word) ?? []).sort((a, b) => b.length - a.length)[0]
-      if (longest === undefined) this.#isWordless = true
-      else this.#words.add(longest)
+      this.#addWord(name)
+    }
+    for (const relation of watched) {
+      const { name, schema } = relation
+      const same = this.#watched.get(name) ?? new Map()
+      this.#watched.set(name, same.set(schema, relation))
+      this.#addWord(name)
     }
     for (const { name, schema } of homonyms)
       this.#homonyms.set(name, (this.#homonyms.get(name) ?? new Set()).add(schema))
   }
 
+  #addWord(name: string): void {
+    const longest = (name.toLowerCase().match(word) ?? []).sort((a, b) => b.length - a.length)[0]
+    if (longest === undefined) this.#isWordless = true
+    else this.#words.add(longest)
+  }
+
   get isEmpty(): boolean {
-    return this.#byName.size === 0
+    return this.#byName.size === 0 && this.#watched.size === 0
   }
 
   /** False: nothing in this text can be the name of a masked relation, however it is written. */
@@ -58,6 +72,18 @@ export class MaskMap {
   resolve(name: string, path: readonly string[]): string | undefined {
     const schemas = this.#homonyms.get(name)
     return schemas && path.find((schema) => schemas.has(schema))
+  }
+
+  findWatched(schema: string, name: string): WatchedRelation | undefined {
+    return this.#watched.get(name)?.get(schema)
+  }
+
+  /** Whichever of that name is meant: all that they show together. */
+  findWatchedAnywhere(name: string): WatchedRelation | undefined {
+    const [first, ...others] = this.#watched.get(name)?.values() ?? []
+    if (!first || others.length === 0) return first
+    const shows = others.flatMap((other) => [...other.masked, ...other.shows])
+    return { ...first, shows: [...first.shows, ...shows] }
   }
 
   findBase(schema: string, name: string): MaskedRelation | undefined {

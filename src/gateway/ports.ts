@@ -23,8 +23,32 @@ export interface MaskedRelation {
   readonly hasChildren: boolean
 }
 
+/** A masked column that a relation shows. */
+export interface WatchedColumn {
+  /** The one that has the mask, as SQL writes it: schema.table.column. */
+  readonly column: string
+  /** What it is called in the relation. */
+  readonly attribute: string
+  /** The role would see it as it is. */
+  readonly isRaw: boolean
+}
+
+/** A relation that shows masked columns, as they are or under their masks: reads of it are written down. */
+export interface WatchedRelation {
+  readonly schema: string
+  readonly name: string
+  /** All of its columns, in order. */
+  readonly attributes: readonly string[]
+  /** Its own masked columns. */
+  readonly masked: readonly WatchedColumn[]
+  /** Those of other relations that it reads, whatever is asked of it. */
+  readonly shows: readonly WatchedColumn[]
+}
+
 export interface RoleMasks {
   readonly relations: readonly MaskedRelation[]
+  /** Of every role, the exempt ones too: nothing moves by it. */
+  readonly watched?: readonly WatchedRelation[]
   /** Every relation that shares its name with a masked one: whose turn it is depends on the search path. */
   readonly homonyms: readonly { readonly schema: string; readonly name: string }[]
   /** Schemas of ours that this role cannot use as a whole: the controller's notes, and with them the twins. */

@@ -3,6 +3,8 @@ import { findMoves, type Move, type Names, type Target, type Turns } from './fin
 import type { Splice } from './map-position.ts'
 import { findListEnd, findNameEnd } from './name-end.ts'
 import { parseStatements } from './parse.ts'
+import { findTouches } from './touch/find-touches.ts'
+import { type Act, unparsed } from './touch/touch.ts'
 
 export interface Rewriting {
   /** In the order of the text; none: it stays as it is. */
@@ -11,9 +13,11 @@ export interface Rewriting {
   readonly isParsed: boolean
   /** A twin is read, not a catalog alone. */
   readonly readsTwin: boolean
+  /** What its statements touch, those that touch something. */
+  readonly acts: readonly Act[]
 }
 
-const none: Rewriting = { splices: [], turns: [], isParsed: false, readsTwin: false }
+const none: Rewriting = { splices: [], turns: [], isParsed: false, readsTwin: false, acts: unparsed }
 
 /**
  * Moves the reads of a text to the twins by splicing names where PostgreSQL's own parser says that they stand; everything
@@ -24,17 +28,20 @@ export function rewriteText(utf8: Buffer, names: Names): Rewriting {
   if (!statements) return none
   const splices: Splice[] = []
   const turns: Turns[] = []
+  const acts: Act[] = []
   let current = names
   let readsTwin = false
   for (const statement of statements) {
     const found = findMoves(statement, current)
     splices.push(...found.moves.map((move) => spliceOf(utf8, move)))
     readsTwin ||= found.moves.some(({ kind }) => kind !== 'catalog')
+    const act = findTouches(statement, current)
+    if (act.touch || act.prepares !== undefined || act.executes.length > 0) acts.push(act)
     turns.push(found.turns)
     current = turn(current, found.turns)
   }
   splices.sort((a, b) => a.from - b.from)
-  return { splices, turns: turns.filter(hasEffect), isParsed: true, readsTwin }
+  return { splices, turns: turns.filter(hasEffect), isParsed: true, readsTwin, acts }
 }
 
 /** What names mean after a statement. The path that a session began with is not known here: nothing is assumed of it. */

@@ -51,6 +51,12 @@ describe('rewriting', () => {
         assert.equal(rewrite(open({}, masks), written), sent === '=' ? written : sent)
     })
 
+  test('a statement leaves nothing behind for the next, nor for other roles', () => {
+    rewrite(open(), 'lock table customers')
+    const text = 'select public.customers.id from sales.customers, sales.customers c'
+    assert.equal(rewrite(open(), text), text)
+  })
+
   test('what a session has set stays set', () => {
     const texts = open()
     const moves = () => rewrite(texts, 'table customers') !== 'table customers'

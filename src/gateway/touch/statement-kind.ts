@@ -1,0 +1,23 @@
+/** What PostgreSQL calls a statement of this kind, from what its parser does. */
+export function kindOf(key: string | undefined, node: { readonly objtype?: string } | undefined): string {
+  if (key === undefined) return 'UNKNOWN'
+  if (key === 'CreateTableAsStmt')
+    return node?.objtype === 'OBJECT_MATVIEW' ? 'CREATE MATERIALIZED VIEW' : 'CREATE TABLE AS'
+  return named.get(key) ?? spell(key)
+}
+
+const named = new Map([
+  ['DeclareCursorStmt', 'DECLARE'],
+  ['ViewStmt', 'CREATE VIEW'],
+  ['IndexStmt', 'CREATE INDEX'],
+  ['RuleStmt', 'CREATE RULE'],
+  ['RefreshMatViewStmt', 'REFRESH MATERIALIZED VIEW'],
+])
+
+/** AlterTableStmt: ALTER TABLE. */
+function spell(key: string): string {
+  return key
+    .replace(/Stmt$/, '')
+    .replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
+    .toUpperCase()
+}

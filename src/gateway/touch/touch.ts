@@ -1,0 +1,54 @@
+/** What one statement touches of masked columns; no text of it and none of its values. */
+export interface Touch {
+  /** SELECT, UPDATE, COPY… */
+  readonly kind: string
+  /** Read through masks, or denied. */
+  readonly masked: readonly string[]
+  /** Read as they are, by who may. */
+  readonly raw: readonly string[]
+  readonly written: readonly string[]
+  /** It could not be looked into, as a whole or in part: it may have touched more. */
+  readonly isUnparsed: boolean
+  /** The same for the same. */
+  readonly key: string
+}
+
+/** What to write down when a statement runs. */
+export interface Act {
+  readonly touch?: Touch | undefined
+  /** It does not run yet, but under this name. */
+  readonly prepares?: string | undefined
+  /** It runs what has been prepared under these names. */
+  readonly executes: readonly string[]
+}
+
+export function touchOf(kind: string, found: Found): Touch | undefined {
+  const { masked, raw, written, isUnparsed } = found
+  if (masked.size + raw.size + written.size === 0 && !isUnparsed) return undefined
+  const lists = [masked, raw, written].map((columns) => [...columns].sort())
+  const [first = [], second = [], third = []] = lists
+  return {
+    kind,
+    masked: first,
+    raw: second,
+    written: third,
+    isUnparsed,
+    key: JSON.stringify([kind, isUnparsed, ...lists]),
+  }
+}
+
+export interface Found {
+  readonly masked: Set<string>
+  readonly raw: Set<string>
+  readonly written: Set<string>
+  isUnparsed: boolean
+}
+
+export function nothingFound(): Found {
+  return { masked: new Set(), raw: new Set(), written: new Set(), isUnparsed: false }
+}
+
+const unknown = touchOf('UNKNOWN', { ...nothingFound(), isUnparsed: true })
+
+/** For a text that was not looked into: it may have read anything. */
+export const unparsed: readonly Act[] = [{ touch: unknown, executes: [] }]
