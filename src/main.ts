@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
@@ -13,8 +13,10 @@ import { readRevision } from './db/change-log.ts'
 import type { Database } from './db/database.ts'
 import { hearEvents } from './db/events.ts'
 import { openStore, type Store } from './db/store.ts'
-import { findExemptRoles, isExemptPrincipal } from './directory/exempt-roles.ts'
+import { findExempt, isExemptPrincipal } from './directory/exempt-roles.ts'
 import { findPrincipals } from './directory/find-principals.ts'
+import { readLoginRights } from './directory/login-rights.ts'
+import { loginRoleName } from './directory/login-role.ts'
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { permissionTables } from './directory/permissions.ts'
 import { directoryRoom } from './directory/room.ts'
@@ -23,6 +25,7 @@ import { Controller } from './enforcement/controller.ts'
 import { DirectoryFollower } from './enforcement/follow-directory.ts'
 import { createInspector } from './enforcement/inspector.ts'
 import { countStates } from './enforcement/list-states.ts'
+import type { LoginKeys } from './enforcement/logins/logins.ts'
 import { examineMappedRole } from './enforcement/mapped-role.ts'
 import { examine } from './enforcement/preflight.ts'
 import { readMaskedFor, readMaskVersion } from './enforcement/read-masked.ts'
@@ -36,6 +39,7 @@ import { mountBefore } from './http/mount.ts'
 import { addPages, type Readiness } from './http/pages.ts'
 import { buildHttp, type Room } from './http/server.ts'
 import { OperatorError } from './kernel/operator-error.ts'
+import type { SecretBox } from './kernel/secret-box.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound } from './masking/binding/find-bound.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
@@ -43,10 +47,12 @@ import { maskingRoom } from './masking/room.ts'
 import { bringSample } from './sample/bring-sample.ts'
 import type { Settings } from './settings.ts'
 import { version } from './version.ts'
+import { writeVerifier } from './wire/scram.ts'
 
 export interface Service {
   readonly listeners: Listeners
   readonly gateway: Gateway
+  readonly enforcement: Controller
   readonly database: Database
   readonly store: Store
   readonly auth: Auth
@@ -110,10 +116,12 @@ export async function startService(options: StartOptions): Promise<Service> {
   const source = createEnforcementSource({
     sql: database.sql,
     secrets: secretBox,
-    exemptRoles: (tenant, entries) => findExemptRoles(database.sql, graph, tenant, entries),
+    findExempt: (tenant, entries) => findExempt(database.sql, graph, tenant, entries),
+    readRights: (tenant, mappings, ids) => readLoginRights(database.sql, graph, tenant, mappings, ids),
   })
   const enforcement = new Controller({
     source,
+    loginKeys: createLoginKeys(secretBox),
     states: createStateStore(database.sql),
     log,
     auditEveryMs: settings.auditSeconds * 1000,
@@ -162,7 +170,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     },
     inspection: createInspector({
       connect: (id) => enforcement.connect(id),
-      readPolicy: (id) => source.readPolicy(id),
+      readPolicy: (id) => enforcement.readPolicy(id),
     }),
     principals: {
       find: (tenant, ids) => findPrincipals(database.sql, tenant, ids),
@@ -244,7 +252,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   gateway = opened
   cleanup.defer(() => opened.close(settings.shutdownTimeoutSeconds * 1000))
 
-  const service = { listeners, gateway: opened, database, store, auth }
+  const service = { listeners, gateway: opened, enforcement, database, store, auth }
   await bringSample(settings, service, onProgress ?? (() => {}))
   const parts = cleanup.move()
   let stopping: Promise<void> | undefined
@@ -255,6 +263,23 @@ export async function startService(options: StartOptions): Promise<Service> {
       stopping ??= parts.disposeAsync()
       return stopping
     },
+  }
+}
+
+/** Passwords that nobody has to keep: every node comes to the same. */
+function createLoginKeys(secretBox: SecretBox): LoginKeys {
+  const password = (databaseId: string, principalId: string) =>
+    secretBox.derive(`login password ${databaseId} ${principalId}`).toString('base64url')
+  const signingKey = secretBox.derive('login marks')
+  return {
+    roleName: loginRoleName,
+    password,
+    verifier: (databaseId, principalId) =>
+      writeVerifier(
+        password(databaseId, principalId),
+        secretBox.derive(`login salt ${databaseId} ${principalId}`).subarray(0, 16),
+      ),
+    sign: (text) => createHmac('sha256', signingKey).update(text).digest('base64url'),
   }
 }
 

@@ -8,21 +8,29 @@ interface Principal {
   readonly kind: string
 }
 
+/** What an exempt list stands for. */
+export interface Exempt {
+  /** Names of database roles. */
+  readonly roles: string[]
+  /** Users and applications, by id: the login roles that the controller made for them. */
+  readonly principals: string[]
+}
+
 /**
- * The database roles that an exempt list stands for: each entry as the name of a role, and, where it names a user, a
- * group or an application of the directory, the login roles of these people and applications, through any depth of
- * groups. A login role has the name of the userPrincipalName or the appId.
+ * What an exempt list stands for: each entry as the name of a role, and, where it names a user, a group or an application
+ * of the directory, these people and applications, through any depth of groups: the roles of the name of their
+ * userPrincipalName or appId that a database has, and the login roles that are made for them.
  *
  * Entries name directory objects by id, userPrincipalName or appId alone. A displayName is not unique: whoever may create
  * a group could name it like an entry, and be exempt.
  */
-export async function findExemptRoles(
+export async function findExempt(
   sql: Query,
   graph: MembershipGraph,
   tenantId: string,
   entries: readonly string[],
-): Promise<string[]> {
-  if (entries.length === 0) return []
+): Promise<Exempt> {
+  if (entries.length === 0) return { roles: [], principals: [] }
   const ids = entries.filter((entry) => guid.test(entry))
   const named = await sql<Principal[]>`
     select id, kind from directory_object where tenant_id = ${tenantId} and deleted_at is null
@@ -32,11 +40,14 @@ export async function findExemptRoles(
   const members = await Promise.all(
     named.map(({ id, kind }) => (kind === 'group' ? graph.membersOf(tenantId, id) : [id])),
   )
-  const logins = await sql<{ name: string }[]>`
-    select coalesce(user_principal_name, app_id) as name from directory_object
+  const logins = await sql<{ id: string; name: string }[]>`
+    select id, coalesce(user_principal_name, app_id) as name from directory_object
     where tenant_id = ${tenantId} and id = any(${[...new Set(members.flat())]}::uuid[]) and deleted_at is null
       and kind in ('user', 'servicePrincipal') and coalesce((properties -> 'accountEnabled')::boolean, true)`
-  return [...new Set([...entries, ...logins.map(({ name }) => name)])].sort()
+  return {
+    roles: [...new Set([...entries, ...logins.map(({ name }) => name)])].sort(),
+    principals: logins.map(({ id }) => id).sort(),
+  }
 }
 
 /** Whether the list names the principal itself, by id, userPrincipalName or appId, or a group that it is in. */

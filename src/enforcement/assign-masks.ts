@@ -10,6 +10,8 @@ export interface Note {
     | 'ColumnMissing'
     | 'ColumnRenamed'
     | 'FunctionDoesNotFit'
+    | 'LoginRole'
+    | 'MappedRole'
     | 'NoTwin'
     | 'NotMasked'
     | 'NotManageable'

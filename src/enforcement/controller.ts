@@ -6,6 +6,7 @@ import type { Step } from './diff.ts'
 import { endSessions } from './end-sessions.ts'
 import { explainFailure, Unfit } from './explain-failure.ts'
 import { changedTables } from './focus.ts'
+import { type LoginKeys, type LoginOutcome, type LoginSource, Logins, type Settled } from './logins/logins.ts'
 import { driftChannel } from './names.ts'
 import type { Policy } from './policy.ts'
 import { checkVersion, describeFinding, examine } from './preflight.ts'
@@ -21,10 +22,10 @@ export interface BoundTarget {
   listen(channel: string, onNotification: () => void): Promise<Listening>
 }
 
-export interface Source {
+export interface Source extends LoginSource {
   find(databaseId: string): Promise<BoundTarget | null>
-  /** What the rules and the policy say right now. */
-  readPolicy(databaseId: string): Promise<Policy>
+  /** What the rules and the policy say right now. Principals of the directory are exempt through their login roles. */
+  readPolicy(databaseId: string): Promise<Policy & { readonly exemptPrincipals: readonly string[] }>
 }
 
 export interface Report {
@@ -39,6 +40,7 @@ export interface Report {
 
 export interface ControllerOptions {
   readonly source: Source
+  readonly loginKeys: LoginKeys
   readonly states: StateStore
   readonly log: Logger
   readonly auditEveryMs: number
@@ -49,6 +51,8 @@ const attempts = 6
 
 /** Changes of a catalog come in bursts: one look is enough for all of one. */
 const settleMs = 100
+
+const noLogins: Settled = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
 
 interface Connection {
   readonly key: string
@@ -65,12 +69,14 @@ export class Controller {
   readonly #connections = new Map<string, Connection>()
   /** The policy that this node last saw enforced, to look only at what has changed since. */
   readonly #enforced = new Map<string, Policy>()
+  readonly #logins: Logins
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> = Promise.resolve()
   #closed = false
 
   constructor(options: ControllerOptions) {
     this.#options = options
+    this.#logins = new Logins({ source: options.source, keys: options.loginKeys, log: options.log })
   }
 
   start(): void {
@@ -103,10 +109,30 @@ export class Controller {
   async plan(databaseId: string): Promise<readonly Step[]> {
     const database = await this.#connect(databaseId)
     if (!database) return []
-    const outcome = await reconcile(database, () => this.#options.source.readPolicy(databaseId), {
-      dryRun: true,
-    })
+    const outcome = await reconcile(database, () => this.#readPolicy(database, databaseId), { dryRun: true })
     return outcome.steps
+  }
+
+  /** What the policy comes to in the database. */
+  async readPolicy(databaseId: string): Promise<Policy> {
+    const database = await this.#connect(databaseId)
+    return database ? this.#readPolicy(database, databaseId) : this.#options.source.readPolicy(databaseId)
+  }
+
+  /**
+   * Before somebody of the directory logs in: makes or corrects their login role, and lets an exemption of theirs count.
+   * `reset`: the database did not take the password.
+   */
+  async prepareLogin(
+    databaseId: string,
+    principalId: string,
+    options: { readonly reset?: boolean } = {},
+  ): Promise<LoginOutcome> {
+    const database = await this.#connect(databaseId)
+    if (!database) return { kind: 'notBound' }
+    const outcome = await this.#logins.prepare(database, databaseId, principalId, options)
+    if (outcome.kind === 'ready' && outcome.changed) await this.#enforce(databaseId, 'change')
+    return outcome
   }
 
   /** A connection to the bound database, for those who look at it (exposures, previews). Null: it is not bound. */
@@ -132,13 +158,17 @@ export class Controller {
       if (!database) return await states.forget(databaseId)
       await this.#requireFit(databaseId)
       const before = this.#enforced.get(databaseId)
-      const outcome = await this.#reconcile(database, databaseId, cause === 'change' ? before : undefined)
+      const logins = await this.#settleLogins(database, databaseId)
+      const settled = 'error' in logins ? noLogins : logins
+      const isPartial = cause === 'change' && settled.changed === 0 && !('error' in logins)
+      const known = 'error' in logins ? undefined : logins
+      const outcome = await this.#reconcile(database, databaseId, known, isPartial ? before : undefined)
       this.#enforced.set(databaseId, outcome.policy)
       const drifted =
         cause === 'audit' && before !== undefined && outcome.steps.length > 0 && same(before, outcome.policy)
       await states.writeEnforced(
         databaseId,
-        outcome.isWhole ? outcome.notes : null,
+        outcome.isWhole ? [...outcome.notes, ...settled.notes] : null,
         drifted,
         this.#options.auditEveryMs,
       )
@@ -149,13 +179,15 @@ export class Controller {
         onDrift?.(databaseId, outcome.steps.length)
       }
       if (outcome.desired.masked.length > 0) await this.#watch(databaseId)
-      const ended = await endSessions(database)
+      const ended = await endSessions(database, settled.logins)
       if (ended > 0) log.info({ databaseId, ended }, 'sessions of roles that are no longer exempt ended')
+      await this.#logins.sweep(database, settled)
+      if ('error' in logins) throw logins.error
     } catch (error) {
       this.#enforced.delete(databaseId)
       const { passing, reason: why, lacksPrivilege } = explainFailure(error)
       const reason = (lacksPrivilege && (await this.#findMissing(databaseId))) || why
-      log.warn({ databaseId, reason, err: error }, 'masks could not be enforced')
+      log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
       await states.writeFailure(databaseId, passing ? 'Pending' : 'Failed', reason)
     }
   }
@@ -184,11 +216,39 @@ export class Controller {
     }
   }
 
+  /** Whatever is wrong with login roles, tables are masked first. */
+  async #settleLogins(database: Database, databaseId: string): Promise<Settled | { error: unknown }> {
+    try {
+      return await this.#logins.settle(database, databaseId)
+    } catch (error) {
+      return { error }
+    }
+  }
+
+  /** A login role counts by whom it was made for: one that others made under its name is not exempt with it. */
+  async #readPolicy(
+    database: Database,
+    databaseId: string,
+    known?: Pick<Settled, 'logins'>,
+  ): Promise<Policy> {
+    const { exemptPrincipals, ...policy } = await this.#options.source.readPolicy(databaseId)
+    if (exemptPrincipals.length === 0) return policy
+    const logins = known?.logins ?? (await this.#logins.list(database.sql, databaseId))
+    const exempt = new Set(exemptPrincipals)
+    const roles = logins.filter(({ mark }) => exempt.has(mark.principalId)).map(({ name }) => name)
+    return { ...policy, exemptRoles: [...new Set([...policy.exemptRoles, ...roles])].sort() }
+  }
+
   /** "tuple concurrently updated" and locks held for a moment are tried again; nothing is ever half applied. */
-  async #reconcile(database: Database, databaseId: string, before: Policy | undefined): Promise<Outcome> {
+  async #reconcile(
+    database: Database,
+    databaseId: string,
+    logins: Pick<Settled, 'logins'> | undefined,
+    before: Policy | undefined,
+  ): Promise<Outcome> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await reconcile(database, () => this.#options.source.readPolicy(databaseId), {
+        return await reconcile(database, () => this.#readPolicy(database, databaseId, logins), {
           focus: (policy) => changedTables(before, policy),
         })
       } catch (error) {

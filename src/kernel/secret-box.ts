@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 
 const keyBytes = 32
 const nonceBytes = 12
@@ -11,6 +11,8 @@ export interface SecretBox {
   seal(place: string, plain: string): Buffer
   /** Throws when the value was changed, moved, or sealed with another key. */
   open(place: string, sealed: Uint8Array): string
+  /** 32 bytes that are always the same for a purpose, and tell nothing about the key or another purpose. */
+  derive(purpose: string): Buffer
 }
 
 export class SecretBoxError extends Error {}
@@ -40,6 +42,9 @@ export function createSecretBox(key: Uint8Array): SecretBox {
       } catch (cause) {
         throw new SecretBoxError('the sealed value is damaged', { cause })
       }
+    },
+    derive(purpose) {
+      return Buffer.from(hkdfSync('sha256', key, '', `masquerade ${purpose}`, keyBytes))
     },
   }
 }

@@ -4,13 +4,29 @@ import type { Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { addressOf, type Binding } from '../binding/binding.ts'
 import { secretPlace } from '../binding/bound-catalog.ts'
+import { type MappingProperties, selectMappings } from '../role-mappings/mapping-row.ts'
 import { selectRules } from '../rules/rule-row.ts'
 
 interface SourceOptions {
   readonly sql: Query
   readonly secrets: SecretBox
-  /** The database roles that the entries of an exempt list stand for; the directory knows users and groups. */
-  exemptRoles(tenantId: string, entries: readonly string[]): Promise<string[]>
+  /** What the entries of an exempt list stand for; the directory knows users and groups. */
+  findExempt(
+    tenantId: string,
+    entries: readonly string[],
+  ): Promise<{ readonly roles: readonly string[]; readonly principals: readonly string[] }>
+  /** What mappings give to those of the principals to whom they give something. */
+  readRights(
+    tenantId: string,
+    mappings: readonly MappingProperties[],
+    principalIds: readonly string[],
+  ): Promise<Rights[]>
+}
+
+interface Rights {
+  readonly principalId: string
+  readonly name: string
+  readonly roles: readonly string[]
 }
 
 interface BoundTarget {
@@ -20,7 +36,7 @@ interface BoundTarget {
 }
 
 /** What enforcement has to know of the management side. */
-export function createEnforcementSource({ sql, secrets, exemptRoles }: SourceOptions) {
+export function createEnforcementSource({ sql, secrets, findExempt, readRights }: SourceOptions) {
   return {
     async find(databaseId: string): Promise<BoundTarget | null> {
       const [row] = await sql<{ binding: Binding; secret: Uint8Array | null; version: number }[]>`
@@ -61,6 +77,7 @@ export function createEnforcementSource({ sql, secrets, exemptRoles }: SourceOpt
       const suspended = await sql<{ schema: string; table: string }[]>`
         select schema_name as schema, table_name as "table" from suspension where database_id = ${databaseId}
         order by 1, 2`
+      const exempt = row ? await findExempt(row.tenantId, entries) : { roles: [], principals: [] }
       return {
         rules: rules.map(({ schemaName, tableName, columnName, ...rule }) => ({
           ...rule,
@@ -68,8 +85,21 @@ export function createEnforcementSource({ sql, secrets, exemptRoles }: SourceOpt
           table: tableName,
           column: columnName,
         })),
-        exemptRoles: row ? await exemptRoles(row.tenantId, entries) : [],
+        exemptRoles: exempt.roles,
+        exemptPrincipals: exempt.principals,
         suspended: [...suspended],
+      }
+    },
+
+    async readLogins(databaseId: string, principalIds: readonly string[]) {
+      const [row] = await sql<{ tenantId: string }[]>`
+        select tenant_id as "tenantId" from masked_database where id = ${databaseId} and binding is not null`
+      const mappings = row ? await selectMappings(sql, databaseId) : []
+      const tables = await sql<{ schema: string; table: string }[]>`
+        select distinct schema_name as schema, table_name as "table" from masking_rule where database_id = ${databaseId}`
+      return {
+        rights: row ? await readRights(row.tenantId, mappings, principalIds) : [],
+        tables: [...tables],
       }
     },
   }

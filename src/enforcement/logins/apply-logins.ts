@@ -1,0 +1,84 @@
+import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
+import type { Tx } from '../../db/transaction.ts'
+import type { Step } from '../diff.ts'
+import { grant, type LoginChange, type LoginPlan, mark, type WantedLogin } from './diff-logins.ts'
+import type { Owner, Sign } from './mark.ts'
+import type { Facts } from './observe-logins.ts'
+
+export interface Applied {
+  /** How many roles are not as they were. */
+  readonly changed: number
+  /** Roles that have more than they should and that cannot be put right: nobody logs in as them. */
+  readonly blocked: readonly string[]
+}
+
+/** What no repetition changes: privileges, dependencies, grants. Not locks, lost connections and the like. */
+const isRefusal = /^(0L|0A|42501|2BP01)/
+
+/** In the transaction it is given. What is refused for one role does not keep the others from being put right. */
+export async function applyLogins(tx: Tx, { aside, changes }: LoginPlan): Promise<Applied> {
+  for (const { sql } of aside) await tx.unsafe(sql)
+  let changed = aside.length
+  const blocked: string[] = []
+  for (const change of changes) {
+    if (await runAll(tx, change.steps)) changed++
+    else {
+      blocked.push(change.login.name)
+      if (await lockOut(tx, change)) changed++
+    }
+  }
+  return { changed, blocked }
+}
+
+async function lockOut(tx: Tx, { otherwise }: LoginChange): Promise<boolean> {
+  let isChanged = false
+  for (const step of otherwise) if (await runAll(tx, [step])) isChanged = true
+  return isChanged
+}
+
+async function runAll(tx: Tx, steps: readonly Step[]): Promise<boolean> {
+  try {
+    await tx.savepoint(async () => {
+      for (const { sql } of steps) await tx.unsafe(sql)
+    })
+    return true
+  } catch (error) {
+    if (isRefusal.test((error as { code?: string }).code ?? '')) return false
+    throw error
+  }
+}
+
+/** Its mark carries its number, so it is made first. The transaction shows nobody a role without one. */
+export async function createLogin(
+  tx: Tx,
+  { until, version }: Facts,
+  owner: Owner,
+  { role: name, memberOf }: WantedLogin,
+  verifier: string,
+  sign: Sign,
+): Promise<void> {
+  const role = quoteIdentifier(name)
+  await tx.unsafe(
+    `CREATE ROLE ${role} LOGIN PASSWORD ${quoteLiteral(verifier)} VALID UNTIL ${quoteLiteral(until)}`,
+  )
+  const [made] = await tx<{ oid: number }[]>`
+    select oid::int8 as oid from pg_catalog.pg_roles where rolname = ${name}::text::name`
+  if (!made) throw new Error('a role that was made is not there')
+  await tx.unsafe(mark(role, { oid: made.oid, mark: owner }, false, sign).sql)
+  for (const of of memberOf) await tx.unsafe(grant(role, of, version).sql)
+}
+
+/**
+ * Anybody may change the password of their own role, and would log in without a token from then on. So the password counts
+ * for some minutes, and is written anew when the gateway needs it again.
+ */
+export async function renewPassword(tx: Tx, { until }: Facts, name: string, verifier: string): Promise<void> {
+  await tx.unsafe(
+    `ALTER ROLE ${quoteIdentifier(name)} PASSWORD ${quoteLiteral(verifier)} VALID UNTIL ${quoteLiteral(until)}`,
+  )
+}
+
+/** One that owns something, or was given privileges by hand, is left, without rights. */
+export async function dropLogin(tx: Tx, name: string): Promise<boolean> {
+  return runAll(tx, [{ sql: `DROP ROLE ${quoteIdentifier(name)}`, why: 'nobody logs in as it any more' }])
+}

@@ -1,0 +1,137 @@
+import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
+import type { Step } from '../diff.ts'
+import { type Mark, type Sign, writeMark } from './mark.ts'
+import type { LoginSnapshot, Membership, ObservedLogin } from './observe-logins.ts'
+
+/** What a principal is to have in the database. */
+export interface WantedLogin {
+  readonly principalId: string
+  readonly role: string
+  /** Roles that it is to be a member of, and no others. */
+  readonly memberOf: readonly string[]
+}
+
+/** What is done to one login role, all of it or none. */
+export interface LoginChange {
+  readonly login: ObservedLogin
+  readonly steps: readonly Step[]
+  /** What is done where that is refused: it can no longer be logged in as, and loses what can be taken from it. */
+  readonly otherwise: readonly Step[]
+  /** Something is taken from it that open sessions may still use. */
+  readonly isLosing: boolean
+}
+
+export interface LoginPlan {
+  /** Comes first: roles that bear a name which is now another's. */
+  readonly aside: readonly Step[]
+  readonly changes: readonly LoginChange[]
+}
+
+/**
+ * Pure: what takes the login roles that are there to what they should be. A role that loses something is marked in the same
+ * transaction: its sessions end after it, even if we do not live to end them.
+ */
+export function diffLogins(
+  snapshot: LoginSnapshot,
+  wanted: ReadonlyMap<string, WantedLogin>,
+  sign: Sign,
+): LoginPlan {
+  const holders = new Map(snapshot.logins.map((login) => [login.name, login]))
+  const inTheWay = new Set(
+    [...wanted.values()].flatMap(({ principalId, role }) => {
+      const holder = holders.get(role)
+      return holder && holder.mark.principalId !== principalId ? [holder] : []
+    }),
+  )
+  const logins = snapshot.logins.map((login) =>
+    inTheWay.has(login) ? { ...login, name: `masquerade former login ${login.oid}` } : login,
+  )
+  return {
+    aside: [...inTheWay].map(({ name, oid }) => rename(name, `masquerade former login ${oid}`)),
+    changes: logins
+      .map((login) => diffLogin(snapshot, login, wanted.get(login.mark.principalId), sign))
+      .filter(({ steps }) => steps.length > 0),
+  }
+}
+
+function diffLogin(
+  { version, taken }: LoginSnapshot,
+  login: ObservedLogin,
+  wanted: WantedLogin | undefined,
+  sign: Sign,
+): LoginChange {
+  // A name that is somebody else's is not taken.
+  const name = wanted === undefined || taken.has(wanted.role) ? login.name : wanted.role
+  const steps = name === login.name ? [] : [rename(login.name, name)]
+  const role = quoteIdentifier(name)
+  const isKept = ({ role: of, isPlain }: Membership) => isPlain && (wanted?.memberOf.includes(of) ?? false)
+  const lost = login.memberships.filter((membership) => !isKept(membership))
+  const attributes = [
+    ...login.excess,
+    ...(wanted === undefined && login.canLogin ? ['NOLOGIN'] : []),
+    ...(wanted !== undefined && !login.canLogin ? ['LOGIN'] : []),
+  ]
+  if (attributes.length > 0)
+    steps.push({
+      sql: `ALTER ROLE ${role} ${attributes.join(' ')}`,
+      why: 'a login role has nothing but its memberships',
+    })
+  for (const membership of lost) steps.push(revoke(role, membership))
+  for (const { member, grantor } of login.intruders)
+    steps.push({
+      sql: `REVOKE ${role} FROM ${quoteIdentifier(member)}${by(grantor)} CASCADE`,
+      why: 'nobody else acts as a login role',
+    })
+  for (const of of wanted?.memberOf ?? [])
+    if (!login.memberships.some((each) => each.role === of && isKept(each)))
+      steps.push(grant(role, of, version))
+  const isLosing = lost.length > 0 || login.excess.length > 0 || attributes.includes('NOLOGIN')
+  if (isLosing && !login.mark.ending) steps.push(mark(role, login, true, sign))
+  return { login, steps, otherwise: lockOut(login, lost, sign), isLosing }
+}
+
+/** Each by itself: what cannot be done does not keep the rest from being done. */
+function lockOut(login: ObservedLogin, lost: readonly Membership[], sign: Sign): Step[] {
+  const role = quoteIdentifier(login.name)
+  return [
+    ...(login.canLogin ? [{ sql: `ALTER ROLE ${role} NOLOGIN`, why: 'it has more than it should' }] : []),
+    ...lost.map((membership) => revoke(role, membership)),
+    ...(login.canLogin && !login.mark.ending ? [mark(role, login, true, sign)] : []),
+  ]
+}
+
+export function grant(role: string, of: string, version: number): Step {
+  const options = version >= 160000 ? ' WITH INHERIT TRUE, SET TRUE, ADMIN FALSE' : ''
+  return { sql: `GRANT ${quoteIdentifier(of)} TO ${role}${options}`, why: 'a mapping gives this role' }
+}
+
+function revoke(role: string, { role: of, grantor }: Membership): Step {
+  return {
+    sql: `REVOKE ${quoteIdentifier(of)} FROM ${role}${by(grantor)} CASCADE`,
+    why: 'no mapping gives this role',
+  }
+}
+
+function by(grantor: string | null): string {
+  return grantor === null ? '' : ` GRANTED BY ${quoteIdentifier(grantor)}`
+}
+
+export function mark(
+  role: string,
+  { oid, mark: { databaseId, principalId } }: { readonly oid: number; readonly mark: Omit<Mark, 'ending'> },
+  ending: boolean,
+  sign: Sign,
+): Step {
+  const comment = writeMark({ databaseId, principalId, ending }, oid, sign)
+  return {
+    sql: `COMMENT ON ROLE ${role} IS ${quoteLiteral(comment)}`,
+    why: ending ? 'its sessions are to end' : 'it is ours',
+  }
+}
+
+function rename(from: string, to: string): Step {
+  return {
+    sql: `ALTER ROLE ${quoteIdentifier(from)} RENAME TO ${quoteIdentifier(to)}`,
+    why: 'it bears the name of whoever it is for',
+  }
+}

@@ -1,0 +1,57 @@
+import type { Database } from '../../db/database.ts'
+import { quoteIdentifier } from '../../db/quote.ts'
+
+interface Role {
+  readonly oid: number
+  readonly name: string
+}
+
+class Undo extends Error {}
+
+/**
+ * Ends the sessions of login roles, in whatever database. Without the right to do so the role of the binding is one of
+ * theirs for a moment: in a transaction that is undone, as a signal cannot be.
+ */
+export async function endLoginSessions(database: Database, roles: readonly Role[]): Promise<number> {
+  const { sql } = database
+  const open = await sql<{ oid: number }[]>`
+    select distinct usesysid::int8 as oid from pg_catalog.pg_stat_activity
+    where usesysid = any(${roles.map(({ oid }) => oid)}::int8[]::oid[])`
+  if (open.length === 0) return 0
+  const [may] = await sql<{ signals: boolean; version: number }[]>`
+    select rolsuper or pg_catalog.pg_has_role('pg_signal_backend', 'USAGE') as signals,
+      current_setting('server_version_num')::int as version
+    from pg_catalog.pg_roles where rolname = current_user`
+  let ended = 0
+  for (const { oid, name } of roles.filter((role) => open.some((each) => each.oid === role.oid)))
+    ended += may?.signals
+      ? await terminate(sql, oid)
+      : await terminateAs(database, oid, name, may?.version ?? 0)
+  return ended
+}
+
+async function terminate(sql: Database['sql'], oid: number): Promise<number> {
+  const [row] = await sql<{ ended: number }[]>`
+    select count(*) filter (where pg_catalog.pg_terminate_backend(pid))::int as ended from pg_catalog.pg_stat_activity
+    where usesysid = ${oid}::int8::oid and pid <> pg_catalog.pg_backend_pid()`
+  return row?.ended ?? 0
+}
+
+async function terminateAs(database: Database, oid: number, name: string, version: number): Promise<number> {
+  let ended = 0
+  const role = quoteIdentifier(name)
+  await database
+    .transaction(async (tx) => {
+      await tx`select set_config('lock_timeout', '400', true)`
+      await tx.unsafe(
+        `GRANT ${role} TO CURRENT_USER${version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''}`,
+      )
+      await tx.unsafe(`SET LOCAL ROLE ${role}`)
+      ended = await terminate(tx, oid)
+      throw new Undo()
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof Undo)) throw error
+    })
+  return ended
+}

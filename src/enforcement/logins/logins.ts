@@ -1,0 +1,314 @@
+import type { Logger } from 'pino'
+import type { Database } from '../../db/database.ts'
+import { quoteIdentifier } from '../../db/quote.ts'
+import type { Sql } from '../../db/sql.ts'
+import type { Tx } from '../../db/transaction.ts'
+import type { Note } from '../assign-masks.ts'
+import type { Target } from '../observe.ts'
+import { type Applied, applyLogins, createLogin, dropLogin, renewPassword } from './apply-logins.ts'
+import { desireLogins, type LoginRights } from './desire-logins.ts'
+import { diffLogins, type LoginPlan, mark, type WantedLogin } from './diff-logins.ts'
+import { endLoginSessions } from './end-login-sessions.ts'
+import type { Sign } from './mark.ts'
+import {
+  findNames,
+  type LoginSnapshot,
+  type ObservedLogin,
+  observeLogins,
+  readFacts,
+} from './observe-logins.ts'
+
+export type { LoginRights } from './desire-logins.ts'
+
+/** How to log in as somebody. */
+export interface Login {
+  readonly role: string
+  readonly password: string
+}
+
+export type LoginOutcome =
+  | { readonly kind: 'ready'; readonly login: Login; readonly changed: boolean }
+  /** Nothing is mapped to them that can be given, or they are disabled or gone. */
+  | { readonly kind: 'noRole' }
+  /** Somebody else made a role of that name. */
+  | { readonly kind: 'nameTaken'; readonly role: string }
+  /** It has more than it should, by somebody whose grants the role of the binding cannot take back. */
+  | { readonly kind: 'blocked'; readonly role: string }
+  /** The role of the binding may not create roles. */
+  | { readonly kind: 'notAllowed'; readonly statement: string }
+  | { readonly kind: 'notBound' }
+
+/** What the management side and the directory know. */
+export interface LoginSource {
+  /** What those of the principals have who have something; and the tables that rules name. */
+  readLogins(
+    databaseId: string,
+    principalIds: readonly string[],
+  ): Promise<{ readonly rights: readonly LoginRights[]; readonly tables: readonly Target[] }>
+}
+
+/** What comes from the key of the service. The same on every node. */
+export interface LoginKeys {
+  roleName(name: string, database: string): string
+  password(databaseId: string, principalId: string): string
+  /** What PostgreSQL gets instead of the password. */
+  verifier(databaseId: string, principalId: string): string
+  readonly sign: Sign
+}
+
+export interface LoginsOptions {
+  readonly source: LoginSource
+  readonly keys: LoginKeys
+  readonly log: Logger
+}
+
+export interface Settled {
+  readonly changed: number
+  readonly ended: number
+  readonly notes: readonly Note[]
+  /** Of people who have rights here. */
+  readonly logins: readonly ObservedLogin[]
+  /** Have nothing left, and can go. */
+  readonly dismissed: readonly ObservedLogin[]
+}
+
+interface Thought {
+  readonly snapshot: LoginSnapshot
+  readonly wanted: ReadonlyMap<string, WantedLogin>
+  readonly plan: LoginPlan
+  readonly notes: readonly Note[]
+}
+
+const attempts = 6
+
+/** Somebody who changes their own role in an open transaction must not hold up that it is taken from them. */
+const lockTimeoutMs = 400
+const goneAfterMs = 1000
+
+/**
+ * Keeps the login roles of databases as the directory and the mappings say: observe → desire → diff → apply, in one
+ * transaction for a database. There is no lock that others could not hold as well, so after each change it is looked again
+ * whether the directory still says the same: of two nodes the one that comes last corrects what it did on old news.
+ */
+export class Logins {
+  readonly #options: LoginsOptions
+  readonly #preparing = new Map<string, Promise<LoginOutcome>>()
+
+  constructor(options: LoginsOptions) {
+    this.#options = options
+  }
+
+  /** Makes or corrects the login role of one principal. `reset`: the database did not take the password. */
+  prepare(
+    database: Database,
+    databaseId: string,
+    principalId: string,
+    { reset = false }: { readonly reset?: boolean } = {},
+  ): Promise<LoginOutcome> {
+    const key = `${databaseId} ${principalId} ${reset}`
+    const running =
+      this.#preparing.get(key) ??
+      this.#prepare(database, databaseId, principalId.toLowerCase(), reset).finally(() =>
+        this.#preparing.delete(key),
+      )
+    this.#preparing.set(key, running)
+    return running
+  }
+
+  /** All login roles of a database. Sessions of those that lost something are ended. */
+  async settle(database: Database, databaseId: string): Promise<Settled> {
+    const { log } = this.#options
+    let [changed, ended] = [0, 0]
+    let blocked: readonly string[] = []
+    for (let attempt = 1; ; attempt++) {
+      const thought = await this.#think(database.sql, databaseId)
+      const { snapshot, wanted, plan, notes } = thought
+      ended += await this.#endMarked(database, snapshot.logins)
+      if (isEmpty(plan) || attempt === attempts) {
+        return {
+          changed,
+          ended,
+          notes: isEmpty(plan) ? notes : [...notes, ...blocked.map(blockedNote)],
+          logins: snapshot.logins.filter(({ mark }) => wanted.has(mark.principalId)),
+          dismissed: snapshot.logins.filter(({ mark }) => !wanted.has(mark.principalId)),
+        }
+      }
+      const applied = await this.#change(database, databaseId, plan, async (tx) => {
+        const current = await this.#think(tx, databaseId)
+        return applyLogins(tx, current.plan)
+      })
+      changed += applied.changed
+      if (applied.changed > 0) log.info({ databaseId, changed: applied.changed }, 'login roles changed')
+      blocked = applied.blocked
+      // What cannot be put right is not tried again at once.
+      if (applied.changed === 0) attempt = attempts - 1
+    }
+  }
+
+  /** Takes away roles that have nothing left. After the masks: these may have given them something. */
+  async sweep(database: Database, { dismissed }: Settled): Promise<void> {
+    const empty = dismissed.filter(({ memberships, canLogin }) => memberships.length === 0 && !canLogin)
+    if (empty.length === 0) return
+    const oids = empty.map(({ oid }) => oid)
+    await database.transaction(async (tx) => {
+      await tx`select set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`
+      const rows = await tx<{ name: string }[]>`
+        select rolname::text as name from pg_catalog.pg_roles r where oid = any(${oids}::int8[]::oid[]) and not rolcanlogin
+          and not exists (select 1 from pg_catalog.pg_auth_members where member = r.oid)
+          and not exists (select 1 from pg_catalog.pg_stat_activity where usesysid = r.oid)
+          -- Owns something, or was given something: PostgreSQL would refuse.
+          and not exists (select 1 from pg_catalog.pg_shdepend d
+            where d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = r.oid)`
+      for (const { name } of rows) await dropLogin(tx, name)
+    })
+  }
+
+  /** Which roles are whose, without a change. */
+  async list(sql: Sql, databaseId: string): Promise<readonly ObservedLogin[]> {
+    const { snapshot, wanted } = await this.#think(sql, databaseId)
+    return snapshot.logins.filter(({ mark }) => wanted.has(mark.principalId))
+  }
+
+  async #prepare(
+    database: Database,
+    databaseId: string,
+    principalId: string,
+    reset: boolean,
+  ): Promise<LoginOutcome> {
+    const { keys } = this.#options
+    const ready = (role: string, changed: boolean): LoginOutcome => ({
+      kind: 'ready',
+      login: { role, password: keys.password(databaseId, principalId) },
+      changed,
+    })
+    const thought = await this.#think(database.sql, databaseId, principalId)
+    const refusal = refuse(thought, principalId)
+    if (refusal) return refusal
+    const login = findLogin(thought, principalId)
+    if (login?.isFresh && isEmpty(thought.plan) && !reset) return ready(login.name, false)
+    const outcome = await this.#change(database, databaseId, thought.plan, async (tx) => {
+      const current = await this.#think(tx, databaseId, principalId)
+      const found = refuse(current, principalId)
+      if (found) return found
+      const own = findLogin(current, principalId)
+      const wanted = current.wanted.get(principalId)
+      if (!wanted) return { kind: 'noRole' as const }
+      const verifier = keys.verifier(databaseId, principalId)
+      const { blocked } = await applyLogins(tx, current.plan)
+      if (blocked.length > 0) return { kind: 'blocked' as const, role: wanted.role }
+      if (own) await renewPassword(tx, current.snapshot, wanted.role, verifier)
+      else await createLogin(tx, current.snapshot, { databaseId, principalId }, wanted, verifier, keys.sign)
+      // A password that was written anew gives nobody another right.
+      return ready(wanted.role, !own || !isEmpty(current.plan))
+    })
+    await this.#endMarked(
+      database,
+      (await this.#think(database.sql, databaseId, principalId)).snapshot.logins,
+    )
+    return outcome
+  }
+
+  /** Of one principal and whoever has its name, or of all. */
+  async #think(sql: Sql, databaseId: string, principalId?: string): Promise<Thought> {
+    const { source, keys } = this.#options
+    const facts = await readFacts(sql)
+    const roleNameOf = (name: string) => keys.roleName(name, facts.database)
+    const asked = principalId === undefined ? [] : [principalId]
+    const own = asked.length === 0 ? [] : (await source.readLogins(databaseId, asked)).rights
+    const names = own.map(({ name }) => roleNameOf(name))
+    const observed = await observeLogins(sql, facts, databaseId, principalId, names, keys.sign)
+    const principals = [...new Set([...asked, ...observed.logins.map(({ mark }) => mark.principalId)])]
+    if (principals.length === 0)
+      return { snapshot: observed, wanted: new Map(), plan: { aside: [], changes: [] }, notes: [] }
+    const { rights, tables } = await source.readLogins(databaseId, principals)
+    const { wanted, notes } = await desireLogins(sql, rights, tables, observed.logins, roleNameOf)
+    const ours = new Set(observed.logins.map(({ name }) => name))
+    const others = [...wanted.values()].map(({ role }) => role).filter((role) => !ours.has(role))
+    const snapshot = { ...observed, taken: new Set([...observed.taken, ...(await findNames(sql, others))]) }
+    return { snapshot, wanted, notes, plan: diffLogins(snapshot, wanted, keys.sign) }
+  }
+
+  /** Conflicts with another node, or with somebody who changes the same roles, are tried again. */
+  async #change<T extends Applied | LoginOutcome>(
+    database: Database,
+    databaseId: string,
+    { changes }: LoginPlan,
+    run: (tx: Tx) => Promise<T>,
+  ): Promise<T> {
+    for (let attempt = 1; ; attempt++)
+      try {
+        return await database.transaction(async (tx) => {
+          await tx`
+            select set_config('search_path', 'pg_catalog, pg_temp', true),
+              set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`
+          return await run(tx)
+        })
+      } catch (error) {
+        const code = codeOf(error)
+        if (attempt === attempts || !['55P03', 'XX000', '23505', '42710', '42704'].includes(code)) throw error
+        if (code === '55P03') {
+          const losing = changes.filter(({ isLosing }) => isLosing).map(({ login }) => login)
+          await endLoginSessions(database, losing)
+          this.#options.log.warn({ databaseId }, 'login roles are being changed by somebody else')
+        }
+        await pause(25 * 2 ** attempt)
+      }
+  }
+
+  /** Stays marked until it has been done. */
+  async #endMarked(database: Database, logins: readonly ObservedLogin[]): Promise<number> {
+    const ending = logins.filter(({ mark }) => mark.ending)
+    if (ending.length === 0) return 0
+    const ended = await endLoginSessions(database, ending)
+    for (const login of ending)
+      await database.sql.unsafe(mark(quoteIdentifier(login.name), login, false, this.#options.keys.sign).sql)
+    if (ended > 0) {
+      this.#options.log.info({ ended }, 'sessions of login roles that lost rights ended')
+      await waitUntilGone(database.sql, ending)
+    }
+    return ended
+  }
+}
+
+function refuse({ snapshot, wanted }: Thought, principalId: string): LoginOutcome | undefined {
+  const { logins, taken, createsRoles, user } = snapshot
+  const role = wanted.get(principalId)?.role
+  if (role === undefined) return { kind: 'noRole' }
+  if (taken.has(role)) return { kind: 'nameTaken', role }
+  if (logins.some(({ mark }) => mark.principalId === principalId) || createsRoles) return undefined
+  return { kind: 'notAllowed', statement: `ALTER ROLE ${quoteIdentifier(user)} CREATEROLE` }
+}
+
+function findLogin({ snapshot }: Thought, principalId: string): ObservedLogin | undefined {
+  return snapshot.logins.find(({ mark }) => mark.principalId === principalId)
+}
+
+function isEmpty({ aside, changes }: LoginPlan): boolean {
+  return aside.length === 0 && changes.length === 0
+}
+
+function blockedNote(role: string): Note {
+  const message = `${quoteIdentifier(role)} has more than the mappings give it, by grants or attributes that the role of the binding cannot take back. Nobody logs in as it until that is put right.`
+  return { code: 'LoginRole', target: role, message }
+}
+
+/** A session that is being ended may hold temporary tables, and a role that owns something cannot go. */
+async function waitUntilGone(sql: Sql, logins: readonly ObservedLogin[]): Promise<void> {
+  const until = Date.now() + goneAfterMs
+  while (Date.now() < until) {
+    const open = await sql`
+      select 1 from pg_catalog.pg_stat_activity
+      where usesysid = any(${logins.map(({ oid }) => oid)}::int8[]::oid[]) limit 1`
+    if (open.length === 0) return
+    await pause(20)
+  }
+}
+
+function codeOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,41 @@
+/** Whose login role it is. */
+export interface Owner {
+  readonly databaseId: string
+  readonly principalId: string
+}
+
+export interface Mark extends Owner {
+  /** Rights were taken from it, and its sessions have not been ended since. */
+  readonly ending: boolean
+}
+
+/** Signs a text with a key of the service. */
+export type Sign = (text: string) => string
+
+const prefix = 'masquerade login '
+const form = /^masquerade login ([0-9a-f-]{36}) ([0-9a-f-]{36}) (\S+?)( ending)?$/
+
+/** What the comments of all login roles of a database begin with, or of those of one principal. */
+export function markPrefix(databaseId: string, principalId?: string): string {
+  return `${prefix}${databaseId} ${principalId === undefined ? '' : `${principalId} `}`
+}
+
+/**
+ * The comment by which a login role is known to be ours. Comments can be read, and written by whoever may create roles:
+ * so it is signed, together with the number of the role, and is worth nothing on another one.
+ */
+export function writeMark({ databaseId, principalId, ending }: Mark, oid: number, sign: Sign): string {
+  const signature = sign(signedText({ databaseId, principalId }, oid))
+  return `${prefix}${databaseId} ${principalId} ${signature}${ending ? ' ending' : ''}`
+}
+
+export function readMark(comment: string | null, oid: number, sign: Sign): Mark | undefined {
+  const [, databaseId, principalId, signature, ending] = form.exec(comment ?? '') ?? []
+  if (databaseId === undefined || principalId === undefined) return undefined
+  if (signature !== sign(signedText({ databaseId, principalId }, oid))) return undefined
+  return { databaseId, principalId, ending: ending !== undefined }
+}
+
+function signedText({ databaseId, principalId }: Owner, oid: number): string {
+  return `login role ${oid} ${databaseId} ${principalId}`
+}

@@ -1,0 +1,109 @@
+import type { Sql } from '../../db/sql.ts'
+import { type Mark, markPrefix, readMark, type Sign } from './mark.ts'
+
+export interface Membership {
+  readonly role: string
+  /** Null before PostgreSQL 16, where a membership has one grantor and anybody may take it away who may give it. */
+  readonly grantor: string | null
+  /** As we give it: it inherits, can be taken on, and cannot be passed on. */
+  readonly isPlain: boolean
+}
+
+/** Somebody who can act as the role, or let others do so. */
+export interface Intruder {
+  readonly member: string
+  readonly grantor: string | null
+}
+
+export interface ObservedRole {
+  readonly oid: number
+  readonly name: string
+  readonly canLogin: boolean
+  /** What takes its attributes back to what a login role has. */
+  readonly excess: readonly string[]
+  /** Its password counts for some minutes more. */
+  readonly isFresh: boolean
+  readonly memberships: readonly Membership[]
+  readonly intruders: readonly Intruder[]
+}
+
+/** A login role of this database, made by us. */
+export interface ObservedLogin extends ObservedRole {
+  readonly mark: Mark
+}
+
+export interface Facts {
+  readonly version: number
+  readonly database: string
+  readonly user: string
+  /** The role of the binding may make roles. */
+  readonly createsRoles: boolean
+  /** When a password that is set now ends to count. */
+  readonly until: string
+}
+
+export interface LoginSnapshot extends Facts {
+  readonly logins: readonly ObservedLogin[]
+  /** Those of the names that roles have which are not in the list. */
+  readonly taken: ReadonlySet<string>
+}
+
+export async function readFacts(sql: Sql): Promise<Facts> {
+  const [facts] = await sql<Facts[]>`
+    select current_setting('server_version_num')::int as version, current_database()::text as database,
+      current_user::text as "user", rolsuper or rolcreaterole as "createsRoles",
+      (now() + interval '15 minutes')::text as until
+    from pg_catalog.pg_roles where rolname = current_user`
+  if (!facts) throw new Error('the server did not answer')
+  return facts
+}
+
+/** The login roles of a database, or of one principal there, and what else has one of the names. */
+export async function observeLogins(
+  sql: Sql,
+  facts: Facts,
+  databaseId: string,
+  principalId: string | undefined,
+  names: readonly string[],
+  sign: Sign,
+): Promise<LoginSnapshot> {
+  const isModern = facts.version >= 160000
+  const grantor = isModern ? sql`g.rolname` : sql`null::text`
+  const isPlain = isModern
+    ? sql`not m.admin_option and m.inherit_option and m.set_option`
+    : sql`not m.admin_option`
+  // Since 16 who creates a role may pass it on, and gets no right of it.
+  const isCreator = isModern ? sql`not m.inherit_option and not m.set_option` : sql`false`
+  const rows = await sql<(ObservedRole & { comment: string | null })[]>`
+    select r.oid::int8 as oid, r.rolname::text as name, d.description as comment, r.rolcanlogin as "canLogin",
+      array_remove(array[case when r.rolsuper then 'NOSUPERUSER' end, case when r.rolbypassrls then 'NOBYPASSRLS' end,
+        case when r.rolcreaterole then 'NOCREATEROLE' end, case when r.rolcreatedb then 'NOCREATEDB' end,
+        case when r.rolreplication then 'NOREPLICATION' end, case when not r.rolinherit then 'INHERIT' end], null) as excess,
+      coalesce(r.rolvaliduntil between now() + interval '5 minutes' and now() + interval '1 hour', false) as "isFresh",
+      coalesce((select jsonb_agg(jsonb_build_object('role', o.rolname, 'grantor', ${grantor}, 'isPlain', ${isPlain})
+          order by o.rolname, g.rolname)
+        from pg_catalog.pg_auth_members m join pg_catalog.pg_roles o on o.oid = m.roleid
+        left join pg_catalog.pg_roles g on g.oid = m.grantor where m.member = r.oid), '[]') as memberships,
+      coalesce((select jsonb_agg(jsonb_build_object('member', o.rolname, 'grantor', ${grantor}) order by o.rolname, g.rolname)
+        from pg_catalog.pg_auth_members m join pg_catalog.pg_roles o on o.oid = m.member
+        left join pg_catalog.pg_roles g on g.oid = m.grantor
+        where m.roleid = r.oid and not (o.rolname = current_user and ${isCreator})), '[]') as intruders
+    from pg_catalog.pg_roles r left join pg_catalog.pg_shdescription d
+      on d.objoid = r.oid and d.classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass
+    where starts_with(d.description, ${markPrefix(databaseId, principalId)}) or r.rolname = any(${names}::text[]::name[])
+    order by 2`
+  const logins = rows.flatMap(({ comment, ...role }) => {
+    const mark = readMark(comment, role.oid, sign)
+    return mark?.databaseId === databaseId ? [{ ...role, mark }] : []
+  })
+  const ours = new Set(logins.map(({ name }) => name))
+  return { ...facts, logins, taken: new Set(rows.map(({ name }) => name).filter((name) => !ours.has(name))) }
+}
+
+/** Those of the names that roles have. */
+export async function findNames(sql: Sql, names: readonly string[]): Promise<string[]> {
+  if (names.length === 0) return []
+  const rows = await sql<{ name: string }[]>`
+    select rolname::text as name from pg_catalog.pg_roles where rolname = any(${names}::text[]::name[])`
+  return rows.map(({ name }) => name)
+}

@@ -1,0 +1,53 @@
+import { createHmac, randomUUID } from 'node:crypto'
+import pino from 'pino'
+import type { Database } from '../../src/db/database.ts'
+import { loginRoleName } from '../../src/directory/login-role.ts'
+import { type LoginKeys, type LoginRights, Logins } from '../../src/enforcement/logins/logins.ts'
+import type { Target } from '../../src/enforcement/observe.ts'
+import { writeVerifier } from '../../src/wire/scram.ts'
+
+export const testKeys: LoginKeys = {
+  roleName: loginRoleName,
+  password: (database, principal) => `password of ${principal} in ${database}`,
+  verifier: (database, principal) =>
+    writeVerifier(`password of ${principal} in ${database}`, Buffer.from(principal).subarray(0, 16)),
+  sign: (text) => createHmac('sha256', 'a key').update(text).digest('base64url'),
+}
+
+/** Login roles of one database, over rights that the test sets. */
+export function createTestLogins(database: Database, tables: readonly Target[] = []) {
+  const databaseId = randomUUID()
+  const people = new Map<string, LoginRights>()
+  const logins = new Logins({
+    keys: testKeys,
+    log: pino({ level: 'silent' }),
+    source: {
+      readLogins: async (_, principalIds) => ({
+        rights: principalIds.flatMap((id) => people.get(id) ?? []).filter(({ roles }) => roles.length > 0),
+        tables,
+      }),
+    },
+  })
+  return {
+    databaseId,
+    logins,
+    /** The id of somebody who has these roles. */
+    add(name: string, roles: readonly string[]): string {
+      const principalId = randomUUID()
+      people.set(principalId, { principalId, name, roles })
+      return principalId
+    },
+    set(principalId: string, change: Partial<LoginRights>): void {
+      const known = people.get(principalId)
+      if (known) people.set(principalId, { ...known, ...change })
+    },
+    remove: (principalId: string) => people.delete(principalId),
+    prepare: (principalId: string, options?: { reset?: boolean }) =>
+      logins.prepare(database, databaseId, principalId, options),
+    settle: async () => {
+      const settled = await logins.settle(database, databaseId)
+      await logins.sweep(database, settled)
+      return settled
+    },
+  }
+}
