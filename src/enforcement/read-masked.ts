@@ -8,6 +8,8 @@ export interface Masked {
   readonly twin: { readonly schema: string; readonly name: string }
   readonly columns: readonly string[]
   readonly hasChildren: boolean
+  readonly key: readonly string[]
+  readonly dependent: readonly string[]
 }
 
 export interface MaskedForRole {
@@ -16,6 +18,9 @@ export interface MaskedForRole {
   /** Our own schemas, for a role to which the notes of the controller are closed. */
   readonly hides: readonly string[]
 }
+
+/** Types without an operator by which rows could be grouped. */
+const incomparable = ['json', 'xml', 'point', 'line', 'lseg', 'box', 'path', 'polygon', 'circle', 'jsonpath']
 
 /** Another text as soon as masks or exemptions are other ones. */
 export async function readMaskVersion(sql: Sql): Promise<string> {
@@ -53,8 +58,21 @@ export async function readMaskedFor(
       pg_catalog.jsonb_build_object('schema', m.twin->'schema', 'name', m.twin->'name') as twin,
       m.has_children as "hasChildren",
       array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = m.oid and a.attnum > 0
-        and not a.attisdropped and a.attgenerated = '' order by a.attnum) as columns
+        and not a.attisdropped and a.attgenerated = '' order by a.attnum) as columns,
+      case when not m.has_children then array(select a.attname::text from pg_catalog.pg_attribute a
+        where a.attrelid = m.oid and a.attnum = any(k.columns) order by a.attnum) else '{}' end as key,
+      array(select a.attname::text from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+        where a.attrelid = m.oid and a.attnum > 0 and not a.attisdropped
+          and pg_catalog.ltrim(t.typname::text, '_') <> all(${incomparable}::text[])
+          -- A number that is drawn is another one in each row of a join.
+          and (t.typcategory <> 'N' or pg_catalog.has_column_privilege(r.oid, m.oid, a.attnum, 'SELECT'))
+        order by a.attnum) as dependent
     from masked m join pg_catalog.pg_roles r on r.rolname = any(${roles}::text[])
+    left join lateral (
+      select c.conkey as columns from pg_catalog.pg_constraint c
+      where c.conrelid = m.oid and c.contype = 'p' and not c.condeferrable and not exists (
+        select 1 from pg_catalog.unnest(c.conkey) n (attnum)
+        where not pg_catalog.has_column_privilege(r.oid, m.oid, n.attnum, 'SELECT'))) k on true
     where m.twin_oid is not null and pg_catalog.has_any_column_privilege(r.oid, m.twin_oid, 'SELECT')
       and not (pg_catalog.has_table_privilege(r.oid, m.oid, 'SELECT') or not exists (
         select 1 from pg_catalog.pg_attribute a where a.attrelid = m.oid and a.attnum > 0 and not a.attisdropped

@@ -1,3 +1,4 @@
+import { findGrouped } from './group-by-key.ts'
 import { type Hiding, readCatalogWithout } from './hide-own.ts'
 import type { MaskMap } from './mask-map.ts'
 import type { Statement } from './parse.ts'
@@ -7,6 +8,7 @@ import type { MaskedRelation } from './ports.ts'
 export type Move =
   | { readonly kind: 'name'; readonly at: number; readonly parts: number; readonly to: Target }
   | { readonly kind: 'catalog'; readonly at: number; readonly parts: number; readonly rows: string }
+  | { readonly kind: 'insert'; readonly at: number; readonly text: string }
   | {
       readonly kind: 'copy'
       readonly at: number
@@ -118,6 +120,9 @@ class Finder {
     for (const side of [node.larg, node.rarg]) if (side) this.#select(side, scope, depth + 1)
     const { withClause, larg, rarg, ...rest } = node
     this.#gather(node.fromClause, scope, depth)
+    if (node.groupClause)
+      for (const { at, columns } of findGrouped(node, (range) => this.#findMoved(range, scope)))
+        this.moves.push({ kind: 'insert', at, text: columns })
     this.walk(rest, scope, depth)
   }
 
@@ -159,12 +164,17 @@ class Finder {
     const rows = hiding && !scope.ctes.has(range.relname) && readCatalogWithout(hiding, range)
     if (rows) this.moves.push({ kind: 'catalog', at: range.location ?? 0, parts: partsOf(range), rows })
     const relation = this.#find(range, scope)
-    // Without its children a parent has no twin: the rows would be others.
-    const moved = relation && !(relation.hasChildren && range.inh !== true) ? relation : undefined
+    const moved = this.#findMoved(range, scope)
     if (relation && !range.alias)
       scope.relations.push({ schema: relation.schema, name: relation.name, to: moved?.twin })
     if (moved)
       this.moves.push({ kind: 'name', at: range.location ?? 0, parts: partsOf(range), to: moved.twin })
+  }
+
+  /** Without its children a parent has no twin: the rows would be others. */
+  #findMoved(range: RangeVar, scope: Scope): MaskedRelation | undefined {
+    const relation = this.#find(range, scope)
+    return relation && !(relation.hasChildren && range.inh !== true) ? relation : undefined
   }
 
   #find({ catalogname, schemaname, relname }: RangeVar, scope: Scope): MaskedRelation | undefined {

@@ -21,6 +21,10 @@ export interface MaskedRelation {
   readonly columns: readonly string[]
   /** Tables inherit from it: its twin shows their rows too. */
   readonly hasChildren: boolean
+  /** Its primary key, if the role may read that; else nothing. */
+  readonly key: readonly string[]
+  /** Columns that are the same in all rows of one key, and can be grouped by. */
+  readonly dependent: readonly string[]
 }
 
 /** A masked column that a relation shows. */

@@ -40,8 +40,13 @@ export function rewriteText(utf8: Buffer, names: Names): Rewriting {
     turns.push(found.turns)
     current = turn(current, found.turns)
   }
-  splices.sort((a, b) => a.from - b.from)
-  return { splices, turns: turns.filter(hasEffect), isParsed: true, readsTwin, acts }
+  splices.sort((a, b) => a.from - b.from || a.to - b.to)
+  return { splices: withoutTwice(splices), turns: turns.filter(hasEffect), isParsed: true, readsTwin, acts }
+}
+
+/** The parser shows a subquery that several columns are set from once for each of them. */
+function withoutTwice(sorted: readonly Splice[]): readonly Splice[] {
+  return sorted.filter(({ from, to }, at) => from !== sorted[at - 1]?.from || to !== sorted[at - 1]?.to)
 }
 
 /** What names mean after a statement. The path that a session began with is not known here: nothing is assumed of it. */
@@ -58,6 +63,7 @@ function hasEffect({ path, hides, uncovers }: Turns): boolean {
 }
 
 function spliceOf(bytes: Buffer, move: Move): Splice {
+  if (move.kind === 'insert') return { from: move.at, to: move.at, text: Buffer.from(move.text) }
   const end = findNameEnd(bytes, move.at, move.parts)
   if (move.kind === 'name') return { from: move.at, to: end, text: Buffer.from(render(move.to)) }
   if (move.kind === 'catalog') return { from: move.at, to: end, text: Buffer.from(move.rows) }

@@ -256,6 +256,40 @@ export const cases: readonly (readonly [written: string, sent: string])[] = [
   ['comment on table public.customers is null', '='],
   ["select 'public.customers'::regclass, null::public.customers", '='],
   ['create table customers2 (id int references public.customers)', '='],
+  // What the parser shows twice
+  [
+    'update notes set (a, b) = (select id, email from public.customers) where id = 1',
+    'update notes set (a, b) = (select id, email from "masked_public"."customers") where id = 1',
+  ],
+  // Groups by a primary key, which a view does not have
+  [
+    'select c.id, c.email, count(*) from customers c join notes n using (id) group by c.id',
+    'select c.id, c.email, count(*) from "masked_public"."customers" c join notes n using (id) group by "c"."email", c.id',
+  ],
+  [
+    'select *, public.customers.id from public.customers group by x, public.customers.id',
+    'select *, "masked_public"."customers".id from "masked_public"."customers" group by x, "customers"."email", "customers"."na""me", "masked_public"."customers".id',
+  ],
+  [
+    'select 1 from customers group by (id) order by email, lower(email)',
+    'select 1 from "masked_public"."customers" group by ("customers"."email", id) order by email, lower(email)',
+  ],
+  [
+    'select (select 1 from notes where n = c.email) from customers c, notes group by id having 1 > 0',
+    'select (select 1 from notes where n = c.email) from "masked_public"."customers" c, notes group by "c"."email", id having 1 > 0',
+  ],
+  ...[
+    'select email from {} group by email',
+    'select id from {} group by id',
+    'select email from {} group by rollup (id)',
+    'select email from {} group by 1, id',
+    'select email from {} as c (a, b) group by id',
+    'select x.email from ({} cross join notes) as x group by id',
+    'select email from {}, x group by x.id',
+  ].map(
+    (text) =>
+      [text.replace('{}', 'public.customers'), text.replace('{}', '"masked_public"."customers"')] as const,
+  ),
   // Names that mean something else
   ['set search_path = sales; select 1 from customers', '='],
   ['set search_path = sales, public; select 1 from customers', '='],

@@ -16,6 +16,8 @@ const relation = (schema: string, name: string, hasChildren = false): MaskedRela
   twin: { schema: `masked_${schema}`, name },
   columns: ['id', 'email'],
   hasChildren,
+  key: ['id'],
+  dependent: ['id', 'email', 'na"me'],
 })
 const relations = [
   relation('public', 'customers'),

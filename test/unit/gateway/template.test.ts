@@ -14,6 +14,8 @@ const masked = ['customers', 'adults', 'x1'].map((name) => ({
   twin: { schema: 'masked_public', name },
   columns: ['id', 'email'],
   hasChildren: false,
+  key: [],
+  dependent: [],
 }))
 const newMap = () => new MaskMap({ relations: masked, homonyms: masked })
 

@@ -42,6 +42,8 @@ const moved = (name: string, hasChildren = false): MaskedRelation => ({
   twin: { schema: 'masked_public', name },
   columns: columns[name] ?? [],
   hasChildren,
+  key: [],
+  dependent: [],
 })
 const homonyms = [
   ...watched(false).map(({ schema, name }) => ({ schema, name })),
