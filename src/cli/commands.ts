@@ -10,6 +10,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   token: async () => (await import('./token.ts')).token,
   login: async () => (await import('./login.ts')).login,
   logout: async () => (await import('./logout.ts')).logout,
+  psql: async () => (await import('./psql.ts')).psql,
   application: async () => (await import('./application.ts')).application,
   keys: async () => (await import('./keys.ts')).keys,
   database: async () => (await import('./database.ts')).database,

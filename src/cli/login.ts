@@ -47,13 +47,16 @@ Shows an address and a code: open the address in a browser, enter the code and s
   },
 }
 
-async function signIn(url: string, caFile: string | null): Promise<Session> {
+/** Shows where to sign in and waits for it. Nothing is kept. */
+export async function signIn(
+  url: string,
+  caFile: string | null,
+  say: (text: string) => void = (text) => void process.stdout.write(text),
+): Promise<Session> {
   const config = await findService(url, caFile)
   try {
     const started = await oidc.initiateDeviceAuthorization(config, { scope })
-    process.stdout.write(
-      `Open ${started.verification_uri}\nand enter the code ${started.user_code}\n\nWaiting …\n`,
-    )
+    say(`Open ${started.verification_uri}\nand enter the code ${started.user_code}\n\nWaiting …\n`)
     const tokens = await oidc.pollDeviceAuthorizationGrant(config, started)
     return describeSession({ url, caFile, userPrincipalName: '' }, tokens)
   } catch (cause) {

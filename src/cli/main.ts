@@ -4,7 +4,8 @@ import { loadCommand } from './commands.ts'
 
 async function run(args: readonly string[]): Promise<number> {
   const [name = 'help', ...rest] = args.map((arg, at) => (at === 0 ? (aliases[arg] ?? arg) : arg))
-  const asksForHelp = rest.includes('--help') || rest.includes('-h')
+  const own = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest
+  const asksForHelp = own.includes('--help') || own.includes('-h')
   const command = await loadCommand(asksForHelp ? 'help' : name)
   if (!command)
     throw new OperatorError(`There is no command '${name}'. 'masquerade help' lists them.`, { exitCode: 2 })

@@ -57,10 +57,17 @@ a terminal. Settings are environment variables: docs/settings.md.`,
 }
 
 /** Tells the other commands where the running service listens. */
-async function writeRunFile(settings: Settings, { listeners, auth }: Service): Promise<string> {
+async function writeRunFile(settings: Settings, { listeners, auth, gateway }: Service): Promise<string> {
   const file = join(settings.dataDir, 'run.json')
   const { host, httpPort, httpsPort } = listeners
-  const run: RunFile = { pid: process.pid, host, httpPort, httpsPort, origin: auth.identity.origin() }
+  const run: RunFile = {
+    pid: process.pid,
+    host,
+    httpPort,
+    httpsPort,
+    origin: auth.identity.origin(),
+    gatewayPort: gateway.port,
+  }
   await writeFile(file, JSON.stringify(run), { mode: 0o600 })
   return file
 }

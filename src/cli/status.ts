@@ -12,6 +12,7 @@ export interface RunFile {
   readonly httpsPort: number
   /** In whose name tokens are issued. */
   readonly origin: string
+  readonly gatewayPort?: number
 }
 
 export const status: Command = {

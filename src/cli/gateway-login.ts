@@ -1,0 +1,79 @@
+import { issueOperatorToken } from '../auth/operator-token.ts'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { readShopAccess } from '../sample/shop.ts'
+import type { Settings } from '../settings.ts'
+import type { GatewayService } from './gateway-place.ts'
+import { currentToken, signIn } from './login.ts'
+import { openOperatorAccess } from './operator.ts'
+
+export interface GatewayLogin {
+  readonly user: string
+  /** Undefined: a role of the database, whose password is asked for. */
+  readonly password?: string
+}
+
+const lifetimeSeconds = 3600
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/**
+ * Who logs in, and with what. Somebody else's token comes from their own sign-in, or from the service's key: whoever
+ * reads that may sign any token, and the audit log tells so.
+ */
+export async function chooseLogin(
+  settings: Settings,
+  service: GatewayService,
+  as: string | undefined,
+): Promise<GatewayLogin> {
+  const { session } = service
+  if (as === undefined && !session)
+    throw new OperatorError(
+      `Nobody is signed in to ${service.url}. 'masquerade login' does it, or name somebody with --as.`,
+    )
+  if (session && (as === undefined || isSame(as, session.userPrincipalName)))
+    return { user: session.userPrincipalName, password: await currentToken() }
+  const user = as ?? ''
+  if (uuid.test(user))
+    throw new OperatorError(
+      '--as takes a user or a role. An application logs in with a token of its own: docs/gateway.md says how.',
+      { exitCode: 2 },
+    )
+  if (!user.includes('@')) return { user, ...samplePassword(settings, service, user) }
+  return {
+    user,
+    password: service.isOwn ? await signToken(settings, user) : await askToSignIn(service, user),
+  }
+}
+
+/** The roles of the sample shop are to be tried: whoever reads the data directory has their passwords. */
+function samplePassword(
+  { dataDir }: Settings,
+  { isOwn }: GatewayService,
+  role: string,
+): { password?: string } {
+  const shop = isOwn ? readShopAccess(dataDir) : null
+  return shop && (role === 'analyst' || role === 'auditor') ? { password: shop[role] } : {}
+}
+
+async function signToken(settings: Settings, userPrincipalName: string): Promise<string> {
+  await using access = await openOperatorAccess(settings)
+  return await issueOperatorToken(
+    { ...access, sql: access.database.sql },
+    {
+      for: { kind: 'user', userPrincipalName, personal: false },
+      permissions: ['user_impersonation'],
+      lifetimeSeconds,
+      audience: undefined,
+    },
+  )
+}
+
+async function askToSignIn({ url, caFile }: GatewayService, user: string): Promise<string> {
+  process.stderr.write(`Sign in as ${user}.\n`)
+  const session = await signIn(url, caFile, (text) => void process.stderr.write(text))
+  if (isSame(session.userPrincipalName, user)) return session.accessToken
+  throw new OperatorError(`${session.userPrincipalName} signed in, and not ${user}.`)
+}
+
+function isSame(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}

@@ -1,0 +1,115 @@
+import { X509Certificate } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { join, resolve } from 'node:path'
+import { OperatorError } from '../kernel/operator-error.ts'
+import type { Settings } from '../settings.ts'
+import { readSession, type Session } from './session.ts'
+import { type RunFile, readRunFile } from './status.ts'
+
+/** The gateway to connect to, and how to know that it is the right one. */
+export interface GatewayPlace {
+  /** What its certificate must be for. */
+  readonly name: string
+  /** Where it is: the name, or an address in its place. */
+  readonly host: string
+  readonly port: number
+  /** PEM file of the authority to trust; null: those of the system. */
+  readonly caFile: string | null
+}
+
+/** The service that the gateway belongs to. */
+export interface GatewayService {
+  readonly place: GatewayPlace
+  /** Whoever is signed in to it. */
+  readonly session: Session | null
+  /** The one of this data directory, for whoever may read that. */
+  readonly isOwn: boolean
+  /** Where people sign in to it. */
+  readonly url: string
+  readonly caFile: string | null
+}
+
+interface Wishes {
+  readonly url?: string | undefined
+  readonly gateway?: string | undefined
+  readonly ca?: string | undefined
+  /** Somebody else than who is signed in: that is the business of this data directory, if it has a service. */
+  readonly prefersOwn: boolean
+}
+
+const usualPort = 6432
+
+/** The service that was named, or the one that somebody signed in to, or the one of this data directory. */
+export async function findGateway(settings: Settings, wishes: Wishes): Promise<GatewayService> {
+  const run = await readRunFile(settings.dataDir)
+  const signedIn = await readSession()
+  const { url: sentUrl, ca } = wishes
+  const url = sentUrl?.replace(/\/+$/, '')
+  const isOwnSession = signedIn !== null && run !== null && isAt(run, signedIn.url)
+  const isOwn =
+    run !== null && (url ? isAt(run, url) : isOwnSession || signedIn === null || wishes.prefersOwn)
+  const given = ca === undefined ? null : resolve(ca)
+  if (run && isOwn) {
+    const place = wishes.gateway ? readPlace(wishes.gateway) : ownPlace(run)
+    const own = ownTrust(settings)
+    const named = wishes.gateway || !own.name || isIP(place.name) === 0 ? place : { ...place, name: own.name }
+    const caFile = given ?? own.caFile
+    const session = isOwnSession ? signedIn : null
+    return { place: { ...named, caFile }, session, isOwn: true, url: run.origin, caFile }
+  }
+  const session = signedIn && (url === undefined || url === signedIn.url) ? signedIn : null
+  const origin = url ?? session?.url
+  if (origin === undefined)
+    throw new OperatorError(
+      `No service runs in ${settings.dataDir}. Start it with 'npm start', or sign in to another: masquerade login --url URL.`,
+    )
+  const caFile = given ?? session?.caFile ?? null
+  const place = readPlace(wishes.gateway ?? `${hostOf(origin)}:${usualPort}`)
+  return { place: { ...place, caFile }, session, isOwn: false, url: origin, caFile }
+}
+
+function isAt({ origin, httpPort, httpsPort }: RunFile, url: string): boolean {
+  const { hostname = '', port = '' } = URL.parse(url) ?? {}
+  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+  return url === origin || (isLoopback && (port === String(httpPort) || port === String(httpsPort)))
+}
+
+/** Its certificate is for `localhost` wherever it listens; libpq before 15 takes no certificate for an address. */
+function ownPlace({ host, gatewayPort }: RunFile): Omit<GatewayPlace, 'caFile'> {
+  if (gatewayPort === undefined)
+    throw new OperatorError('The service that runs is an older one: start it again, or say --gateway.')
+  const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  const isLoopback = address === '::1' || /^127\./.test(address)
+  return { name: isLoopback ? 'localhost' : address, host: address, port: gatewayPort }
+}
+
+function readPlace(text: string): Omit<GatewayPlace, 'caFile'> {
+  const [, bracketed, plain, port] = /^(?:\[([0-9a-f:.]+)\]|([^:[\]/\s]+))(?::(\d{1,5}))?$/i.exec(text) ?? []
+  const host = bracketed ?? plain
+  if (host === undefined || Number(port ?? usualPort) > 65_535)
+    throw new OperatorError(`'${text.slice(0, 200)}' is not a gateway: it must be HOST or HOST:PORT.`, {
+      exitCode: 2,
+    })
+  return { name: host, host, port: Number(port ?? usualPort) }
+}
+
+function hostOf(url: string): string {
+  return URL.parse(url)?.hostname || 'localhost'
+}
+
+/** What vouches for the service of this data directory: its own CA, or whoever signed the operator's certificate. */
+function ownTrust({ dataDir, tlsCertFile }: Settings): { caFile: string | null; name?: string } {
+  if (tlsCertFile === undefined) {
+    const file = join(dataDir, 'tls', 'ca.pem')
+    return { caFile: existsSync(file) ? file : null }
+  }
+  try {
+    const certificate = new X509Certificate(readFileSync(tlsCertFile))
+    const [, name] = /DNS:([^*,\s]+)(?:,|$)/.exec(certificate.subjectAltName ?? '') ?? []
+    const isSelfSigned = certificate.checkIssued(certificate)
+    return { caFile: isSelfSigned ? resolve(tlsCertFile) : null, ...(name && { name }) }
+  } catch (cause) {
+    throw new OperatorError(`The certificate ${tlsCertFile} cannot be read.`, { cause })
+  }
+}

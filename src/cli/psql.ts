@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs'
+import { OperatorError } from '../kernel/operator-error.ts'
+import { readSettings } from '../settings.ts'
+import { type Command, readArgs } from './command.ts'
+import { chooseDatabase } from './gateway-database.ts'
+import { chooseLogin, type GatewayLogin } from './gateway-login.ts'
+import { findGateway, type GatewayPlace } from './gateway-place.ts'
+import { environmentFor, runPsql } from './run-psql.ts'
+
+const options = {
+  as: { type: 'string' },
+  url: { type: 'string' },
+  gateway: { type: 'string' },
+  ca: { type: 'string' },
+  command: { type: 'string', short: 'c', multiple: true },
+  file: { type: 'string', short: 'f', multiple: true },
+} as const
+
+export const psql: Command = {
+  name: 'psql',
+  summary: 'Open psql through the gateway with a fresh token',
+  help: `
+Usage: masquerade psql [--as USER] [DATABASE] [-c COMMAND …] [-f FILE …] [-- PSQL-ARGUMENTS]
+
+Connects as the person who is signed in ('masquerade login'). DATABASE is database or server/database; it may be left
+out where the service of this data directory has only one. The certificate of the gateway is verified.
+
+  --as USER        Somebody else. A userPrincipalName: whoever can read the data directory gets a token for that user,
+                   signed with the service's key, and the audit log tells so; everybody else is asked to sign in as
+                   that user. A name without '@': a role of the database, with its password (PGPASSWORD, or asked for).
+  --url URL        Which service, unless the one that was signed in to, or the one of this data directory.
+  --gateway PLACE  Its gateway, HOST or HOST:PORT. Unless said, that of this data directory, or port 6432 of the URL's host.
+  --ca FILE        PEM file of the CA to trust.
+  -c COMMAND       Run this and end. May be given several times, also with -f.
+  -f FILE          Run this file and end; '-' is the standard input.
+
+Arguments behind '--' are psql's own. Where psql is not installed, a small prompt stands in for it, which knows -c, -f,
+-x and '-v ON_ERROR_STOP=1' and runs statements from a terminal or from the standard input; \\? lists the rest.
+
+Exit codes are psql's: 0 done, 1 failed, 2 no connection (or wrong use), 3 an error in a script with ON_ERROR_STOP.`,
+  async run(args) {
+    const cut = args.indexOf('--')
+    const own = cut < 0 ? args : args.slice(0, cut)
+    const rest = cut < 0 ? [] : args.slice(cut + 1)
+    const { values, positionals, tokens } = readArgs('psql', own, {
+      options,
+      allowPositionals: true,
+      tokens: true,
+    })
+    const [named, ...more] = positionals
+    if (more.length > 0)
+      throw new OperatorError(
+        "Name one database; what psql itself is to get stands behind '--'. See 'masquerade help psql'.",
+        { exitCode: 2 },
+      )
+    const settings = readSettings(process.env)
+    const service = await findGateway(settings, { ...values, prefersOwn: values.as !== undefined })
+    const database = await chooseDatabase(settings, service.isOwn, named)
+    const login = await chooseLogin(settings, service, values.as)
+    const wanted = tokens.flatMap((token) =>
+      token.kind === 'option' && (token.name === 'command' || token.name === 'file')
+        ? [`--${token.name}`, token.value ?? '']
+        : [],
+    )
+    const code = await runPsql([...wanted, ...rest], environmentFor(service.place, login, database))
+    return code ?? standIn(service.place, login, database, [...wanted, ...rest])
+  },
+}
+
+/** The prompt for where psql is missing. Its libraries are loaded only then. */
+async function standIn(
+  place: GatewayPlace,
+  login: GatewayLogin,
+  database: string,
+  args: readonly string[],
+): Promise<number> {
+  const { readPromptArgs } = await import('./prompt/arguments.ts')
+  const { openPrompt } = await import('./prompt/prompt.ts')
+  const { askPassword } = await import('./prompt/ask-password.ts')
+  const wishes = readPromptArgs(args)
+  const password = login.password ?? process.env.PGPASSWORD ?? (await askPassword(login.user))
+  return openPrompt({
+    place: {
+      host: place.host,
+      port: place.port,
+      ssl: {
+        ...(place.caFile && { ca: readFileSync(place.caFile) }),
+        ...(place.name !== place.host && { servername: place.name }),
+      },
+    },
+    user: login.user,
+    password,
+    database,
+    ...wishes,
+  })
+}
