@@ -1,5 +1,6 @@
 import type { Sql } from '../db/sql.ts'
 import { guardSchema } from './names.ts'
+import { readWatched, type Watched } from './read-watched.ts'
 
 /** A relation with a twin, as far as whoever moves reads to the twin has to know it. */
 export interface Masked {
@@ -14,6 +15,8 @@ export interface Masked {
 
 export interface MaskedForRole {
   readonly relations: readonly Masked[]
+  /** What is masked for others counts too. */
+  readonly watched: readonly Watched[]
   readonly homonyms: readonly { readonly schema: string; readonly name: string }[]
   /** Our own schemas, for a role to which the notes of the controller are closed. */
   readonly hides: readonly string[]
@@ -43,7 +46,12 @@ export async function readMaskedFor(
   const found = new Map(
     roles.map((role) => [
       role,
-      { relations: [] as Masked[], homonyms: [] as Homonym[], hides: [] as string[] },
+      {
+        relations: [] as Masked[],
+        watched: [] as Watched[],
+        homonyms: [] as Homonym[],
+        hides: [] as string[],
+      },
     ]),
   )
   if (!(await isGuarded(sql))) return found
@@ -79,11 +87,10 @@ export async function readMaskedFor(
           and not pg_catalog.has_column_privilege(r.oid, m.oid, a.attnum, 'SELECT')))
     order by 1, 2, 3`
   for (const { role, ...relation } of relations) found.get(role)?.relations.push(relation)
-  for (const { role, ...homonym } of await readHomonyms(
-    sql,
-    roles,
-    relations.map(({ name }) => name),
-  ))
+  const watched = await readWatched(sql, roles)
+  for (const [role, list] of watched) found.get(role)?.watched.push(...list)
+  const names = [...relations, ...[...watched.values()].flat()].map(({ name }) => name)
+  for (const { role, ...homonym } of await readHomonyms(sql, roles, names))
     found.get(role)?.homonyms.push(homonym)
   for (const { role, schemas } of await readHidden(sql, roles)) found.get(role)?.hides.push(...schemas)
   return found

@@ -2,7 +2,6 @@ import type { Names } from '../find-moves.ts'
 import type { Statement } from '../parse.ts'
 import type { WatchedColumn, WatchedRelation } from '../ports.ts'
 import {
-  isRow,
   joinSource,
   type Level,
   otherSource,
@@ -107,9 +106,6 @@ class Toucher {
       case 'ColumnRef':
         this.#column(node.fields, level)
         break
-      case 'A_Indirection':
-        this.#indirection(node, level, depth)
-        break
       case 'ExecuteStmt':
         this.executes.push(node.name)
         this.walk(node.params, level, depth)
@@ -143,7 +139,8 @@ class Toucher {
     const target = sourceOf(relation, node.relation, false)
     const { onConflictClause: conflict } = node
     if (conflict) {
-      const inside = { ...level, sources: [target, otherSource('excluded')] }
+      // PostgreSQL asks for the right to read of `excluded` what it asks for of the row itself.
+      const inside = { ...level, sources: [target, { ...target, name: 'excluded', schema: undefined }] }
       for (const { IndexElem: element } of conflict.infer?.indexElems ?? [])
         if (element.name !== undefined) this.#read(target.find(element.name) ?? [])
       // A constraint has a name, and the columns of that are not known.
@@ -300,16 +297,6 @@ class Toucher {
   #column(fields: readonly Node[], level: Level): void {
     const path = fields.flatMap((field) => (field.String ? [field.String.sval as string] : []))
     this.#read(resolve(path, path.length < fields.length, level))
-  }
-
-  /** `(row).column` reads that column alone. */
-  #indirection(node: Node, level: Level, depth: number): void {
-    const fields = node.arg?.ColumnRef?.fields
-    const [first, ...rest] = node.indirection ?? []
-    if (fields?.length === 1 && first?.String && isRow(fields[0].String?.sval, level)) {
-      this.#column([...fields, first], level)
-      this.walk(rest, level, depth)
-    } else this.walk(node, level, depth)
   }
 
   #assign(relation: WatchedRelation | undefined, targets: readonly Node[] | undefined): void {

@@ -86,12 +86,6 @@ function resolveAlone(name: string, from: Level): readonly WatchedColumn[] {
   return found
 }
 
-/** The name stands for a row, and for nothing else that is known. */
-export function isRow(name: string | undefined, from: Level): boolean {
-  if (name === undefined || !findNamed([name], from)) return false
-  return ![...upwards(from)].some((level) => level.sources.some((source) => source.find(name) !== undefined))
-}
-
 function findNamed(qualifier: readonly string[], from: Level): readonly Source[] | undefined {
   const [schema, name] = qualifier.length === 1 ? [undefined, qualifier[0]] : qualifier.slice(-2)
   for (const level of upwards(from)) {
