@@ -139,7 +139,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const follower = new DirectoryFollower({
     readRevision: () => readRevision(database.sql, tenantId),
     findConcerned: () => source.findConcerned(),
-    readMeant: async (id) => (await source.readPolicy(id)).exemptRoles,
+    readMeant: (id) => enforcement.readMeant(id),
     settle,
     log,
   })

@@ -9,9 +9,11 @@ const hashLength = 16
  */
 export function loginRoleName(principalName: string, database: string): string {
   const name = `${principalName.toLowerCase()}/${database}`
-  if (Buffer.byteLength(name) <= maxBytes) return name
+  // PostgreSQL keeps names that begin so to itself.
+  const isReserved = name.startsWith('pg_')
+  if (Buffer.byteLength(name) <= maxBytes && !isReserved) return name
   const hash = createHash('sha256').update(name).digest('hex').slice(0, hashLength)
-  let head = name
+  let head = isReserved ? `_${name}` : name
   while (Buffer.byteLength(head) > maxBytes - hashLength - 1) head = [...head].slice(0, -1).join('')
   return `${head}/${hash}`
 }

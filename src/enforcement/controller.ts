@@ -70,6 +70,7 @@ export class Controller {
   /** The policy that this node last saw enforced, to look only at what has changed since. */
   readonly #enforced = new Map<string, Policy>()
   readonly #logins: Logins
+  readonly #told = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> = Promise.resolve()
   #closed = false
@@ -119,6 +120,19 @@ export class Controller {
     return database ? this.#readPolicy(database, databaseId) : this.#options.source.readPolicy(databaseId)
   }
 
+  /** Whom of the directory the exemptions and mappings mean, as far as that counts in the database. */
+  async readMeant(databaseId: string): Promise<unknown> {
+    const { exemptRoles, exemptPrincipals } = await this.#options.source.readPolicy(databaseId)
+    try {
+      const database = await this.#connect(databaseId)
+      const wanted = database ? await this.#logins.readWanted(database.sql, databaseId) : []
+      return [exemptRoles, exemptPrincipals, wanted]
+    } catch {
+      // Not known is different from all that was known: it is tried, and the failure is written down.
+      return [exemptRoles, exemptPrincipals, Date.now()]
+    }
+  }
+
   /**
    * Before somebody of the directory logs in: makes or corrects their login role, and lets an exemption of theirs count.
    * `reset`: the database did not take the password.
@@ -131,7 +145,10 @@ export class Controller {
     const database = await this.#connect(databaseId)
     if (!database) return { kind: 'notBound' }
     const outcome = await this.#logins.prepare(database, databaseId, principalId, options)
-    if (outcome.kind === 'ready' && outcome.changed) await this.#enforce(databaseId, 'change')
+    if (outcome.kind !== 'ready' || !outcome.changed) return outcome
+    const { exemptRoles } = await this.#options.source.readPolicy(databaseId)
+    // Where nobody is exempt, all that a login role has comes from the roles it is a member of.
+    if (exemptRoles.length > 0) await this.#enforce(databaseId, 'login')
     return outcome
   }
 
@@ -151,7 +168,7 @@ export class Controller {
     }
   }
 
-  async #enforce(databaseId: string, cause: 'change' | 'audit'): Promise<void> {
+  async #enforce(databaseId: string, cause: 'change' | 'login' | 'audit'): Promise<void> {
     const { states, log, onDrift } = this.#options
     try {
       const database = await this.#connect(databaseId)
@@ -160,12 +177,13 @@ export class Controller {
       const before = this.#enforced.get(databaseId)
       const logins = await this.#settleLogins(database, databaseId)
       const settled = 'error' in logins ? noLogins : logins
+      this.#tell(databaseId, settled.notes)
       const isPartial = cause === 'change' && settled.changed === 0 && !('error' in logins)
       const known = 'error' in logins ? undefined : logins
       const outcome = await this.#reconcile(database, databaseId, known, isPartial ? before : undefined)
       this.#enforced.set(databaseId, outcome.policy)
-      const drifted =
-        cause === 'audit' && before !== undefined && outcome.steps.length > 0 && same(before, outcome.policy)
+      const isUnasked = cause === 'audit' && before !== undefined && settled.changed === 0
+      const drifted = isUnasked && outcome.steps.length > 0 && same(before, outcome.policy)
       await states.writeEnforced(
         databaseId,
         outcome.isWhole ? [...outcome.notes, ...settled.notes] : null,
@@ -190,6 +208,15 @@ export class Controller {
       log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
       await states.writeFailure(databaseId, passing ? 'Pending' : 'Failed', reason)
     }
+  }
+
+  /** Once, and again when there is something else to say. */
+  #tell(databaseId: string, notes: readonly Note[]): void {
+    const messages = notes.map(({ message }) => message)
+    const text = messages.join('\n')
+    if (text === (this.#told.get(databaseId) ?? '')) return
+    this.#told.set(databaseId, text)
+    if (text !== '') this.#options.log.warn({ databaseId, messages }, 'login roles are not as mappings say')
   }
 
   /** A server that shows samples of hidden columns is not masked: that would only look safe. */

@@ -150,7 +150,7 @@ export class Logins {
     const empty = dismissed.filter(({ memberships, canLogin }) => memberships.length === 0 && !canLogin)
     if (empty.length === 0) return
     const oids = empty.map(({ oid }) => oid)
-    await database.transaction(async (tx) => {
+    const drop = database.transaction(async (tx) => {
       await tx`select set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`
       const rows = await tx<{ name: string }[]>`
         select rolname::text as name from pg_catalog.pg_roles r where oid = any(${oids}::int8[]::oid[]) and not rolcanlogin
@@ -161,12 +161,21 @@ export class Logins {
             where d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = r.oid)`
       for (const { name } of rows) await dropLogin(tx, name)
     })
+    await drop.catch((error: unknown) => {
+      if (!isBeaten(error)) throw error
+    })
   }
 
   /** Which roles are whose, without a change. */
   async list(sql: Sql, databaseId: string): Promise<readonly ObservedLogin[]> {
     const { snapshot, wanted } = await this.#think(sql, databaseId)
     return snapshot.logins.filter(({ mark }) => wanted.has(mark.principalId))
+  }
+
+  /** What those are to have who have a login role. */
+  async readWanted(sql: Sql, databaseId: string): Promise<readonly WantedLogin[]> {
+    const { wanted } = await this.#think(sql, databaseId)
+    return [...wanted.values()]
   }
 
   async #prepare(
@@ -214,13 +223,14 @@ export class Logins {
     const facts = await readFacts(sql)
     const roleNameOf = (name: string) => keys.roleName(name, facts.database)
     const asked = principalId === undefined ? [] : [principalId]
-    const own = asked.length === 0 ? [] : (await source.readLogins(databaseId, asked)).rights
-    const names = own.map(({ name }) => roleNameOf(name))
+    const own = asked.length === 0 ? undefined : await source.readLogins(databaseId, asked)
+    const names = (own?.rights ?? []).map(({ name }) => roleNameOf(name))
     const observed = await observeLogins(sql, facts, databaseId, principalId, names, keys.sign)
     const principals = [...new Set([...asked, ...observed.logins.map(({ mark }) => mark.principalId)])]
     if (principals.length === 0)
       return { snapshot: observed, wanted: new Map(), plan: { aside: [], changes: [] }, notes: [] }
-    const { rights, tables } = await source.readLogins(databaseId, principals)
+    const { rights, tables } =
+      own && principals.length === 1 ? own : await source.readLogins(databaseId, principals)
     const { wanted, notes } = await desireLogins(sql, rights, tables, observed.logins, roleNameOf)
     const ours = new Set(observed.logins.map(({ name }) => name))
     const others = [...wanted.values()].map(({ role }) => role).filter((role) => !ours.has(role))
@@ -260,13 +270,20 @@ export class Logins {
     const ending = logins.filter(({ mark }) => mark.ending)
     if (ending.length === 0) return 0
     const ended = await endLoginSessions(database, ending)
-    for (const login of ending)
-      await database.sql.unsafe(mark(quoteIdentifier(login.name), login, false, this.#options.keys.sign).sql)
+    for (const login of ending) await this.#unmark(database.sql, login)
     if (ended > 0) {
       this.#options.log.info({ ended }, 'sessions of login roles that lost rights ended')
       await waitUntilGone(database.sql, ending)
     }
     return ended
+  }
+
+  async #unmark(sql: Sql, login: ObservedLogin): Promise<void> {
+    try {
+      await sql.unsafe(mark(quoteIdentifier(login.name), login, false, this.#options.keys.sign).sql)
+    } catch (error) {
+      if (!isBeaten(error)) throw error
+    }
   }
 }
 
@@ -302,6 +319,11 @@ async function waitUntilGone(sql: Sql, logins: readonly ObservedLogin[]): Promis
     if (open.length === 0) return
     await pause(20)
   }
+}
+
+/** Another node, or somebody else, did the same at the same time. */
+function isBeaten(error: unknown): boolean {
+  return ['XX000', '42704'].includes(codeOf(error))
 }
 
 function codeOf(error: unknown): string {
