@@ -225,6 +225,15 @@ describe('masquerade psql', () => {
     }
   })
 
+  const untilAsleep = async () => {
+    for (;;) {
+      const [found] = await masked().database.sql`
+        select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
+      if (found) return
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+
   test('at a terminal, Ctrl+C ends a statement and not the session', { skip: !hasTerminal }, async () => {
     for (const path of hasPsql ? [join(folder, 'empty'), process.env.PATH ?? ''] : [join(folder, 'empty')]) {
       const command = [process.execPath, main, 'psql', '--as', masked().role('analyst')].join(' ')
@@ -247,7 +256,7 @@ describe('masquerade psql', () => {
       await terminal.type('select email\r', /->/)
       await terminal.type('from public.customers where id = 1;\r', /aXXX@XXXX\.com\s[\s\S]*=>/)
       child.stdin?.write('select pg_sleep(60);\r')
-      await new Promise((resolve) => setTimeout(resolve, 500))
+      await untilAsleep()
       await terminal.type('\x03', /canceling statement due to user request[\s\S]*=>/)
       await terminal.type('select (\r', /\(>/)
       await terminal.type('\x03', /=>/)
