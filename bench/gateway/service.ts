@@ -1,10 +1,10 @@
 // The whole service with its gateway, as a process of its own: its store and the masked database are on the same server.
 // Takes the address of the masked database; settings come from the environment. Says its port when masks are in place.
+// Nothing here may import node:test, whose hooks make every write to a socket dearer.
 import { join } from 'node:path'
 import { openLog } from '../../src/cli/log.ts'
 import { startService } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
-import { bindingOf } from '../../test/support/masked-database.ts'
 import { createTokens } from '../../test/support/tokens.ts'
 
 const [, , url = '', name = ''] = process.argv
@@ -28,7 +28,9 @@ const put = async (path: string, properties: unknown) => {
   if (response.status >= 300) throw new Error(await response.text())
   return response.headers.get('x-masquerade-enforcement')
 }
-await put(place, { binding: bindingOf(url) })
+const { hostname, port, username, password } = new URL(url)
+const binding = { host: hostname, port: Number(port), database: name, user: username, password }
+await put(place, { binding })
 for (const [columnName, maskingFunction] of [
   ['email', 'Email'],
   ['balance', 'Default'],

@@ -37,3 +37,29 @@ function countCharacters(bytes: Buffer): number {
   for (const byte of bytes) if ((byte & 0xc0) !== 0x80) count++
   return count
 }
+
+export function join(text: Buffer, splices: readonly Splice[]): Buffer {
+  return joinFrame(text, 0, 0, text.length, splices)
+}
+
+/** What stands in `bytes` from `from` to `to`, with the splices put into the text that begins at `textFrom`. */
+export function joinFrame(
+  bytes: Buffer,
+  from: number,
+  textFrom: number,
+  to: number,
+  splices: readonly Splice[],
+): Buffer {
+  let length = to - from
+  for (const splice of splices) length += splice.text.length - (splice.to - splice.from)
+  const joined = Buffer.allocUnsafe(length)
+  let at = 0
+  let end = from
+  for (const splice of splices) {
+    at += bytes.copy(joined, at, end, textFrom + splice.from)
+    at += splice.text.copy(joined, at)
+    end = textFrom + splice.to
+  }
+  bytes.copy(joined, at, end, to)
+  return joined
+}

@@ -1,4 +1,6 @@
 import type { MaskedRelation, RoleMasks, WatchedRelation } from './ports.ts'
+import type { Rewriting } from './rewrite.ts'
+import { TextCache } from './text-cache.ts'
 import { textRunners } from './touch/text-runners.ts'
 
 /** Words by which a statement changes what a name means in its session. */
@@ -7,6 +9,8 @@ const turning = ['search_path', 'schema', 'discard', 'reset']
 const running = ['prepare', 'execute', 'do', ...textRunners]
 const word = /[\p{L}\p{N}\p{M}_$]+/gu
 const maxNameBytes = 63
+const maxTexts = 1_000
+const maxPaths = 8
 
 /** What moves for one role, in the forms in which it is looked up. */
 export class MaskMap {
@@ -17,8 +21,8 @@ export class MaskMap {
   readonly #words = new Set<string>([...turning, ...running])
   /** A name without any word in it: then every text has to be looked at. */
   #isWordless = false
-  /** Texts that were rewritten under this map; gone with it. */
-  readonly cache = new Map<string, unknown>()
+  /** What is known of texts under this map, by search path; gone with it. */
+  readonly #caches = new Map<string, TextCache<Rewriting>>()
 
   /** Schemas of ours that a dump of the whole database leaves out. */
   readonly hides: readonly string[]
@@ -62,6 +66,16 @@ export class MaskMap {
         if (this.#words.has(found) || Buffer.byteLength(found) > maxNameBytes) return true
       }
     return false
+  }
+
+  cacheFor(path: string): TextCache<Rewriting> {
+    const known = this.#caches.get(path)
+    if (known) return known
+    const cache = new TextCache<Rewriting>(maxTexts)
+    this.#caches.set(path, cache)
+    const [oldest = ''] = this.#caches.keys()
+    if (this.#caches.size > maxPaths) this.#caches.delete(oldest)
+    return cache
   }
 
   find(schema: string, name: string): MaskedRelation | undefined {

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { FrameStream } from '../wire/frame-stream.ts'
-import { fatal, findText, query, readFields, readParameter, replaceText } from '../wire/messages.ts'
+import { fatal, findText, query, readFields, readParameter } from '../wire/messages.ts'
 import { Refusal } from '../wire/refusal.ts'
 import { InFlight } from './in-flight.ts'
-import type { Rewritten } from './map-position.ts'
+import { joinFrame, type Rewritten } from './map-position.ts'
 import type { SessionTexts } from './session-texts.ts'
 
 export interface RelayOptions {
@@ -22,6 +22,19 @@ const maxTextBytes = 1 << 20
 const closeMs = 2_000
 const nothing = Buffer.alloc(0)
 
+/** Messages of either side by their first byte, and the state of a session that is in no transaction. */
+const codes = {
+  Query: 0x51,
+  Parse: 0x50,
+  Terminate: 0x58,
+  CommandComplete: 0x43,
+  Error: 0x45,
+  Ready: 0x5a,
+  ParseComplete: 0x31,
+  ParameterStatus: 0x53,
+  idle: 0x49,
+} as const
+
 /** Servers that know no such setting have nothing to allow. */
 function setForbidden(kinds: string): string {
   return `DO $$ BEGIN PERFORM pg_catalog.set_config(name, '${kinds}', false) FROM pg_catalog.pg_settings WHERE name OPERATOR(pg_catalog.=) 'restrict_nonsystem_relation_kind'; END $$`
@@ -36,7 +49,7 @@ export class Relay {
   readonly #done = Promise.withResolvers<void>()
   #idle: NodeJS.Timeout | undefined
   #isBusy = false
-  #status = 'I'
+  #status: number = codes.idle
   /** Nobody has to be told any more. */
   #isOver = false
 
@@ -47,13 +60,13 @@ export class Relay {
       allowed: 'QPBEDCSHFdcfX',
       watchLimit: maxTextBytes,
       maxLength: maxMessageBytes,
-      look: (type, frame) => this.#lookAtClient(type, frame),
+      look: (type, bytes, from, to) => this.#lookAtClient(type, bytes, from, to),
     })
     this.#fromBackend = new FrameStream({
       watched: 'ZE1SC',
       watchLimit: maxTextBytes,
       maxLength: maxMessageBytes,
-      look: (type, frame) => this.#lookAtBackend(type, frame),
+      look: (type, bytes, from, to) => this.#lookAtBackend(type, bytes, from, to),
     })
   }
 
@@ -74,7 +87,7 @@ export class Relay {
   }
 
   get isIdle(): boolean {
-    return !this.#isBusy && this.#status === 'I'
+    return !this.#isBusy && this.#status === codes.idle
   }
 
   /** Ends the session for a reason of our own; the client is told where that is possible. */
@@ -89,22 +102,22 @@ export class Relay {
     } else client.destroy()
   }
 
-  #fromClientBytes(chunk: Buffer): Buffer[] {
+  #fromClientBytes(chunk: Buffer): Buffer | undefined {
     this.#isBusy = true
     try {
       return this.#fromClient.push(chunk)
     } catch (error) {
       this.#fail(error)
-      return []
+      return undefined
     }
   }
 
-  #fromBackendBytes(chunk: Buffer): Buffer[] {
+  #fromBackendBytes(chunk: Buffer): Buffer | undefined {
     try {
       return this.#fromBackend.push(chunk)
     } catch (error) {
       this.#fail(error)
-      return []
+      return undefined
     }
   }
 
@@ -113,18 +126,30 @@ export class Relay {
     this.end(error instanceof Refusal ? error : new Refusal('Failure'))
   }
 
-  #lookAtClient(type: string, frame: Buffer): Buffer | undefined {
-    if (type === 'X') this.#isOver = true
-    if (type === 'S' || type === 'F') this.#inFlight.sendLast()
-    if (type !== 'Q' && type !== 'P') return undefined
-    const { from, to } = findText(frame)
-    const moved = this.#options.texts.rewrite(frame.subarray(from, to))
+  #lookAtClient(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined {
+    switch (type) {
+      case codes.Query:
+      case codes.Parse:
+        return this.#sendText(type, bytes, from, to)
+      case codes.Terminate:
+        this.#isOver = true
+        return undefined
+      default:
+        this.#inFlight.sendLast()
+        return undefined
+    }
+  }
+
+  #sendText(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined {
+    const text = findText(bytes, from, to)
+    const moved = this.#options.texts.rewrite(bytes, text.from, text.to)
     this.#options.onStatement(moved !== undefined)
-    const sent = moved && replaceText(frame, from, to, moved.text)
-    if (type === 'Q' && sent && moved.readsTwin && this.#options.texts.forbidsViews)
-      return this.#allowViews(sent, moved.rewritten)
-    if (type === 'Q') this.#inFlight.sendLast(moved?.rewritten)
-    else this.#inFlight.sendParse(moved?.rewritten)
+    const sent = moved && joinFrame(bytes, from, text.from, to, moved.splices)
+    sent?.writeUInt32BE(sent.length - 1, 1)
+    if (type === codes.Parse) this.#inFlight.sendParse(moved)
+    else if (sent && moved.rewriting.readsTwin && this.#options.texts.forbidsViews)
+      return this.#allowViews(sent, moved)
+    else this.#inFlight.sendLast(moved)
     return sent
   }
 
@@ -143,29 +168,31 @@ export class Relay {
     ])
   }
 
-  #lookAtBackend(type: string, frame: Buffer): Buffer | undefined {
+  #lookAtBackend(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined {
     const isOurs = this.#inFlight.isOurs
-    const other = this.#hear(type, frame)
-    return isOurs && 'CEZ'.includes(type) && !this.#isOver ? nothing : other
+    const other = this.#hear(type, bytes, from, to)
+    const isAnswer = type === codes.CommandComplete || type === codes.Error || type === codes.Ready
+    return isOurs && isAnswer && !this.#isOver ? nothing : other
   }
 
-  #hear(type: string, frame: Buffer): Buffer | undefined {
+  #hear(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined {
     switch (type) {
-      case 'C':
+      case codes.CommandComplete:
         return undefined
-      case 'Z':
+      case codes.Ready:
         this.#inFlight.ready()
-        this.#status = String.fromCharCode(frame[5] ?? 0)
+        this.#status = bytes[from + 5] ?? 0
         this.#isBusy = !this.#inFlight.isEmpty
-        this.#watchIdle()
+        if (!this.#isBusy) this.#idle?.refresh()
         return undefined
-      case '1':
+      case codes.ParseComplete:
         this.#inFlight.parsed()
         return undefined
-      case 'S':
-        this.#options.texts.setParameter(...readParameter(frame))
+      case codes.ParameterStatus:
+        this.#options.texts.setParameter(...readParameter(bytes.subarray(from, to)))
         return undefined
       default: {
+        const frame = bytes.subarray(from, to)
         // The database has said goodbye itself.
         const severity = readFields(frame).find(([code]) => code === 'V')?.[1]
         if (severity === 'FATAL' || severity === 'PANIC') this.#isOver = true
@@ -174,9 +201,9 @@ export class Relay {
     }
   }
 
+  /** One timer for the whole session; it starts again whenever the session becomes idle. */
   #watchIdle(): void {
-    clearTimeout(this.#idle)
-    if (this.#options.idleMs === 0 || this.#isBusy) return
+    if (this.#options.idleMs === 0) return
     this.#idle = setTimeout(() => {
       if (!this.#isBusy) this.end(new Refusal('IdleTimeout'))
     }, this.#options.idleMs)
@@ -201,22 +228,18 @@ export class Relay {
   #over(): void {
     this.#isOver = true
     clearTimeout(this.#idle)
+    this.#idle = undefined
     this.#done.resolve()
   }
 }
 
 /** A reader that stops stops the writer: no more than a chunk and the sockets' own buffers is held. */
-function pump(from: Socket, to: Socket, pass: (chunk: Buffer) => Buffer[]): void {
+function pump(from: Socket, to: Socket, pass: (chunk: Buffer) => Buffer | undefined): void {
+  const resume = () => from.resume()
   from.on('data', (chunk: Buffer) => {
-    const pieces = pass(chunk)
-    if (pieces.length === 0 || to.destroyed || to.writableEnded) return
-    to.cork()
-    let isOpen = true
-    for (const piece of pieces) isOpen = to.write(piece)
-    to.uncork()
-    if (!isOpen) {
-      from.pause()
-      to.once('drain', () => from.resume())
-    }
+    const bytes = pass(chunk)
+    if (!bytes || bytes.length === 0 || to.destroyed || to.writableEnded || to.write(bytes)) return
+    from.pause()
+    to.once('drain', resume)
   })
 }

@@ -6,7 +6,8 @@ import type { Rewritten, Splice } from './map-position.ts'
 import type { MaskMap } from './mask-map.ts'
 import { type Rewriting, rewriteText } from './rewrite.ts'
 import { readSearchPath } from './search-path.ts'
-import { findTemplate, placeSplices } from './template.ts'
+import { findTemplate, maxTemplateBytes, placeSplices } from './template.ts'
+import { TextCache } from './text-cache.ts'
 
 export interface SessionTextsOptions {
   readonly masks: () => MaskMap
@@ -18,16 +19,17 @@ export interface SessionTextsOptions {
   readonly log: Logger
 }
 
-export interface Moved {
-  readonly text: Buffer
-  readonly rewritten: Rewritten
-  readonly readsTwin: boolean
+export interface Moved extends Rewritten {
+  /** What was found about the text, or about all texts that differ from it in their literals alone. */
+  readonly rewriting: Rewriting
 }
 
-const maxCached = 1_000
-const maxCachedBytes = 4_096
-
 const forbidding = 'restrict_nonsystem_relation_kind'
+
+/** Of a session that has temporary relations: its names mean what they mean to nobody else. */
+const maxOwnTexts = 200
+
+const nothingMoves: Rewriting = { splices: [], turns: [], isParsed: true, readsTwin: false, acts: [] }
 
 /** Encodings of clients in which a byte of a letter can look like a quote or a backslash. */
 const treacherous = /^(SJIS|SHIFT_JIS|BIG5|GBK|UHC|GB18030|JOHAB|MULE)/i
@@ -39,19 +41,25 @@ export class SessionTexts {
   readonly #initialPath: readonly string[]
   readonly #hidden = new Set<string>()
   #path: readonly string[]
+  #isUtf8 = true
   #forbidsViews = false
+  /** What is known of texts for these masks, this path and what is hidden. */
+  #cache: TextCache<Rewriting> | undefined
+  #cachedFor: MaskMap | undefined
 
   constructor(options: SessionTextsOptions) {
     this.#options = options
     this.#parameters = new Map(options.parameters)
     this.#initialPath = readSearchPath(options.parameters.get('search_path') ?? '', options.role)
     this.#path = this.#initialPath
+    this.#isUtf8 = isUtf8Name(options.parameters.get('client_encoding') ?? 'UTF8')
   }
 
   /** The server says what is; what we made of the client's own statements was a guess until then. */
   setParameter(name: string, value: string): void {
     this.#parameters.set(name, value)
-    if (name === 'search_path') this.#path = readSearchPath(value, this.#options.role)
+    if (name === 'search_path') this.#setPath(readSearchPath(value, this.#options.role))
+    if (name === 'client_encoding') this.#isUtf8 = isUtf8Name(value)
   }
 
   /** The session has forbidden itself to read views, as pg_dump does. */
@@ -59,28 +67,41 @@ export class SessionTexts {
     return this.#forbidsViews
   }
 
-  /** Undefined: the text stays as it is. */
-  rewrite(text: Buffer): Moved | undefined {
+  /** Undefined: the text stays as it is. It stands in `bytes` from `from` to `to`. */
+  rewrite(bytes: Buffer, from = 0, to = bytes.length): Moved | undefined {
     const masks = this.#options.masks()
+    const template = masks.isEmpty || this.#findHiding(masks) ? undefined : findTemplate(bytes, from, to)
+    // What is longer may hold the words that forbid views.
+    if (!template || template.longest >= forbidding.length)
+      return this.#rewriteWhole(bytes.subarray(from, to), masks)
+    if (template.hasLetters && !(this.#isUtf8 && isUtf8(bytes.subarray(from, to))))
+      return this.#rewriteWhole(bytes.subarray(from, to), masks)
+    const found = this.#find(template.text, masks)
+    if (!found) return undefined
+    // A literal in it may mean a name, or be what it takes to parse it.
+    if (template.hasLiterals && (!found.isParsed || found.turns.length > 0))
+      return this.#rewriteWhole(bytes.subarray(from, to), masks)
+    for (const turns of found.turns) this.#turn(turns)
+    if (found.splices.length === 0 || !this.#canWrite(found.splices)) return undefined
+    const splices = template.hasLiterals ? placeSplices(found.splices) : found.splices
+    return { original: bytes.subarray(from, to), splices, isUtf8: true, rewriting: found }
+  }
+
+  #rewriteWhole(text: Buffer, masks: MaskMap): Moved | undefined {
     if (text.includes(forbidding)) this.#forbidsViews = text.includes("'view, foreign-table'")
     const hiding = this.#findHiding(masks)
     if (masks.isEmpty && !hiding) return undefined
     const read = this.#decode(text)
-    if (!read || !(hiding || masks.concerns(read.string))) return undefined
-    const rewriting = this.#find(read.string, read.utf8, masks, hiding)
-    if (!rewriting) return undefined
-    for (const turns of rewriting.turns) this.#turn(turns)
-    const { splices, readsTwin } = rewriting
-    if (splices.length === 0) return undefined
-    const moved = join(read.utf8, splices)
-    if (read.isUtf8) return { text: moved, rewritten: { original: text, splices, isUtf8: true }, readsTwin }
-    // What we put in has to be the same in every encoding.
-    if (splices.some((splice) => !isAscii(splice.text))) return undefined
-    return {
-      text: Buffer.from(moved.toString(), 'latin1'),
-      rewritten: { original: text, splices: inBytes(read.utf8, splices), isUtf8: false },
-      readsTwin,
-    }
+    if (!read) return undefined
+    const found =
+      hiding || text.length > maxTemplateBytes
+        ? this.#parse(read.string, masks, hiding)
+        : this.#find(read.string, masks)
+    if (!found) return undefined
+    for (const turns of found.turns) this.#turn(turns)
+    if (found.splices.length === 0 || !this.#canWrite(found.splices)) return undefined
+    const splices = read.isUtf8 ? found.splices : inBytes(read.string, found.splices)
+    return { original: text, splices, isUtf8: read.isUtf8, rewriting: found }
   }
 
   /** pg_dump is told by its name, or by what it forbids itself where somebody gave it another name. */
@@ -91,88 +112,72 @@ export class SessionTexts {
   }
 
   /** A byte per character where the encoding is not UTF-8: the parser then finds the same names at the same places. */
-  #decode(text: Buffer): { string: string; utf8: Buffer; isUtf8: boolean } | undefined {
+  #decode(text: Buffer): { string: string; isUtf8: boolean } | undefined {
     // Backslashes in plain strings would be read differently by the parser and by the server.
     if (this.#parameters.get('standard_conforming_strings') === 'off' && text.includes('\\')) return undefined
-    const encoding = this.#parameters.get('client_encoding') ?? 'UTF8'
-    if (isAscii(text) || /^(UTF-?8|UNICODE)$/i.test(encoding))
-      return isUtf8(text) ? { string: text.toString(), utf8: text, isUtf8: true } : undefined
-    if (treacherous.test(encoding)) return undefined
-    const string = text.toString('latin1')
-    return { string, utf8: Buffer.from(string), isUtf8: false }
+    if (this.#isUtf8 || isAscii(text))
+      return isUtf8(text) ? { string: text.toString(), isUtf8: true } : undefined
+    if (treacherous.test(this.#parameters.get('client_encoding') ?? '')) return undefined
+    return { string: text.toString('latin1'), isUtf8: false }
   }
 
-  #find(string: string, utf8: Buffer, masks: MaskMap, hiding: Hiding | undefined): Rewriting | undefined {
+  /** What we put in has to be the same in every encoding. */
+  #canWrite(splices: readonly Splice[]): boolean {
+    return this.#isUtf8 || splices.every(({ text }) => isAscii(text))
+  }
+
+  #find(string: string, masks: MaskMap): Rewriting | undefined {
+    if (!this.#cache || this.#cachedFor !== masks) {
+      this.#cachedFor = masks
+      this.#cache =
+        this.#hidden.size > 0 ? new TextCache(maxOwnTexts) : masks.cacheFor(JSON.stringify(this.#path))
+    }
+    const known = this.#cache.get(string)
+    if (known) return known
+    const found = this.#parse(string, masks)
+    if (found) this.#cache.set(string, found)
+    return found
+  }
+
+  #parse(string: string, masks: MaskMap, hiding?: Hiding): Rewriting | undefined {
+    if (!hiding && !masks.concerns(string)) return nothingMoves
+    const { database, log } = this.#options
     try {
-      if (hiding || this.#hidden.size > 0 || utf8.length > maxCachedBytes)
-        return this.#parse(utf8, masks, hiding)
-      const cache = masks.cache as Map<string, Rewriting>
-      const path = JSON.stringify(this.#path)
-      const known = recall(cache, path + string) ?? this.#findByTemplate(string, path, masks)
-      if (known) return known
-      const found = this.#parse(utf8, masks)
-      remember(cache, path + string, found)
-      return found
+      return rewriteText(Buffer.from(string), {
+        masks,
+        database,
+        path: this.#path,
+        hidden: this.#hidden,
+        hiding,
+      })
     } catch (err) {
       // Forwarded as it is: PostgreSQL then denies what it must. The text is the client's and goes into no log.
-      this.#options.log.error({ err }, 'a statement could not be rewritten')
+      log.error({ err }, 'a statement could not be rewritten')
       return undefined
     }
   }
 
-  /** Statements that differ in their literals alone are parsed once; not those in which a literal means a name. */
-  #findByTemplate(string: string, path: string, masks: MaskMap): Rewriting | undefined {
-    const template = findTemplate(string)
-    if (!template) return undefined
-    const cache = masks.cache as Map<string, Rewriting>
-    const key = `template${path}${template.text}`
-    const known = recall(cache, key)
-    const found = known ?? this.#parse(Buffer.from(template.text), masks)
-    if (!known) remember(cache, key, found)
-    if (!found.isParsed || found.turns.length > 0) return undefined
-    return { ...found, splices: placeSplices(template, found.splices) }
-  }
-
-  #parse(utf8: Buffer, masks: MaskMap, hiding?: Hiding): Rewriting {
-    const { database } = this.#options
-    return rewriteText(utf8, { masks, database, path: this.#path, hidden: this.#hidden, hiding })
+  #setPath(path: readonly string[]): void {
+    this.#path = path
+    this.#cache = undefined
   }
 
   #turn({ path, hides, uncovers }: Turns): void {
-    if (path === 'initial') this.#path = this.#initialPath
-    else if (path) this.#path = path.map((schema) => (schema === '$user' ? this.#options.role : schema))
+    if (path === 'initial') this.#setPath(this.#initialPath)
+    else if (path) this.#setPath(path.map((schema) => (schema === '$user' ? this.#options.role : schema)))
     if (uncovers === 'all') this.#hidden.clear()
     else if (uncovers !== undefined) this.#hidden.delete(uncovers)
     if (hides !== undefined) this.#hidden.add(hides)
+    if (uncovers !== undefined || hides !== undefined) this.#cache = undefined
   }
 }
 
-function recall(cache: Map<string, Rewriting>, key: string): Rewriting | undefined {
-  const known = cache.get(key)
-  if (!known) return undefined
-  cache.delete(key)
-  cache.set(key, known)
-  return known
+function isUtf8Name(encoding: string): boolean {
+  return /^(UTF-?8|UNICODE)$/i.test(encoding)
 }
 
-function remember(cache: Map<string, Rewriting>, key: string, found: Rewriting): void {
-  cache.set(key, found)
-  if (cache.size <= maxCached) return
-  const [oldest = ''] = cache.keys()
-  cache.delete(oldest)
-}
-
-function join(text: Buffer, splices: readonly Splice[]): Buffer {
-  const pieces: Buffer[] = []
-  let end = 0
-  for (const splice of splices) {
-    pieces.push(text.subarray(end, splice.from), splice.text)
-    end = splice.to
-  }
-  return Buffer.concat([...pieces, text.subarray(end)])
-}
-
-function inBytes(utf8: Buffer, splices: readonly Splice[]): Splice[] {
+function inBytes(string: string, splices: readonly Splice[]): Splice[] {
+  const utf8 = Buffer.from(string)
   const count = (to: number) => utf8.toString('utf8', 0, to).length
   return splices.map(({ from, to, text }) => ({ from: count(from), to: count(to), text }))
 }

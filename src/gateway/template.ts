@@ -3,30 +3,178 @@ import type { Splice } from './map-position.ts'
 /** A text with every number and string in it made the same, so that ad hoc statements share one. */
 export interface Template {
   readonly text: string
-  /** Where a place of the template is in the text itself. */
-  place(at: number): number
+  /** Strings in it have letters beyond ASCII: where they end is certain in UTF-8 alone. */
+  readonly hasLetters: boolean
+  /** Bytes of the longest word or string. */
+  readonly longest: number
+  readonly hasLiterals: boolean
 }
 
-/** Comments, dollar quotes, escapes, other letters: what decides where a literal ends is then not as simple. */
-const isIntricate = /[^\t\n\r -~]|[\\$]|--|\/\*|u&/i
-const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|[a-z_]\w*|\.?\d[\w.]*/gi
+/** Longer texts have none: they seldom come again. */
+export const maxTemplateBytes = 4_096
 
-/** Undefined: the text has no template, or is its own. */
-export function findTemplate(text: string): Template | undefined {
-  if (isIntricate.test(text)) return undefined
-  const shifts: { readonly from: number; readonly by: number }[] = []
-  let shift = 0
-  const same = text.replace(token, (found: string, at: number) => {
-    const literal = found.startsWith("'") ? "'a'" : /^\.?\d/.test(found) ? '1' : undefined
-    if (literal === undefined) return found
-    shift += found.length - literal.length
-    shifts.push({ from: at + found.length - shift, by: shift })
-    return literal
-  })
-  if (shifts.length === 0) return undefined
-  return { text: same, place: (at) => at + (shifts.findLast(({ from }) => from <= at)?.by ?? 0) }
+/** What a byte can begin. 0: something that takes a parser to tell where it ends. */
+const kinds = new Uint8Array(256)
+const plain = 1
+const word = 2
+const digit = 3
+const quote = 4
+const name = 5
+const dash = 6
+const slash = 7
+const dot = 8
+const dollar = 9
+const ampersand = 10
+for (let code = 0x20; code < 0x7f; code++) kinds[code] = plain
+for (const space of '\t\n\r') kinds[space.charCodeAt(0)] = plain
+for (const letter of 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_')
+  kinds[letter.charCodeAt(0)] = word
+for (const number of '0123456789') kinds[number.charCodeAt(0)] = digit
+for (const [sign, kind] of [
+  ["'", quote],
+  ['"', name],
+  ['-', dash],
+  ['/', slash],
+  ['.', dot],
+  ['$', dollar],
+  ['&', ampersand],
+  ['\\', 0],
+] as const)
+  kinds[sign.charCodeAt(0)] = kind
+
+const quoteCode = 0x27
+const backslashCode = 0x5c
+const starCode = 0x2a
+const one = 0x31
+const letterA = 0x61
+
+/** Reused: a text is read from its first to its last byte without a break. A literal of two bytes becomes one of three. */
+const written = Buffer.alloc(2 * maxTemplateBytes)
+/** Where the literals of the last text end in its template, and by how much everything after them is shifted. */
+const ends = new Int32Array(maxTemplateBytes)
+const shifts = new Int32Array(maxTemplateBytes)
+let literals = 0
+
+/**
+ * Undefined: the text has no template, for comments, escapes, dollar quotes and other letters in it decide where a literal
+ * ends. It is read byte by byte and once: this happens for every statement.
+ */
+export function findTemplate(bytes: Buffer, from: number, to: number): Template | undefined {
+  if (to - from > maxTemplateBytes) return undefined
+  literals = 0
+  let hasLetters = false
+  let longest = 0
+  let out = 0
+  let at = from
+  while (at < to) {
+    const code = bytes[at] ?? 0
+    const start = at
+    switch (kinds[code]) {
+      case plain:
+        written[out++] = code
+        at++
+        continue
+      case word:
+        while (at < to && isWordPart(bytes[at] ?? 0)) written[out++] = bytes[at++] ?? 0
+        break
+      case digit:
+        at = endOfNumber(bytes, at, to)
+        written[out++] = one
+        endLiteral(out, at - from)
+        break
+      case dot:
+        at++
+        if (kinds[bytes[at] ?? 0] === digit && at < to) {
+          if (start > from && isWordPart(bytes[start - 1] ?? 0)) return undefined
+          at = endOfNumber(bytes, at, to)
+          written[out++] = one
+          endLiteral(out, at - from)
+        } else written[out++] = code
+        break
+      case quote:
+        for (at++; ; at++) {
+          const inside = bytes[at] ?? 0
+          if (at >= to || inside === backslashCode) return undefined
+          if (inside === quoteCode) {
+            if (bytes[at + 1] !== quoteCode || at + 1 >= to) break
+            at++
+          } else if (inside >= 0x80) hasLetters = true
+        }
+        at++
+        written[out++] = quoteCode
+        written[out++] = letterA
+        written[out++] = quoteCode
+        endLiteral(out, at - from)
+        break
+      case name:
+        written[out++] = code
+        for (at++; ; at++) {
+          const inside = bytes[at] ?? 0
+          if (at >= to || inside >= 0x80 || inside < 0x20 || inside === backslashCode) return undefined
+          written[out++] = inside
+          if (inside !== code) continue
+          if (bytes[at + 1] !== code || at + 1 >= to) break
+          written[out++] = code
+          at++
+        }
+        at++
+        break
+      case dollar:
+        // A parameter, and no dollar quote.
+        if (kinds[bytes[at + 1] ?? 0] !== digit || at + 1 >= to) return undefined
+        do written[out++] = bytes[at++] ?? 0
+        while (at < to && kinds[bytes[at] ?? 0] === digit)
+        break
+      case dash:
+        if (bytes[at + 1] === code) return undefined
+        written[out++] = code
+        at++
+        break
+      case slash:
+        if (bytes[at + 1] === starCode) return undefined
+        written[out++] = code
+        at++
+        break
+      case ampersand:
+        if (((bytes[at - 1] ?? 0) | 0x20) === 0x75) return undefined
+        written[out++] = code
+        at++
+        break
+      default:
+        return undefined
+    }
+    if (at - start > longest) longest = at - start
+  }
+  return { text: written.toString('latin1', 0, out), hasLetters, longest, hasLiterals: literals > 0 }
 }
 
-export function placeSplices(template: Template, splices: readonly Splice[]): Splice[] {
-  return splices.map(({ from, to, text }) => ({ from: template.place(from), to: template.place(to), text }))
+/** From the template of the text that was read last to that text. */
+export function placeSplices(splices: readonly Splice[]): Splice[] {
+  return splices.map(({ from, to, text }) => ({ from: place(from), to: place(to), text }))
+}
+
+function place(at: number): number {
+  let last = literals - 1
+  while (last >= 0 && (ends[last] ?? 0) > at) last--
+  return at + (shifts[last] ?? 0)
+}
+
+function endLiteral(inTemplate: number, inText: number): void {
+  ends[literals] = inTemplate
+  shifts[literals++] = inText - inTemplate
+}
+
+function isWordPart(code: number): boolean {
+  const kind = kinds[code]
+  return kind === word || kind === digit
+}
+
+function endOfNumber(bytes: Buffer, from: number, to: number): number {
+  let at = from
+  while (at < to) {
+    const kind = kinds[bytes[at] ?? 0]
+    if (kind !== digit && kind !== word && kind !== dot) break
+    at++
+  }
+  return at
 }

@@ -8,17 +8,24 @@ export interface FrameStreamOptions {
   readonly maxLength: number
   /** Undefined: every type. */
   readonly allowed?: string
-  /** What to send instead; undefined: the frame as it is. */
-  look(type: string, frame: Buffer): Buffer | undefined
+  /**
+   * What to send instead of the frame that stands there; undefined: the frame as it is. Called for every statement: the
+   * type is its code, and no buffer is made for the frame.
+   */
+  look(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined
 }
 
 const headBytes = 5
 
+/** What is done with a type of message; 0 is refused. */
+const passes = 1
+const watched = 2
+
 /** Cuts a stream of typed messages into frames as they come, holding no more than a watched one. */
 export class FrameStream {
   readonly #options: FrameStreamOptions
-  readonly #watched = new Uint8Array(256)
-  readonly #allowed = new Uint8Array(256)
+  readonly #kinds = new Uint8Array(256)
+  /** The header of a frame whose first bytes came alone. */
   readonly #head = Buffer.alloc(headBytes)
   #headFilled = 0
   /** A watched frame that is not complete yet. */
@@ -29,57 +36,82 @@ export class FrameStream {
 
   constructor(options: FrameStreamOptions) {
     this.#options = options
-    for (const type of options.watched) this.#watched[type.charCodeAt(0)] = 1
-    if (options.allowed === undefined) this.#allowed.fill(1)
-    else for (const type of options.allowed) this.#allowed[type.charCodeAt(0)] = 1
+    if (options.allowed === undefined) this.#kinds.fill(passes)
+    else for (const type of options.allowed) this.#kinds[type.charCodeAt(0)] = passes
+    for (const type of options.watched) this.#kinds[type.charCodeAt(0)] = watched
   }
 
   /** Nothing of a frame has been passed on whose rest is missing. */
   get isBetweenFrames(): boolean {
-    return this.#passing === 0
+    return this.#passing === 0 && (this.#headFilled === 0 || this.#isHolding)
   }
 
-  /** The bytes to send on, in order. */
-  push(chunk: Buffer): Buffer[] {
-    const out: Buffer[] = []
+  /** The bytes to send on: mostly the chunk itself. */
+  push(chunk: Buffer): Buffer | undefined {
+    const { maxLength, watchLimit } = this.#options
+    const kinds = this.#kinds
+    const end = chunk.length
+    let pieces: Buffer[] | undefined
     let at = 0
     let kept = 0
-    const flush = (to: number) => {
-      if (to > kept) out.push(chunk.subarray(kept, to))
+    if (this.#isHolding) {
+      pieces = []
+      at = this.#gather(chunk, 0, pieces)
+      kept = at
+    } else if (this.#headFilled > 0) at = this.#completeHead(chunk)
+    if (this.#passing > 0) {
+      const step = Math.min(this.#passing, end - at)
+      this.#passing -= step
+      at += step
     }
-    while (at < chunk.length) {
-      if (this.#passing > 0) {
-        const step = Math.min(this.#passing, chunk.length - at)
-        this.#passing -= step
-        at += step
-      } else if (this.#frame || this.#headFilled > 0 || chunk.length - at < headBytes) {
-        flush(at)
-        at = this.#gather(chunk, at, out)
-        kept = at
-      } else {
-        const length = this.#check(chunk[at] ?? 0, chunk.readUInt32BE(at + 1))
-        if (!this.#isWatched(chunk[at] ?? 0, length)) this.#passing = length + 1
-        else if (chunk.length - at > length) {
-          const whole = chunk.subarray(at, at + length + 1)
-          const other = this.#look(whole)
-          if (other) {
-            flush(at)
-            out.push(other)
-            kept = at + whole.length
-          }
-          at += whole.length
-        } else {
-          flush(at)
-          at = this.#gather(chunk, at, out)
-          kept = at
+    while (at < end) {
+      const type = chunk[at] ?? 0
+      const kind = kinds[type]
+      const isWhole = end - at >= headBytes
+      const length = isWhole ? chunk.readUInt32BE(at + 1) : headBytes
+      if (kind === 0) violation(`invalid message type ${type}`)
+      if (length < 4 || length > maxLength) violation('invalid message length')
+      const to = at + length + 1
+      if (isWhole && (kind === passes || length > watchLimit)) at = to
+      else if (kind === passes) {
+        this.#headFilled = chunk.copy(this.#head, 0, at)
+        at = end
+      } else if (isWhole && to <= end) {
+        const other = this.#options.look(type, chunk, at, to)
+        if (other) {
+          pieces ??= []
+          if (at > kept) pieces.push(chunk.subarray(kept, at))
+          pieces.push(other)
+          kept = to
         }
+        at = to
+      } else {
+        pieces ??= []
+        if (at > kept) pieces.push(chunk.subarray(kept, at))
+        at = this.#gather(chunk, at, pieces)
+        kept = at
       }
     }
-    flush(at)
-    return out
+    if (at > end) this.#passing = at - end
+    if (!pieces) return chunk
+    if (kept < end) pieces.push(chunk.subarray(kept))
+    return pieces.length > 1 ? Buffer.concat(pieces) : pieces[0]
   }
 
-  /** Takes what a frame still lacks. Returns where it stopped. */
+  /** Some of a watched frame is here that nobody has been sent. */
+  get #isHolding(): boolean {
+    return this.#frame !== undefined || (this.#headFilled > 0 && this.#kinds[this.#head[0] ?? 0] === watched)
+  }
+
+  /** Reads on in the header of a frame that passes. Returns where it stopped. */
+  #completeHead(chunk: Buffer): number {
+    const step = chunk.copy(this.#head, this.#headFilled, 0, headBytes - this.#headFilled)
+    this.#headFilled += step
+    if (this.#headFilled === headBytes) this.#passing = this.#takeLength() - 4
+    return step
+  }
+
+  /** Takes what a watched frame still lacks. Returns where it stopped. */
   #gather(chunk: Buffer, from: number, out: Buffer[]): number {
     let at = from
     if (!this.#frame) {
@@ -87,10 +119,8 @@ export class FrameStream {
       this.#headFilled += step
       at += step
       if (this.#headFilled < headBytes) return at
-      const type = this.#head[0] ?? 0
-      const length = this.#check(type, this.#head.readUInt32BE(1))
-      this.#headFilled = 0
-      if (!this.#isWatched(type, length)) {
+      const length = this.#takeLength()
+      if (length > this.#options.watchLimit) {
         out.push(Buffer.from(this.#head))
         this.#passing = length - 4
         return at
@@ -103,22 +133,15 @@ export class FrameStream {
     if (this.#frameFilled === this.#frame.length) {
       const whole = this.#frame
       this.#frame = undefined
-      out.push(this.#look(whole) ?? whole)
+      out.push(this.#options.look(whole[0] ?? 0, whole, 0, whole.length) ?? whole)
     }
     return at + step
   }
 
-  #check(type: number, length: number): number {
-    if (this.#allowed[type] === 0) violation(`invalid message type ${type}`)
+  #takeLength(): number {
+    this.#headFilled = 0
+    const length = this.#head.readUInt32BE(1)
     if (length < 4 || length > this.#options.maxLength) violation('invalid message length')
     return length
-  }
-
-  #isWatched(type: number, length: number): boolean {
-    return this.#watched[type] === 1 && length <= this.#options.watchLimit
-  }
-
-  #look(frame: Buffer): Buffer | undefined {
-    return this.#options.look(String.fromCharCode(frame[0] ?? 0), frame)
   }
 }

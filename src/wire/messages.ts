@@ -83,22 +83,22 @@ export function readFirstResponse(frame: Buffer): FirstResponse {
   }
 }
 
-/** A statement that the client sends: where its text stands in a Query or Parse message. */
-export function findText(frame: Buffer): {
+/** A statement that the client sends: where its text stands in the Query or Parse message that stands in `bytes`. */
+export function findText(
+  bytes: Buffer,
+  from = 0,
+  to = bytes.length,
+): {
   readonly from: number
   readonly to: number
   readonly name: string
 } {
-  const isParse = frame[0] === 0x50
-  const from = isParse ? frame.indexOf(0, 5) + 1 : 5
-  const to = frame.indexOf(0, from)
-  if (from === 0 || to < 0) violation('a statement has no end')
-  const rest = frame.length - to - 1
-  if (isParse ? rest < 2 || rest !== 2 + 4 * frame.readUInt16BE(to + 1) : rest !== 0)
+  const isParse = bytes[from] === 0x50
+  const start = isParse ? bytes.indexOf(0, from + 5) + 1 : from + 5
+  const end = bytes.indexOf(0, start)
+  if (start === 0 || start > to || end < 0 || end >= to) violation('a statement has no end')
+  const rest = to - end - 1
+  if (isParse ? rest < 2 || rest !== 2 + 4 * bytes.readUInt16BE(end + 1) : rest !== 0)
     violation('a statement contains a NUL')
-  return { from, to, name: isParse ? frame.toString('latin1', 5, from - 1) : '' }
-}
-
-export function replaceText(frame: Buffer, from: number, to: number, text: Buffer): Buffer {
-  return message(String.fromCharCode(frame[0] ?? 0), frame.subarray(5, from), text, frame.subarray(to))
+  return { from: start, to: end, name: isParse ? bytes.toString('latin1', from + 5, start - 1) : '' }
 }

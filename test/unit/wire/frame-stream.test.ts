@@ -11,11 +11,16 @@ const open = (seen: string[] = [], replace: Record<string, Buffer> = {}) =>
     watchLimit: 1000,
     maxLength: 100_000,
     allowed: 'QPZDd',
-    look(type, frame) {
-      seen.push(`${type}${frame.length}`)
+    look(code, bytes, from, to) {
+      const type = String.fromCharCode(code)
+      assert.equal(bytes[from], code)
+      assert.equal(bytes.readUInt32BE(from + 1), to - from - 1)
+      seen.push(`${type}${to - from}`)
       return replace[type]
     },
   })
+const pushAll = (stream: FrameStream, chunks: readonly Buffer[]) =>
+  Buffer.concat(chunks.map((chunk) => stream.push(chunk) ?? Buffer.alloc(0)))
 
 describe('a stream of frames', () => {
   const frames = [
@@ -34,8 +39,7 @@ describe('a stream of frames', () => {
     for (let cut = 0; cut <= all.length; cut++) {
       const seen: string[] = []
       const stream = open(seen)
-      const out = [...stream.push(all.subarray(0, cut)), ...stream.push(all.subarray(cut))]
-      assert.deepEqual(Buffer.concat(out), all)
+      assert.deepEqual(pushAll(stream, [all.subarray(0, cut), all.subarray(cut)]), all)
       assert.deepEqual(seen, ['Q14', 'P13', 'Z6', 'Z6'])
       assert.ok(stream.isBetweenFrames)
     }
@@ -44,8 +48,20 @@ describe('a stream of frames', () => {
   test('byte by byte, and with replaced frames', () => {
     const other = message('Q', 'select two\0')
     const stream = open([], { Q: other })
-    const out = [...all].flatMap((byte) => stream.push(Buffer.from([byte])))
-    assert.deepEqual(Buffer.concat(out), Buffer.concat([other, ...frames.slice(1)]))
+    const out = pushAll(
+      stream,
+      [...all].map((byte) => Buffer.from([byte])),
+    )
+    assert.deepEqual(out, Buffer.concat([other, ...frames.slice(1)]))
+    assert.deepEqual(open([], { Q: other }).push(all), out)
+  })
+
+  test('a chunk of which nothing changes is sent on itself', () => {
+    assert.equal(open().push(all), all)
+    const stream = open()
+    stream.push(all.subarray(0, 16))
+    const rest = all.subarray(16)
+    assert.equal(stream.push(rest), rest)
   })
 
   test('any cuts of any frames', () => {
@@ -57,13 +73,14 @@ describe('a stream of frames', () => {
         const seen: string[] = []
         const stream = open(seen)
         const whole = Buffer.concat(list)
-        const out: Buffer[] = []
+        const chunks: Buffer[] = []
         let at = 0
         for (const cut of [...cuts, whole.length]) {
-          out.push(...stream.push(whole.subarray(at, at + cut)))
+          chunks.push(whole.subarray(at, at + cut))
           at += cut
         }
-        assert.deepEqual(Buffer.concat(out), whole)
+        assert.deepEqual(pushAll(stream, chunks), whole)
+        assert.ok(stream.isBetweenFrames)
         assert.equal(
           seen.length,
           list.filter((each) => 'QPZ'.includes(String.fromCharCode(each[0] ?? 0))).length,
@@ -75,8 +92,11 @@ describe('a stream of frames', () => {
   test('a frame that passes is not held, whatever its length', () => {
     const head = message('d', Buffer.alloc(90_000)).subarray(0, 10)
     const stream = open()
-    assert.equal(Buffer.concat(stream.push(head)).length, 10)
+    assert.equal(stream.push(head), head)
     assert.equal(stream.isBetweenFrames, false)
+    const cut = open()
+    assert.equal(cut.push(head.subarray(0, 2))?.length, 2)
+    assert.equal(cut.isBetweenFrames, false)
   })
 
   const hostile: Record<string, number[]> = {
