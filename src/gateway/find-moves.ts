@@ -186,16 +186,23 @@ class Finder {
     return schema === undefined ? undefined : masks.find(schema, relname)
   }
 
-  /** Where the path leads to the twin first, a write means the table. */
+  /** A write to a twin means the table: the path leads to the twin first, or a tool took its name from the rows it got. */
   #target(range: RangeVar | undefined, scope: Scope): void {
     if (!range) return
-    const { masks, path, hidden } = this.#names
     const found = this.#find(range, openTop())
     if (found && !range.alias) scope.relations.push({ schema: found.schema, name: found.name, to: undefined })
-    if (range.schemaname !== undefined || hidden.has(range.relname)) return
-    const schema = masks.resolve(range.relname, path)
-    const base = schema === undefined ? undefined : masks.findBase(schema, range.relname)
-    if (base) this.moves.push({ kind: 'name', at: range.location ?? 0, parts: 1, to: base })
+    const base = this.#findBase(range)
+    if (!base) return
+    if (!range.alias) scope.relations.push({ ...base.twin, to: base })
+    this.moves.push({ kind: 'name', at: range.location ?? 0, parts: partsOf(range), to: base })
+  }
+
+  #findBase({ catalogname, schemaname, relname }: RangeVar): MaskedRelation | undefined {
+    const { masks, database, path, hidden } = this.#names
+    if (catalogname !== undefined && catalogname !== database) return undefined
+    if (schemaname === undefined && hidden.has(relname)) return undefined
+    const schema = schemaname ?? masks.resolve(relname, path)
+    return schema === undefined ? undefined : masks.findBase(schema, relname)
   }
 
   #copy({ relation: range, attlist }: { relation: RangeVar; attlist?: Node[] }): void {

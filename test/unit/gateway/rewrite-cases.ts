@@ -256,6 +256,15 @@ export const cases: readonly (readonly [written: string, sent: string])[] = [
   ['comment on table public.customers is null', '='],
   ["select 'public.customers'::regclass, null::public.customers", '='],
   ['create table customers2 (id int references public.customers)', '='],
+  [
+    'update masked_public.customers set id = 1 where masked_public.customers.id = 2 and customers.id = 3',
+    'update "public"."customers" set id = 1 where "public"."customers".id = 2 and customers.id = 3',
+  ],
+  [
+    'delete from shop."masked_public".customers c where c.id = 1',
+    'delete from "public"."customers" c where c.id = 1',
+  ],
+  ['insert into elsewhere.masked_public.customers select 1', '='],
   // What the parser shows twice
   [
     'update notes set (a, b) = (select id, email from public.customers) where id = 1',
