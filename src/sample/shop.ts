@@ -38,6 +38,12 @@ const rules: Readonly<Record<string, object>> = {
   },
 }
 
+/** Groups of the sample company, whose people get in with a token. The second one is exempt. */
+const readers = {
+  analysts: '20000000-0000-4000-8000-000000000010',
+  exempt: '20000000-0000-4000-8000-000000000011',
+} as const
+
 interface Options {
   /** A superuser of the embedded server. */
   readonly address: DatabaseAddress
@@ -48,7 +54,10 @@ interface Options {
   call(method: string, path: string, body: unknown): Promise<void>
 }
 
-/** The sample database: a shop with an owner, an analyst who sees masks, an auditor who does not. */
+/**
+ * The sample database: a shop with an owner, an analyst who sees masks, an auditor who does not, and a role for people
+ * of the sample company.
+ */
 export async function bringShop({ address, host, port, dataDir, call }: Options): Promise<void> {
   const password = { owner: secret(), analyst: secret(), auditor: secret() }
   await createDatabase(address, password)
@@ -60,7 +69,11 @@ export async function bringShop({ address, host, port, dataDir, call }: Options)
     const properties = { schemaName: 'public', ...rule }
     await call('PUT', `${path}/dataMaskingPolicies/Default/rules/${name}?${version}`, { properties })
   }
-  const policy = { dataMaskingState: 'Enabled', exemptPrincipals: 'auditor' }
+  for (const [name, principalId] of Object.entries(readers)) {
+    const properties = { databaseRole: 'readers', principalId }
+    await call('PUT', `${path}/roleMappings/${name}?${version}`, { properties })
+  }
+  const policy = { dataMaskingState: 'Enabled', exemptPrincipals: `auditor;${readers.exempt}` }
   await call('PUT', `${path}/dataMaskingPolicies/Default?${version}`, { properties: policy })
   const access: ShopAccess = { host, port, database, analyst: password.analyst, auditor: password.auditor }
   await writeShopAccess(dataDir, access)
@@ -96,6 +109,9 @@ async function createDatabase(
       await sql.unsafe(`drop role if exists ${quoteIdentifier(name)}`)
       await sql.unsafe(`create role ${quoteIdentifier(name)} ${options} password ${quoteLiteral(text)}`)
     }
+    await sql.unsafe('drop role if exists readers')
+    await sql.unsafe('create role readers')
+    await sql.unsafe('grant readers to shop_owner with admin option')
     // What ending the sessions of a principal that is no longer exempt takes.
     await sql.unsafe('grant pg_signal_backend to shop_owner')
     await sql.unsafe(`create database ${database} owner shop_owner`)
@@ -112,8 +128,8 @@ async function fillDatabase(address: DatabaseAddress): Promise<void> {
     await transaction(async (tx) => {
       await tx.unsafe('alter schema public owner to shop_owner; set local role shop_owner')
       await tx.unsafe(readFileSync(script, 'utf8'))
-      await tx.unsafe('grant usage on schema public to analyst, auditor')
-      await tx.unsafe('grant select on all tables in schema public to analyst, auditor')
+      await tx.unsafe('grant usage on schema public to analyst, auditor, readers')
+      await tx.unsafe('grant select on all tables in schema public to analyst, auditor, readers')
       await tx.unsafe('reset role')
     })
   } finally {
