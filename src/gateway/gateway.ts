@@ -1,8 +1,9 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { fatal } from '../wire/messages.ts'
 import { Refusal, refuse } from '../wire/refusal.ts'
+import { HalfOpen } from './half-open.ts'
+import { LoginTurns } from './login-turns.ts'
 import { MaskBook } from './mask-book.ts'
 import { loadParser } from './parse.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
@@ -26,8 +27,13 @@ export interface GatewayOptions {
 }
 
 const renewalCheckMs = 6 * 60 * 60 * 1000
-/** Logins under way; beyond it the oldest makes room, so that those who never finish keep nobody out. */
+/** Logins under way. */
 const maxHalfOpen = 200
+/** How many of them may be at a database, and how long when others wait. */
+const maxLogins = 32
+const loginGraceMs = 5_000
+/** Connections that the system keeps until they are accepted: a burst of them makes nobody wait for a second try. */
+const backlog = 4_096
 
 export async function openGateway({ host, port, limits, ports }: GatewayOptions): Promise<Gateway> {
   await loadParser()
@@ -47,12 +53,14 @@ export async function openGateway({ host, port, limits, ports }: GatewayOptions)
     limits,
     masks,
     context: () => context,
+    introduce: (socket, signal) => sessions.introduce(socket, signal),
     admit: (session) => sessions.admit(session),
     findCancel: (processId, secret) => sessions.findCancel(processId, secret),
   }
   const server = createServer({ noDelay: true, keepAlive: true }, (socket) => {
     socket.on('error', () => {})
-    if (sessions.open(socket)) void runSession(socket, hub).finally(() => sessions.finish(socket))
+    sessions.open(socket)
+    void runSession(socket, hub).finally(() => sessions.finish(socket))
   })
   const bound = await bind(server, host, port).catch((error: unknown) => {
     clearInterval(renewal)
@@ -77,7 +85,8 @@ class Sessions {
   readonly #limits: GatewayLimits
   readonly #ports: GatewayPorts
   readonly #sockets = new Set<Socket>()
-  readonly #halfOpen = new Set<Socket>()
+  readonly #halfOpen = new HalfOpen(maxHalfOpen)
+  readonly #logins = new LoginTurns(maxLogins, loginGraceMs)
   readonly #admitted = new Map<string, Admitted>()
   readonly #perRole = new Map<string, number>()
 
@@ -86,24 +95,22 @@ class Sessions {
     this.#ports = ports
   }
 
-  open(socket: Socket): boolean {
-    if (this.#admitted.size >= this.#limits.connections) {
-      const refusal = new Refusal('TooManyConnections')
-      this.#ports.metrics.refused(refusal.sqlstate)
-      socket.end(fatal(refusal))
-      socket.destroySoon()
-      return false
-    }
+  open(socket: Socket): void {
     this.#sockets.add(socket)
     this.#halfOpen.add(socket)
-    const [oldest] = this.#halfOpen
-    if (this.#halfOpen.size > maxHalfOpen) oldest?.destroy()
     socket.once('close', () => this.finish(socket))
-    return true
+  }
+
+  /** Only now: a request to cancel a statement is heard when there is no room for more of them. */
+  async introduce(socket: Socket, signal: AbortSignal): Promise<void> {
+    if (this.#admitted.size >= this.#limits.connections) refuse('TooManyConnections')
+    this.#halfOpen.introduce(socket)
+    await this.#logins.take(socket, signal)
   }
 
   finish(socket: Socket): void {
     this.#halfOpen.delete(socket)
+    this.#logins.leave(socket)
     if (socket.destroyed) this.#sockets.delete(socket)
   }
 
@@ -116,6 +123,7 @@ class Sessions {
     this.#perRole.set(role, count + 1)
     this.#admitted.set(key, session)
     this.#halfOpen.delete(session.accepted)
+    this.#logins.leave(session.accepted)
     this.#ports.metrics.opened()
     return () => {
       this.#admitted.delete(key)
@@ -132,7 +140,7 @@ class Sessions {
 
   async drain(timeoutMs: number): Promise<void> {
     const until = Date.now() + timeoutMs
-    for (const socket of this.#halfOpen) socket.destroy()
+    this.#halfOpen.destroyAll()
     while (this.#admitted.size > 0) {
       const isLate = Date.now() >= until
       for (const { relay } of this.#admitted.values())
@@ -165,6 +173,6 @@ function bind(server: Server, host: string, port: number): Promise<number> {
         ),
       ),
     )
-    server.listen({ host, port }, () => resolve((server.address() as AddressInfo).port))
+    server.listen({ host, port, backlog }, () => resolve((server.address() as AddressInfo).port))
   })
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { type SecureContext, TLSSocket } from 'node:tls'
-import { ByteReader } from '../wire/byte-reader.ts'
+import { ByteReader, Ended } from '../wire/byte-reader.ts'
 import { refuse, violation } from '../wire/refusal.ts'
 import { readStartup, readStartupLength, type StartupPacket } from '../wire/startup.ts'
 
@@ -14,8 +14,12 @@ export interface Greeted {
 export interface GreetOptions {
   readonly context: () => SecureContext
   readonly allowPlaintext: boolean
+  /** Raised when time is up, or the client is gone. */
+  readonly signal: AbortSignal
   /** Whoever is to be cut when time is up. */
   onReader(reader: ByteReader): void
+  /** What is to be told or closed from now on: the accepted connection belongs to TLS. */
+  onTls(socket: Socket): void
 }
 
 /** First byte of a TLS handshake; a startup packet would have to be 369 MB long to begin so. */
@@ -34,7 +38,7 @@ export async function greetClient(plain: Socket, options: GreetOptions): Promise
     if (early.length > 0 && !isDirect) violation('received unencrypted data after SSL request')
     if (isDirect) plain.unshift(early)
     else plain.write('S')
-    socket = await acceptTls(plain, options.context(), isDirect)
+    socket = await acceptTls(plain, options, isDirect)
     encrypted = true
     reader = new ByteReader(socket)
     options.onReader(reader)
@@ -64,20 +68,33 @@ export async function greetClient(plain: Socket, options: GreetOptions): Promise
   }
 }
 
-function acceptTls(plain: Socket, secureContext: SecureContext, isDirect: boolean): Promise<TLSSocket> {
+function acceptTls(
+  plain: Socket,
+  { context, signal, onTls }: GreetOptions,
+  isDirect: boolean,
+): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
+    const secureContext = context()
     const socket = new TLSSocket(plain, { isServer: true, secureContext, ALPNProtocols: [protocol] })
     socket.on('error', () => {})
-    const ended = () => reject(new Error('the client left during the handshake'))
-    socket.once('error', reject)
+    onTls(socket)
+    const ended = () => {
+      // Not at once: TLS may be in the middle of reading from it, and Node would crash.
+      setImmediate(() => plain.destroy())
+      reject(new Ended('the client left during the handshake'))
+    }
+    const late = () => socket.destroy()
+    signal.addEventListener('abort', late)
+    socket.once('error', ended)
     socket.once('close', ended)
     socket.once('secure', () => {
-      socket.off('error', reject)
+      signal.removeEventListener('abort', late)
+      socket.off('error', ended)
       socket.off('close', ended)
       // Without it another protocol's client could be led here.
       if (isDirect && socket.alpnProtocol !== protocol) {
         socket.destroy()
-        reject(new Error('direct TLS without the protocol name'))
+        reject(new Ended('direct TLS without the protocol name'))
       } else resolve(socket)
     })
   })

@@ -19,6 +19,8 @@ export interface Hub {
   readonly limits: GatewayLimits
   readonly masks: MaskBook
   context(): SecureContext
+  /** Somebody has said who it is: waits for its turn to log in, or refuses it. */
+  introduce(accepted: Socket, signal: AbortSignal): Promise<void>
   /** Counts a session in once it is logged in, or refuses it. Returns how it is counted out. */
   admit(session: Admitted): () => void
   findCancel(processId: number, secret: Buffer): Cancellable | undefined
@@ -53,10 +55,14 @@ export async function runSession(plain: Socket, hub: Hub): Promise<void> {
     const greeted = await greetClient(plain, {
       context: () => hub.context(),
       allowPlaintext: hub.limits.allowPlaintext,
+      signal: abort.signal,
       onReader: (reader) => void readers.push(reader),
+      onTls: (socket) => {
+        client = socket
+      },
     })
-    client = greeted.socket
     if (greeted.packet.kind === 'cancel') return await passCancel(greeted.packet, hub, abort.signal)
+    await hub.introduce(plain, abort.signal)
     await serve(greeted, greeted.packet, hub, {
       accepted: plain,
       signal: abort.signal,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { message, query, readFields } from '../../../src/wire/messages.ts'
@@ -66,6 +66,53 @@ describe('clients of the gateway that do not keep to the protocol', () => {
     assert.equal((await once(other, 'data'))[0].toString(), 'S')
     other.write(sslRequest)
     await read(other)
+  })
+
+  test('handshakes that end in nonsense leave the gateway as it is', async () => {
+    const hello = await recordHello()
+    const count = 120
+    const tries = Array.from({ length: count }, async (_, index) => {
+      const bytes = Buffer.from(hello)
+      const at = (index * 37) % bytes.length
+      if (index % 3 === 0) bytes.writeUInt8((bytes[at] ?? 0) ^ 0xff, at)
+      const sent = index % 3 === 1 ? bytes.subarray(0, at) : Buffer.concat([bytes, Buffer.alloc(at, index)])
+      const socket = open()
+      if (index % 2 === 0) {
+        socket.write(sslRequest)
+        await once(socket, 'data')
+      }
+      socket.end(sent)
+      await read(socket)
+    })
+    await Promise.all(tries)
+    const client = await gateway.connect('analyst', { ssl: { rejectUnauthorized: false } })
+    assert.equal((await client.query('select 1 as one')).rows[0].one, 1)
+    await client.end()
+  })
+
+  /** The first message of a TLS client. */
+  const recordHello = async () => {
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as { port: number }
+    const client = connectTls({ port, host: '127.0.0.1', ALPNProtocols: ['postgresql'] })
+    client.on('error', () => {})
+    const [socket] = (await once(server, 'connection')) as [Socket]
+    const [hello] = (await once(socket, 'data')) as [Buffer]
+    socket.destroy()
+    server.close()
+    return hello
+  }
+
+  test('an error behind TLS is told behind TLS', async () => {
+    const secure = connectTls({
+      port: gateway.port(),
+      host: '127.0.0.1',
+      rejectUnauthorized: false,
+      ALPNProtocols: ['postgresql'],
+    })
+    secure.write(Buffer.from([0, 0, 0, 7, 0, 3, 0]))
+    assert.equal(codeOf(await read(secure)), '08P01')
   })
 
   test('a login that answers with something else', async () => {

@@ -1,0 +1,74 @@
+import { isIPv6, type Socket } from 'node:net'
+
+/**
+ * Connections that are not logged in yet. Beyond the limit one makes room, of the network that has the most of them: those
+ * that have not said who they are before others, the oldest first. So nobody keeps others out by connecting alone.
+ */
+export class HalfOpen {
+  readonly #limit: number
+  readonly #networks = new Map<string, { readonly silent: Set<Socket>; readonly known: Set<Socket> }>()
+  readonly #networkOf = new Map<Socket, string>()
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  get size(): number {
+    return this.#networkOf.size
+  }
+
+  add(socket: Socket): void {
+    const name = nameNetwork(socket.remoteAddress ?? '')
+    const network = this.#networks.get(name) ?? { silent: new Set(), known: new Set() }
+    this.#networks.set(name, network)
+    this.#networkOf.set(socket, name)
+    network.silent.add(socket)
+    if (this.size > this.#limit) this.#makeRoom()
+  }
+
+  /** It has sent a startup packet. */
+  introduce(socket: Socket): void {
+    const network = this.#networks.get(this.#networkOf.get(socket) ?? '')
+    if (network?.silent.delete(socket)) network.known.add(socket)
+  }
+
+  delete(socket: Socket): void {
+    const name = this.#networkOf.get(socket)
+    if (name === undefined) return
+    this.#networkOf.delete(socket)
+    const network = this.#networks.get(name)
+    network?.silent.delete(socket)
+    network?.known.delete(socket)
+    if (network && sizeOf(network) === 0) this.#networks.delete(name)
+  }
+
+  destroyAll(): void {
+    for (const socket of [...this.#networkOf.keys()]) socket.destroy()
+  }
+
+  #makeRoom(): void {
+    const [first, ...others] = this.#networks.values()
+    if (!first) return
+    const largest = others.reduce((most, one) => (sizeOf(one) > sizeOf(most) ? one : most), first)
+    const [oldest] = largest.silent.size > 0 ? largest.silent : largest.known
+    if (!oldest) return
+    this.delete(oldest)
+    oldest.destroy()
+  }
+}
+
+function sizeOf({ silent, known }: { silent: ReadonlySet<Socket>; known: ReadonlySet<Socket> }): number {
+  return silent.size + known.size
+}
+
+/** Whoever has an address of IPv6 has 2^64 of them. */
+export function nameNetwork(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/, '')
+  if (!isIPv6(plain)) return plain
+  const [head = '', tail] = plain.split('::')
+  const groups = (text: string | undefined) => (text ? text.split(':') : [])
+  const missing = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length
+  return [...groups(head), ...Array<string>(Math.max(0, missing)).fill('0'), ...groups(tail)]
+    .slice(0, 4)
+    .join(':')
+}

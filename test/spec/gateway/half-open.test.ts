@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import pg from 'pg'
+import type { Gateway } from '../../../src/gateway/gateway.ts'
+import { nameNetwork } from '../../../src/gateway/half-open.ts'
+import { int32 } from '../../../src/wire/messages.ts'
+import { sslRequest, writeCancel } from '../../../src/wire/startup.ts'
+import { openBareGateway } from '../../support/bare-gateway.ts'
+import { clause } from '../../support/clause.ts'
+import { createMaskedDatabase } from '../../support/masked-database.ts'
+
+const child = join(import.meta.dirname, '../../support/flood-child.ts')
+/** A few more or less are those of the test's own pool. */
+const own = 3
+const countSockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
+
+describe('connections that never log in', () => {
+  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  let gateway: Gateway
+  before(async () => {
+    target = await createMaskedDatabase()
+    await target.createRole('analyst')
+    gateway = await openBareGateway(target.database, target.url, { startupMs: 20_000 })
+  })
+  after(async () => {
+    await gateway.close(0)
+    await target[Symbol.asyncDispose]()
+  })
+  const login = async ({ port } = gateway, options: pg.ClientConfig = {}) => {
+    const account = { user: target.role('analyst'), password: 'secret', database: 'any' }
+    const client = new pg.Client({ host: '127.0.0.1', port, ...account, ...options })
+    client.on('error', () => {})
+    await client.connect()
+    return client
+  }
+  const flood = (from: string, count: number, kind: string) => {
+    const args = [String(gateway.port), from, String(count), kind, target.role('analyst')]
+    const attacker = spawn(process.execPath, [child, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+    let said = ''
+    attacker.stdout.on('data', (chunk) => {
+      said += chunk
+    })
+    return { attacker, isDone: () => said.includes('tried') }
+  }
+
+  const quote =
+    'Ten thousand connections that never log in cost the gateway a bounded amount of memory and keep nobody out…'
+  const floods = [
+    { kind: 'silent', from: '127.0.0.2', count: 10_000 },
+    { kind: 'silent', from: '127.0.0.1', count: 10_000 },
+    { kind: 'a byte', from: '127.0.0.2', count: 10_000 },
+    { kind: 'half of a handshake', from: '127.0.0.2', count: 10_000 },
+    { kind: 'a name', from: '127.0.0.2', count: 3_000 },
+  ]
+  for (const { kind, from, count } of floods)
+    clause('GATE-66', quote, async (t) => {
+      const before = { sockets: countSockets(), memory: process.memoryUsage().rss }
+      const { attacker, isDone } = flood(from, count, kind)
+      let logins = 0
+      let most = 0
+      let slowest = 0
+      while (!isDone() || logins < 10) {
+        const from = performance.now()
+        const client = await login()
+        slowest = Math.max(slowest, performance.now() - from)
+        most = Math.max(most, countSockets())
+        assert.equal((await client.query('select 1 as one')).rows[0].one, 1)
+        await client.end()
+        logins++
+      }
+      const grown = process.memoryUsage().rss - before.memory
+      attacker.kill('SIGKILL')
+      t.diagnostic(
+        `${kind} from ${from}: ${logins} logins, the slowest ${slowest.toFixed(0)} ms, ${most - before.sockets} sockets, ${(grown / 1e6).toFixed(0)} MB`,
+      )
+      assert.ok(grown < 150e6, `${grown} bytes`)
+      assert.ok(most - before.sockets < 450, `${most} sockets`)
+      for (let wait = 0; countSockets() > before.sockets + own && wait < 200; wait++)
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      assert.ok(
+        countSockets() <= before.sockets + own,
+        `${countSockets()} connections are left, ${before.sockets} were there`,
+      )
+    })
+
+  clause(
+    'GATE-67',
+    'A login has 30 seconds from the first byte to the last, whatever it waits for: a startup packet that comes byte by byte, a TLS handshake, a password.',
+    async () => {
+      const hasty = await openBareGateway(target.database, target.url, { startupMs: 700 })
+      const open = () => {
+        const socket = connect(hasty.port, '127.0.0.1')
+        socket.on('error', () => {})
+        return socket
+      }
+      const mute = open()
+      const slow = open()
+      const drip = setInterval(() => slow.write(Buffer.from([0])), 100)
+      const shaking = open()
+      shaking.write(sslRequest)
+      shaking.once('data', () => shaking.write(Buffer.from([0x16, 3, 1, 2, 0, 1])))
+      const direct = open()
+      direct.write(Buffer.from([0x16, 3, 1]))
+      const secret = connectTls({
+        port: hasty.port,
+        host: '127.0.0.1',
+        ALPNProtocols: ['postgresql'],
+        rejectUnauthorized: false,
+      })
+      secret.on('error', () => {})
+      const sockets = [mute, slow, shaking, direct, secret]
+      for (const socket of sockets) socket.resume()
+      await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve))))
+      clearInterval(drip)
+      await hasty.close(0)
+    },
+  )
+
+  test('a full gateway still cancels statements', async () => {
+    const full = await openBareGateway(target.database, target.url, { connections: 1 })
+    const client = await login(full)
+    const slow = assert.rejects(client.query('select pg_sleep(60)'), { code: '57014' })
+    await assert.rejects(login(full), { code: '53300' })
+    const { processID, secretKey } = client as unknown as { processID: number; secretKey: number }
+    const socket = connect(full.port, '127.0.0.1')
+    socket.resume().write(writeCancel(processID, int32(secretKey)))
+    await slow
+    await client.end()
+    await full.close(0)
+  })
+
+  test('sessions with TLS are counted out like others', async () => {
+    const one = await openBareGateway(target.database, target.url, { connectionsPerRole: 1 })
+    for (let round = 0; round < 3; round++) {
+      const client = await login(one, { ssl: { rejectUnauthorized: false } })
+      const stream = Reflect.get(Reflect.get(client, 'connection'), 'stream')
+      if (round === 1) stream.destroy()
+      else await client.end()
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+    await one.close(0)
+  })
+
+  test('addresses of one network count as one', () => {
+    assert.equal(nameNetwork('::ffff:10.0.0.1'), '10.0.0.1')
+    assert.equal(nameNetwork('2001:db8::1'), '2001:db8:0:0')
+    assert.equal(nameNetwork('2001:db8:0:0:5::2'), '2001:db8:0:0')
+    assert.equal(nameNetwork('::1'), '0:0:0:0')
+    assert.notEqual(nameNetwork('2001:db8:0:1::1'), nameNetwork('2001:db8::1'))
+  })
+})
