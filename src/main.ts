@@ -1,14 +1,14 @@
-import { createHmac, randomUUID } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { checkOperations } from './api/check-operations.ts'
+import { createLoginCheck } from './auth/database-login.ts'
 import { publicOrigin } from './auth/identity.ts'
 import { readHostNames } from './auth/issuer/address.ts'
 import { changePassword } from './auth/issuer/change-password.ts'
 import { openIssuer } from './auth/issuer/issuer.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
-import { writeAudit } from './db/audit.ts'
 import { readRevision } from './db/change-log.ts'
 import type { Database } from './db/database.ts'
 import { hearEvents } from './db/events.ts'
@@ -32,6 +32,7 @@ import { readMaskedFor, readMaskVersion } from './enforcement/read-masked.ts'
 import { createStateStore } from './enforcement/state-store.ts'
 import { type Gateway, openGateway } from './gateway/gateway.ts'
 import { createGatewayMetrics } from './gateway/metrics.ts'
+import { createLoginRecords } from './gateway/record-logins.ts'
 import { loadCertificates } from './http/certificates.ts'
 import { type Listeners, listen } from './http/listen.ts'
 import { createMetrics } from './http/metrics.ts'
@@ -139,8 +140,9 @@ export async function startService(options: StartOptions): Promise<Service> {
   const follower = new DirectoryFollower({
     readRevision: () => readRevision(database.sql, tenantId),
     findConcerned: () => source.findConcerned(),
-    readMeant: (id) => enforcement.readMeant(id),
-    settle,
+    follow: async (id) => {
+      if (await enforcement.follow(id)) await gateway?.refresh(id)
+    },
     log,
   })
   cleanup.defer(() => follower.close())
@@ -237,13 +239,10 @@ export async function startService(options: StartOptions): Promise<Service> {
       findDatabases: (name) => findBound(database.sql, tenantId, name),
       readMasks: async (id, roles) => readMaskedFor(await bound(id), roles),
       readVersion: async (id) => readMaskVersion(await bound(id)),
-      recordSession: ({ role, database: { target }, from, encrypted }) =>
-        writeAudit(
-          database.sql,
-          { kind: 'databaseRole', tenantId, objectId: role, applicationId: '' },
-          randomUUID(),
-          { action: 'gateway/connect', target, after: { role, from, encrypted } },
-        ),
+      checkToken: createLoginCheck(auth.gatekeeper, database.sql),
+      prepareLogin: (id, principalId, isReset) =>
+        enforcement.prepareLogin(id, principalId, { reset: isReset }),
+      ...createLoginRecords(database.sql, tenantId),
       certificate: certificates,
       metrics: createGatewayMetrics(metrics.registry),
       log,

@@ -43,7 +43,8 @@ export async function requireAction(
   fail('AuthorizationFailed', { client, objectId, action, scope })
 }
 
-function mayUseMasking(caller: Caller): boolean {
+/** Applications act by themselves; people through one that they allowed to act for them. */
+export function mayUseMasking(caller: Caller): boolean {
   if (caller.kind === 'application') return true
   return !caller.personal && delegatedScopes.some((scope) => caller.permissions.has(scope))
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
 import type { Listening } from '../db/listen.ts'
 import type { Note } from './assign-masks.ts'
+import { isExemptAsMeant } from './compare-exempt.ts'
 import type { Step } from './diff.ts'
 import { endSessions } from './end-sessions.ts'
 import { explainFailure, Unfit } from './explain-failure.ts'
@@ -67,8 +68,8 @@ interface Connection {
 export class Controller {
   readonly #options: ControllerOptions
   readonly #connections = new Map<string, Connection>()
-  /** The policy that this node last saw enforced, to look only at what has changed since. */
-  readonly #enforced = new Map<string, Policy>()
+  /** What this node last enforced, to look only at what has changed since, if nobody else came in between. */
+  readonly #enforced = new Map<string, Pick<Outcome, 'policy' | 'record'>>()
   readonly #logins: Logins
   readonly #told = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
@@ -120,16 +121,24 @@ export class Controller {
     return database ? this.#readPolicy(database, databaseId) : this.#options.source.readPolicy(databaseId)
   }
 
-  /** Whom of the directory the exemptions and mappings mean, as far as that counts in the database. */
-  async readMeant(databaseId: string): Promise<unknown> {
-    const { exemptRoles, exemptPrincipals } = await this.#options.source.readPolicy(databaseId)
+  /** After a change of the directory: enforces what it changes in the database, if anything. True: something was. */
+  async follow(databaseId: string): Promise<boolean> {
+    if (await this.#isAsMeant(databaseId)) return false
+    await this.#enforce(databaseId, 'change')
+    return true
+  }
+
+  async #isAsMeant(databaseId: string): Promise<boolean> {
     try {
       const database = await this.#connect(databaseId)
-      const wanted = database ? await this.#logins.readWanted(database.sql, databaseId) : []
-      return [exemptRoles, exemptPrincipals, wanted]
+      if (!database) return true
+      const logins = await this.#logins.settle(database, databaseId)
+      if (logins.changed > 0 || logins.dismissed.length > 0) return false
+      const { exemptRoles } = await this.#readPolicy(database, databaseId, logins)
+      return await isExemptAsMeant(database.sql, exemptRoles)
     } catch {
-      // Not known is different from all that was known: it is tried, and the failure is written down.
-      return [exemptRoles, exemptPrincipals, Date.now()]
+      // Enforcing will say what is wrong, and will be tried again.
+      return false
     }
   }
 
@@ -181,9 +190,9 @@ export class Controller {
       const isPartial = cause === 'change' && settled.changed === 0 && !('error' in logins)
       const known = 'error' in logins ? undefined : logins
       const outcome = await this.#reconcile(database, databaseId, known, isPartial ? before : undefined)
-      this.#enforced.set(databaseId, outcome.policy)
+      this.#enforced.set(databaseId, outcome)
       const isUnasked = cause === 'audit' && before !== undefined && settled.changed === 0
-      const drifted = isUnasked && outcome.steps.length > 0 && same(before, outcome.policy)
+      const drifted = isUnasked && outcome.steps.length > 0 && same(before.policy, outcome.policy)
       await states.writeEnforced(
         databaseId,
         outcome.isWhole ? [...outcome.notes, ...settled.notes] : null,
@@ -271,12 +280,13 @@ export class Controller {
     database: Database,
     databaseId: string,
     logins: Pick<Settled, 'logins'> | undefined,
-    before: Policy | undefined,
+    before: Pick<Outcome, 'policy' | 'record'> | undefined,
   ): Promise<Outcome> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await reconcile(database, () => this.#readPolicy(database, databaseId, logins), {
-          focus: (policy) => changedTables(before, policy),
+          focus: (policy, record) =>
+            before?.record === record ? changedTables(before.policy, policy) : undefined,
         })
       } catch (error) {
         const { passing, reason } = explainFailure(error)

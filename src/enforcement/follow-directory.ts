@@ -5,9 +5,8 @@ export interface FollowOptions {
   readRevision(): Promise<number>
   /** Bound databases whose exemptions or role mappings may mean somebody of the directory. */
   findConcerned(): Promise<readonly string[]>
-  /** Whom they mean right now. */
-  readMeant(databaseId: string): Promise<unknown>
-  settle(databaseId: string): Promise<unknown>
+  /** Enforces there what is different now, if anything. */
+  follow(databaseId: string): Promise<unknown>
   readonly log: Logger
 }
 
@@ -21,7 +20,6 @@ const lookEveryMs = 1_000
  */
 export class DirectoryFollower {
   readonly #options: FollowOptions
-  readonly #meant = new Map<string, string>()
   readonly #ticker: NodeJS.Timeout
   #revision = -1
   #timer: NodeJS.Timeout | undefined
@@ -72,16 +70,11 @@ export class DirectoryFollower {
   }
 
   async #look(): Promise<void> {
-    const { readRevision, findConcerned, readMeant, settle } = this.#options
+    const { readRevision, findConcerned, follow } = this.#options
     const revision = await readRevision()
-    const concerned = await findConcerned()
-    for (const id of this.#meant.keys()) if (!concerned.includes(id)) this.#meant.delete(id)
-    for (const databaseId of concerned) {
+    for (const databaseId of await findConcerned()) {
       if (this.#isClosed) return
-      const meant = JSON.stringify(await readMeant(databaseId))
-      if (this.#meant.get(databaseId) === meant) continue
-      await settle(databaseId)
-      this.#meant.set(databaseId, meant)
+      await follow(databaseId)
     }
     this.#revision = revision
   }

@@ -88,7 +88,7 @@ async function readTwins(
 }
 
 /** Who holds a role may take it on or inherit from it; who may only hand it on (since 16) does not hold it. */
-async function readRoles(tx: Sql, version: number): Promise<Map<string, Role>> {
+export async function readRoles(tx: Sql, version: number): Promise<Map<string, Role>> {
   const holds = version >= 160000 ? tx`and (m.inherit_option or m.set_option)` : tx``
   const rows = await tx<Role[]>`
     select r.oid::int8 as oid, r.rolname::text as name, r.rolsuper as superuser,

@@ -8,6 +8,7 @@ import { diff, diffByGrants, type Step } from './diff.ts'
 import { guardSchema } from './names.ts'
 import { observe, type Target } from './observe.ts'
 import type { Policy, Rule } from './policy.ts'
+import { readRecord } from './read-record.ts'
 
 export interface Outcome {
   readonly policy: Policy
@@ -16,6 +17,8 @@ export interface Outcome {
   readonly notes: readonly Note[]
   /** The whole database was looked at, not some tables of it. */
   readonly isWhole: boolean
+  /** What was written down by the end of it. */
+  readonly record: string
   readonly desired: Desired
   readonly snapshot: Snapshot
 }
@@ -23,8 +26,11 @@ export interface Outcome {
 export interface ReconcileOptions {
   /** Say what would be done, and do nothing. */
   readonly dryRun?: boolean
-  /** Look at these tables alone, the rest stays as it is; undefined: at everything. */
-  readonly focus?: (policy: Policy) => readonly Target[] | undefined
+  /**
+   * Look at these tables alone, the rest stays as it is; undefined: at everything. `record` is what the node that came
+   * last left behind, which may have been another one.
+   */
+  readonly focus?: (policy: Policy, record: string) => readonly Target[] | undefined
   readonly lockTimeoutMs?: number
   /** For tests that let the service die between two statements. */
   readonly beforeStep?: (at: number) => void | Promise<void>
@@ -78,12 +84,17 @@ async function reconcileOnce(
     await target.transaction(async (tx) => {
       await prepare(tx, options.lockTimeoutMs ?? shortWaitMs)
       const wanted = typeof policy === 'function' ? await policy() : policy
-      outcome = await plan(tx, wanted, options.focus?.(wanted))
+      const { version } = await readRecord(tx)
+      outcome = { ...(await plan(tx, wanted, options.focus?.(wanted, version))), record: version }
       if (options.byGrantsAlone)
         outcome = { ...outcome, steps: diffByGrants(outcome.snapshot, outcome.desired) }
       if (options.dryRun) throw new DryRun()
       const refusals = await apply(tx, outcome.steps, options.beforeStep)
-      outcome = { ...outcome, notes: [...outcome.notes, ...refusals.map(asNote)] }
+      outcome = {
+        ...outcome,
+        notes: [...outcome.notes, ...refusals.map(asNote)],
+        record: (await readRecord(tx)).version,
+      }
     })
   } catch (error) {
     if (!(error instanceof DryRun)) throw error
@@ -130,7 +141,11 @@ async function takeTurn(tx: Tx): Promise<void> {
   await tx`lock table ${tx(guardSchema)}.relation in share row exclusive mode`
 }
 
-async function plan(tx: Tx, policy: Policy, only: readonly Target[] | undefined): Promise<Outcome> {
+async function plan(
+  tx: Tx,
+  policy: Policy,
+  only: readonly Target[] | undefined,
+): Promise<Omit<Outcome, 'record'>> {
   // With the last rule everything of ours goes, so everything has to be looked at.
   const focus = policy.rules.length === 0 ? undefined : only
   const tables = new Map(

@@ -11,6 +11,7 @@ import {
   writeMechanisms,
 } from '../wire/messages.ts'
 import { refuse, violation } from '../wire/refusal.ts'
+import { scramMechanism } from '../wire/scram.ts'
 
 export interface Side {
   readonly socket: Duplex
@@ -30,35 +31,48 @@ export interface LoggedIn {
   readonly ready: Buffer
 }
 
-const maxClientFrame = 65_535
-const maxBackendFrame = 1 << 20
-const mechanism = 'SCRAM-SHA-256'
+export const maxClientFrame = 65_535
+export const maxBackendFrame = 1 << 20
 
 /**
- * Passes a login through as it is: the gateway learns no password and is nobody itself. Returns undefined where the
- * database refused; the client has been told.
+ * Passes a login through as it is: the gateway learns no password and is nobody itself. False: the database refused, and
+ * the client has been told.
  */
-export async function authenticate(
-  client: Side,
-  backend: Side,
-  options: { readonly ownKey: CancelKey; readonly allowWeak: boolean },
-): Promise<LoggedIn | undefined> {
-  const parameters = new Map<string, string>()
-  let key: CancelKey | undefined
-  let isProven = options.allowWeak
-  let isIn = false
+export async function passLogin(client: Side, backend: Side, allowWeak: boolean): Promise<boolean> {
+  let isProven = allowWeak
   for (;;) {
     const frame = await backend.reader.takeFrame(maxBackendFrame)
     switch (String.fromCharCode(frame[0] ?? 0)) {
       case 'R':
-        if (isIn) violation('the database asks for a login twice')
-        if (await passStep(client, backend, frame, options.allowWeak)) isProven = true
+        if (await passStep(client, backend, frame, allowWeak)) isProven = true
         if (frame.readUInt32BE(5) !== 0) break
         // Where the server trusts the gateway's address, everybody could be anybody.
         if (!isProven) refuse('WeakLogin', { method: 'no password' })
-        isIn = true
+        client.socket.write(frame)
+        return true
+      case 'E':
+        client.socket.write(frame)
+        return false
+      case 'N':
         client.socket.write(frame)
         break
+      default:
+        violation('unexpected message of the database during login')
+    }
+  }
+}
+
+/** What the database says of a session once the login is proven. Undefined: it refused, and the client has been told. */
+export async function beginSession(
+  client: Side,
+  backend: Side,
+  ownKey: CancelKey,
+): Promise<LoggedIn | undefined> {
+  const parameters = new Map<string, string>()
+  let key: CancelKey | undefined
+  for (;;) {
+    const frame = await backend.reader.takeFrame(maxBackendFrame)
+    switch (String.fromCharCode(frame[0] ?? 0)) {
       case 'E':
         client.socket.write(frame)
         return undefined
@@ -72,10 +86,9 @@ export async function authenticate(
       }
       case 'K':
         key = { processId: frame.readUInt32BE(5), secret: frame.subarray(9) }
-        client.socket.write(message('K', int32(options.ownKey.processId), options.ownKey.secret))
+        client.socket.write(message('K', int32(ownKey.processId), ownKey.secret))
         break
       case 'Z':
-        if (!isIn) violation('the database is ready before the login')
         return { parameters, key, ready: frame }
       default:
         violation('unexpected message of the database during login')
@@ -83,14 +96,20 @@ export async function authenticate(
   }
 }
 
+/** The next answer of the client to a request for proof. */
+export async function takePassword({ reader }: Side): Promise<Buffer> {
+  const sent = await reader.takeFrame(maxClientFrame)
+  if (sent[0] !== 0x70) violation('expected a password message')
+  return sent
+}
+
+export function readLoginCode(frame: Buffer): number {
+  return frame.length < 9 ? violation('malformed login request') : frame.readUInt32BE(5)
+}
+
 /** One request for proof and its answer. True: the database has proven that it knows the password, and so has the client. */
 async function passStep(client: Side, backend: Side, frame: Buffer, allowWeak: boolean): Promise<boolean> {
-  const code = frame.length < 9 ? violation('malformed login request') : frame.readUInt32BE(5)
-  const answer = async () => {
-    const sent = await client.reader.takeFrame(maxClientFrame)
-    if (sent[0] !== 0x70) violation('expected a password message')
-    return sent
-  }
+  const code = readLoginCode(frame)
   switch (code) {
     case 0:
       return false
@@ -98,15 +117,15 @@ async function passStep(client: Side, backend: Side, frame: Buffer, allowWeak: b
     case 5:
       if (!allowWeak) refuse('WeakLogin', { method: code === 3 ? 'a cleartext password' : 'an MD5 password' })
       client.socket.write(frame)
-      backend.socket.write(await answer())
+      backend.socket.write(await takePassword(client))
       return false
     case 10: {
       const offered = readMechanisms(frame)
-      if (!offered.includes(mechanism)) refuse('WeakLogin', { method: 'a login without SCRAM-SHA-256' })
-      client.socket.write(writeMechanisms([mechanism]))
-      const sent = await answer()
+      if (!offered.includes(scramMechanism)) refuse('WeakLogin', { method: 'a login without SCRAM-SHA-256' })
+      client.socket.write(writeMechanisms([scramMechanism]))
+      const sent = await takePassword(client)
       const first = readFirstResponse(sent)
-      if (first.mechanism !== mechanism) violation('the client chose a login that was not offered')
+      if (first.mechanism !== scramMechanism) violation('the client chose a login that was not offered')
       // The server would take it for an attack, rightly: somebody took its offer away, us.
       if (first.binding === 'y' && offered.length > 1) refuse('ChannelBinding')
       backend.socket.write(sent)
@@ -114,7 +133,7 @@ async function passStep(client: Side, backend: Side, frame: Buffer, allowWeak: b
     }
     case 11:
       client.socket.write(frame)
-      backend.socket.write(await answer())
+      backend.socket.write(await takePassword(client))
       return false
     case 12:
       client.socket.write(frame)

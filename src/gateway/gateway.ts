@@ -88,7 +88,7 @@ class Sessions {
   readonly #halfOpen = new HalfOpen(maxHalfOpen)
   readonly #logins = new LoginTurns(maxLogins, loginGraceMs)
   readonly #admitted = new Map<string, Admitted>()
-  readonly #perRole = new Map<string, number>()
+  readonly #perPrincipal = new Map<string, number>()
 
   constructor(limits: GatewayLimits, ports: GatewayPorts) {
     this.#limits = limits
@@ -116,20 +116,20 @@ class Sessions {
 
   admit(session: Admitted): () => void {
     if (this.#admitted.size >= this.#limits.connections) refuse('TooManyConnections')
-    const { role } = session
-    const count = this.#perRole.get(role) ?? 0
+    const { countedAs, role } = session
+    const count = this.#perPrincipal.get(countedAs) ?? 0
     if (count >= this.#limits.connectionsPerRole) refuse('TooManyForRole', { role })
     const key = keyOf(session.ownKey.processId, session.ownKey.secret)
-    this.#perRole.set(role, count + 1)
+    this.#perPrincipal.set(countedAs, count + 1)
     this.#admitted.set(key, session)
     this.#halfOpen.delete(session.accepted)
     this.#logins.leave(session.accepted)
     this.#ports.metrics.opened()
     return () => {
       this.#admitted.delete(key)
-      const left = (this.#perRole.get(role) ?? 1) - 1
-      if (left > 0) this.#perRole.set(role, left)
-      else this.#perRole.delete(role)
+      const left = (this.#perPrincipal.get(countedAs) ?? 1) - 1
+      if (left > 0) this.#perPrincipal.set(countedAs, left)
+      else this.#perPrincipal.delete(countedAs)
       this.#ports.metrics.closed()
     }
   }

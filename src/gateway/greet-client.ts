@@ -100,6 +100,7 @@ function acceptTls(
   })
 }
 
-function isLoopback({ remoteAddress = '' }: Socket): boolean {
+/** Nobody else can listen in. */
+export function isLoopback({ remoteAddress = '' }: Socket): boolean {
   return remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress)
 }

@@ -59,11 +59,47 @@ export interface RoleMasks {
   readonly hides?: readonly string[]
 }
 
+/** Somebody of the directory who has proven to be. */
+export interface Principal {
+  readonly id: string
+  readonly kind: 'user' | 'servicePrincipal'
+  /** The client id of the application that got the token. */
+  readonly applicationId: string
+}
+
+export type TokenCheck =
+  | { readonly kind: 'accepted'; readonly principal: Principal }
+  | { readonly kind: 'expired' }
+  | { readonly kind: 'refused' }
+
+/** How to log in as the role that the controller keeps for a principal, or why that cannot be. */
+export type PreparedLogin =
+  | { readonly kind: 'ready'; readonly login: { readonly role: string; readonly password: string } }
+  | { readonly kind: 'noRole' }
+  | { readonly kind: 'nameTaken'; readonly role: string }
+  | { readonly kind: 'blocked'; readonly role: string }
+  /** The statement is for whoever runs the database. */
+  | { readonly kind: 'notAllowed'; readonly statement: string }
+  | { readonly kind: 'notBound' }
+
 export interface SessionRecord {
+  readonly id: string
   readonly role: string
+  /** Undefined: a role of the database itself logged in. */
+  readonly principal: Principal | undefined
   readonly database: FoundDatabase
   readonly from: string
   readonly encrypted: boolean
+}
+
+/** A login with a directory account that failed. */
+export interface RefusedLogin {
+  /** As the client gave it. */
+  readonly name: string
+  readonly principal: Principal | undefined
+  readonly database: FoundDatabase
+  readonly from: string
+  readonly reason: string
 }
 
 export interface GatewayPorts {
@@ -73,7 +109,12 @@ export interface GatewayPorts {
   readMasks(databaseId: string, roles: readonly string[]): Promise<ReadonlyMap<string, RoleMasks>>
   /** Changes whenever masks or exemptions change. */
   readVersion(databaseId: string): Promise<string>
+  /** Whether a password is an access token of whoever goes by this name. */
+  checkToken(name: string, token: string): Promise<TokenCheck>
+  /** `isReset`: the database did not take the last password. */
+  prepareLogin(databaseId: string, principalId: string, isReset: boolean): Promise<PreparedLogin>
   recordSession(session: SessionRecord): Promise<void>
+  recordRefusal(login: RefusedLogin): Promise<void>
   certificate(): Promise<{ readonly cert: string; readonly key: string }>
   readonly metrics: GatewayMetrics
   readonly log: Logger

@@ -1,12 +1,13 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
-import { ByteReader, Ended } from '../wire/byte-reader.ts'
+import { type ByteReader, Ended } from '../wire/byte-reader.ts'
 import { fatal, negotiateVersion } from '../wire/messages.ts'
 import { Refusal, refuse } from '../wire/refusal.ts'
-import { type StartupPacket, writeCancel, writeStartup } from '../wire/startup.ts'
-import { askSearchPath, authenticate, type CancelKey, type Side } from './authenticate.ts'
+import { type StartupPacket, writeCancel } from '../wire/startup.ts'
+import { askSearchPath, beginSession, type CancelKey } from './authenticate.ts'
 import { type Greeted, greetClient } from './greet-client.ts'
+import { type Arrival, type Backend, logIn } from './log-in.ts'
 import type { MaskBook } from './mask-book.ts'
 import { openBackend } from './open-backend.ts'
 import type { BackendAddress, FoundDatabase, GatewayLimits, GatewayPorts } from './ports.ts'
@@ -34,6 +35,8 @@ export interface Cancellable {
 export interface Admitted extends Cancellable {
   readonly ownKey: CancelKey
   readonly role: string
+  /** The principal, in whatever database, or the role. */
+  readonly countedAs: string
   readonly relay: Relay
   /** The connection as it was accepted. */
   readonly accepted: Socket
@@ -45,6 +48,7 @@ const closeMs = 2_000
 export async function runSession(plain: Socket, hub: Hub): Promise<void> {
   const abort = new AbortController()
   const readers: ByteReader[] = []
+  const backends: Socket[] = []
   let client = plain
   const late = setTimeout(() => {
     for (const reader of readers) reader.fail(new Refusal('StartupTimeout'))
@@ -66,13 +70,17 @@ export async function runSession(plain: Socket, hub: Hub): Promise<void> {
     await serve(greeted, greeted.packet, hub, {
       accepted: plain,
       signal: abort.signal,
-      onReader: (reader) => void readers.push(reader),
+      onBackend({ socket, reader }) {
+        readers.push(reader)
+        backends.push(socket)
+      },
       onLogin: () => clearTimeout(late),
     })
   } catch (error) {
     report(error, client, hub)
   } finally {
     clearTimeout(late)
+    for (const backend of backends) backend.destroy()
     if (!client.destroyed) {
       client.end()
       setTimeout(() => client.destroy(), closeMs).unref()
@@ -83,42 +91,42 @@ export async function runSession(plain: Socket, hub: Hub): Promise<void> {
 interface Course {
   readonly accepted: Socket
   readonly signal: AbortSignal
-  onReader(reader: ByteReader): void
+  onBackend(backend: Backend): void
   onLogin(): void
 }
 
 async function serve(
-  greeted: Greeted,
+  client: Greeted,
   packet: Extract<StartupPacket, { kind: 'startup' }>,
   hub: Hub,
   course: Course,
 ): Promise<void> {
-  const { parameters } = packet
-  const role = checkStartup(packet)
-  const database = await findDatabase(parameters.get('database') || role, hub.ports)
-  const socket = await openBackend(database.address, course.signal)
-  const reader = new ByteReader(socket)
-  course.onReader(reader)
-  try {
-    const unknown = [...parameters.keys()].filter((name) => name.startsWith('_pq_.'))
-    if (packet.minor > 0 || unknown.length > 0) greeted.socket.write(negotiateVersion(unknown))
-    const kept = [...parameters].filter(([name]) => !unknown.includes(name) && name !== 'database')
-    socket.write(writeStartup([...kept, ['database', database.address.database]]))
-    await relaySession(greeted, { socket, reader }, { role, database, hub, course })
-  } finally {
-    socket.destroy()
-  }
+  const name = checkStartup(packet)
+  const database = await findDatabase(packet.parameters.get('database') || name, hub.ports)
+  const unknown = [...packet.parameters.keys()].filter((parameter) => parameter.startsWith('_pq_.'))
+  if (packet.minor > 0 || unknown.length > 0) client.socket.write(negotiateVersion(unknown))
+  const given = new Set([...unknown, 'user', 'database'])
+  const arrival = await logIn(client, {
+    name,
+    database,
+    parameters: [...packet.parameters].filter(([parameter]) => !given.has(parameter)),
+    limits: hub.limits,
+    ports: hub.ports,
+    signal: course.signal,
+    onBackend: course.onBackend,
+  })
+  if (arrival) await relaySession(client, arrival, { database, hub, course })
 }
 
 async function relaySession(
   client: Greeted,
-  backend: Side & { readonly socket: Socket },
-  { role, database, hub, course }: { role: string; database: FoundDatabase; hub: Hub; course: Course },
+  { backend, role, principal }: Arrival,
+  { database, hub, course }: { database: FoundDatabase; hub: Hub; course: Course },
 ): Promise<void> {
   const { ports, limits, masks } = hub
   const random = randomBytes(8)
   const ownKey = { processId: random.readUInt32BE(0) & 0x7fffffff, secret: random.subarray(4) }
-  const entry = await authenticate(client, backend, { ownKey, allowWeak: limits.allowWeakLogin })
+  const entry = await beginSession(client, backend, ownKey)
   if (!entry) return
   course.onLogin()
   const path = entry.parameters.get('search_path') ?? (await askSearchPath(backend)) ?? ''
@@ -145,11 +153,14 @@ async function relaySession(
       key: entry.key,
       address: database.address,
       role,
+      countedAs: principal?.id ?? role,
       relay,
       accepted: course.accepted,
     })
     await ports.recordSession({
+      id: randomUUID(),
       role,
+      principal,
       database,
       from: client.socket.remoteAddress ?? '',
       encrypted: client.encrypted,

@@ -16,6 +16,42 @@ const reasons = {
     sqlstate: '28000',
     message: 'connections from other machines need TLS; connect with sslmode=require or stronger',
   },
+  NeedsTlsForToken: {
+    sqlstate: '28000',
+    message: 'an access token is sent over TLS alone; connect with sslmode=require or stronger',
+  },
+  TokenRefused: {
+    sqlstate: '28P01',
+    message: 'login failed for "{name}": the password is not an access token of theirs',
+  },
+  TokenExpired: {
+    sqlstate: '28P01',
+    message: 'login failed for "{name}": the access token has expired',
+  },
+  NoMappedRole: {
+    sqlstate: '28000',
+    message: 'no role of this database is mapped to "{name}" or to one of their groups',
+  },
+  LoginRoleTaken: {
+    sqlstate: '28000',
+    message: 'the role "{role}" was not made by the gateway; an administrator has to rename or drop it',
+  },
+  LoginRoleBlocked: {
+    sqlstate: '28000',
+    message: 'the role "{role}" has rights that no mapping gives; an administrator has to take them away',
+  },
+  LoginRolesForbidden: {
+    sqlstate: '28000',
+    message: 'the gateway cannot make roles in this database; an administrator has to run: {statement}',
+  },
+  LoginRoleRefused: {
+    sqlstate: '28000',
+    message: 'the database does not let the role of "{name}" in: {why}',
+  },
+  DirectoryUnavailable: {
+    sqlstate: '57P03',
+    message: 'logins with a directory account cannot be checked at the moment',
+  },
   WeakLogin: {
     sqlstate: '28000',
     message: 'the database asks for {method}, which the gateway does not pass on; use SCRAM-SHA-256',
@@ -31,7 +67,7 @@ const reasons = {
     message: 'unsupported frontend protocol {version}: the gateway speaks 3.0',
   },
   TooManyConnections: { sqlstate: '53300', message: 'the gateway has no connection left' },
-  TooManyForRole: { sqlstate: '53300', message: 'too many connections of role "{role}" through the gateway' },
+  TooManyForRole: { sqlstate: '53300', message: 'too many connections of "{role}" through the gateway' },
   StartupTimeout: { sqlstate: '08006', message: 'the login took too long' },
   IdleTimeout: { sqlstate: '57P05', message: 'the connection was idle for too long' },
   Shutdown: { sqlstate: '57P01', message: 'the gateway is shutting down' },

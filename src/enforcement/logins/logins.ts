@@ -172,12 +172,6 @@ export class Logins {
     return snapshot.logins.filter(({ mark }) => wanted.has(mark.principalId))
   }
 
-  /** What those are to have who have a login role. */
-  async readWanted(sql: Sql, databaseId: string): Promise<readonly WantedLogin[]> {
-    const { wanted } = await this.#think(sql, databaseId)
-    return [...wanted.values()]
-  }
-
   async #prepare(
     database: Database,
     databaseId: string,
