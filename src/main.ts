@@ -230,7 +230,8 @@ export async function startService(options: StartOptions): Promise<Service> {
     limits: {
       connections: settings.gatewayConnections,
       connectionsPerRole: settings.gatewayConnectionsPerRole,
-      startupMs: 30_000,
+      startupMs: settings.gatewayStartupSeconds * 1000,
+      messageBytes: settings.gatewayMessageBytes,
       idleMs: settings.gatewayIdleSeconds * 1000,
       allowWeakLogin: settings.gatewayWeakLogin,
       allowPlaintext: settings.gatewayPlaintext,

@@ -31,7 +31,7 @@ const whole = (preset: string, min: number, max: number, doc: string): Setting<n
   default: preset,
   allowed: `a whole number from ${min} to ${max}`,
   read: (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
     return value >= min && value <= max ? value : undefined
   },
 })
@@ -68,12 +68,29 @@ const schema = {
   HTTPS_PORT: port('8443', 'Port of the HTTPS server.'),
   GATEWAY_PORT: port('6432', 'Port of the PostgreSQL gateway.'),
   GATEWAY_CONNECTIONS: whole('500', 1, 100_000, 'Sessions that the gateway of this node serves at once.'),
-  GATEWAY_CONNECTIONS_PER_ROLE: whole('100', 1, 100_000, 'How many of them may be of one role.'),
+  GATEWAY_CONNECTIONS_PER_ROLE: whole(
+    '100',
+    1,
+    100_000,
+    'How many of them may be of one role, or of one person or application of the directory.',
+  ),
   GATEWAY_IDLE_SECONDS: whole(
     '0',
     0,
     604_800,
     'After how long the gateway ends a session that does nothing; 0: never.',
+  ),
+  GATEWAY_STARTUP_SECONDS: whole(
+    '30',
+    1,
+    600,
+    'How long a client may take from connecting to being logged in.',
+  ),
+  GATEWAY_MESSAGE_BYTES: whole(
+    '1073741823',
+    65_536,
+    1_073_741_823,
+    'The longest message that a client may send, a statement or a row of COPY for example. The default is what PostgreSQL itself takes.',
   ),
   GATEWAY_PLAINTEXT: flag('0', 'Clients on other machines may use the gateway without TLS.'),
   GATEWAY_WEAK_LOGIN: flag(

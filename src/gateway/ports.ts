@@ -126,6 +126,8 @@ export interface GatewayLimits {
   readonly startupMs: number
   /** 0: for ever. */
   readonly idleMs: number
+  /** Of one message of a client. */
+  readonly messageBytes: number
   /** Let in what the server asks no good proof of. */
   readonly allowWeakLogin: boolean
   /** Let clients of other machines in without TLS. */

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { FrameStream } from '../wire/frame-stream.ts'
+import { FrameStream, longest } from '../wire/frame-stream.ts'
 import { fatal, findText, query, readFields, readParameter } from '../wire/messages.ts'
 import { Refusal } from '../wire/refusal.ts'
 import { InFlight } from './in-flight.ts'
@@ -12,11 +12,12 @@ export interface RelayOptions {
   readonly texts: SessionTexts
   /** 0: for ever. */
   readonly idleMs: number
+  /** Of the client. */
+  readonly maxMessageBytes: number
   onStatement(rewritten: boolean): void
   onFailure(error: unknown): void
 }
 
-const maxMessageBytes = 0x3fffffff
 /** A statement that is longer passes as it is. */
 const maxTextBytes = 1 << 20
 const closeMs = 2_000
@@ -59,13 +60,13 @@ export class Relay {
       watched: 'QPSFX',
       allowed: 'QPBEDCSHFdcfX',
       watchLimit: maxTextBytes,
-      maxLength: maxMessageBytes,
+      maxLength: options.maxMessageBytes,
       look: (type, bytes, from, to) => this.#lookAtClient(type, bytes, from, to),
     })
     this.#fromBackend = new FrameStream({
       watched: 'ZE1SC',
       watchLimit: maxTextBytes,
-      maxLength: maxMessageBytes,
+      maxLength: longest,
       look: (type, bytes, from, to) => this.#lookAtBackend(type, bytes, from, to),
     })
   }

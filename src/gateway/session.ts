@@ -143,6 +143,7 @@ async function relaySession(
     backend: backend.socket,
     texts,
     idleMs: limits.idleMs,
+    maxMessageBytes: limits.messageBytes,
     onStatement: (moved) => ports.metrics.statement(moved),
     onFailure: (err) => ports.log.error({ err }, 'a session of the gateway failed'),
   })

@@ -1,4 +1,4 @@
-import { violation } from './refusal.ts'
+import { refuse, violation } from './refusal.ts'
 
 export interface FrameStreamOptions {
   /** Types that `look` wants to see whole; everything else passes by its header alone. */
@@ -16,6 +16,8 @@ export interface FrameStreamOptions {
 }
 
 const headBytes = 5
+/** What PostgreSQL takes: a longer one is no message at all. */
+export const longest = 0x3fffffff
 
 /** What is done with a type of message; 0 is refused. */
 const passes = 1
@@ -70,7 +72,7 @@ export class FrameStream {
       const isWhole = end - at >= headBytes
       const length = isWhole ? chunk.readUInt32BE(at + 1) : headBytes
       if (kind === 0) violation(`invalid message type ${type}`)
-      if (length < 4 || length > maxLength) violation('invalid message length')
+      if (length < 4 || length > maxLength) refuseLength(length, maxLength)
       const to = at + length + 1
       if (isWhole && (kind === passes || length > watchLimit)) at = to
       else if (kind === passes) {
@@ -141,7 +143,13 @@ export class FrameStream {
   #takeLength(): number {
     this.#headFilled = 0
     const length = this.#head.readUInt32BE(1)
-    if (length < 4 || length > this.#options.maxLength) violation('invalid message length')
+    const { maxLength } = this.#options
+    if (length < 4 || length > maxLength) refuseLength(length, maxLength)
     return length
   }
+}
+
+function refuseLength(length: number, limit: number): never {
+  if (length < 4 || length > longest) violation('invalid message length')
+  return refuse('MessageTooLong', { bytes: String(length), limit: String(limit) })
 }

@@ -68,6 +68,10 @@ const reasons = {
   },
   TooManyConnections: { sqlstate: '53300', message: 'the gateway has no connection left' },
   TooManyForRole: { sqlstate: '53300', message: 'too many connections of "{role}" through the gateway' },
+  MessageTooLong: {
+    sqlstate: '54000',
+    message: 'a message of {bytes} bytes is longer than the {limit} that the gateway takes',
+  },
   StartupTimeout: { sqlstate: '08006', message: 'the login took too long' },
   IdleTimeout: { sqlstate: '57P05', message: 'the connection was idle for too long' },
   Shutdown: { sqlstate: '57P01', message: 'the gateway is shutting down' },

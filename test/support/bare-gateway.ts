@@ -10,6 +10,7 @@ export const testLimits: GatewayLimits = {
   connectionsPerRole: 100,
   startupMs: 30_000,
   idleMs: 0,
+  messageBytes: 0x3fffffff,
   allowWeakLogin: false,
   allowPlaintext: false,
 }

@@ -8,6 +8,7 @@ import type { Gateway } from '../../../src/gateway/gateway.ts'
 import { message, query, readFields } from '../../../src/wire/messages.ts'
 import { writeStartup } from '../../../src/wire/startup.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
+import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 
 describe('how sessions of the gateway end', () => {
@@ -103,7 +104,8 @@ describe('how sessions of the gateway end', () => {
     await slow
   })
 
-  test('a login that takes too long, a session that does nothing, one too many', async () => {
+  const limits = 'Limits end a connection with an error of their own: too many sessions, overall or …'
+  clause('GATE-19', limits, async () => {
     const gateway = await openBareGateway(target.database, target.url, {
       startupMs: 300,
       idleMs: 300,
@@ -117,6 +119,23 @@ describe('how sessions of the gateway end', () => {
     const error = once(client, 'error')
     await assert.rejects(login(gateway), { code: '53300' })
     assert.equal((await error)[0].code, '57P05')
+    await gateway.close(0)
+  })
+
+  // The same for how many one role may have, and for a message that is too long.
+  clause('GATE-19', limits, async () => {
+    const gateway = await openBareGateway(target.database, target.url, {
+      connectionsPerRole: 1,
+      messageBytes: 70_000,
+    })
+    const client = await login(gateway)
+    await assert.rejects(login(gateway), { code: '53300', message: /too many connections of/ })
+    const { rows } = await client.query('select length($1) as n', ['x'.repeat(60_000)])
+    assert.equal(rows[0].n, 60_000)
+    await assert.rejects(client.query('select length($1)', ['x'.repeat(80_000)]), {
+      code: '54000',
+      message: /is longer than the 70000 that the gateway takes/,
+    })
     await gateway.close(0)
   })
 

@@ -102,11 +102,15 @@ describe('a stream of frames', () => {
   const hostile: Record<string, number[]> = {
     'a length below four': [0x51, 0, 0, 0, 3],
     'a length of nothing': [0x44, 0, 0, 0, 0],
-    'a length beyond the limit': [0x64, 0, 2, 0, 0],
+    'a length beyond what PostgreSQL takes': [0x64, 0x40, 0, 0, 0],
     'a negative length': [0x51, 0xff, 0xff, 0xff, 0xff],
     'an unknown type': [0x21, 0, 0, 0, 4],
     'a type of NUL': [0, 0, 0, 0, 4],
   }
+  test('a length beyond the limit is called so', () => {
+    assert.throws(() => open().push(Buffer.from([0x64, 0, 2, 0, 0])), { reason: 'MessageTooLong' })
+  })
+
   for (const [name, frame] of Object.entries(hostile))
     test(`${name} is refused, whole and byte by byte`, () => {
       const refused = (error: unknown) => error instanceof Refusal && error.sqlstate === '08P01'
