@@ -188,8 +188,14 @@ async function findDatabase(name: string, ports: GatewayPorts): Promise<FoundDat
   const found = await ports.findDatabases(name)
   const [first, ...others] = found
   if (!first) return refuse('UnknownDatabase', { name })
-  if (others.length > 0) refuse('AmbiguousDatabase', { name, choices: 'one of them by server/database' })
+  if (others.length > 0) refuse('AmbiguousDatabase', { name, form: nameLonger(name) })
   return first
+}
+
+/** Which of them there are is for those who are logged in. */
+function nameLonger(name: string): string {
+  const form = ['subscription', 'group', 'server', 'database']
+  return form.slice(Math.max(form.length - name.split('/').length - 1, 0)).join('/')
 }
 
 /** A key that is nobody's does nothing, and nobody is told which it is. */

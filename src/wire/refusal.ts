@@ -9,7 +9,7 @@ const reasons = {
   },
   AmbiguousDatabase: {
     sqlstate: '3D000',
-    message: 'several databases are called "{name}"; connect to {choices}',
+    message: 'several databases are called "{name}"; connect to one of them as {form}',
   },
   NoUser: { sqlstate: '28000', message: 'no PostgreSQL user name specified in startup packet' },
   NeedsTls: {

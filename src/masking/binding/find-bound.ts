@@ -9,14 +9,16 @@ export interface Bound {
   readonly address: Pick<DatabaseAddress, 'host' | 'port' | 'database' | 'ssl'>
 }
 
-/** The bound databases that somebody may mean by `database` or `server/database`. */
+/** The bound databases that somebody may mean by `database`, `server/database` and so on, up to the subscription. */
 export async function findBound(sql: Query, tenantId: string, text: string): Promise<Bound[]> {
-  const cut = text.indexOf('/')
-  const server = cut < 0 ? null : text.slice(0, cut)
+  const [name = '', server = null, group = null, subscription = null, ...rest] = text.split('/').reverse()
+  if (rest.length > 0) return []
   const rows = await sql<{ id: string; target: string; binding: Binding }[]>`
     select id, key as target, binding from masked_database
-    where tenant_id = ${tenantId} and binding is not null and lower(name) = lower(${text.slice(cut + 1)})
+    where tenant_id = ${tenantId} and binding is not null and lower(name) = lower(${name})
       and (${server}::text is null or lower(server_name) = lower(${server}::text))
+      and (${group}::text is null or lower(resource_group) = lower(${group}::text))
+      and (${subscription}::text is null or lower(subscription_id) = lower(${subscription}::text))
     limit 2`
   return rows.map(({ id, target, binding }) => {
     const { host, port, database, ssl } = addressOf(binding, '')
