@@ -33,6 +33,7 @@ import { createStateStore } from './enforcement/state-store.ts'
 import { type Gateway, openGateway } from './gateway/gateway.ts'
 import { createGatewayMetrics } from './gateway/metrics.ts'
 import { createLoginRecords } from './gateway/record-logins.ts'
+import { recordEvents } from './gateway/touch/record-events.ts'
 import { loadCertificates } from './http/certificates.ts'
 import { type Listeners, listen } from './http/listen.ts'
 import { createMetrics } from './http/metrics.ts'
@@ -244,6 +245,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       prepareLogin: (id, principalId, isReset) =>
         enforcement.prepareLogin(id, principalId, { reset: isReset }),
       ...createLoginRecords(database.sql, tenantId),
+      recordEvents: (events) => recordEvents(database.sql, tenantId, events),
       certificate: certificates,
       metrics: createGatewayMetrics(metrics.registry),
       log,

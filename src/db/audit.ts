@@ -28,3 +28,19 @@ export async function writeAudit(tx: Query, actor: Actor, requestId: string, ent
 function jsonOrNull(tx: Query, value: unknown) {
   return value === undefined || value === null ? null : tx.json(value)
 }
+
+interface LaterEntry extends Omit<Entry, 'before'> {
+  readonly at: Date
+  readonly actor: Actor
+  readonly requestId: string
+}
+
+/** Entries about what happened already, all or none of them. */
+export async function writeAudits(tx: Query, entries: readonly LaterEntry[]): Promise<void> {
+  const rows = entries.map(({ actor: { tenantId, ...actor }, ...entry }) => ({ ...entry, tenantId, actor }))
+  await tx`
+    insert into masquerade.audit_event (at, tenant_id, actor, action, target, after, request_id)
+    select at, "tenantId", actor, action, target, after, "requestId"
+    from jsonb_to_recordset(${tx.json(rows)}) as entry (
+      at timestamptz, "tenantId" uuid, actor jsonb, action text, target text, after jsonb, "requestId" text)`
+}

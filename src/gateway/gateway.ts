@@ -8,6 +8,7 @@ import { MaskBook } from './mask-book.ts'
 import { loadParser } from './parse.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
 import { type Admitted, type Hub, runSession } from './session.ts'
+import { Ledger } from './touch/ledger.ts'
 
 export interface Gateway {
   readonly port: number
@@ -48,10 +49,17 @@ export async function openGateway({ host, port, limits, ports }: GatewayOptions)
   }, renewalCheckMs).unref()
   const masks = new MaskBook(ports)
   const sessions = new Sessions(limits, ports)
+  const ledger = new Ledger({
+    record: (events) => ports.recordEvents(events),
+    onTouched: (touched) => ports.metrics.touched(touched),
+    onLost: (count) => ports.metrics.auditLost(count),
+    log: ports.log,
+  })
   const hub: Hub = {
     ports,
     limits,
     masks,
+    ledger,
     context: () => context,
     introduce: (socket, signal) => sessions.introduce(socket, signal),
     admit: (session) => sessions.admit(session),
@@ -62,9 +70,10 @@ export async function openGateway({ host, port, limits, ports }: GatewayOptions)
     sessions.open(socket)
     void runSession(socket, hub).finally(() => sessions.finish(socket))
   })
-  const bound = await bind(server, host, port).catch((error: unknown) => {
+  const bound = await bind(server, host, port).catch(async (error: unknown) => {
     clearInterval(renewal)
     masks.close()
+    await ledger.close()
     throw error
   })
   return {
@@ -77,6 +86,7 @@ export async function openGateway({ host, port, limits, ports }: GatewayOptions)
       await sessions.drain(timeoutMs)
       masks.close()
       await closed
+      await ledger.close()
     },
   }
 }
@@ -130,7 +140,8 @@ class Sessions {
       const left = (this.#perPrincipal.get(countedAs) ?? 1) - 1
       if (left > 0) this.#perPrincipal.set(countedAs, left)
       else this.#perPrincipal.delete(countedAs)
-      this.#ports.metrics.closed()
+      const { bytesRead, bytesWritten } = session.accepted
+      this.#ports.metrics.closed({ received: bytesRead, sent: bytesWritten })
     }
   }
 

@@ -13,7 +13,7 @@ interface Page {
 const lookEveryMs = 1_000
 const readEveryMs = 10_000
 
-const nothing: RoleMasks = { relations: [], homonyms: [] }
+const nothing: RoleMasks = { relations: [], homonyms: [], isUnknown: true }
 
 /** What moves, for every database and role with a session. Wrong or late, it can only get somebody denied. */
 export class MaskBook {
@@ -42,7 +42,7 @@ export class MaskBook {
     const entry = known ?? { map: new MaskMap(nothing), text: '', users: 0 }
     page.roles.set(role, entry)
     entry.users++
-    if (!known) await this.#read(page)
+    await (known ? page.reading : this.#read(page))
     return {
       current: () => entry.map,
       release: () => {

@@ -27,8 +27,12 @@ export class MaskMap {
   /** Schemas of ours that a dump of the whole database leaves out. */
   readonly hides: readonly string[]
 
-  constructor({ relations, homonyms, watched = [], hides = [] }: RoleMasks) {
+  /** What is masked is not known: anything may be. */
+  readonly isUnknown: boolean
+
+  constructor({ relations, homonyms, watched = [], hides = [], isUnknown = false }: RoleMasks) {
     this.hides = hides
+    this.isUnknown = isUnknown
     for (const relation of relations) {
       const { name, schema, twin } = relation
       const same = this.#byName.get(name) ?? new Map()

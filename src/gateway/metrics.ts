@@ -1,43 +1,95 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
+import type { StatementOutcome } from './relay.ts'
+import type { Touched } from './touch/session-touches.ts'
 
 export interface GatewayMetrics {
   opened(): void
-  closed(): void
+  closed(traffic: Traffic): void
   refused(sqlstate: string): void
-  statement(rewritten: boolean): void
+  statement(outcome: StatementOutcome): void
+  touched(touched: Touched): void
+  auditLost(count: number): void
+}
+
+/** Bytes of a session. */
+export interface Traffic {
+  readonly received: number
+  readonly sent: number
 }
 
 export function createGatewayMetrics(registry: Registry): GatewayMetrics {
+  const registers = [registry]
   const connections = new Counter({
     name: 'masquerade_gateway_connections_total',
     help: 'Logins through the gateway that succeeded.',
-    registers: [registry],
+    registers,
   })
   const open = new Gauge({
     name: 'masquerade_gateway_open_connections',
     help: 'Sessions that are open now.',
-    registers: [registry],
+    registers,
   })
   const refusals = new Counter({
     name: 'masquerade_gateway_refusals_total',
     help: 'Connections that the gateway itself ended, by SQLSTATE.',
     labelNames: ['sqlstate'] as const,
-    registers: [registry],
+    registers,
   })
-  const statements = new Counter({
-    name: 'masquerade_gateway_statements_total',
-    help: 'Texts of statements relayed, by whether reads were moved to masked views.',
-    labelNames: ['moved'] as const,
-    registers: [registry],
+  const touches = new Counter({
+    name: 'masquerade_gateway_touched_columns_total',
+    help: 'Masked columns in statements that ran: read through masks, read raw by who may, or written.',
+    labelNames: ['how'] as const,
+    registers,
   })
-  const counts = { yes: statements.labels('yes'), no: statements.labels('no') }
+  const lost = new Counter({
+    name: 'masquerade_gateway_audit_lost_total',
+    help: 'Entries of the audit that were given up because the store did not take them.',
+    registers,
+  })
+  const bytes = new Counter({
+    name: 'masquerade_gateway_client_bytes_total',
+    help: 'Bytes of sessions that are over, by whether they came from clients or went to them.',
+    labelNames: ['direction'] as const,
+    registers,
+  })
+  const statement = countStatements(registers)
   return {
     opened() {
       connections.inc()
       open.inc()
     },
-    closed: () => open.dec(),
+    closed({ received, sent }) {
+      open.dec()
+      bytes.inc({ direction: 'received' }, received)
+      bytes.inc({ direction: 'sent' }, sent)
+    },
     refused: (sqlstate) => refusals.inc({ sqlstate }),
-    statement: (rewritten) => counts[rewritten ? 'yes' : 'no'].inc(),
+    statement,
+    touched({ touches: list }) {
+      for (const { masked, raw, written, count } of list) {
+        if (masked.length > 0) touches.inc({ how: 'masked' }, masked.length * count)
+        if (raw.length > 0) touches.inc({ how: 'raw' }, raw.length * count)
+        if (written.length > 0) touches.inc({ how: 'written' }, written.length * count)
+      }
+    },
+    auditLost: (count) => lost.inc(count),
+  }
+}
+
+/** Counted by hand: this happens for every statement, and the library looks at labels each time. */
+function countStatements(registers: Registry[]): (outcome: StatementOutcome) => void {
+  const counts = { moved: 0, plain: 0, unparsed: 0 }
+  new Counter({
+    name: 'masquerade_gateway_statements_total',
+    help: 'Texts of statements relayed: moved to masked views, plain, or unparsed (too long, or not understood).',
+    labelNames: ['outcome'] as const,
+    registers,
+    collect() {
+      this.reset()
+      for (const [outcome, count] of Object.entries(counts)) this.inc({ outcome }, count)
+    },
+  })
+  return (outcome) => {
+    counts[outcome]++
   }
 }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { DatabaseAddress } from '../db/database-url.ts'
 import type { GatewayMetrics } from './metrics.ts'
+import type { SessionEvent } from './touch/ledger.ts'
 
 /** Where a database is and how to get there; who logs in is the client's affair. */
 export type BackendAddress = Pick<DatabaseAddress, 'host' | 'port' | 'database' | 'ssl'>
@@ -55,6 +56,8 @@ export interface RoleMasks {
   readonly watched?: readonly WatchedRelation[]
   /** Every relation that shares its name with a masked one: whose turn it is depends on the search path. */
   readonly homonyms: readonly { readonly schema: string; readonly name: string }[]
+  /** They could not be read yet. */
+  readonly isUnknown?: boolean
   /** Schemas of ours that this role cannot use as a whole: the controller's notes, and with them the twins. */
   readonly hides?: readonly string[]
 }
@@ -115,6 +118,8 @@ export interface GatewayPorts {
   prepareLogin(databaseId: string, principalId: string, isReset: boolean): Promise<PreparedLogin>
   recordSession(session: SessionRecord): Promise<void>
   recordRefusal(login: RefusedLogin): Promise<void>
+  /** What sessions touched, and that they ended: some time after it happened. */
+  recordEvents(events: readonly SessionEvent[]): Promise<void>
   certificate(): Promise<{ readonly cert: string; readonly key: string }>
   readonly metrics: GatewayMetrics
   readonly log: Logger

@@ -14,18 +14,9 @@ export function createLoginRecords(
   tenantId: string,
 ): Pick<GatewayPorts, 'recordSession' | 'recordRefusal'> {
   const limiter = new RateLimiterMemory(refusals)
-  const actorOf = (principal: Principal | undefined, name: string) =>
-    principal
-      ? {
-          kind: principal.kind === 'user' ? 'delegated' : 'application',
-          tenantId,
-          objectId: principal.id,
-          applicationId: principal.applicationId,
-        }
-      : { kind: 'databaseRole', tenantId, objectId: name, applicationId: '' }
   return {
     recordSession: ({ id, role, principal, database: { target }, from, encrypted }) =>
-      writeAudit(sql, actorOf(principal, role), id, {
+      writeAudit(sql, actorOf(tenantId, principal, role), id, {
         action: 'gateway/connect',
         target,
         after: { role, from, encrypted },
@@ -39,12 +30,22 @@ export function createLoginRecords(
       if (!isRare) return
       const shown = name.slice(0, maxNameLength)
       // Without a token of theirs it is a name that somebody gave, and nobody.
-      const actor = principal ? actorOf(principal, shown) : { ...actorOf(undefined, shown), kind: 'unknown' }
-      await writeAudit(sql, actor, randomUUID(), {
+      const actor = actorOf(tenantId, principal, shown)
+      await writeAudit(sql, principal ? actor : { ...actor, kind: 'unknown' }, randomUUID(), {
         action: 'gateway/refuse',
         target,
         after: { name: shown, from, reason: reason.slice(0, 2 * maxNameLength) },
       })
     },
+  }
+}
+
+export function actorOf(tenantId: string, principal: Principal | undefined, name: string) {
+  if (!principal) return { kind: 'databaseRole', tenantId, objectId: name, applicationId: '' }
+  return {
+    kind: principal.kind === 'user' ? 'delegated' : 'application',
+    tenantId,
+    objectId: principal.id,
+    applicationId: principal.applicationId,
   }
 }

@@ -5,21 +5,27 @@ import { Refusal } from '../wire/refusal.ts'
 import { InFlight } from './in-flight.ts'
 import { joinFrame, type Rewritten } from './map-position.ts'
 import type { SessionTexts } from './session-texts.ts'
+import type { SessionTouches } from './touch/session-touches.ts'
+import { unparsed } from './touch/touch.ts'
 
 export interface RelayOptions {
   readonly client: Socket
   readonly backend: Socket
   readonly texts: SessionTexts
+  readonly touches: SessionTouches
   /** 0: for ever. */
   readonly idleMs: number
   /** Of the client. */
   readonly maxMessageBytes: number
-  onStatement(rewritten: boolean): void
+  onStatement(outcome: StatementOutcome): void
   onFailure(error: unknown): void
 }
 
+export type StatementOutcome = 'moved' | 'plain' | 'unparsed'
+
 /** A statement that is longer passes as it is. */
 const maxTextBytes = 1 << 20
+const headBytes = 5
 const closeMs = 2_000
 const nothing = Buffer.alloc(0)
 
@@ -27,6 +33,7 @@ const nothing = Buffer.alloc(0)
 const codes = {
   Query: 0x51,
   Parse: 0x50,
+  Bind: 0x42,
   Terminate: 0x58,
   CommandComplete: 0x43,
   Error: 0x45,
@@ -57,11 +64,12 @@ export class Relay {
   constructor(options: RelayOptions) {
     this.#options = options
     this.#fromClient = new FrameStream({
-      watched: 'QPSFX',
+      watched: 'QPBSFX',
       allowed: 'QPBEDCSHFdcfX',
       watchLimit: maxTextBytes,
       maxLength: options.maxMessageBytes,
       look: (type, bytes, from, to) => this.#lookAtClient(type, bytes, from, to),
+      miss: (type) => this.#missText(type),
     })
     this.#fromBackend = new FrameStream({
       watched: 'ZE1SC',
@@ -132,6 +140,9 @@ export class Relay {
       case codes.Query:
       case codes.Parse:
         return this.#sendText(type, bytes, from, to)
+      case codes.Bind:
+        this.#options.touches.bind(bytes, from + headBytes)
+        return undefined
       case codes.Terminate:
         this.#isOver = true
         return undefined
@@ -144,7 +155,7 @@ export class Relay {
   #sendText(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined {
     const text = findText(bytes, from, to)
     const moved = this.#options.texts.rewrite(bytes, text.from, text.to)
-    this.#options.onStatement(moved !== undefined)
+    this.#touch(type, text.name, moved !== undefined)
     const sent = moved && joinFrame(bytes, from, text.from, to, moved.splices)
     sent?.writeUInt32BE(sent.length - 1, 1)
     if (type === codes.Parse) this.#inFlight.sendParse(moved)
@@ -152,6 +163,21 @@ export class Relay {
       return this.#allowViews(sent, moved)
     else this.#inFlight.sendLast(moved)
     return sent
+  }
+
+  #touch(type: number, name: string, isMoved: boolean): void {
+    const { texts, touches, onStatement } = this.#options
+    const { acts } = texts
+    if (type === codes.Parse) touches.parse(name, acts)
+    else touches.query(acts)
+    onStatement(isMoved ? 'moved' : acts === unparsed ? 'unparsed' : 'plain')
+  }
+
+  /** One that is too long to be held here; what is missing of it was counted as a statement that may do anything. */
+  #missText(type: number): void {
+    if (type !== codes.Query && type !== codes.Parse) return
+    this.#options.texts.passUnseen()
+    this.#touch(codes.Query, '', false)
   }
 
   /**

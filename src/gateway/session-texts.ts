@@ -8,6 +8,7 @@ import { type Rewriting, rewriteText } from './rewrite.ts'
 import { readSearchPath } from './search-path.ts'
 import { findTemplate, maxTemplateBytes, placeSplices } from './template.ts'
 import { TextCache } from './text-cache.ts'
+import { type Act, unparsed } from './touch/touch.ts'
 
 export interface SessionTextsOptions {
   readonly masks: () => MaskMap
@@ -29,7 +30,8 @@ const forbidding = 'restrict_nonsystem_relation_kind'
 /** Of a session that has temporary relations: its names mean what they mean to nobody else. */
 const maxOwnTexts = 200
 
-const nothingMoves: Rewriting = { splices: [], turns: [], isParsed: true, readsTwin: false, acts: [] }
+const noActs: readonly Act[] = []
+const nothingMoves: Rewriting = { splices: [], turns: [], isParsed: true, readsTwin: false, acts: noActs }
 
 /** Encodings of clients in which a byte of a letter can look like a quote or a backslash. */
 const treacherous = /^(SJIS|SHIFT_JIS|BIG5|GBK|UHC|GB18030|JOHAB|MULE)/i
@@ -46,6 +48,7 @@ export class SessionTexts {
   /** What is known of texts for these masks, this path and what is hidden. */
   #cache: TextCache<Rewriting> | undefined
   #cachedFor: MaskMap | undefined
+  #acts: readonly Act[] = noActs
 
   constructor(options: SessionTextsOptions) {
     this.#options = options
@@ -67,6 +70,17 @@ export class SessionTexts {
     return this.#forbidsViews
   }
 
+  /** What the last text touches. */
+  get acts(): readonly Act[] {
+    return this.#acts
+  }
+
+  /** A text went by that was too long to be looked at. */
+  passUnseen(): void {
+    const masks = this.#options.masks()
+    this.#acts = masks.isEmpty && !masks.isUnknown ? noActs : unparsed
+  }
+
   /** Undefined: the text stays as it is. It stands in `bytes` from `from` to `to`. */
   rewrite(bytes: Buffer, from = 0, to = bytes.length): Moved | undefined {
     const masks = this.#options.masks()
@@ -77,6 +91,7 @@ export class SessionTexts {
     if (template.hasLetters && !(this.#isUtf8 && isUtf8(bytes.subarray(from, to))))
       return this.#rewriteWhole(bytes.subarray(from, to), masks)
     const found = this.#find(template.text, masks)
+    this.#acts = found?.acts ?? unparsed
     if (!found) return undefined
     // A literal in it may mean a name, or be what it takes to parse it.
     if (template.hasLiterals && (!found.isParsed || found.turns.length > 0))
@@ -90,6 +105,7 @@ export class SessionTexts {
   #rewriteWhole(text: Buffer, masks: MaskMap): Moved | undefined {
     if (text.includes(forbidding)) this.#forbidsViews = text.includes("'view, foreign-table'")
     const hiding = this.#findHiding(masks)
+    this.passUnseen()
     if (masks.isEmpty && !hiding) return undefined
     const read = this.#decode(text)
     if (!read) return undefined
@@ -98,6 +114,7 @@ export class SessionTexts {
         ? this.#parse(read.string, masks, hiding)
         : this.#find(read.string, masks)
     if (!found) return undefined
+    this.#acts = found.acts
     for (const turns of found.turns) this.#turn(turns)
     if (found.splices.length === 0 || !this.#canWrite(found.splices)) return undefined
     const splices = read.isUtf8 ? found.splices : inBytes(read.string, found.splices)

@@ -13,12 +13,14 @@ import { openBackend } from './open-backend.ts'
 import type { BackendAddress, FoundDatabase, GatewayLimits, GatewayPorts } from './ports.ts'
 import { Relay } from './relay.ts'
 import { SessionTexts } from './session-texts.ts'
+import type { Ledger } from './touch/ledger.ts'
 
 /** What all sessions of a gateway share. */
 export interface Hub {
   readonly ports: GatewayPorts
   readonly limits: GatewayLimits
   readonly masks: MaskBook
+  readonly ledger: Ledger
   context(): SecureContext
   /** Somebody has said who it is: waits for its turn to log in, or refuses it. */
   introduce(accepted: Socket, signal: AbortSignal): Promise<void>
@@ -138,13 +140,23 @@ async function relaySession(
     parameters: entry.parameters.set('search_path', path),
     log: ports.log,
   })
+  const record = {
+    id: randomUUID(),
+    role,
+    principal,
+    database,
+    from: client.socket.remoteAddress ?? '',
+    encrypted: client.encrypted,
+  }
+  const { touches, end } = hub.ledger.open(record)
   const relay = new Relay({
     client: client.socket,
     backend: backend.socket,
     texts,
+    touches,
     idleMs: limits.idleMs,
     maxMessageBytes: limits.messageBytes,
-    onStatement: (moved) => ports.metrics.statement(moved),
+    onStatement: (outcome) => ports.metrics.statement(outcome),
     onFailure: (err) => ports.log.error({ err }, 'a session of the gateway failed'),
   })
   let release = () => {}
@@ -158,14 +170,8 @@ async function relaySession(
       relay,
       accepted: course.accepted,
     })
-    await ports.recordSession({
-      id: randomUUID(),
-      role,
-      principal,
-      database,
-      from: client.socket.remoteAddress ?? '',
-      encrypted: client.encrypted,
-    })
+    await ports.recordSession(record)
+    using _ = { [Symbol.dispose]: end }
     client.socket.write(entry.ready)
     const unread = backend.reader.release()
     if (unread.length > 0) backend.socket.unshift(unread)

@@ -13,6 +13,8 @@ export interface FrameStreamOptions {
    * type is its code, and no buffer is made for the frame.
    */
   look(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined
+  /** A watched frame passes unseen. */
+  miss?(type: number): void
 }
 
 const headBytes = 5
@@ -74,8 +76,10 @@ export class FrameStream {
       if (kind === 0) violation(`invalid message type ${type}`)
       if (length < 4 || length > maxLength) refuseLength(length, maxLength)
       const to = at + length + 1
-      if (isWhole && (kind === passes || length > watchLimit)) at = to
-      else if (kind === passes) {
+      if (isWhole && (kind === passes || length > watchLimit)) {
+        if (kind === watched) this.#options.miss?.(type)
+        at = to
+      } else if (kind === passes) {
         this.#headFilled = chunk.copy(this.#head, 0, at)
         at = end
       } else if (isWhole && to <= end) {
@@ -123,6 +127,7 @@ export class FrameStream {
       if (this.#headFilled < headBytes) return at
       const length = this.#takeLength()
       if (length > this.#options.watchLimit) {
+        this.#options.miss?.(this.#head[0] ?? 0)
         out.push(Buffer.from(this.#head))
         this.#passing = length - 4
         return at

@@ -1,7 +1,9 @@
 import pino from 'pino'
+import { Registry } from 'prom-client'
 import type { Database } from '../../src/db/database.ts'
 import { readMaskedFor, readMaskVersion } from '../../src/enforcement/read-masked.ts'
 import { type Gateway, openGateway } from '../../src/gateway/gateway.ts'
+import { createGatewayMetrics } from '../../src/gateway/metrics.ts'
 import type { BackendAddress, GatewayLimits } from '../../src/gateway/ports.ts'
 import { createCa, issueCertificate } from '../../src/http/local-ca.ts'
 
@@ -42,8 +44,9 @@ export async function openBareGateway(
       prepareLogin: async () => ({ kind: 'noRole' }),
       recordSession: async () => {},
       recordRefusal: async () => {},
+      recordEvents: async () => {},
       certificate: async () => certificate,
-      metrics: { opened() {}, closed() {}, refused() {}, statement() {} },
+      metrics: createGatewayMetrics(new Registry()),
       log: pino({ level: 'silent' }),
     },
   })

@@ -18,6 +18,7 @@ const open = (seen: string[] = [], replace: Record<string, Buffer> = {}) =>
       seen.push(`${type}${to - from}`)
       return replace[type]
     },
+    miss: (code) => void seen.push(`${String.fromCharCode(code)} unseen`),
   })
 const pushAll = (stream: FrameStream, chunks: readonly Buffer[]) =>
   Buffer.concat(chunks.map((chunk) => stream.push(chunk) ?? Buffer.alloc(0)))
@@ -40,7 +41,7 @@ describe('a stream of frames', () => {
       const seen: string[] = []
       const stream = open(seen)
       assert.deepEqual(pushAll(stream, [all.subarray(0, cut), all.subarray(cut)]), all)
-      assert.deepEqual(seen, ['Q14', 'P13', 'Z6', 'Z6'])
+      assert.deepEqual(seen, ['Q14', 'P13', 'Z6', 'Q unseen', 'Z6'])
       assert.ok(stream.isBetweenFrames)
     }
   })

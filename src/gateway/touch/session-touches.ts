@@ -1,0 +1,127 @@
+import type { Act, Touch } from './touch.ts'
+
+export interface CountedTouch extends Omit<Touch, 'key'> {
+  /** How often. */
+  readonly count: number
+}
+
+export interface Touched {
+  readonly touches: readonly CountedTouch[]
+  /** Statements beyond what is listed. */
+  readonly leftOut: number
+}
+
+interface Prepared {
+  readonly acts: readonly Act[]
+  /** It was counted when it was prepared: its first run is not counted again. */
+  isFresh: boolean
+}
+
+/** Different things that a session touches between two entries of the audit. */
+const maxDifferent = 100
+/** Statements beyond are counted when they are prepared, and not again. */
+const maxPrepared = 2_000
+/** PostgreSQL tells names of prepared statements apart by no more. */
+const maxNameBytes = 63
+const maxReported = 1_000
+
+/** What the statements of one session touched, until it is written down. */
+export class SessionTouches {
+  readonly #onFirst: () => void
+  readonly #prepared = new Map<string, Prepared>()
+  readonly #reported = new Set<string>()
+  #counts = new Map<string, { touch: Touch; count: number }>()
+  #leftOut = 0
+  #hasNew = false
+  /** How many statements ran. */
+  statements = 0
+
+  /** `onFirst`: there is something to write down. */
+  constructor(onFirst: () => void) {
+    this.#onFirst = onFirst
+  }
+
+  /** Something that this session has not been seen to touch yet. */
+  get hasNew(): boolean {
+    return this.#hasNew
+  }
+
+  query(acts: readonly Act[]): void {
+    this.statements++
+    if (acts.length > 0) this.#run(acts)
+  }
+
+  /** A statement that is sent to be run later; what it touches is written down even if that is never seen to happen. */
+  parse(name: string, acts: readonly Act[]): void {
+    if (acts.length === 0 && this.#prepared.size === 0) return
+    this.#run(acts)
+    this.#keep(name, acts)
+  }
+
+  /** A Bind message, from its first byte behind the length. Runs for every execution: it reads two names, if that. */
+  bind(bytes: Buffer, from: number): void {
+    this.statements++
+    if (this.#prepared.size === 0) return
+    const start = bytes[from] === 0 ? from + 1 : bytes.indexOf(0, from) + 1
+    const end = bytes[start] === 0 ? start : bytes.indexOf(0, start)
+    const prepared = this.#prepared.get(bytes.toString('latin1', start, Math.min(end, start + maxNameBytes)))
+    if (!prepared) return
+    if (prepared.isFresh) prepared.isFresh = false
+    else this.#run(prepared.acts)
+  }
+
+  take(): Touched {
+    const touches = [...this.#counts.values()].map(({ touch: { key: _, ...rest }, count }) => ({
+      ...rest,
+      count,
+    }))
+    if (this.#reported.size + this.#counts.size > maxReported) this.#reported.clear()
+    for (const key of this.#counts.keys()) this.#reported.add(key)
+    const leftOut = this.#leftOut
+    this.#counts = new Map()
+    this.#leftOut = 0
+    this.#hasNew = false
+    return { touches, leftOut }
+  }
+
+  #run(acts: readonly Act[]): void {
+    for (const { touch, prepares, executes } of acts) {
+      if (touch) this.#count(touch)
+      if (prepares !== undefined) this.#keep(toLatin1(prepares), touch ? [{ touch, executes: [] }] : [])
+      for (const name of executes) this.#execute(toLatin1(name))
+    }
+  }
+
+  #execute(name: string): void {
+    const prepared = this.#prepared.get(name)
+    if (prepared?.isFresh) prepared.isFresh = false
+    else for (const { touch } of prepared?.acts ?? []) if (touch) this.#count(touch)
+  }
+
+  #keep(name: string, acts: readonly Act[]): void {
+    const key = name.slice(0, maxNameBytes)
+    if (acts.length === 0) this.#prepared.delete(key)
+    else if (this.#prepared.size < maxPrepared || this.#prepared.has(key))
+      this.#prepared.set(key, { acts, isFresh: true })
+  }
+
+  #count(touch: Touch): void {
+    const known = this.#counts.get(touch.key)
+    if (known) {
+      known.count++
+      return
+    }
+    if (this.#counts.size >= maxDifferent) {
+      this.#leftOut++
+      return
+    }
+    if (this.#counts.size === 0) this.#onFirst()
+    this.#counts.set(touch.key, { touch, count: 1 })
+    this.#hasNew ||= !this.#reported.has(touch.key)
+  }
+}
+
+/** Names come as letters from the parser and as bytes from the wire. */
+function toLatin1(name: string): string {
+  return Buffer.from(name).toString('latin1')
+}

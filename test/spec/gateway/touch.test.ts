@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type pg from 'pg'
+import { to as copyTo } from 'pg-copy-streams'
+import { clause } from '../../support/clause.ts'
+import { useGateway } from '../../support/gateway.ts'
+
+interface Entry {
+  readonly action: string
+  readonly requestId: string
+  readonly resourceId: string
+  readonly time: string
+  readonly actor: { readonly kind: string; readonly objectId: string }
+  readonly after: {
+    readonly role: string
+    readonly from: string
+    readonly seconds?: number
+    readonly statements: number | Touch[]
+    readonly leftOut?: number
+  }
+}
+
+interface Touch {
+  readonly kind: string
+  readonly count: number
+  readonly masked?: string[]
+  readonly raw?: string[]
+  readonly written?: string[]
+  readonly unparsed?: true
+}
+
+const email = 'public.customers.email'
+
+describe('what statements touch', () => {
+  const gateway = useGateway()
+  const isOver = new AbortController()
+  after(() => isOver.abort())
+
+  async function readAudit(): Promise<Entry[]> {
+    const answer = await gateway.masking.send(
+      'GET',
+      `${gateway.db}/auditEvents?api-version=2014-04-01&$top=1000`,
+    )
+    assert.equal(answer.status, 200, answer.text)
+    return answer.body.value.reverse()
+  }
+
+  /** The entries about whatever connects meanwhile, once its session is over. */
+  async function audit(role: string, run: (client: pg.Client) => Promise<unknown>): Promise<Entry[]> {
+    const before = new Set((await readAudit()).map(({ requestId }) => requestId))
+    const client = await gateway.connect(role)
+    await run(client)
+    await client.end()
+    for (;;) {
+      const fresh = (await readAudit()).filter(({ requestId }) => !before.has(requestId))
+      if (fresh.some(({ action }) => action === 'gateway/disconnect')) return fresh
+      await sleep(50, undefined, { signal: isOver.signal })
+    }
+  }
+
+  function touchesOf(entries: readonly Entry[]): Touch[] {
+    const sums = new Map<string, Touch>()
+    for (const { action, after: described } of entries)
+      if (action === 'gateway/touch')
+        for (const { count, ...what } of described.statements as Touch[]) {
+          const key = JSON.stringify(what)
+          sums.set(key, { ...what, count: count + (sums.get(key)?.count ?? 0) })
+        }
+    return [...sums.values()]
+  }
+
+  async function touches(role: string, run: (client: pg.Client) => Promise<unknown>): Promise<Touch[]> {
+    return touchesOf(await audit(role, run))
+  }
+
+  clause(
+    'GATE-40',
+    'The audit says of every session when it began (`gateway/connect`) and ended…',
+    async () => {
+      const entries = await audit('analyst', async (client) => {
+        await client.query('select 1')
+        await client.query('select $1::int', [1])
+      })
+      assert.deepEqual(
+        entries.map(({ action }) => action),
+        ['gateway/connect', 'gateway/disconnect'],
+      )
+      const role = gateway.masked().role('analyst')
+      for (const { actor, requestId, resourceId, after: described } of entries) {
+        assert.deepEqual(actor, { kind: 'databaseRole', objectId: role, applicationId: '' })
+        assert.equal(requestId, entries[0]?.requestId)
+        assert.equal(resourceId, gateway.db.toLowerCase())
+        assert.equal(described.role, role)
+        assert.match(described.from, /127\.0\.0\.1/)
+      }
+      const { seconds = 0, statements } = entries[1]?.after ?? {}
+      assert.ok(seconds > 0 && seconds < 60)
+      assert.equal(statements, 2)
+    },
+  )
+
+  clause(
+    'GATE-41',
+    'The audit says which masked columns the statements of a session touched (`gateway/touch`)…',
+    async () => {
+      const entries = await audit('analyst', async (client) => {
+        for (const id of [1, 2])
+          await client.query(`select email from customers where id = ${id} and email <> 'canary1'`)
+        await client.query("insert into public.customers values (41, 'canary2', $1, null)", ['canary3'])
+        await client.query("update customers set email = 'canary4' where id = 41")
+        await client.query('delete from customers where id = 41')
+        await client.query('select id, name from customers')
+      })
+      assert.deepEqual(touchesOf(entries), [
+        { kind: 'SELECT', count: 2, masked: [email] },
+        { kind: 'INSERT', count: 1, written: [email] },
+        { kind: 'UPDATE', count: 1, written: [email] },
+        { kind: 'DELETE', count: 1, written: [email] },
+      ])
+      assert.doesNotMatch(JSON.stringify(entries), /canary|where/i)
+      assert.equal(new Set(entries.map(({ requestId }) => requestId)).size, 1)
+    },
+  )
+
+  clause(
+    'GATE-42',
+    'Statements count each time that they run: as simple queries, several in one…',
+    async () => {
+      const found = await touches('analyst', async (client) => {
+        await client.query('table customers; select 1; table customers')
+        for (let id = 1; id <= 3; id++) {
+          await client.query({
+            name: 'by-id',
+            text: 'select email from customers where id = $1',
+            values: [id],
+          })
+          await client.query('select email from customers where id = $1', [id])
+          await client.query({ name: 'other', text: 'select $1::int', values: [id] })
+        }
+        await client.query('prepare mails as select email from customers')
+        await client.query('execute mails')
+        await client.query('execute mails')
+        await client.query('explain execute mails')
+        await client.query('execute "by-id" (1)')
+        await client.query('create temp table kept as execute mails')
+        await client.query('begin; declare c cursor for table customers; fetch 1 from c; commit')
+        await client.query('explain table customers')
+        for await (const _ of client.query(copyTo('copy customers (email) to stdout')));
+        await assert.rejects(client.query('update customers set name = email'), { code: '42501' })
+      })
+      const masked = [email]
+      assert.deepEqual(found, [
+        // Two simple ones, three by name and one more by EXECUTE, and three without a name.
+        { kind: 'SELECT', masked, count: 2 + 4 + 3 },
+        // The first of four runs is the one that was counted when it was prepared.
+        { kind: 'PREPARE', masked, count: 4 },
+        { kind: 'DECLARE', masked, count: 1 },
+        { kind: 'EXPLAIN', masked, count: 1 },
+        { kind: 'COPY', masked, count: 1 },
+        { kind: 'UPDATE', masked, count: 1 },
+      ])
+    },
+  )
+
+  clause(
+    'GATE-43',
+    'A column without which PostgreSQL would deny the statement the right to read is…',
+    async () => {
+      const kunden = 'sales."Kunden Döner"."e-mail"'
+      const found = await touches('analyst', async (client) => {
+        await client.query('select id from adults')
+        await client.query('select k."e-mail" from sales."Kunden Döner" k')
+        await client.query('create view public.mine as select email from customers')
+        await client.query('drop view public.mine')
+        await client.query(
+          'select row_to_json(c), k.id from customers c, sales."Kunden Döner" k where c.id = k.id',
+        )
+      })
+      assert.deepEqual(found, [
+        { kind: 'SELECT', masked: [email], count: 2 },
+        { kind: 'SELECT', masked: [kunden], count: 1 },
+        { kind: 'CREATE VIEW', masked: [email], count: 1 },
+      ])
+    },
+  )
+
+  clause(
+    'GATE-44',
+    'What exempt roles, owners and superusers read is touched raw, and their statements…',
+    async () => {
+      const raw = [email]
+      const found = await touches('auditor', async (client) => {
+        for (const text of ['select email from customers', 'select id from public.adults', 'table customers'])
+          await client.query(text)
+        await client.query('select email from masked_public.customers')
+        const { rows } = await client.query(
+          'select current_query() as text, email from public.customers where id = 1',
+        )
+        assert.deepEqual(rows, [
+          {
+            text: 'select current_query() as text, email from public.customers where id = 1',
+            email: 'ann@example.com',
+          },
+        ])
+        for (let run = 0; run < 2; run++)
+          await client.query({ name: 'q', text: 'select email from customers where id = $1', values: [1] })
+        for await (const _ of client.query(copyTo('copy public.customers to stdout')));
+      })
+      assert.deepEqual(found, [
+        { kind: 'SELECT', raw, count: 6 },
+        { kind: 'SELECT', masked: raw, count: 1 },
+        { kind: 'COPY', raw, count: 1 },
+      ])
+    },
+  )
+
+  clause(
+    'GATE-45',
+    'A statement that may read masked columns and was not looked into is `unparsed`…',
+    async () => {
+      const found = await touches('auditor', async (client) => {
+        await client.query(`do $$ begin perform email from public.customers; end $$`)
+        await client.query(`select query_to_xml('select email from customers', true, true, '')`)
+        await client.query(`select email, '${'x'.repeat(70_000)}' from public.customers`)
+        await client.query(`select '${'x'.repeat(1_100_000)}' from public.customers`)
+        await client.query(`select '${'x'.repeat(1_100_000)}' from public.customers where id = $1`, [1])
+        await assert.rejects(client.query('select email from customers where'), { code: '42601' })
+        await client.query("set client_encoding = 'SJIS'")
+        // Two letters there, of one byte each.
+        await client.query("select email from customers where name <> 'é'")
+      })
+      assert.deepEqual(found, [
+        { kind: 'DO', unparsed: true, count: 1 },
+        { kind: 'SELECT', unparsed: true, count: 1 },
+        { kind: 'UNKNOWN', unparsed: true, count: 5 },
+      ])
+    },
+  )
+
+  clause(
+    'GATE-46',
+    'What a session did not touch before is in the audit after a second; what it touches…',
+    async () => {
+      const client = await gateway.connect('analyst')
+      const own = async () => {
+        const entries = await readAudit()
+        const { requestId } = entries.findLast(({ action }) => action === 'gateway/connect') ?? {}
+        return entries.filter((entry) => entry.requestId === requestId && entry.action === 'gateway/touch')
+      }
+      await client.query('table customers')
+      await sleep(2_500)
+      assert.equal((await own()).length, 1)
+      for (let run = 0; run < 3; run++) {
+        await client.query('table customers')
+        await sleep(1_000)
+      }
+      assert.equal((await own()).length, 1, 'it is nothing new')
+      await client.query('copy customers to stdout')
+      await sleep(2_500)
+      const [first, second, ...others] = await own()
+      assert.deepEqual(others, [])
+      assert.deepEqual(touchesOf(first ? [first] : []), [{ kind: 'SELECT', masked: [email], count: 1 }])
+      assert.deepEqual(touchesOf(second ? [second] : []), [
+        { kind: 'SELECT', masked: [email], count: 3 },
+        { kind: 'COPY', masked: [email], count: 1 },
+      ])
+      await client.end()
+    },
+  )
+
+  clause(
+    'GATE-48',
+    '`/metrics` counts sessions opened, open and refused by SQLSTATE, texts of…',
+    async () => {
+      const { httpPort } = gateway.masking.service().listeners
+      const read = async () => {
+        const text = await (await fetch(`http://127.0.0.1:${httpPort}/metrics`)).text()
+        return (line: string) =>
+          Number(text.match(new RegExp(`^masquerade_gateway_${line} (\\d+)$`, 'm'))?.[1] ?? 0)
+      }
+      const before = await read()
+      await touches('auditor', async (client) => client.query('table customers; do $$ begin end $$'))
+      await touches('analyst', async (client) => {
+        await client.query('table customers')
+        await client.query('select 1')
+        await client.query('update customers set email = email').catch(() => {})
+        await client.query('select from customers where').catch(() => {})
+      })
+      await assert.rejects(gateway.connect('analyst', { database: 'nothere' }))
+      const later = await read()
+      const grown = (line: string) => later(line) - before(line)
+      assert.equal(grown('connections_total'), 2)
+      assert.equal(grown('refusals_total\\{sqlstate="3D000"\\}'), 1)
+      assert.equal(grown('statements_total\\{outcome="moved"\\}'), 1)
+      assert.equal(grown('statements_total\\{outcome="plain"\\}'), 3)
+      assert.equal(grown('statements_total\\{outcome="unparsed"\\}'), 1)
+      assert.equal(grown('touched_columns_total\\{how="raw"\\}'), 1)
+      assert.equal(grown('touched_columns_total\\{how="masked"\\}'), 2)
+      assert.equal(grown('touched_columns_total\\{how="written"\\}'), 1)
+      assert.ok(grown('client_bytes_total\\{direction="sent"\\}') > 100)
+      assert.ok(grown('client_bytes_total\\{direction="received"\\}') > 100)
+    },
+  )
+
+  test('a session of a role that nothing is masked for and that is exempt of nothing is silent', async () => {
+    assert.deepEqual(await touches('analyst', async (client) => client.query('select * from notes')), [])
+  })
+})
