@@ -33,19 +33,21 @@ ${settings.emulator ? emulatorWarning : ''}
 ${rows.map(([name, value]) => `  ${name.padEnd(9)} ${value}`).join('\n')}
 
 Try it:
-  curl ${settings.emulator ? '' : `-H "Authorization: Bearer $(${tokenCommand(settings)})" `}${http}/v1.0/organization
+  curl ${settings.emulator ? '' : `-H "Authorization: Bearer $(${command(settings, 'token --admin')})" `}${http}/v1.0/organization
 ${describeShop(settings, `${reachable(listeners.host)}:${service.gateway.port}`)}
 Ctrl+C stops it.
 `
 }
 
-/** Two lines to paste: the same query with other eyes, through the gateway. */
-function describeShop({ dataDir }: Settings, place: string): string {
-  const shop = readShopAccess(dataDir)
+/** Lines to paste: the same query with other eyes, through the gateway. */
+function describeShop(settings: Settings, place: string): string {
+  const shop = readShopAccess(settings.dataDir)
   if (!shop) return ''
-  const line = (role: 'analyst' | 'auditor') =>
-    `  psql 'postgresql://${role}:${shop[role]}@${place}/shop' -c 'select first_name, email, ssn from public.customers limit 3'`
-  return `${line('analyst')}\n${line('auditor')}\n`
+  const query = `-c 'select first_name, email, ssn from public.customers limit 3'`
+  const person = (name: string) =>
+    `  ${command(settings, `psql --as ${name}@${settings.tenantDomain} ${query}`)}\n`
+  const role = `  psql 'postgresql://analyst:${shop.analyst}@${place}/shop' ${query}\n`
+  return person('noor') + person('maren') + role
 }
 
 const emulatorWarning = `
@@ -61,8 +63,8 @@ function describeSignIn(settings: Settings, { userPrincipalName }: { userPrincip
 }
 
 /** As it has to be typed in another terminal, which does not know where the data is. */
-function tokenCommand({ dataDir }: Settings): string {
+function command({ dataDir }: Settings, text: string): string {
   const setting =
     dataDir === resolve('data') ? '' : `MASQUERADE_DATA_DIR='${dataDir.replaceAll("'", "'\\''")}' `
-  return `${setting}npx masquerade token --admin`
+  return `${setting}npx masquerade ${text}`
 }

@@ -10,6 +10,7 @@ import { findProgram } from '../../support/find-program.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { addPerson, claimsOf } from '../../support/issuer.ts'
 import { bindingOf } from '../../support/masked-database.ts'
+import { bringPeople } from '../../support/people.ts'
 import { runProgram } from '../../support/programs.ts'
 
 const main = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
@@ -17,7 +18,8 @@ const hasPsql = findProgram('psql') !== undefined
 const hasTerminal = findProgram('script') !== undefined
 
 describe('masquerade psql', () => {
-  const { masking, masked, db, name, port } = useGateway()
+  const gateway = useGateway()
+  const { masking, masked, db, name, port } = gateway
   let folder = ''
   let environment: Record<string, string> = {}
   before(async () => {
@@ -225,14 +227,40 @@ describe('masquerade psql', () => {
     }
   })
 
-  const untilAsleep = async () => {
+  const untilAsleep = async (sessions = 1) => {
     for (;;) {
-      const [found] = await masked().database.sql`
+      const found = await masked().database.sql`
         select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
-      if (found) return
+      if (found.length >= sessions) return
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
   }
+
+  test('a person of the directory gets masked rows, and the end of the mapping ends the session', async () => {
+    const people = await bringPeople(gateway)
+    const group = await people.directory.group()
+    const { name: user } = await people.user(group)
+    const mapping = await people.map(group)
+    const both = hasPsql ? [{ PATH: join(folder, 'empty') }, {}] : [{ PATH: join(folder, 'empty') }]
+    for (const more of both) {
+      const seen = await psql(['--as', user, '-c', 'select email, current_user from public.customers'], more)
+      assert.equal(seen.code, 0, seen.errors)
+      assert.match(seen.out, new RegExp(` aXXX@XXXX\\.com \\| ${user}/`))
+      assert.doesNotMatch(seen.out, /@example\.com \|/)
+    }
+    const asleep = both.map((more) => psql(['--as', user, '-c', 'select pg_sleep(60)'], more))
+    await untilAsleep(both.length)
+    await masking.send('DELETE', mapping)
+    for (const { code, errors } of await Promise.all(asleep)) {
+      assert.equal(code, 2)
+      assert.match(errors, /^FATAL: {2}terminating connection due to administrator command$/m)
+    }
+    for (const more of both) {
+      const { code, errors } = await psql(['--as', user, '-c', 'select 1'], more)
+      assert.equal(code, 2)
+      assert.match(errors, /FATAL: {2}no role of this database is mapped to/)
+    }
+  })
 
   test('at a terminal, Ctrl+C ends a statement and not the session', { skip: !hasTerminal }, async () => {
     for (const path of hasPsql ? [join(folder, 'empty'), process.env.PATH ?? ''] : [join(folder, 'empty')]) {

@@ -69,7 +69,7 @@ describe('the life of a service on its embedded database', () => {
     assert.equal((await service.ended).code, 0)
   })
 
-  test('brings sample data on a first start that asks for it, masked for the analyst', async () => {
+  test('brings sample data on a first start that asks for it, masked for the analyst and for those who are not exempt', async () => {
     const sampled = { ...environment, MASQUERADE_DATA_DIR: join(directory, 'sampled'), MASQUERADE_DEMO: '1' }
     const service = startCommand(['serve'], sampled)
     const screen = await service.waitFor(/Ctrl\+C/)
@@ -81,6 +81,15 @@ describe('the life of a service on its embedded database', () => {
       return row?.email
     }
     assert.match(await seen('analyst'), /^\wXXX@XXXX\.com$/)
+    const query = ['-c', 'select email from public.customers where id = 1']
+    for (const [name, email] of [
+      ['noor', /^ \wXXX@XXXX\.com$/m],
+      ['maren', /^ \S+@example\.com$/m],
+    ] as const) {
+      assert.match(screen, new RegExp(`npx masquerade psql --as ${name}@`))
+      const { stdout } = await runCommand(['psql', '--as', `${name}@masquerade.local`, ...query], sampled)
+      assert.match(stdout, email)
+    }
     await assert.rejects(seen('nobody'))
     service.child.kill('SIGTERM')
     assert.equal((await service.ended).code, 0)
