@@ -18,19 +18,21 @@ export const testKeys: LoginKeys = {
 export function createTestLogins(database: Database, tables: readonly Target[] = []) {
   const databaseId = randomUUID()
   const people = new Map<string, LoginRights>()
-  const logins = new Logins({
-    keys: testKeys,
-    log: pino({ level: 'silent' }),
-    source: {
-      readLogins: async (_, principalIds) => ({
-        rights: principalIds.flatMap((id) => people.get(id) ?? []).filter(({ roles }) => roles.length > 0),
-        tables,
-      }),
-    },
-  })
+  const createNode = () =>
+    new Logins({
+      keys: testKeys,
+      log: pino({ level: 'silent' }),
+      source: {
+        readLogins: async (_, principalIds) => ({
+          rights: principalIds.flatMap((id) => people.get(id) ?? []).filter(({ roles }) => roles.length > 0),
+          tables,
+        }),
+      },
+    })
+  const logins = createNode()
   return {
     databaseId,
-    logins,
+    createNode,
     /** The id of somebody who has these roles. */
     add(name: string, roles: readonly string[]): string {
       const principalId = randomUUID()
@@ -41,6 +43,7 @@ export function createTestLogins(database: Database, tables: readonly Target[] =
       const known = people.get(principalId)
       if (known) people.set(principalId, { ...known, ...change })
     },
+    clear: () => people.clear(),
     remove: (principalId: string) => people.delete(principalId),
     prepare: (principalId: string, options?: { reset?: boolean }) =>
       logins.prepare(database, databaseId, principalId, options),

@@ -226,8 +226,9 @@ export class Logins {
     const { rights, tables } =
       own && principals.length === 1 ? own : await source.readLogins(databaseId, principals)
     const { wanted, notes } = await desireLogins(sql, rights, tables, observed.logins, roleNameOf)
-    const ours = new Set(observed.logins.map(({ name }) => name))
-    const others = [...wanted.values()].map(({ role }) => role).filter((role) => !ours.has(role))
+    // Names that were asked for have been looked at together with the marks: a role that came since is none without one.
+    const known = new Set([...names, ...observed.logins.map(({ name }) => name)])
+    const others = [...wanted.values()].map(({ role }) => role).filter((role) => !known.has(role))
     const snapshot = { ...observed, taken: new Set([...observed.taken, ...(await findNames(sql, others))]) }
     return { snapshot, wanted, notes, plan: diffLogins(snapshot, wanted, keys.sign) }
   }

@@ -20,11 +20,13 @@ describe('the name of a login role', () => {
         loginRoleName(long.replace('@', 'x@'), 'shop'),
         loginRoleName('ana@contoso.com', 'd'.repeat(63)),
         loginRoleName('bob@contoso.com', 'd'.repeat(63)),
+        loginRoleName('pg_monitor@contoso.com', 'shop'),
+        loginRoleName('_pg_monitor@contoso.com', 'd'.repeat(63)),
       ]
       assert.equal(new Set(names).size, names.length)
       for (const name of names) {
         assert.ok(Buffer.byteLength(name) <= 63 && name.isWellFormed(), name)
-        assert.match(name, /\/[0-9a-f]{16}$/)
+        assert.match(name, /^(?!pg_).*\/[0-9a-f]{16}$/)
       }
       assert.equal(loginRoleName('a@b.c', 'd'.repeat(57)), `a@b.c/${'d'.repeat(57)}`)
     },
