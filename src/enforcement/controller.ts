@@ -124,7 +124,7 @@ export class Controller {
   /** After a change of the directory: enforces what it changes in the database, if anything. True: something was. */
   async follow(databaseId: string): Promise<boolean> {
     if (await this.#isAsMeant(databaseId)) return false
-    await this.#enforce(databaseId, 'change')
+    await this.#enforce(databaseId, 'login')
     return true
   }
 
