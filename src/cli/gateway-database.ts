@@ -2,11 +2,6 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import type { Settings } from '../settings.ts'
 import { openOperatorAccess } from './operator.ts'
 
-interface Bound {
-  readonly server: string
-  readonly name: string
-}
-
 /** The one that was named, or the only one there is, for whoever reads the data directory. */
 export async function chooseDatabase(
   settings: Settings,
@@ -14,21 +9,35 @@ export async function chooseDatabase(
   named: string | undefined,
 ): Promise<string> {
   if (named !== undefined) return named
-  if (!isOwn) return refuse('Say which database: database, or server/database')
+  if (!isOwn) return refuse('Say which database')
   const all = await listBound(settings)
-  const [only, ...others] = all
-  if (!only) return refuse("No database is bound yet: 'masquerade database bind' does it")
-  if (others.length === 0) return `${only.server}/${only.name}`
-  const choices = all.map(({ server, name }) => `  ${server}/${name}`)
-  throw new OperatorError(`Say which database:\n${choices.join('\n')}`, { exitCode: 2 })
+  const [only, ...others] = nameShortly(all)
+  if (only === undefined) return refuse("No database is bound yet: 'masquerade database bind' does it")
+  if (others.length === 0) return only
+  throw new OperatorError(`Say which database:\n  ${[only, ...others].join('\n  ')}`, { exitCode: 2 })
 }
 
-async function listBound(settings: Settings): Promise<readonly Bound[]> {
+/** From the database to the subscription. */
+async function listBound(settings: Settings): Promise<readonly (readonly string[])[]> {
   await using access = await openOperatorAccess(settings)
-  return await access.database.sql<Bound[]>`
-    select server_name as server, name from masked_database
+  const rows = await access.database.sql<{ parts: string[] }[]>`
+    select array[name, server_name, resource_group, subscription_id] as parts from masked_database
     where tenant_id = ${access.tenantId} and binding is not null
-    order by lower(server_name), lower(name)`
+    order by lower(server_name), lower(name), key`
+  return rows.map(({ parts }) => parts)
+}
+
+/** As much of each as tells it from the others. */
+export function nameShortly(all: readonly (readonly string[])[]): string[] {
+  const nameOf = (parts: readonly string[], count: number) => parts.slice(0, count).reverse().join('/')
+  return all.map((parts) => {
+    for (let count = 1; count < parts.length; count++) {
+      const name = nameOf(parts, count)
+      const same = all.filter((other) => nameOf(other, count).toLowerCase() === name.toLowerCase())
+      if (same.length === 1) return name
+    }
+    return nameOf(parts, parts.length)
+  })
 }
 
 function refuse(reason: string): never {

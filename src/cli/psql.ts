@@ -22,8 +22,8 @@ export const psql: Command = {
   help: `
 Usage: masquerade psql [--as USER] [DATABASE] [-c COMMAND …] [-f FILE …] [-- PSQL-ARGUMENTS]
 
-Connects as the person who is signed in ('masquerade login'). DATABASE is database or server/database; it may be left
-out where the service of this data directory has only one. The certificate of the gateway is verified.
+Connects as the person who is signed in ('masquerade login'). DATABASE is a bound database by its name, or by
+server/database and so on; it may be left out where the service of this data directory has only one. The certificate of the gateway is verified.
 
   --as USER        Somebody else. A userPrincipalName: whoever can read the data directory gets a token for that user,
                    signed with the service's key, and the audit log tells so; everybody else is asked to sign in as

@@ -111,7 +111,7 @@ async function createDatabase(
     }
     await sql.unsafe('drop role if exists readers')
     await sql.unsafe('create role readers')
-    await sql.unsafe('grant readers to shop_owner with admin option')
+    await sql.unsafe('grant readers to shop_owner with admin true, inherit false, set false')
     // What ending the sessions of a principal that is no longer exempt takes.
     await sql.unsafe('grant pg_signal_backend to shop_owner')
     await sql.unsafe(`create database ${database} owner shop_owner`)

@@ -70,7 +70,7 @@ describe('masquerade psql', () => {
     const { PGPASSWORD = '', ...others } = pg
     assert.deepEqual(others, {
       PGCHANNELBINDING: 'disable',
-      PGDATABASE: `Srv/${name}`,
+      PGDATABASE: name,
       PGGSSENCMODE: 'disable',
       PGHOST: 'localhost',
       PGHOSTADDR: '127.0.0.1',
@@ -150,7 +150,7 @@ describe('masquerade psql', () => {
     try {
       const { code, errors } = await psql(['--as', 'x'])
       assert.equal(code, 2)
-      assert.equal(errors, `masquerade: Say which database:\n  Srv/another\n  Srv/${name}\n`)
+      assert.equal(errors, `masquerade: Say which database:\n  another\n  ${name}\n`)
     } finally {
       await masking.send('DELETE', another)
     }
