@@ -6,15 +6,15 @@ export interface Splice {
 }
 
 export interface Rewritten {
-  /** The client's text, in UTF-8 or a byte per character. */
+  /** The client's text. */
   readonly original: Buffer
   readonly splices: readonly Splice[]
-  readonly isUtf8: boolean
+  /** Characters in bytes of its encoding. */
+  readonly count: (bytes: Buffer) => number
 }
 
 /** From a character of the text that the database saw to the one of the client's own. Both count from 1. */
-export function mapPosition({ original, splices, isUtf8 }: Rewritten, position: number): number {
-  const count = (bytes: Buffer) => (isUtf8 ? countCharacters(bytes) : bytes.length)
+export function mapPosition({ original, splices, count }: Rewritten, position: number): number {
   let seen = 0
   let own = 0
   let end = 0
@@ -30,12 +30,6 @@ export function mapPosition({ original, splices, isUtf8 }: Rewritten, position: 
     end = to
   }
   return own + (position - seen)
-}
-
-function countCharacters(bytes: Buffer): number {
-  let count = 0
-  for (const byte of bytes) if ((byte & 0xc0) !== 0x80) count++
-  return count
 }
 
 export function join(text: Buffer, splices: readonly Splice[]): Buffer {

@@ -1,21 +1,19 @@
-import { loadModule, parseSync } from 'libpg-query'
+import { SteadyParser } from './parser-instance.ts'
 
-/** Beyond this a text passes as it is. */
+/** Beyond this a text passes as it is. Flat lists of literals have been cut out of it before. */
 const maxBytes = 65_536
 
 /**
  * Words and operators a text may have: chains of them (`1+1+1…`, joins, unions) become deep trees, and a parser that runs
- * out of stack does not recover. Lists of numbers and parameters are flat and not counted.
+ * out of stack has to be replaced. Numbers and parameters are not counted.
  */
 const maxPieces = 3_000
 const piece = /[a-z_"\u0080-\uffff]+|[-+*/<>=~!@#%^&|`?:[]/gi
 
-let isLoaded = false
-let isBroken = false
+const parser = new SteadyParser()
 
-export async function loadParser(): Promise<void> {
-  await loadModule()
-  isLoaded = true
+export function loadParser(): Promise<void> {
+  return parser.load()
 }
 
 export interface Statement {
@@ -24,16 +22,9 @@ export interface Statement {
 
 /** Undefined: this is for PostgreSQL itself to make sense of. */
 export function parseStatements(text: string): readonly Statement[] | undefined {
-  if (!isLoaded) throw new Error('the parser is not loaded')
-  if (isBroken || text.length > maxBytes || hasTooManyPieces(text)) return undefined
-  try {
-    return parseSync(text).stmts as readonly Statement[]
-  } catch (error) {
-    if (!(error instanceof Error) || !/^(RangeError|RuntimeError)$/.test(error.name)) return undefined
-    // Its memory is in no known state: from now on nothing moves, and PostgreSQL denies what it must.
-    isBroken = true
-    throw error
-  }
+  if (text === '' || text.length > maxBytes || hasTooManyPieces(text)) return undefined
+  const json = parser.parse(text)
+  return json === undefined ? undefined : JSON.parse(json).stmts
 }
 
 function hasTooManyPieces(text: string): boolean {

@@ -1,11 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import type { Logger } from 'pino'
-import type { Turns } from './find-moves.ts'
+import { type ClientEncoding, type ClientText, findEncoding, utf8 } from './client-encoding.ts'
+import { maskEscapes } from './escaped-strings.ts'
+import type { Names, Turns } from './find-moves.ts'
 import type { Hiding } from './hide-own.ts'
 import type { Rewritten, Splice } from './map-position.ts'
 import type { MaskMap } from './mask-map.ts'
 import { type Rewriting, rewriteText } from './rewrite.ts'
 import { readSearchPath } from './search-path.ts'
+import { shorten } from './shorten.ts'
 import { findTemplate, maxTemplateBytes, placeSplices } from './template.ts'
 import { TextCache } from './text-cache.ts'
 import { type Act, unparsed } from './touch/touch.ts'
@@ -33,9 +36,6 @@ const maxOwnTexts = 200
 const noActs: readonly Act[] = []
 const nothingMoves: Rewriting = { splices: [], turns: [], isParsed: true, readsTwin: false, acts: noActs }
 
-/** Encodings of clients in which a byte of a letter can look like a quote or a backslash. */
-const treacherous = /^(SJIS|SHIFT_JIS|BIG5|GBK|UHC|GB18030|JOHAB|MULE)/i
-
 /** The statements of one session: what their names mean there, and what becomes of them. */
 export class SessionTexts {
   readonly #options: SessionTextsOptions
@@ -43,7 +43,7 @@ export class SessionTexts {
   readonly #initialPath: readonly string[]
   readonly #hidden = new Set<string>()
   #path: readonly string[]
-  #isUtf8 = true
+  #encoding: ClientEncoding | undefined
   #forbidsViews = false
   /** What is known of texts for these masks, this path and what is hidden. */
   #cache: TextCache<Rewriting> | undefined
@@ -55,14 +55,14 @@ export class SessionTexts {
     this.#parameters = new Map(options.parameters)
     this.#initialPath = readSearchPath(options.parameters.get('search_path') ?? '', options.role)
     this.#path = this.#initialPath
-    this.#isUtf8 = isUtf8Name(options.parameters.get('client_encoding') ?? 'UTF8')
+    this.#encoding = this.#findEncoding()
   }
 
   /** The server says what is; what we made of the client's own statements was a guess until then. */
   setParameter(name: string, value: string): void {
     this.#parameters.set(name, value)
     if (name === 'search_path') this.#setPath(readSearchPath(value, this.#options.role))
-    if (name === 'client_encoding') this.#isUtf8 = isUtf8Name(value)
+    if (name === 'client_encoding') this.#encoding = this.#findEncoding()
   }
 
   /** The session has forbidden itself to read views, as pg_dump does. */
@@ -88,7 +88,7 @@ export class SessionTexts {
     // What is longer may hold the words that forbid views.
     if (!template || template.longest >= forbidding.length)
       return this.#rewriteWhole(bytes.subarray(from, to), masks)
-    if (template.hasLetters && !(this.#isUtf8 && isUtf8(bytes.subarray(from, to))))
+    if (template.hasLetters && !(this.#encoding === utf8 && isUtf8(bytes.subarray(from, to))))
       return this.#rewriteWhole(bytes.subarray(from, to), masks)
     const found = this.#find(template.text, masks)
     this.#acts = found?.acts ?? unparsed
@@ -97,9 +97,10 @@ export class SessionTexts {
     if (template.hasLiterals && (!found.isParsed || found.turns.length > 0))
       return this.#rewriteWhole(bytes.subarray(from, to), masks)
     for (const turns of found.turns) this.#turn(turns)
-    if (found.splices.length === 0 || !this.#canWrite(found.splices)) return undefined
-    const splices = template.hasLiterals ? placeSplices(found.splices) : found.splices
-    return { original: bytes.subarray(from, to), splices, isUtf8: true, rewriting: found }
+    if (found.splices.length === 0) return undefined
+    const placed = template.hasLiterals ? placeSplices(found.splices) : found.splices
+    const splices = this.#encoding === utf8 ? placed : this.#write(placed)
+    return splices && { original: bytes.subarray(from, to), splices, count: utf8.count, rewriting: found }
   }
 
   #rewriteWhole(text: Buffer, masks: MaskMap): Moved | undefined {
@@ -116,9 +117,20 @@ export class SessionTexts {
     if (!found) return undefined
     this.#acts = found.acts
     for (const turns of found.turns) this.#turn(turns)
-    if (found.splices.length === 0 || !this.#canWrite(found.splices)) return undefined
-    const splices = read.isUtf8 ? found.splices : inBytes(read.string, found.splices)
-    return { original: text, splices, isUtf8: read.isUtf8, rewriting: found }
+    if (found.splices.length === 0) return undefined
+    const splices = this.#write(found.splices)
+    if (!splices) return undefined
+    const places = read.place(splices.flatMap(({ from, to }) => [from, to]))
+    return {
+      original: text,
+      splices: splices.map((splice, index) => ({
+        from: places[2 * index] ?? 0,
+        to: places[2 * index + 1] ?? 0,
+        text: splice.text,
+      })),
+      count: read.count,
+      rewriting: found,
+    }
   }
 
   /** pg_dump is told by its name, or by what it forbids itself where somebody gave it another name. */
@@ -128,19 +140,32 @@ export class SessionTexts {
     return isDump ? { schemas: hides } : undefined
   }
 
-  /** A byte per character where the encoding is not UTF-8: the parser then finds the same names at the same places. */
-  #decode(text: Buffer): { string: string; isUtf8: boolean } | undefined {
+  /** As the parser can read it: what it finds then stands at the same places. */
+  #decode(text: Buffer): (ClientText & Pick<ClientEncoding, 'count'>) | undefined {
+    const encoding = isAscii(text) ? utf8 : this.#encoding
+    const read = encoding?.read(text)
+    if (!encoding || !read) return undefined
+    const isEscaped =
+      this.#parameters.get('standard_conforming_strings') === 'off' && read.string.includes('\\')
     // Backslashes in plain strings would be read differently by the parser and by the server.
-    if (this.#parameters.get('standard_conforming_strings') === 'off' && text.includes('\\')) return undefined
-    if (this.#isUtf8 || isAscii(text))
-      return isUtf8(text) ? { string: text.toString(), isUtf8: true } : undefined
-    if (treacherous.test(this.#parameters.get('client_encoding') ?? '')) return undefined
-    return { string: text.toString('latin1'), isUtf8: false }
+    const string = isEscaped ? maskEscapes(read.string) : read.string
+    return string === undefined ? undefined : { string, place: read.place, count: encoding.count }
   }
 
-  /** What we put in has to be the same in every encoding. */
-  #canWrite(splices: readonly Splice[]): boolean {
-    return this.#isUtf8 || splices.every(({ text }) => isAscii(text))
+  #findEncoding(): ClientEncoding | undefined {
+    const client = this.#parameters.get('client_encoding') ?? 'UTF8'
+    return findEncoding(client, this.#parameters.get('server_encoding') ?? 'UTF8')
+  }
+
+  /** What we put in has to be the same in the client's encoding. */
+  #write(splices: readonly Splice[]): Splice[] | undefined {
+    const written: Splice[] = []
+    for (const { from, to, text } of splices) {
+      const own = isAscii(text) ? text : this.#encoding?.write(text)
+      if (!own) return undefined
+      written.push({ from, to, text: own })
+    }
+    return written
   }
 
   #find(string: string, masks: MaskMap): Rewriting | undefined {
@@ -159,14 +184,13 @@ export class SessionTexts {
   #parse(string: string, masks: MaskMap, hiding?: Hiding): Rewriting | undefined {
     if (!hiding && !masks.concerns(string)) return nothingMoves
     const { database, log } = this.#options
+    const names: Names = { masks, database, path: this.#path, hidden: this.#hidden, hiding }
     try {
-      return rewriteText(Buffer.from(string), {
-        masks,
-        database,
-        path: this.#path,
-        hidden: this.#hidden,
-        hiding,
-      })
+      const short = string.length > maxTemplateBytes ? shorten(string) : undefined
+      const found = short && rewriteText(Buffer.from(short.text), names)
+      // A literal in it may mean a name, or be what it takes to parse it.
+      if (!short || !found?.isParsed || found.turns.length > 0) return rewriteText(Buffer.from(string), names)
+      return { ...found, splices: short.place(found.splices) }
     } catch (err) {
       // Forwarded as it is: PostgreSQL then denies what it must. The text is the client's and goes into no log.
       log.error({ err }, 'a statement could not be rewritten')
@@ -187,16 +211,6 @@ export class SessionTexts {
     if (hides !== undefined) this.#hidden.add(hides)
     if (uncovers !== undefined || hides !== undefined) this.#cache = undefined
   }
-}
-
-function isUtf8Name(encoding: string): boolean {
-  return /^(UTF-?8|UNICODE)$/i.test(encoding)
-}
-
-function inBytes(string: string, splices: readonly Splice[]): Splice[] {
-  const utf8 = Buffer.from(string)
-  const count = (to: number) => utf8.toString('utf8', 0, to).length
-  return splices.map(({ from, to, text }) => ({ from: count(from), to: count(to), text }))
 }
 
 function isAscii(bytes: Buffer): boolean {

@@ -5,6 +5,7 @@ import pino from 'pino'
 import { join, mapPosition } from '../../../src/gateway/map-position.ts'
 import { MaskMap } from '../../../src/gateway/mask-map.ts'
 import { loadParser } from '../../../src/gateway/parse.ts'
+import { SteadyParser } from '../../../src/gateway/parser-instance.ts'
 import type { MaskedRelation } from '../../../src/gateway/ports.ts'
 import { readSearchPath } from '../../../src/gateway/search-path.ts'
 import { SessionTexts } from '../../../src/gateway/session-texts.ts'
@@ -92,20 +93,93 @@ describe('rewriting', () => {
       rewrite(latin, "select 'é' from customers", 'latin1'),
       'select \'é\' from "masked_public"."customers"',
     )
-    assert.equal(rewrite(latin, 'table sales."Kunden Döner"', 'latin1'), 'table sales."Kunden Döner"')
+    assert.equal(
+      rewrite(latin, 'table sales."Kunden Döner"', 'latin1'),
+      'table "masked_sales".U&"Kunden D\\00f6ner"',
+    )
     const treacherous = open({ client_encoding: 'SJIS' })
     assert.equal(
       rewrite(treacherous, "select '\x83\\' from customers --'", 'latin1'),
-      "select '\x83\\' from customers --'",
+      'select \'\x83\\\' from "masked_public"."customers" --\'',
     )
     assert.equal(rewrite(treacherous, 'table customers'), 'table "masked_public"."customers"')
     assert.equal(open().rewrite(Buffer.from('select 1 from customers --\xff', 'latin1')), undefined)
   })
 
-  test('strings with backslashes where they escape are left to the server', () => {
+  test('backslashes in plain strings where they escape', () => {
     const texts = open({ standard_conforming_strings: 'off' })
+    const twin = '"masked_public"."customers"'
     assert.equal(rewrite(texts, "select '\\' from customers --'"), "select '\\' from customers --'")
+    assert.equal(rewrite(texts, "select 'é\\'\\\\' from customers"), `select 'é\\'\\\\' from ${twin}`)
+    for (const prefix of ['n', 'E', ''])
+      assert.equal(
+        rewrite(texts, `select ${prefix}'\\'' from customers`),
+        `select ${prefix}'\\'' from ${twin}`,
+      )
+    // Who cannot tell leaves it to the server.
+    for (const text of [
+      "select b'1'\n'\\' from customers --'",
+      "select U&'\\' from customers --'",
+      "select 1e'\\'' from customers",
+    ])
+      assert.equal(rewrite(texts, text), text)
     assert.equal(rewrite(texts, 'table customers'), 'table "masked_public"."customers"')
+  })
+
+  test('long lists of literals move like short ones', () => {
+    const texts = open()
+    const numbers = Array.from({ length: 20_000 }, (_, index) => index)
+    const lists: Record<string, string> = {
+      numbers: `(${numbers})`,
+      strings: `(${numbers.map((number) => `'it''s ${number}'`)})`,
+      escapes: `(${numbers.map((number) => `E'\\'customers ${number}'`)})`,
+      casts: `(${numbers.map((number) => `'${number}'::text`).join(' , ')})`,
+      parameters: `(${numbers.map((number) => `$${number + 1}`)})`,
+      rows: `(values (1, 'é', null), (-2, 'customers', true)${',(3,$$x$$,default)'.repeat(10_000)})`,
+    }
+    for (const [name, list] of Object.entries(lists)) {
+      const text = `select 'ü', id from public.customers where id in ${list} and 1 = any (select id from customers)`
+      const moved = text
+        .replace('public.customers', '"masked_public"."customers"')
+        .replace('from customers)', 'from "masked_public"."customers")')
+      assert.equal(rewrite(texts, text), moved, name)
+    }
+    const path = `set search_path = ${numbers.slice(0, 2000).map((number) => `'s${number}'`)}, 'public'`
+    rewrite(texts, path)
+    assert.equal(rewrite(texts, 'table customers'), 'table "masked_public"."customers"')
+  })
+
+  test('what is cut out of a text changes nothing of what is found in it', () => {
+    const literal = fc.constantFrom(
+      '1',
+      "'a'",
+      '$1',
+      'null',
+      '-1',
+      "E'\\''",
+      '(1,2)',
+      "'x'::text",
+      '1 /* , 2 */',
+      "'é'",
+      'customers.id',
+    )
+    const list = fc.array(literal, { minLength: 1, maxLength: 8 }).map((items) => items.join(', '))
+    fc.assert(
+      fc.property(list, list, (one, two) => {
+        const text = `select ${one}, email from customers where id in (${two}) and ((${one}), (${two})) in (values (${one})) or public.customers.id = 1${' '.repeat(5000)}`
+        assert.equal(rewrite(open(), text), `${rewrite(open(), text.trimEnd())}${' '.repeat(5000)}`)
+      }),
+    )
+  })
+
+  test('a parser that breaks is replaced', async () => {
+    const parser = new SteadyParser()
+    await parser.load()
+    for (let round = 0; round < 4; round++) {
+      assert.equal(parser.parse(`select 1${'+1'.repeat(200_000)}`), undefined)
+      assert.match(parser.parse('table customers') ?? '', /customers/)
+      await parser.load()
+    }
   })
 
   test('bombs pass as they are, and the parser survives them', () => {
