@@ -26,6 +26,8 @@ export interface PromptOptions {
 /** A small psql where there is none. Its exit codes are psql's. */
 export async function openPrompt(options: PromptOptions): Promise<number> {
   const { place, user, password, database } = options
+  // Whoever reads the output may have enough of it.
+  process.stdout.on('error', () => process.exit(exitCodes.failed))
   const client = new pg.Client({ ...place, user, password, database, application_name: 'masquerade psql' })
   const shell = new Shell(client, { out: process.stdout, errors: process.stderr })
   shell.isExpanded = options.isExpanded
