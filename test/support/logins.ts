@@ -14,19 +14,29 @@ export const testKeys: LoginKeys = {
   sign: (text) => createHmac('sha256', 'a key').update(text).digest('base64url'),
 }
 
+interface TestLoginsOptions {
+  readonly tables?: readonly Target[]
+  /** Other databases that are bound. */
+  readonly bound?: readonly string[]
+}
+
 /** Login roles of one database, over rights that the test sets. */
-export function createTestLogins(database: Database, tables: readonly Target[] = []) {
+export function createTestLogins(database: Database, options: TestLoginsOptions = {}) {
   const databaseId = randomUUID()
   const people = new Map<string, LoginRights>()
-  const createNode = () =>
+  const bound = new Set<string>([databaseId, ...(options.bound ?? [])])
+  /** `afterReading` holds a node up with what it has read. */
+  const createNode = (afterReading: () => Promise<void> = async () => {}) =>
     new Logins({
       keys: testKeys,
       log: pino({ level: 'silent' }),
       source: {
-        readLogins: async (_, principalIds) => ({
-          rights: principalIds.flatMap((id) => people.get(id) ?? []).filter(({ roles }) => roles.length > 0),
-          tables,
-        }),
+        find: async (id) => (bound.has(id) ? {} : null),
+        async readLogins(_, principalIds) {
+          const rights = principalIds.flatMap((id) => people.get(id) ?? [])
+          await afterReading()
+          return { rights: rights.filter(({ roles }) => roles.length > 0), tables: options.tables ?? [] }
+        },
       },
     })
   const logins = createNode()
@@ -34,8 +44,7 @@ export function createTestLogins(database: Database, tables: readonly Target[] =
     databaseId,
     createNode,
     /** The id of somebody who has these roles. */
-    add(name: string, roles: readonly string[]): string {
-      const principalId = randomUUID()
+    add(name: string, roles: readonly string[], principalId: string = randomUUID()): string {
       people.set(principalId, { principalId, name, roles })
       return principalId
     },

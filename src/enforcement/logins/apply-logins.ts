@@ -10,40 +10,51 @@ export interface Applied {
   readonly changed: number
   /** Roles that have more than they should and that cannot be put right: nobody logs in as them. */
   readonly blocked: readonly string[]
+  /** What somebody else is changing at the moment. */
+  readonly busy: readonly LoginChange[]
 }
 
-/** What no repetition changes: privileges, dependencies, grants. Not locks, lost connections and the like. */
-const isRefusal = /^(0L|0A|42501|2BP01)/
+type Result = 'done' | 'refused' | 'busy'
 
-/** In the transaction it is given. What is refused for one role does not keep the others from being put right. */
+/** What no repetition changes: privileges, dependencies, grants. */
+const isRefusal = /^(0L|0A|42501|2BP01)/
+/** Locks that are held, and rows that somebody else was the first to change. */
+const isBusy = /^(55P03|XX000)/
+
+/** In the transaction it is given. What fails for one role does not keep the others from being put right. */
 export async function applyLogins(tx: Tx, { aside, changes }: LoginPlan): Promise<Applied> {
   for (const { sql } of aside) await tx.unsafe(sql)
   let changed = aside.length
   const blocked: string[] = []
+  const busy: LoginChange[] = []
   for (const change of changes) {
-    if (await runAll(tx, change.steps)) changed++
+    const result = await runAll(tx, change.steps)
+    if (result === 'done') changed++
+    else if (result === 'busy') busy.push(change)
     else {
       blocked.push(change.login.name)
       if (await lockOut(tx, change)) changed++
     }
   }
-  return { changed, blocked }
+  return { changed, blocked, busy }
 }
 
 async function lockOut(tx: Tx, { otherwise }: LoginChange): Promise<boolean> {
   let isChanged = false
-  for (const step of otherwise) if (await runAll(tx, [step])) isChanged = true
+  for (const step of otherwise) if ((await runAll(tx, [step])) === 'done') isChanged = true
   return isChanged
 }
 
-async function runAll(tx: Tx, steps: readonly Step[]): Promise<boolean> {
+async function runAll(tx: Tx, steps: readonly Step[]): Promise<Result> {
   try {
     await tx.savepoint(async () => {
       for (const { sql } of steps) await tx.unsafe(sql)
     })
-    return true
+    return 'done'
   } catch (error) {
-    if (isRefusal.test((error as { code?: string }).code ?? '')) return false
+    const { code = '' } = error as { code?: string }
+    if (isRefusal.test(code)) return 'refused'
+    if (isBusy.test(code)) return 'busy'
     throw error
   }
 }
@@ -79,6 +90,6 @@ export async function renewPassword(tx: Tx, { until }: Facts, name: string, veri
 }
 
 /** One that owns something, or was given privileges by hand, is left, without rights. */
-export async function dropLogin(tx: Tx, name: string): Promise<boolean> {
-  return runAll(tx, [{ sql: `DROP ROLE ${quoteIdentifier(name)}`, why: 'nobody logs in as it any more' }])
+export async function dropLogin(tx: Tx, name: string): Promise<void> {
+  await runAll(tx, [{ sql: `DROP ROLE ${quoteIdentifier(name)}`, why: 'nobody logs in as it any more' }])
 }

@@ -86,7 +86,8 @@ function diffLogin(
     if (!login.memberships.some((each) => each.role === of && isKept(each)))
       steps.push(grant(role, of, version))
   const isLosing = lost.length > 0 || login.excess.length > 0 || attributes.includes('NOLOGIN')
-  if (isLosing && !login.mark.ending) steps.push(mark(role, login, true, sign))
+  if ((isLosing && !login.mark.ending) || login.isAdopted)
+    steps.push(mark(role, login, isLosing || login.mark.ending, sign))
   return { login, steps, otherwise: lockOut(login, lost, sign), isLosing }
 }
 

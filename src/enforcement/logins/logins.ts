@@ -7,7 +7,7 @@ import type { Note } from '../assign-masks.ts'
 import type { Target } from '../observe.ts'
 import { type Applied, applyLogins, createLogin, dropLogin, renewPassword } from './apply-logins.ts'
 import { desireLogins, type LoginRights } from './desire-logins.ts'
-import { diffLogins, type LoginPlan, mark, type WantedLogin } from './diff-logins.ts'
+import { diffLogins, type LoginChange, type LoginPlan, mark, type WantedLogin } from './diff-logins.ts'
 import { endLoginSessions } from './end-login-sessions.ts'
 import type { Sign } from './mark.ts'
 import {
@@ -40,6 +40,8 @@ export type LoginOutcome =
 
 /** What the management side and the directory know. */
 export interface LoginSource {
+  /** Null: no database of that id is bound. */
+  find(databaseId: string): Promise<object | null>
   /** What those of the principals have who have something; and the tables that rules name. */
   readLogins(
     databaseId: string,
@@ -80,6 +82,15 @@ interface Thought {
 }
 
 const attempts = 6
+
+/** Passes by itself. */
+class Busy extends Error {
+  readonly code = '55P03'
+
+  constructor() {
+    super('login roles are being changed by another session')
+  }
+}
 
 /** Somebody who changes their own role in an open transaction must not hold up that it is taken from them. */
 const lockTimeoutMs = 400
@@ -140,8 +151,9 @@ export class Logins {
       changed += applied.changed
       if (applied.changed > 0) log.info({ databaseId, changed: applied.changed }, 'login roles changed')
       blocked = applied.blocked
+      if (applied.busy.length > 0) await this.#clear(database, databaseId, applied.busy, attempt)
       // What cannot be put right is not tried again at once.
-      if (applied.changed === 0) attempt = attempts - 1
+      else if (applied.changed === 0) attempt = attempts - 1
     }
   }
 
@@ -197,7 +209,8 @@ export class Logins {
       const wanted = current.wanted.get(principalId)
       if (!wanted) return { kind: 'noRole' as const }
       const verifier = keys.verifier(databaseId, principalId)
-      const { blocked } = await applyLogins(tx, current.plan)
+      const { blocked, busy } = await applyLogins(tx, current.plan)
+      if (busy.length > 0) throw new Busy()
       if (blocked.length > 0) return { kind: 'blocked' as const, role: wanted.role }
       if (own) await renewPassword(tx, current.snapshot, wanted.role, verifier)
       else await createLogin(tx, current.snapshot, { databaseId, principalId }, wanted, verifier, keys.sign)
@@ -219,7 +232,8 @@ export class Logins {
     const asked = principalId === undefined ? [] : [principalId]
     const own = asked.length === 0 ? undefined : await source.readLogins(databaseId, asked)
     const names = (own?.rights ?? []).map(({ name }) => roleNameOf(name))
-    const observed = await observeLogins(sql, facts, databaseId, principalId, names, keys.sign)
+    const isBound = async (id: string) => (await source.find(id)) !== null
+    const observed = await observeLogins(sql, facts, databaseId, principalId, names, keys.sign, isBound)
     const principals = [...new Set([...asked, ...observed.logins.map(({ mark }) => mark.principalId)])]
     if (principals.length === 0)
       return { snapshot: observed, wanted: new Map(), plan: { aside: [], changes: [] }, notes: [] }
@@ -251,13 +265,22 @@ export class Logins {
       } catch (error) {
         const code = codeOf(error)
         if (attempt === attempts || !['55P03', 'XX000', '23505', '42710', '42704'].includes(code)) throw error
-        if (code === '55P03') {
-          const losing = changes.filter(({ isLosing }) => isLosing).map(({ login }) => login)
-          await endLoginSessions(database, losing)
-          this.#options.log.warn({ databaseId }, 'login roles are being changed by somebody else')
-        }
-        await pause(25 * 2 ** attempt)
+        await this.#clear(database, databaseId, changes, attempt)
       }
+  }
+
+  /** Somebody who keeps a transaction open that changes their own role does not keep what they are to lose. */
+  async #clear(
+    database: Database,
+    databaseId: string,
+    changes: readonly LoginChange[],
+    attempt: number,
+  ): Promise<void> {
+    if (attempt >= attempts - 1) throw new Busy()
+    this.#options.log.info({ databaseId }, 'login roles are being changed by somebody else')
+    const losing = changes.filter(({ isLosing }) => isLosing).map(({ login }) => login)
+    if (losing.length > 0) await endLoginSessions(database, losing)
+    await pause(25 * 2 ** attempt)
   }
 
   /** Stays marked until it has been done. */

@@ -30,6 +30,8 @@ export interface ObservedRole {
 /** A login role of this database, made by us. */
 export interface ObservedLogin extends ObservedRole {
   readonly mark: Mark
+  /** It was made for a database that is not bound any more, and is still marked so. */
+  readonly isAdopted: boolean
 }
 
 export interface Facts {
@@ -66,6 +68,7 @@ export async function observeLogins(
   principalId: string | undefined,
   names: readonly string[],
   sign: Sign,
+  isBound: (databaseId: string) => Promise<boolean>,
 ): Promise<LoginSnapshot> {
   const isModern = facts.version >= 160000
   const grantor = isModern ? sql`g.rolname` : sql`null::text`
@@ -92,10 +95,13 @@ export async function observeLogins(
       on d.objoid = r.oid and d.classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass
     where starts_with(d.description, ${markPrefix(databaseId, principalId)}) or r.rolname = any(${names}::text[]::name[])
     order by 2`
-  const logins = rows.flatMap(({ comment, ...role }) => {
+  const logins: ObservedLogin[] = []
+  for (const { comment, ...role } of rows) {
     const mark = readMark(comment, role.oid, sign)
-    return mark?.databaseId === databaseId ? [{ ...role, mark }] : []
-  })
+    if (mark?.databaseId === databaseId) logins.push({ ...role, mark, isAdopted: false })
+    else if (mark && !(await isBound(mark.databaseId)))
+      logins.push({ ...role, mark: { ...mark, databaseId }, isAdopted: true })
+  }
   const ours = new Set(logins.map(({ name }) => name))
   return { ...facts, logins, taken: new Set(rows.map(({ name }) => name).filter((name) => !ours.has(name))) }
 }

@@ -467,11 +467,89 @@ forEachCluster((cluster) => {
       test('login roles of another database of the server are not ours', async () => {
         const ana = directory.add('ana@contoso.com', [readers])
         await directory.prepare(ana)
-        const other = createTestLogins(session)
+        const other = createTestLogins(session, { bound: [directory.databaseId] })
         assert.deepEqual((await other.settle()).changed, 0)
         const same = other.add('ana@contoso.com', [readers])
         assert.equal((await other.prepare(same)).kind, 'nameTaken')
         assert.ok((await describeRole(`ana@contoso.com/${database}`))?.login)
+      })
+
+      test('login roles of a database that is not bound any more are taken over', async () => {
+        const name = `ana@contoso.com/${database}`
+        const ana = directory.add('ana@contoso.com', [readers, writers])
+        const one = connect(await directory.prepare(ana))
+        await one.sql`select 1`
+        const before = await describeRole(name)
+        const next = createTestLogins(session)
+        const outcome = await next.prepare(next.add('ana@contoso.com', [readers]))
+        assert.ok(await isOpen(connect(outcome)))
+        const after = await describeRole(name)
+        assert.notEqual(after?.oid, before?.oid, 'of another person, so a role of its own')
+        assert.deepEqual(after?.memberOf, [readers])
+        const former = await describeRole(`masquerade former login ${before?.oid}`)
+        assert.deepEqual([former?.login, former?.memberOf], [false, []])
+        next.clear()
+        await next.settle()
+        assert.equal(await describeRole(name), undefined)
+        assert.equal(await describeRole(`masquerade former login ${before?.oid}`), undefined)
+
+        await directory.prepare(ana)
+        const again = createTestLogins(session)
+        again.add('ana@contoso.com', [writers], ana)
+        assert.ok(await isOpen(connect(await again.prepare(ana))), 'the same person keeps the role')
+        assert.deepEqual((await describeRole(name))?.memberOf, [writers])
+        again.clear()
+        await again.settle()
+      })
+
+      test('a role that somebody else is changing does not hold up the others', async () => {
+        const [ana, bob] = [
+          directory.add('ana@contoso.com', [readers]),
+          directory.add('bob@contoso.com', [readers]),
+        ]
+        const [one, two] = [connect(await directory.prepare(ana)), connect(await directory.prepare(bob))]
+        await Promise.all([one.sql`select 1`, two.sql`select 1`])
+        let release = () => {}
+        const gate = new Promise<void>((resolve) => {
+          release = resolve
+        })
+        let held = () => {}
+        const isHeld = new Promise<void>((resolve) => {
+          held = resolve
+        })
+        const holding = target.database.transaction(async (tx) => {
+          await tx.unsafe(`alter role "bob@contoso.com/${database}" connection limit 5`)
+          held()
+          await gate
+        })
+        await isHeld
+        directory.clear()
+        await assert.rejects(directory.settle(), { code: '55P03' })
+        assert.equal((await describeRole(`ana@contoso.com/${database}`))?.login, false)
+        release()
+        await holding
+        await directory.settle()
+        for (const each of ['ana', 'bob'])
+          assert.equal(await describeRole(`${each}@contoso.com/${database}`), undefined)
+        assert.deepEqual([await isOpen(one), await isOpen(two)], [false, false])
+      })
+
+      test('a node that acted on old news corrects it', async () => {
+        const name = `ana@contoso.com/${database}`
+        const ana = directory.add('ana@contoso.com', [readers])
+        await directory.prepare(ana)
+        directory.set(ana, { roles: [readers, writers] })
+        let reads = 0
+        const slow = directory.createNode(async () => {
+          reads++
+          if (reads !== 2) return
+          // The other node is told that the role is taken away, and finds nothing to do yet.
+          directory.set(ana, { roles: [readers] })
+          assert.equal((await directory.settle()).changed, 0)
+        })
+        const { changed } = await slow.settle(session, directory.databaseId)
+        assert.equal(changed, 2)
+        assert.deepEqual((await describeRole(name))?.memberOf, [readers])
       })
 
       test('nothing is left behind', async () => {
