@@ -99,7 +99,8 @@ class Finder {
         for (const { RangeVar: range } of node.relations ?? []) this.#read(range, openTop())
         break
       case 'CopyStmt':
-        if (node.relation && !node.is_from) this.#copy(node)
+        if (node.relation && node.is_from) this.#target(node.relation, openTop())
+        else if (node.relation) this.#copy(node)
         this.walk(node.query, scope, depth)
         break
       case 'TableLikeClause':
@@ -206,7 +207,7 @@ class Finder {
   }
 
   #copy({ relation: range, attlist }: { relation: RangeVar; attlist?: Node[] }): void {
-    const relation = this.#find(range, openTop())
+    const relation = this.#find(range, openTop()) ?? this.#findBase(range)
     // COPY of a parent leaves its children's rows out, which its twin cannot.
     if (!relation || relation.hasChildren) return
     this.moves.push({

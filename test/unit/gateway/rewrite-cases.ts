@@ -265,6 +265,11 @@ export const cases: readonly (readonly [written: string, sent: string])[] = [
     'delete from "public"."customers" c where c.id = 1',
   ],
   ['insert into elsewhere.masked_public.customers select 1', '='],
+  ['copy masked_public.customers from stdin', 'copy "public"."customers" from stdin'],
+  [
+    'set search_path = masked_public, public; copy customers (id) to stdout; copy customers from stdin',
+    'set search_path = masked_public, public; copy (SELECT "id" FROM "masked_public"."customers") to stdout; copy "public"."customers" from stdin',
+  ],
   // What the parser shows twice
   [
     'update notes set (a, b) = (select id, email from public.customers) where id = 1',
