@@ -17,6 +17,7 @@ export interface MaskedForRole {
   readonly relations: readonly Masked[]
   /** What is masked for others counts too. */
   readonly watched: readonly Watched[]
+  readonly watchedDigest: string
   readonly homonyms: readonly { readonly schema: string; readonly name: string }[]
   /** Our own schemas, for a role to which the notes of the controller are closed. */
   readonly hides: readonly string[]
@@ -48,7 +49,8 @@ export async function readMaskedFor(
       role,
       {
         relations: [] as Masked[],
-        watched: [] as Watched[],
+        watched: [] as readonly Watched[],
+        watchedDigest: '',
         homonyms: [] as Homonym[],
         hides: [] as string[],
       },
@@ -88,8 +90,10 @@ export async function readMaskedFor(
     order by 1, 2, 3`
   for (const { role, ...relation } of relations) found.get(role)?.relations.push(relation)
   const watched = await readWatched(sql, roles)
-  for (const [role, list] of watched) found.get(role)?.watched.push(...list)
-  const names = [...relations, ...[...watched.values()].flat()].map(({ name }) => name)
+  for (const [role, seen] of watched)
+    Object.assign(found.get(role) ?? {}, { watched: seen.watched, watchedDigest: seen.digest })
+  const [any] = watched.values()
+  const names = [...relations, ...(any?.watched ?? [])].map(({ name }) => name)
   for (const { role, ...homonym } of await readHomonyms(sql, roles, names))
     found.get(role)?.homonyms.push(homonym)
   for (const { role, schemas } of await readHidden(sql, roles)) found.get(role)?.hides.push(...schemas)

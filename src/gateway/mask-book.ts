@@ -86,7 +86,7 @@ export class MaskBook {
         const masks = await this.#ports.readMasks(page.databaseId, [...page.roles.keys()])
         for (const [role, entry] of page.roles) {
           const found = masks.get(role)
-          const text = JSON.stringify(found ?? nothing)
+          const text = describe(found ?? nothing)
           if (found && text !== entry.text) Object.assign(entry, { map: new MaskMap(found), text })
         }
         page.version = version
@@ -98,4 +98,9 @@ export class MaskBook {
     page.reading = mine
     await mine
   }
+}
+
+/** The same for the same masks. */
+function describe({ watched: _, ...masks }: RoleMasks): string {
+  return JSON.stringify(masks)
 }

@@ -42,7 +42,7 @@ export interface WatchedColumn {
 export interface WatchedRelation {
   readonly schema: string
   readonly name: string
-  /** All of its columns, in order. */
+  /** All of its columns, in order, if one of them is masked. */
   readonly attributes: readonly string[]
   /** Its own masked columns. */
   readonly masked: readonly WatchedColumn[]
@@ -54,6 +54,8 @@ export interface RoleMasks {
   readonly relations: readonly MaskedRelation[]
   /** Of every role, the exempt ones too: nothing moves by it. */
   readonly watched?: readonly WatchedRelation[]
+  /** Stands for `watched`, which is long: another one as soon as that is. */
+  readonly watchedDigest?: string
   /** Every relation that shares its name with a masked one: whose turn it is depends on the search path. */
   readonly homonyms: readonly { readonly schema: string; readonly name: string }[]
   /** They could not be read yet. */

@@ -320,7 +320,7 @@ class Toucher {
 function sourceOf(relation: WatchedRelation | undefined, range: RangeVar, isMoved: boolean): Source {
   const { alias, relname, schemaname } = range
   const name = alias?.aliasname ?? relname
-  if (!relation) return otherSource(name, alias ? undefined : schemaname)
+  if (!relation || relation.masked.length === 0) return otherSource(name, alias ? undefined : schemaname)
   const masked = isMoved ? asMasked(relation.masked) : relation.masked
   return relationSource(
     { attributes: relation.attributes, masked },

@@ -1,3 +1,4 @@
+import { PreparedNames } from './prepared-names.ts'
 import type { Act, Touch } from './touch.ts'
 
 export interface CountedTouch extends Omit<Touch, 'key'> {
@@ -21,14 +22,12 @@ interface Prepared {
 const maxDifferent = 100
 /** Statements beyond are counted when they are prepared, and not again. */
 const maxPrepared = 2_000
-/** PostgreSQL tells names of prepared statements apart by no more. */
-const maxNameBytes = 63
 const maxReported = 1_000
 
 /** What the statements of one session touched, until it is written down. */
 export class SessionTouches {
   readonly #onFirst: () => void
-  readonly #prepared = new Map<string, Prepared>()
+  readonly #prepared = new PreparedNames<Prepared>()
   readonly #reported = new Set<string>()
   #counts = new Map<string, { touch: Touch; count: number }>()
   #leftOut = 0
@@ -53,7 +52,7 @@ export class SessionTouches {
 
   /** A statement that is sent to be run later; what it touches is written down even if that is never seen to happen. */
   parse(name: string, acts: readonly Act[]): void {
-    if (acts.length === 0 && this.#prepared.size === 0) return
+    if (acts.length === 0 && this.#prepared.isEmpty) return
     this.#run(acts)
     this.#keep(name, acts)
   }
@@ -61,10 +60,10 @@ export class SessionTouches {
   /** A Bind message, from its first byte behind the length. Runs for every execution: it reads two names, if that. */
   bind(bytes: Buffer, from: number): void {
     this.statements++
-    if (this.#prepared.size === 0) return
-    const start = bytes[from] === 0 ? from + 1 : bytes.indexOf(0, from) + 1
-    const end = bytes[start] === 0 ? start : bytes.indexOf(0, start)
-    const prepared = this.#prepared.get(bytes.toString('latin1', start, Math.min(end, start + maxNameBytes)))
+    if (this.#prepared.isEmpty) return
+    let at = from
+    while (at < bytes.length && bytes[at] !== 0) at++
+    const prepared = this.#prepared.find(bytes, at + 1)
     if (!prepared) return
     if (prepared.isFresh) prepared.isFresh = false
     else this.#run(prepared.acts)
@@ -99,10 +98,9 @@ export class SessionTouches {
   }
 
   #keep(name: string, acts: readonly Act[]): void {
-    const key = name.slice(0, maxNameBytes)
-    if (acts.length === 0) this.#prepared.delete(key)
-    else if (this.#prepared.size < maxPrepared || this.#prepared.has(key))
-      this.#prepared.set(key, { acts, isFresh: true })
+    if (acts.length === 0) this.#prepared.set(name, undefined)
+    else if (this.#prepared.size < maxPrepared || this.#prepared.get(name))
+      this.#prepared.set(name, { acts, isFresh: true })
   }
 
   #count(touch: Touch): void {

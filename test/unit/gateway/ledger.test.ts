@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
 import pino from 'pino'
 import { Ledger, type SessionEvent } from '../../../src/gateway/touch/ledger.ts'
+import { PreparedNames } from '../../../src/gateway/touch/prepared-names.ts'
 import { SessionTouches } from '../../../src/gateway/touch/session-touches.ts'
 import { type Act, nothingFound, touchOf } from '../../../src/gateway/touch/touch.ts'
 import { clause } from '../../support/clause.ts'
@@ -126,6 +128,23 @@ describe('what a session touches', () => {
     touches.bind(bindOf('x'.repeat(63)), 0)
     touches.bind(bindOf('x'.repeat(80)), 0)
     assert.deepEqual(counts(), ['a 2', 'b 2'])
+  })
+
+  test('many names, old and new, are found as in a plain map', () => {
+    const name = fc.stringMatching(/^[a-c]{0,3}$/)
+    fc.assert(
+      fc.property(fc.array(fc.tuple(name, fc.option(fc.nat(), { nil: undefined }), name)), (steps) => {
+        const names = new PreparedNames<number>()
+        const plain = new Map<string, number | undefined>()
+        for (const [set, value, asked] of steps) {
+          names.set(set, value)
+          plain.set(set, value)
+          for (let time = 0; time < 2; time++)
+            assert.equal(names.find(Buffer.from(`x${asked}\0y`), 1), plain.get(asked))
+          assert.equal(names.get(asked), plain.get(asked))
+        }
+      }),
+    )
   })
 
   test('what runs itself ends', () => {
