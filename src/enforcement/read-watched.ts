@@ -163,7 +163,7 @@ async function followViews(
         known.set(column, now)
         next.add(view)
       }
-      shown.set(view, known)
+      if (known.size > 0) shown.set(view, known)
     }
     reached = next
   }

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { readWatched } from '../../../src/enforcement/read-watched.ts'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+
+const mail = 'public.people.mail'
+const pay = 'public.people.pay'
+
+forEachCluster((cluster) => {
+  describe('relations that show masked columns', () => {
+    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+    let [analyst = '', auditor = '']: string[] = []
+    const run = (text: string) => target.database.sql.unsafe(text)
+    before(async () => {
+      target = await createMaskedDatabase(cluster)
+      analyst = await target.createRole('analyst')
+      auditor = await target.createRole('auditor')
+      await run(`
+        create table public.people (gone text, id int primary key, name text, mail text, pay int);
+        alter table public.people drop column gone;
+        create table public."Odd One" (id int, "e.mail" text);
+        create table public.logs (id int, mail text) partition by range (id);
+        create table public.logs_1 partition of public.logs for values from (0) to (10);
+        create view public.names as select id, name from public.people;
+        create view public.mails as select id, mail from public.people;
+        create view public.rows as select p, p.id from public.people p;
+        create view public.deep as select count(*) as n from public.mails where mail is not null;
+        create materialized view public.kept as select pay from public.people;
+        create view public.both as select m.mail, k.pay from public.mails m, public.kept k;
+        grant select on all tables in schema public to "${analyst}", "${auditor}";
+        grant usage, create on schema public to "${analyst}"`)
+      const rules = [mail, pay, 'public.Odd One.e.mail', 'public.logs.mail'].map((column) => rule(column))
+      const odd = { ...rule('public.Odd One.x'), column: 'e.mail' }
+      await reconcile(
+        target.database,
+        policy([...rules.filter(({ table }) => table !== 'Odd One'), odd], [auditor]),
+      )
+      // As the gateway leaves it when a masked role creates a view.
+      await target
+        .connectAs('analyst')
+        .sql.unsafe('create view public.own as select mail, pay from masked_public.people')
+      await run(`grant select on public.own to "${auditor}"`)
+    })
+    after(() => target[Symbol.asyncDispose]())
+
+    async function watch(role: string): Promise<Record<string, string[]>> {
+      const found = (await readWatched(target.database.sql, [role])).get(role)?.watched ?? []
+      return Object.fromEntries(
+        found.map(({ schema, name, masked, shows }) => [
+          `${schema}.${name}`,
+          [
+            ...masked.map(({ column, attribute, isRaw }) => `${isRaw ? 'raw ' : ''}${attribute}=${column}`),
+            ...shows.map(({ column, isRaw }) => `${isRaw ? 'raw ' : ''}${column}`).sort(),
+          ],
+        ]),
+      )
+    }
+
+    const asMasked = {
+      'public.people': [`mail=${mail}`, `pay=${pay}`],
+      'public.Odd One': ['e.mail=public."Odd One"."e.mail"'],
+      'public.logs': ['mail=public.logs.mail'],
+      'public.logs_1': ['mail=public.logs_1.mail'],
+      'public.mails': [mail],
+      'public.rows': [mail, pay],
+      'public.deep': [mail],
+      'public.kept': [pay],
+      'public.both': [mail, pay],
+    }
+    const twins = {
+      'masked_public.people': asMasked['public.people'],
+      'masked_public.Odd One': asMasked['public.Odd One'],
+      'masked_public.logs': asMasked['public.logs'],
+      'masked_public.logs_1': asMasked['public.logs_1'],
+      'masked_public.mails': [mail],
+      'masked_public.rows': [mail, pay],
+      'masked_public.deep': [mail],
+      'masked_public.kept': [pay],
+      'masked_public.both': [mail, pay],
+      'public.own': [mail, pay],
+    }
+
+    test('a masked role sees nothing raw', async () => {
+      assert.deepEqual(sorted(await watch(analyst)), sorted({ ...asMasked, ...twins }))
+    })
+
+    test('who is exempt, and a superuser, sees all raw but the twins and what reads them', async () => {
+      const raw = Object.fromEntries(
+        Object.entries(asMasked).map(([name, columns]) => [name, columns.map((column) => `raw ${column}`)]),
+      )
+      const [superuser] = await target.database.sql<{ name: string }[]>`select current_user as name`
+      for (const role of [auditor, superuser?.name ?? ''])
+        assert.deepEqual(sorted(await watch(role)), sorted({ ...raw, ...twins }), role)
+    })
+
+    test('columns are all there in order where one of them is masked', async () => {
+      const found = (await readWatched(target.database.sql, [analyst])).get(analyst)?.watched ?? []
+      const people = found.filter(({ name }) => name === 'people').map(({ attributes }) => attributes)
+      assert.deepEqual(people, [
+        ['id', 'name', 'mail', 'pay'],
+        ['id', 'name', 'mail', 'pay'],
+      ])
+    })
+
+    test('a change of what is there or of who may see it shows in the digest', async () => {
+      const digest = async () => (await readWatched(target.database.sql, [analyst])).get(analyst)?.digest
+      const first = await digest()
+      assert.equal(await digest(), first)
+      await run('create view public.more as select mail from public.people')
+      const second = await digest()
+      assert.notEqual(second, first)
+      await run(`grant select on public.more to "${analyst}"`)
+      assert.notEqual(await digest(), second)
+      await run('drop view public.more')
+      assert.equal(await digest(), first)
+    })
+  })
+})
+
+function sorted(record: Record<string, string[]>): [string, string[]][] {
+  return Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1))
+}
