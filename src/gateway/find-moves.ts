@@ -45,7 +45,7 @@ interface RangeVar {
   readonly schemaname?: string
   readonly relname: string
   readonly inh?: boolean
-  readonly alias?: object
+  readonly alias?: { readonly aliasname: string }
   readonly location?: number
 }
 
@@ -54,6 +54,8 @@ interface Scope {
   readonly outer: Scope | undefined
   readonly ctes: ReadonlySet<string>
   readonly relations: { readonly schema: string; readonly name: string; readonly to: Target | undefined }[]
+  /** What is locked by row at this level: by these names, or everything. */
+  readonly locked?: ReadonlySet<string> | 'all' | undefined
 }
 
 const maxDepth = 3_000
@@ -140,7 +142,7 @@ class Finder {
   /** A level with the names of its WITH; each of those sees the ones before it, all of them when it is recursive. */
   #open(node: Node, outer: Scope, depth: number): Scope {
     const ctes = new Set(outer.ctes)
-    const scope: Scope = { outer, ctes, relations: [] }
+    const scope: Scope = { outer, ctes, relations: [], locked: findLocked(node.lockingClause) }
     const list: Node[] = (node.withClause?.ctes ?? []).map((item: Node) => item.CommonTableExpr)
     if (node.withClause?.recursive) for (const { ctename } of list) ctes.add(ctename)
     for (const cte of list) {
@@ -156,7 +158,8 @@ class Finder {
     for (const item of items ?? []) {
       if (item.RangeVar) this.#read(item.RangeVar, scope)
       else if (item.JoinExpr) this.#gather([item.JoinExpr.larg, item.JoinExpr.rarg], scope, depth + 1)
-      else if (item.RangeTableSample) this.#gather([item.RangeTableSample.relation], scope, depth + 1)
+      else if (item.RangeTableSample)
+        this.#gather([item.RangeTableSample.relation], { ...scope, locked: 'all' }, depth + 1)
     }
   }
 
@@ -172,10 +175,15 @@ class Finder {
       this.moves.push({ kind: 'name', at: range.location ?? 0, parts: partsOf(range), to: moved.twin })
   }
 
-  /** Without its children a parent has no twin: the rows would be others. */
+  /**
+   * Without its children a parent has no twin: the rows would be others. Rows of a view can be neither locked nor sampled:
+   * of the table itself they can, as long as no masked column is read.
+   */
   #findMoved(range: RangeVar, scope: Scope): MaskedRelation | undefined {
     const relation = this.#find(range, scope)
-    return relation && !(relation.hasChildren && range.inh !== true) ? relation : undefined
+    if (!relation || (relation.hasChildren && range.inh !== true)) return undefined
+    const isLocked = scope.locked === 'all' || scope.locked?.has(range.alias?.aliasname ?? range.relname)
+    return isLocked ? undefined : relation
   }
 
   #find({ catalogname, schemaname, relname }: RangeVar, scope: Scope): MaskedRelation | undefined {
@@ -233,6 +241,14 @@ class Finder {
       return
     }
   }
+}
+
+/** `FOR UPDATE OF a, b`, or of everything that is read. */
+function findLocked(clauses: readonly Node[] | undefined): ReadonlySet<string> | 'all' | undefined {
+  if (!clauses) return undefined
+  const lists = clauses.map(({ LockingClause: { lockedRels } }) => lockedRels as Node[] | undefined)
+  if (lists.includes(undefined)) return 'all'
+  return new Set(lists.flatMap((list) => list?.map(({ RangeVar: { relname } }) => relname) ?? []))
 }
 
 function partsOf({ catalogname, schemaname }: RangeVar): number {

@@ -125,7 +125,19 @@ export const denied: readonly string[] = [
     on conflict (id) do update set last_name = excluded.last_name`,
   `merge into public.customer c using public.staff s on c.email = s.email when matched then delete`,
   'update public.customer c set first_name = c.email from public.customer d where d.id = c.id',
+  'select id, email from public.customer where id = 1 for update',
+  "select id from public.customer where card like '4%' for no key update skip locked",
+  'select email from public.customer tablesample bernoulli (50)',
   'select * from raw_cards()',
   'select card_of(17)',
   'do $$ begin perform email from public.customer; end $$',
+]
+
+/** The same over the table itself, by columns that are not masked. */
+export const allowed: readonly string[] = [
+  'select id, first_name from public.customer where id < 4 order by id for update',
+  'select c.id, t.name from public.customer c join public.city t on t.id = c.id order by c.id limit 3 for share of c skip locked',
+  `with next as (select id from public.customer where active order by id limit 2 for update skip locked)
+    update public.customer set active = true from next where next.id = public.customer.id returning public.customer.id`,
+  'select count(*) from public.customer tablesample bernoulli (100)',
 ]
