@@ -67,7 +67,7 @@ export async function runSession(plain: Socket, hub: Hub): Promise<void> {
         client = socket
       },
     })
-    if (greeted.packet.kind === 'cancel') return await passCancel(greeted.packet, hub, abort.signal)
+    if (greeted.packet.kind === 'cancel') return await passCancel(greeted.packet, hub)
     await hub.introduce(plain, abort.signal)
     await serve(greeted, greeted.packet, hub, {
       accepted: plain,
@@ -204,14 +204,14 @@ function nameLonger(name: string): string {
   return form.slice(Math.max(form.length - name.split('/').length - 1, 0)).join('/')
 }
 
-/** A key that is nobody's does nothing, and nobody is told which it is. */
+/** A key that is nobody's does nothing, and nobody is told which it is. Clients need not wait for the end of it. */
 async function passCancel(
   { processId, secret }: Extract<StartupPacket, { kind: 'cancel' }>,
   hub: Hub,
-  signal: AbortSignal,
 ): Promise<void> {
   const session = hub.findCancel(processId, secret)
   if (!session?.key) return
+  const signal = AbortSignal.timeout(hub.limits.startupMs)
   const backend = await openBackend(session.address, signal)
   backend.write(writeCancel(session.key.processId, session.key.secret))
   await new Promise<void>((resolve) => {

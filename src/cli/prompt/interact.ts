@@ -7,7 +7,9 @@ const signs = { I: '', T: '*', E: '!' } as const
 export async function interact(shell: Shell, database: string, cancel: () => Promise<void>): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
   const lines = createInterface({ input: process.stdin, output: process.stdout, historySize: 1000 })
+  let isClosed = false
   const ask = () => {
+    if (isClosed) return
     const transaction = signs[shell.client.getTransactionStatus() ?? 'I']
     lines.setPrompt(`${database}${shell.splitter.open}${transaction}> `)
     lines.prompt()
@@ -34,7 +36,10 @@ export async function interact(shell: Shell, database: string, cancel: () => Pro
       ask()
     }
   })
-  lines.on('close', () => void waiting.then(() => resolve(exitCodes.good)))
+  lines.on('close', () => {
+    isClosed = true
+    void waiting.then(() => resolve(exitCodes.good))
+  })
   shell.client.on('end', () => !shell.isRunning && resolve(exitCodes.lost))
   process.stdout.write(
     'psql is not installed: this is a small prompt in its place. \\? lists what it knows, \\q ends it.\n',

@@ -291,7 +291,7 @@ describe('masquerade psql', () => {
       await terminal.type('begin; select 1/0;\r', /division by zero[\s\S]*=!>/)
       await terminal.type('select 6*7 as answer;\r\x03\x15rollback;\r', /ROLLBACK[\s\S]*=>/)
       await terminal.type('select 6*7 as answer;\r', /42/)
-      child.stdin?.write('\\q\r')
+      child.stdin?.write('select pg_sleep(0.5);\r\x04')
       assert.equal(await terminal.ended, 0)
     }
   })

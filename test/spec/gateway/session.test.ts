@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import type pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
+import { sendCancel } from '../../../src/cli/prompt/cancel.ts'
 import { int32 } from '../../../src/wire/messages.ts'
 import { writeCancel } from '../../../src/wire/startup.ts'
 import { useGateway } from '../../support/gateway.ts'
@@ -130,6 +131,13 @@ describe('a session through the gateway', () => {
     assert.equal(still, 'running')
     await cancel(processID, secretKey)
     await assert.rejects(slow, { code: '57014' })
+    const place = { host: '127.0.0.1', port: gateway.port(), ssl: { rejectUnauthorized: false } }
+    for (let attempt = 0; attempt < 10; attempt++) {
+      const again = analyst.query('select pg_sleep(60)')
+      await findSleeper()
+      await sendCancel(place, processID, secretKey)
+      await assert.rejects(again, { code: '57014' }, 'a client that does not wait is heard too')
+    }
     await analyst.end()
 
     async function findSleeper() {
