@@ -1,10 +1,13 @@
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
+import type { Sql } from '../../db/sql.ts'
 
 interface Role {
   readonly oid: number
   readonly name: string
 }
+
+const goneAfterMs = 1000
 
 class Undo extends Error {}
 
@@ -54,4 +57,16 @@ async function terminateAs(database: Database, oid: number, name: string, versio
       if (!(error instanceof Undo)) throw error
     })
   return ended
+}
+
+/** A session that is being ended may hold temporary tables, and a role that owns something cannot go. */
+export async function waitUntilGone(sql: Sql, logins: readonly Pick<Role, 'oid'>[]): Promise<void> {
+  const until = Date.now() + goneAfterMs
+  while (Date.now() < until) {
+    const open = await sql`
+      select 1 from pg_catalog.pg_stat_activity
+      where usesysid = any(${logins.map(({ oid }) => oid)}::int8[]::oid[]) limit 1`
+    if (open.length === 0) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
 }

@@ -8,7 +8,7 @@ import type { Target } from '../observe.ts'
 import { type Applied, applyLogins, createLogin, dropLogin, renewPassword } from './apply-logins.ts'
 import { desireLogins, type LoginRights } from './desire-logins.ts'
 import { diffLogins, type LoginChange, type LoginPlan, mark, type WantedLogin } from './diff-logins.ts'
-import { endLoginSessions } from './end-login-sessions.ts'
+import { endLoginSessions, waitUntilGone } from './end-login-sessions.ts'
 import type { Sign } from './mark.ts'
 import {
   findNames,
@@ -94,7 +94,6 @@ class Busy extends Error {
 
 /** Somebody who changes their own role in an open transaction must not hold up that it is taken from them. */
 const lockTimeoutMs = 400
-const goneAfterMs = 1000
 
 /**
  * Keeps the login roles of databases as the directory and the mappings say: observe → desire → diff → apply, in one
@@ -325,18 +324,6 @@ function isEmpty({ aside, changes }: LoginPlan): boolean {
 function blockedNote(role: string): Note {
   const message = `${quoteIdentifier(role)} has more than the mappings give it, by grants or attributes that the role of the binding cannot take back. Nobody logs in as it until that is put right.`
   return { code: 'LoginRole', target: role, message }
-}
-
-/** A session that is being ended may hold temporary tables, and a role that owns something cannot go. */
-async function waitUntilGone(sql: Sql, logins: readonly ObservedLogin[]): Promise<void> {
-  const until = Date.now() + goneAfterMs
-  while (Date.now() < until) {
-    const open = await sql`
-      select 1 from pg_catalog.pg_stat_activity
-      where usesysid = any(${logins.map(({ oid }) => oid)}::int8[]::oid[]) limit 1`
-    if (open.length === 0) return
-    await pause(20)
-  }
 }
 
 /** Another node, or somebody else, did the same at the same time. */
