@@ -5,6 +5,7 @@ import { Refusal, refuse } from '../wire/refusal.ts'
 import { HalfOpen } from './half-open.ts'
 import { LoginTurns } from './login-turns.ts'
 import { MaskBook } from './mask-book.ts'
+import { liveness } from './open-backend.ts'
 import { loadParser } from './parse.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
 import { type Admitted, type Hub, runSession } from './session.ts'
@@ -65,7 +66,7 @@ export async function openGateway({ host, port, limits, ports }: GatewayOptions)
     admit: (session) => sessions.admit(session),
     findCancel: (processId, secret) => sessions.findCancel(processId, secret),
   }
-  const server = createServer({ noDelay: true, keepAlive: true }, (socket) => {
+  const server = createServer(liveness, (socket) => {
     socket.on('error', () => {})
     sessions.open(socket)
     void runSession(socket, hub).finally(() => sessions.finish(socket))
