@@ -142,7 +142,7 @@ class Sessions {
       if (left > 0) this.#perPrincipal.set(countedAs, left)
       else this.#perPrincipal.delete(countedAs)
       const { bytesRead, bytesWritten } = session.accepted
-      this.#ports.metrics.closed({ received: bytesRead, sent: bytesWritten })
+      this.#ports.metrics.closed({ received: bytesRead || 0, sent: bytesWritten || 0 })
     }
   }
 

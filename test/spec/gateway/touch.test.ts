@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
+import { bringPeople } from '../../support/people.ts'
 
 interface Entry {
   readonly action: string
@@ -302,6 +303,28 @@ describe('what statements touch', () => {
       assert.ok(grown('client_bytes_total\\{direction="received"\\}') > 100)
     },
   )
+
+  // Of a directory login, all entries name the principal.
+  clause('GATE-40', 'The audit says of every session when it began (`gateway/connect`) and ended…', async () => {
+    const people = await bringPeople(gateway)
+    const group = await people.directory.group()
+    await people.map(group)
+    const ana = await people.user(group)
+    const client = await people.connect(ana.name, ana.token)
+    await client.query('select email from public.customers')
+    await client.end()
+    let own: Entry[] = []
+    while (own.length < 3) {
+      await sleep(50, undefined, { signal: isOver.signal })
+      own = (await readAudit()).filter(({ actor }) => actor.objectId === ana.id && actor.kind === 'delegated')
+    }
+    assert.deepEqual(
+      own.map(({ action }) => action),
+      ['gateway/connect', 'gateway/touch', 'gateway/disconnect'],
+    )
+    assert.equal(new Set(own.map(({ requestId }) => requestId)).size, 1)
+    assert.deepEqual(touchesOf(own), [{ kind: 'SELECT', masked: [email], count: 1 }])
+  })
 
   test('a session of a role that nothing is masked for and that is exempt of nothing is silent', async () => {
     assert.deepEqual(await touches('analyst', async (client) => client.query('select * from notes')), [])

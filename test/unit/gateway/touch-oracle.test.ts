@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import fc from 'fast-check'
 import pg from 'pg'
 import { loadParser } from '../../../src/gateway/parse.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { cases } from './touch-cases.ts'
+import { statement } from './touch-grammar.ts'
 import { maskedRole, touched } from './touch-scene.ts'
 
 const masked = ['customers.email', 'customers.phone', 'staff.email', 'staff.pay', 'people.home']
@@ -103,6 +105,22 @@ forEachCluster((cluster) => {
       }
       return denied
     }
+
+    test('the same of statements that nobody thought of', async (t) => {
+      let judged = 0
+      const texts = fc.sample(statement, { numRuns: 4_000, seed: 20260 })
+      const missed: string[] = []
+      for (const text of new Set(texts)) {
+        const denied = await findDenied(text)
+        if (!denied) continue
+        judged++
+        const found = touched(maskedRole, text)
+        for (const column of denied) if (!found.has(column)) missed.push(`${column}: ${text}`)
+      }
+      t.diagnostic(`${judged} of ${texts.length} judged`)
+      assert.deepEqual(missed, [])
+      assert.ok(judged >= 80, `${judged} statements judged`)
+    })
 
     test('every column without which a statement is denied is found', async (t) => {
       let judged = 0
