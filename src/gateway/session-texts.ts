@@ -115,7 +115,9 @@ export class SessionTexts {
         ? this.#parse(read.string, masks, hiding)
         : this.#find(read.string, masks)
     if (!found) return undefined
-    this.#acts = found.acts
+    // A name with a letter that we cannot tell may be that of something masked.
+    const isUncertain = this.#encoding !== utf8 && read.string.includes('\ufffd')
+    this.#acts = isUncertain ? [...found.acts, ...unparsed] : found.acts
     for (const turns of found.turns) this.#turn(turns)
     if (found.splices.length === 0) return undefined
     const splices = this.#write(found.splices)
