@@ -3,6 +3,7 @@ import { type Hiding, readCatalogWithout } from './hide-own.ts'
 import type { MaskMap } from './mask-map.ts'
 import type { Statement } from './parse.ts'
 import type { MaskedRelation } from './ports.ts'
+import { readColumnsWithMasked } from './show-columns.ts'
 
 /** What of the text is to become something else. */
 export type Move =
@@ -18,7 +19,8 @@ export type Move =
       readonly columns: readonly string[]
     }
 
-export type Target = { readonly schema: string; readonly name: string }
+/** Without a schema: something in the statement itself. */
+export type Target = { readonly schema?: string; readonly name: string }
 
 /** What a statement changes in the meaning of names for those after it. */
 export interface Turns {
@@ -123,6 +125,8 @@ class Finder {
     for (const side of [node.larg, node.rarg]) if (side) this.#select(side, scope, depth + 1)
     const { withClause, larg, rarg, ...rest } = node
     this.#gather(node.fromClause, scope, depth)
+    if (this.#names.masks.relations.length > 0 && !isTableCommand(node))
+      this.#showColumns(node.fromClause, scope)
     if (node.groupClause)
       for (const { at, columns } of findGrouped(node, (range) => this.#findMoved(range, scope)))
         this.moves.push({ kind: 'insert', at, text: columns })
@@ -173,6 +177,18 @@ class Finder {
       scope.relations.push({ schema: relation.schema, name: relation.name, to: moved?.twin })
     if (moved)
       this.moves.push({ kind: 'name', at: range.location ?? 0, parts: partsOf(range), to: moved.twin })
+  }
+
+  #showColumns(items: readonly Node[] | undefined, scope: Scope): void {
+    const { relations } = this.#names.masks
+    for (const { RangeVar: range, JoinExpr: join } of items ?? []) {
+      if (join) this.#showColumns([join.larg, join.rarg], scope)
+      if (range?.schemaname !== 'information_schema' || range.relname !== 'columns' || !range.inh) continue
+      if (!range.alias)
+        scope.relations.push({ schema: 'information_schema', name: 'columns', to: { name: 'columns' } })
+      const rows = readColumnsWithMasked(relations) + (range.alias ? '' : ' AS columns')
+      this.moves.push({ kind: 'catalog', at: range.location ?? 0, parts: partsOf(range), rows })
+    }
   }
 
   /**
@@ -241,6 +257,11 @@ class Finder {
       return
     }
   }
+}
+
+/** `TABLE t` has a list of columns that stands nowhere, and takes a name alone. */
+function isTableCommand({ targetList }: Node): boolean {
+  return targetList?.length === 1 && !(targetList[0].ResTarget?.location >= 0)
 }
 
 /** `FOR UPDATE OF a, b`, or of everything that is read. */

@@ -24,6 +24,7 @@ export class MaskMap {
   /** What is known of texts under this map, by search path; gone with it. */
   readonly #caches = new Map<string, TextCache<Rewriting>>()
 
+  readonly relations: readonly MaskedRelation[]
   /** Schemas of ours that a dump of the whole database leaves out. */
   readonly hides: readonly string[]
 
@@ -32,6 +33,9 @@ export class MaskMap {
 
   constructor({ relations, homonyms, watched = [], hides = [], isUnknown = false }: RoleMasks) {
     this.hides = hides
+    this.relations = relations
+    // Tools look for columns there.
+    if (relations.length > 0) this.#addWord('information_schema')
     this.isUnknown = isUnknown
     for (const relation of relations) {
       const { name, schema, twin } = relation

@@ -76,5 +76,5 @@ function spliceOf(bytes: Buffer, move: Move): Splice {
 }
 
 function render({ schema, name }: Target): string {
-  return `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
+  return (schema === undefined ? '' : `${quoteIdentifier(schema)}.`) + quoteIdentifier(name)
 }

@@ -27,7 +27,7 @@ forEachCluster((cluster) => {
 
     clause(
       'GATE-61',
-      'What tools ask of the catalogs is answered as without the gateway, to the byte…',
+      'What tools ask of the catalogs is answered as without the gateway, to the byte: psql…',
       async (t) => {
         for (const [name, query] of Object.entries(catalogQueries))
           await t.test(name, async () => {
@@ -59,6 +59,36 @@ forEachCluster((cluster) => {
             /^ERROR: {2}column "nothere" does not exist\nLINE 1: .*\n {15}\^\n$/,
           )
         })
+      },
+    )
+
+    clause(
+      'GATE-64',
+      '`information_schema.columns` shows the masked columns of a table with their types also to a role that may only read it…',
+      async () => {
+        const reader = await rental.target.createRole('reader')
+        const { sql } = rental.target.database
+        await sql.unsafe(`grant select on masked_public.customer, masked_public.customer_list to "${reader}"`)
+        await sql.unsafe(`grant select (id, first_name) on public.customer to "${reader}"`)
+        const client = await openWireClient(rental.urlOf('reader'))
+        const look = (schema: string, more = '') => `
+          select column_name, ordinal_position, data_type, character_maximum_length, is_nullable, udt_name
+          from information_schema.columns where table_schema = '${schema}' and table_name = 'customer' ${more}
+          order by ordinal_position`
+        const found = await client.simple(look('public'))
+        assert.equal(found.error, undefined)
+        assert.deepEqual(text(found), text(await rental.direct.simple(look('public'))))
+        const spelled = `select information_schema.columns.column_name, count(*) over () from information_schema.columns
+          where columns.table_name = $1 and information_schema.columns.table_schema = 'public' order by 1`
+        assert.equal((await client.extended(spelled, 1, ['customer'])).rows.length, 15)
+        const all = 'select * from information_schema.columns'
+        assert.deepEqual((await client.simple(all)).columns, (await without.simple(all)).columns)
+        const asTable = await client.simple('table information_schema.columns')
+        assert.equal(asTable.error, undefined)
+        const joined = `select c.column_name from information_schema.tables t join information_schema.columns as c
+          using (table_schema, table_name) where t.table_name = 'customer' and c.table_schema = 'public' and c.column_name = 'email'`
+        assert.deepEqual(text(await client.simple(joined)), [['email']])
+        await client.close()
       },
     )
 

@@ -19,9 +19,11 @@ export async function openRental(cluster?: ClusterName) {
     grant usage on schema public, "Back Office", oracle to "${clerk}";
     grant select, insert, update, delete on all tables in schema public, "Back Office" to "${clerk}";
     grant usage on all sequences in schema public to "${clerk}"; analyze`)
-  const failed = (await reconcile(target.database, policy(rules))) as unknown
+  await reconcile(target.database, policy(rules))
   const gateway = await openBareGateway(target.database, target.url)
-  const through = Object.assign(new URL(target.urlOf('clerk')), { host: `127.0.0.1:${gateway.port}` }).href
+  const urlOf = (role: string) =>
+    Object.assign(new URL(target.urlOf(role)), { host: `127.0.0.1:${gateway.port}` }).href
+  const through = urlOf('clerk')
   const clients = {
     gateway: await openWireClient(through),
     direct: await openWireClient(target.url, { search_path: 'oracle, public' }),
@@ -31,10 +33,10 @@ export async function openRental(cluster?: ClusterName) {
   >`select current_setting('server_version_num')::int / 10000 as version`
   return {
     ...clients,
-    failed,
     target,
     clerk,
     url: through,
+    urlOf,
     database: target.url.replace(/^.*\//, ''),
     version: server?.version ?? 0,
     async [Symbol.asyncDispose]() {
