@@ -53,7 +53,8 @@ export async function findGateway(settings: Settings, wishes: Wishes): Promise<G
   if (run && isOwn) {
     const place = wishes.gateway ? readPlace(wishes.gateway) : ownPlace(run)
     const own = ownTrust(settings)
-    const named = wishes.gateway || !own.name || isIP(place.name) === 0 ? place : { ...place, name: own.name }
+    const isReal = place.name === place.host && isIP(place.host) === 0
+    const named = own.name && !wishes.gateway && !isReal ? { ...place, name: own.name } : place
     const caFile = given ?? own.caFile
     const session = isOwnSession ? signedIn : null
     return { place: { ...named, caFile }, session, isOwn: true, url: run.origin, caFile }
