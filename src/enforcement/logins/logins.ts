@@ -74,6 +74,8 @@ export interface Settled {
   readonly dismissed: readonly ObservedLogin[]
 }
 
+type Made = 'changed' | 'nothing' | 'blocked'
+
 interface Thought {
   readonly snapshot: LoginSnapshot
   readonly wanted: ReadonlyMap<string, WantedLogin>
@@ -190,46 +192,62 @@ export class Logins {
     reset: boolean,
   ): Promise<LoginOutcome> {
     const { keys } = this.#options
-    const ready = (role: string, changed: boolean): LoginOutcome => ({
-      kind: 'ready',
-      login: { role, password: keys.password(databaseId, principalId) },
-      changed,
-    })
-    const thought = await this.#think(database.sql, databaseId, principalId)
-    const refusal = refuse(thought, principalId)
-    if (refusal) return refusal
-    const login = findLogin(thought, principalId)
-    if (login?.isFresh && isEmpty(thought.plan) && !reset) return ready(login.name, false)
-    const outcome = await this.#change(database, databaseId, thought.plan, async (tx) => {
-      const current = await this.#think(tx, databaseId, principalId)
-      const found = refuse(current, principalId)
-      if (found) return found
-      const own = findLogin(current, principalId)
-      const wanted = current.wanted.get(principalId)
-      if (!wanted) return { kind: 'noRole' as const }
-      const verifier = keys.verifier(databaseId, principalId)
-      const { blocked, busy } = await applyLogins(tx, current.plan)
-      if (busy.length > 0) throw new Busy()
-      if (blocked.length > 0) return { kind: 'blocked' as const, role: wanted.role }
-      if (own) await renewPassword(tx, current.snapshot, wanted.role, verifier)
-      else await createLogin(tx, current.snapshot, { databaseId, principalId }, wanted, verifier, keys.sign)
+    let isChanged = false
+    for (let attempt = 1; attempt < attempts; attempt++) {
+      const thought = await this.#think(database.sql, databaseId, principalId)
+      await this.#endMarked(database, thought.snapshot.logins)
+      const login = findLogin(thought, principalId)
+      const refusal = refuse(thought, principalId)
+      if (refusal) {
+        if (login?.canLogin) await this.settle(database, databaseId)
+        return refusal
+      }
+      const isReset = reset && attempt === 1
+      if (login?.isFresh && isEmpty(thought.plan) && !isReset) {
+        const password = keys.password(databaseId, principalId)
+        return { kind: 'ready', login: { role: login.name, password }, changed: isChanged }
+      }
+      const made = await this.#change(database, databaseId, thought.plan, (tx) =>
+        this.#make(tx, databaseId, principalId),
+      )
+      if (made === 'changed') isChanged = true
+      if (made !== 'blocked') continue
+      const { snapshot, wanted } = await this.#think(database.sql, databaseId, principalId)
+      await this.#endMarked(database, snapshot.logins)
+      return { kind: 'blocked', role: wanted.get(principalId)?.role ?? '' }
+    }
+    throw new Busy()
+  }
+
+  /** In its transaction everything is looked at again. Whoever is refused there is refused at the next look. */
+  async #make(tx: Tx, databaseId: string, principalId: string): Promise<Made> {
+    const { keys } = this.#options
+    const thought = await this.#think(tx, databaseId, principalId)
+    const { snapshot, plan } = thought
+    const wanted = thought.wanted.get(principalId)
+    if (!wanted || refuse(thought, principalId)) return 'nothing'
+    const { blocked, busy } = await applyLogins(tx, plan)
+    if (busy.length > 0) throw new Busy()
+    if (blocked.length > 0) return 'blocked'
+    const verifier = keys.verifier(databaseId, principalId)
+    if (findLogin(thought, principalId)) {
+      await renewPassword(tx, snapshot, wanted.role, verifier)
       // A password that was written anew gives nobody another right.
-      return ready(wanted.role, !own || !isEmpty(current.plan))
-    })
-    await this.#endMarked(
-      database,
-      (await this.#think(database.sql, databaseId, principalId)).snapshot.logins,
-    )
-    return outcome
+      return isEmpty(plan) ? 'nothing' : 'changed'
+    }
+    await createLogin(tx, snapshot, { databaseId, principalId }, wanted, verifier, keys.sign)
+    return 'changed'
   }
 
   /** Of one principal and whoever has its name, or of all. */
   async #think(sql: Sql, databaseId: string, principalId?: string): Promise<Thought> {
     const { source, keys } = this.#options
-    const facts = await readFacts(sql)
-    const roleNameOf = (name: string) => keys.roleName(name, facts.database)
     const asked = principalId === undefined ? [] : [principalId]
-    const own = asked.length === 0 ? undefined : await source.readLogins(databaseId, asked)
+    const [facts, own] = await Promise.all([
+      readFacts(sql),
+      asked.length === 0 ? undefined : source.readLogins(databaseId, asked),
+    ])
+    const roleNameOf = (name: string) => keys.roleName(name, facts.database)
     const names = (own?.rights ?? []).map(({ name }) => roleNameOf(name))
     const isBound = async (id: string) => (await source.find(id)) !== null
     const observed = await observeLogins(sql, facts, databaseId, principalId, names, keys.sign, isBound)
@@ -247,7 +265,7 @@ export class Logins {
   }
 
   /** Conflicts with another node, or with somebody who changes the same roles, are tried again. */
-  async #change<T extends Applied | LoginOutcome>(
+  async #change<T extends Applied | Made>(
     database: Database,
     databaseId: string,
     { changes }: LoginPlan,

@@ -92,11 +92,14 @@ export function createEnforcementSource({ sql, secrets, findExempt, readRights }
     },
 
     async readLogins(databaseId: string, principalIds: readonly string[]) {
-      const [row] = await sql<{ tenantId: string }[]>`
-        select tenant_id as "tenantId" from masked_database where id = ${databaseId} and binding is not null`
-      const mappings = row ? await selectMappings(sql, databaseId) : []
-      const tables = await sql<{ schema: string; table: string }[]>`
-        select distinct schema_name as schema, table_name as "table" from masking_rule where database_id = ${databaseId}`
+      const [[row], mappings, tables] = await Promise.all([
+        sql<{ tenantId: string }[]>`
+          select tenant_id as "tenantId" from masked_database where id = ${databaseId} and binding is not null`,
+        selectMappings(sql, databaseId),
+        sql<{ schema: string; table: string }[]>`
+          select distinct schema_name as schema, table_name as "table" from masking_rule
+          where database_id = ${databaseId}`,
+      ])
       return {
         rights: row ? await readRights(row.tenantId, mappings, principalIds) : [],
         tables: [...tables],

@@ -313,8 +313,8 @@ forEachCluster((cluster) => {
           await two.sql`create table public.own_data (id int)`
 
           directory.remove(ana)
-          assert.deepEqual(await directory.prepare(ana), { kind: 'noRole' })
           await settled({ ended: 1 })
+          assert.deepEqual(await directory.prepare(ana), { kind: 'noRole' })
           const { login, memberOf } = (await describeRole(name)) ?? {}
           assert.deepEqual([login, memberOf], [false, []])
           await run('drop table public.own_data')
@@ -550,6 +550,18 @@ forEachCluster((cluster) => {
         const { changed } = await slow.settle(session, directory.databaseId)
         assert.equal(changed, 2)
         assert.deepEqual((await describeRole(name))?.memberOf, [readers])
+      })
+
+      test('who loses everything while they log in does not get in', async () => {
+        const ana = directory.add('ana@contoso.com', [readers])
+        let reads = 0
+        const slow = directory.createNode(async () => {
+          reads++
+          if (reads === 2) directory.remove(ana)
+        })
+        assert.deepEqual(await slow.prepare(session, directory.databaseId, ana), { kind: 'noRole' })
+        const left = await describeRole(`ana@contoso.com/${database}`)
+        assert.deepEqual([left?.login, left?.memberOf], [false, []])
       })
 
       test('nothing is left behind', async () => {

@@ -29,6 +29,16 @@ describe('secret box', () => {
     assert.throws(() => box.open('elsewhere', sealed), SecretBoxError)
   })
 
+  test('derives the same bytes for a purpose, and others for another purpose or key', () => {
+    const key = randomBytes(32)
+    const [one, same, other] = [createSecretBox(key), createSecretBox(key), createSecretBox(randomBytes(32))]
+    assert.equal(one.derive('a').length, 32)
+    assert.deepEqual(one.derive('a'), same.derive('a'))
+    assert.notDeepEqual(one.derive('a'), one.derive('b'))
+    assert.notDeepEqual(one.derive('a'), other.derive('a'))
+    assert.ok(!one.derive('a').equals(key))
+  })
+
   test('says when another key sealed it', () => {
     const other = createSecretBox(randomBytes(32))
     assert.throws(() => other.open('place', box.seal('place', 'secret')), /another key/)
