@@ -12,6 +12,8 @@ const maxNameBytes = 63
 const maxTexts = 1_000
 const maxPaths = 8
 
+let versions = 0
+
 /** What moves for one role, in the forms in which it is looked up. */
 export class MaskMap {
   readonly #byName = new Map<string, Map<string, MaskedRelation>>()
@@ -27,6 +29,9 @@ export class MaskMap {
   readonly relations: readonly MaskedRelation[]
   /** Schemas of ours that a dump of the whole database leaves out. */
   readonly hides: readonly string[]
+
+  /** Another one for every map. */
+  readonly version = ++versions
 
   /** What is masked is not known: anything may be. */
   readonly isUnknown: boolean

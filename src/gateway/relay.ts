@@ -141,7 +141,7 @@ export class Relay {
       case codes.Parse:
         return this.#sendText(type, bytes, from, to)
       case codes.Bind:
-        this.#options.touches.bind(bytes, from + headBytes)
+        this.#options.touches.bind(bytes, from + headBytes, this.#options.texts.version)
         return undefined
       case codes.Terminate:
         this.#isOver = true
@@ -167,9 +167,9 @@ export class Relay {
 
   #touch(type: number, name: string, isMoved: boolean): void {
     const { texts, touches, onStatement } = this.#options
-    const { acts } = texts
-    if (type === codes.Parse) touches.parse(name, acts)
-    else touches.query(acts)
+    const { acts, version } = texts
+    if (type === codes.Parse) touches.parse(name, acts, version)
+    else touches.query(acts, version)
     onStatement(isMoved ? 'moved' : acts === unparsed ? 'unparsed' : 'plain')
   }
 

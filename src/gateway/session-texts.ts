@@ -75,6 +75,11 @@ export class SessionTexts {
     return this.#acts
   }
 
+  /** Of the masks under which texts are looked at. */
+  get version(): number {
+    return this.#options.masks().version
+  }
+
   /** A text went by that was too long to be looked at. */
   passUnseen(): void {
     const masks = this.#options.masks()

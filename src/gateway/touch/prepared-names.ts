@@ -17,10 +17,6 @@ export class PreparedNames<T> {
   /** Drivers send it anew for every statement. */
   #unnamed: T | undefined
 
-  get isEmpty(): boolean {
-    return this.#byName.size === 0 && this.#unnamed === undefined
-  }
-
   get size(): number {
     return this.#byName.size
   }

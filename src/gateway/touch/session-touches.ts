@@ -1,5 +1,5 @@
 import { PreparedNames } from './prepared-names.ts'
-import type { Act, Touch } from './touch.ts'
+import { type Act, type Touch, unparsed } from './touch.ts'
 
 export interface CountedTouch extends Omit<Touch, 'key'> {
   /** How often. */
@@ -14,6 +14,8 @@ export interface Touched {
 
 interface Prepared {
   readonly acts: readonly Act[]
+  /** Of the masks under which it was looked at. */
+  readonly version: number
   /** It was counted when it was prepared: its first run is not counted again. */
   isFresh: boolean
 }
@@ -32,6 +34,9 @@ export class SessionTouches {
   #counts = new Map<string, { touch: Touch; count: number }>()
   #leftOut = 0
   #hasNew = false
+  #version = 0
+  /** Whatever was prepared under these masks and touches nothing. */
+  #clean: Prepared = { acts: [], version: 0, isFresh: false }
   /** How many statements ran. */
   statements = 0
 
@@ -45,28 +50,30 @@ export class SessionTouches {
     return this.#hasNew
   }
 
-  query(acts: readonly Act[]): void {
+  query(acts: readonly Act[], version: number): void {
     this.statements++
+    this.#version = version
     if (acts.length > 0) this.#run(acts)
   }
 
   /** A statement that is sent to be run later; what it touches is written down even if that is never seen to happen. */
-  parse(name: string, acts: readonly Act[]): void {
-    if (acts.length === 0 && this.#prepared.isEmpty) return
+  parse(name: string, acts: readonly Act[], version: number): void {
+    this.#version = version
     this.#run(acts)
     this.#keep(name, acts)
   }
 
   /** A Bind message, from its first byte behind the length. Runs for every execution: it reads two names, if that. */
-  bind(bytes: Buffer, from: number): void {
+  bind(bytes: Buffer, from: number, version: number): void {
     this.statements++
-    if (this.#prepared.isEmpty) return
+    this.#version = version
     let at = from
     while (at < bytes.length && bytes[at] !== 0) at++
     const prepared = this.#prepared.find(bytes, at + 1)
     if (!prepared) return
+    if (prepared.version !== version) this.#countUnknown()
     if (prepared.isFresh) prepared.isFresh = false
-    else this.#run(prepared.acts)
+    else if (prepared.acts.length > 0) this.#run(prepared.acts)
   }
 
   take(): Touched {
@@ -93,14 +100,27 @@ export class SessionTouches {
 
   #execute(name: string): void {
     const prepared = this.#prepared.get(name)
-    if (prepared?.isFresh) prepared.isFresh = false
-    else for (const { touch } of prepared?.acts ?? []) if (touch) this.#count(touch)
+    if (!prepared) return
+    if (prepared.version !== this.#version) this.#countUnknown()
+    if (prepared.isFresh) prepared.isFresh = false
+    else for (const { touch } of prepared.acts) if (touch) this.#count(touch)
   }
 
   #keep(name: string, acts: readonly Act[]): void {
-    if (acts.length === 0) this.#prepared.set(name, undefined)
-    else if (this.#prepared.size < maxPrepared || this.#prepared.get(name))
-      this.#prepared.set(name, { acts, isFresh: true })
+    if (name !== '' && this.#prepared.size >= maxPrepared && !this.#prepared.get(name)) return
+    if (acts.length === 0) this.#prepared.set(name, this.#findClean())
+    else this.#prepared.set(name, { acts, version: this.#version, isFresh: true })
+  }
+
+  #findClean(): Prepared {
+    if (this.#clean.version !== this.#version)
+      this.#clean = { acts: [], version: this.#version, isFresh: false }
+    return this.#clean
+  }
+
+  /** Masks have changed since it was looked at: it may read what was none then. */
+  #countUnknown(): void {
+    for (const { touch } of unparsed) if (touch) this.#count(touch)
   }
 
   #count(touch: Touch): void {

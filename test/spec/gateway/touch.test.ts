@@ -336,4 +336,30 @@ describe('what statements touch', () => {
   test('a session of a role that nothing is masked for and that is exempt of nothing is silent', async () => {
     assert.deepEqual(await touches('analyst', async (client) => client.query('select * from notes')), [])
   })
+
+  // A statement that was prepared when nothing in it was masked is not taken for one that touches nothing.
+  clause(
+    'GATE-45',
+    'A statement that may read masked columns and was not looked into is `unparsed`…',
+    async () => {
+      const body = { name: 'body', text: 'select body from notes where id = $1', values: [1] }
+      const found = await touches('auditor', async (client) => {
+        await client.query(body)
+        const rule = {
+          schemaName: 'public',
+          tableName: 'notes',
+          columnName: 'body',
+          maskingFunction: 'Default',
+        }
+        const put = await gateway.masking.putRule(gateway.db, 'notes-body', rule)
+        assert.equal(put.status, 201, put.text)
+        await client.query(body)
+        await client.query('select body from notes')
+      })
+      assert.deepEqual(found, [
+        { kind: 'UNKNOWN', unparsed: true, count: 1 },
+        { kind: 'SELECT', raw: ['public.notes.body'], count: 1 },
+      ])
+    },
+  )
 })
