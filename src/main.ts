@@ -228,6 +228,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const opened = await openGateway({
     host: settings.host,
     port: settings.gatewayPort,
+    workers: settings.gatewayWorkers,
     limits: {
       connections: settings.gatewayConnections,
       connectionsPerRole: settings.gatewayConnectionsPerRole,

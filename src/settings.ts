@@ -67,6 +67,12 @@ const schema = {
   HTTP_PORT: port('8080', 'Port of the HTTP server.'),
   HTTPS_PORT: port('8443', 'Port of the HTTPS server.'),
   GATEWAY_PORT: port('6432', 'Port of the PostgreSQL gateway.'),
+  GATEWAY_WORKERS: whole(
+    '1',
+    1,
+    64,
+    'Processes that share the sessions of the gateway: as many as there are processor cores to spare. 1: the service itself has them all.',
+  ),
   GATEWAY_CONNECTIONS: whole('500', 1, 100_000, 'Sessions that the gateway of this node serves at once.'),
   GATEWAY_CONNECTIONS_PER_ROLE: whole(
     '100',

@@ -92,6 +92,9 @@ export class Relay {
     client.resume()
     backend.resume()
     this.#watchIdle()
+    // Either may have gone while the session was written down.
+    if (client.destroyed) this.#leave()
+    else if (backend.destroyed) this.#lose()
     return this.#done.promise
   }
 

@@ -7,10 +7,11 @@ import { Refusal, refuse } from '../wire/refusal.ts'
 import { type StartupPacket, writeCancel } from '../wire/startup.ts'
 import { askSearchPath, beginSession, type CancelKey } from './authenticate.ts'
 import { type Greeted, greetClient } from './greet-client.ts'
+import type { Cancellable } from './guests.ts'
 import { type Arrival, type Backend, logIn } from './log-in.ts'
 import type { MaskBook } from './mask-book.ts'
 import { openBackend } from './open-backend.ts'
-import type { BackendAddress, FoundDatabase, GatewayLimits, GatewayPorts } from './ports.ts'
+import type { FoundDatabase, GatewayLimits, GatewayPorts } from './ports.ts'
 import { Relay } from './relay.ts'
 import { SessionTexts } from './session-texts.ts'
 import type { Ledger } from './touch/ledger.ts'
@@ -25,13 +26,8 @@ export interface Hub {
   /** Somebody has said who it is: waits for its turn to log in, or refuses it. */
   introduce(accepted: Socket, signal: AbortSignal): Promise<void>
   /** Counts a session in once it is logged in, or refuses it. Returns how it is counted out. */
-  admit(session: Admitted): () => void
-  findCancel(processId: number, secret: Buffer): Cancellable | undefined
-}
-
-export interface Cancellable {
-  readonly key: CancelKey | undefined
-  readonly address: BackendAddress
+  admit(session: Admitted): Promise<() => void>
+  findCancel(processId: number, secret: Buffer): Promise<Cancellable | undefined>
 }
 
 export interface Admitted extends Cancellable {
@@ -161,7 +157,7 @@ async function relaySession(
   })
   let release = () => {}
   try {
-    release = hub.admit({
+    release = await hub.admit({
       ownKey,
       key: entry.key,
       address: database.address,
@@ -209,7 +205,7 @@ async function passCancel(
   { processId, secret }: Extract<StartupPacket, { kind: 'cancel' }>,
   hub: Hub,
 ): Promise<void> {
-  const session = hub.findCancel(processId, secret)
+  const session = await hub.findCancel(processId, secret)
   if (!session?.key) return
   const signal = AbortSignal.timeout(hub.limits.startupMs)
   const backend = await openBackend(session.address, signal)

@@ -23,6 +23,7 @@ export async function openBareGateway(
   url: string,
   limits: Partial<GatewayLimits> = {},
   address: Partial<BackendAddress> = {},
+  workers = 1,
 ): Promise<Gateway> {
   const { hostname, port, pathname } = new URL(url)
   const { ca } = await createCa(['localhost'], new Date())
@@ -35,6 +36,7 @@ export async function openBareGateway(
   return openGateway({
     host: '127.0.0.1',
     port: 0,
+    workers,
     limits: { ...testLimits, ...limits },
     ports: {
       findDatabases: async () => [found],

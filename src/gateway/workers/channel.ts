@@ -1,0 +1,81 @@
+import type { Socket } from 'node:net'
+import { pack, unpack } from './pack.ts'
+
+export type Message =
+  | { readonly kind: 'ask'; readonly id: number; readonly name: string; readonly args: unknown[] }
+  | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
+  | { readonly kind: 'failure'; readonly id: number; readonly error: unknown }
+  | { readonly kind: 'tell'; readonly name: string; readonly args: unknown[] }
+
+/** The other process, as one sees it from here. */
+export interface Peer {
+  send(message: Message, socket?: Socket): void
+  onMessage(hear: (message: Message, socket: Socket | undefined) => void): void
+  onGone(hear: () => void): void
+}
+
+/** What the other side may call, by name. */
+export type Handler = (name: string, args: unknown[], socket: Socket | undefined) => unknown
+
+/** Questions and their answers between a gateway and one of its workers, in both directions. */
+export class Channel {
+  readonly #peer: Peer
+  readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>()
+  #next = 1
+  #isGone = false
+
+  constructor(peer: Peer, handle: Handler) {
+    this.#peer = peer
+    peer.onMessage((message, socket) => void this.#hear(message, socket, handle))
+    peer.onGone(() => {
+      this.#isGone = true
+      for (const { reject } of this.#waiting.values()) reject(gone())
+      this.#waiting.clear()
+    })
+  }
+
+  ask(name: string, ...args: unknown[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.#isGone) return reject(gone())
+      const id = this.#next++
+      this.#waiting.set(id, { resolve, reject })
+      this.#peer.send({ kind: 'ask', id, name, args: args.map(pack) })
+    })
+  }
+
+  /** Nobody waits for it. */
+  tell(name: string, args: readonly unknown[], socket?: Socket): void {
+    if (!this.#isGone) this.#peer.send({ kind: 'tell', name, args: args.map(pack) }, socket)
+  }
+
+  async #hear(message: Message, socket: Socket | undefined, handle: Handler): Promise<void> {
+    switch (message.kind) {
+      case 'tell':
+        // Nobody waits for it, and nobody is there to hear of a failure.
+        try {
+          await handle(message.name, message.args.map(unpack), socket)
+        } catch {}
+        break
+      case 'ask': {
+        const { id, name, args } = message
+        try {
+          const value = pack(await handle(name, args.map(unpack), undefined))
+          if (!this.#isGone) this.#peer.send({ kind: 'answer', id, value })
+        } catch (error) {
+          if (!this.#isGone) this.#peer.send({ kind: 'failure', id, error: pack(error) })
+        }
+        break
+      }
+      default: {
+        const waiting = this.#waiting.get(message.id)
+        this.#waiting.delete(message.id)
+        if (message.kind === 'answer') waiting?.resolve(unpack(message.value))
+        else waiting?.reject(unpack(message.error))
+      }
+    }
+  }
+}
+
+function gone(): Error {
+  return new Error('the other process of the gateway is gone')
+}

@@ -1,0 +1,119 @@
+import type { Socket } from 'node:net'
+import type { Guests } from '../guests.ts'
+import type { Host } from '../host.ts'
+import type { GatewayLimits, GatewayPorts } from '../ports.ts'
+import { startWorker, type Worker } from './start-worker.ts'
+
+export interface PoolOptions {
+  readonly count: number
+  readonly limits: GatewayLimits
+  readonly ports: GatewayPorts
+  readonly guests: Guests
+}
+
+/** How long a worker may take to say that it knows of a change. */
+const answerMs = 10_000
+const firstDelayMs = 100
+const maxDelayMs = 10_000
+/** Whoever lived so long did not die of how it was started. */
+const settledMs = 60_000
+/** On top of what sessions are given to end. */
+const closeGraceMs = 6_000
+
+/** Sessions in processes of their own. Everybody who connects gets the one with the fewest connections. */
+export async function openWorkers(options: PoolOptions): Promise<Host> {
+  const pool = new Pool(options)
+  await pool.start()
+  return pool
+}
+
+class Pool implements Host {
+  readonly #options: PoolOptions
+  readonly #workers = new Set<Worker>()
+  readonly #timers = new Set<NodeJS.Timeout>()
+  /** Accepted while there is no worker. */
+  #waiting: Socket[] = []
+  #isClosed = false
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+  }
+
+  async start(): Promise<void> {
+    try {
+      await Promise.all(Array.from({ length: this.#options.count }, () => this.#startOne(firstDelayMs)))
+    } catch (error) {
+      await this.close(0)
+      throw error
+    }
+  }
+
+  get processes(): readonly number[] {
+    return [...this.#workers].map(({ pid }) => pid)
+  }
+
+  accept(socket: Socket): void {
+    socket.on('error', () => {})
+    const [first, ...others] = this.#workers
+    if (this.#isClosed) socket.destroy()
+    else if (first) others.reduce((least, one) => (one.load < least.load ? one : least), first).accept(socket)
+    else this.#waiting.push(socket)
+  }
+
+  async refresh(databaseId: string): Promise<void> {
+    await this.#askAll('refresh', databaseId)
+  }
+
+  async refreshAll(): Promise<void> {
+    await this.#askAll('refreshAll')
+  }
+
+  async close(timeoutMs: number): Promise<void> {
+    this.#isClosed = true
+    for (const timer of this.#timers) clearTimeout(timer)
+    for (const socket of this.#waiting) socket.destroy()
+    await Promise.all([...this.#workers].map((worker) => worker.close(timeoutMs, closeGraceMs)))
+  }
+
+  /** One that does not answer may know of old masks: it is replaced. One that died knows of none. */
+  async #askAll(name: string, ...args: unknown[]): Promise<void> {
+    const { log } = this.#options.ports
+    await Promise.all(
+      [...this.#workers].map(async (worker) => {
+        const late = setTimeout(() => {
+          log.error({ pid: worker.pid }, 'a worker of the gateway does not answer and is replaced')
+          worker.kill()
+        }, answerMs)
+        await worker.ask(name, ...args).catch(() => {})
+        clearTimeout(late)
+      }),
+    )
+  }
+
+  async #startOne(delayMs: number): Promise<void> {
+    const startedAt = Date.now()
+    const worker = await startWorker(this.#options)
+    this.#workers.add(worker)
+    worker.ended.then(() => {
+      this.#workers.delete(worker)
+      if (this.#isClosed) return
+      const isSettled = Date.now() - startedAt > settledMs
+      this.#options.ports.log.error({ pid: worker.pid }, 'a worker of the gateway died and is replaced')
+      this.#replace(isSettled ? firstDelayMs : delayMs)
+    })
+    if (this.#isClosed) return worker.kill()
+    for (const socket of this.#waiting.splice(0)) this.accept(socket)
+  }
+
+  #replace(delayMs: number): void {
+    const next = Math.min(delayMs * 2, maxDelayMs)
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      this.#startOne(next).catch((err) => {
+        this.#options.ports.log.error({ err }, 'a worker of the gateway cannot be started')
+        if (!this.#isClosed) this.#replace(next)
+      })
+    }, delayMs)
+    this.#timers.add(timer)
+  }
+}

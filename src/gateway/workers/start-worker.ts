@@ -1,0 +1,129 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Guests } from '../guests.ts'
+import type { GatewayLimits, GatewayPorts } from '../ports.ts'
+import { Channel, type Message } from './channel.ts'
+import type { Counted } from './tally.ts'
+
+export interface Worker {
+  readonly pid: number
+  /** Connections that it has. */
+  readonly load: number
+  /** Resolves when the process is gone. */
+  readonly ended: Promise<void>
+  accept(socket: Socket): void
+  ask(name: string, ...args: unknown[]): Promise<unknown>
+  close(timeoutMs: number, graceMs: number): Promise<void>
+  kill(): void
+}
+
+export interface StartOptions {
+  readonly count: number
+  readonly limits: GatewayLimits
+  readonly ports: GatewayPorts
+  readonly guests: Guests
+}
+
+/** What a process needs to run, and nothing of what ours was given: a worker has no use for keys and passwords. */
+const kept = [
+  'PATH',
+  'HOME',
+  'TZ',
+  'LANG',
+  'LC_ALL',
+  'TMPDIR',
+  'SYSTEMROOT',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+]
+
+/** Arguments of Node that are for every process: no debugger, profiler or test runner. */
+const passedOn = /^--(max-|stack-size|no-warnings|disable-warning|enable-source-maps)/
+
+/** Resolves when the process is ready for connections. */
+export async function startWorker({ count, limits, ports, guests }: StartOptions): Promise<Worker> {
+  const child = fork(join(import.meta.dirname, 'worker.ts'), {
+    env: Object.fromEntries(kept.flatMap((name) => (name in process.env ? [[name, process.env[name]]] : []))),
+    execArgv: process.execArgv.filter((argument) => passedOn.test(argument)),
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  let load = 0
+  /** Its guests, to be counted out if it dies. */
+  const own = new Set<string>()
+  const callees: Readonly<Record<string, object>> = { metrics: ports.metrics, log: ports.log, guests }
+  const call = (name: string, args: unknown[]): unknown => {
+    const [group, method] = name.includes('.') ? name.split('.', 2) : [undefined, name]
+    const callee = group === undefined ? ports : callees[group]
+    const found: unknown = callee && Reflect.get(callee, method ?? '')
+    if (!callee || typeof found !== 'function') throw new Error(`a gateway cannot ${name}`)
+    return Reflect.apply(found, callee, args)
+  }
+  const channel = new Channel(
+    {
+      send: (message, socket) => {
+        // Whoever is gone is heard of by its end.
+        if (child.connected) child.send(message, socket, {}, () => {})
+      },
+      onMessage: (hear) =>
+        child.on('message', (message, socket) => hear(message as Message, socket as Socket | undefined)),
+      onGone: (hear) => child.once('disconnect', hear),
+    },
+    async (name, args) => {
+      switch (name) {
+        case 'closed':
+          load--
+          return
+        case 'tally':
+          for (const [each, values, times] of args[0] as Counted[])
+            for (let time = 0; time < times; time++) call(each, values)
+          return
+        case 'guests.admit': {
+          const [{ ownKey }] = args as Parameters<Guests['admit']>
+          const admission = await call(name, args)
+          if (admission === 'admitted') own.add(ownKey)
+          return admission
+        }
+        case 'guests.leave':
+          own.delete(String(args[0]))
+          return call(name, args)
+        default:
+          return call(name, args)
+      }
+    },
+  )
+  child.on('error', (err) => ports.log.error({ err }, 'a worker of the gateway failed'))
+  const ended = once(child, 'exit').then(() => {
+    for (const ownKey of own) guests.leave(ownKey, { received: 0, sent: 0 })
+    own.clear()
+  })
+  const kill = () => void child.kill('SIGKILL')
+  try {
+    await channel.ask('open', limits, count)
+  } catch (error) {
+    kill()
+    throw error
+  }
+  return {
+    pid: child.pid ?? 0,
+    get load() {
+      return load
+    },
+    ended,
+    accept(socket) {
+      load++
+      channel.tell('accept', [], socket)
+    },
+    ask: (name, ...args) => channel.ask(name, ...args),
+    async close(timeoutMs, graceMs) {
+      const late = setTimeout(kill, timeoutMs + graceMs)
+      await channel.ask('close', timeoutMs).catch(() => {})
+      if (child.connected) child.disconnect()
+      await ended
+      clearTimeout(late)
+    },
+    kill,
+  }
+}

@@ -1,0 +1,62 @@
+// A process that runs sessions of a gateway: connections are handed to it, and it asks its parent for all that it has to know.
+import type { Socket } from 'node:net'
+import { type Host, openHost } from '../host.ts'
+import type { GatewayLimits } from '../ports.ts'
+import { Channel, type Message } from './channel.ts'
+import { createRemoteGuests, createRemotePorts } from './remote-ports.ts'
+import { type Counted, Tally } from './tally.ts'
+
+const tellEveryMs = 200
+
+let opened: Host | undefined
+
+const channel = new Channel(
+  {
+    // Without the parent there is nobody to tell, and no reason to go on.
+    send: (message) => void process.send?.(message, undefined, {}, (error) => error && process.exit()),
+    onMessage: (hear) =>
+      process.on('message', (message: Message, socket) => hear(message, socket as Socket | undefined)),
+    onGone: (hear) => process.once('disconnect', hear),
+  },
+  (name, args, socket) => run(name, args, socket),
+)
+const tally = new Tally((calls: readonly Counted[]) => channel.tell('tally', [calls]), tellEveryMs)
+
+// A terminal sends its signals to all processes: the parent ends us when sessions are over. Without it there is nothing to do.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+process.once('disconnect', () => process.exit())
+
+async function run(name: string, args: unknown[], socket: Socket | undefined): Promise<void> {
+  switch (name) {
+    case 'open': {
+      const [limits, processes] = args as [GatewayLimits, number]
+      opened = await openHost({
+        limits,
+        ports: createRemotePorts(channel, tally),
+        guests: createRemoteGuests(channel),
+        processes,
+      })
+      break
+    }
+    case 'accept':
+      // It may be closed before it arrives.
+      if (!socket) channel.tell('closed', [])
+      else {
+        socket.once('close', () => channel.tell('closed', []))
+        opened?.accept(socket)
+      }
+      break
+    case 'refresh':
+      await opened?.refresh(String(args[0]))
+      break
+    case 'refreshAll':
+      await opened?.refreshAll()
+      break
+    case 'close':
+      await opened?.close(Number(args[0]))
+      tally.close()
+      break
+    default:
+      throw new Error(`a worker cannot ${name}`)
+  }
+}

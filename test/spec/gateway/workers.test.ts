@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { describe } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type pg from 'pg'
+import { int32 } from '../../../src/wire/messages.ts'
+import { writeCancel } from '../../../src/wire/startup.ts'
+import { openBareGateway } from '../../support/bare-gateway.ts'
+import { clause } from '../../support/clause.ts'
+import { useGateway } from '../../support/gateway.ts'
+
+const perRole = 6
+const masked = 'aXXX@XXXX.com'
+const readEmail = 'select email from public.customers where id = 1'
+
+async function waitFor(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (await isSo()) return
+    await sleep(50)
+  }
+  assert.fail(`${what} did not happen`)
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+describe('workers of the gateway', () => {
+  const gateway = useGateway({
+    MASQUERADE_GATEWAY_WORKERS: '2',
+    MASQUERADE_GATEWAY_CONNECTIONS_PER_ROLE: String(perRole),
+  })
+  const processes = () => gateway.masking.service().gateway.processes
+  const readMetric = async (name: string) => {
+    const { listeners } = gateway.masking.service()
+    const text = await (await fetch(`http://127.0.0.1:${listeners.httpPort}/metrics`)).text()
+    return Number(text.match(new RegExp(`^${name.replace(/[{}]/g, '\\$&')} (\\d+)`, 'm'))?.[1] ?? 0)
+  }
+  const areOpen = (count: number) => async () =>
+    (await readMetric('masquerade_gateway_open_connections')) === count
+  const connectAll = (count: number) =>
+    Promise.all(Array.from({ length: count }, () => gateway.connect('analyst')))
+  const endAll = async (clients: readonly pg.Client[]) => {
+    await Promise.all(clients.map((client) => client.end()))
+    await waitFor('the end of all sessions', areOpen(0))
+  }
+  const killOne = () => {
+    const [pid = 0] = processes()
+    process.kill(pid, 'SIGKILL')
+    return pid
+  }
+
+  clause(
+    'GATE-80',
+    'With `MASQUERADE_GATEWAY_WORKERS` above 1 so many processes share the port of the gateway, and whoever…',
+    async () => {
+      assert.equal(processes().length, 2)
+      assert.ok(!processes().includes(process.pid))
+      const moved = 'masquerade_gateway_statements_total{outcome="moved"}'
+      const before = await readMetric(moved)
+      const clients = await connectAll(4)
+      for (const client of clients) assert.equal((await client.query(readEmail)).rows[0].email, masked)
+      await assert.rejects(clients[0]?.query('select nothere from public.customers') ?? Promise.resolve(), {
+        code: '42703',
+        position: '8',
+      })
+      await waitFor('the count of sessions', areOpen(4))
+      await waitFor('the count of statements', async () => (await readMetric(moved)) === before + 5)
+      await endAll(clients)
+      await waitFor('the audit', async () => {
+        const { sql } = gateway.masking.service().database
+        const rows =
+          await sql`select action, count(*)::int as n from masquerade.audit_event where action like 'gateway/%' group by 1`
+        const counts = Object.fromEntries(rows.map(({ action, n }) => [action, n]))
+        return (
+          counts['gateway/connect'] === 4 &&
+          counts['gateway/disconnect'] === 4 &&
+          counts['gateway/touch'] >= 4
+        )
+      })
+    },
+  )
+
+  clause(
+    'GATE-81',
+    'Limits on connections, overall and for each role, hold for all workers together, and a request to…',
+    async () => {
+      const clients = await connectAll(perRole)
+      await assert.rejects(gateway.connect('analyst'), { code: '53300' })
+      for (const client of clients) {
+        const { processID, secretKey } = client as pg.Client & { processID: number; secretKey: number }
+        const waiting = assert.rejects(client.query('select pg_sleep(60)'), { code: '57014' })
+        await sleep(100)
+        const other = connect(gateway.port(), '127.0.0.1')
+        other.on('error', () => {})
+        other.write(writeCancel(processID, int32(secretKey)))
+        await Promise.all([once(other, 'close'), waiting])
+      }
+      await endAll(clients)
+      const again = await gateway.connect('analyst')
+      await endAll([again])
+    },
+  )
+
+  clause(
+    'GATE-82',
+    'A change of rules is answered when the sessions of all workers follow it; a worker that died keeps nobody waiting.',
+    async () => {
+      const clients = await connectAll(4)
+      const { db, masking } = gateway
+      const name = 'select name from public.customers where id = 1'
+      for (const client of clients) assert.equal((await client.query(name)).rows[0].name, 'ann')
+      const rule = {
+        schemaName: 'public',
+        tableName: 'customers',
+        columnName: 'name',
+        maskingFunction: 'Default',
+      }
+      assert.equal((await masking.putRule(db, 'name', rule)).status, 201)
+      for (const client of clients) assert.equal((await client.query(name)).rows[0].name, 'XXXX')
+      killOne()
+      const started = performance.now()
+      await masking.send('DELETE', `${db}/dataMaskingPolicies/Default/rules/name`)
+      assert.ok(performance.now() - started < 9_000)
+      const answers = await Promise.allSettled(clients.map((client) => client.query(name)))
+      const names = answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value.rows[0].name] : []))
+      assert.deepEqual(names, ['ann', 'ann'])
+      await Promise.allSettled(clients.map((client) => client.end()))
+      await waitFor('the end of all sessions', areOpen(0))
+    },
+  )
+
+  clause(
+    'GATE-83',
+    'A worker that dies takes its own sessions with it and no others: these are counted out, and another worker takes its place.',
+    async () => {
+      await waitFor('the second worker', () => processes().length === 2)
+      const clients = await connectAll(perRole)
+      const gone = killOne()
+      await waitFor('the end of its sessions', areOpen(perRole / 2))
+      const answers = await Promise.allSettled(clients.map((client) => client.query(readEmail)))
+      assert.equal(answers.filter(({ status }) => status === 'fulfilled').length, perRole / 2)
+      const more = await connectAll(perRole / 2)
+      for (const client of more) assert.equal((await client.query(readEmail)).rows[0].email, masked)
+      await waitFor('another worker', () => processes().length === 2 && !processes().includes(gone))
+      await Promise.allSettled([...clients, ...more].map((client) => client.end()))
+      await waitFor('the end of all sessions', areOpen(0))
+    },
+  )
+
+  clause(
+    'GATE-84',
+    "Workers are given no key, password or address of the service's store. They end with the service, also…",
+    async (t) => {
+      if (process.platform === 'linux')
+        for (const pid of processes())
+          assert.doesNotMatch(readFileSync(`/proc/${pid}/environ`, 'utf8'), /masquerade_|postgres/i)
+
+      const child = spawn(process.execPath, [join(import.meta.dirname, '../../support/workers-child.ts')], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      t.after(() => child.kill('SIGKILL'))
+      const [line] = await once(child.stdout, 'data')
+      const workers = String(line).trim().split(' ').map(Number)
+      assert.equal(workers.length, 2)
+      assert.ok(workers.every(isRunning))
+      child.kill('SIGKILL')
+      await waitFor('the end of the workers', () => !workers.some(isRunning))
+
+      const { database, url, role } = gateway.masked()
+      const bare = await openBareGateway(database, url, {}, {}, 2)
+      const pids = [...bare.processes]
+      const options = { port: bare.port, user: role('analyst') }
+      const [idle, busy] = [
+        await gateway.connect('analyst', options),
+        await gateway.connect('analyst', options),
+      ]
+      const told = once(idle, 'error')
+      const answer = busy.query('select pg_sleep(1), 1 as done')
+      await bare.close(10_000)
+      assert.equal((await told)[0].code, '57P01')
+      assert.equal((await answer).rows[0].done, 1)
+      assert.ok(!pids.some(isRunning))
+    },
+  )
+})
