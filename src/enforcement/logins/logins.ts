@@ -1,87 +1,18 @@
-import type { Logger } from 'pino'
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Note } from '../assign-masks.ts'
-import type { Target } from '../observe.ts'
 import { type Applied, applyLogins, createLogin, dropLogin, renewPassword } from './apply-logins.ts'
-import { desireLogins, type LoginRights } from './desire-logins.ts'
-import { diffLogins, type LoginChange, type LoginPlan, mark, type WantedLogin } from './diff-logins.ts'
+import { type LoginChange, type LoginPlan, mark } from './diff-logins.ts'
 import { endLoginSessions, waitUntilGone } from './end-login-sessions.ts'
-import type { Sign } from './mark.ts'
-import {
-  findNames,
-  type LoginSnapshot,
-  type ObservedLogin,
-  observeLogins,
-  readFacts,
-} from './observe-logins.ts'
+import type { ObservedLogin } from './observe-logins.ts'
+import type { LoginOutcome, LoginsOptions, Settled } from './ports.ts'
+import { findLogin, isEmpty, refuse, think } from './think.ts'
 
-export type { LoginRights } from './desire-logins.ts'
-
-/** How to log in as somebody. */
-export interface Login {
-  readonly role: string
-  readonly password: string
-}
-
-export type LoginOutcome =
-  | { readonly kind: 'ready'; readonly login: Login; readonly changed: boolean }
-  /** Nothing is mapped to them that can be given, or they are disabled or gone. */
-  | { readonly kind: 'noRole' }
-  /** Somebody else made a role of that name. */
-  | { readonly kind: 'nameTaken'; readonly role: string }
-  /** It has more than it should, by somebody whose grants the role of the binding cannot take back. */
-  | { readonly kind: 'blocked'; readonly role: string }
-  /** The role of the binding may not create roles. */
-  | { readonly kind: 'notAllowed'; readonly statement: string }
-  | { readonly kind: 'notBound' }
-
-/** What the management side and the directory know. */
-export interface LoginSource {
-  /** Null: no database of that id is bound. */
-  find(databaseId: string): Promise<object | null>
-  /** What those of the principals have who have something; and the tables that rules name. */
-  readLogins(
-    databaseId: string,
-    principalIds: readonly string[],
-  ): Promise<{ readonly rights: readonly LoginRights[]; readonly tables: readonly Target[] }>
-}
-
-/** What comes from the key of the service. The same on every node. */
-export interface LoginKeys {
-  roleName(name: string, database: string): string
-  password(databaseId: string, principalId: string): string
-  /** What PostgreSQL gets instead of the password. */
-  verifier(databaseId: string, principalId: string): string
-  readonly sign: Sign
-}
-
-export interface LoginsOptions {
-  readonly source: LoginSource
-  readonly keys: LoginKeys
-  readonly log: Logger
-}
-
-export interface Settled {
-  readonly changed: number
-  readonly ended: number
-  readonly notes: readonly Note[]
-  /** Of people who have rights here. */
-  readonly logins: readonly ObservedLogin[]
-  /** Have nothing left, and can go. */
-  readonly dismissed: readonly ObservedLogin[]
-}
+export type { LoginKeys, LoginOutcome, LoginRights, LoginSource, Settled } from './ports.ts'
 
 type Made = 'changed' | 'nothing' | 'blocked'
-
-interface Thought {
-  readonly snapshot: LoginSnapshot
-  readonly wanted: ReadonlyMap<string, WantedLogin>
-  readonly plan: LoginPlan
-  readonly notes: readonly Note[]
-}
 
 const attempts = 6
 
@@ -133,7 +64,7 @@ export class Logins {
     let [changed, ended] = [0, 0]
     let blocked: readonly string[] = []
     for (let attempt = 1; ; attempt++) {
-      const thought = await this.#think(database.sql, databaseId)
+      const thought = await think(this.#options, database.sql, databaseId)
       const { snapshot, wanted, plan, notes } = thought
       ended += await this.#endMarked(database, snapshot.logins)
       if (isEmpty(plan) || attempt === attempts) {
@@ -146,7 +77,7 @@ export class Logins {
         }
       }
       const applied = await this.#change(database, databaseId, plan, async (tx) => {
-        const current = await this.#think(tx, databaseId)
+        const current = await think(this.#options, tx, databaseId)
         return applyLogins(tx, current.plan)
       })
       changed += applied.changed
@@ -181,7 +112,7 @@ export class Logins {
 
   /** Which roles are whose, without a change. */
   async list(sql: Sql, databaseId: string): Promise<readonly ObservedLogin[]> {
-    const { snapshot, wanted } = await this.#think(sql, databaseId)
+    const { snapshot, wanted } = await think(this.#options, sql, databaseId)
     return snapshot.logins.filter(({ mark }) => wanted.has(mark.principalId))
   }
 
@@ -194,7 +125,7 @@ export class Logins {
     const { keys } = this.#options
     let isChanged = false
     for (let attempt = 1; attempt < attempts; attempt++) {
-      const thought = await this.#think(database.sql, databaseId, principalId)
+      const thought = await think(this.#options, database.sql, databaseId, principalId)
       await this.#endMarked(database, thought.snapshot.logins)
       const login = findLogin(thought, principalId)
       const refusal = refuse(thought, principalId)
@@ -212,7 +143,7 @@ export class Logins {
       )
       if (made === 'changed') isChanged = true
       if (made !== 'blocked') continue
-      const { snapshot, wanted } = await this.#think(database.sql, databaseId, principalId)
+      const { snapshot, wanted } = await think(this.#options, database.sql, databaseId, principalId)
       await this.#endMarked(database, snapshot.logins)
       return { kind: 'blocked', role: wanted.get(principalId)?.role ?? '' }
     }
@@ -222,7 +153,7 @@ export class Logins {
   /** In its transaction everything is looked at again. Whoever is refused there is refused at the next look. */
   async #make(tx: Tx, databaseId: string, principalId: string): Promise<Made> {
     const { keys } = this.#options
-    const thought = await this.#think(tx, databaseId, principalId)
+    const thought = await think(this.#options, tx, databaseId, principalId)
     const { snapshot, plan } = thought
     const wanted = thought.wanted.get(principalId)
     if (!wanted || refuse(thought, principalId)) return 'nothing'
@@ -237,31 +168,6 @@ export class Logins {
     }
     await createLogin(tx, snapshot, { databaseId, principalId }, wanted, verifier, keys.sign)
     return 'changed'
-  }
-
-  /** Of one principal and whoever has its name, or of all. */
-  async #think(sql: Sql, databaseId: string, principalId?: string): Promise<Thought> {
-    const { source, keys } = this.#options
-    const asked = principalId === undefined ? [] : [principalId]
-    const [facts, own] = await Promise.all([
-      readFacts(sql),
-      asked.length === 0 ? undefined : source.readLogins(databaseId, asked),
-    ])
-    const roleNameOf = (name: string) => keys.roleName(name, facts.database)
-    const names = (own?.rights ?? []).map(({ name }) => roleNameOf(name))
-    const isBound = async (id: string) => (await source.find(id)) !== null
-    const observed = await observeLogins(sql, facts, databaseId, principalId, names, keys.sign, isBound)
-    const principals = [...new Set([...asked, ...observed.logins.map(({ mark }) => mark.principalId)])]
-    if (principals.length === 0)
-      return { snapshot: observed, wanted: new Map(), plan: { aside: [], changes: [] }, notes: [] }
-    const { rights, tables } =
-      own && principals.length === 1 ? own : await source.readLogins(databaseId, principals)
-    const { wanted, notes } = await desireLogins(sql, rights, tables, observed.logins, roleNameOf)
-    // Names that were asked for have been looked at together with the marks: a role that came since is none without one.
-    const known = new Set([...names, ...observed.logins.map(({ name }) => name)])
-    const others = [...wanted.values()].map(({ role }) => role).filter((role) => !known.has(role))
-    const snapshot = { ...observed, taken: new Set([...observed.taken, ...(await findNames(sql, others))]) }
-    return { snapshot, wanted, notes, plan: diffLogins(snapshot, wanted, keys.sign) }
   }
 
   /** Conflicts with another node, or with somebody who changes the same roles, are tried again. */
@@ -320,23 +226,6 @@ export class Logins {
       if (!isBeaten(error)) throw error
     }
   }
-}
-
-function refuse({ snapshot, wanted }: Thought, principalId: string): LoginOutcome | undefined {
-  const { logins, taken, createsRoles, user } = snapshot
-  const role = wanted.get(principalId)?.role
-  if (role === undefined) return { kind: 'noRole' }
-  if (taken.has(role)) return { kind: 'nameTaken', role }
-  if (logins.some(({ mark }) => mark.principalId === principalId) || createsRoles) return undefined
-  return { kind: 'notAllowed', statement: `ALTER ROLE ${quoteIdentifier(user)} CREATEROLE` }
-}
-
-function findLogin({ snapshot }: Thought, principalId: string): ObservedLogin | undefined {
-  return snapshot.logins.find(({ mark }) => mark.principalId === principalId)
-}
-
-function isEmpty({ aside, changes }: LoginPlan): boolean {
-  return aside.length === 0 && changes.length === 0
 }
 
 function blockedNote(role: string): Note {

@@ -1,0 +1,62 @@
+import type { Logger } from 'pino'
+import type { Note } from '../assign-masks.ts'
+import type { Target } from '../observe.ts'
+import type { LoginRights } from './desire-logins.ts'
+import type { Sign } from './mark.ts'
+import type { ObservedLogin } from './observe-logins.ts'
+
+export type { LoginRights } from './desire-logins.ts'
+
+/** How to log in as somebody. */
+export interface Login {
+  readonly role: string
+  readonly password: string
+}
+
+export type LoginOutcome =
+  | { readonly kind: 'ready'; readonly login: Login; readonly changed: boolean }
+  /** Nothing is mapped to them that can be given, or they are disabled or gone. */
+  | { readonly kind: 'noRole' }
+  /** Somebody else made a role of that name. */
+  | { readonly kind: 'nameTaken'; readonly role: string }
+  /** It has more than it should, by somebody whose grants the role of the binding cannot take back. */
+  | { readonly kind: 'blocked'; readonly role: string }
+  /** The role of the binding may not create roles. */
+  | { readonly kind: 'notAllowed'; readonly statement: string }
+  | { readonly kind: 'notBound' }
+
+/** What the management side and the directory know. */
+export interface LoginSource {
+  /** Null: no database of that id is bound. */
+  find(databaseId: string): Promise<object | null>
+  /** What those of the principals have who have something; and the tables that rules name. */
+  readLogins(
+    databaseId: string,
+    principalIds: readonly string[],
+  ): Promise<{ readonly rights: readonly LoginRights[]; readonly tables: readonly Target[] }>
+}
+
+/** What comes from the key of the service. The same on every node. */
+export interface LoginKeys {
+  roleName(name: string, database: string): string
+  password(databaseId: string, principalId: string): string
+  /** What PostgreSQL gets instead of the password. */
+  verifier(databaseId: string, principalId: string): string
+  readonly sign: Sign
+}
+
+export interface LoginsOptions {
+  readonly source: LoginSource
+  readonly keys: LoginKeys
+  readonly log: Logger
+}
+
+export interface Settled {
+  readonly changed: number
+  readonly ended: number
+  readonly notes: readonly Note[]
+  /** Of people who have rights here. */
+  readonly logins: readonly ObservedLogin[]
+  /** Have nothing left, and can go. */
+  readonly dismissed: readonly ObservedLogin[]
+}
