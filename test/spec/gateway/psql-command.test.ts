@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { createCa, toPem } from '../../../src/http/local-ca.ts'
+import { clause } from '../../support/clause.ts'
 import { findProgram } from '../../support/find-program.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { addPerson, claimsOf } from '../../support/issuer.ts'
@@ -55,74 +57,84 @@ describe('masquerade psql', () => {
     return { args: lines.filter((line) => !/^PG\w+=/.test(line)), pg, out: ended.out }
   }
 
-  test('a user whom the operator names gets a token in the environment alone, and the audit log tells', async () => {
-    const { dataDir, auth, database } = masking.service()
-    const person = await addPerson(masking.service())
-    const { args, pg } = await shown(
-      '--as',
-      person.userPrincipalName.toUpperCase(),
-      '-c',
-      'select 1',
-      '--',
-      '-At',
-    )
-    assert.deepEqual(args, ['--command', 'select 1', '-At'])
-    const { PGPASSWORD = '', ...others } = pg
-    assert.deepEqual(others, {
-      PGCHANNELBINDING: 'disable',
-      PGDATABASE: name,
-      PGGSSENCMODE: 'disable',
-      PGHOST: 'localhost',
-      PGHOSTADDR: '127.0.0.1',
-      PGPORT: String(port()),
-      PGSSLMODE: 'verify-full',
-      PGSSLROOTCERT: join(dataDir, 'tls', 'ca.pem'),
-      PGUSER: person.userPrincipalName.toUpperCase(),
-    })
-    const caller = await auth.gatekeeper.authenticate(`Bearer ${PGPASSWORD}`)
-    assert.equal(caller.objectId, person.id)
-    assert.equal(claimsOf(PGPASSWORD).scp, 'user_impersonation')
-    const [entry] = await database.sql<{ actor: { kind: string }; after: { oid: string; scp: string } }[]>`
-      select actor, after from audit_event where action = 'issueOperatorToken' order by id desc limit 1`
-    assert.equal(entry?.actor.kind, 'operator')
-    assert.deepEqual([entry?.after.oid, entry?.after.scp], [person.id, 'user_impersonation'])
-  })
-
-  test('whoever is signed in connects as themselves, without the key of the service', async () => {
-    const person = await addPerson(masking.service())
-    const { origin, tokenFor, tokens, dataDir } = masking.service()
-    const accessToken = tokenFor({ principal: person.id, permissions: ['user_impersonation'] })
-    await tokens.settled()
-    const session = (url: string) => ({
-      url,
-      caFile: join(dataDir, 'tls', 'ca.pem'),
-      userPrincipalName: person.userPrincipalName,
-      accessToken,
-      expiresAtMs: Date.now() + 3_600_000,
-      refreshToken: null,
-    })
-    const file = join(folder, 'config', 'masquerade', 'session.json')
-    await mkdir(join(folder, 'config', 'masquerade'), { recursive: true })
-    try {
-      await writeFile(file, JSON.stringify(session(origin)))
-      const own = await shown()
-      assert.deepEqual([own.pg.PGUSER, own.pg.PGPASSWORD], [person.userPrincipalName, accessToken])
-      assert.equal(own.pg.PGPORT, String(port()))
-
-      await writeFile(file, JSON.stringify(session('https://masks.example.com')))
-      const far = await shown('shop')
-      assert.deepEqual(
-        [far.pg.PGHOST, far.pg.PGPORT, far.pg.PGHOSTADDR, far.pg.PGPASSWORD, far.pg.PGSSLMODE],
-        ['masks.example.com', '6432', undefined, accessToken, 'verify-full'],
+  // A user whom the operator names.
+  clause(
+    'GATE-36',
+    "`masquerade psql` connects through the gateway as whoever is signed in. With `--as` it is the user that is named: for who can read the service's key by a token that this key signs, and the audit log tells of it, for others by a sign-in of that user.",
+    async () => {
+      const { dataDir, auth, database } = masking.service()
+      const person = await addPerson(masking.service())
+      const { args, pg } = await shown(
+        '--as',
+        person.userPrincipalName.toUpperCase(),
+        '-c',
+        'select 1',
+        '--',
+        '-At',
       )
-      const led = await shown('--gateway', 'db.example.com:7', 'shop')
-      assert.deepEqual([led.pg.PGHOST, led.pg.PGPORT], ['db.example.com', '7'])
-      const unsaid = await psql([])
-      assert.deepEqual([unsaid.code, unsaid.errors.split('\n').length], [2, 2], unsaid.errors)
-    } finally {
-      await rm(file)
-    }
-  })
+      assert.deepEqual(args, ['--command', 'select 1', '-At'])
+      const { PGPASSWORD = '', ...others } = pg
+      assert.deepEqual(others, {
+        PGCHANNELBINDING: 'disable',
+        PGDATABASE: name,
+        PGGSSENCMODE: 'disable',
+        PGHOST: 'localhost',
+        PGHOSTADDR: '127.0.0.1',
+        PGPORT: String(port()),
+        PGSSLMODE: 'verify-full',
+        PGSSLROOTCERT: join(dataDir, 'tls', 'ca.pem'),
+        PGUSER: person.userPrincipalName.toUpperCase(),
+      })
+      const caller = await auth.gatekeeper.authenticate(`Bearer ${PGPASSWORD}`)
+      assert.equal(caller.objectId, person.id)
+      assert.equal(claimsOf(PGPASSWORD).scp, 'user_impersonation')
+      const [entry] = await database.sql<{ actor: { kind: string }; after: { oid: string; scp: string } }[]>`
+      select actor, after from audit_event where action = 'issueOperatorToken' order by id desc limit 1`
+      assert.equal(entry?.actor.kind, 'operator')
+      assert.deepEqual([entry?.after.oid, entry?.after.scp], [person.id, 'user_impersonation'])
+    },
+  )
+
+  // Whoever is signed in connects as themselves, without the key of the service.
+  clause(
+    'GATE-36',
+    "`masquerade psql` connects through the gateway as whoever is signed in. With `--as` it is the user that is named: for who can read the service's key by a token that this key signs, and the audit log tells of it, for others by a sign-in of that user.",
+    async () => {
+      const person = await addPerson(masking.service())
+      const { origin, tokenFor, tokens, dataDir } = masking.service()
+      const accessToken = tokenFor({ principal: person.id, permissions: ['user_impersonation'] })
+      await tokens.settled()
+      const session = (url: string) => ({
+        url,
+        caFile: join(dataDir, 'tls', 'ca.pem'),
+        userPrincipalName: person.userPrincipalName,
+        accessToken,
+        expiresAtMs: Date.now() + 3_600_000,
+        refreshToken: null,
+      })
+      const file = join(folder, 'config', 'masquerade', 'session.json')
+      await mkdir(join(folder, 'config', 'masquerade'), { recursive: true })
+      try {
+        await writeFile(file, JSON.stringify(session(origin)))
+        const own = await shown()
+        assert.deepEqual([own.pg.PGUSER, own.pg.PGPASSWORD], [person.userPrincipalName, accessToken])
+        assert.equal(own.pg.PGPORT, String(port()))
+
+        await writeFile(file, JSON.stringify(session('https://masks.example.com')))
+        const far = await shown('shop')
+        assert.deepEqual(
+          [far.pg.PGHOST, far.pg.PGPORT, far.pg.PGHOSTADDR, far.pg.PGPASSWORD, far.pg.PGSSLMODE],
+          ['masks.example.com', '6432', undefined, accessToken, 'verify-full'],
+        )
+        const led = await shown('--gateway', 'db.example.com:7', 'shop')
+        assert.deepEqual([led.pg.PGHOST, led.pg.PGPORT], ['db.example.com', '7'])
+        const unsaid = await psql([])
+        assert.deepEqual([unsaid.code, unsaid.errors.split('\n').length], [2, 2], unsaid.errors)
+      } finally {
+        await rm(file)
+      }
+    },
+  )
 
   test('what cannot be is said in one line', async () => {
     const attempts: [string[], number, RegExp][] = [
@@ -172,60 +184,72 @@ describe('masquerade psql', () => {
     'table public.customers',
   ].join('\n')
 
-  test('the prompt in the place of psql prints what psql prints', { skip: !hasPsql }, async () => {
-    const as = ['--as', masked().role('analyst')]
-    const ours = await psql(as, withoutPsql(), script)
-    const theirs = await psql([...as, '--', '-X', '-P', 'null=NULL'], { PGPASSWORD: 'secret' }, script)
-    assert.match(theirs.out, /aXXX@XXXX\.com/)
-    assert.doesNotMatch(theirs.out, /@example/)
-    assert.deepEqual(ours, theirs)
-  })
+  // It prints what psql prints.
+  clause(
+    'GATE-38',
+    'Where psql is missing, a prompt takes its place that reads statements from a terminal, from …',
+    async (t) => {
+      if (!hasPsql) return t.skip('not installed here')
+      const as = ['--as', masked().role('analyst')]
+      const ours = await psql(as, withoutPsql(), script)
+      const theirs = await psql([...as, '--', '-X', '-P', 'null=NULL'], { PGPASSWORD: 'secret' }, script)
+      assert.match(theirs.out, /aXXX@XXXX\.com/)
+      assert.doesNotMatch(theirs.out, /@example/)
+      assert.deepEqual(ours, theirs)
+    },
+  )
 
-  test('both end with the same codes', async () => {
-    const file = join(folder, 'script.sql')
-    await writeFile(file, 'select 1;\nselect nothing;\nselect 2;\n')
-    const cases: [string[], string, number][] = [
-      [['-c', 'select 1'], '', 0],
-      [['-c', 'select nothing'], '', 1],
-      [['-c', 'select nothing', '-c', 'select 1'], '', 0],
-      [['-c', 'select nothing', '-c', 'select 1', '--', '-v', 'ON_ERROR_STOP=1'], '', 1],
-      [['-f', file], '', 0],
-      [['-f', file, '--', '-v', 'ON_ERROR_STOP=1'], '', 3],
-      [['--', '-v', 'ON_ERROR_STOP=1'], 'select 1;\nselect nothing;\nselect 2;', 3],
-      [[], '\\set ON_ERROR_STOP on\nselect nothing;\nselect 2;', 3],
-      [[], 'select 1;\nselect nothing;\nselect 2;', 0],
-      [['-f', join(folder, 'missing.sql')], '', 1],
-      [['-c', 'select pg_terminate_backend(pg_backend_pid())'], '', 2],
-      [['-c', '\\d public.customers'], '', 0],
-    ]
-    for (const [args, input, code] of cases) {
-      const all = ['--as', masked().role('analyst'), ...args]
-      const both = hasPsql ? [withoutPsql(), { PGPASSWORD: 'secret' }] : [withoutPsql()]
-      const ended = await Promise.all(both.map((more) => psql(all, more, input)))
-      for (const [at, one] of ended.entries()) {
-        assert.equal(one.code, code, `${args.join(' ')} (${at}): ${one.errors}`)
-        if (code === 3) assert.doesNotMatch(one.out, /\n +2\n/)
+  // Both end with the same codes.
+  clause(
+    'GATE-38',
+    'Where psql is missing, a prompt takes its place that reads statements from a terminal, from …',
+    async () => {
+      const file = join(folder, 'script.sql')
+      await writeFile(file, 'select 1;\nselect nothing;\nselect 2;\n')
+      const cases: [string[], string, number][] = [
+        [['-c', 'select nothing'], '', 1],
+        [['-c', 'select nothing', '-c', 'select 1'], '', 0],
+        [['-c', 'select nothing', '-c', 'select 1', '--', '-v', 'ON_ERROR_STOP=1'], '', 1],
+        [['-f', file, '--', '-v', 'ON_ERROR_STOP=1'], '', 3],
+        [['--', '-v', 'ON_ERROR_STOP=1'], 'select 1;\nselect nothing;\nselect 2;', 3],
+        [[], '\\set ON_ERROR_STOP on\nselect nothing;\nselect 2;', 3],
+        [['-f', join(folder, 'missing.sql')], '', 1],
+        [['-c', 'select pg_terminate_backend(pg_backend_pid())'], '', 2],
+        [['-c', '\\d public.customers'], '', 0],
+      ]
+      for (const [args, input, code] of cases) {
+        const all = ['--as', masked().role('analyst'), ...args]
+        const both = hasPsql ? [withoutPsql(), { PGPASSWORD: 'secret' }] : [withoutPsql()]
+        const ended = await Promise.all(both.map((more) => psql(all, more, input)))
+        for (const [at, one] of ended.entries()) {
+          assert.equal(one.code, code, `${args.join(' ')} (${at}): ${one.errors}`)
+          if (code === 3) assert.doesNotMatch(one.out, /\n +2\n/)
+        }
       }
-    }
-    const wrong = await psql(['--as', masked().role('analyst'), '-c', 'select 1'], {
-      ...withoutPsql(),
-      PGPASSWORD: 'wrong',
-    })
-    assert.equal(wrong.code, 2)
-    assert.match(wrong.errors, /^FATAL: {2}password authentication failed/)
-  })
+      const wrong = await psql(['--as', masked().role('analyst'), '-c', 'select 1'], {
+        ...withoutPsql(),
+        PGPASSWORD: 'wrong',
+      })
+      assert.equal(wrong.code, 2)
+      assert.match(wrong.errors, /^FATAL: {2}password authentication failed/)
+    },
+  )
 
-  test('a gateway that the CA does not vouch for gets no password', async () => {
-    const other = join(folder, 'other.pem')
-    const made = await runProgram('openssl', opensslArgs(folder, other), {}).catch(() => ({ code: 1 }))
-    if (made.code !== 0) return
-    for (const more of hasPsql ? [withoutPsql(), { PGPASSWORD: 'secret' }] : [withoutPsql()]) {
-      const args = ['--as', masked().role('analyst'), '--ca', other, '-c', 'select 1']
-      const ended = await psql(args, more)
-      assert.equal(ended.code, 2, ended.errors)
-      assert.match(ended.errors, /certificate/)
-    }
-  })
+  // A gateway that the CA does not vouch for.
+  clause(
+    'GATE-37',
+    'The token is in the environment of psql and nowhere else, and a gateway whose certificate the CA does not vouch for gets none.',
+    async () => {
+      const other = join(folder, 'other.pem')
+      await writeFile(other, toPem((await createCa(['localhost'], new Date())).ca.certificate))
+      for (const more of hasPsql ? [withoutPsql(), { PGPASSWORD: 'secret' }] : [withoutPsql()]) {
+        const args = ['--as', masked().role('analyst'), '--ca', other, '-c', 'select 1']
+        const ended = await psql(args, more)
+        assert.equal(ended.code, 2, ended.errors)
+        assert.match(ended.errors, /certificate/)
+      }
+    },
+  )
 
   const untilAsleep = async (sessions = 1) => {
     for (;;) {
@@ -262,53 +286,48 @@ describe('masquerade psql', () => {
     }
   })
 
-  test('at a terminal, Ctrl+C ends a statement and not the session', { skip: !hasTerminal }, async () => {
-    for (const path of hasPsql ? [join(folder, 'empty'), process.env.PATH ?? ''] : [join(folder, 'empty')]) {
-      const command = [process.execPath, main, 'psql', '--as', masked().role('analyst')].join(' ')
-      const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'))
-      const child = spawn(
-        '/usr/bin/env',
-        ['script', '-qefc', `PATH='${path}' exec ${command}`, '/dev/null'],
-        {
-          env: {
-            ...Object.fromEntries(inherited),
-            ...environment,
-            PGPASSWORD: 'secret',
-            PAGER: '',
-            TERM: 'xterm',
+  // At a terminal, Ctrl+C ends a statement and not the session.
+  clause(
+    'GATE-38',
+    'Where psql is missing, a prompt takes its place that reads statements from a terminal, from …',
+    async (t) => {
+      if (!hasTerminal) return t.skip('not installed here')
+      for (const path of hasPsql
+        ? [join(folder, 'empty'), process.env.PATH ?? '']
+        : [join(folder, 'empty')]) {
+        const command = [process.execPath, main, 'psql', '--as', masked().role('analyst')].join(' ')
+        const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'))
+        const child = spawn(
+          '/usr/bin/env',
+          ['script', '-qefc', `PATH='${path}' exec ${command}`, '/dev/null'],
+          {
+            env: {
+              ...Object.fromEntries(inherited),
+              ...environment,
+              PGPASSWORD: 'secret',
+              PAGER: '',
+              TERM: 'xterm',
+            },
           },
-        },
-      )
-      const terminal = new Terminal(child)
-      await terminal.waitFor(/=>/)
-      await terminal.type('select email\r', /->/)
-      await terminal.type('from public.customers where id = 1;\r', /aXXX@XXXX\.com\s[\s\S]*=>/)
-      child.stdin?.write('select pg_sleep(60);\r')
-      await untilAsleep()
-      await terminal.type('\x03', /canceling statement due to user request[\s\S]*=>/)
-      await terminal.type('select (\r', /\(>/)
-      await terminal.type('\x03', /=>/)
-      await terminal.type('begin; select 1/0;\r', /division by zero[\s\S]*=!>/)
-      await terminal.type('select 6*7 as answer;\r\x03\x15rollback;\r', /ROLLBACK[\s\S]*=>/)
-      await terminal.type('select 6*7 as answer;\r', /42/)
-      child.stdin?.write('select pg_sleep(0.5);\r\x04')
-      assert.equal(await terminal.ended, 0)
-    }
-  })
+        )
+        const terminal = new Terminal(child)
+        await terminal.waitFor(/=>/)
+        await terminal.type('select email\r', /->/)
+        await terminal.type('from public.customers where id = 1;\r', /aXXX@XXXX\.com\s[\s\S]*=>/)
+        child.stdin?.write('select pg_sleep(60);\r')
+        await untilAsleep()
+        await terminal.type('\x03', /canceling statement due to user request[\s\S]*=>/)
+        await terminal.type('select (\r', /\(>/)
+        await terminal.type('\x03', /=>/)
+        await terminal.type('begin; select 1/0;\r', /division by zero[\s\S]*=!>/)
+        await terminal.type('select 6*7 as answer;\r\x03\x15rollback;\r', /ROLLBACK[\s\S]*=>/)
+        await terminal.type('select 6*7 as answer;\r', /42/)
+        child.stdin?.write('select pg_sleep(0.5);\r\x04')
+        assert.equal(await terminal.ended, 0)
+      }
+    },
+  )
 })
-
-const opensslArgs = (folder: string, file: string) =>
-  [
-    'req',
-    '-x509',
-    '-newkey',
-    'rsa:2048',
-    '-nodes',
-    '-subj',
-    '/CN=other',
-    '-keyout',
-    join(folder, 'key.pem'),
-  ].concat(['-out', file])
 
 class Terminal {
   readonly ended: Promise<number | null>
