@@ -188,9 +188,14 @@ describe('a session through the gateway', () => {
     assert.deepEqual(await read(), { name: 'ann', email: 'aXXX@XXXX.com' })
     await gateway.masking.putPolicy(gateway.db, { dataMaskingState: 'Disabled' })
     assert.deepEqual(await read(), { name: 'ann', email: 'ann@example.com' })
+    const early = { name: 'early', text: 'select email from public.customers where id = 1' }
+    assert.equal((await analyst.query(early)).rows[0].email, 'ann@example.com')
     const exemptPrincipals = gateway.masked().role('auditor')
     await gateway.masking.putPolicy(gateway.db, { dataMaskingState: 'Enabled', exemptPrincipals })
     assert.deepEqual(await read(), { name: 'ann', email: 'aXXX@XXXX.com' })
+    // What was prepared under other rules has to be prepared anew.
+    await assert.rejects(analyst.query(early), { code: '42501' })
+    assert.equal((await analyst.query({ ...early, name: 'late' })).rows[0].email, 'aXXX@XXXX.com')
     await analyst.end()
   })
 
