@@ -44,10 +44,10 @@ export function diffLogins(
     }),
   )
   const logins = snapshot.logins.map((login) =>
-    inTheWay.has(login) ? { ...login, name: `masquerade former login ${login.oid}` } : login,
+    inTheWay.has(login) ? { ...login, name: formerName(login, sign) } : login,
   )
   return {
-    aside: [...inTheWay].map(({ name, oid }) => rename(name, `masquerade former login ${oid}`)),
+    aside: [...inTheWay].map((login) => rename(login.name, formerName(login, sign))),
     changes: logins
       .map((login) => diffLogin(snapshot, login, wanted.get(login.mark.principalId), sign))
       .filter(({ steps }) => steps.length > 0),
@@ -135,4 +135,9 @@ function rename(from: string, to: string): Step {
     sql: `ALTER ROLE ${quoteIdentifier(from)} RENAME TO ${quoteIdentifier(to)}`,
     why: 'it bears the name of whoever it is for',
   }
+}
+
+/** Nobody can foresee it, and take it first. */
+function formerName({ oid }: ObservedLogin, sign: Sign): string {
+  return `masquerade former login ${oid}/${sign(`former login ${oid}`).slice(0, 12)}`
 }
