@@ -376,6 +376,32 @@ const spellings: readonly Read[] = [
   ),
 ]
 
+const listed = (count: number, item: (at: number) => string) =>
+  Array.from({ length: count }, (_, at) => item(at))
+const id = (at: number) => `00000000-0000-4000-8000-${at.toString(16).padStart(12, 'abc')}`
+
+/** As drivers write them that put values into the text, and as mappers ask for many keys at once. */
+const lists: readonly Read[] = [
+  of(
+    'a long list of strings',
+    `select id, email from public.customer where external_id::text in (${listed(1500, (at) => `'${id(at)}'`)}) or id in (3, 4) order by id`,
+  ),
+  of(
+    'a longer list of numbers',
+    `select id, card from public.customer where id in (${listed(20_000, (at) => `${at * 3}`)}) order by id`,
+  ),
+  of(
+    'many parameters',
+    `select id, card from customer where id in (${listed(3000, (at) => `$${at + 1}`)}) order by id`,
+    { values: listed(3000, (at) => `${at * 2}`) },
+  ),
+  of(
+    'many rows of values',
+    `select c.email, v.label from (values ${listed(800, (at) => `(${at}, 'it''s label ${at}')`)}) v (id, label)
+    join public.customer c on c.id = v.id order by c.id`,
+  ),
+]
+
 /** What PostgreSQL allows of a table by its primary key, and of a view never. */
 export const readsByKey: readonly Read[] = [
   of(
@@ -408,4 +434,4 @@ export const readsByKey: readonly Read[] = [
   ),
 ]
 
-export const reads: readonly Read[] = [...reports, ...spellings]
+export const reads: readonly Read[] = [...reports, ...spellings, ...lists]
