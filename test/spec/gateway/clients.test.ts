@@ -83,6 +83,58 @@ describe('programs that know nothing of masks', { skip: withoutTools }, () => {
     }
   })
 
+  test('pgbench with a pipeline of statements', async () => {
+    const script = join(folder, 'pipeline.sql')
+    const select = 'select email from public.customers where id = :id;'
+    await writeFile(
+      script,
+      `\\set id random(1, 1000)\n\\startpipeline\n${`${select}\n`.repeat(5)}\\endpipeline\n`,
+    )
+    for (const protocol of ['extended', 'prepared']) {
+      const { code, out, errors } = await run('pgbench', [
+        '-n',
+        '-f',
+        script,
+        '-M',
+        protocol,
+        '-c',
+        '2',
+        '-t',
+        '10',
+      ])
+      assert.equal(code, 0, errors)
+      assert.match(out, /20\/20/)
+    }
+  })
+
+  test('pgbench with its own tables, one of them masked', async () => {
+    const made = await runProgram('pgbench', ['-i', '-q', '-s', '1'], connectTo(target.url))
+    assert.equal(made.code, 0, made.errors)
+    await target.database.sql.unsafe(
+      `grant select, insert, update, delete on all tables in schema public to "${analyst}"`,
+    )
+    const rules = [
+      'public.customers.email',
+      'public.pgbench_accounts.filler',
+      'public.pgbench_tellers.filler',
+    ]
+    await reconcile(
+      target.database,
+      policy(rules.map((column) => rule(column, column.endsWith('email') ? 'Email' : 'Default'))),
+    )
+    await gateway.refresh('one')
+    for (const protocol of ['simple', 'extended', 'prepared']) {
+      const { code, out, errors } = await run('pgbench', ['-n', '-M', protocol, '-c', '2', '-t', '20'])
+      assert.equal(code, 0, errors)
+      assert.match(out, /40\/40/)
+    }
+    const { out } = await run('psql', ['-XAtc', 'select distinct filler from pgbench_accounts'])
+    assert.equal(out.trim(), 'XXXX')
+    const [row] = await target.database.sql`
+      select (select sum(abalance) from public.pgbench_accounts) = (select sum(delta) from public.pgbench_history) as same`
+    assert.equal(row?.same, true)
+  })
+
   test('postgres.js, pipelined', async () => {
     const sql = postgres({
       host: '127.0.0.1',
