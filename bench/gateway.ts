@@ -10,6 +10,7 @@ import { openPlaces, type Place, password, role, rows } from './gateway/places.t
 
 const rounds = Number(process.argv[2] ?? 7)
 const seconds = Number(process.argv[3] ?? 2)
+const warmSeconds = 8
 const run = promisify(execFile)
 
 type Protocol = 'simple' | 'prepared'
@@ -44,49 +45,59 @@ function environmentOf({ port, database }: Place): NodeJS.ProcessEnv {
 }
 
 /** In microseconds; 0 where nobody says. */
-function readProcessorTime(pid: number | undefined): number {
-  if (pid === undefined || !existsSync(`/proc/${pid}/stat`)) return 0
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10_000
+function readProcessorTime({ pids }: Place): number {
+  const ticks = pids.map((pid) => {
+    if (!existsSync(`/proc/${pid}/stat`)) return 0
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+    return Number(fields[11]) + Number(fields[12])
+  })
+  return ticks.reduce((sum, count) => sum + count, 0) * 10_000
 }
 
-async function runPgbench(pgbench: string, place: Place, script: string, args: string[]): Promise<Sample> {
+async function runPgbench(
+  pgbench: string,
+  place: Place,
+  script: string,
+  args: string[],
+  forSeconds = seconds,
+): Promise<Sample> {
   const directory = mkdtempSync(path.join(tmpdir(), 'masquerade-bench-'))
   const file = path.join(directory, 'script.sql')
   writeFileSync(file, script)
-  const before = readProcessorTime(place.pid)
+  const before = readProcessorTime(place)
   try {
-    const all = ['-n', '-f', file, '-T', String(seconds), ...args]
+    const all = ['-n', '-f', file, '-T', String(forSeconds), ...args]
     const { stdout } = await run(pgbench, all, { env: environmentOf(place) })
     const rate = Number(/^tps = ([\d.]+)/m.exec(stdout)?.[1])
     const count = Number(/transactions actually processed: (\d+)/.exec(stdout)?.[1])
     if (!/failed transactions: 0 /.test(stdout)) throw new Error(stdout)
-    return { rate, micros: (readProcessorTime(place.pid) - before) / count }
+    return { rate, micros: (readProcessorTime(place) - before) / count }
   } finally {
     rmSync(directory, { recursive: true })
   }
 }
 
-function readByKey(pgbench: string, protocol: Protocol, clients: number) {
+function readByKey(pgbench: string, protocol: Protocol, clients: number, forSeconds?: number) {
   return (place: Place) =>
     runPgbench(
       pgbench,
       place,
       `\\set aid random(1, ${rows})\nselect aid, name, email, balance from ${place.relation} where aid = :aid;\n`,
       ['-M', protocol, '-c', String(clients)],
+      forSeconds,
     )
 }
 
 function readAll(psql: string, text: (relation: string) => string) {
   return async (place: Place): Promise<Sample> => {
-    const before = readProcessorTime(place.pid)
+    const before = readProcessorTime(place)
     const start = performance.now()
     const command = `exec "$0" -X -q -A -t -c "$1" > /dev/null`
     await run('/bin/sh', ['-c', command, psql, text(place.relation)], { env: environmentOf(place) })
     const ms = performance.now() - start
-    return { rate: 1000 / ms, micros: readProcessorTime(place.pid) - before }
+    return { rate: 1000 / ms, micros: readProcessorTime(place) - before }
   }
 }
 
@@ -119,10 +130,10 @@ function show(
       const target = targets[name] === undefined ? '' : ` (at least ${targets[name]})`
       return `${ratio.toFixed(2)} of ${name}${target}`
     })
-  const figures = [...samples].map(([{ name, pid }, all]) => {
+  const figures = [...samples].map(([{ name, pids }, all]) => {
     const rate = median(all.map((each) => each.rate))
     const micros = median(all.map((each) => each.micros))
-    const spent = pid === undefined || unit === 'ms' ? '' : `, ${micros.toFixed(0)} µs`
+    const spent = pids.length === 0 || unit === 'ms' ? '' : `, ${micros.toFixed(0)} µs`
     return `${name} ${unit === 'ms' ? `${(1000 / rate).toFixed(1)} ms` : `${rate.toFixed(0)}/s${spent}`}`
   })
   console.log(`${title}: ${ratios.join(', ')}\n    ${figures.join('; ')}; load ${loadavg()[0]?.toFixed(1)}`)
@@ -134,8 +145,14 @@ await using places = await openPlaces()
 const { direct, pipe, bouncer, gateway } = places
 const all = [direct, ...(bouncer ? [bouncer] : []), pipe, gateway]
 if (!bouncer) console.log('skipped: PgBouncer is not installed')
+const protocols = ['simple', 'prepared'] as const
+/** Long enough for what a process does once: after it came up it compiles what it runs. */
+const warm = async (pgbench: string, place: Place) => {
+  for (const protocol of protocols) await readByKey(pgbench, protocol, 4, warmSeconds)(place)
+}
 if (pgbench) {
-  for (const protocol of ['simple', 'prepared'] as const)
+  for (const place of all) if (place !== direct) await warm(pgbench, place)
+  for (const protocol of protocols)
     for (const clients of [1, 8]) {
       const samples = await takeTurns(all, readByKey(pgbench, protocol, clients))
       const name = `one row by key, ${protocol}, ${clients} client${clients > 1 ? 's' : ''}`
@@ -153,5 +170,18 @@ if (psql) {
   for (const [title, text] of Object.entries(bulk))
     show(title, await takeTurns([pipe, direct, gateway], readAll(psql, text)), 'ms', { direct: 0.9 })
 } else console.log('skipped: psql is not installed')
-console.log(`${availableParallelism()} cores`)
+const cores = availableParallelism()
+console.log(`${cores} cores`)
+if (pgbench && cores > 1) {
+  const workers = await places.openWorkers(cores)
+  await warm(pgbench, workers)
+  for (const protocol of protocols) {
+    const samples = await takeTurns([pipe, gateway, workers], readByKey(pgbench, protocol, 8))
+    show(`one row by key, ${protocol}, 8 clients, ${cores} workers`, samples, 'per second')
+  }
+  if (cores < 4)
+    console.log(
+      '    pgbench and PostgreSQL take all that there is of so few cores: workers have none to spare',
+    )
+}
 process.exit(0)

@@ -15,8 +15,8 @@ export interface Place {
   readonly database: string
   /** What the statements read: the masked table itself, or a view over it written by hand. */
   readonly relation: string
-  /** Of the process in between; undefined: there is none. */
-  readonly pid: number | undefined
+  /** Of the processes in between. */
+  readonly pids: readonly number[]
 }
 
 export const rows = 1_000_000
@@ -63,11 +63,11 @@ export async function openPlaces(): Promise<Places> {
   const runChild = async (file: string, args: string[], env: NodeJS.ProcessEnv = {}) => {
     const child = fork(path.join(import.meta.dirname, file), args, { env: { ...process.env, ...env } })
     stack.defer(() => end(child, () => child.disconnect()))
-    const [{ port }] = (await Promise.race([
+    const [{ port, pids = [child.pid ?? 0] }] = (await Promise.race([
       once(child, 'message'),
       once(child, 'exit').then(() => Promise.reject(new Error(`${file} ended`))),
-    ])) as [{ port: number }]
-    return { port, pid: child.pid }
+    ])) as [{ port: number; pids?: number[] }]
+    return { port, pids }
   }
   const openService = async (name: string, workers: number) => {
     const store = `store_${workers}`
@@ -78,6 +78,7 @@ export async function openPlaces(): Promise<Places> {
       MASQUERADE_HTTP_PORT: '0',
       MASQUERADE_HTTPS_PORT: '0',
       MASQUERADE_GATEWAY_PORT: '0',
+      MASQUERADE_GATEWAY_WORKERS: String(workers),
       MASQUERADE_RATE_LIMIT: '0',
       MASQUERADE_DEMO: '0',
     })
@@ -86,9 +87,9 @@ export async function openPlaces(): Promise<Places> {
   const bouncer = await runBouncer(directory, server.port)
   if (bouncer) stack.defer(() => end(bouncer.child, () => void bouncer.child.kill()))
   return {
-    direct: { name: 'direct', port: server.port, pid: undefined, ...byHand },
+    direct: { name: 'direct', port: server.port, pids: [], ...byHand },
     pipe: { name: 'pipe', ...(await runChild('pipe.ts', [String(server.port)])), ...byHand },
-    bouncer: bouncer && { name: 'PgBouncer', port: bouncer.port, pid: bouncer.child.pid, ...byHand },
+    bouncer: bouncer && { name: 'PgBouncer', port: bouncer.port, pids: [bouncer.child.pid ?? 0], ...byHand },
     gateway: await openService('gateway', 1),
     openWorkers: (count) => openService(`${count} workers`, count),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),

@@ -39,5 +39,6 @@ for (const [columnName, maskingFunction] of [
   const state = await put(`${place}/dataMaskingPolicies/Default/rules/${columnName}`, rule)
   if (state !== 'Enforced') throw new Error(`the mask of ${columnName} is ${state}`)
 }
-process.send?.({ port: service.gateway.port })
+const { port: gatewayPort, processes } = service.gateway
+process.send?.({ port: gatewayPort, pids: processes })
 process.once('disconnect', () => void service.stop().then(() => process.exit()))
