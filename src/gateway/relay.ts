@@ -35,6 +35,10 @@ const codes = {
   Parse: 0x50,
   Bind: 0x42,
   Terminate: 0x58,
+  Sync: 0x53,
+  CopyDone: 0x63,
+  CopyFail: 0x66,
+  CopyIn: 0x47,
   CommandComplete: 0x43,
   Error: 0x45,
   Ready: 0x5a,
@@ -64,7 +68,7 @@ export class Relay {
   constructor(options: RelayOptions) {
     this.#options = options
     this.#fromClient = new FrameStream({
-      watched: 'QPBSFX',
+      watched: 'QPBSFXcf',
       allowed: 'QPBEDCSHFdcfX',
       watchLimit: maxTextBytes,
       maxLength: options.maxMessageBytes,
@@ -72,7 +76,7 @@ export class Relay {
       miss: (type) => this.#missText(type),
     })
     this.#fromBackend = new FrameStream({
-      watched: 'ZE1SC',
+      watched: 'ZE1SCG',
       watchLimit: maxTextBytes,
       maxLength: longest,
       look: (type, bytes, from, to) => this.#lookAtBackend(type, bytes, from, to),
@@ -149,6 +153,13 @@ export class Relay {
       case codes.Terminate:
         this.#isOver = true
         return undefined
+      case codes.Sync:
+        this.#inFlight.sendSync()
+        return undefined
+      case codes.CopyDone:
+      case codes.CopyFail:
+        this.#inFlight.sendCopyEnd()
+        return undefined
       default:
         this.#inFlight.sendLast()
         return undefined
@@ -178,6 +189,8 @@ export class Relay {
 
   /** One that is too long to be held here; what is missing of it was counted as a statement that may do anything. */
   #missText(type: number): void {
+    if (type === codes.Parse) this.#inFlight.sendParse(undefined)
+    else if (type !== codes.Bind) this.#inFlight.sendLast()
     if (type !== codes.Query && type !== codes.Parse) return
     this.#options.texts.passUnseen()
     this.#touch(codes.Query, '', false)
@@ -215,6 +228,9 @@ export class Relay {
         this.#isBusy = !this.#inFlight.isEmpty
         if (!this.#isBusy) this.#idle?.refresh()
         return undefined
+      case codes.CopyIn:
+        this.#inFlight.copying()
+        return undefined
       case codes.ParseComplete:
         this.#inFlight.parsed()
         return undefined
@@ -226,6 +242,7 @@ export class Relay {
         // The database has said goodbye itself.
         const severity = readFields(frame).find(([code]) => code === 'V')?.[1]
         if (severity === 'FATAL' || severity === 'PANIC') this.#isOver = true
+        this.#inFlight.failed()
         return this.#inFlight.correct(frame)
       }
     }
