@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { after, before, describe } from 'node:test'
+import pg from 'pg'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import type { Gateway } from '../../../src/gateway/gateway.ts'
+import { message, query } from '../../../src/wire/messages.ts'
+import { openBareGateway } from '../../support/bare-gateway.ts'
+import { connectWire } from '../../support/byte-client.ts'
+import { clause } from '../../support/clause.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+
+const numbers = Array.from({ length: 100_000 }, (_, index) => index)
+const timeout = 120_000
+
+describe('statements and data made to wear the gateway out', { timeout }, () => {
+  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  let gateway: Gateway
+  let network: Server
+  const lines = new Set<Socket>()
+  before(async () => {
+    target = await createMaskedDatabase()
+    const analyst = await target.createRole('analyst')
+    await target.database.sql.unsafe(`
+      create table public.t (id int, email text); insert into public.t values (1, 'ann@example.com');
+      grant select, insert on public.t to "${analyst}"`)
+    await reconcile(target.database, policy([rule('public.t.email', 'Email')]))
+    const { hostname, port } = new URL(target.url)
+    network = createServer((near) => {
+      const far = connect(Number(port), hostname)
+      for (const socket of [near, far]) {
+        lines.add(socket)
+        socket.on('error', () => {})
+        socket.on('close', () => {
+          near.destroy()
+          far.destroy()
+        })
+      }
+      near.pipe(far).pipe(near)
+    })
+    await new Promise<void>((resolve) => network.listen(0, '127.0.0.1', resolve))
+    const between = { host: '127.0.0.1', port: (network.address() as { port: number }).port }
+    gateway = await openBareGateway(target.database, target.url, {}, between)
+  })
+  after(async () => {
+    await gateway.close(0)
+    network.close()
+    for (const line of lines) line.destroy()
+    await target[Symbol.asyncDispose]()
+  })
+  const config = () => ({
+    host: '127.0.0.1',
+    port: gateway.port,
+    user: target.role('analyst'),
+    password: 'secret',
+    database: 'any',
+  })
+
+  clause(
+    'GATE-72',
+    'No statement keeps the gateway from serving others for long, nor breaks it…',
+    async (t) => {
+      const client = await connectWire(config())
+      const other = new pg.Client(config())
+      other.on('error', () => {})
+      await other.connect()
+      const read = `select email from public.t where id`
+      const good = {
+        numbers: `${read} in (${numbers.slice(1)})`,
+        strings: `${read}::text in (${numbers.slice(0, 20_000).map((number) => `'no ${number}'`)}, '1')`,
+        rows: `with v (a, b) as (values ${numbers.slice(1, 20_000).map((number) => `(${number}, 'x')`)}) select email from public.t, v where id = a`,
+      }
+      const bad = {
+        parentheses: `${read} = ${'('.repeat(30_000)}1${')'.repeat(30_000)}`,
+        nested: `${read} = ${'('.repeat(9_000)}1${',2)'.repeat(9_000)}`,
+        sum: `${read} = 1${'+1'.repeat(30_000)}`,
+        or: `${read} = 1${' or id = 1'.repeat(2_900)}`,
+        subqueries: `select email from ${'(select * from '.repeat(2_000)}public.t${') t'.repeat(2_000)}`,
+        statements: `${read} = 1;`.repeat(1_500),
+        megabyte: `${read} = 1 -- ${'t '.repeat(500_000)}`,
+        unfinished: `${read} = '${'t'.repeat(1_000_000)}`,
+        comments: `${read} = 1 ${'/* '.repeat(300_000)}`,
+        words: `select ${'email, '.repeat(100_000)} 1 from public.t`,
+      }
+      for (const [name, text] of Object.entries({ ...good, ...bad })) {
+        const delay = monitorEventLoopDelay({ resolution: 5 })
+        delay.enable()
+        client.write(query(text))
+        const asked = performance.now()
+        assert.equal((await other.query('select 1 as one')).rows[0].one, 1)
+        const waited = performance.now() - asked
+        const answer = await client.read()
+        delay.disable()
+        assert.ok(!answer.bytes.includes('ann@example.com'), name)
+        if (name in good) {
+          assert.equal(answer.error, undefined, name)
+          assert.equal(answer.values[0]?.toString(), 'aXXX@XXXX.com', name)
+        }
+        const stalled = delay.max / 1e6
+        t.diagnostic(
+          `${name}, ${text.length} bytes: others waited ${waited.toFixed(0)} ms, at most ${stalled.toFixed(0)} ms`,
+        )
+        assert.ok(stalled < 2_000, `${name} stopped everything for ${stalled} ms`)
+      }
+      client.write(query(`${read} = 1`))
+      assert.equal((await client.read()).values[0]?.toString(), 'aXXX@XXXX.com')
+      await client.close()
+      await other.end()
+    },
+  )
+
+  clause(
+    'GATE-73',
+    'A database that stops reading costs the gateway a bounded amount of memory, however fast a client sends…',
+    async (t) => {
+      const client = await connectWire(config())
+      client.write(query('copy public.t (id) from stdin'))
+      while ((await client.reader.takeFrame(1 << 20))[0] !== 0x47);
+      for (const line of lines) line.pause()
+      const before = process.memoryUsage()
+      const rows = message('d', '77\n'.repeat(20_000))
+      let taken = 0
+      let isStopped = false
+      // Until nothing has been taken for a second.
+      while (!isStopped && taken < 1_000_000_000) {
+        taken += rows.length
+        if (client.stream.write(rows)) continue
+        const drained = new Promise<boolean>((resolve) => client.stream.once('drain', () => resolve(false)))
+        const late = new Promise<boolean>((resolve) => setTimeout(() => resolve(true), 1_000))
+        isStopped = await Promise.race([drained, late])
+      }
+      const after = process.memoryUsage()
+      const grown = after.rss - before.rss
+      t.diagnostic(`${taken} bytes were taken, ${grown} bytes of memory`)
+      assert.ok(isStopped, `${taken} bytes were taken`)
+      assert.ok(taken < 64e6, `${taken} bytes were taken`)
+      assert.ok(grown < 100e6, `${grown} bytes of memory`)
+      client.stream.destroy()
+      for (const line of lines) line.resume()
+    },
+  )
+})
