@@ -17,6 +17,8 @@ const firstDelayMs = 100
 const maxDelayMs = 10_000
 /** Whoever lived so long did not die of how it was started. */
 const settledMs = 60_000
+/** Connections on their way to a worker, beyond those that are logged in: a flood of them stops here. */
+const maxUnderWay = 1_000
 /** On top of what sessions are given to end. */
 const closeGraceMs = 6_000
 
@@ -55,8 +57,10 @@ class Pool implements Host {
   accept(socket: Socket): void {
     socket.on('error', () => {})
     const [first, ...others] = this.#workers
-    if (this.#isClosed) socket.destroy()
-    else if (first) others.reduce((least, one) => (one.load < least.load ? one : least), first).accept(socket)
+    const least = first && others.reduce((best, one) => (one.load < best.load ? one : best), first)
+    const load = least ? least.load - this.#options.limits.connections : this.#waiting.length
+    if (this.#isClosed || load >= maxUnderWay) socket.destroy()
+    else if (least) least.accept(socket)
     else this.#waiting.push(socket)
   }
 

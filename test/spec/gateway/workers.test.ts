@@ -184,7 +184,12 @@ describe('workers of the gateway', () => {
         await gateway.connect('analyst', options),
       ]
       const told = once(idle, 'error')
-      const answer = busy.query('select pg_sleep(1), 1 as done')
+      const answer = busy.query('select pg_sleep(2), 1 as done')
+      await waitFor('the statement', async () => {
+        const [row] = await database.sql`
+          select count(*)::int as n from pg_stat_activity where state = 'active' and query like 'select pg_sleep(2)%'`
+        return row?.n === 1
+      })
       await bare.close(10_000)
       assert.equal((await told)[0].code, '57P01')
       assert.equal((await answer).rows[0].done, 1)
