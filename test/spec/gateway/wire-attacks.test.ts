@@ -7,6 +7,8 @@ import { message, query, readFields } from '../../../src/wire/messages.ts'
 import { sslRequest, writeStartup } from '../../../src/wire/startup.ts'
 import { useGateway } from '../../support/gateway.ts'
 
+const gssRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 48])
+
 describe('clients of the gateway that do not keep to the protocol', () => {
   const gateway = useGateway()
 
@@ -45,6 +47,20 @@ describe('clients of the gateway that do not keep to the protocol', () => {
       code: '0A000',
     },
     'HTTP instead': { send: () => Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n'), code: '08P01' },
+    'protocol 4': { send: () => Buffer.from([0, 0, 0, 9, 0, 4, 0, 0, 0]), code: '0A000' },
+    'a startup packet behind a request for GSS': {
+      send: () => Buffer.concat([gssRequest, startup()]),
+      code: '08P01',
+    },
+    'an SSL request of 9 bytes': { send: () => Buffer.from([0, 0, 0, 9, 4, 210, 22, 47, 0]), code: '08P01' },
+    'a cancel request without a key': {
+      send: () => Buffer.from([0, 0, 0, 12, 4, 210, 22, 46, 0, 0, 0, 1]),
+      code: '08P01',
+    },
+    'a startup packet with data behind its end': {
+      send: () => Buffer.from([0, 0, 0, 12, 0, 3, 0, 0, 0, 65, 0, 0]),
+      code: '08P01',
+    },
     'a startup packet behind an SSL request': {
       send: () => Buffer.concat([sslRequest, startup()]),
       code: '08P01',
@@ -113,6 +129,20 @@ describe('clients of the gateway that do not keep to the protocol', () => {
     })
     secure.write(Buffer.from([0, 0, 0, 7, 0, 3, 0]))
     assert.equal(codeOf(await read(secure)), '08P01')
+  })
+
+  test('GSS is refused once, and TLS may follow it', async () => {
+    const socket = open()
+    socket.write(gssRequest)
+    assert.equal((await once(socket, 'data'))[0].toString(), 'N')
+    socket.write(sslRequest)
+    assert.equal((await once(socket, 'data'))[0].toString(), 'S')
+    socket.destroy()
+    const twice = open()
+    twice.write(gssRequest)
+    await once(twice, 'data')
+    twice.write(gssRequest)
+    assert.equal(codeOf(await read(twice)), '08P01')
   })
 
   test('a login that answers with something else', async () => {
