@@ -158,7 +158,7 @@ describe('how sessions of the gateway end', () => {
     }
   })
 
-  test('a reader that stops costs a bounded amount of memory', async () => {
+  test('a reader that stops costs a bounded amount of memory', async (t) => {
     const gateway = await openBareGateway(target.database, target.url)
     const client = await login(gateway)
     const stream = Reflect.get(Reflect.get(client, 'connection'), 'stream') as Socket
@@ -179,6 +179,9 @@ describe('how sessions of the gateway end', () => {
     const after = process.memoryUsage()
     const grown = after.arrayBuffers + after.external - before.arrayBuffers - before.external
     assert.ok(grown < 64 * 1024 * 1024, `${grown} bytes`)
+    const resident = after.rss - before.rss
+    t.diagnostic(`a stopped reader: ${grown} bytes of buffers, ${resident} bytes resident`)
+    assert.ok(resident < 128 * 1024 * 1024, `${resident} bytes`)
     let read = 0
     stream.on('data', (chunk) => {
       read += chunk.length
