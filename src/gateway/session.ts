@@ -48,12 +48,15 @@ export async function runSession(plain: Socket, hub: Hub): Promise<void> {
   const readers: ByteReader[] = []
   const backends: Socket[] = []
   let client = plain
-  const late = setTimeout(() => {
-    for (const reader of readers) reader.fail(new Refusal('StartupTimeout'))
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    const refusal = new Refusal('StartupTimeout')
+    late.reject(refusal)
+    for (const reader of readers) reader.fail(refusal)
     abort.abort()
   }, hub.limits.startupMs)
   plain.once('close', () => abort.abort())
-  try {
+  const run = async () => {
     const greeted = await greetClient(plain, {
       context: () => hub.context(),
       allowPlaintext: hub.limits.allowPlaintext,
@@ -71,13 +74,18 @@ export async function runSession(plain: Socket, hub: Hub): Promise<void> {
       onBackend({ socket, reader }) {
         readers.push(reader)
         backends.push(socket)
+        if (abort.signal.aborted) socket.destroy()
       },
-      onLogin: () => clearTimeout(late),
+      onLogin: () => clearTimeout(timer),
     })
+  }
+  try {
+    // Some of what a login waits for cannot be called off.
+    await Promise.race([run(), late.promise])
   } catch (error) {
     report(error, client, hub)
   } finally {
-    clearTimeout(late)
+    clearTimeout(timer)
     for (const backend of backends) backend.destroy()
     if (!client.destroyed) {
       client.end()
@@ -126,7 +134,6 @@ async function relaySession(
   const ownKey = { processId: random.readUInt32BE(0) & 0x7fffffff, secret: random.subarray(4) }
   const entry = await beginSession(client, backend, ownKey)
   if (!entry) return
-  course.onLogin()
   const path = entry.parameters.get('search_path') ?? (await askSearchPath(backend)) ?? ''
   const held = await masks.hold(database.id, role)
   const texts = new SessionTexts({
@@ -166,8 +173,11 @@ async function relaySession(
       relay,
       accepted: course.accepted,
     })
+    checkPresence(course.signal)
     await ports.recordSession(record)
     using _ = { [Symbol.dispose]: end }
+    checkPresence(course.signal)
+    course.onLogin()
     client.socket.write(entry.ready)
     const unread = backend.reader.release()
     if (unread.length > 0) backend.socket.unshift(unread)
@@ -176,6 +186,11 @@ async function relaySession(
     release()
     held.release()
   }
+}
+
+/** Nobody waits for the session any more. */
+function checkPresence({ aborted }: AbortSignal): void {
+  if (aborted) throw new Ended('the client left during the login')
 }
 
 /** The role that the client wants to be. */

@@ -4,7 +4,7 @@ import type { Database } from '../../src/db/database.ts'
 import { readMaskedFor, readMaskVersion } from '../../src/enforcement/read-masked.ts'
 import { type Gateway, openGateway } from '../../src/gateway/gateway.ts'
 import { createGatewayMetrics } from '../../src/gateway/metrics.ts'
-import type { BackendAddress, GatewayLimits } from '../../src/gateway/ports.ts'
+import type { BackendAddress, GatewayLimits, GatewayPorts } from '../../src/gateway/ports.ts'
 import { createCa, issueCertificate } from '../../src/http/local-ca.ts'
 
 export const testLimits: GatewayLimits = {
@@ -23,7 +23,7 @@ export async function openBareGateway(
   url: string,
   limits: Partial<GatewayLimits> = {},
   address: Partial<BackendAddress> = {},
-  workers = 1,
+  { workers = 1, ports = {} }: { workers?: number; ports?: Partial<GatewayPorts> } = {},
 ): Promise<Gateway> {
   const { hostname, port, pathname } = new URL(url)
   const { ca } = await createCa(['localhost'], new Date())
@@ -50,6 +50,7 @@ export async function openBareGateway(
       certificate: async () => certificate,
       metrics: createGatewayMetrics(new Registry()),
       log: pino({ level: 'silent' }),
+      ...ports,
     },
   })
 }

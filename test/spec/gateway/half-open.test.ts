@@ -3,12 +3,11 @@ import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { connect as connectTls } from 'node:tls'
 import pg from 'pg'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
 import { nameNetwork } from '../../../src/gateway/half-open.ts'
 import { int32 } from '../../../src/wire/messages.ts'
-import { sslRequest, writeCancel } from '../../../src/wire/startup.ts'
+import { writeCancel } from '../../../src/wire/startup.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
@@ -86,39 +85,6 @@ describe('connections that never log in', () => {
         `${countSockets()} connections are left, ${before.sockets} were there`,
       )
     })
-
-  clause(
-    'GATE-67',
-    'A login has 30 seconds from the first byte to the last, whatever it waits for: a startup packet that comes byte by byte, a TLS handshake, a password.',
-    async () => {
-      const hasty = await openBareGateway(target.database, target.url, { startupMs: 700 })
-      const open = () => {
-        const socket = connect(hasty.port, '127.0.0.1')
-        socket.on('error', () => {})
-        return socket
-      }
-      const mute = open()
-      const slow = open()
-      const drip = setInterval(() => slow.write(Buffer.from([0])), 100)
-      const shaking = open()
-      shaking.write(sslRequest)
-      shaking.once('data', () => shaking.write(Buffer.from([0x16, 3, 1, 2, 0, 1])))
-      const direct = open()
-      direct.write(Buffer.from([0x16, 3, 1]))
-      const secret = connectTls({
-        port: hasty.port,
-        host: '127.0.0.1',
-        ALPNProtocols: ['postgresql'],
-        rejectUnauthorized: false,
-      })
-      secret.on('error', () => {})
-      const sockets = [mute, slow, shaking, direct, secret]
-      for (const socket of sockets) socket.resume()
-      await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve))))
-      clearInterval(drip)
-      await hasty.close(0)
-    },
-  )
 
   test('a full gateway still cancels statements', async () => {
     const full = await openBareGateway(target.database, target.url, { connections: 1 })

@@ -176,7 +176,7 @@ describe('workers of the gateway', () => {
       await waitFor('the end of the workers', () => !workers.some(isRunning))
 
       const { database, url, role } = gateway.masked()
-      const bare = await openBareGateway(database, url, {}, {}, 2)
+      const bare = await openBareGateway(database, url, {}, {}, { workers: 2 })
       const pids = [...bare.processes]
       const options = { port: bare.port, user: role('analyst') }
       const [idle, busy] = [
