@@ -92,7 +92,9 @@ export class InFlight {
   #finishFirst(): void {
     this.#done++
     while (this.#sent[this.#done]?.endsCopy) this.#done++
-    if (this.#done === this.#sent.length) this.#sent.length = 0
+    // Mostly there is one; emptied by its length, the array would be made anew for every statement.
+    if (this.#sent.length === 1) this.#sent.pop()
+    else if (this.#done === this.#sent.length) this.#sent.length = 0
     else if (this.#done < compactAt) return
     else this.#sent = this.#sent.slice(this.#done)
     this.#done = 0
