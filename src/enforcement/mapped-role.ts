@@ -20,6 +20,7 @@ interface Reached {
   readonly bypassRowSecurity: boolean
   readonly createRole: boolean
   readonly createDatabase: boolean
+  readonly canLogin: boolean
   readonly comment: string | null
   /** It is the role of the binding. */
   readonly binds: boolean
@@ -36,6 +37,9 @@ interface Standing {
 
 const mostNames = 2000
 const mostTables = 3
+
+const takenOver =
+  'has LOGIN, and whoever gets it could set its password and come back as it (map a role with NOLOGIN that has the rights)'
 
 /**
  * Whether a database role can be given to people of the directory. It, and whatever it is a member of, must open no way
@@ -72,6 +76,7 @@ async function readReached(sql: Sql, role: string, tables: readonly Target[]): P
     )
     select r.rolname::text as name, r.rolsuper as superuser, r.rolreplication as replication,
       r.rolbypassrls as "bypassRowSecurity", r.rolcreaterole as "createRole", r.rolcreatedb as "createDatabase",
+      r.rolcanlogin as "canLogin",
       pg_catalog.shobj_description(r.oid, 'pg_authid') as comment, r.rolname = current_user as binds,
       r.oid in (select oid from acted) and not exists (
         select 1 from pg_catalog.pg_auth_members m join pg_catalog.pg_roles b on b.oid = m.member
@@ -99,7 +104,8 @@ function findHarm(role: Reached): string | undefined {
   ].filter(Boolean)
   if (attributes.length > 0) return `has ${attributes.join(', ')}`
   if (role.owned.length > 0) return `owns masked tables: ${role.owned.join(', ')}`
-  return role.actedAs ? 'is a role that the role of the binding acts as' : undefined
+  if (role.actedAs) return 'is a role that the role of the binding acts as'
+  return role.canLogin ? takenOver : undefined
 }
 
 /** A userPrincipalName or an appId: whoever gets that role is taken for somebody else. */

@@ -442,6 +442,7 @@ forEachCluster((cluster) => {
           const name = `ana@contoso.com/${database}`
           for (const [harm, undo] of [
             [`grant pg_read_all_data to "${team}"`, `revoke pg_read_all_data from "${team}"`],
+            [`alter role "${team}" login`, `alter role "${team}" nologin`],
             [`alter role "${team}" bypassrls`, `alter role "${team}" nobypassrls`],
             [`alter role "${team}" superuser`, `alter role "${team}" nosuperuser`],
           ]) {

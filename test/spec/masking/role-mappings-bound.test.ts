@@ -53,7 +53,8 @@ forEachCluster((cluster) => {
     const run = (text: string) => target.database.sql.unsafe(text)
     before(async () => {
       target = await createMaskedDatabase(cluster)
-      for (const name of ['analyst', 'owner', 'middle', 'top', 'Anna Lyst']) await target.createRole(name)
+      for (const name of ['analyst', 'owner', 'middle', 'top', 'Anna Lyst'])
+        await target.createRole(name, 'NOLOGIN')
       await run(`create table public.person (id int, email text);
         alter table public.person owner to "${target.role('owner')}"`)
       db = await bind(target)
@@ -81,7 +82,7 @@ forEachCluster((cluster) => {
 
     clause(
       'GATE-25',
-      'A role that opens a way around the masks or to more rights is 400 and says why: a superuser, one with REPLICATION, BYPASSRLS, CREATEROLE or CREATEDB, a predefined role, the role of the binding and those that it acts as, the owner of twins or of a masked table, the login role of somebody, and every member of one of these, at any depth.',
+      'A role that opens a way around the masks or to more rights is 400 and says why: a superuser, one with REPLICATION, BYPASSRLS, CREATEROLE, CREATEDB or LOGIN, a predefined role, the role of the binding and those that it acts as, the owner of twins or of a masked table, the login role of somebody, and every member of one of these, at any depth.',
       async () => {
         for (const [name, options, reason] of harmful) {
           const role = await target.createRole(name, options)
@@ -89,6 +90,7 @@ forEachCluster((cluster) => {
         }
         const login = await target.createRole('login')
         await run(`comment on role "${login}" is 'masquerade login 1 2'`)
+        const application = await target.createRole('application', 'LOGIN')
         const person = await target.createRole('ana@contoso.com')
         const others: [role: string, reason: RegExp][] = [
           ['pg_monitor', /is a predefined role/],
@@ -96,6 +98,7 @@ forEachCluster((cluster) => {
           [`masquerade_twins_${target.url.replace(/^.*\//, '')}`, /owns masked twins/],
           [target.role('owner'), /owns masked tables: public\.person/],
           [login, /is the login role of a person or an application/],
+          [application, /has LOGIN, and whoever gets it could set its password/],
           [person, /is the login role of a person or an application/],
         ]
         const [middle, top] = [target.role('middle'), target.role('top')]
