@@ -61,9 +61,8 @@ describe('a session through the gateway', () => {
       out.push(chunk)
     assert.equal(Buffer.concat(out).toString(), '1\taXXX@XXXX.com\n2\tbXXX@XXXX.com\n')
 
-    const looksLikeMessages = 'Q\\000\\000\\000\\016select public.customers\n'.repeat(2000)
     const into = analyst.query(copyFrom('copy public.notes (body) from stdin'))
-    into.end(Buffer.from(looksLikeMessages.replaceAll('\\000', '\u0001').replaceAll('\\016', '\u000e')))
+    into.end('select public.customers\n'.repeat(2000))
     await once(into, 'finish')
     const [counted] = await gateway.masked().database.sql`select count(*)::int as n from public.notes`
     assert.equal(counted?.n, 2000)
@@ -127,6 +126,14 @@ describe('a session through the gateway', () => {
     await cancel(processID, secretKey ^ 1)
     await cancel(processID ^ 1, secretKey)
     await cancel(own?.pid, secretKey)
+    const other = await gateway.connect('analyst')
+    const foreign = other as unknown as { processID: number; secretKey: number }
+    await cancel(processID, foreign.secretKey)
+    await cancel(foreign.processID, secretKey)
+    await cancel(foreign.processID, foreign.secretKey)
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    assert.equal((await other.query('select 1 as one')).rows[0].one, 1)
+    await other.end()
     const still = await Promise.race([slow.catch(() => 'cancelled'), analystIsStill()])
     assert.equal(still, 'running')
     await cancel(processID, secretKey)

@@ -73,15 +73,36 @@ describe('clients of the gateway that do not keep to the protocol', () => {
       assert.equal(codeOf(await read(socket)), code)
     })
 
-  test('SSL asked for twice, and an empty connection', async () => {
+  test('an empty connection', async () => {
     const socket = open()
     socket.end()
-    await read(socket)
-    const other = open()
-    other.write(sslRequest)
-    assert.equal((await once(other, 'data'))[0].toString(), 'S')
-    other.write(sslRequest)
-    await read(other)
+    assert.equal((await read(socket)).length, 0)
+  })
+
+  /** What TLS says when it gives up. */
+  const alert = 0x15
+  for (const [name, send] of Object.entries({
+    'SSL asked for twice': () => sslRequest,
+    'a startup packet': startup,
+  }))
+    test(`${name} where a handshake is due: no answer`, async () => {
+      const socket = open()
+      socket.write(sslRequest)
+      assert.equal((await once(socket, 'data'))[0].toString(), 'S')
+      socket.write(send())
+      const heard = await read(socket)
+      assert.ok(heard.length === 0 || heard[0] === alert, heard.toString('latin1'))
+    })
+
+  test('SSL asked for behind TLS: 08P01', async () => {
+    const secure = connectTls({
+      port: gateway.port(),
+      host: '127.0.0.1',
+      rejectUnauthorized: false,
+      ALPNProtocols: ['postgresql'],
+    })
+    secure.write(sslRequest)
+    assert.equal(codeOf(await read(secure)), '08P01')
   })
 
   test('handshakes that end in nonsense leave the gateway as it is', async () => {
