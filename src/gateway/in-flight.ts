@@ -29,22 +29,26 @@ export class InFlight {
   #done = 0
   /** The database takes in a COPY whose end the client has not sent. */
   #isCopying = false
+  /** After an error of the extended protocol the database takes no notice of anything before the next Sync. */
+  #isSkipping = false
 
-  get isEmpty(): boolean {
-    return this.#sent.length === 0
+  /** The database will say when it is ready: it is at work, or waits for the data of a COPY. */
+  get isAwaited(): boolean {
+    return this.#sent.slice(this.#done).some(({ ends }) => ends)
   }
 
   /** A message that ReadyForQuery will answer. */
   sendLast(rewritten?: Rewritten): void {
-    this.#sent.push(rewritten ? { ends: true, rewritten } : last)
+    this.#send(rewritten ? { ends: true, rewritten } : last)
   }
 
   sendSync(): void {
-    if (!this.#isCopying) this.#sent.push(sync)
+    this.#isSkipping = false
+    if (!this.#isCopying) this.#send(sync)
   }
 
   sendCopyEnd(): void {
-    if (!this.#isCopying && this.#sent.length > 0) this.#sent.push(copyEnd)
+    if (!this.#isCopying && this.#sent.length > 0) this.#send(copyEnd)
     this.#isCopying = false
   }
 
@@ -58,18 +62,26 @@ export class InFlight {
     this.#done = 0
   }
 
-  /** An error ends it, too. */
+  /** An error ends it, too. Outside of a simple query nobody will hear of anything that was sent before the next Sync. */
   failed(): void {
     this.#isCopying = false
+    const first = this.#first
+    if (first?.ends && !first.isSync) return
+    while (this.#first && !this.#first.isSync) this.#finishFirst()
+    this.#isSkipping = this.#first === undefined
   }
 
   sendParse(rewritten: Rewritten | undefined): void {
-    this.#sent.push(rewritten ? { ends: false, rewritten } : parse)
+    this.#send(rewritten ? { ends: false, rewritten } : parse)
   }
 
   /** A statement of our own; its answer is for nobody. */
   sendOwn(): void {
-    this.#sent.push(own)
+    this.#send(own)
+  }
+
+  #send(one: Sent): void {
+    if (!this.#isSkipping) this.#sent.push(one)
   }
 
   get isOurs(): boolean {
@@ -100,13 +112,13 @@ export class InFlight {
     this.#done = 0
   }
 
-  /** The same error about the client's own text. */
-  correct(error: Buffer): Buffer | undefined {
+  /** The same error or notice about the client's own text. */
+  correct(frame: Buffer): Buffer | undefined {
     const rewritten = this.#first?.rewritten
     if (!rewritten) return undefined
-    const fields = readFields(error)
+    const fields = readFields(frame)
     return writeFields(
-      'E',
+      frame.toString('latin1', 0, 1),
       fields.map(([code, text]) =>
         code === 'P' ? [code, String(mapPosition(rewritten, Number(text)))] : [code, text],
       ),

@@ -41,6 +41,7 @@ const codes = {
   CopyIn: 0x47,
   CommandComplete: 0x43,
   Error: 0x45,
+  Notice: 0x4e,
   Ready: 0x5a,
   ParseComplete: 0x31,
   ParameterStatus: 0x53,
@@ -60,7 +61,6 @@ export class Relay {
   readonly #fromBackend: FrameStream
   readonly #done = Promise.withResolvers<void>()
   #idle: NodeJS.Timeout | undefined
-  #isBusy = false
   #status: number = codes.idle
   /** Nobody has to be told any more. */
   #isOver = false
@@ -76,7 +76,7 @@ export class Relay {
       miss: (type) => this.#missText(type),
     })
     this.#fromBackend = new FrameStream({
-      watched: 'ZE1SCG',
+      watched: 'ZEN1SCG',
       watchLimit: maxTextBytes,
       maxLength: longest,
       look: (type, bytes, from, to) => this.#lookAtBackend(type, bytes, from, to),
@@ -103,7 +103,7 @@ export class Relay {
   }
 
   get isIdle(): boolean {
-    return !this.#isBusy && this.#status === codes.idle
+    return !this.#inFlight.isAwaited && this.#status === codes.idle
   }
 
   /** Ends the session for a reason of our own; the client is told where that is possible. */
@@ -119,7 +119,7 @@ export class Relay {
   }
 
   #fromClientBytes(chunk: Buffer): Buffer | undefined {
-    this.#isBusy = true
+    this.#idle?.refresh()
     try {
       return this.#fromClient.push(chunk)
     } catch (error) {
@@ -129,6 +129,7 @@ export class Relay {
   }
 
   #fromBackendBytes(chunk: Buffer): Buffer | undefined {
+    this.#idle?.refresh()
     try {
       return this.#fromBackend.push(chunk)
     } catch (error) {
@@ -225,8 +226,6 @@ export class Relay {
       case codes.Ready:
         this.#inFlight.ready()
         this.#status = bytes[from + 5] ?? 0
-        this.#isBusy = !this.#inFlight.isEmpty
-        if (!this.#isBusy) this.#idle?.refresh()
         return undefined
       case codes.CopyIn:
         this.#inFlight.copying()
@@ -237,22 +236,26 @@ export class Relay {
       case codes.ParameterStatus:
         this.#options.texts.setParameter(...readParameter(bytes.subarray(from, to)))
         return undefined
+      case codes.Notice:
+        return this.#inFlight.correct(bytes.subarray(from, to))
       default: {
         const frame = bytes.subarray(from, to)
         // The database has said goodbye itself.
         const severity = readFields(frame).find(([code]) => code === 'V')?.[1]
         if (severity === 'FATAL' || severity === 'PANIC') this.#isOver = true
+        const corrected = this.#inFlight.correct(frame)
         this.#inFlight.failed()
-        return this.#inFlight.correct(frame)
+        return corrected
       }
     }
   }
 
-  /** One timer for the whole session; it starts again whenever the session becomes idle. */
+  /** One timer for the whole session; it starts again with whatever either side says. */
   #watchIdle(): void {
     if (this.#options.idleMs === 0) return
     this.#idle = setTimeout(() => {
-      if (!this.#isBusy) this.end(new Refusal('IdleTimeout'))
+      if (this.#inFlight.isAwaited) this.#idle?.refresh()
+      else this.end(new Refusal('IdleTimeout'))
     }, this.#options.idleMs)
     this.#idle.unref()
   }

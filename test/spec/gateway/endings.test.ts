@@ -139,6 +139,49 @@ describe('how sessions of the gateway end', () => {
     await gateway.close(0)
   })
 
+  // A session that says nothing that the database works on is idle; one that waits for a statement is not.
+  clause('GATE-19', limits, async () => {
+    const gateway = await openBareGateway(target.database, target.url, { idleMs: 400 })
+    const silences: Record<string, Buffer> = {
+      'one byte': Buffer.from('Q'),
+      'a lone Flush': message('H'),
+      'Parse without Sync': message('P', '\0select 1\0', Buffer.alloc(2)),
+    }
+    for (const [name, bytes] of Object.entries(silences)) {
+      const client = await login(gateway)
+      const error = once(client, 'error')
+      streamOf(client).write(bytes)
+      assert.equal((await error)[0].code, '57P05', name)
+    }
+    const open = await login(gateway)
+    const error = once(open, 'error')
+    await open.query('begin')
+    assert.equal((await error)[0].code, '57P05')
+    const busy = await login(gateway)
+    assert.equal((await busy.query('select 1 as one, pg_sleep(1.5)')).rows[0].one, 1)
+    await gateway.close(0)
+  })
+
+  test('statements that the database skips after an error are not kept', async () => {
+    const gateway = await openBareGateway(target.database, target.url)
+    const client = await login(gateway)
+    const stream = streamOf(client)
+    stream.removeAllListeners('data')
+    stream.resume()
+    const statement = `\0select email from public.t where email = '${'x'.repeat(3000)}'\0`
+    stream.write(message('P', '\0wrong\0', Buffer.alloc(2)))
+    const many = Buffer.concat(Array.from({ length: 300 }, () => message('P', statement, Buffer.alloc(2))))
+    const used = () => process.memoryUsage().arrayBuffers + process.memoryUsage().heapUsed
+    globalThis.gc?.()
+    const before = used()
+    for (let round = 0; round < 100; round++) if (!stream.write(many)) await once(stream, 'drain')
+    stream.write(message('S'))
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    globalThis.gc?.()
+    assert.ok(used() - before < 60 * 1024 * 1024, `${(used() - before) >> 20} MB of 90 MB are kept`)
+    await gateway.close(0)
+  })
+
   test('a login that the database asks no good proof for is refused', async () => {
     const ask = (code: number) => message('R', Buffer.from([0, 0, 0, code]), ...(code === 5 ? ['salt'] : []))
     for (const code of [0, 3, 5, 7]) {
@@ -161,7 +204,7 @@ describe('how sessions of the gateway end', () => {
   test('a reader that stops costs a bounded amount of memory', async (t) => {
     const gateway = await openBareGateway(target.database, target.url)
     const client = await login(gateway)
-    const stream = Reflect.get(Reflect.get(client, 'connection'), 'stream') as Socket
+    const stream = streamOf(client)
     stream.removeAllListeners('data')
     const before = process.memoryUsage()
     stream.pause()
@@ -193,3 +236,7 @@ describe('how sessions of the gateway end', () => {
     await gateway.close(0)
   })
 })
+
+function streamOf(client: pg.Client): Socket {
+  return Reflect.get(Reflect.get(client, 'connection'), 'stream') as Socket
+}
