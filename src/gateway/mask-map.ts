@@ -6,7 +6,7 @@ import { textRunners } from './touch/text-runners.ts'
 /** Words by which a statement changes what a name means in its session. */
 const turning = ['search_path', 'schema', 'discard', 'reset']
 /** Words of statements that run what is not in them. */
-const running = ['prepare', 'execute', 'do', ...textRunners]
+const running = ['prepare', 'execute', 'do', 'function', 'procedure', ...textRunners]
 const word = /[\p{L}\p{N}\p{M}_$]+/gu
 const maxNameBytes = 63
 const maxTexts = 1_000
@@ -72,8 +72,8 @@ export class MaskMap {
   /** False: nothing in this text can be the name of a masked relation, however it is written. */
   concerns(text: string): boolean {
     if (this.isEmpty) return false
-    // Names may be spelled by code points, or be cut to their first 63 bytes.
-    if (this.#isWordless || /u&"/i.test(text)) return true
+    // Names may be spelled by code points, or be cut to their first 63 bytes. What is temporary may run anything.
+    if (this.#isWordless || /u&"|pg_temp/i.test(text)) return true
     for (const [found] of text.toLowerCase().matchAll(word))
       if (this.#words.has(found) || found.length * 3 > maxNameBytes) {
         if (this.#words.has(found) || Buffer.byteLength(found) > maxNameBytes) return true

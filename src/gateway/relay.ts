@@ -5,6 +5,7 @@ import { Refusal } from '../wire/refusal.ts'
 import { InFlight } from './in-flight.ts'
 import { joinFrame, type Rewritten } from './map-position.ts'
 import type { SessionTexts } from './session-texts.ts'
+import { largeObjectFunctions } from './touch/large-objects.ts'
 import type { SessionTouches } from './touch/session-touches.ts'
 import { unparsed } from './touch/touch.ts'
 
@@ -34,6 +35,7 @@ const codes = {
   Query: 0x51,
   Parse: 0x50,
   Bind: 0x42,
+  FunctionCall: 0x46,
   Terminate: 0x58,
   Sync: 0x53,
   CopyDone: 0x63,
@@ -162,6 +164,8 @@ export class Relay {
         this.#inFlight.sendCopyEnd()
         return undefined
       default:
+        if (to - from < headBytes + 4 || !largeObjectFunctions.has(bytes.readUInt32BE(from + headBytes)))
+          this.#touchUnseen()
         this.#inFlight.sendLast()
         return undefined
     }
@@ -192,7 +196,10 @@ export class Relay {
   #missText(type: number): void {
     if (type === codes.Parse) this.#inFlight.sendParse(undefined)
     else if (type !== codes.Bind) this.#inFlight.sendLast()
-    if (type !== codes.Query && type !== codes.Parse) return
+    if (type === codes.Query || type === codes.Parse || type === codes.FunctionCall) this.#touchUnseen()
+  }
+
+  #touchUnseen(): void {
     this.#options.texts.passUnseen()
     this.#touch(codes.Query, '', false)
   }

@@ -113,8 +113,13 @@ class Toucher {
       case 'DoStmt':
         this.found.isUnparsed = true
         break
+      case 'CreateFunctionStmt':
+        this.found.isUnparsed = true
+        this.walk(node.sql_body, level, depth)
+        break
       case 'FuncCall':
-        if (textRunners.has(node.funcname?.at(-1)?.String?.sval)) this.found.isUnparsed = true
+      case 'funccall':
+        if (runsText(node.funcname)) this.found.isUnparsed = true
         this.walk(node, level, depth)
         break
       default:
@@ -315,6 +320,12 @@ class Toucher {
   #read(columns: readonly WatchedColumn[] | undefined): void {
     for (const { column, isRaw } of columns ?? []) (isRaw ? this.found.raw : this.found.masked).add(column)
   }
+}
+
+/** Temporary functions are the session's own, and go by no other name. */
+function runsText(name: readonly Node[] = []): boolean {
+  const parts: string[] = name.map((part) => part.String?.sval ?? '')
+  return textRunners.has(parts.at(-1) ?? '') || /^pg_temp(_|$)/.test(parts.at(-2) ?? '')
 }
 
 function sourceOf(relation: WatchedRelation | undefined, range: RangeVar, isMoved: boolean): Source {

@@ -1,8 +1,12 @@
 /** What PostgreSQL calls a statement of this kind, from what its parser does. */
-export function kindOf(key: string | undefined, node: { readonly objtype?: string } | undefined): string {
+export function kindOf(
+  key: string | undefined,
+  node: { readonly objtype?: string; readonly is_procedure?: boolean } | undefined,
+): string {
   if (key === undefined) return 'UNKNOWN'
   if (key === 'CreateTableAsStmt')
     return node?.objtype === 'OBJECT_MATVIEW' ? 'CREATE MATERIALIZED VIEW' : 'CREATE TABLE AS'
+  if (key === 'CreateFunctionStmt' && node?.is_procedure) return 'CREATE PROCEDURE'
   return named.get(key) ?? spell(key)
 }
 

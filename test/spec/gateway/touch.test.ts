@@ -3,6 +3,8 @@ import { after, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
+import { int32, message, query } from '../../../src/wire/messages.ts'
+import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { bringPeople } from '../../support/people.ts'
@@ -31,6 +33,15 @@ interface Touch {
   readonly unparsed?: true
 }
 
+type WireClient = Awaited<ReturnType<typeof connectWire>>
+
+/** A function by its id, with arguments as text. */
+function call(oid: number, ...values: readonly string[]): Buffer {
+  const short = (value: number) => int32(value).subarray(2)
+  const parts = values.flatMap((value) => [int32(Buffer.byteLength(value)), value])
+  return message('F', int32(oid), short(0), short(values.length), ...parts, short(0))
+}
+
 const email = 'public.customers.email'
 
 describe('what statements touch', () => {
@@ -49,10 +60,16 @@ describe('what statements touch', () => {
 
   /** The entries about whatever connects meanwhile, once its session is over. */
   async function audit(role: string, run: (client: pg.Client) => Promise<unknown>): Promise<Entry[]> {
+    return auditOf(async () => {
+      const client = await gateway.connect(role)
+      await run(client)
+      await client.end()
+    })
+  }
+
+  async function auditOf(run: () => Promise<void>): Promise<Entry[]> {
     const before = new Set((await readAudit()).map(({ requestId }) => requestId))
-    const client = await gateway.connect(role)
-    await run(client)
-    await client.end()
+    await run()
     for (;;) {
       const fresh = (await readAudit()).filter(({ requestId }) => !before.has(requestId))
       if (fresh.some(({ action }) => action === 'gateway/disconnect')) return fresh
@@ -73,6 +90,22 @@ describe('what statements touch', () => {
 
   async function touches(role: string, run: (client: pg.Client) => Promise<unknown>): Promise<Touch[]> {
     return touchesOf(await audit(role, run))
+  }
+
+  /** The same of a client that says what it likes. */
+  async function wireTouches(role: string, run: (client: WireClient) => Promise<unknown>): Promise<Touch[]> {
+    const entries = await auditOf(async () => {
+      const client = await connectWire({
+        host: '127.0.0.1',
+        port: gateway.port(),
+        user: gateway.masked().role(role),
+        password: 'secret',
+        database: gateway.name,
+      })
+      await run(client)
+      await client.close()
+    })
+    return touchesOf(entries)
   }
 
   clause(
@@ -237,6 +270,36 @@ describe('what statements touch', () => {
         { kind: 'UNKNOWN', unparsed: true, count: 5 },
         { kind: 'SELECT', raw: [email], count: 1 },
       ])
+    },
+  )
+
+  // What is run by other means than its own text.
+  clause(
+    'GATE-45',
+    'A statement that may read masked columns and was not looked into is `unparsed`…',
+    async () => {
+      const found = await touches('auditor', async (client) => {
+        await client.query(
+          `create function pg_temp.f() returns text language sql as 'select email from public.customers'`,
+        )
+        await client.query('select pg_temp.f()')
+        await client.query('select upper($1)', ['a'])
+      })
+      assert.deepEqual(found, [
+        { kind: 'CREATE FUNCTION', unparsed: true, count: 1 },
+        { kind: 'SELECT', unparsed: true, count: 1 },
+      ])
+      const called = await wireTouches('auditor', async (client) => {
+        client.write(query("select oid from pg_proc where proname = 'query_to_xml'"))
+        const [oid] = (await client.read()).values
+        const calls = ['select email from public.customers', 'true', 'true', '']
+        client.write(call(Number(oid), ...calls), call(Number(oid), 'x'.repeat(1_100_000)))
+        assert.match((await client.read()).bytes.toString(), /ann@example.com/)
+        await client.read()
+        client.write(query('begin'), call(957, '-1'), query('commit'))
+        assert.doesNotMatch((await client.read(3)).types, /E/)
+      })
+      assert.deepEqual(called, [{ kind: 'UNKNOWN', unparsed: true, count: 2 }])
     },
   )
 

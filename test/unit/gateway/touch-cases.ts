@@ -173,6 +173,12 @@ export const cases: readonly (readonly [text: string, touched: string])[] = [
   ['select 1; select email from customers; select phone from customers', '*'],
   // What cannot be seen
   ['do $$ begin perform 1; end $$', '!'],
+  ["create function f() returns text language sql as 'select 1'", '!'],
+  ['create procedure p() begin atomic; select email from customers; end', '! email'],
+  ['select pg_temp.f()', '!'],
+  ['select 1 from orders where pg_temp_3.f(id)', '!'],
+  ['call pg_temp.p()', '!'],
+  ['select public.f(), f(1)', ''],
   ["select query_to_xml('select * from customers', true, true, '')", '!'],
   ["select schema_to_xml('public', true, true, '')", '!'],
   ['select email from customers customers customers', '!'],
