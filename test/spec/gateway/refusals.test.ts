@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { describe } from 'node:test'
+import { ByteReader } from '../../../src/wire/byte-reader.ts'
+import { message, readFields } from '../../../src/wire/messages.ts'
+import { writeStartup } from '../../../src/wire/startup.ts'
+import { clause } from '../../support/clause.ts'
+import { useGateway } from '../../support/gateway.ts'
+
+describe('directory logins that are refused', () => {
+  const gateway = useGateway()
+
+  const attempt = async (localAddress: string): Promise<string | undefined> => {
+    const socket = connect({ port: gateway.port(), host: '127.0.0.1', localAddress })
+    socket.on('error', () => {})
+    const reader = new ByteReader(socket)
+    const parameters = { user: 'nobody@example.com', database: gateway.name }
+    socket.write(Buffer.concat([writeStartup(Object.entries(parameters)), message('p', 'wrong\0')]))
+    const asked = await reader.takeFrame(1 << 16)
+    assert.equal(asked.readUInt32BE(5), 3)
+    const answer = await reader.takeFrame(1 << 16)
+    socket.destroy()
+    return new Map(readFields(answer)).get('C')
+  }
+  const countAudited = async (from: string): Promise<number> => {
+    const [row] = await gateway.masking.service().database.sql`
+      select count(*)::int as n from masquerade.audit_event
+      where action = 'gateway/refuse' and after ->> 'from' = ${from}`
+    return row?.n
+  }
+
+  clause(
+    'GATE-13',
+    'Who has no mapped role in the database is refused (28000). Refused directory logins …',
+    async () => {
+      const from = performance.now()
+      for (let count = 0; count < 30; count++) assert.equal(await attempt('127.0.0.1'), '28P01')
+      assert.ok(performance.now() - from < 60_000, 'more than a minute: this tells nothing')
+      assert.equal(await countAudited('127.0.0.1'), 20)
+      // Nobody uses up what others have, and the metrics miss none.
+      for (let count = 0; count < 3; count++) assert.equal(await attempt('127.0.0.2'), '28P01')
+      assert.equal(await countAudited('127.0.0.2'), 3)
+      const metrics = await gateway.masking.service().request('GET', '/metrics')
+      const refused = metrics.text.split('\n').filter((line) => line.includes('sqlstate="28P01"'))
+      assert.match(refused.join('\n'), /^masquerade_gateway_\w+\{sqlstate="28P01"\} 33$/)
+    },
+  )
+})
