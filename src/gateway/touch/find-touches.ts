@@ -2,6 +2,8 @@ import type { Names } from '../find-moves.ts'
 import type { Statement } from '../parse.ts'
 import type { WatchedColumn, WatchedRelation } from '../ports.ts'
 import {
+  asMasked,
+  commonWith,
   joinSource,
   type Level,
   otherSource,
@@ -11,7 +13,7 @@ import {
   topLevel,
 } from './source.ts'
 import { kindOf } from './statement-kind.ts'
-import { textRunners } from './text-runners.ts'
+import { runsText } from './text-runners.ts'
 import { type Act, type Found, nothingFound, touchOf } from './touch.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a syntax tree has hundreds of shapes, and few matter here
@@ -119,7 +121,8 @@ class Toucher {
         break
       case 'FuncCall':
       case 'funccall':
-        if (runsText(node.funcname)) this.found.isUnparsed = true
+        if (runsText((node.funcname ?? []).map((part: Node) => part.String?.sval)))
+          this.found.isUnparsed = true
         this.walk(node, level, depth)
         break
       default:
@@ -322,12 +325,6 @@ class Toucher {
   }
 }
 
-/** Temporary functions are the session's own, and go by no other name. */
-function runsText(name: readonly Node[] = []): boolean {
-  const parts: string[] = name.map((part) => part.String?.sval ?? '')
-  return textRunners.has(parts.at(-1) ?? '') || /^pg_temp(_|$)/.test(parts.at(-2) ?? '')
-}
-
 function sourceOf(relation: WatchedRelation | undefined, range: RangeVar, isMoved: boolean): Source {
   const { alias, relname, schemaname } = range
   const name = alias?.aliasname ?? relname
@@ -340,18 +337,5 @@ function sourceOf(relation: WatchedRelation | undefined, range: RangeVar, isMove
       schema: alias ? undefined : relation.schema,
       renamed: (alias?.colnames ?? []).map((item) => item.String?.sval),
     },
-  )
-}
-
-function asMasked(columns: readonly WatchedColumn[] = []): WatchedColumn[] {
-  return columns.map((column) => ({ ...column, isRaw: false }))
-}
-
-/** What NATURAL compares: the columns that the other side has too, all where that is not known. */
-function commonWith(side: readonly Source[], other: readonly Source[]): WatchedColumn[] {
-  const isKnown = other.every(({ columns }) => columns !== undefined)
-  const names = new Set(other.flatMap(({ columns }) => columns ?? []))
-  return side.flatMap((source) =>
-    isKnown ? [...names].flatMap((name) => source.find(name) ?? []) : source.all,
   )
 }

@@ -50,6 +50,19 @@ export function joinSource(name: string, parts: readonly Source[], isRenamed: bo
   }
 }
 
+/** What NATURAL compares: the columns that the other side has too, all where that is not known. */
+export function commonWith(side: readonly Source[], other: readonly Source[]): WatchedColumn[] {
+  const isKnown = other.every(({ columns }) => columns !== undefined)
+  const names = new Set(other.flatMap(({ columns }) => columns ?? []))
+  return side.flatMap((source) =>
+    isKnown ? [...names].flatMap((name) => source.find(name) ?? []) : source.all,
+  )
+}
+
+export function asMasked(columns: readonly WatchedColumn[] = []): WatchedColumn[] {
+  return columns.map((column) => ({ ...column, isRaw: false }))
+}
+
 /** One level of a query: what its column references may mean, from the inside out. */
 export interface Level {
   readonly outer: Level | undefined

@@ -7,3 +7,8 @@ export const textRunners: ReadonlySet<string> = new Set([
   ...['ts_stat', 'ts_rewrite', 'dblink', 'dblink_exec', 'dblink_open', 'dblink_send_query'],
   ...['crosstab', 'crosstabn', 'connectby', 'xpath_table'],
 ])
+
+/** Temporary functions count as such: they are the session's own, and go by no other name. */
+export function runsText(name: readonly string[]): boolean {
+  return textRunners.has(name.at(-1) ?? '') || /^pg_temp(_|$)/.test(name.at(-2) ?? '')
+}
