@@ -174,6 +174,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     inspection: createInspector({
       connect: (id) => enforcement.connect(id),
       readPolicy: (id) => enforcement.readPolicy(id),
+      claimantOf: (id) => source.claimantOf(id),
     }),
     principals: {
       find: (tenant, ids) => findPrincipals(database.sql, tenant, ids),

@@ -7,6 +7,7 @@ import type { Step } from './diff.ts'
 import { endSessions } from './end-sessions.ts'
 import { explainFailure, Unfit } from './explain-failure.ts'
 import { changedTables } from './focus.ts'
+import type { Claimant } from './guard-owner.ts'
 import { type LoginKeys, type LoginOutcome, type LoginSource, Logins, type Settled } from './logins/logins.ts'
 import { driftChannel } from './names.ts'
 import type { Policy } from './policy.ts'
@@ -27,6 +28,8 @@ export interface Source extends LoginSource {
   find(databaseId: string): Promise<BoundTarget | null>
   /** What the rules and the policy say right now. Principals of the directory are exempt through their login roles. */
   readPolicy(databaseId: string): Promise<Policy & { readonly exemptPrincipals: readonly string[] }>
+  /** For masks that may be another bound database's. */
+  claimantOf(databaseId: string): Claimant
 }
 
 export interface Report {
@@ -111,8 +114,17 @@ export class Controller {
   async plan(databaseId: string): Promise<readonly Step[]> {
     const database = await this.#connect(databaseId)
     if (!database) return []
-    const outcome = await reconcile(database, () => this.#readPolicy(database, databaseId), { dryRun: true })
-    return outcome.steps
+    try {
+      const { steps } = await reconcile(database, () => this.#readPolicy(database, databaseId), {
+        dryRun: true,
+        claimant: this.#options.source.claimantOf(databaseId),
+      })
+      return steps
+    } catch (error) {
+      // Masks that are another's are left alone; the state says so.
+      if (error instanceof Unfit) return []
+      throw error
+    }
   }
 
   /** What the policy comes to in the database. */
@@ -285,6 +297,7 @@ export class Controller {
     for (let attempt = 1; ; attempt++) {
       try {
         return await reconcile(database, () => this.#readPolicy(database, databaseId, logins), {
+          claimant: this.#options.source.claimantOf(databaseId),
           focus: (policy, record) =>
             before?.record === record ? changedTables(before.policy, policy) : undefined,
         })

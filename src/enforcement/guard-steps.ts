@@ -16,7 +16,7 @@ export const createGuards: readonly Step[] = [
     oid oid PRIMARY KEY, grants jsonb NOT NULL, column_grants jsonb NOT NULL, pins jsonb NOT NULL, lent bigint[] NOT NULL,
     hides_all boolean NOT NULL, twin jsonb, updated_at timestamptz NOT NULL DEFAULT now())`,
   `CREATE TABLE ${policyTable} (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), exempt text[] NOT NULL DEFAULT '{}',
-    ending text[] NOT NULL DEFAULT '{}')`,
+    ending text[] NOT NULL DEFAULT '{}', owner uuid, database oid)`,
   `INSERT INTO ${policyTable} DEFAULT VALUES`,
   // Default privileges may have let others in.
   `DO $$ DECLARE given record; BEGIN FOR given IN

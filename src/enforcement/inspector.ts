@@ -3,6 +3,7 @@ import { fail } from '../kernel/problem.ts'
 import { explainFailure } from './explain-failure.ts'
 import type { Exposure } from './exposures/exposure.ts'
 import { findExposures } from './exposures/find-exposures.ts'
+import type { Claimant } from './guard-owner.ts'
 import type { Policy } from './policy.ts'
 import { type Preview, type PreviewRequest, preview } from './preview.ts'
 import { type ColumnPlace, type Recommendation, recommend } from './recommendations/recommend.ts'
@@ -11,10 +12,11 @@ export interface InspectorOptions {
   /** Null: the database is not bound (any more). */
   connect(databaseId: string): Promise<Database | null>
   readPolicy(databaseId: string): Promise<Policy>
+  claimantOf(databaseId: string): Claimant
 }
 
 /** Looks into masked databases for people, and changes nothing there. */
-export function createInspector({ connect, readPolicy }: InspectorOptions) {
+export function createInspector({ connect, readPolicy, claimantOf }: InspectorOptions) {
   /** What goes wrong there is not ours to show: by kind alone, and never with a value. */
   async function look<T>(databaseId: string, run: (database: Database) => Promise<T>): Promise<T> {
     const database = await connect(databaseId)
@@ -28,7 +30,9 @@ export function createInspector({ connect, readPolicy }: InspectorOptions) {
   }
   return {
     findExposures: (databaseId: string): Promise<Exposure[]> =>
-      look(databaseId, (database) => findExposures(database, () => readPolicy(databaseId))),
+      look(databaseId, (database) =>
+        findExposures(database, () => readPolicy(databaseId), claimantOf(databaseId)),
+      ),
 
     recommend: (databaseId: string, ruled: readonly ColumnPlace[]): Promise<Recommendation[]> =>
       look(databaseId, (database) => recommend(database, ruled)),

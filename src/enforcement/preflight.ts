@@ -1,5 +1,6 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Sql } from '../db/sql.ts'
+import { readGuardOwner, release } from './guard-owner.ts'
 import { twinOwnerName } from './names.ts'
 import type { Target } from './observe.ts'
 
@@ -16,6 +17,14 @@ export interface Preflight {
   /** Masks could not hold. */
   readonly refusals: readonly Finding[]
   readonly warnings: readonly Finding[]
+  /** Whose masks are there; null: nobody's. */
+  readonly owner: MaskOwner | null
+}
+
+interface MaskOwner {
+  readonly id: string
+  /** What is wrong where the service does not have that resource. */
+  readonly unknown: Finding
 }
 
 /** The first releases in which statistics do not show samples of what a reader may not read. */
@@ -61,8 +70,9 @@ export async function examine(sql: Sql, tables: readonly Target[]): Promise<Pref
     from pg_catalog.pg_roles r where r.rolname = current_user`
   if (!facts) throw new Error('the server did not answer')
   const tooOld = checkVersion(facts.versionNumber)
+  const owner = await findMaskOwner(sql)
   if (facts.superuser)
-    return { version: facts.version, refusals: tooOld, warnings: await checkRowSecurity(sql, tables) }
+    return { version: facts.version, refusals: tooOld, warnings: await checkRowSecurity(sql, tables), owner }
   const ownership = await checkOwners(sql, facts, tables)
   return {
     version: facts.version,
@@ -79,7 +89,16 @@ export async function examine(sql: Sql, tables: readonly Target[]): Promise<Pref
       ...watchless,
       ...(await checkRowSecurity(sql, tables)),
     ],
+    owner,
   }
+}
+
+async function findMaskOwner(sql: Sql): Promise<MaskOwner | null> {
+  const guard = await readGuardOwner(sql)
+  if (!guard?.owner || !guard.madeHere) return null
+  const message =
+    'The database is masked by a resource that this service does not have. Where nobody keeps these masks any more, they can be taken over.'
+  return { id: guard.owner, unknown: { code: 'MaskedElsewhere', message, statements: [release] } }
 }
 
 /** Twins belong to a role of their own, which we have to be able to act as. */

@@ -5,6 +5,7 @@ import type { Note } from './assign-masks.ts'
 import type { Snapshot } from './catalog.ts'
 import { type Desired, desire, noTwin } from './desire.ts'
 import { diff, diffByGrants, type Step } from './diff.ts'
+import { type Claimant, claim } from './guard-owner.ts'
 import { guardSchema } from './names.ts'
 import { observe, type Target } from './observe.ts'
 import type { Policy, Rule } from './policy.ts'
@@ -32,6 +33,8 @@ export interface ReconcileOptions {
    */
   readonly focus?: (policy: Policy, record: string) => readonly Target[] | undefined
   readonly lockTimeoutMs?: number
+  /** Whose masks these are to be. Without one they are nobody's, and those of somebody are left alone. */
+  readonly claimant?: Claimant
   /** For tests that let the service die between two statements. */
   readonly beforeStep?: (at: number) => void | Promise<void>
 }
@@ -84,10 +87,13 @@ async function reconcileOnce(
     await target.transaction(async (tx) => {
       await prepare(tx, options.lockTimeoutMs ?? shortWaitMs)
       const wanted = typeof policy === 'function' ? await policy() : policy
+      const claimed = await claim(tx, options.claimant, wanted.rules.length > 0)
       const { version } = await readRecord(tx)
-      outcome = { ...(await plan(tx, wanted, options.focus?.(wanted, version))), record: version }
-      if (options.byGrantsAlone)
-        outcome = { ...outcome, steps: diffByGrants(outcome.snapshot, outcome.desired) }
+      const planned = await plan(tx, wanted, options.focus?.(wanted, version))
+      const { snapshot, desired } = planned
+      const steps = options.byGrantsAlone ? diffByGrants(snapshot, desired) : planned.steps
+      const isKept = desired.masked.length > 0 || (snapshot.guarded && !desired.empty)
+      outcome = { ...planned, steps: isKept ? [...steps, ...claimed] : steps, record: version }
       if (options.dryRun) throw new DryRun()
       const refusals = await apply(tx, outcome.steps, options.beforeStep)
       outcome = {

@@ -1,6 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import { quoteQualified } from '../../db/quote.ts'
 import type { Relation } from '../catalog.ts'
+import type { Claimant } from '../guard-owner.ts'
 import type { Policy } from '../policy.ts'
 import { type Outcome, reconcile } from '../reconcile.ts'
 import { bypassRowSecurity } from './bypass-row-security.ts'
@@ -56,8 +57,9 @@ const statementTimeoutMs = 20_000
 export async function findExposures(
   database: Database,
   policy: Policy | (() => Promise<Policy>),
+  claimant?: Claimant,
 ): Promise<Exposure[]> {
-  const outcome = await reconcile(database, policy, { dryRun: true })
+  const outcome = await reconcile(database, policy, { dryRun: true, ...(claimant && { claimant }) })
   if (outcome.policy.rules.length === 0) return []
   return database.transaction(async (sql) => {
     await sql.unsafe(

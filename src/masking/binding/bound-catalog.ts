@@ -17,6 +17,8 @@ export interface Greeting {
   readonly version: string
   readonly refusals: readonly Finding[]
   readonly warnings: readonly Finding[]
+  /** Whose masks are there. `unknown`: what is wrong where that is none of ours. */
+  readonly owner: { readonly id: string; readonly unknown: Finding } | null
 }
 
 export interface Finding {

@@ -2,6 +2,7 @@ import { created, ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
+import { nameBound, refuseSecondBinding } from '../binding/bind-once.ts'
 import {
   type Binding,
   type BindingInput,
@@ -10,7 +11,7 @@ import {
   readBinding,
   sharesSecret,
 } from '../binding/binding.ts'
-import { type Greeting, secretPlace } from '../binding/bound-catalog.ts'
+import { type Finding, type Greeting, secretPlace } from '../binding/bound-catalog.ts'
 import { checkConditions, entityTag } from '../entity-tag.ts'
 import { namespaceOfRequest, operation, resourceApiVersions, withEnforcement } from '../operation.ts'
 import { canonicalNamespace, databasePath, readDatabasePlace, scopeOf } from '../place.ts'
@@ -51,7 +52,10 @@ export const createOrUpdateDatabase = operation({
     const rules = before ? await selectRules(tx, before.id) : []
     const tables = rules.map(({ schemaName, tableName }) => ({ schema: schemaName, table: tableName }))
     const reached = await ports.catalogs.greet(binding, password, tables)
-    if ('value' in reached) refuseUnfit(reached.value)
+    if ('value' in reached) {
+      const strange = await refuseMaskedByOther(tx, caller.tenantId, before?.id, reached.value)
+      refuseUnfit([...strange, ...reached.value.refusals])
+    }
     return { connection: renderConnection(reached), preflight: renderPreflight(reached) }
   },
 
@@ -71,6 +75,8 @@ export const createOrUpdateDatabase = operation({
       ...(input === null && { binding: null, bindingSecret: null, bound: false }),
       ...(input && seal(before, input, ports)),
     }
+    if (input && after.binding)
+      await refuseSecondBinding(tx, { id: before.id, tenantId: caller.tenantId }, after.binding)
     const version = await store(tx, after, input !== undefined)
     audit({
       action,
@@ -91,7 +97,7 @@ interface Tried {
 }
 
 /** Masks that would not hold are worse than none: what has to be put right first is said, as statements. */
-function refuseUnfit({ refusals }: Greeting): void {
+function refuseUnfit(refusals: Greeting['refusals']): void {
   if (refusals.length === 0) return
   const details = refusals.map(({ code, message, statements }) => ({
     code,
@@ -100,6 +106,19 @@ function refuseUnfit({ refusals }: Greeting): void {
   }))
   const reason = details.map(({ message }) => message).join(' ')
   fail('UnfitBinding', { reason }, { target: 'properties.binding', details })
+}
+
+/** The same database may have several addresses; what tells is the mark of its masks. */
+async function refuseMaskedByOther(
+  tx: Query,
+  tenantId: string,
+  ownId: string | undefined,
+  { owner }: Greeting,
+): Promise<Finding[]> {
+  if (!owner || owner.id === ownId) return []
+  const name = await nameBound(tx, tenantId, owner.id)
+  if (name === null) return [owner.unknown]
+  return fail('Conflict', { reason: `This database is masked as ${name}; one database can be bound once.` })
 }
 
 /**

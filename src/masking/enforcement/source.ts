@@ -2,6 +2,7 @@ import { type Database, openDatabase } from '../../db/database.ts'
 import { type Listening, listenTo } from '../../db/listen.ts'
 import type { Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
+import { nameBound } from '../binding/bind-once.ts'
 import { addressOf, type Binding } from '../binding/binding.ts'
 import { secretPlace } from '../binding/bound-catalog.ts'
 import { type MappingProperties, selectMappings } from '../role-mappings/mapping-row.ts'
@@ -88,6 +89,29 @@ export function createEnforcementSource({ sql, secrets, findExempt, readRights }
         exemptRoles: exempt.roles,
         exemptPrincipals: exempt.principals,
         suspended: [...suspended],
+      }
+    },
+
+    /** What tells masks of one bound database from those of another. */
+    claimantOf(databaseId: string) {
+      return {
+        databaseId,
+        async nameOwner(owner: string) {
+          const [row] = await sql<{ tenantId: string }[]>`
+            select tenant_id as "tenantId" from masked_database where id = ${databaseId}`
+          return nameBound(sql, row?.tenantId ?? '', owner)
+        },
+        async hasRival(by: 'address' | 'name') {
+          const rows = await sql`
+            select from masked_database own join masked_database other on other.id <> own.id
+              and other.binding ->> 'database' = own.binding ->> 'database'
+            where own.id = ${databaseId} and other.policy_state = 'Enabled'
+              and exists (select from masking_rule r where r.database_id = other.id)
+              and (${by === 'name'} or (lower(other.binding ->> 'host') = lower(own.binding ->> 'host')
+                and other.binding -> 'port' = own.binding -> 'port'))
+            limit 1`
+          return rows.length > 0
+        },
       }
     },
 

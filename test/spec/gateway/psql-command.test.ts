@@ -158,7 +158,7 @@ describe('masquerade psql', () => {
 
   test('several databases are listed, none is guessed', async () => {
     const another = db.replace(/[^/]*$/, 'another')
-    await masking.send('PUT', another, { properties: { binding: bindingOf(masked().url) } })
+    await masking.send('PUT', another, { properties: { binding: { ...bindingOf(masked().url), port: 1 } } })
     try {
       const { code, errors } = await psql(['--as', 'x'])
       assert.equal(code, 2)

@@ -193,7 +193,7 @@ forEachCluster((cluster) => {
     const { binding } = (await send('GET', db)).body.properties
     for (const [change, state] of [
       [{ port: 1, password: 'Sesame 1' }, /^Pending$/],
-      [{ password: 'Sesame 2' }, /^(Pending|Failed)$/],
+      [{ host: 'localhost', password: 'Sesame 2' }, /^(Pending|Failed)$/],
       [{ database: 'no_such_database', password: 'Sesame 3' }, /^(Pending|Failed)$/],
     ] as const) {
       const down = freshDatabase()

@@ -5,13 +5,15 @@ import { emailRule, freshDatabase, policyUrl, rulesUrl, ruleUrl, useMasking } fr
 
 const { service, send, putRule, putPolicy, listRules, getRule, getPolicy } = useMasking()
 
-const binding = {
+let bindings = 0
+/** One that no other test of the file has: a database can be bound once. */
+const freshBinding = () => ({
   host: '127.0.0.1',
   port: 1, // nothing listens there
-  database: 'shop',
+  database: `shop${++bindings}`,
   user: 'masker',
   password: 'Open Sesame 7',
-}
+})
 const bind = (db: string, sent: object) => send('PUT', db, { properties: { binding: sent } })
 
 clause(
@@ -54,6 +56,7 @@ clause(
     assert.equal((await send('PUT', server.toUpperCase(), created.body)).status, 200)
     assert.deepEqual((await send('GET', server)).body, created.body)
 
+    const binding = freshBinding()
     const bound = await bind(db, binding)
     assert.equal(bound.status, 201)
     const { password: _, ...shown } = binding
@@ -96,6 +99,7 @@ clause(
   'The secrets of a binding can be written and never read back, and they are encrypted at rest.',
   async () => {
     const db = freshDatabase()
+    const binding = freshBinding()
     const texts = [
       (await bind(db, binding)).text,
       (await send('GET', db)).text,
@@ -125,6 +129,7 @@ clause(
   'A binding that a PUT of the database leaves out stays as it is, and null ends it. A password that is not sent again is kept only while host, port and user stay and TLS gets no weaker: else it is 400 `InvalidBinding`.',
   async () => {
     const db = freshDatabase()
+    const binding = freshBinding()
     await bind(db, binding)
     await send('PUT', db, { properties: {} })
     assert.equal((await send('GET', db)).body.properties.binding.passwordSet, true)
@@ -154,6 +159,7 @@ clause(
 
 test('a stored password is not sent over a weaker connection than it was given for', async () => {
   const db = freshDatabase()
+  const binding = freshBinding()
   await bind(db, { ...binding, sslmode: 'require' })
   const { password: _, ...same } = binding
   assert.equal((await bind(db, { ...same, sslmode: 'verify-full' })).status, 200)
@@ -163,6 +169,7 @@ test('a stored password is not sent over a weaker connection than it was given f
 
 test('a binding that cannot be is refused, with one entry per field, and nothing is stored', async () => {
   const db = freshDatabase()
+  const binding = freshBinding()
   const cases: [object, string][] = [
     [{ host: '' }, 'host'],
     [{ host: '/var/run/postgresql' }, 'host'],
@@ -230,6 +237,7 @@ clause(
   'On a bound database the header `x-masquerade-enforcement` is `Enforced`, `Pending` or `Failed`.',
   async () => {
     const db = freshDatabase()
+    const binding = freshBinding()
     for (const answer of [
       await bind(db, binding),
       await putRule(db, 'r', emailRule),
@@ -254,6 +262,7 @@ clause(
   'A server that has databases cannot be deleted: 409 `Conflict`. A deleted database takes its rules, its policy and its binding along. While a bound database is masked, that is while its policy is `Enabled` and has rules, it can neither be deleted nor unbound: 409 `Conflict`.',
   async () => {
     const db = freshDatabase()
+    const binding = freshBinding()
     await putRule(db, 'r', emailRule)
     const server = db.replace(/\/databases.*/, '')
     await send('PUT', server, {})
@@ -277,6 +286,7 @@ clause(
 
 test('a password that another key sealed is asked for again, and stops no rule', async () => {
   const db = freshDatabase()
+  const binding = freshBinding()
   await bind(db, binding)
   await service().database.sql`
     update masked_database set binding_secret = set_byte(binding_secret, 0, 255 - get_byte(binding_secret, 0))

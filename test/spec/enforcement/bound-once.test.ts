@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { openDatabase } from '../../../src/db/database.ts'
+import { clause } from '../../support/clause.ts'
+import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
+import { apiVersion, emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+
+const raw = 'ann@example.com'
+const masked = 'aXXX@XXXX.com'
+const mark = 'alter table masquerade_guard.policy drop column owner, drop column database'
+
+describe('one database, two resources', () => {
+  const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
+  const bind = (db: string, binding: object) => masking.send('PUT', db, { properties: { binding } })
+  const stateOf = async (db: string) => (await masking.send('GET', `${policyUrl(db)}/enforcement`)).body
+  const idOf = async (db: string): Promise<string> => {
+    const [row] = await masking.service().database.sql<{ id: string }[]>`
+      select id from masked_database where key = ${db.toLowerCase()}`
+    return row?.id ?? ''
+  }
+  const settle = async (db: string) => masking.service().enforcement.settle(await idOf(db))
+  const putMail = async (db: string) => {
+    const { headers, text } = await masking.putRule(db, 'mail', emailRule)
+    return headers.get('x-masquerade-enforcement') ?? text
+  }
+
+  forEachCluster((cluster) => {
+    /** A database with one person in it, whom an analyst may read. */
+    async function open() {
+      const target = await createMaskedDatabase(cluster)
+      const analyst = await target.createRole('analyst')
+      await target.database.sql.unsafe(`
+        create table public.person (id int primary key, email text); insert into public.person values (1, '${raw}');
+        grant usage on schema public to public; grant select on public.person to "${analyst}"`)
+      const session = target.connectAs('analyst').sql
+      const binding = { ...bindingOf(target.url), host: '127.0.0.1' }
+      return {
+        target,
+        binding,
+        other: { ...binding, host: 'localhost' },
+        seesMasks: async () => {
+          await assert.rejects(session`select email from public.person`, /permission denied/)
+          const [row] = await session`select email from masked_public.person`
+          assert.equal(row?.email, masked)
+        },
+        seesRaw: async () => assert.equal((await session`select email from public.person`)[0]?.email, raw),
+        [Symbol.asyncDispose]: () => target[Symbol.asyncDispose](),
+      }
+    }
+
+    clause(
+      'ENF-65',
+      'One database can be bound once: a second binding to the same host, port and database, or to a database that is masked as another resource, is 409 `Conflict`, whoever comes at the same time.',
+      async () => {
+        await using one = await open()
+        const [first, second] = [freshDatabase(), freshDatabase()]
+        assert.equal((await bind(first, one.other)).status, 201)
+        const same = await bind(second, { ...one.other, host: 'LocalHost' })
+        assert.equal(same.status, 409, same.text)
+        assert.equal(same.body.error.code, 'Conflict')
+        assert.ok(same.text.includes(`bound as ${first.toLowerCase()}; one database can be bound once`))
+        assert.equal((await masking.send('GET', second)).status, 404, 'nothing is stored')
+        assert.equal((await bind(first, one.other)).status, 200, 'it may be bound again as itself')
+
+        assert.equal(await putMail(first), 'Enforced')
+        const byAddress = await bind(second, one.binding)
+        assert.equal(byAddress.status, 409, byAddress.text)
+        assert.ok(byAddress.text.includes(`masked as ${first.toLowerCase()}; one database can be bound once`))
+        await one.seesMasks()
+        assert.equal((await bind(first, one.binding)).status, 200, 'its own address may change')
+        await one.seesMasks()
+
+        await using another = await open()
+        const all = [1, 2, 3, 4, 5].map(() => bind(freshDatabase(), another.binding))
+        const statuses = (await Promise.all(all)).map(({ status }) => status)
+        assert.deepEqual(statuses.sort(), [201, 409, 409, 409, 409])
+      },
+    )
+
+    clause(
+      'ENF-66',
+      'Masks belong to the resource that put them on. Another one that is bound to the same database, with rules or without, changes nothing there: its state is `Failed` and the reason says whose the masks are. Once they are off, the other one masks.',
+      async () => {
+        await using one = await open()
+        const [first, second] = [freshDatabase(), freshDatabase()]
+        assert.equal((await bind(first, one.binding)).status, 201)
+        assert.equal((await bind(second, one.other)).status, 201, 'nothing tells them apart yet')
+        assert.equal(await putMail(first), 'Enforced')
+        await one.seesMasks()
+
+        const reason = `This database is masked as ${first.toLowerCase()}; one database can be bound once.`
+        const { state, reason: said } = await settle(second)
+        assert.deepEqual([state, said], ['Failed', reason])
+        await one.seesMasks()
+        assert.equal(await putMail(second), 'Failed')
+        assert.deepEqual((await stateOf(second)).reason, reason)
+        const { body } = await masking.send('GET', `${policyUrl(second)}/enforcement?${apiVersion}&plan=true`)
+        assert.deepEqual(body.plan, [])
+        assert.equal((await masking.send('GET', `${policyUrl(second)}/exposures`)).status, 503)
+        await masking.putPolicy(second, { dataMaskingState: 'Disabled' })
+        assert.equal((await stateOf(second)).state, 'Failed')
+        await one.seesMasks()
+        assert.equal((await settle(first)).state, 'Enforced')
+
+        assert.equal((await masking.send('DELETE', first)).status, 409)
+        await masking.putPolicy(first, { dataMaskingState: 'Disabled' })
+        await one.seesRaw()
+        assert.equal((await masking.send('DELETE', first)).status, 200)
+        const { headers } = await masking.putPolicy(second, { dataMaskingState: 'Enabled' })
+        assert.equal(headers.get('x-masquerade-enforcement'), 'Enforced')
+        await one.seesMasks()
+      },
+    )
+
+    test('two that put on masks at the same time: one has them, the other fails', async () => {
+      await using one = await open()
+      const pair = [freshDatabase(), freshDatabase()]
+      await Promise.all([bind(pair[0] ?? '', one.binding), bind(pair[1] ?? '', one.other)])
+      const states = await Promise.all(pair.map(putMail))
+      assert.deepEqual(states.sort(), ['Enforced', 'Failed'])
+      await one.seesMasks()
+    })
+
+    test('masks from before they had an owner', async () => {
+      await using one = await open()
+      const [first, second] = [freshDatabase(), freshDatabase()]
+      await bind(first, one.binding)
+      await bind(second, one.other)
+      await putMail(first)
+      await one.target.database.sql.unsafe(mark)
+      assert.equal((await settle(second)).state, 'Failed', 'who has no rules takes nothing off')
+      await one.seesMasks()
+      assert.equal((await settle(first)).state, 'Enforced')
+      const [row] = await one.target.database.sql`select owner from masquerade_guard.policy`
+      assert.equal(row?.owner, await idOf(first))
+      assert.match((await settle(second)).reason ?? '', /is masked as/)
+
+      await one.target.database.sql.unsafe(mark)
+      assert.equal((await masking.send('PUT', second, { properties: { binding: null } })).status, 200)
+      await masking.putPolicy(first, { dataMaskingState: 'Disabled' })
+      assert.equal((await stateOf(first)).state, 'Enforced', 'they can only be its own')
+      await one.seesRaw()
+    })
+
+    test('two of one address from before that was refused: neither takes off what may be the other’s', async () => {
+      await using one = await open()
+      const [first, second] = [freshDatabase(), freshDatabase()]
+      await bind(first, one.binding)
+      await bind(second, one.other)
+      await putMail(first)
+      await putMail(second)
+      await masking.service().database.sql`
+        update masked_database set binding = jsonb_set(binding, '{host}', '"127.0.0.1"') where id = ${await idOf(second)}`
+      await one.target.database.sql.unsafe(mark)
+      for (const db of [first, second]) {
+        const { state, reason } = await settle(db)
+        assert.equal(state, 'Failed')
+        assert.match(reason ?? '', /rules of another database of this service/)
+        await one.seesMasks()
+      }
+      await masking.putPolicy(second, { dataMaskingState: 'Disabled' })
+      assert.equal((await settle(first)).state, 'Enforced')
+      await one.seesMasks()
+    })
+
+    test('masks of a resource that the service does not have are not touched until somebody gives them free', async () => {
+      await using one = await open()
+      const [first, second] = [freshDatabase(), freshDatabase()]
+      await bind(first, one.binding)
+      await putMail(first)
+      await masking.service().database.sql`delete from masked_database where id = ${await idOf(first)}`
+      const refused = await bind(second, one.binding)
+      assert.equal(refused.status, 400, refused.text)
+      const [detail] = refused.body.error.details
+      assert.equal(detail.code, 'MaskedElsewhere')
+      await one.seesMasks()
+      await one.target.database.sql.unsafe(/Run: (.*);$/.exec(detail.message)?.[1] ?? '')
+      const bound = await bind(second, one.binding)
+      assert.equal(bound.status, 201, bound.text)
+      assert.equal(await putMail(second), 'Enforced')
+      await one.seesMasks()
+    })
+
+    test('a copy of a masked database can be bound and keeps its masks while it has no rules', async () => {
+      await using one = await open()
+      const [first, second] = [freshDatabase(), freshDatabase()]
+      await bind(first, one.binding)
+      await putMail(first)
+      const { database } = one.binding
+      const copy = `${database}_copy`
+      const admin = openDatabase({ url: one.target.url.replace(/[^/]*$/, 'postgres'), poolSize: 1 })
+      const copied = openDatabase({ url: one.target.urlOf('analyst').replace(database, copy), poolSize: 1 })
+      try {
+        for (let attempt = 0; ; attempt++)
+          try {
+            await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
+            await admin.sql.unsafe(`create database "${copy}" template "${database}"`)
+            break
+          } catch (error) {
+            if (attempt === 50) throw error
+            await new Promise((resolve) => setTimeout(resolve, 50))
+          }
+        const bound = await bind(second, { ...one.binding, database: copy })
+        assert.equal(bound.status, 201, bound.text)
+        assert.match((await stateOf(second)).reason, /copy of one that is masked/)
+        const seeRaw = () => copied.sql`select email from public.person`
+        await assert.rejects(seeRaw(), /permission denied/)
+        assert.equal((await settle(first)).state, 'Enforced')
+        await one.seesMasks()
+      } finally {
+        await copied.close()
+        await admin.sql.unsafe(`drop database if exists "${copy}" with (force)`)
+        await admin.close()
+      }
+    })
+  })
+})
