@@ -16,6 +16,8 @@ export type DatabaseOptions = {
   /** Where unqualified names are looked up; the service's own schema unless said otherwise. */
   searchPath?: string
   statementTimeoutMs?: number
+  /** How long the server may take to answer anything, where it cannot be relied on to say so itself. */
+  answerTimeoutMs?: number
   idleInTransactionTimeoutMs?: number
 }
 
@@ -45,6 +47,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     keepAlive: true,
     application_name: options.applicationName ?? 'masquerade',
     statement_timeout: options.statementTimeoutMs ?? 30_000,
+    ...(options.answerTimeoutMs !== undefined && { query_timeout: options.answerTimeoutMs }),
     idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 60_000,
     options: `-c search_path=${options.searchPath ?? schemaName} -c TimeZone=UTC`,
     types: { getTypeParser: chooseParser },

@@ -14,6 +14,7 @@ import type { Policy } from './policy.ts'
 import { checkVersion, describeFinding, examine } from './preflight.ts'
 import { type Outcome, reconcile } from './reconcile.ts'
 import type { StateStore } from './state-store.ts'
+import { Turns } from './turns.ts'
 
 /** A bound database, as the management side knows it. */
 export interface BoundTarget {
@@ -63,7 +64,6 @@ interface Connection {
   readonly target: BoundTarget
   readonly database: Database
   watch: Listening | null
-  awake: NodeJS.Timeout | undefined
   fit: boolean
 }
 
@@ -75,12 +75,16 @@ export class Controller {
   readonly #enforced = new Map<string, Pick<Outcome, 'policy' | 'record'>>()
   readonly #logins: Logins
   readonly #told = new Map<string, string>()
+  readonly #audits: Turns
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> = Promise.resolve()
   #closed = false
 
   constructor(options: ControllerOptions) {
     this.#options = options
+    this.#audits = new Turns(settleMs, (databaseId, err) =>
+      options.log.warn({ databaseId, err }, 'a masked database could not be looked at'),
+    )
     this.#logins = new Logins({ source: options.source, keys: options.loginKeys, log: options.log })
   }
 
@@ -97,6 +101,7 @@ export class Controller {
     this.#closed = true
     clearTimeout(this.#timer)
     await this.#round
+    await this.#audits.close()
     await Promise.all([...this.#connections.values()].map(disconnect))
   }
 
@@ -180,13 +185,15 @@ export class Controller {
 
   async #auditDue(): Promise<void> {
     try {
-      for (const databaseId of await this.#options.states.takeDue(this.#options.auditEveryMs)) {
-        if (this.#closed) return
-        await this.#enforce(databaseId, 'audit')
-      }
+      for (const databaseId of await this.#options.states.takeDue(this.#options.auditEveryMs))
+        this.#audit(databaseId)
     } catch (err) {
       this.#options.log.warn({ err }, 'the audit of masked databases could not run')
     }
+  }
+
+  #audit(databaseId: string): void {
+    this.#audits.ask(databaseId, () => this.#enforce(databaseId, 'audit'))
   }
 
   async #enforce(databaseId: string, cause: 'change' | 'login' | 'audit'): Promise<void> {
@@ -313,15 +320,8 @@ export class Controller {
   async #watch(databaseId: string): Promise<void> {
     const connection = this.#connections.get(databaseId)
     if (!connection || (connection.watch && !connection.watch.lost) || this.#closed) return
-    const wake = () => {
-      connection.awake ??= setTimeout(() => {
-        connection.awake = undefined
-        if (this.#closed) return
-        this.#enforce(databaseId, 'audit').catch((err) =>
-          this.#options.log.warn({ databaseId, err }, 'a masked database could not be looked at'),
-        )
-      }, settleMs)
-    }
+    // Anybody may notify, as often as they like.
+    const wake = () => this.#audit(databaseId)
     connection.watch = await connection.target.listen(driftChannel, wake).catch(() => null)
   }
 
@@ -339,15 +339,13 @@ export class Controller {
       target,
       database,
       watch: null,
-      awake: undefined,
       fit: false,
     })
     return database
   }
 }
 
-async function disconnect({ database, watch, awake }: Connection): Promise<void> {
-  clearTimeout(awake)
+async function disconnect({ database, watch }: Connection): Promise<void> {
   await watch?.close()
   await database.close()
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { Turns } from './turns.ts'
 
 export interface FollowOptions {
   /** Grows with every change of the directory. */
@@ -11,8 +12,9 @@ export interface FollowOptions {
 }
 
 /** Changes of a directory come in bursts, as when a whole department is imported. */
-const gatherMs = 100
+const gatherMs = 50
 const lookEveryMs = 1_000
+const everything = ''
 
 /**
  * Enforces anew what a change of the directory changes: who was taken out of a group loses what came with it, whether or
@@ -21,29 +23,28 @@ const lookEveryMs = 1_000
 export class DirectoryFollower {
   readonly #options: FollowOptions
   readonly #ticker: NodeJS.Timeout
+  readonly #looks: Turns
+  readonly #databases: Turns
   #revision = -1
-  #timer: NodeJS.Timeout | undefined
-  #running: Promise<void> | undefined
-  #isHeard = false
-  #isClosed = false
 
   constructor(options: FollowOptions) {
     this.#options = options
+    const tell = (databaseId: string, err: unknown) =>
+      options.log.warn({ databaseId, err }, 'a change of the directory could not be followed')
+    this.#looks = new Turns(gatherMs, tell)
+    this.#databases = new Turns(gatherMs, tell)
     this.#ticker = setInterval(() => void this.#tick(), lookEveryMs).unref()
   }
 
   /** Something may have changed. */
   hear(): void {
-    if (this.#isClosed) return
-    this.#isHeard = true
-    if (!this.#running) this.#timer ??= setTimeout(() => this.#run(), gatherMs).unref()
+    this.#looks.ask(everything, () => this.#look())
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
     clearInterval(this.#ticker)
-    clearTimeout(this.#timer)
-    await this.#running
+    await this.#looks.close()
+    await this.#databases.close()
   }
 
   async #tick(): Promise<void> {
@@ -54,28 +55,11 @@ export class DirectoryFollower {
     }
   }
 
-  #run(): void {
-    this.#timer = undefined
-    if (this.#isClosed) return
-    const from = Date.now()
-    this.#isHeard = false
-    this.#running = this.#look()
-      .catch((err) => this.#options.log.warn({ err }, 'a change of the directory could not be followed'))
-      .finally(() => {
-        this.#running = undefined
-        // Half of the time at most, however fast the directory changes.
-        const pauseMs = Math.max(gatherMs, Date.now() - from)
-        if (this.#isHeard && !this.#isClosed) this.#timer = setTimeout(() => this.#run(), pauseMs).unref()
-      })
-  }
-
+  /** What fails in a database is written down there and tried again; this is about who has to look. */
   async #look(): Promise<void> {
     const { readRevision, findConcerned, follow } = this.#options
     const revision = await readRevision()
-    for (const databaseId of await findConcerned()) {
-      if (this.#isClosed) return
-      await follow(databaseId)
-    }
+    for (const databaseId of await findConcerned()) this.#databases.ask(databaseId, () => follow(databaseId))
     this.#revision = revision
   }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { writeAudit } from '../db/audit.ts'
 import type { Query } from '../db/query.ts'
+import { nameNetwork } from './half-open.ts'
 import type { GatewayPorts, Principal } from './ports.ts'
 
 /** Anybody can fail to log in as often as they like; the audit must not grow as fast. The metrics count every one. */
@@ -23,7 +24,7 @@ export function createLoginRecords(
       }),
 
     async recordRefusal({ name, principal, database: { target }, from, reason }) {
-      const isRare = await limiter.consume(from).then(
+      const isRare = await limiter.consume(nameNetwork(from)).then(
         () => true,
         () => false,
       )

@@ -33,7 +33,7 @@ export interface Hub {
 export interface Admitted extends Cancellable {
   readonly ownKey: CancelKey
   readonly role: string
-  /** The principal, in whatever database, or the role. */
+  /** The principal, in whatever database, or the role of this one. */
   readonly countedAs: string
   readonly relay: Relay
   /** The connection as it was accepted. */
@@ -169,7 +169,7 @@ async function relaySession(
       key: entry.key,
       address: database.address,
       role,
-      countedAs: principal?.id ?? role,
+      countedAs: principal?.id ?? `${database.id} ${role}`,
       relay,
       accepted: course.accepted,
     })

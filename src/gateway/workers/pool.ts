@@ -11,7 +11,7 @@ export interface PoolOptions {
   readonly guests: Guests
 }
 
-/** How long a worker may take to say that it knows of a change. */
+/** How long a worker may take to answer, and how long it is waited for until it knows of a change. */
 const answerMs = 10_000
 const firstDelayMs = 100
 const maxDelayMs = 10_000
@@ -79,17 +79,22 @@ class Pool implements Host {
     await Promise.all([...this.#workers].map((worker) => worker.close(timeoutMs, closeGraceMs)))
   }
 
-  /** One that does not answer may know of old masks: it is replaced. One that died knows of none. */
+  /**
+   * One that does not answer at all is replaced; one that died knows of no masks. One that waits for a database is not
+   * waited for any longer: what it knows is old, and gets somebody denied at worst.
+   */
   async #askAll(name: string, ...args: unknown[]): Promise<void> {
     const { log } = this.#options.ports
     await Promise.all(
       [...this.#workers].map(async (worker) => {
-        const late = setTimeout(() => {
+        const stuck = setTimeout(() => {
           log.error({ pid: worker.pid }, 'a worker of the gateway does not answer and is replaced')
           worker.kill()
         }, answerMs)
-        await worker.ask(name, ...args).catch(() => {})
-        clearTimeout(late)
+        const asked = worker.ask(name, ...args).catch(() => {})
+        await worker.ask('answer').catch(() => {})
+        clearTimeout(stuck)
+        await Promise.race([asked, new Promise((resolve) => setTimeout(resolve, answerMs).unref())])
       }),
     )
   }

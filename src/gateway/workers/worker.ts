@@ -46,6 +46,8 @@ async function run(name: string, args: unknown[], socket: Socket | undefined): P
         opened?.accept(socket)
       }
       break
+    case 'answer':
+      break
     case 'refresh':
       await opened?.refresh(String(args[0]))
       break

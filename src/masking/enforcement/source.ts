@@ -54,6 +54,8 @@ export function createEnforcementSource({ sql, secrets, findExempt, readRights }
             poolSize: 3,
             applicationName: 'masquerade enforcement',
             searchPath: 'pg_catalog',
+            // A server that does not even answer that time is up.
+            answerTimeoutMs: 35_000,
           }),
         listen: (channel, onNotification) => listenTo(address(), [channel], { onNotification }),
       }
