@@ -61,6 +61,8 @@ interface Scope {
 }
 
 const maxDepth = 3_000
+/** PostgreSQL's number of ACCESS SHARE. */
+const accessShare = 1
 const openTop = (): Scope => ({ outer: undefined, ctes: new Set(), relations: [] })
 
 /** Finds the names in a statement that move: reads go to the twins, targets of writes stay. */
@@ -100,7 +102,10 @@ class Finder {
         this.#write(node, scope, depth)
         break
       case 'LockStmt':
-        for (const { RangeVar: range } of node.relations ?? []) this.#read(range, openTop())
+        // Whoever may only read may take this lock alone; for others it takes the right to write, which is one to the table.
+        for (const { RangeVar: range } of node.relations ?? [])
+          if (node.mode === accessShare) this.#read(range, openTop())
+          else this.#target(range, openTop())
         break
       case 'CopyStmt':
         if (node.relation && node.is_from) this.#target(node.relation, openTop())

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { ByteReader } from '../../src/wire/byte-reader.ts'
-import { int32, message, query, readFields } from '../../src/wire/messages.ts'
+import { int32, message, query, readFields, readParameter } from '../../src/wire/messages.ts'
 import { ScramClient, scramMechanism } from '../../src/wire/scram.ts'
 import { writeStartup } from '../../src/wire/startup.ts'
 
@@ -22,6 +22,8 @@ export interface Answer {
 }
 
 export interface WireClient {
+  /** What the server reported at login. */
+  readonly parameters: ReadonlyMap<string, string>
   simple(text: string): Promise<Answer>
   /** Parse, Bind, Describe, Execute and Sync at once, with results as text (0) or in binary (1). */
   extended(text: string, format: 0 | 1, values?: readonly (string | null)[]): Promise<Answer>
@@ -42,12 +44,13 @@ export async function openWireClient(
   const user = decodeURIComponent(username)
   const database = pathname.slice(1)
   socket.write(writeStartup(Object.entries({ user, database, ...parameters })))
-  await logIn(socket, reader, decodeURIComponent(password))
+  const reported = await logIn(socket, reader, decodeURIComponent(password))
   const send = async (...messages: readonly Buffer[]): Promise<Answer> => {
     socket.write(Buffer.concat(messages))
     return readAnswer(await takeUntilReady(reader))
   }
   return {
+    parameters: reported,
     send,
     simple: (text) => send(query(text)),
     extended: (text, format, values = []) =>
@@ -85,13 +88,15 @@ function parameter(value: string | null): Buffer {
   return Buffer.concat([int32(bytes.length), bytes])
 }
 
-async function logIn(socket: Socket, reader: ByteReader, password: string): Promise<void> {
+async function logIn(socket: Socket, reader: ByteReader, password: string): Promise<Map<string, string>> {
   const scram = new ScramClient(password)
+  const reported = new Map<string, string>()
   for (;;) {
     const frame = await reader.takeFrame(1 << 20)
     const type = String.fromCharCode(frame[0] ?? 0)
     if (type === 'E') throw failure(frame)
-    if (type === 'Z') return
+    if (type === 'Z') return reported
+    if (type === 'S') reported.set(...readParameter(frame))
     if (type !== 'R') continue
     const [kind, text] = [frame.readUInt32BE(5), frame.toString('utf8', 9)]
     const first = Buffer.from(scram.first())

@@ -83,6 +83,34 @@ describe('a session through the gateway', () => {
     await analyst.end()
   })
 
+  test('a lock on a masked table is one on the table itself', async () => {
+    const analyst = await gateway.connect('analyst')
+    const { pid } = (await analyst.query('select pg_backend_pid() as pid')).rows[0]
+    const readLocks = async (mode: string) => {
+      const rows = await gateway.masked().database.sql<{ name: string }[]>`
+        select relation::regclass::text as name from pg_locks
+        where pid = ${pid} and mode = ${mode} and relation::regclass::text like '%customers' order by 1`
+      return rows.map(({ name }) => name)
+    }
+    await analyst.query('begin; lock table public.customers in share mode')
+    assert.deepEqual(await readLocks('ShareLock'), ['customers'])
+    const writer = await gateway.connect('analyst')
+    await writer.query("set lock_timeout = '300ms'")
+    const write = "update public.customers set name = 'ann' where id = 1"
+    await assert.rejects(writer.query(write), { code: '55P03' })
+    await analyst.query('commit')
+    assert.equal((await writer.query(write)).rowCount, 1)
+    await writer.end()
+
+    // Whoever may only read may do so through the twin, and with it lock the table.
+    await analyst.query('begin; lock table public.customers in access share mode')
+    const [table, twin] = await readLocks('AccessShareLock')
+    assert.equal(table, 'customers')
+    assert.match(twin ?? '', /\.customers$/)
+    await analyst.query('commit')
+    await analyst.end()
+  })
+
   test('an error points into the text that the client wrote', async () => {
     const analyst = await gateway.connect('analyst')
     const text = "select 'é', email, nothere from public.customers"

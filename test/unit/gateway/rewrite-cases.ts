@@ -211,7 +211,9 @@ export const cases: readonly (readonly [written: string, sent: string])[] = [
     'lock table public.customers, only orders in access share mode',
     'lock table "masked_public"."customers", only orders in access share mode',
   ],
-  ['lock customers', 'lock "masked_public"."customers"'],
+  ['lock customers', '='],
+  ['lock table only public.customers, adults in share mode nowait', '='],
+  ['lock masked_public.customers in row exclusive mode', 'lock "public"."customers" in row exclusive mode'],
   // Statements around statements
   [
     'explain (analyze) select * from customers',

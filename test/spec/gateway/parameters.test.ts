@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import type { Gateway } from '../../../src/gateway/gateway.ts'
+import { openBareGateway } from '../../support/bare-gateway.ts'
+import { listClusterNames } from '../../support/cluster.ts'
+import { createMaskedDatabase, policy } from '../../support/masked-database.ts'
+import { openWireClient } from '../../support/wire-client.ts'
+
+for (const cluster of listClusterNames())
+  describe(`parameters that the server reports (${cluster})`, () => {
+    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+    let gateway: Gateway
+    before(async () => {
+      target = await createMaskedDatabase(cluster)
+      await target.createRole('analyst')
+      await reconcile(target.database, policy([]))
+      gateway = await openBareGateway(target.database, target.url)
+    })
+    after(async () => {
+      await gateway.close(0)
+      await target[Symbol.asyncDispose]()
+    })
+
+    const talk = async (url: string, parameters: Record<string, string>) => {
+      const client = await openWireClient(url, parameters)
+      const frames: string[] = []
+      for (const text of [
+        "set timezone = 'Asia/Tokyo'",
+        "set datestyle = 'German'; set application_name = 'é'",
+        "begin; set timezone = 'Europe/Vienna'",
+        'rollback',
+        "set local timezone = 'UTC'",
+        "set client_encoding = 'latin1'",
+        'reset all',
+        "select set_config('intervalstyle', 'iso_8601', false)",
+      ])
+        frames.push(...(await client.simple(text)).frames.map((frame) => frame.toString('latin1')))
+      await client.close()
+      return { reported: Object.fromEntries(client.parameters), frames }
+    }
+
+    const startups: Record<string, Record<string, string>> = {
+      'nothing else': {},
+      'its own settings': {
+        application_name: 'a test',
+        client_encoding: 'latin1',
+        datestyle: 'SQL, DMY',
+        timezone: 'America/Lima',
+        options: '-c intervalstyle=sql_standard -c standard_conforming_strings=off',
+      },
+    }
+    for (const [name, parameters] of Object.entries(startups))
+      test(`to a client that asks for ${name}: all of them, at login and later`, async () => {
+        const direct = target.urlOf('analyst')
+        const through = new URL(direct)
+        through.host = `127.0.0.1:${gateway.port}`
+        const expected = await talk(direct, parameters)
+        assert.ok(Object.keys(expected.reported).length > 10)
+        assert.ok(expected.frames.join('').includes('Asia/Tokyo'))
+        assert.deepEqual(await talk(through.href, parameters), expected)
+      })
+  })
