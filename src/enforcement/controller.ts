@@ -12,7 +12,7 @@ import { type LoginKeys, type LoginOutcome, type LoginSource, Logins, type Settl
 import { driftChannel } from './names.ts'
 import type { Policy } from './policy.ts'
 import { checkVersion, describeFinding, examine } from './preflight.ts'
-import { type Outcome, reconcile } from './reconcile.ts'
+import { dryRun, type Outcome, reconcile } from './reconcile.ts'
 import type { StateStore } from './state-store.ts'
 import { Turns } from './turns.ts'
 
@@ -119,17 +119,8 @@ export class Controller {
   async plan(databaseId: string): Promise<readonly Step[]> {
     const database = await this.#connect(databaseId)
     if (!database) return []
-    try {
-      const { steps } = await reconcile(database, () => this.#readPolicy(database, databaseId), {
-        dryRun: true,
-        claimant: this.#options.source.claimantOf(databaseId),
-      })
-      return steps
-    } catch (error) {
-      // Masks that are another's are left alone; the state says so.
-      if (error instanceof Unfit) return []
-      throw error
-    }
+    const claimant = this.#options.source.claimantOf(databaseId)
+    return dryRun(database, () => this.#readPolicy(database, databaseId), claimant)
   }
 
   /** What the policy comes to in the database. */

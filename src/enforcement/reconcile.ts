@@ -5,6 +5,7 @@ import type { Note } from './assign-masks.ts'
 import type { Snapshot } from './catalog.ts'
 import { type Desired, desire, noTwin } from './desire.ts'
 import { diff, diffByGrants, type Step } from './diff.ts'
+import { Unfit } from './explain-failure.ts'
 import { type Claimant, claim } from './guard-owner.ts'
 import { guardSchema } from './names.ts'
 import { observe, type Target } from './observe.ts'
@@ -70,6 +71,20 @@ export async function reconcile(
       if (attempt === 5 || !['23505', '3F000', '42704', '42P01', '42P06', '42P07', '42710'].includes(code))
         throw error
     }
+}
+
+/** What would be done: nothing where the masks are another's, which the state says. */
+export async function dryRun(
+  target: Database,
+  policy: () => Promise<Policy>,
+  claimant: Claimant,
+): Promise<readonly Step[]> {
+  try {
+    return (await reconcile(target, policy, { dryRun: true, claimant })).steps
+  } catch (error) {
+    if (error instanceof Unfit) return []
+    throw error
+  }
 }
 
 function codeOf(error: unknown): string {
