@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { loginMarkPrefix } from '../db/login-mark.ts'
 
 /** Where the controller keeps what it wrote down, in the masked database itself: one transaction covers both. */
 export const guardSchema = 'masquerade_guard'
@@ -25,7 +26,7 @@ export function isTwinOwnerName(role: string): boolean {
 
 /** Whether the comment of a role says that it is a login role that we made. */
 export function isLoginMark(comment: string | null): boolean {
-  return comment?.startsWith('masquerade login ') ?? false
+  return comment?.startsWith(loginMarkPrefix) ?? false
 }
 
 /** `isTaken`: a schema of that name is somebody else's. Then it is another name, and always the same one. */

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import { loginMarkPrefix } from '../db/login-mark.ts'
 import type { ByteReader } from '../wire/byte-reader.ts'
 import {
   int32,
@@ -143,9 +144,26 @@ async function passStep(client: Side, backend: Side, frame: Buffer, allowWeak: b
   }
 }
 
-/** Older servers do not report the search path by themselves. */
-export async function askSearchPath({ socket, reader }: Side): Promise<string | undefined> {
-  socket.write(query("select pg_catalog.current_setting('search_path')"))
+export interface OwnSession {
+  /** Older servers do not report it by themselves. */
+  readonly searchPath: string
+  /** It is that of a login role, of whatever database: these are let in by a token alone. */
+  readonly isOfLoginRole: boolean
+}
+
+/**
+ * Asks the session itself, before the client can: which role a name means is up to the server, which may cut or map it.
+ * Everything has its schema, as the client chose the search path.
+ */
+const aboutItself = `select pg_catalog.concat(exists (
+  select from pg_catalog.pg_roles r join pg_catalog.pg_shdescription d on d.objoid operator(pg_catalog.=) r.oid
+  where r.rolname operator(pg_catalog.=) session_user
+    and d.classoid operator(pg_catalog.=) 'pg_catalog.pg_authid'::pg_catalog.regclass
+    and pg_catalog.starts_with(d.description, '${loginMarkPrefix}')),
+  ' ', pg_catalog.current_setting('search_path'))`
+
+export async function askAboutItself({ socket, reader }: Side): Promise<OwnSession> {
+  socket.write(query(aboutItself))
   let found: string | undefined
   for (;;) {
     const frame = await reader.takeFrame(maxBackendFrame)
@@ -153,6 +171,9 @@ export async function askSearchPath({ socket, reader }: Side): Promise<string | 
     if (type === 'D') found = frame.toString('utf8', 11)
     if (type === 'E' && /^(FATAL|PANIC)$/.test(new Map(readFields(frame)).get('V') ?? ''))
       refuse('BackendLost')
-    if (type === 'Z') return found
+    if (type !== 'Z') continue
+    const [, isOfLoginRole, searchPath] = /^([tf]) (.*)$/s.exec(found ?? '') ?? []
+    if (searchPath === undefined) return refuse('SessionUnknown')
+    return { searchPath, isOfLoginRole: isOfLoginRole === 't' }
   }
 }

@@ -5,7 +5,7 @@ import { type ByteReader, Ended } from '../wire/byte-reader.ts'
 import { fatal, negotiateVersion } from '../wire/messages.ts'
 import { Refusal, refuse } from '../wire/refusal.ts'
 import { type StartupPacket, writeCancel } from '../wire/startup.ts'
-import { askSearchPath, beginSession, type CancelKey } from './authenticate.ts'
+import { askAboutItself, beginSession, type CancelKey } from './authenticate.ts'
 import { type Greeted, greetClient } from './greet-client.ts'
 import type { Cancellable } from './guests.ts'
 import { type Arrival, type Backend, logIn } from './log-in.ts'
@@ -134,7 +134,9 @@ async function relaySession(
   const ownKey = { processId: random.readUInt32BE(0) & 0x7fffffff, secret: random.subarray(4) }
   const entry = await beginSession(client, backend, ownKey)
   if (!entry) return
-  const path = entry.parameters.get('search_path') ?? (await askSearchPath(backend)) ?? ''
+  const { searchPath, isOfLoginRole } = await askAboutItself(backend)
+  if (isOfLoginRole && !principal) refuse('TokenNeeded', { role })
+  const path = entry.parameters.get('search_path') ?? searchPath
   const held = await masks.hold(database.id, role)
   const texts = new SessionTexts({
     masks: () => held.current(),

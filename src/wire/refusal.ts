@@ -52,6 +52,12 @@ const reasons = {
     sqlstate: '57P03',
     message: 'logins with a directory account cannot be checked at the moment',
   },
+  TokenNeeded: {
+    sqlstate: '28000',
+    message:
+      'the role "{role}" is that of a directory account: log in by the name of the account and an access token',
+  },
+  SessionUnknown: { sqlstate: '57P03', message: 'the database does not tell whose session it is' },
   WeakLogin: {
     sqlstate: '28000',
     message: 'the database asks for {method}, which the gateway does not pass on; use SCRAM-SHA-256',

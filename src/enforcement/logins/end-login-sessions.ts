@@ -11,15 +11,23 @@ const goneAfterMs = 1000
 
 class Undo extends Error {}
 
+/** Those in other databases than the one they are for: no login through the gateway opens them. */
+type Scope = 'everywhere' | 'elsewhere'
+
 /**
  * Ends the sessions of login roles, in whatever database. Without the right to do so the role of the binding is one of
  * theirs for a moment: in a transaction that is undone, as a signal cannot be.
  */
-export async function endLoginSessions(database: Database, roles: readonly Role[]): Promise<number> {
+export async function endLoginSessions(
+  database: Database,
+  roles: readonly Role[],
+  scope: Scope = 'everywhere',
+): Promise<number> {
+  if (roles.length === 0) return 0
   const { sql } = database
   const open = await sql<{ oid: number }[]>`
     select distinct usesysid::int8 as oid from pg_catalog.pg_stat_activity
-    where usesysid = any(${roles.map(({ oid }) => oid)}::int8[]::oid[])`
+    where usesysid = any(${roles.map(({ oid }) => oid)}::int8[]::oid[]) ${within(sql, scope)}`
   if (open.length === 0) return 0
   const [may] = await sql<{ signals: boolean; version: number }[]>`
     select rolsuper or pg_catalog.pg_has_role('pg_signal_backend', 'USAGE') as signals,
@@ -28,19 +36,28 @@ export async function endLoginSessions(database: Database, roles: readonly Role[
   let ended = 0
   for (const { oid, name } of roles.filter((role) => open.some((each) => each.oid === role.oid)))
     ended += may?.signals
-      ? await terminate(sql, oid)
-      : await terminateAs(database, oid, name, may?.version ?? 0)
+      ? await terminate(sql, oid, scope)
+      : await terminateAs(database, { oid, name }, scope, may?.version ?? 0)
   return ended
 }
 
-async function terminate(sql: Database['sql'], oid: number): Promise<number> {
+function within(sql: Sql, scope: Scope) {
+  return scope === 'everywhere' ? sql`` : sql`and datname <> pg_catalog.current_database()`
+}
+
+async function terminate(sql: Sql, oid: number, scope: Scope): Promise<number> {
   const [row] = await sql<{ ended: number }[]>`
     select count(*) filter (where pg_catalog.pg_terminate_backend(pid))::int as ended from pg_catalog.pg_stat_activity
-    where usesysid = ${oid}::int8::oid and pid <> pg_catalog.pg_backend_pid()`
+    where usesysid = ${oid}::int8::oid and pid <> pg_catalog.pg_backend_pid() ${within(sql, scope)}`
   return row?.ended ?? 0
 }
 
-async function terminateAs(database: Database, oid: number, name: string, version: number): Promise<number> {
+async function terminateAs(
+  database: Database,
+  { oid, name }: Role,
+  scope: Scope,
+  version: number,
+): Promise<number> {
   let ended = 0
   const role = quoteIdentifier(name)
   await database
@@ -50,7 +67,7 @@ async function terminateAs(database: Database, oid: number, name: string, versio
         `GRANT ${role} TO CURRENT_USER${version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''}`,
       )
       await tx.unsafe(`SET LOCAL ROLE ${role}`)
-      ended = await terminate(tx, oid)
+      ended = await terminate(tx, oid, scope)
       throw new Undo()
     })
     .catch((error: unknown) => {

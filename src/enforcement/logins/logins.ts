@@ -67,6 +67,7 @@ export class Logins {
       const thought = await think(this.#options, database.sql, databaseId)
       const { snapshot, wanted, plan, notes } = thought
       ended += await this.#endMarked(database, snapshot.logins)
+      ended += await this.#endStrays(database, snapshot.logins)
       if (isEmpty(plan) || attempt === attempts) {
         return {
           changed,
@@ -216,6 +217,13 @@ export class Logins {
       this.#options.log.info({ ended }, 'sessions of login roles that lost rights ended')
       await waitUntilGone(database.sql, ending)
     }
+    return ended
+  }
+
+  /** Whoever set their own password can connect to other databases of the server until it does not count any more. */
+  async #endStrays(database: Database, logins: readonly ObservedLogin[]): Promise<number> {
+    const ended = await endLoginSessions(database, logins, 'elsewhere')
+    if (ended > 0) this.#options.log.warn({ ended }, 'sessions of login roles in other databases ended')
     return ended
   }
 

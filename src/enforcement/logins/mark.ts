@@ -1,3 +1,5 @@
+import { loginMarkPrefix } from '../../db/login-mark.ts'
+
 /** Whose login role it is. */
 export interface Owner {
   readonly databaseId: string
@@ -12,12 +14,11 @@ export interface Mark extends Owner {
 /** Signs a text with a key of the service. */
 export type Sign = (text: string) => string
 
-const prefix = 'masquerade login '
-const form = /^masquerade login ([0-9a-f-]{36}) ([0-9a-f-]{36}) (\S+?)( ending)?$/
+const form = new RegExp(`^${loginMarkPrefix}([0-9a-f-]{36}) ([0-9a-f-]{36}) (\\S+?)( ending)?$`)
 
 /** What the comments of all login roles of a database begin with, or of those of one principal. */
 export function markPrefix(databaseId: string, principalId?: string): string {
-  return `${prefix}${databaseId} ${principalId === undefined ? '' : `${principalId} `}`
+  return `${loginMarkPrefix}${databaseId} ${principalId === undefined ? '' : `${principalId} `}`
 }
 
 /**
@@ -26,7 +27,7 @@ export function markPrefix(databaseId: string, principalId?: string): string {
  */
 export function writeMark({ databaseId, principalId, ending }: Mark, oid: number, sign: Sign): string {
   const signature = sign(signedText({ databaseId, principalId }, oid))
-  return `${prefix}${databaseId} ${principalId} ${signature}${ending ? ' ending' : ''}`
+  return `${loginMarkPrefix}${databaseId} ${principalId} ${signature}${ending ? ' ending' : ''}`
 }
 
 export function readMark(comment: string | null, oid: number, sign: Sign): Mark | undefined {

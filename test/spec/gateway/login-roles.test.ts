@@ -282,6 +282,18 @@ forEachCluster((cluster) => {
             `alter role "${name}" password 'my own' valid until '${new Date(Date.now() - 1000).toISOString()}'`,
           )
           assert.equal(await isOpen(open(name, 'my own')), false)
+          const elsewhere = new URL(addressOf(name, 'elsewhere'))
+          elsewhere.pathname = '/postgres'
+          const until = new Date(Date.now() + 60_000).toISOString()
+          await run(`alter role "${name}" password 'elsewhere' valid until '${until}'`)
+          const stray = openDatabase({ url: elsewhere.href, poolSize: 1 })
+          opened.push(stray)
+          const [{ pid } = {}] = await stray.sql`select pg_backend_pid() as pid`
+          await settled({ ended: 1 })
+          assert.deepEqual(
+            await run(`select 1 from pg_stat_activity where pid = ${pid} and state = 'idle'`),
+            [],
+          )
           const late = await directory.prepare(ana)
           assert.equal(late.kind === 'ready' && late.changed, false, 'a new password is no new right')
           assert.equal(await isOpen(connect(late)), true)
