@@ -97,6 +97,11 @@ export class InFlight {
     if (this.#first) this.#finishFirst()
   }
 
+  /** Nothing is left that was not answered. */
+  get isDone(): boolean {
+    return this.#sent.length === 0
+  }
+
   get #first(): Sent | undefined {
     return this.#sent[this.#done]
   }

@@ -1,6 +1,7 @@
 import type { MaskedRelation, RoleMasks, WatchedRelation } from './ports.ts'
 import type { Rewriting } from './rewrite.ts'
 import { TextCache } from './text-cache.ts'
+import { covers } from './touch/covers.ts'
 import { textRunners } from './touch/text-runners.ts'
 
 /** Words by which a statement changes what a name means in its session. */
@@ -103,6 +104,16 @@ export class MaskMap {
 
   findWatched(schema: string, name: string): WatchedRelation | undefined {
     return this.#watched.get(name)?.get(schema)
+  }
+
+  /** By another search path, a name that means the one of this schema would mean something that may show more. */
+  dependsOnPath(name: string, schema: string | undefined): boolean {
+    const meant = schema === undefined ? undefined : this.findWatched(schema, name)
+    for (const each of this.#homonyms.get(name) ?? []) {
+      const other = each === schema ? meant : this.findWatched(each, name)
+      if (each !== schema && !(meant && other && covers(meant, other))) return true
+    }
+    return false
   }
 
   /** Whichever of that name is meant: all that they show together. */

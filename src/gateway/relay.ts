@@ -5,6 +5,7 @@ import { Refusal } from '../wire/refusal.ts'
 import { InFlight } from './in-flight.ts'
 import { joinFrame, type Rewritten } from './map-position.ts'
 import type { SessionTexts } from './session-texts.ts'
+import { Settled } from './settled.ts'
 import { largeObjectFunctions } from './touch/large-objects.ts'
 import type { SessionTouches } from './touch/session-touches.ts'
 import { unparsed } from './touch/touch.ts'
@@ -35,6 +36,7 @@ const codes = {
   Query: 0x51,
   Parse: 0x50,
   Bind: 0x42,
+  Execute: 0x45,
   FunctionCall: 0x46,
   Terminate: 0x58,
   Sync: 0x53,
@@ -59,6 +61,7 @@ function setForbidden(kinds: string): string {
 export class Relay {
   readonly #options: RelayOptions
   readonly #inFlight = new InFlight()
+  readonly #settled = new Settled()
   readonly #fromClient: FrameStream
   readonly #fromBackend: FrameStream
   readonly #done = Promise.withResolvers<void>()
@@ -70,7 +73,7 @@ export class Relay {
   constructor(options: RelayOptions) {
     this.#options = options
     this.#fromClient = new FrameStream({
-      watched: 'QPBSFXcf',
+      watched: 'QPBESFXcf',
       allowed: 'QPBEDCSHFdcfX',
       watchLimit: maxTextBytes,
       maxLength: options.maxMessageBytes,
@@ -151,12 +154,16 @@ export class Relay {
       case codes.Parse:
         return this.#sendText(type, bytes, from, to)
       case codes.Bind:
-        this.#options.touches.bind(bytes, from + headBytes, this.#options.texts.version)
+        this.#bind(bytes, from + headBytes)
+        return undefined
+      case codes.Execute:
+        this.#settled.run()
         return undefined
       case codes.Terminate:
         this.#isOver = true
         return undefined
       case codes.Sync:
+        this.#settled.end()
         this.#inFlight.sendSync()
         return undefined
       case codes.CopyDone:
@@ -166,6 +173,7 @@ export class Relay {
       default:
         if (to - from < headBytes + 4 || !largeObjectFunctions.has(bytes.readUInt32BE(from + headBytes)))
           this.#touchUnseen()
+        this.#settled.end()
         this.#inFlight.sendLast()
         return undefined
     }
@@ -173,8 +181,9 @@ export class Relay {
 
   #sendText(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined {
     const text = findText(bytes, from, to)
-    const moved = this.#options.texts.rewrite(bytes, text.from, text.to)
+    const moved = this.#options.texts.rewrite(bytes, text.from, text.to, this.#settled.is)
     this.#touch(type, text.name, moved !== undefined)
+    if (type === codes.Query) this.#settled.end()
     const sent = moved && joinFrame(bytes, from, text.from, to, moved.splices)
     sent?.writeUInt32BE(sent.length - 1, 1)
     if (type === codes.Parse) this.#inFlight.sendParse(moved)
@@ -184,19 +193,29 @@ export class Relay {
     return sent
   }
 
+  /** Runs for every execution. */
+  #bind(bytes: Buffer, from: number): void {
+    const { texts, touches } = this.#options
+    touches.bind(bytes, from, texts.version, this.#settled.is ? texts.path : undefined)
+    this.#settled.run()
+  }
+
   #touch(type: number, name: string, isMoved: boolean): void {
     const { texts, touches, onStatement } = this.#options
     const { acts, version } = texts
-    if (type === codes.Parse) touches.parse(name, acts, version)
-    else touches.query(acts, version)
+    const path = this.#settled.is ? texts.path : undefined
+    if (type === codes.Parse) touches.parse(name, acts, version, path)
+    else touches.query(acts, version, path)
     onStatement(isMoved ? 'moved' : acts === unparsed ? 'unparsed' : 'plain')
   }
 
   /** One that is too long to be held here; what is missing of it was counted as a statement that may do anything. */
   #missText(type: number): void {
     if (type === codes.Parse) this.#inFlight.sendParse(undefined)
-    else if (type !== codes.Bind) this.#inFlight.sendLast()
+    else if (type !== codes.Bind && type !== codes.Execute) this.#inFlight.sendLast()
     if (type === codes.Query || type === codes.Parse || type === codes.FunctionCall) this.#touchUnseen()
+    if (type === codes.Bind || type === codes.Execute) this.#settled.run()
+    else if (type !== codes.Parse) this.#settled.end()
   }
 
   #touchUnseen(): void {
@@ -232,6 +251,7 @@ export class Relay {
         return undefined
       case codes.Ready:
         this.#inFlight.ready()
+        if (this.#inFlight.isDone) this.#settled.ready()
         this.#status = bytes[from + 5] ?? 0
         return undefined
       case codes.CopyIn:

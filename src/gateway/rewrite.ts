@@ -2,7 +2,7 @@ import { quoteIdentifier } from '../db/quote.ts'
 import { findMoves, type Move, type Names, type Target, type Turns } from './find-moves.ts'
 import type { Splice } from './map-position.ts'
 import { findListEnd, findNameEnd } from './name-end.ts'
-import { parseStatements } from './parse.ts'
+import { parseStatements, type Statement } from './parse.ts'
 import { findTouches } from './touch/find-touches.ts'
 import { type Act, unparsed } from './touch/touch.ts'
 
@@ -31,17 +31,27 @@ export function rewriteText(utf8: Buffer, names: Names): Rewriting {
   const acts: Act[] = []
   let current = names
   let readsTwin = false
+  let isPathKnown = true
   for (const statement of statements) {
     const found = findMoves(statement, current)
     splices.push(...found.moves.map((move) => spliceOf(utf8, move)))
     readsTwin ||= found.moves.some(({ kind }) => kind !== 'catalog')
-    const act = findTouches(statement, current)
-    if (act.touch || act.prepares !== undefined || act.executes.length > 0) acts.push(act)
+    const act = { ...findTouches(statement, current), isPathUnknown: statements.length > 1 }
+    if (act.touch || act.prepares !== undefined || act.executes.length > 0 || act.dependsOnPath)
+      acts.push(act)
+    if (act.dependsOnPath && !isPathKnown) acts.push(...unparsed)
+    isPathKnown = Array.isArray(found.turns.path) || (isPathKnown && keepsPath(statement))
     turns.push(found.turns)
     current = turn(current, found.turns)
   }
   splices.sort((a, b) => a.from - b.from || a.to - b.to)
   return { splices: withoutTwice(splices), turns: turns.filter(hasEffect), isParsed: true, readsTwin, acts }
+}
+
+/** Whatever else runs may call a function that sets the path, or end the transaction that did. */
+function keepsPath({ stmt }: Statement): boolean {
+  const { TransactionStmt: transaction } = (stmt ?? {}) as { TransactionStmt?: { kind?: string } }
+  return transaction?.kind === 'TRANS_STMT_BEGIN' || transaction?.kind === 'TRANS_STMT_START'
 }
 
 /** The parser shows a subquery that several columns are set from once for each of them. */

@@ -49,12 +49,17 @@ export class SessionTexts {
   #cache: TextCache<Rewriting> | undefined
   #cachedFor: MaskMap | undefined
   #acts: readonly Act[] = noActs
+  /** Before 18 PostgreSQL does not say what becomes of the path. */
+  readonly #hearsPath: boolean
+  #pathKey: string
 
   constructor(options: SessionTextsOptions) {
     this.#options = options
     this.#parameters = new Map(options.parameters)
     this.#initialPath = readSearchPath(options.parameters.get('search_path') ?? '', options.role)
     this.#path = this.#initialPath
+    this.#pathKey = JSON.stringify(this.#path)
+    this.#hearsPath = Number.parseInt(options.parameters.get('server_version') ?? '', 10) >= 18
     this.#encoding = this.#findEncoding()
   }
 
@@ -80,15 +85,34 @@ export class SessionTexts {
     return this.#options.masks().version
   }
 
+  /** Stands for the search path under which texts are looked at. */
+  get path(): string {
+    return this.#pathKey
+  }
+
   /** A text went by that was too long to be looked at. */
   passUnseen(): void {
     const masks = this.#options.masks()
     this.#acts = masks.isEmpty && !masks.isUnknown ? noActs : unparsed
   }
 
-  /** Undefined: the text stays as it is. It stands in `bytes` from `from` to `to`. */
-  rewrite(bytes: Buffer, from = 0, to = bytes.length): Moved | undefined {
+  /**
+   * Undefined: the text stays as it is. It stands in `bytes` from `from` to `to`. While the settings are not settled it may
+   * mean something else than is read here, and then PostgreSQL denies what it must; in the audit it says so.
+   */
+  rewrite(bytes: Buffer, from = 0, to = bytes.length, isSettled = true): Moved | undefined {
     const masks = this.#options.masks()
+    const moved = this.#rewrite(bytes, from, to, masks)
+    const { acts } = this
+    if (acts !== unparsed && (!isSettled || !this.#hearsPath) && !masks.isEmpty) {
+      const isUncertain =
+        acts.some(({ dependsOnPath }) => dependsOnPath) || (!isSettled && !isPlain(bytes, from, to))
+      if (isUncertain) this.#acts = [...acts, ...unparsed]
+    }
+    return moved
+  }
+
+  #rewrite(bytes: Buffer, from: number, to: number, masks: MaskMap): Moved | undefined {
     const template = masks.isEmpty || this.#findHiding(masks) ? undefined : findTemplate(bytes, from, to)
     // What is longer may hold the words that forbid views.
     if (!template || template.longest >= forbidding.length)
@@ -178,8 +202,7 @@ export class SessionTexts {
   #find(string: string, masks: MaskMap): Rewriting | undefined {
     if (!this.#cache || this.#cachedFor !== masks) {
       this.#cachedFor = masks
-      this.#cache =
-        this.#hidden.size > 0 ? new TextCache(maxOwnTexts) : masks.cacheFor(JSON.stringify(this.#path))
+      this.#cache = this.#hidden.size > 0 ? new TextCache(maxOwnTexts) : masks.cacheFor(this.#pathKey)
     }
     const known = this.#cache.get(string)
     if (known) return known
@@ -207,6 +230,7 @@ export class SessionTexts {
 
   #setPath(path: readonly string[]): void {
     this.#path = path
+    this.#pathKey = JSON.stringify(path)
     this.#cache = undefined
   }
 
@@ -218,6 +242,15 @@ export class SessionTexts {
     if (hides !== undefined) this.#hidden.add(hides)
     if (uncovers !== undefined || hides !== undefined) this.#cache = undefined
   }
+}
+
+/** The same in every encoding, and whatever backslashes mean. */
+function isPlain(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) {
+    const code = bytes[at] ?? 0
+    if (code >= 0x80 || code === 0x5c) return false
+  }
+  return true
 }
 
 function isAscii(bytes: Buffer): boolean {

@@ -60,12 +60,14 @@ export function findTouches({ stmt }: Statement, names: Names): Act {
     touch: touchOf(kindOf(key, node), toucher.found),
     prepares: key === 'PrepareStmt' ? node.name : undefined,
     executes: toucher.executes,
+    dependsOnPath: toucher.dependsOnPath,
   }
 }
 
 class Toucher {
   readonly found: Found = nothingFound()
   readonly executes: string[] = []
+  dependsOnPath = false
   readonly #names: Names
 
   constructor(names: Names) {
@@ -292,6 +294,7 @@ class Toucher {
     if (schemaname !== undefined) return masks.findWatched(schemaname, relname)
     if (level.ctes.has(relname)) return undefined
     const schema = masks.resolve(relname, path)
+    this.dependsOnPath ||= masks.dependsOnPath(relname, schema)
     // Temporary relations of that name are not left out: whether one is there still is a guess.
     return schema === undefined ? masks.findWatchedAnywhere(relname) : masks.findWatched(schema, relname)
   }

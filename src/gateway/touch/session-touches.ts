@@ -12,10 +12,15 @@ export interface Touched {
   readonly leftOut: number
 }
 
+/** A search path that is like no other: it is not certain which one the server has. */
+const unknown = ''
+
 interface Prepared {
   readonly acts: readonly Act[]
   /** Of the masks under which it was looked at. */
   readonly version: number
+  /** By another path than this it touches something else; undefined: it does not depend on that. */
+  readonly path?: string | undefined
   /** It was counted when it was prepared: its first run is not counted again. */
   isFresh: boolean
 }
@@ -35,6 +40,7 @@ export class SessionTouches {
   #leftOut = 0
   #hasNew = false
   #version = 0
+  #path: string = unknown
   /** Whatever was prepared under these masks and touches nothing. */
   #clean: Prepared = { acts: [], version: 0, isFresh: false }
   /** How many statements ran. */
@@ -50,28 +56,31 @@ export class SessionTouches {
     return this.#hasNew
   }
 
-  query(acts: readonly Act[], version: number): void {
+  query(acts: readonly Act[], version: number, path?: string): void {
     this.statements++
     this.#version = version
+    this.#path = path ?? unknown
     if (acts.length > 0) this.#run(acts)
   }
 
   /** A statement that is sent to be run later; what it touches is written down even if that is never seen to happen. */
-  parse(name: string, acts: readonly Act[], version: number): void {
+  parse(name: string, acts: readonly Act[], version: number, path?: string): void {
     this.#version = version
+    this.#path = path ?? unknown
     this.#run(acts)
-    this.#keep(name, acts)
+    this.#keep(name, acts, this.#path)
   }
 
   /** A Bind message, from its first byte behind the length. Runs for every execution: it reads two names, if that. */
-  bind(bytes: Buffer, from: number, version: number): void {
+  bind(bytes: Buffer, from: number, version: number, path?: string): void {
     this.statements++
     this.#version = version
+    this.#path = path ?? unknown
     let at = from
     while (at < bytes.length && bytes[at] !== 0) at++
     const prepared = this.#prepared.find(bytes, at + 1)
     if (!prepared) return
-    if (prepared.version !== version) this.#countUnknown()
+    if (this.#isStale(prepared, this.#path)) this.#countUnknown()
     if (prepared.isFresh) prepared.isFresh = false
     else if (prepared.acts.length > 0) this.#run(prepared.acts)
   }
@@ -91,25 +100,41 @@ export class SessionTouches {
   }
 
   #run(acts: readonly Act[]): void {
-    for (const { touch, prepares, executes } of acts) {
+    for (const { touch, prepares, executes, dependsOnPath, isPathUnknown } of acts) {
+      const path = isPathUnknown ? unknown : this.#path
       if (touch) this.#count(touch)
-      if (prepares !== undefined) this.#keep(toLatin1(prepares), touch ? [{ touch, executes: [] }] : [])
-      for (const name of executes) this.#execute(toLatin1(name))
+      if (prepares !== undefined)
+        this.#keep(
+          toLatin1(prepares),
+          touch || dependsOnPath ? [{ touch, executes: [], dependsOnPath }] : [],
+          path,
+        )
+      for (const name of executes) this.#execute(toLatin1(name), path)
     }
   }
 
-  #execute(name: string): void {
+  #execute(name: string, path: string): void {
     const prepared = this.#prepared.get(name)
     if (!prepared) return
-    if (prepared.version !== this.#version) this.#countUnknown()
+    if (this.#isStale(prepared, path)) this.#countUnknown()
     if (prepared.isFresh) prepared.isFresh = false
     else for (const { touch } of prepared.acts) if (touch) this.#count(touch)
   }
 
-  #keep(name: string, acts: readonly Act[]): void {
+  #keep(name: string, acts: readonly Act[], path: string): void {
     if (name !== '' && this.#prepared.size >= maxPrepared && !this.#prepared.get(name)) return
     if (acts.length === 0) this.#prepared.set(name, this.#findClean())
-    else this.#prepared.set(name, { acts, version: this.#version, isFresh: true })
+    else {
+      const dependsOnPath = acts.some((act) => act.dependsOnPath) && !acts.some(isUnknown)
+      const own = dependsOnPath ? { path } : {}
+      this.#prepared.set(name, { acts, version: this.#version, isFresh: true, ...own })
+    }
+  }
+
+  /** Masks or the search path have changed since it was looked at: it may read what was not meant then. */
+  #isStale(prepared: Prepared, path: string): boolean {
+    if (prepared.version !== this.#version) return true
+    return prepared.path !== undefined && (path === unknown || prepared.path !== path)
   }
 
   #findClean(): Prepared {
@@ -118,7 +143,6 @@ export class SessionTouches {
     return this.#clean
   }
 
-  /** Masks have changed since it was looked at: it may read what was none then. */
   #countUnknown(): void {
     for (const { touch } of unparsed) if (touch) this.#count(touch)
   }
@@ -137,6 +161,10 @@ export class SessionTouches {
     this.#counts.set(touch.key, { touch, count: 1 })
     this.#hasNew ||= !this.#reported.has(touch.key)
   }
+}
+
+function isUnknown(act: Act): boolean {
+  return unparsed.includes(act)
 }
 
 /** Names come as letters from the parser and as bytes from the wire. */

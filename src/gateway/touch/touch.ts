@@ -20,6 +20,10 @@ export interface Act {
   readonly prepares?: string | undefined
   /** It runs what has been prepared under these names. */
   readonly executes: readonly string[]
+  /** By another search path it may touch more. */
+  readonly dependsOnPath?: boolean | undefined
+  /** Other statements of its text may have set that. */
+  readonly isPathUnknown?: boolean | undefined
 }
 
 export function touchOf(kind: string, found: Found): Touch | undefined {

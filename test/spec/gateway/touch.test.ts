@@ -35,6 +35,10 @@ interface Touch {
 
 type WireClient = Awaited<ReturnType<typeof connectWire>>
 
+const parse = (text: string) => message('P', `\0${text}\0`, Buffer.alloc(2))
+const bind = () => message('B', '\0\0', Buffer.alloc(6))
+const execute = message('E', '\0', Buffer.alloc(4))
+
 /** A function by its id, with arguments as text. */
 function call(oid: number, ...values: readonly string[]): Buffer {
   const short = (value: number) => int32(value).subarray(2)
@@ -303,6 +307,60 @@ describe('what statements touch', () => {
     },
   )
 
+  // Settings that are sent together with what they change the meaning of.
+  clause(
+    'GATE-45',
+    'A statement that may read masked columns and was not looked into is `unparsed`…',
+    async () => {
+      const unknown = { kind: 'UNKNOWN', unparsed: true } as const
+      const hidden = query(`select '\\'', email from public.customers --'`)
+      const set = 'set standard_conforming_strings = off'
+      const shows = async (client: WireClient, times = 1) =>
+        assert.match((await client.read(times)).bytes.toString(), /ann@example\.com/)
+      assert.deepEqual(
+        await wireTouches('auditor', async (client) => {
+          client.write(query(set), hidden)
+          await shows(client, 2)
+          client.write(hidden)
+          await shows(client)
+          client.write(query(set), query('select 1'))
+          await client.read(2)
+        }),
+        [
+          { ...unknown, count: 1 },
+          { kind: 'SELECT', raw: [email], count: 1 },
+        ],
+      )
+      const extended = await wireTouches('auditor', async (client) => {
+        client.write(parse(set), bind(), execute, message('H'))
+        while ((await client.reader.takeFrame(1 << 20))[0] !== 'C'.charCodeAt(0));
+        client.write(hidden)
+        await shows(client)
+      })
+      assert.deepEqual(extended, [{ ...unknown, count: 1 }])
+      const portal = await wireTouches('auditor', async (client) => {
+        client.write(query('begin'), parse(set), bind(), message('S'))
+        await client.read(2)
+        client.write(execute, hidden)
+        await shows(client)
+      })
+      assert.deepEqual(portal, [{ ...unknown, count: 1 }])
+      const letters = await wireTouches('auditor', async (client) => {
+        client.write(
+          query('set client_encoding = latin1'),
+          query("select email from customers where name <> 'é'"),
+        )
+        await shows(client, 2)
+        client.write(query("select email from customers where name <> 'é'"))
+        await shows(client)
+      })
+      assert.deepEqual(letters, [
+        { kind: 'SELECT', raw: [email], count: 2 },
+        { ...unknown, count: 1 },
+      ])
+    },
+  )
+
   clause(
     'GATE-46',
     'What a session did not touch before is in the audit after a second; what it touches…',
@@ -423,6 +481,59 @@ describe('what statements touch', () => {
         { kind: 'UNKNOWN', unparsed: true, count: 1 },
         { kind: 'SELECT', raw: ['public.notes.body'], count: 1 },
       ])
+    },
+  )
+
+  // A name that means something else by another path.
+  clause(
+    'GATE-43',
+    'A column without which PostgreSQL would deny the statement the right to read is…',
+    async () => {
+      const unknown = { kind: 'UNKNOWN', unparsed: true } as const
+      const { sql } = gateway.masked().database
+      await sql.unsafe(`create schema decoy; create table decoy.customers (id int, email text);
+        grant usage on schema decoy to public; grant select on decoy.customers to public`)
+      const sets = "select set_config('search_' || 'path', 'public', false)"
+      const reads = 'select email from customers'
+      // The masks are read again with the names that share theirs.
+      const rule = {
+        schemaName: 'public',
+        tableName: 'customers',
+        columnName: 'name',
+        maskingFunction: 'Default',
+      }
+      const put = await gateway.masking.putRule(gateway.db, 'customers-name', rule)
+      assert.equal(put.status, 201, put.text)
+      const start = 'set search_path = decoy, public'
+      const together = await touches('auditor', async (client) => {
+        await client.query(start)
+        await client.query(reads)
+        const [, found] = (await client.query(`${sets}; ${reads}`)) as unknown as pg.QueryResult[]
+        assert.equal(found?.rows[0]?.email, 'ann@example.com')
+        await client.query(reads)
+      })
+      assert.deepEqual(together, [
+        { ...unknown, count: 1 },
+        { kind: 'SELECT', raw: [email], count: 1 },
+      ])
+      const pipelined = await wireTouches('auditor', async (client) => {
+        client.write(query(start), query('select 1'))
+        await client.read(2)
+        client.write(query(sets), query(reads))
+        assert.match((await client.read(2)).bytes.toString(), /ann@example\.com/)
+      })
+      assert.deepEqual(pipelined, [{ ...unknown, count: 1 }])
+      const prepared = await touches('auditor', async (client) => {
+        await client.query(start)
+        const named = { name: 'n', text: reads, values: [] }
+        for (let run = 0; run < 2; run++) await client.query(named)
+        await client.query(`prepare p as ${reads}`)
+        await client.query('execute p')
+        await client.query(sets)
+        assert.equal((await client.query(named)).rows[0]?.email, 'ann@example.com')
+        assert.equal((await client.query('execute p')).rows[0]?.email, 'ann@example.com')
+      })
+      assert.deepEqual(prepared, [{ ...unknown, count: 2 }])
     },
   )
 })

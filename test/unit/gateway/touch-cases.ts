@@ -170,7 +170,8 @@ export const cases: readonly (readonly [text: string, touched: string])[] = [
   ['create materialized view v as table customers', '*'],
   ['create index on customers (email)', '*'],
   ['alter table customers add check (phone is not null)', '*'],
-  ['select 1; select email from customers; select phone from customers', '*'],
+  ['select 1; select email from staff; select pay from staff', 'staff.email staff.pay'],
+  ['select 1; select email from public.customers; select phone from customers', '* !'],
   // What cannot be seen
   ['do $$ begin perform 1; end $$', '!'],
   ["create function f() returns text language sql as 'select 1'", '!'],
