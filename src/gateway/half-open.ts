@@ -1,12 +1,18 @@
 import { isIPv6, type Socket } from 'node:net'
 
+interface Network {
+  readonly silent: Set<Socket>
+  /** Those that have said who they are. */
+  readonly known: Set<Socket>
+}
+
 /**
  * Connections that are not logged in yet. Beyond the limit one makes room, of the network that has the most of them: those
  * that have not said who they are before others, the oldest first. So nobody keeps others out by connecting alone.
  */
 export class HalfOpen {
   readonly #limit: number
-  readonly #networks = new Map<string, { readonly silent: Set<Socket>; readonly known: Set<Socket> }>()
+  readonly #networks = new Map<string, Network>()
   readonly #networkOf = new Map<Socket, string>()
 
   constructor(limit: number) {
@@ -19,7 +25,7 @@ export class HalfOpen {
 
   add(socket: Socket): void {
     const name = nameNetwork(socket.remoteAddress ?? '')
-    const network = this.#networks.get(name) ?? { silent: new Set(), known: new Set() }
+    const network: Network = this.#networks.get(name) ?? { silent: new Set(), known: new Set() }
     this.#networks.set(name, network)
     this.#networkOf.set(socket, name)
     network.silent.add(socket)
@@ -49,7 +55,9 @@ export class HalfOpen {
   #makeRoom(): void {
     const [first, ...others] = this.#networks.values()
     if (!first) return
-    const largest = others.reduce((most, one) => (sizeOf(one) > sizeOf(most) ? one : most), first)
+    // Of several as large, one that is silent: whoever comes from many networks has one or two in each.
+    const weigh = (one: Network) => 2 * sizeOf(one) + Math.sign(one.silent.size)
+    const largest = others.reduce((most, one) => (weigh(one) > weigh(most) ? one : most), first)
     const [oldest] = largest.silent.size > 0 ? largest.silent : largest.known
     if (!oldest) return
     this.delete(oldest)
@@ -57,7 +65,7 @@ export class HalfOpen {
   }
 }
 
-function sizeOf({ silent, known }: { silent: ReadonlySet<Socket>; known: ReadonlySet<Socket> }): number {
+function sizeOf({ silent, known }: Network): number {
   return silent.size + known.size
 }
 

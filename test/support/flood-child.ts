@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { sslRequest, writeStartup } from '../../src/wire/startup.ts'
 
-/** Opens so many connections from one address, says so much on each and never more. Prints a line when all were tried. */
+/** Opens so many connections from one address, or with `many` from all of 127.1.0.0/16, says so much on each and never more. Prints a line when all were tried. */
 const [port = '0', localAddress = '127.0.0.1', count = '0', kind = 'silent', user = ''] =
   process.argv.slice(2)
 const atOnce = 200
@@ -19,7 +19,8 @@ let closed = 0
 function open(): void {
   if (tried === Number(count)) return
   tried++
-  const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress })
+  const own = localAddress === 'many' ? `127.1.${tried % 250}.${1 + (tried % 249)}` : localAddress
+  const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress: own })
   let isOver = false
   const over = () => {
     if (isOver) return
