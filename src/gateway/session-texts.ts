@@ -20,6 +20,8 @@ export interface SessionTextsOptions {
   readonly database: string
   /** What the server reported at login. */
   readonly parameters: ReadonlyMap<string, string>
+  /** The server says when the search path changes, as PostgreSQL does from 18 on. */
+  readonly hearsPath?: boolean
   readonly log: Logger
 }
 
@@ -49,8 +51,6 @@ export class SessionTexts {
   #cache: TextCache<Rewriting> | undefined
   #cachedFor: MaskMap | undefined
   #acts: readonly Act[] = noActs
-  /** Before 18 PostgreSQL does not say what becomes of the path. */
-  readonly #hearsPath: boolean
   #pathKey: string
 
   constructor(options: SessionTextsOptions) {
@@ -59,7 +59,6 @@ export class SessionTexts {
     this.#initialPath = readSearchPath(options.parameters.get('search_path') ?? '', options.role)
     this.#path = this.#initialPath
     this.#pathKey = JSON.stringify(this.#path)
-    this.#hearsPath = Number.parseInt(options.parameters.get('server_version') ?? '', 10) >= 18
     this.#encoding = this.#findEncoding()
   }
 
@@ -104,7 +103,7 @@ export class SessionTexts {
     const masks = this.#options.masks()
     const moved = this.#rewrite(bytes, from, to, masks)
     const { acts } = this
-    if (acts !== unparsed && (!isSettled || !this.#hearsPath) && !masks.isEmpty) {
+    if (acts !== unparsed && (!isSettled || !this.#options.hearsPath) && !masks.isEmpty) {
       const isUncertain =
         acts.some(({ dependsOnPath }) => dependsOnPath) || (!isSettled && !isPlain(bytes, from, to))
       if (isUncertain) this.#acts = [...acts, ...unparsed]

@@ -136,13 +136,14 @@ async function relaySession(
   if (!entry) return
   const { searchPath, isOfLoginRole } = await askAboutItself(backend)
   if (isOfLoginRole && !principal) refuse('TokenNeeded', { role })
-  const path = entry.parameters.get('search_path') ?? searchPath
+  const reported = entry.parameters.get('search_path')
   const held = await masks.hold(database.id, role)
   const texts = new SessionTexts({
     masks: () => held.current(),
     role,
     database: database.address.database,
-    parameters: entry.parameters.set('search_path', path),
+    parameters: entry.parameters.set('search_path', reported ?? searchPath),
+    hearsPath: reported !== undefined,
     log: ports.log,
   })
   const record = {
