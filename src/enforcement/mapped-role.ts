@@ -1,5 +1,6 @@
 import { quoteIdentifier } from '../db/quote.ts'
 import type { Sql } from '../db/sql.ts'
+import { findOwned } from './find-owned.ts'
 import { isLoginMark, isTwinOwnerName } from './names.ts'
 import type { Target } from './observe.ts'
 import type { Finding } from './preflight.ts'
@@ -14,6 +15,7 @@ export interface RoleExamination {
 }
 
 interface Reached {
+  readonly oid: number
   readonly name: string
   readonly superuser: boolean
   readonly replication: boolean
@@ -26,7 +28,10 @@ interface Reached {
   readonly binds: boolean
   /** The role of the binding has its rights, or can take them, for another reason than to give it away. */
   readonly actedAs: boolean
-  readonly owned: readonly string[]
+  /** It owns tables, or the like, here. */
+  readonly ownsRelations: boolean
+  /** Other databases of the server where it owns something, or which it owns. */
+  readonly ownsIn: readonly string[]
 }
 
 interface Standing {
@@ -36,24 +41,26 @@ interface Standing {
 }
 
 const mostNames = 2000
-const mostTables = 3
+const mostListed = 3
 
 const takenOver =
   'has LOGIN, and whoever gets it could set its password and come back as it (map a role with NOLOGIN that has the rights)'
 
 /**
  * Whether a database role can be given to people of the directory. It, and whatever it is a member of, must open no way
- * around the masks or to more rights. Tables: those that rules name.
+ * around the masks, to more rights, or into other databases. Tables: those that rules name.
  */
 export async function examineMappedRole(
   sql: Sql,
   role: string,
   tables: readonly Target[],
 ): Promise<RoleExamination> {
-  const reached = await readReached(sql, role, tables)
+  const reached = await readReached(sql, role)
   if (reached.length === 0) return { exists: false, others: await listRoles(sql), objections: [] }
+  const owners = reached.filter(({ ownsRelations }) => ownsRelations).map(({ oid }) => oid)
+  const owned = owners.length === 0 ? undefined : await findOwned(sql, owners, tables)
   const harms = reached.flatMap((each) => {
-    const harm = findHarm(each)
+    const harm = findHarm(each, owned?.get(each.oid) ?? [])
     return harm === undefined ? [] : [objectTo(role, each.name, harm)]
   })
   const objections = harms.length > 0 ? harms : checkGrant(role, await readStanding(sql, role))
@@ -61,7 +68,7 @@ export async function examineMappedRole(
 }
 
 /** The role itself first, then every role that it is a member of, at any depth. */
-async function readReached(sql: Sql, role: string, tables: readonly Target[]): Promise<Reached[]> {
+async function readReached(sql: Sql, role: string): Promise<Reached[]> {
   return await sql<Reached[]>`
     with recursive reached (oid) as (
       select oid from pg_catalog.pg_roles where rolname = ${role}::text::name
@@ -73,23 +80,27 @@ async function readReached(sql: Sql, role: string, tables: readonly Target[]): P
       -- Before PostgreSQL 16 every membership can be taken on.
       select m.roleid from acted join pg_catalog.pg_auth_members m on m.member = acted.oid
       where coalesce((to_jsonb(m) ->> 'inherit_option')::boolean, true) or (to_jsonb(m) ->> 'set_option')::boolean
+    ), owned as (
+      select d.refobjid as owner, d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass as isRelation, h.oid as here,
+        case when d.classid = 'pg_catalog.pg_database'::pg_catalog.regclass then d.objid else d.dbid end as place
+      from pg_catalog.pg_shdepend d, pg_catalog.pg_database h
+      where h.datname = current_database() and d.deptype = 'o' and d.refobjid in (select oid from reached)
+        and d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass
     )
-    select r.rolname::text as name, r.rolsuper as superuser, r.rolreplication as replication,
+    select r.oid::int8 as oid, r.rolname::text as name, r.rolsuper as superuser, r.rolreplication as replication,
       r.rolbypassrls as "bypassRowSecurity", r.rolcreaterole as "createRole", r.rolcreatedb as "createDatabase",
       r.rolcanlogin as "canLogin",
       pg_catalog.shobj_description(r.oid, 'pg_authid') as comment, r.rolname = current_user as binds,
       r.oid in (select oid from acted) and not exists (
         select 1 from pg_catalog.pg_auth_members m join pg_catalog.pg_roles b on b.oid = m.member
         where m.roleid = r.oid and b.rolname = current_user and m.admin_option) as "actedAs",
-      array(select format('%I.%I', n.nspname, c.relname) from pg_catalog.pg_class c
-        join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-        join unnest(${tables.map(({ schema }) => schema)}::text[], ${tables.map(({ table }) => table)}::text[])
-          as t(s, r) on t.s = n.nspname and t.r = c.relname
-        where c.relowner = r.oid group by 1 order by 1 limit ${mostTables}) as owned
+      exists (select 1 from owned o where o.owner = r.oid and o.isRelation and o.place = o.here) as "ownsRelations",
+      array(select distinct b.datname::text from owned o join pg_catalog.pg_database b on b.oid = o.place
+        where o.owner = r.oid and o.place <> o.here order by 1) as "ownsIn"
     from reached join pg_catalog.pg_roles r on r.oid = reached.oid order by r.rolname <> ${role}::text::name, 1`
 }
 
-function findHarm(role: Reached): string | undefined {
+function findHarm(role: Reached, owned: readonly string[]): string | undefined {
   if (role.superuser) return 'is a superuser'
   if (role.name.startsWith('pg_')) return 'is a predefined role of PostgreSQL'
   if (role.binds) return 'is the role of the binding, which puts the masks on'
@@ -103,7 +114,9 @@ function findHarm(role: Reached): string | undefined {
     role.createDatabase ? 'CREATEDB' : '',
   ].filter(Boolean)
   if (attributes.length > 0) return `has ${attributes.join(', ')}`
-  if (role.owned.length > 0) return `owns masked tables: ${role.owned.join(', ')}`
+  if (owned.length > 0) return `owns masked tables: ${owned.slice(0, mostListed).join(', ')}`
+  if (role.ownsIn.length > 0)
+    return `owns something in other databases of the server, where mappings of this one give no rights: ${role.ownsIn.slice(0, mostListed).map(quoteIdentifier).join(', ')}`
   if (role.actedAs) return 'is a role that the role of the binding acts as'
   return role.canLogin ? takenOver : undefined
 }

@@ -82,7 +82,7 @@ forEachCluster((cluster) => {
 
     clause(
       'GATE-25',
-      'A role that opens a way around the masks or to more rights is 400 and says why: a superuser, one with REPLICATION, BYPASSRLS, CREATEROLE, CREATEDB or LOGIN, a predefined role, the role of the binding and those that it acts as, the owner of twins or of a masked table, the login role of somebody, and every member of one of these, at any depth.',
+      'A role that opens a way around the masks or to more rights is 400 and says why: a superuser, one with REPLICATION, BYPASSRLS, CREATEROLE, CREATEDB or LOGIN, a predefined role, the role of the binding and those that it acts as, the owner of twins, of a masked table, a part of one or a materialized view over one, or of something in another database of the server, the login role of somebody, and every member of one of these, at any depth.',
       async () => {
         for (const [name, options, reason] of harmful) {
           const role = await target.createRole(name, options)
@@ -116,11 +116,77 @@ forEachCluster((cluster) => {
       },
     )
 
+    test('whoever owns a part of a masked table, or a copy of it, is not handed out', async () => {
+      const [reader, parent, part, child, copy, view] = await Promise.all(
+        ['reader of all', 'parent', 'part', 'child', 'copy', 'view'].map((name) =>
+          target.createRole(name, 'NOLOGIN'),
+        ),
+      )
+      await run(`create schema parts; grant create, usage on schema parts to public;
+        create table parts.root (id int, email text);
+        create table parts.person (id int, email text) partition by list (id);
+        create table parts.person_1 partition of parts.person for values in (1);
+        create table parts.customer () inherits (parts.root); create table parts.vip () inherits (parts.customer);
+        create materialized view parts."Old mails" as select email from parts.customer;
+        create view parts.mails as select email from parts.customer;
+        create materialized view parts.twice as select * from parts.mails;
+        insert into parts.person values (1, 'raw');
+        grant select on all tables in schema parts to "${reader}"`)
+      const owners: [relation: string, owner: string | undefined][] = [
+        ['root', parent],
+        ['person_1', part],
+        ['vip', child],
+        ['"Old mails"', copy],
+        ['twice', copy],
+      ]
+      for (const tableName of ['person', 'customer']) {
+        const put = await putRule(db, tableName, { ...emailRule, schemaName: 'parts', tableName })
+        assert.equal(put.status, 201, put.text)
+      }
+      for (const [relation, owner = ''] of owners) {
+        await run(`alter table parts.${relation} owner to "${owner}"`)
+        assert.ok((await refusalOf(db, owner)).includes(`owns masked tables: parts.${relation}: it cannot`))
+        await run(`alter table parts.${relation} owner to current_user`)
+      }
+      // None of these shows what its owner may not see.
+      await run(`alter view parts.mails owner to "${view}"; set role "${reader}";
+        create table parts.own (id int); create view parts.named as select email from parts.person;
+        create materialized view parts.shown as select email from masked_parts.person;
+        create materialized view parts.empty as select email from parts.person with no data; reset role`)
+      await takes(db, view ?? '')
+      await takes(db, reader ?? '')
+    })
+
+    test('whoever owns something in another database of the server is not handed out', async () => {
+      await using other = await createMaskedDatabase(cluster)
+      const stranger = await target.createRole('stranger', 'NOLOGIN')
+      const member = await target.createRole('member', 'NOLOGIN')
+      await run(`grant "${stranger}" to "${member}"; create table public.own (id int);
+        alter table public.own owner to "${stranger}"`)
+      await takes(db, member)
+      const name = other.url.replace(/^.*\//, '')
+      for (const [given, undo] of [
+        [
+          'create function f() returns int language sql return 1; alter function f() owner to',
+          'drop function f',
+        ],
+        [`alter database "${name}" owner to`, `alter database "${name}" owner to current_user`],
+      ]) {
+        await other.database.sql.unsafe(`${given} "${stranger}"`)
+        for (const role of [stranger, member])
+          assert.ok((await refusalOf(db, role)).includes(`in other databases of the server, where`))
+        await other.database.sql.unsafe(String(undo))
+      }
+      await takes(db, member)
+    })
+
     clause(
       'GATE-30',
       'A bound database that has mappings cannot be deleted, nor its binding ended: 409 `Conflict`.',
       async () => {
-        const bound = await bind(target)
+        await using other = await createMaskedDatabase(cluster)
+        await other.database.sql.unsafe(`create table public.person (id int, email text)`)
+        const bound = await bind(other)
         assert.equal((await put(bound, target.role('analyst'))).status, 201)
         for (const answer of [
           await send('DELETE', bound),
@@ -159,7 +225,13 @@ forEachCluster((cluster) => {
         grant create on database "${database}" to "${target.role('binder')}", "${target.role('creator')}"`)
     })
     after(() => target?.[Symbol.asyncDispose]())
-    const bindAs = (name: string) => bind(target, { user: target.role(name), password: 'secret' })
+    /** A database is bound once at a time. */
+    let last = ''
+    const bindAs = async (name: string) => {
+      if (last) assert.equal((await send('DELETE', last)).status, 200)
+      last = await bind(target, { user: target.role(name), password: 'secret' })
+      return last
+    }
 
     clause(
       'GATE-26',
