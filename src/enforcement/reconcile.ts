@@ -5,6 +5,7 @@ import type { Note } from './assign-masks.ts'
 import type { Snapshot } from './catalog.ts'
 import { type Desired, desire, noTwin } from './desire.ts'
 import { diff, diffByGrants, type Step } from './diff.ts'
+import { dropInherited } from './drop-inherited.ts'
 import { Unfit } from './explain-failure.ts'
 import { type Claimant, claim } from './guard-owner.ts'
 import { guardSchema } from './names.ts'
@@ -47,6 +48,8 @@ export interface ReconcileOptions {
 const shortWaitMs = 400
 
 class DryRun extends Error {}
+
+type Planned = Omit<Outcome, 'record'>
 
 /**
  * observe → desire → diff → apply, in one transaction: a reader sees the old state or the new one. The policy is read
@@ -104,13 +107,16 @@ async function reconcileOnce(
       const wanted = typeof policy === 'function' ? await policy() : policy
       const claimed = await claim(tx, options.claimant, wanted.rules.length > 0)
       const { version } = await readRecord(tx)
-      const planned = await plan(tx, wanted, options.focus?.(wanted, version))
+      const first = await plan(tx, wanted, options.focus?.(wanted, version))
+      const gone = options.byGrantsAlone ? [] : await leaveInherited(tx, first)
+      const planned = gone.length > 0 ? await plan(tx, wanted, undefined) : first
       const { snapshot, desired } = planned
-      const steps = options.byGrantsAlone ? diffByGrants(snapshot, desired) : planned.steps
+      const wantedSteps = options.byGrantsAlone ? diffByGrants(snapshot, desired) : planned.steps
       const isKept = desired.masked.length > 0 || (snapshot.guarded && !desired.empty)
-      outcome = { ...planned, steps: isKept ? [...steps, ...claimed] : steps, record: version }
+      const steps = isKept ? [...wantedSteps, ...claimed] : wantedSteps
+      outcome = { ...planned, steps: [...gone, ...steps], record: version }
       if (options.dryRun) throw new DryRun()
-      const refusals = await apply(tx, outcome.steps, options.beforeStep)
+      const refusals = await apply(tx, steps, options.beforeStep)
       outcome = {
         ...outcome,
         notes: [...outcome.notes, ...refusals.map(asNote)],
@@ -162,11 +168,16 @@ async function takeTurn(tx: Tx): Promise<void> {
   await tx`lock table ${tx(guardSchema)}.relation in share row exclusive mode`
 }
 
-async function plan(
-  tx: Tx,
-  policy: Policy,
-  only: readonly Target[] | undefined,
-): Promise<Omit<Outcome, 'record'>> {
+/** They would be taken for views of somebody, so they go before the rest is planned; a dry run brings them back. */
+async function leaveInherited(tx: Tx, { policy, snapshot, desired, isWhole }: Planned): Promise<Step[]> {
+  if (dropInherited(snapshot, desired.twinOwner).length === 0) return []
+  const whole = isWhole ? snapshot : (await plan(tx, policy, undefined)).snapshot
+  const steps = dropInherited(whole, desired.twinOwner)
+  await apply(tx, steps)
+  return steps
+}
+
+async function plan(tx: Tx, policy: Policy, only: readonly Target[] | undefined): Promise<Planned> {
   // With the last rule everything of ours goes, so everything has to be looked at.
   const focus = policy.rules.length === 0 ? undefined : only
   const tables = new Map(

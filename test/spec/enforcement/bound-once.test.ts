@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { openDatabase } from '../../../src/db/database.ts'
+import { type Database, openDatabase } from '../../../src/db/database.ts'
 import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { apiVersion, emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
@@ -9,6 +9,19 @@ import { forEachCluster } from '../../support/postgres.ts'
 const raw = 'ann@example.com'
 const masked = 'aXXX@XXXX.com'
 const mark = 'alter table masquerade_guard.policy drop column owner, drop column database'
+
+/** For what PostgreSQL does only while nobody is connected to the database. */
+async function alone({ sql }: Database, database: string, statement: string): Promise<void> {
+  for (let attempt = 0; ; attempt++)
+    try {
+      await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
+      await sql.unsafe(statement)
+      return
+    } catch (error) {
+      if (attempt === 50) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+}
 
 describe('one database, two resources', () => {
   const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
@@ -182,7 +195,7 @@ describe('one database, two resources', () => {
       await one.seesMasks()
     })
 
-    test('a copy of a masked database can be bound and keeps its masks while it has no rules', async () => {
+    test('a copy of a masked database is a database of its own', async () => {
       await using one = await open()
       const [first, second] = [freshDatabase(), freshDatabase()]
       await bind(first, one.binding)
@@ -192,25 +205,61 @@ describe('one database, two resources', () => {
       const admin = openDatabase({ url: one.target.url.replace(/[^/]*$/, 'postgres'), poolSize: 1 })
       const copied = openDatabase({ url: one.target.urlOf('analyst').replace(database, copy), poolSize: 1 })
       try {
-        for (let attempt = 0; ; attempt++)
-          try {
-            await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
-            await admin.sql.unsafe(`create database "${copy}" template "${database}"`)
-            break
-          } catch (error) {
-            if (attempt === 50) throw error
-            await new Promise((resolve) => setTimeout(resolve, 50))
-          }
+        await alone(admin, database, `create database "${copy}" template "${database}"`)
         const bound = await bind(second, { ...one.binding, database: copy })
         assert.equal(bound.status, 201, bound.text)
         assert.match((await stateOf(second)).reason, /copy of one that is masked/)
         const seeRaw = () => copied.sql`select email from public.person`
         await assert.rejects(seeRaw(), /permission denied/)
+        await putMail(second)
+        const { state, reason } = await stateOf(second)
+        assert.deepEqual([state, reason], ['Enforced', null])
+        await assert.rejects(seeRaw(), /permission denied/)
+        const [row] = await copied.sql`select email from masked_public.person`
+        assert.equal(row?.email, masked)
+        await masking.putPolicy(second, { dataMaskingState: 'Disabled' })
+        assert.equal((await seeRaw())[0]?.email, raw)
         assert.equal((await settle(first)).state, 'Enforced')
         await one.seesMasks()
       } finally {
         await copied.close()
         await admin.sql.unsafe(`drop database if exists "${copy}" with (force)`)
+        await admin.close()
+      }
+    })
+
+    test('masks outlive a new name of the database', async () => {
+      await using one = await open()
+      const db = freshDatabase()
+      await one.target.database.sql.unsafe(
+        'create view public.people as select email from public.person; grant select on public.people to public',
+      )
+      await bind(db, one.binding)
+      assert.equal(await putMail(db), 'Enforced')
+      const { database } = one.binding
+      const admin = openDatabase({ url: one.target.url.replace(/[^/]*$/, 'postgres'), poolSize: 1 })
+      const rename = (from: string, to: string) =>
+        alone(admin, from, `alter database "${from}" rename to "${to}"`)
+      await rename(database, `${database}_new`)
+      const url = one.target.urlOf('analyst').replace(database, `${database}_new`)
+      const session = openDatabase({ url, poolSize: 1 })
+      try {
+        const { headers, text } = await bind(db, { ...one.binding, database: `${database}_new` })
+        assert.equal(headers.get('x-masquerade-enforcement'), 'Enforced', text)
+        await assert.rejects(session.sql`select email from public.person`, /permission denied/)
+        for (const twin of ['person', 'people'])
+          assert.equal(
+            (await session.sql.unsafe(`select email from masked_public.${twin}`))[0]?.email,
+            masked,
+          )
+        const [owner] =
+          await admin.sql`select from pg_roles where rolname = ${`masquerade_twins_${database}`}`
+        assert.equal(owner, undefined, 'the role of the old name is gone')
+        await masking.putPolicy(db, { dataMaskingState: 'Disabled' })
+        assert.equal((await session.sql`select email from public.people`)[0]?.email, raw)
+      } finally {
+        await session.close()
+        await rename(`${database}_new`, database)
         await admin.close()
       }
     })
