@@ -18,8 +18,8 @@ export interface Exempt {
 
 /**
  * What an exempt list stands for: each entry as the name of a role, and, where it names a user, a group or an application
- * of the directory, these people and applications, through any depth of groups: the roles of the name of their
- * userPrincipalName or appId that a database has, and the login roles that are made for them.
+ * of the directory, these people and applications, through any depth of groups. These are exempt through the login roles
+ * that are made for them: whoever may create roles could create one that is called like somebody.
  *
  * Entries name directory objects by id, userPrincipalName or appId alone. A displayName is not unique: whoever may create
  * a group could name it like an entry, and be exempt.
@@ -40,14 +40,11 @@ export async function findExempt(
   const members = await Promise.all(
     named.map(({ id, kind }) => (kind === 'group' ? graph.membersOf(tenantId, id) : [id])),
   )
-  const logins = await sql<{ id: string; name: string }[]>`
-    select id, coalesce(user_principal_name, app_id) as name from directory_object
+  const principals = await sql<{ id: string }[]>`
+    select id from directory_object
     where tenant_id = ${tenantId} and id = any(${[...new Set(members.flat())]}::uuid[]) and deleted_at is null
       and kind in ('user', 'servicePrincipal') and coalesce((properties -> 'accountEnabled')::boolean, true)`
-  return {
-    roles: [...new Set([...entries, ...logins.map(({ name }) => name)])].sort(),
-    principals: logins.map(({ id }) => id).sort(),
-  }
+  return { roles: [...new Set(entries)].sort(), principals: principals.map(({ id }) => id).sort() }
 }
 
 /** Whether the list names the principal itself, by id, userPrincipalName or appId, or a group that it is in. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { openDatabase } from '../../../src/db/database.ts'
+import { type Database, openDatabase } from '../../../src/db/database.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, useMasking } from '../../support/masking.ts'
 
@@ -10,6 +10,7 @@ describe('exemptions of people and groups of the directory', () => {
   let target: Awaited<ReturnType<typeof createMaskedDatabase>>
   let login: string
   let userId: string
+  let databaseId: string
   let inner: string
   let outer: string
 
@@ -26,12 +27,20 @@ describe('exemptions of people and groups of the directory', () => {
     assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
     return answer.body
   }
-  const connect = () => {
+  const connectAs = (role: string, password: string) => {
     const url = new URL(target.url)
-    url.username = encodeURIComponent(login)
-    url.password = 'secret'
+    url.username = encodeURIComponent(role)
+    url.password = encodeURIComponent(password)
     return openDatabase({ url: url.href, searchPath: 'public', poolSize: 1 })
   }
+  /** As the person. */
+  const connect = async () => {
+    const outcome = await masking.service().enforcement.prepareLogin(databaseId, userId)
+    if (outcome.kind !== 'ready') throw new Error(outcome.kind)
+    return connectAs(outcome.login.role, outcome.login.password)
+  }
+  /** As a role that bears the name of the person, which anybody may have made. */
+  const connectByName = async () => connectAs(login, 'secret')
   const createGroup = async (name: string): Promise<string> => {
     const group = { displayName: name, mailNickname: name, mailEnabled: false, securityEnabled: true }
     return (await directory('POST', '/groups', group)).id
@@ -66,18 +75,33 @@ describe('exemptions of people and groups of the directory', () => {
     const binding = { host: hostname, port: Number(port), database: pathname.slice(1), ...account }
     await masking.send('PUT', db, { properties: { binding } })
     await masking.putRule(db, 'mail', emailRule)
+    const databaseRole = await target.createRole('readers', 'NOLOGIN')
+    const mapping = await masking.send('PUT', `${db}/roleMappings/m`, {
+      properties: { databaseRole, principalId: userId },
+    })
+    assert.equal(mapping.status, 201, mapping.text)
+    const [found] = await masking.service().database.sql`
+      select id from masked_database where binding is not null`
+    databaseId = found?.id
   })
   after(() => target[Symbol.asyncDispose]())
 
-  /** What the person's login role sees of the table, once it is what it should be. */
-  const eventually = async (expected: RegExp) => {
+  const look = async (open: typeof connect): Promise<string> => {
+    let session: Database | undefined
+    try {
+      session = await open()
+      const [row] = await session.sql`select email from public.person`
+      return String(row?.email)
+    } catch (error) {
+      return String(error)
+    } finally {
+      await session?.close()
+    }
+  }
+  /** What the person sees of the table, once it is what it should be. */
+  const eventually = async (expected: RegExp, open = connect) => {
     for (let attempt = 0; ; attempt++) {
-      const session = connect()
-      const seen = await session.sql`select email from public.person`.then(
-        ([row]) => String(row?.email),
-        (error: Error) => error.message,
-      )
-      await session.close()
+      const seen = await look(open)
       if (expected.test(seen)) return
       assert.ok(attempt < 150, `it stays: ${seen}`)
       await new Promise((resolve) => setTimeout(resolve, 100))
@@ -99,6 +123,17 @@ describe('exemptions of people and groups of the directory', () => {
     await eventually(/^ann@example/)
   })
 
+  test('a role that is called like somebody is exempt by that very name alone', async () => {
+    for (const entry of [userId, outer, login.toUpperCase()]) {
+      await exempt(entry)
+      await eventually(/^ann@example/)
+      assert.match(await look(connectByName), /permission denied/, entry)
+    }
+    await exempt(login)
+    await eventually(/^ann@example/, connectByName)
+    await eventually(/^ann@example/)
+  })
+
   test('a group by its id exempts its members at any depth, and not by its name', async () => {
     await exempt('outer')
     await eventually(/permission denied/)
@@ -107,7 +142,7 @@ describe('exemptions of people and groups of the directory', () => {
   })
 
   test('who leaves the group loses the exemption, and the open session with it', async () => {
-    const session = connect()
+    const session = await connect()
     const [own] = await session.sql`select pg_backend_pid() as pid`
     await directory('DELETE', `/groups/${inner}/members/${userId}/$ref`)
     await eventually(/permission denied/)
@@ -124,6 +159,6 @@ describe('exemptions of people and groups of the directory', () => {
 
   test('a disabled user is not exempt', async () => {
     await directory('PATCH', `/users/${userId}`, { accountEnabled: false })
-    await eventually(/permission denied/)
+    await eventually(/noRole/)
   })
 })
