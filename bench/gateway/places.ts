@@ -1,4 +1,5 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
@@ -69,12 +70,15 @@ export async function openPlaces(): Promise<Places> {
     ])) as [{ port: number; pids?: number[] }]
     return { port, pids }
   }
+  // Several services are nodes over one store: a database is masked by one of these alone.
+  await createDatabase(urlOf('postgres'), 'store')
+  const keyFile = path.join(directory, 'secret.key')
+  writeFileSync(keyFile, randomBytes(32), { mode: 0o600 })
   const openService = async (name: string, workers: number) => {
-    const store = `store_${workers}`
-    await createDatabase(urlOf('postgres'), store)
     const child = await runChild('service.ts', [urlOf(databaseName), databaseName], {
       MASQUERADE_DATA_DIR: mkdtempSync(path.join(directory, 'service-')),
-      MASQUERADE_DATABASE_URL: urlOf(store),
+      MASQUERADE_DATABASE_URL: urlOf('store'),
+      MASQUERADE_SECRET_KEY_FILE: keyFile,
       MASQUERADE_HTTP_PORT: '0',
       MASQUERADE_HTTPS_PORT: '0',
       MASQUERADE_GATEWAY_PORT: '0',
