@@ -121,13 +121,14 @@ forEachCluster((cluster) => {
         assert.ok(columns.length > 200)
         const selects = columns.map(([relation, column]) => `select ${column} from ${relation}`)
         const views = [
-          'pg_stats',
+          // The statistics of the catalogs are full of numbers, and one of them may look like a trace.
+          `(select * from pg_stats where schemaname <> 'pg_catalog') as own`,
           'pg_stats_ext',
           'pg_views',
           'information_schema.views',
           'information_schema.columns',
         ]
-        for (const query of [...selects, ...views.map((view) => `table ${view}`)]) {
+        for (const query of [...selects, ...views.map((view) => `select * from ${view}`)]) {
           const answer = await gateway.simple(query)
           assert.equal(answer.error, undefined, query)
           assert.doesNotMatch(Buffer.concat(answer.frames).toString('latin1'), traces, query)
