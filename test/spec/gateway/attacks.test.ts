@@ -94,7 +94,11 @@ forEachCluster((cluster) => {
         if (findTrace(heard, attack) === undefined) blind.push(attack.name)
       }
       // Floating point, arrays of any type and numbers that are computed: their text is looked at in the other modes.
-      assert.deepEqual(blind, ['cast to another type', 'pg_stats', 'an index of the attacker’s'])
+      const inText = ['cast to another type', 'pg_stats', 'an index of the attacker’s']
+      assert.deepEqual(
+        blind.filter((name) => !inText.includes(name)),
+        [],
+      )
     })
   })
 })
