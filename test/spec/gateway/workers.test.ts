@@ -97,12 +97,19 @@ describe('workers of the gateway', () => {
       await assert.rejects(gateway.connect('analyst'), { code: '53300' })
       for (const client of clients) {
         const { processID, secretKey } = client as pg.Client & { processID: number; secretKey: number }
-        const waiting = assert.rejects(client.query('select pg_sleep(60)'), { code: '57014' })
-        await sleep(100)
-        const other = connect(gateway.port(), '127.0.0.1')
-        other.on('error', () => {})
-        other.write(writeCancel(processID, int32(secretKey)))
-        await Promise.all([once(other, 'close'), waiting])
+        let isOver = false
+        const waiting = assert.rejects(client.query('select pg_sleep(60)'), { code: '57014' }).finally(() => {
+          isOver = true
+        })
+        // One that comes before the statement is for nothing.
+        while (!isOver) {
+          const other = connect(gateway.port(), '127.0.0.1')
+          other.on('error', () => {})
+          other.write(writeCancel(processID, int32(secretKey)))
+          await once(other.resume(), 'close')
+          await sleep(50)
+        }
+        await waiting
       }
       await endAll(clients)
       const again = await gateway.connect('analyst')
