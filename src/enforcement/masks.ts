@@ -25,8 +25,9 @@ export function maskExpression(column: Column, mask: Mask, alias: string): strin
   const masked = maskedValue(column, mask, source)
   if (masked === null) return null
   const collation = column.collation === null ? '' : ` COLLATE ${column.collation}`
-  // The cast stands outside: a CASE with a NULL in it forgets the width of a varchar(n).
-  return `(CASE WHEN ${source} IS NULL THEN NULL ELSE ${masked} END)::${column.baseType}${collation}`
+  // A CASE with a bare NULL in it forgets the width of a varchar(n), and a cast of the whole would run for every row.
+  const nothing = column.checkedDomain === null ? `NULL::${column.baseType}` : 'NULL'
+  return `(CASE WHEN ${source} IS NULL THEN ${nothing} ELSE ${masked} END)::${column.baseType}${collation}`
 }
 
 export function fits(column: Pick<Column, 'baseName'>, mask: Mask): boolean {

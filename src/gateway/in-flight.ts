@@ -65,10 +65,10 @@ export class InFlight {
   /** An error ends it, too. Outside of a simple query nobody will hear of anything that was sent before the next Sync. */
   failed(): void {
     this.#isCopying = false
-    const first = this.#first
+    const first = this.#first()
     if (first?.ends && !first.isSync) return
-    while (this.#first && !this.#first.isSync) this.#finishFirst()
-    this.#isSkipping = this.#first === undefined
+    for (let one = first; one && !one.isSync; one = this.#first()) this.#finishFirst()
+    this.#isSkipping = this.#first() === undefined
   }
 
   sendParse(rewritten: Rewritten | undefined): void {
@@ -85,16 +85,16 @@ export class InFlight {
   }
 
   get isOurs(): boolean {
-    return this.#first?.isOurs === true
+    return this.#first()?.isOurs === true
   }
 
   parsed(): void {
-    if (this.#first?.ends === false) this.#finishFirst()
+    if (this.#first()?.ends === false) this.#finishFirst()
   }
 
   ready(): void {
-    while (this.#first?.ends === false) this.#finishFirst()
-    if (this.#first) this.#finishFirst()
+    while (this.#first()?.ends === false) this.#finishFirst()
+    if (this.#first()) this.#finishFirst()
   }
 
   /** Nothing is left that was not answered. */
@@ -102,7 +102,7 @@ export class InFlight {
     return this.#sent.length === 0
   }
 
-  get #first(): Sent | undefined {
+  #first(): Sent | undefined {
     return this.#sent[this.#done]
   }
 
@@ -119,7 +119,7 @@ export class InFlight {
 
   /** The same error or notice about the client's own text. */
   correct(frame: Buffer): Buffer | undefined {
-    const rewritten = this.#first?.rewritten
+    const rewritten = this.#first()?.rewritten
     if (!rewritten) return undefined
     const fields = readFields(frame)
     return writeFields(

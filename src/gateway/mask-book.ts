@@ -1,9 +1,17 @@
 import { MaskMap } from './mask-map.ts'
 import type { GatewayPorts, RoleMasks } from './ports.ts'
 
+interface Entry {
+  map: MaskMap
+  text: string
+  users: number
+  /** When the last of them left. */
+  leftAt: number
+}
+
 interface Page {
   readonly databaseId: string
-  readonly roles: Map<string, { map: MaskMap; text: string; users: number }>
+  readonly roles: Map<string, Entry>
   version: string
   readAt: number
   reading: Promise<void> | undefined
@@ -12,10 +20,12 @@ interface Page {
 /** How another node's change is found where its notification was missed: by its version, and by a whole look for what has no version (grants, members). */
 const lookEveryMs = 1_000
 const readEveryMs = 10_000
+/** Clients that connect for every statement find what they need. */
+const keepMs = 30_000
 
 const nothing: RoleMasks = { relations: [], homonyms: [], isUnknown: true }
 
-/** What moves, for every database and role with a session. Wrong or late, it can only get somebody denied. */
+/** What moves, for every database and role that has a session, or had one just now. Wrong or late, it can only get somebody denied. */
 export class MaskBook {
   readonly #ports: Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'log'>
   readonly #pages = new Map<string, Page>()
@@ -24,7 +34,7 @@ export class MaskBook {
   constructor(ports: Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'log'>) {
     this.#ports = ports
     this.#timer = setInterval(() => {
-      for (const page of this.#pages.values()) void this.#look(page)
+      for (const page of this.#pages.values()) if (this.#isUsed(page)) void this.#look(page)
     }, lookEveryMs).unref()
   }
 
@@ -39,7 +49,7 @@ export class MaskBook {
     }
     this.#pages.set(databaseId, page)
     const known = page.roles.get(role)
-    const entry = known ?? { map: new MaskMap(nothing), text: '', users: 0 }
+    const entry = known ?? { map: new MaskMap(nothing), text: '', users: 0, leftAt: 0 }
     page.roles.set(role, entry)
     entry.users++
     await (known ? page.reading : this.#read(page))
@@ -47,8 +57,7 @@ export class MaskBook {
       current: () => entry.map,
       release: () => {
         entry.users--
-        if (entry.users === 0) page.roles.delete(role)
-        if (page.roles.size === 0) this.#pages.delete(databaseId)
+        entry.leftAt = Date.now()
       },
     }
   }
@@ -65,6 +74,13 @@ export class MaskBook {
 
   close(): void {
     clearInterval(this.#timer)
+  }
+
+  #isUsed({ databaseId, roles }: Page): boolean {
+    for (const [role, { users, leftAt }] of roles)
+      if (users === 0 && Date.now() - leftAt > keepMs) roles.delete(role)
+    if (roles.size === 0) this.#pages.delete(databaseId)
+    return roles.size > 0
   }
 
   async #look(page: Page): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { FrameStream, longest } from '../wire/frame-stream.ts'
 import { fatal, findText, query, readFields, readParameter } from '../wire/messages.ts'
+import { readSocket } from '../wire/read-socket.ts'
 import { Refusal } from '../wire/refusal.ts'
 import { InFlight } from './in-flight.ts'
 import { joinFrame, type Rewritten } from './map-position.ts'
@@ -88,16 +89,15 @@ export class Relay {
     })
   }
 
-  /** Resolves when both sides are gone. */
-  run(early: Buffer): Promise<void> {
+  /** Resolves when both sides are gone. Both sockets are paused. */
+  run(): Promise<void> {
     const { client, backend } = this.#options
-    pump(client, backend, (chunk) => this.#fromClientBytes(chunk))
-    pump(backend, client, (chunk) => this.#fromBackendBytes(chunk))
     client.once('end', () => this.#leave())
     client.once('close', () => this.#leave())
     backend.once('end', () => this.#lose())
     backend.once('close', () => this.#lose())
-    if (early.length > 0) client.unshift(early)
+    readSocket(client, (bytes) => this.#pass(this.#fromClient, bytes, client, backend))
+    readSocket(backend, (bytes) => this.#pass(this.#fromBackend, bytes, backend, client))
     client.resume()
     backend.resume()
     this.#watchIdle()
@@ -123,20 +123,26 @@ export class Relay {
     } else client.destroy()
   }
 
-  #fromClientBytes(chunk: Buffer): Buffer | undefined {
+  /**
+   * Returns whether bytes are still on their way. A reader that stops stops the writer: no more than a chunk and the
+   * sockets' own buffers is held.
+   */
+  #pass(frames: FrameStream, chunk: Buffer, from: Socket, to: Socket): boolean {
     this.#idle?.refresh()
-    try {
-      return this.#fromClient.push(chunk)
-    } catch (error) {
-      this.#fail(error)
-      return undefined
+    const bytes = this.#push(frames, chunk)
+    if (!bytes || bytes.length === 0 || to.destroyed || to.writableEnded) return false
+    const isFull = !to.write(bytes)
+    const isPending = to.writableLength > 0
+    if (isFull && isPending) {
+      from.pause()
+      to.once('drain', () => from.resume())
     }
+    return isPending
   }
 
-  #fromBackendBytes(chunk: Buffer): Buffer | undefined {
-    this.#idle?.refresh()
+  #push(frames: FrameStream, chunk: Buffer): Buffer | undefined {
     try {
-      return this.#fromBackend.push(chunk)
+      return frames.push(chunk)
     } catch (error) {
       this.#fail(error)
       return undefined
@@ -308,15 +314,4 @@ export class Relay {
     this.#idle = undefined
     this.#done.resolve()
   }
-}
-
-/** A reader that stops stops the writer: no more than a chunk and the sockets' own buffers is held. */
-function pump(from: Socket, to: Socket, pass: (chunk: Buffer) => Buffer | undefined): void {
-  const resume = () => from.resume()
-  from.on('data', (chunk: Buffer) => {
-    const bytes = pass(chunk)
-    if (!bytes || bytes.length === 0 || to.destroyed || to.writableEnded || to.write(bytes)) return
-    from.pause()
-    to.once('drain', resume)
-  })
 }

@@ -118,7 +118,9 @@ export class SessionTexts {
       return this.#rewriteWhole(bytes.subarray(from, to), masks)
     if (template.hasLetters && !(this.#encoding === utf8 && isUtf8(bytes.subarray(from, to))))
       return this.#rewriteWhole(bytes.subarray(from, to), masks)
-    const found = this.#find(template.text, masks)
+    const found = this.#cacheOf(masks).getOrFind(template.bytes, template.length, (text) =>
+      this.#find(text, masks),
+    )
     this.#acts = found?.acts ?? unparsed
     if (!found) return undefined
     // A literal in it may mean a name, or be what it takes to parse it.
@@ -128,7 +130,9 @@ export class SessionTexts {
     if (found.splices.length === 0) return undefined
     const placed = template.hasLiterals ? placeSplices(found.splices) : found.splices
     const splices = this.#encoding === utf8 ? placed : this.#write(placed)
-    return splices && { original: bytes.subarray(from, to), splices, count: utf8.count, rewriting: found }
+    // A copy: what comes next is read over it.
+    const original = Buffer.from(bytes.subarray(from, to))
+    return splices && { original, splices, count: utf8.count, rewriting: found }
   }
 
   #rewriteWhole(text: Buffer, masks: MaskMap): Moved | undefined {
@@ -152,7 +156,7 @@ export class SessionTexts {
     if (!splices) return undefined
     const places = read.place(splices.flatMap(({ from, to }) => [from, to]))
     return {
-      original: text,
+      original: Buffer.from(text),
       splices: splices.map((splice, index) => ({
         from: places[2 * index] ?? 0,
         to: places[2 * index + 1] ?? 0,
@@ -199,15 +203,20 @@ export class SessionTexts {
   }
 
   #find(string: string, masks: MaskMap): Rewriting | undefined {
+    const cache = this.#cacheOf(masks)
+    const known = cache.get(string)
+    if (known) return known
+    const found = this.#parse(string, masks)
+    if (found) cache.set(string, found)
+    return found
+  }
+
+  #cacheOf(masks: MaskMap): TextCache<Rewriting> {
     if (!this.#cache || this.#cachedFor !== masks) {
       this.#cachedFor = masks
       this.#cache = this.#hidden.size > 0 ? new TextCache(maxOwnTexts) : masks.cacheFor(this.#pathKey)
     }
-    const known = this.#cache.get(string)
-    if (known) return known
-    const found = this.#parse(string, masks)
-    if (found) this.#cache.set(string, found)
-    return found
+    return this.#cache
   }
 
   #parse(string: string, masks: MaskMap, hiding?: Hiding): Rewriting | undefined {

@@ -182,9 +182,11 @@ async function relaySession(
     checkPresence(course.signal)
     course.onLogin()
     client.socket.write(entry.ready)
-    const unread = backend.reader.release()
-    if (unread.length > 0) backend.socket.unshift(unread)
-    await relay.run(client.reader.release())
+    for (const { socket, reader } of [client, backend]) {
+      const unread = reader.release()
+      if (unread.length > 0) socket.unshift(unread)
+    }
+    await relay.run()
   } finally {
     release()
     held.release()

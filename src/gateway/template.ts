@@ -2,7 +2,9 @@ import type { Splice } from './map-position.ts'
 
 /** A text with every number and string in it made the same, so that ad hoc statements share one. */
 export interface Template {
-  readonly text: string
+  /** Its text stands there, until the next one is made. */
+  readonly bytes: Buffer
+  readonly length: number
   /** Strings in it have letters beyond ASCII: where they end is certain in UTF-8 alone. */
   readonly hasLetters: boolean
   /** Bytes of the longest word or string. */
@@ -145,7 +147,7 @@ export function findTemplate(bytes: Buffer, from: number, to: number): Template 
     }
     if (at - start > longest) longest = at - start
   }
-  return { text: written.toString('latin1', 0, out), hasLetters, longest, hasLiterals: literals > 0 }
+  return { bytes: written, length: out, hasLetters, longest, hasLiterals: literals > 0 }
 }
 
 /** From the template of the text that was read last to that text. */

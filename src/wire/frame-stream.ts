@@ -47,7 +47,7 @@ export class FrameStream {
 
   /** Nothing of a frame has been passed on whose rest is missing. */
   get isBetweenFrames(): boolean {
-    return this.#passing === 0 && (this.#headFilled === 0 || this.#isHolding)
+    return this.#passing === 0 && (this.#headFilled === 0 || this.#isHolding())
   }
 
   /** The bytes to send on: mostly the chunk itself. */
@@ -58,7 +58,7 @@ export class FrameStream {
     let pieces: Buffer[] | undefined
     let at = 0
     let kept = 0
-    if (this.#isHolding) {
+    if (this.#isHolding()) {
       pieces = []
       at = this.#gather(chunk, 0, pieces)
       kept = at
@@ -105,7 +105,7 @@ export class FrameStream {
   }
 
   /** Some of a watched frame is here that nobody has been sent. */
-  get #isHolding(): boolean {
+  #isHolding(): boolean {
     return this.#frame !== undefined || (this.#headFilled > 0 && this.#kinds[this.#head[0] ?? 0] === watched)
   }
 

@@ -1,11 +1,8 @@
+import { ByteTable } from '../byte-table.ts'
+
 /** PostgreSQL tells names of prepared statements apart by no more. */
 const maxNameBytes = 63
 const places = 64
-
-interface Place<T> {
-  readonly name: Buffer
-  readonly found: T | undefined
-}
 
 /**
  * Prepared statements by name. Names are looked up for every execution, so those that came last are found by their bytes,
@@ -13,7 +10,7 @@ interface Place<T> {
  */
 export class PreparedNames<T> {
   readonly #byName = new Map<string, T>()
-  #places: (Place<T> | undefined)[] = []
+  readonly #recent = new ByteTable<T | undefined>(places)
   /** Drivers send it anew for every statement. */
   #unnamed: T | undefined
 
@@ -31,7 +28,7 @@ export class PreparedNames<T> {
       this.#unnamed = value
       return
     }
-    this.#places = []
+    this.#recent.clear()
     const key = name.slice(0, maxNameBytes)
     if (value === undefined) this.#byName.delete(key)
     else this.#byName.set(key, value)
@@ -41,20 +38,12 @@ export class PreparedNames<T> {
   find(bytes: Buffer, start: number): T | undefined {
     if (bytes[start] === 0) return this.#unnamed
     const limit = Math.min(bytes.length, start + maxNameBytes)
-    let hash = 0
     let end = start
-    while (end < limit && bytes[end] !== 0) hash = (Math.imul(hash, 31) + (bytes[end++] ?? 0)) | 0
-    const at = hash & (places - 1)
-    const place = this.#places[at]
-    if (place && isSame(place.name, bytes, start, end)) return place.found
+    while (end < limit && bytes[end] !== 0) end++
+    const recent = this.#recent.find(bytes, start, end)
+    if (recent) return recent.value
     const found = this.#byName.get(bytes.toString('latin1', start, end))
-    this.#places[at] = { name: Buffer.from(bytes.subarray(start, end)), found }
+    this.#recent.set(Buffer.from(bytes.subarray(start, end)), found)
     return found
   }
-}
-
-function isSame(name: Buffer, bytes: Buffer, start: number, end: number): boolean {
-  if (name.length !== end - start) return false
-  for (let at = 0; at < name.length; at++) if (name[at] !== bytes[start + at]) return false
-  return true
 }

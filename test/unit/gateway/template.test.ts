@@ -20,7 +20,8 @@ const masked = ['customers', 'adults', 'x1'].map((name) => ({
 }))
 const templateOf = (text: string) => {
   const bytes = Buffer.from(text)
-  return findTemplate(bytes, 0, bytes.length)?.text
+  const found = findTemplate(bytes, 0, bytes.length)
+  return found?.bytes.toString('latin1', 0, found.length)
 }
 const newMap = () => new MaskMap({ relations: masked, homonyms: masked })
 
