@@ -1,5 +1,6 @@
 import { readFields, writeFields } from '../wire/messages.ts'
 import { mapPosition, type Rewritten } from './map-position.ts'
+import type { PreparedText } from './prepared-texts.ts'
 
 interface Sent {
   /** ReadyForQuery will answer it. */
@@ -11,13 +12,19 @@ interface Sent {
   readonly isSync?: true
   /** The client's end of a COPY; nobody answers that. */
   readonly endsCopy?: true
+  /** What the database has prepared once it says so. */
+  readonly prepared?: PreparedText | undefined
+  /** It is one of ours, but its failure is for the client: it wanted to use the statement. */
+  readonly isRenewal?: true
+  /** The name of the statement that is prepared again. */
+  readonly renews?: string | undefined
 }
 
 /** A pipeline that never runs empty is cut from time to time. */
 const compactAt = 1_000
 
 const last: Sent = { ends: true, rewritten: undefined }
-const parse: Sent = { ends: false, rewritten: undefined }
+const unended: Sent = { ends: false, rewritten: undefined }
 const sync: Sent = { ends: true, rewritten: undefined, isSync: true }
 const copyEnd: Sent = { ends: false, rewritten: undefined, endsCopy: true }
 const own: Sent = { ends: true, rewritten: undefined, isOurs: true }
@@ -71,8 +78,17 @@ export class InFlight {
     this.#isSkipping = this.#first() === undefined
   }
 
-  sendParse(rewritten: Rewritten | undefined): void {
-    this.#send(rewritten ? { ends: false, rewritten } : parse)
+  sendParse(rewritten: Rewritten | undefined, prepared?: PreparedText): void {
+    this.#send(rewritten || prepared ? { ends: false, rewritten, prepared } : unended)
+  }
+
+  sendClose(): void {
+    this.#send(unended)
+  }
+
+  /** Messages of ours before one of the client's. */
+  sendRenewal(renews?: string, rewritten?: Rewritten): void {
+    this.#send({ ends: false, rewritten, renews, isRenewal: true })
   }
 
   /** A statement of our own; its answer is for nobody. */
@@ -88,8 +104,12 @@ export class InFlight {
     return this.#first()?.isOurs === true
   }
 
-  parsed(): void {
-    if (this.#first()?.ends === false) this.#finishFirst()
+  /** A Parse or Close is done: that one. */
+  answered(): Sent | undefined {
+    const first = this.#first()
+    if (first?.ends !== false) return undefined
+    this.#finishFirst()
+    return first
   }
 
   ready(): void {

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { StatementOutcome } from './relay.ts'
+import type { StatementOutcome } from './conversation.ts'
 import type { Touched } from './touch/session-touches.ts'
 
 export interface GatewayMetrics {

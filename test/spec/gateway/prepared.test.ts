@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe } from 'node:test'
+import pg from 'pg'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import type { Gateway } from '../../../src/gateway/gateway.ts'
+import { message, query } from '../../../src/wire/messages.ts'
+import { openBareGateway } from '../../support/bare-gateway.ts'
+import { connectWire } from '../../support/byte-client.ts'
+import { clause } from '../../support/clause.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+
+const raw = 'ann@example.com'
+const mask = 'aXXX@XXXX.com'
+const sync = message('S')
+const parse = (name: string, text: string) => message('P', `${name}\0${text}\0`, Buffer.alloc(2))
+const describeStatement = (name: string) => message('D', `S${name}\0`)
+const closeStatement = (name: string) => message('C', `S${name}\0`)
+const bind = (name: string) => message('B', `\0${name}\0`, Buffer.alloc(6))
+const execute = message('E', '\0', Buffer.alloc(4))
+const text = 'select email from public.t where id = 1'
+
+describe('statements that were prepared before rules changed', () => {
+  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  let gateway: Gateway
+  before(async () => {
+    target = await createMaskedDatabase()
+    const analyst = await target.createRole('analyst')
+    await target.database.sql.unsafe(`
+      create table public.t (id int, email text); insert into public.t values (1, '${raw}');
+      create table public.other (id int); insert into public.other values (7);
+      grant select, insert on public.t, public.other to "${analyst}"`)
+    await reconcile(target.database, policy([]))
+    gateway = await openBareGateway(target.database, target.url)
+  })
+  after(async () => {
+    await gateway.close(0)
+    await target[Symbol.asyncDispose]()
+  })
+  const setRules = async (...columns: string[]) => {
+    await reconcile(target.database, policy(columns.map((column) => rule(column, 'Email'))))
+    await gateway.refresh('one')
+  }
+  afterEach(() => setRules())
+  const configuration = () => ({
+    host: '127.0.0.1',
+    port: gateway.port,
+    user: target.role('analyst'),
+    password: 'secret',
+    database: 'any',
+  })
+
+  clause(
+    'GATE-85',
+    'A statement that was prepared by message and under a name before rules changed is prepared again when it is used, unseen by the client: it shows masks from then on, and works on where a table lost its last rule…',
+    async (t) => {
+      await t.test('a driver that prepares once', async () => {
+        const client = new pg.Client(configuration())
+        await client.connect()
+        const read = async () => {
+          const { rows } = await client.query({
+            name: 'by id',
+            text: `${text.replace('1', '$1')}::int`,
+            values: [1],
+          })
+          return rows[0]?.email
+        }
+        assert.equal(await read(), raw)
+        await setRules('public.t.email')
+        assert.equal(await read(), mask)
+        assert.equal(await read(), mask)
+        await setRules()
+        assert.equal(await read(), raw)
+        await client.query('begin')
+        await setRules('public.t.email')
+        assert.equal(await read(), mask)
+        await client.query('commit')
+        await client.end()
+      })
+
+      await t.test('the client hears what it would have heard', async () => {
+        const client = await connectWire(configuration())
+        client.write(parse('a', text), parse('b', 'select id from public.other'), sync)
+        assert.equal((await client.read()).types, '11Z')
+        await setRules('public.t.email')
+        // One by Describe, one by Bind, one that the rules do not concern, and all of them once more.
+        client.write(describeStatement('a'), bind('a'), execute, bind('b'), execute, sync)
+        const first = await client.read()
+        assert.equal(first.types, 'tT2DC2DCZ')
+        assert.deepEqual(first.values.map(String), [mask, '7'])
+        client.write(bind('a'), execute, sync, bind('b'), execute, bind('a'), execute, sync)
+        assert.equal((await client.read(2)).types, '2DCZ2DC2DCZ')
+        // The client closes it and means another by the same name.
+        client.write(closeStatement('a'), parse('a', 'select 5'), sync)
+        assert.equal((await client.read()).types, '31Z')
+        await setRules()
+        client.write(bind('a'), execute, sync, query(text))
+        assert.deepEqual((await client.read(2)).values.map(String), ['5', raw])
+        await client.close()
+      })
+
+      await t.test('a name that is taken keeps its statement', async () => {
+        const client = await connectWire(configuration())
+        client.write(parse('a', text), sync, parse('a', 'select 5'), sync)
+        assert.equal((await client.read(2)).error?.get('C'), '42P05')
+        await setRules('public.t.email')
+        client.write(bind('a'), execute, sync)
+        assert.deepEqual((await client.read()).values.map(String), [mask])
+        await client.close()
+      })
+    },
+  )
+
+  clause(
+    'GATE-86',
+    'One that cannot be prepared again fails with the error of the database, and is tried anew when it is used the next time.',
+    async () => {
+      const client = await connectWire(configuration())
+      client.write(parse('a', text), sync)
+      await client.read()
+      await target.database.sql.unsafe('alter table public.t rename email to mail')
+      await setRules('public.t.mail')
+      client.write(bind('a'), execute, bind('a'), execute, sync, query('select 1'))
+      const failed = await client.read(2)
+      assert.equal(failed.error?.get('C'), '42703')
+      assert.equal(failed.error?.get('P'), String(text.indexOf('email') + 1))
+      assert.equal(failed.types, 'EZTDCZ')
+      await setRules()
+      await target.database.sql.unsafe('alter table public.t rename mail to email')
+      await setRules('public.t.email')
+      client.write(bind('a'), execute, sync)
+      assert.deepEqual((await client.read()).values.map(String), [mask])
+      // In a transaction that failed it is not tried.
+      await setRules()
+      client.write(query('begin'), query('select nothing'), bind('a'), execute, sync, query('rollback'))
+      assert.deepEqual((await client.read(4)).types, 'CZEZEZCZ')
+      client.write(bind('a'), execute, sync)
+      assert.deepEqual((await client.read()).values.map(String), [raw])
+      await client.close()
+    },
+  )
+
+  clause(
+    'GATE-87',
+    'What was prepared by `PREPARE`, or is beyond that megabyte, is denied until it is prepared again.',
+    async () => {
+      const client = await connectWire(configuration())
+      client.write(query(`prepare a as ${text}`), query('execute a'))
+      assert.deepEqual((await client.read(2)).values.map(String), [raw])
+      await setRules('public.t.email')
+      client.write(
+        query('execute a'),
+        query('deallocate a'),
+        query(`prepare a as ${text}`),
+        query('execute a'),
+      )
+      const { error, values } = await client.read(4)
+      assert.equal(error?.get('C'), '42501')
+      assert.deepEqual(values.map(String), [mask])
+      // The last of them is too much.
+      const long = `${text} and '${'x'.repeat(30_000)}' <> ''`
+      await setRules()
+      client.write(...Array.from({ length: 40 }, (_, at) => parse(`long ${at}`, long)), sync)
+      await client.read()
+      await setRules('public.t.email')
+      client.write(bind('long 0'), execute, sync, bind('long 39'), execute, sync)
+      const two = await client.read(2)
+      assert.deepEqual(two.values.map(String), [mask])
+      assert.equal(two.error?.get('C'), '42501')
+      await client.close()
+    },
+  )
+})
