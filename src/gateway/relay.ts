@@ -10,6 +10,8 @@ export interface RelayOptions extends ConversationOptions {
   /** 0: for ever. */
   readonly idleMs: number
   onFailure(error: unknown): void
+  /** The client left without a word while the database is at work for it. */
+  onAbandoned(): void
 }
 
 const closeMs = 2_000
@@ -110,6 +112,8 @@ export class Relay {
   }
 
   #leave(): void {
+    if (!this.#isOver && !this.#conversation.isOver && this.#conversation.isAwaited)
+      this.#options.onAbandoned()
     this.#over()
     this.#options.backend.end()
     setTimeout(() => this.#options.backend.destroy(), closeMs).unref()

@@ -11,7 +11,7 @@ import type { Cancellable } from './guests.ts'
 import { type Arrival, type Backend, logIn } from './log-in.ts'
 import type { MaskBook } from './mask-book.ts'
 import { openBackend } from './open-backend.ts'
-import type { FoundDatabase, GatewayLimits, GatewayPorts } from './ports.ts'
+import type { BackendAddress, FoundDatabase, GatewayLimits, GatewayPorts } from './ports.ts'
 import { Relay } from './relay.ts'
 import { SessionTexts } from './session-texts.ts'
 import type { Ledger } from './touch/ledger.ts'
@@ -164,6 +164,9 @@ async function relaySession(
     maxMessageBytes: limits.messageBytes,
     onStatement: (outcome) => ports.metrics.statement(outcome),
     onFailure: (err) => ports.log.error({ err }, 'a session of the gateway failed'),
+    // Where the database is gone as well, so is the statement.
+    onAbandoned: () =>
+      void (entry.key && cancel(database.address, entry.key, limits.startupMs).catch(() => {})),
   })
   let release = () => {}
   try {
@@ -226,10 +229,14 @@ async function passCancel(
   hub: Hub,
 ): Promise<void> {
   const session = await hub.findCancel(processId, secret)
-  if (!session?.key) return
-  const signal = AbortSignal.timeout(hub.limits.startupMs)
-  const backend = await openBackend(session.address, signal)
-  backend.write(writeCancel(session.key.processId, session.key.secret))
+  if (session?.key) await cancel(session.address, session.key, hub.limits.startupMs)
+}
+
+/** Resolves when the database has heard of it. */
+async function cancel(address: BackendAddress, key: CancelKey, timeoutMs: number): Promise<void> {
+  const signal = AbortSignal.timeout(timeoutMs)
+  const backend = await openBackend(address, signal)
+  backend.write(writeCancel(key.processId, key.secret))
   await new Promise<void>((resolve) => {
     backend.once('close', () => resolve())
     signal.addEventListener('abort', () => resolve(), { once: true })

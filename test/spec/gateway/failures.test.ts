@@ -184,15 +184,31 @@ describe('what breaks while a client is in the middle of something', () => {
     })
 
   for (const [situation, enter] of Object.entries(situations))
-    test(`the client is gone in ${situation}: the transaction ends`, async () => {
-      const client = await open()
-      const pid = await begin(client)
-      await enter(client)
-      client.stream.resetAndDestroy()
-      if (situation === 'a statement') await admin.sql`select pg_terminate_backend(${pid})`
-      assert.ok(await isGone(pid))
-      assert.equal(await countLeft(), 0)
-    })
+    clause(
+      'GATE-88',
+      'When a client is gone without a word its statement is cancelled and its transaction rolled back…',
+      async (t) => {
+        await t.test(`in ${situation}`, async () => {
+          const client = await open()
+          const pid = await begin(client)
+          await enter(client)
+          client.stream.resetAndDestroy()
+          assert.ok(await isGone(pid))
+          assert.equal(await countLeft(), 0)
+        })
+      },
+    )
+
+  test('whoever says goodbye behind a statement is not taken for gone: the statement runs to its end', async () => {
+    const client = await open()
+    client.write(query('select pg_sleep(0.3); insert into public.t (id) values (78)'), message('X'))
+    client.stream.end()
+    for (let found = 0; found === 0; ) {
+      const [row] = await admin.sql`select count(*)::int as n from public.t where id = 78`
+      found = row?.n
+    }
+    await admin.sql`delete from public.t where id = 78`
+  })
 
   const skip = process.platform === 'linux' ? false : 'it is looked up as Linux shows it'
   test('whoever vanishes without a word is asked for after a minute, on both legs', { skip }, async () => {
