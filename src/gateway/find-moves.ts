@@ -4,6 +4,7 @@ import type { MaskMap } from './mask-map.ts'
 import type { Statement } from './parse.ts'
 import type { MaskedRelation } from './ports.ts'
 import { readColumnsWithMasked } from './show-columns.ts'
+import { checkDepth, type Node, openWith, type RangeVar, walkFields } from './syntax-tree.ts'
 
 /** What of the text is to become something else. */
 export type Move =
@@ -39,18 +40,6 @@ export interface Names {
   readonly hiding?: Hiding | undefined
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a syntax tree has hundreds of shapes, and few matter here
-type Node = any
-
-interface RangeVar {
-  readonly catalogname?: string
-  readonly schemaname?: string
-  readonly relname: string
-  readonly inh?: boolean
-  readonly alias?: { readonly aliasname: string }
-  readonly location?: number
-}
-
 /** One level of a query: what its column references may mean, from the inside out. */
 interface Scope {
   readonly outer: Scope | undefined
@@ -60,7 +49,6 @@ interface Scope {
   readonly locked?: ReadonlySet<string> | 'all' | undefined
 }
 
-const maxDepth = 3_000
 /** PostgreSQL's number of ACCESS SHARE. */
 const accessShare = 1
 const openTop = (): Scope => ({ outer: undefined, ctes: new Set(), relations: [] })
@@ -81,13 +69,7 @@ class Finder {
   }
 
   walk(node: Node, scope: Scope, depth: number): void {
-    if (node === null || typeof node !== 'object') return
-    if (depth > maxDepth) throw new RangeError('a statement is nested too deeply')
-    if (Array.isArray(node)) {
-      for (const item of node) this.walk(item, scope, depth + 1)
-      return
-    }
-    for (const [key, value] of Object.entries(node)) this.#enter(key, value as Node, scope, depth + 1)
+    walkFields(node, depth, (key, value, below) => this.#enter(key, value, scope, below))
   }
 
   #enter(key: string, node: Node, scope: Scope, depth: number): void {
@@ -148,22 +130,17 @@ class Finder {
     this.walk(rest, scope, depth)
   }
 
-  /** A level with the names of its WITH; each of those sees the ones before it, all of them when it is recursive. */
+  /** A level with the names of its WITH. */
   #open(node: Node, outer: Scope, depth: number): Scope {
-    const ctes = new Set(outer.ctes)
-    const scope: Scope = { outer, ctes, relations: [], locked: findLocked(node.lockingClause) }
-    const list: Node[] = (node.withClause?.ctes ?? []).map((item: Node) => item.CommonTableExpr)
-    if (node.withClause?.recursive) for (const { ctename } of list) ctes.add(ctename)
-    for (const cte of list) {
-      this.walk(cte.ctequery, { outer, ctes: new Set(ctes), relations: [] }, depth + 1)
-      ctes.add(cte.ctename)
-    }
-    return scope
+    const ctes = openWith(node, outer.ctes, (query, seen) =>
+      this.walk(query, { outer, ctes: seen, relations: [] }, depth + 1),
+    )
+    return { outer, ctes, relations: [], locked: findLocked(node.lockingClause) }
   }
 
   /** Relations that are read at this level; subqueries among them are levels of their own. */
   #gather(items: readonly Node[] | undefined, scope: Scope, depth: number): void {
-    if (depth > maxDepth) throw new RangeError('a statement is nested too deeply')
+    checkDepth(depth)
     for (const item of items ?? []) {
       if (item.RangeVar) this.#read(item.RangeVar, scope)
       else if (item.JoinExpr) this.#gather([item.JoinExpr.larg, item.JoinExpr.rarg], scope, depth + 1)

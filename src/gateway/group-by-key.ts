@@ -1,8 +1,6 @@
 import { quoteIdentifier } from '../db/quote.ts'
 import type { MaskedRelation } from './ports.ts'
-
-// biome-ignore lint/suspicious/noExplicitAny: a syntax tree has hundreds of shapes, and few matter here
-type Node = any
+import type { Node } from './syntax-tree.ts'
 
 /** Columns to put before the one that stands there in GROUP BY. */
 export interface Grouped {

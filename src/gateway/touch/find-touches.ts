@@ -1,6 +1,7 @@
 import type { Names } from '../find-moves.ts'
 import type { Statement } from '../parse.ts'
 import type { WatchedColumn, WatchedRelation } from '../ports.ts'
+import { checkDepth, type Node, openWith, type RangeVar, walkFields } from '../syntax-tree.ts'
 import {
   asMasked,
   commonWith,
@@ -15,19 +16,6 @@ import {
 import { kindOf } from './statement-kind.ts'
 import { runsText } from './text-runners.ts'
 import { type Act, type Found, nothingFound, touchOf } from './touch.ts'
-
-// biome-ignore lint/suspicious/noExplicitAny: a syntax tree has hundreds of shapes, and few matter here
-type Node = any
-
-interface RangeVar {
-  readonly catalogname?: string
-  readonly schemaname?: string
-  readonly relname: string
-  readonly inh?: boolean
-  readonly alias?: { readonly aliasname: string; readonly colnames?: readonly Node[] }
-}
-
-const maxDepth = 3_000
 
 /** What these say about a relation is nothing that is in it. */
 const looksAtNoRow = new Set([
@@ -75,15 +63,13 @@ class Toucher {
   }
 
   walk(node: Node, level: Level, depth: number): void {
-    if (node === null || typeof node !== 'object') return
-    if (depth > maxDepth) throw new RangeError('a statement is nested too deeply')
-    if (Array.isArray(node)) {
-      for (const item of node) this.walk(item, level, depth + 1)
-      return
-    }
-    // A relation in a statement that is not known here: it may do anything with it.
-    if (typeof node.relname === 'string') this.#touchAll(node)
-    for (const [key, value] of Object.entries(node)) this.#enter(key, value as Node, level, depth + 1)
+    walkFields(
+      node,
+      depth,
+      (key, value, below) => this.#enter(key, value, level, below),
+      // A relation in a statement that is not known here: it may do anything with it.
+      (each) => typeof each.relname === 'string' && this.#touchAll(each),
+    )
   }
 
   #enter(key: string, node: Node, level: Level, depth: number): void {
@@ -133,7 +119,7 @@ class Toucher {
   }
 
   #select(node: Node, outer: Level, depth: number): void {
-    if (depth > maxDepth) throw new RangeError('a statement is nested too deeply')
+    checkDepth(depth)
     const level = this.#open(node, outer, depth)
     for (const side of [node.larg, node.rarg]) if (side) this.#select(side, level, depth + 1)
     const { withClause, larg, rarg, fromClause, ...rest } = node
@@ -218,15 +204,11 @@ class Toucher {
     this.walk(node.query, level, depth)
   }
 
-  /** A level with the names of its WITH; each of those sees the ones before it, all of them when it is recursive. */
+  /** A level with the names of its WITH. */
   #open(node: Node, outer: Level, depth: number): Level {
-    const ctes = new Set(outer.ctes)
-    const list: Node[] = (node.withClause?.ctes ?? []).map((item: Node) => item.CommonTableExpr)
-    if (node.withClause?.recursive) for (const { ctename } of list) ctes.add(ctename)
-    for (const cte of list) {
-      this.walk(cte.ctequery, { outer, ctes: new Set(ctes), sources: [] }, depth + 1)
-      ctes.add(cte.ctename)
-    }
+    const ctes = openWith(node, outer.ctes, (query, seen) =>
+      this.walk(query, { outer, ctes: seen, sources: [] }, depth + 1),
+    )
     return { outer, ctes, sources: [] }
   }
 
@@ -236,7 +218,7 @@ class Toucher {
   }
 
   #item(item: Node, level: Level, depth: number): Source[] {
-    if (depth > maxDepth) throw new RangeError('a statement is nested too deeply')
+    checkDepth(depth)
     const [[key, node] = []] = Object.entries(item ?? {}) as [string, Node][]
     switch (key) {
       case 'RangeVar':

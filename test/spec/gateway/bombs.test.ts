@@ -1,61 +1,33 @@
 import assert from 'node:assert/strict'
-import { connect, createServer, type Server, type Socket } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { after, before, describe } from 'node:test'
 import pg from 'pg'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
 import { message, query } from '../../../src/wire/messages.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
-import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { createMaskedTable, type MaskedTable } from '../../support/masked-table.ts'
+import { type Network, openNetwork } from '../../support/network.ts'
 
 const numbers = Array.from({ length: 100_000 }, (_, index) => index)
 const timeout = 120_000
 
 describe('statements and data made to wear the gateway out', { timeout }, () => {
-  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  let target: MaskedTable
   let gateway: Gateway
-  let network: Server
-  const lines = new Set<Socket>()
+  let network: Network
   before(async () => {
-    target = await createMaskedDatabase()
-    const analyst = await target.createRole('analyst')
-    await target.database.sql.unsafe(`
-      create table public.t (id int, email text); insert into public.t values (1, 'ann@example.com');
-      grant select, insert on public.t to "${analyst}"`)
-    await reconcile(target.database, policy([rule('public.t.email', 'Email')]))
-    const { hostname, port } = new URL(target.url)
-    network = createServer((near) => {
-      const far = connect(Number(port), hostname)
-      for (const socket of [near, far]) {
-        lines.add(socket)
-        socket.on('error', () => {})
-        socket.on('close', () => {
-          near.destroy()
-          far.destroy()
-        })
-      }
-      near.pipe(far).pipe(near)
-    })
-    await new Promise<void>((resolve) => network.listen(0, '127.0.0.1', resolve))
-    const between = { host: '127.0.0.1', port: (network.address() as { port: number }).port }
-    gateway = await openBareGateway(target.database, target.url, {}, between)
+    target = await createMaskedTable()
+    network = await openNetwork(target.url)
+    gateway = await openBareGateway(target.database, target.url, {}, network.address)
   })
   after(async () => {
     await gateway.close(0)
     network.close()
-    for (const line of lines) line.destroy()
     await target[Symbol.asyncDispose]()
   })
-  const config = () => ({
-    host: '127.0.0.1',
-    port: gateway.port,
-    user: target.role('analyst'),
-    password: 'secret',
-    database: 'any',
-  })
+  const config = () => target.through(gateway)
 
   clause(
     'GATE-72',
@@ -129,7 +101,7 @@ describe('statements and data made to wear the gateway out', { timeout }, () => 
       const client = await connectWire(config())
       client.write(query('copy public.t (id) from stdin'))
       while ((await client.reader.takeFrame(1 << 20))[0] !== 0x47);
-      for (const line of lines) line.pause()
+      for (const line of network.lines) line.pause()
       const before = process.memoryUsage()
       const rows = message('d', '77\n'.repeat(20_000))
       let taken = 0
@@ -149,7 +121,7 @@ describe('statements and data made to wear the gateway out', { timeout }, () => 
       assert.ok(taken < 64e6, `${taken} bytes were taken`)
       assert.ok(grown < 100e6, `${grown} bytes of memory`)
       client.stream.destroy()
-      for (const line of lines) line.resume()
+      for (const line of network.lines) line.resume()
     },
   )
 })

@@ -1,70 +1,42 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
 import { message, query, readFields } from '../../../src/wire/messages.ts'
 import { writeStartup } from '../../../src/wire/startup.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
-import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { createMaskedTable, type MaskedTable } from '../../support/masked-table.ts'
+import { type Network, openNetwork } from '../../support/network.ts'
 
 describe('how sessions of the gateway end', () => {
-  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
-  let analyst: string
-  /** The network between gateway and database, to be cut. */
-  let network: Server
-  const lines = new Set<Socket>()
+  let target: MaskedTable
+  let network: Network
   before(async () => {
-    target = await createMaskedDatabase()
-    analyst = await target.createRole('analyst')
-    await target.database.sql.unsafe(`
-      create table public.t (id int, email text); insert into public.t values (1, 'a@b.c');
-      grant select, insert on public.t to "${analyst}"`)
-    await reconcile(target.database, policy([rule('public.t.email')]))
-    const { hostname, port } = new URL(target.url)
-    network = createServer((near) => {
-      const far = connect(Number(port), hostname)
-      for (const socket of [near, far]) {
-        lines.add(socket)
-        socket.on('error', () => {})
-        socket.on('close', () => lines.delete(socket))
-      }
-      near.pipe(far).pipe(near)
-    })
-    await new Promise<void>((resolve) => network.listen(0, '127.0.0.1', resolve))
+    target = await createMaskedTable()
+    network = await openNetwork(target.url)
   })
   after(async () => {
     network.close()
-    for (const line of lines) line.destroy()
     await target[Symbol.asyncDispose]()
   })
 
   const login = async (gateway: Gateway) => {
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port: gateway.port,
-      user: analyst,
-      password: 'secret',
-      database: 'any',
-    })
+    const client = new pg.Client(target.through(gateway))
     client.on('error', () => {})
     await client.connect()
     return client
   }
-  const overNetwork = () => {
-    const { port } = network.address() as { port: number }
-    return openBareGateway(target.database, target.url, {}, { host: '127.0.0.1', port })
-  }
+  const overNetwork = () => openBareGateway(target.database, target.url, {}, network.address)
 
   test('the network is cut in the middle of a transaction: an error, and nothing half done', async () => {
     const gateway = await overNetwork()
     const client = await login(gateway)
     await client.query('begin; insert into public.t values (2)')
     const slow = assert.rejects(client.query('select pg_sleep(60)'), { code: '08006' })
-    for (const line of lines) line.destroy()
+    for (const line of network.lines) line.destroy()
     await slow
     const left = await target.database.sql`select 1 from public.t where id = 2`
     assert.equal(left.length, 0)

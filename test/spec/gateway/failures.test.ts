@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
@@ -14,6 +13,7 @@ import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
 import { startCluster } from '../../support/cluster.ts'
 import { policy, rule } from '../../support/masked-database.ts'
+import { type Network, openNetwork } from '../../support/network.ts'
 
 type Client = Awaited<ReturnType<typeof connectWire>>
 
@@ -37,8 +37,7 @@ describe('what breaks while a client is in the middle of something', () => {
   let admin: Database
   let gateway: Gateway
   /** The network between gateway and database. */
-  let network: Server
-  const lines = new Set<Socket>()
+  let network: Network
   before(async () => {
     // Its own: others would not like what happens to it.
     cluster = await startCluster('embedded-18')
@@ -47,26 +46,12 @@ describe('what breaks while a client is in the middle of something', () => {
       create role analyst login password 'secret'; create table public.t (id int, email text);
       insert into public.t values (1, 'ann@example.com'); grant select, insert on public.t to analyst`)
     await reconcile(admin, policy([rule('public.t.email', 'Email')]))
-    const { hostname, port } = new URL(cluster.url)
-    network = createServer((near) => {
-      const far = connect(Number(port), hostname)
-      for (const socket of [near, far]) {
-        lines.add(socket)
-        socket.on('error', () => {})
-        socket.on('close', () => lines.delete(socket))
-      }
-      near.on('close', () => far.destroy())
-      far.on('close', () => near.destroy())
-      near.pipe(far).pipe(near)
-    })
-    await new Promise<void>((resolve) => network.listen(0, '127.0.0.1', resolve))
-    const between = { host: '127.0.0.1', port: (network.address() as { port: number }).port }
-    gateway = await openBareGateway(admin, cluster.url, {}, between)
+    network = await openNetwork(cluster.url)
+    gateway = await openBareGateway(admin, cluster.url, {}, network.address)
   })
   after(async () => {
     await gateway.close(0)
     network.close()
-    for (const line of lines) line.destroy()
     await admin.close()
     await cluster.stop()
   })
@@ -129,13 +114,13 @@ describe('what breaks while a client is in the middle of something', () => {
     },
     'the network resets the connection': {
       run: async () => {
-        for (const line of lines) line.resetAndDestroy()
+        for (const line of network.lines) line.resetAndDestroy()
       },
       codes: /^08006$/,
     },
     'the network closes the connection': {
       run: async () => {
-        for (const line of lines) line.destroySoon()
+        for (const line of network.lines) line.destroySoon()
       },
       codes: /^08006$/,
     },
@@ -216,10 +201,9 @@ describe('what breaks while a client is in the middle of something', () => {
     const listed = readFileSync('/proc/net/tcp', 'utf8')
       .split('\n')
       .map((line) => line.trim().split(/\s+/))
-    const { port: toNetwork } = network.address() as { port: number }
     const hex = (port: number | undefined) => (port ?? 0).toString(16).toUpperCase().padStart(4, '0')
     const own = listed.filter(([, local]) => local?.endsWith(`:${hex(gateway.port)}`))
-    const toDatabase = listed.filter(([, , remote]) => remote?.endsWith(`:${hex(toNetwork)}`))
+    const toDatabase = listed.filter(([, , remote]) => remote?.endsWith(`:${hex(network.address.port)}`))
     for (const rows of [own, toDatabase]) {
       const timers = rows.filter((row) => row[3] === '01').map((row) => row[5] ?? '')
       // A timer for keeping alive (2), in hundredths of a second.

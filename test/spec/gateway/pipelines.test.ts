@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
 import { int32, message, query, readFields } from '../../../src/wire/messages.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
-import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { createMaskedTable, type MaskedTable, maskedEmail } from '../../support/masked-table.ts'
 
 const sync = message('S')
 const parse = (text: string, name = '') => message('P', `${name}\0${text}\0`, Buffer.alloc(2))
@@ -14,39 +13,26 @@ const bind = (name = '') => message('B', `\0${name}\0`, Buffer.alloc(6))
 const execute = message('E', '\0', Buffer.alloc(4))
 const wrong = 'select email, nothere from public.t'
 const position = String(wrong.indexOf('nothere') + 1)
-const mask = 'aXXX@XXXX.com'
 
 describe('messages that come before others are answered', () => {
-  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  let target: MaskedTable
   let gateway: Gateway
   before(async () => {
-    target = await createMaskedDatabase()
-    const analyst = await target.createRole('analyst')
-    await target.database.sql.unsafe(`
-      create table public.t (id int, email text); insert into public.t values (1, 'ann@example.com');
-      grant select, insert on public.t to "${analyst}"`)
-    await reconcile(target.database, policy([rule('public.t.email', 'Email')]))
+    target = await createMaskedTable()
     gateway = await openBareGateway(target.database, target.url)
   })
   after(async () => {
     await gateway.close(0)
     await target[Symbol.asyncDispose]()
   })
-  const open = ({ port } = gateway) =>
-    connectWire({
-      host: '127.0.0.1',
-      port,
-      user: target.role('analyst'),
-      password: 'secret',
-      database: 'any',
-    })
+  const open = (through = gateway) => connectWire(target.through(through))
   type Client = Awaited<ReturnType<typeof open>>
   /** The gateway and the database agree on what is answered. */
   const checkStep = async (client: Client) => {
     client.write(query(wrong))
     assert.equal((await client.read()).error?.get('P'), position)
     client.write(query('select email from public.t where id = 1'))
-    assert.equal((await client.read()).values[0]?.toString(), mask)
+    assert.equal((await client.read()).values[0]?.toString(), maskedEmail)
   }
   const until = async (client: Client, type: string) => {
     while ((await client.reader.takeFrame(1 << 20))[0] !== type.charCodeAt(0));
@@ -66,7 +52,7 @@ describe('messages that come before others are answered', () => {
       client.write(bind(name), message('D', 'P\0'), execute, message('H'), sync)
       const { values, types, error } = await client.read()
       assert.equal(error, undefined)
-      assert.equal(values[0]?.toString(), mask)
+      assert.equal(values[0]?.toString(), maskedEmail)
       assert.equal(types, '1tT312TDCZ')
     },
     'Sync while a COPY comes in is answered by nobody, as libpq sends it': async (client) => {

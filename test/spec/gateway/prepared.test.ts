@@ -7,10 +7,14 @@ import { message, query } from '../../../src/wire/messages.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
-import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { policy, rule } from '../../support/masked-database.ts'
+import {
+  createMaskedTable,
+  type MaskedTable,
+  maskedEmail as mask,
+  rawEmail as raw,
+} from '../../support/masked-table.ts'
 
-const raw = 'ann@example.com'
-const mask = 'aXXX@XXXX.com'
 const sync = message('S')
 const parse = (name: string, text: string) => message('P', `${name}\0${text}\0`, Buffer.alloc(2))
 const describeStatement = (name: string) => message('D', `S${name}\0`)
@@ -20,16 +24,13 @@ const execute = message('E', '\0', Buffer.alloc(4))
 const text = 'select email from public.t where id = 1'
 
 describe('statements that were prepared before rules changed', () => {
-  let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+  let target: MaskedTable
   let gateway: Gateway
   before(async () => {
-    target = await createMaskedDatabase()
-    const analyst = await target.createRole('analyst')
+    target = await createMaskedTable([])
     await target.database.sql.unsafe(`
-      create table public.t (id int, email text); insert into public.t values (1, '${raw}');
       create table public.other (id int); insert into public.other values (7);
-      grant select, insert on public.t, public.other to "${analyst}"`)
-    await reconcile(target.database, policy([]))
+      grant select on public.other to "${target.analyst}"`)
     gateway = await openBareGateway(target.database, target.url)
   })
   after(async () => {
@@ -41,13 +42,7 @@ describe('statements that were prepared before rules changed', () => {
     await gateway.refresh('one')
   }
   afterEach(() => setRules())
-  const configuration = () => ({
-    host: '127.0.0.1',
-    port: gateway.port,
-    user: target.role('analyst'),
-    password: 'secret',
-    database: 'any',
-  })
+  const configuration = () => target.through(gateway)
 
   clause(
     'GATE-85',

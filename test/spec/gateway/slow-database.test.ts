@@ -1,32 +1,21 @@
 import assert from 'node:assert/strict'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, before, describe } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase } from '../../support/masking.ts'
+import { type Network, openNetwork } from '../../support/network.ts'
 import { bringPeople, ended } from '../../support/people.ts'
 
 describe('a bound database that does not answer any more', () => {
   const gateway = useGateway()
-  const lines = new Set<Socket>()
-  const network = createServer((socket) => {
-    const { hostname, port } = new URL(slow.url)
-    const line = connect(Number(port), hostname)
-    for (const one of [socket, line]) {
-      lines.add(one)
-      one.on('error', () => {})
-      one.on('close', () => lines.delete(one))
-    }
-    socket.pipe(line).pipe(socket)
-  })
+  let network: Network
   let slow: Awaited<ReturnType<typeof createMaskedDatabase>>
   before(async () => {
     slow = await createMaskedDatabase()
-    await new Promise<void>((resolve) => network.listen(0, '127.0.0.1', resolve))
+    network = await openNetwork(slow.url)
   })
   after(async () => {
-    for (const line of lines) line.destroy()
     network.close()
     await slow[Symbol.asyncDispose]()
   })
@@ -40,13 +29,13 @@ describe('a bound database that does not answer any more', () => {
       const group = await people.directory.group()
       await people.map(group)
       const ana = await people.user(group)
-      const binding = { ...bindingOf(slow.url), port: (network.address() as AddressInfo).port }
+      const binding = { ...bindingOf(slow.url), port: network.address.port }
       const db = freshDatabase()
       assert.equal((await masking.send('PUT', db, { properties: { binding } })).status, 201)
       await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: group })
       const client = await people.connect(ana.name, ana.token)
 
-      for (const line of lines) line.pause().unpipe()
+      for (const line of network.lines) line.pause().unpipe()
       // The follower is at the silent database now.
       await people.directory.join((await people.user()).id, group)
       await new Promise((resolve) => setTimeout(resolve, 1_000))

@@ -1,0 +1,35 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** The network before a database, to be cut, reset or stopped. */
+export async function openNetwork(url: string) {
+  const { hostname, port } = new URL(url)
+  const lines = new Set<Socket>()
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname)
+    for (const socket of [near, far]) {
+      lines.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        lines.delete(socket)
+        near.destroy()
+        far.destroy()
+      })
+    }
+    near.pipe(far).pipe(near)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    /** Where it begins. */
+    address: { host: '127.0.0.1', port: (server.address() as AddressInfo).port },
+    /** Both ends of every connection. */
+    lines: lines as ReadonlySet<Socket>,
+    close(): void {
+      server.close()
+      for (const line of lines) line.destroy()
+    },
+  }
+}
+
+export type Network = Awaited<ReturnType<typeof openNetwork>>
