@@ -67,6 +67,8 @@ export class Conversation {
   readonly #fromClient: FrameStream
   readonly #fromBackend: FrameStream
   #status: number = codes.idle
+  /** Some statement that was prepared has another text than the client's. */
+  #hasMoved = false
   #isOver = false
 
   constructor(options: ConversationOptions) {
@@ -162,6 +164,7 @@ export class Conversation {
     const sent = moved && joinFrame(bytes, from, text.from, to, moved.splices)
     sent?.writeUInt32BE(sent.length - 1, 1)
     if (type === codes.Parse) {
+      this.#hasMoved ||= moved !== undefined
       // A copy: what comes next is read over it. Drivers send a new one each time where there is no name.
       const prepared = text.name !== '' && {
         name: text.name,
@@ -278,13 +281,13 @@ export class Conversation {
         this.#options.texts.setParameter(...readParameter(bytes.subarray(from, to)))
         return undefined
       case codes.Notice:
-        return this.#inFlight.correct(bytes.subarray(from, to))
+        return this.#inFlight.correct(bytes.subarray(from, to), this.#hasMoved)
       default: {
         const frame = bytes.subarray(from, to)
         // The database has said goodbye itself.
         const severity = readFields(frame).find(([code]) => code === 'V')?.[1]
         if (severity === 'FATAL' || severity === 'PANIC') this.#isOver = true
-        const corrected = this.#inFlight.correct(frame)
+        const corrected = this.#inFlight.correct(frame, this.#hasMoved)
         this.#inFlight.failed()
         return corrected
       }

@@ -1,4 +1,4 @@
-import { readFields, writeFields } from '../wire/messages.ts'
+import { type Field, readFields, writeFields } from '../wire/messages.ts'
 import { mapPosition, type Rewritten } from './map-position.ts'
 import type { PreparedText } from './prepared-texts.ts'
 
@@ -137,16 +137,20 @@ export class InFlight {
     this.#done = 0
   }
 
-  /** The same error or notice about the client's own text. */
-  correct(frame: Buffer): Buffer | undefined {
-    const rewritten = this.#first()?.rewritten
-    if (!rewritten) return undefined
-    const fields = readFields(frame)
-    return writeFields(
-      frame.toString('latin1', 0, 1),
-      fields.map(([code, text]) =>
-        code === 'P' ? [code, String(mapPosition(rewritten, Number(text)))] : [code, text],
-      ),
-    )
+  /**
+   * The same error or notice about the client's own text. Outside of texts it is about a statement that was prepared before,
+   * and nobody knows which: where it stands in that one may be wrong, and is not said if `mayBeMoved`.
+   */
+  correct(frame: Buffer, mayBeMoved: boolean): Buffer | undefined {
+    const first = this.#first()
+    const rewritten = first?.rewritten
+    const isOfText = rewritten !== undefined || (first !== undefined && !first.isSync)
+    if (!rewritten && (isOfText || !mayBeMoved)) return undefined
+    const fields = readFields(frame).flatMap((field): Field[] => {
+      const [code, text] = field
+      if (code !== 'P') return [field]
+      return rewritten ? [[code, String(mapPosition(rewritten, Number(text)))]] : []
+    })
+    return writeFields(frame.toString('latin1', 0, 1), fields)
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe } from 'node:test'
+import { after, afterEach, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
@@ -133,6 +133,27 @@ describe('statements that were prepared before rules changed', () => {
       await client.close()
     },
   )
+
+  test('an error that comes when it runs points nowhere rather than to the wrong place', async () => {
+    const both = 'select o.id, t.email from public.t t, public.other o'
+    const heard: unknown[] = []
+    for (const columns of [[], ['public.t.email']]) {
+      await setRules(...columns)
+      const client = await connectWire(configuration())
+      client.write(parse('a', both), sync)
+      await client.read()
+      await target.database.sql.unsafe('alter table public.other rename id to nr')
+      client.write(bind('a'), execute, sync)
+      const { error } = await client.read()
+      await target.database.sql.unsafe('alter table public.other rename nr to id')
+      heard.push([error?.get('C'), error?.get('P')])
+      await client.close()
+    }
+    assert.deepEqual(heard, [
+      ['42703', String(both.indexOf('o.id') + 1)],
+      ['42703', undefined],
+    ])
+  })
 
   clause(
     'GATE-87',
