@@ -170,6 +170,7 @@ export class Conversation {
         name: text.name,
         parse: Buffer.from(bytes.subarray(from, to)),
         splices: moved?.splices ?? [],
+        version: this.#options.texts.version,
       }
       this.#inFlight.sendParse(moved, prepared || undefined)
     } else if (sent && moved.rewriting.readsTwin && this.#options.texts.forbidsViews)

@@ -18,8 +18,12 @@ interface Sent {
   readonly isRenewal?: true
   /** The name of the statement that is prepared again. */
   readonly renews?: string | undefined
+  /** Its text was changed, and is not held. */
+  readonly isForgotten?: true
 }
 
+/** Texts of statements that were not answered, for one session. Of those beyond it is not known where they were changed. */
+const maxHeldBytes = 4 << 20
 /** A pipeline that never runs empty is cut from time to time. */
 const compactAt = 1_000
 
@@ -38,6 +42,7 @@ export class InFlight {
   #isCopying = false
   /** After an error of the extended protocol the database takes no notice of anything before the next Sync. */
   #isSkipping = false
+  #heldBytes = 0
 
   /** The database will say when it is ready: it is at work, or waits for the data of a COPY. */
   get isAwaited(): boolean {
@@ -97,7 +102,15 @@ export class InFlight {
   }
 
   #send(one: Sent): void {
-    if (!this.#isSkipping) this.#sent.push(one)
+    if (this.#isSkipping) return
+    const size = sizeOf(one)
+    if (size > 0 && this.#heldBytes + size > maxHeldBytes) {
+      const { rewritten, prepared: _, ...rest } = one
+      this.#sent.push({ ...rest, rewritten: undefined, ...(rewritten && { isForgotten: true }) })
+      return
+    }
+    this.#heldBytes += size
+    this.#sent.push(one)
   }
 
   get isOurs(): boolean {
@@ -127,6 +140,8 @@ export class InFlight {
   }
 
   #finishFirst(): void {
+    const first = this.#first()
+    if (first) this.#heldBytes -= sizeOf(first)
     this.#done++
     while (this.#sent[this.#done]?.endsCopy) this.#done++
     // Mostly there is one; emptied by its length, the array would be made anew for every statement.
@@ -144,8 +159,8 @@ export class InFlight {
   correct(frame: Buffer, mayBeMoved: boolean): Buffer | undefined {
     const first = this.#first()
     const rewritten = first?.rewritten
-    const isOfText = rewritten !== undefined || (first !== undefined && !first.isSync)
-    if (!rewritten && (isOfText || !mayBeMoved)) return undefined
+    const isKnown = first !== undefined && !first.isSync && !first.isForgotten
+    if (!rewritten && (isKnown || !(mayBeMoved || first?.isForgotten))) return undefined
     const fields = readFields(frame).flatMap((field): Field[] => {
       const [code, text] = field
       if (code !== 'P') return [field]
@@ -153,4 +168,8 @@ export class InFlight {
     })
     return writeFields(frame.toString('latin1', 0, 1), fields)
   }
+}
+
+function sizeOf({ rewritten, prepared }: Sent): number {
+  return (rewritten?.original.length ?? 0) + (prepared?.parse.length ?? 0)
 }

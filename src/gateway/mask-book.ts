@@ -34,7 +34,8 @@ export class MaskBook {
   constructor(ports: Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'log'>) {
     this.#ports = ports
     this.#timer = setInterval(() => {
-      for (const page of this.#pages.values()) if (this.#isUsed(page)) void this.#look(page)
+      this.#forget()
+      for (const page of this.#pages.values()) if (isUsed(page)) void this.#look(page)
     }, lookEveryMs).unref()
   }
 
@@ -49,10 +50,12 @@ export class MaskBook {
     }
     this.#pages.set(databaseId, page)
     const known = page.roles.get(role)
+    const wasUsed = isUsed(page)
     const entry = known ?? { map: new MaskMap(nothing), text: '', users: 0, leftAt: 0 }
     page.roles.set(role, entry)
     entry.users++
-    await (known ? page.reading : this.#read(page))
+    // Nobody looks after what nobody uses.
+    await (!known ? this.#read(page) : wasUsed ? page.reading : this.#look(page))
     return {
       current: () => entry.map,
       release: () => {
@@ -76,11 +79,12 @@ export class MaskBook {
     clearInterval(this.#timer)
   }
 
-  #isUsed({ databaseId, roles }: Page): boolean {
-    for (const [role, { users, leftAt }] of roles)
-      if (users === 0 && Date.now() - leftAt > keepMs) roles.delete(role)
-    if (roles.size === 0) this.#pages.delete(databaseId)
-    return roles.size > 0
+  #forget(): void {
+    for (const [databaseId, { roles }] of this.#pages) {
+      for (const [role, { users, leftAt }] of roles)
+        if (users === 0 && Date.now() - leftAt > keepMs) roles.delete(role)
+      if (roles.size === 0) this.#pages.delete(databaseId)
+    }
   }
 
   async #look(page: Page): Promise<void> {
@@ -114,6 +118,11 @@ export class MaskBook {
     page.reading = mine
     await mine
   }
+}
+
+function isUsed({ roles }: Page): boolean {
+  for (const { users } of roles.values()) if (users > 0) return true
+  return false
 }
 
 /** The same for the same masks. */

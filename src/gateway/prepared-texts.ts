@@ -7,6 +7,8 @@ export interface PreparedText {
   readonly name: string
   readonly parse: Buffer
   readonly splices: readonly Splice[]
+  /** Of the masks under which it was looked at. */
+  readonly version: number
 }
 
 /** The same statement, prepared again as the masks are now. */
@@ -53,6 +55,7 @@ export class PreparedTexts {
     if (this.#heldBytes + text.parse.length > maxHeldBytes) return
     this.#heldBytes += text.parse.length
     this.#byName.set(keyOf(text.name), text)
+    if (text.version !== this.#version) this.#old.add(keyOf(text.name))
   }
 
   /** The client closes it. */
@@ -75,7 +78,7 @@ export class PreparedTexts {
     const isTaken = !this.#sent.has(key)
     if (isTaken && isSame(splices, text.splices)) return { name, moved, messages: undefined }
     this.#sent.add(key)
-    this.#byName.set(key, { ...text, splices })
+    this.#byName.set(key, { ...text, splices, version: this.#version })
     const parse = joinFrame(text.parse, 0, from, text.parse.length, splices)
     parse.writeUInt32BE(parse.length - 1, 1)
     const close = message('C', 'S', Buffer.from(`${name}\0`, 'latin1'))
