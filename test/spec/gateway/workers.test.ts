@@ -12,6 +12,7 @@ import { writeCancel } from '../../../src/wire/startup.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
+import { bringPeople, ended } from '../../support/people.ts'
 
 const perRole = 6
 const masked = 'aXXX@XXXX.com'
@@ -86,6 +87,31 @@ describe('workers of the gateway', () => {
           counts['gateway/touch'] >= 4
         )
       })
+    },
+  )
+
+  // The same by what a login of the directory, TLS and bulk data take.
+  clause(
+    'GATE-80',
+    'With `MASQUERADE_GATEWAY_WORKERS` above 1 so many processes share the port of the gateway, and whoever…',
+    async () => {
+      const people = await bringPeople(gateway)
+      const group = await people.directory.group()
+      await people.map(group)
+      const ana = await people.user(group)
+      const ssl = { rejectUnauthorized: false }
+      const sessions = await Promise.all([0, 1].map(() => people.connect(ana.name, ana.token, { ssl })))
+      const count = 50_000
+      const bulk = `select n, repeat('x', 100) as x, (${readEmail}) as email from generate_series(1, ${count}) n`
+      for (const { rows } of await Promise.all(sessions.map((session) => session.query(bulk)))) {
+        assert.equal(rows.length, count)
+        assert.deepEqual(rows.at(-1), { n: count, x: 'x'.repeat(100), email: masked })
+      }
+      const ends = sessions.map((session) => ended(session, 10_000))
+      await people.leave(group, ana.id)
+      assert.deepEqual(await Promise.all(ends), ['57P01', '57P01'])
+      await assert.rejects(people.connect(ana.name, ana.token, { ssl }), { code: '28000' })
+      await waitFor('the end of all sessions', areOpen(0))
     },
   )
 
