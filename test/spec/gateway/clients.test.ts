@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import postgres from 'postgres'
+import { prepareBinaries } from '../../../src/db/server/binaries.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
@@ -70,6 +71,25 @@ describe('programs that know nothing of masks', { skip: withoutTools }, () => {
       assert.match(errors, /LINE 1: select 1 from nothere;\n {22}\^/)
       assert.match(errors, /LINE 1: select id, é from public\.customers;\n {19}\^/)
     }
+  })
+
+  // The psql of any version, over the library that the embedded PostgreSQL brings along.
+  const isLinux = process.platform === 'linux' ? false : 'libraries are found otherwise here'
+  test('libpq 18 with direct TLS, by psql and by pgbench', { skip: isLinux }, async () => {
+    const { bin, version } = prepareBinaries(undefined, folder)
+    assert.match(version, /^18/)
+    const LD_LIBRARY_PATH = join(bin, '../lib')
+    const direct = { LD_LIBRARY_PATH, PGSSLMODE: 'require', PGSSLNEGOTIATION: 'direct' }
+    const asked = await run('psql', ['-XAt', '-c', 'select email from public.customers where id = 7'], direct)
+    assert.equal(asked.errors, '')
+    assert.equal(asked.out, 'mXXX@XXXX.com\n')
+    // An older library would not know the setting, and would let it pass.
+    const wrong = await run('psql', ['-c', 'select 1'], { ...direct, PGSSLNEGOTIATION: 'nothing' })
+    assert.match(wrong.errors, /invalid sslnegotiation value/)
+    const script = join(folder, 'direct.sql')
+    await writeFile(script, 'select email from public.customers where id = 7;\n')
+    const bench = await run('pgbench', ['-n', '-f', script, '-M', 'prepared', '-c', '3', '-t', '20'], direct)
+    assert.match(bench.out, /60\/60/, bench.errors)
   })
 
   test('pgbench with each of its protocols', async () => {
