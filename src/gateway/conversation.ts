@@ -1,8 +1,9 @@
+import { codes } from '../wire/codes.ts'
 import { FrameStream, longest } from '../wire/frame-stream.ts'
-import { findText, query, readFields, readParameter } from '../wire/messages.ts'
+import { findText, query, readFields, readName, readParameter } from '../wire/messages.ts'
 import { InFlight } from './in-flight.ts'
 import { joinFrame, type Rewritten } from './map-position.ts'
-import { PreparedTexts } from './prepared-texts.ts'
+import { type PreparedText, PreparedTexts } from './prepared-texts.ts'
 import type { SessionTexts } from './session-texts.ts'
 import { Settled } from './settled.ts'
 import { largeObjectFunctions } from './touch/large-objects.ts'
@@ -23,35 +24,6 @@ export type StatementOutcome = 'moved' | 'plain' | 'unparsed'
 const maxTextBytes = 1 << 20
 const headBytes = 5
 const nothing = Buffer.alloc(0)
-
-/**
- * Messages of either side by their first byte, the states of a session that is in no transaction or in one that failed, and
- * what a Describe or Close is about.
- */
-const codes = {
-  Query: 0x51,
-  Parse: 0x50,
-  Describe: 0x44,
-  Close: 0x43,
-  Bind: 0x42,
-  Execute: 0x45,
-  FunctionCall: 0x46,
-  Terminate: 0x58,
-  Sync: 0x53,
-  CopyDone: 0x63,
-  CopyFail: 0x66,
-  CopyIn: 0x47,
-  CommandComplete: 0x43,
-  Error: 0x45,
-  Notice: 0x4e,
-  Ready: 0x5a,
-  ParseComplete: 0x31,
-  CloseComplete: 0x33,
-  ParameterStatus: 0x53,
-  idle: 0x49,
-  failed: 0x45,
-  statement: 0x53,
-} as const
 
 /** Servers that know no such setting have nothing to allow. */
 function setForbidden(kinds: string): string {
@@ -126,14 +98,14 @@ export class Conversation {
       case codes.Bind:
         return this.#bind(bytes, from, to)
       case codes.Describe:
+        this.#inFlight.sendOpen()
         if (bytes[from + headBytes] !== codes.statement) return undefined
         return this.#renew(bytes, from, to, from + headBytes + 1)
       case codes.Close:
-        if (bytes[from + headBytes] === codes.statement)
-          this.#prepared.close(readName(bytes, from + headBytes + 1, to))
-        this.#inFlight.sendClose()
+        this.#close(bytes, from, to)
         return undefined
       case codes.Execute:
+        this.#inFlight.sendOpen()
         this.#settled.run()
         return undefined
       case codes.Terminate:
@@ -141,6 +113,7 @@ export class Conversation {
         return undefined
       case codes.Sync:
         this.#settled.end()
+        this.#prepared.settle()
         this.#inFlight.sendSync()
         return undefined
       case codes.CopyDone:
@@ -151,6 +124,7 @@ export class Conversation {
         if (to - from < headBytes + 4 || !largeObjectFunctions.has(bytes.readUInt32BE(from + headBytes)))
           this.#touchUnseen()
         this.#settled.end()
+        this.#prepared.settle()
         this.#inFlight.sendLast()
         return undefined
     }
@@ -160,29 +134,55 @@ export class Conversation {
     const text = findText(bytes, from, to)
     const moved = this.#options.texts.rewrite(bytes, text.from, text.to, this.#settled.is)
     this.#touch(type, text.name, moved !== undefined)
-    if (type === codes.Query) this.#settled.end()
+    if (type === codes.Query) {
+      this.#settled.end()
+      this.#prepared.settle()
+    }
     const sent = moved && joinFrame(bytes, from, text.from, to, moved.splices)
     sent?.writeUInt32BE(sent.length - 1, 1)
     if (type === codes.Parse) {
       this.#hasMoved ||= moved !== undefined
-      // A copy: what comes next is read over it. Drivers send a new one each time where there is no name.
-      const prepared = text.name !== '' && {
-        name: text.name,
-        parse: Buffer.from(bytes.subarray(from, to)),
-        splices: moved?.splices ?? [],
-        version: this.#options.texts.version,
-      }
-      this.#inFlight.sendParse(moved, prepared || undefined)
+      // Drivers send a new one each time where there is no name.
+      const isNamed = text.name !== ''
+      this.#inFlight.sendParse(moved, isNamed ? this.#describe(text, bytes, from, to, moved) : undefined)
     } else if (sent && moved.rewriting.readsTwin && this.#options.texts.forbidsViews)
       return this.#allowViews(sent, moved)
     else this.#inFlight.sendLast(moved)
     return sent
   }
 
+  #describe(
+    text: { readonly name: string; readonly from: number; readonly to: number },
+    bytes: Buffer,
+    from: number,
+    to: number,
+    moved: Rewritten | undefined,
+  ): PreparedText {
+    const { texts } = this.#options
+    // A copy: what comes next is read over it. In memory of its own: it may stay for days.
+    const parse = Buffer.allocUnsafeSlow(to - from)
+    bytes.copy(parse, 0, from, to)
+    return {
+      name: text.name,
+      parse,
+      splices: moved?.splices ?? [],
+      version: texts.version,
+      reading: texts.readingOf(bytes, text.from, text.to),
+    }
+  }
+
+  #close(bytes: Buffer, from: number, to: number): void {
+    const isStatement = bytes[from + headBytes] === codes.statement
+    const name = isStatement ? readName(bytes, from + headBytes + 1, to) : undefined
+    if (name !== undefined) this.#prepared.sendClose(name)
+    this.#inFlight.sendClose(name)
+  }
+
   /** Runs for every execution. */
   #bind(bytes: Buffer, from: number, to: number): Buffer | undefined {
     const { texts, touches } = this.#options
     const start = from + headBytes
+    this.#inFlight.sendOpen()
     const renewed = this.#prepared.isCurrent(texts.version)
       ? undefined
       : this.#renew(bytes, from, to, bytes.indexOf(0, start) + 1)
@@ -195,11 +195,14 @@ export class Conversation {
   #renew(bytes: Buffer, from: number, to: number, at: number): Buffer | undefined {
     const { texts, touches } = this.#options
     if (this.#prepared.isCurrent(texts.version) || this.#status === codes.failed) return undefined
-    const renewal = this.#prepared.renew(readName(bytes, at, to), (text, start, end) =>
+    // Whoever does not know which answers are ours sends nothing of its own.
+    if (this.#inFlight.isSkipping || this.#inFlight.isMixed) return undefined
+    const renewal = this.#prepared.renew(readName(bytes, at, to), texts.reading, (text, start, end) =>
       texts.rewrite(text, start, end, this.#settled.is),
     )
     if (!renewal) return undefined
     const { name, moved, messages } = renewal
+    this.#hasMoved ||= moved !== undefined
     touches.parse(name, texts.acts, texts.version, this.#settled.is ? texts.path : undefined)
     if (!messages) return undefined
     this.#inFlight.sendRenewal()
@@ -219,12 +222,17 @@ export class Conversation {
   /** One that is too long to be held here; what is missing of it was counted as a statement that may do anything. */
   #missText(type: number): void {
     const isLast = type === codes.Query || type === codes.FunctionCall
-    if (type === codes.Parse) this.#inFlight.sendParse(undefined)
+    if (type === codes.Parse) {
+      this.#inFlight.sendParse(undefined)
+      // Under which name is not known.
+      this.#prepared.clear()
+    } else if (type === codes.Bind || type === codes.Execute || type === codes.Describe)
+      this.#inFlight.sendOpen()
     else if (type === codes.Close) this.#inFlight.sendClose()
     else if (type === codes.Sync) this.#inFlight.sendSync()
     else if (type === codes.CopyDone || type === codes.CopyFail) this.#inFlight.sendCopyEnd()
     else if (isLast) this.#inFlight.sendLast()
-    if (isLast || type === codes.Parse) this.#touchUnseen()
+    if (isLast || type === codes.Parse || type === codes.Bind) this.#touchUnseen()
     if (type === codes.Bind || type === codes.Execute) this.#settled.run()
     else if (isLast || type === codes.Sync) this.#settled.end()
   }
@@ -259,12 +267,13 @@ export class Conversation {
   #hear(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined {
     switch (type) {
       case codes.CommandComplete:
+        if (endsNames(bytes, from + headBytes)) this.#prepared.clear()
         return undefined
       case codes.Ready:
         this.#inFlight.ready()
         if (this.#inFlight.isDone) {
           this.#settled.ready()
-          this.#prepared.settle()
+          this.#prepared.end()
         }
         this.#status = bytes[from + 5] ?? 0
         return undefined
@@ -273,8 +282,9 @@ export class Conversation {
         return undefined
       case codes.ParseComplete:
       case codes.CloseComplete: {
-        const { prepared, renews, isRenewal } = this.#inFlight.answered() ?? {}
+        const { prepared, closes, renews, isRenewal } = this.#inFlight.answered() ?? {}
         if (prepared) this.#prepared.keep(prepared)
+        if (closes !== undefined) this.#prepared.close(closes)
         if (renews !== undefined) this.#prepared.taken(renews)
         return isRenewal ? nothing : undefined
       }
@@ -296,8 +306,9 @@ export class Conversation {
   }
 }
 
-/** It ends with a zero; bytes stay bytes. */
-function readName(bytes: Buffer, from: number, to: number): string {
-  const end = bytes.indexOf(0, from)
-  return bytes.toString('latin1', from, end < 0 ? to : Math.min(end, to))
+/** By SQL, names came to mean other statements or none: PREPARE, DEALLOCATE, DISCARD. Which names it does not say. */
+function endsNames(bytes: Buffer, tag: number): boolean {
+  const [first, second, third] = [bytes[tag], bytes[tag + 1], bytes[tag + 2]]
+  if (first === 0x50) return second === 0x52
+  return first === 0x44 && ((second === 0x45 && third === 0x41) || second === 0x49)
 }

@@ -1,6 +1,6 @@
 import { type Field, readFields, writeFields } from '../wire/messages.ts'
 import { mapPosition, type Rewritten } from './map-position.ts'
-import type { PreparedText } from './prepared-texts.ts'
+import { heldSize, type PreparedText } from './prepared-texts.ts'
 
 interface Sent {
   /** ReadyForQuery will answer it. */
@@ -14,6 +14,8 @@ interface Sent {
   readonly endsCopy?: true
   /** What the database has prepared once it says so. */
   readonly prepared?: PreparedText | undefined
+  /** The name of the statement that the database has forgotten once it says so. */
+  readonly closes?: string | undefined
   /** It is one of ours, but its failure is for the client: it wanted to use the statement. */
   readonly isRenewal?: true
   /** The name of the statement that is prepared again. */
@@ -43,24 +45,51 @@ export class InFlight {
   /** After an error of the extended protocol the database takes no notice of anything before the next Sync. */
   #isSkipping = false
   #heldBytes = 0
+  /** Messages of the extended protocol that no Sync has followed yet. */
+  #isOpen = false
+  #isMixed = false
+  #isQuiet = true
 
   /** The database will say when it is ready: it is at work, or waits for the data of a COPY. */
   get isAwaited(): boolean {
+    if (this.#isMixed) return !this.#isQuiet
     return this.#sent.slice(this.#done).some(({ ends }) => ends)
+  }
+
+  /**
+   * Some time a simple query came behind messages that no Sync had followed, which no driver does: of an error it cannot be
+   * told whether it skips that query, so nothing is certain any more.
+   */
+  get isMixed(): boolean {
+    return this.#isMixed
+  }
+
+  /** What is sent now the database will not take notice of. */
+  get isSkipping(): boolean {
+    return this.#isSkipping
+  }
+
+  /** A message of the extended protocol that has no place of its own here. */
+  sendOpen(): void {
+    this.#isOpen = true
+    this.#isQuiet = false
   }
 
   /** A message that ReadyForQuery will answer. */
   sendLast(rewritten?: Rewritten): void {
+    this.#isMixed ||= this.#isOpen
     this.#send(rewritten ? { ends: true, rewritten } : last)
   }
 
   sendSync(): void {
     this.#isSkipping = false
+    this.#isOpen = false
+    this.#isQuiet = false
     if (!this.#isCopying) this.#send(sync)
   }
 
   sendCopyEnd(): void {
-    if (!this.#isCopying && this.#sent.length > 0) this.#send(copyEnd)
+    if (!this.#isCopying) this.#send(copyEnd)
     this.#isCopying = false
   }
 
@@ -87,8 +116,8 @@ export class InFlight {
     this.#send(rewritten || prepared ? { ends: false, rewritten, prepared } : unended)
   }
 
-  sendClose(): void {
-    this.#send(unended)
+  sendClose(closes?: string): void {
+    this.#send({ ends: false, rewritten: undefined, closes })
   }
 
   /** Messages of ours before one of the client's. */
@@ -102,6 +131,8 @@ export class InFlight {
   }
 
   #send(one: Sent): void {
+    this.#isQuiet = false
+    if (!one.ends && !one.endsCopy) this.#isOpen = true
     if (this.#isSkipping) return
     const size = sizeOf(one)
     if (size > 0 && this.#heldBytes + size > maxHeldBytes) {
@@ -126,6 +157,9 @@ export class InFlight {
   }
 
   ready(): void {
+    this.#isQuiet = true
+    this.#isSkipping = false
+    this.#isCopying = false
     while (this.#first()?.ends === false) this.#finishFirst()
     if (this.#first()) this.#finishFirst()
   }
@@ -135,18 +169,21 @@ export class InFlight {
     return this.#sent.length === 0
   }
 
+  /** The end of a COPY is answered by nobody, and stands there until what is behind it is answered. */
   #first(): Sent | undefined {
-    return this.#sent[this.#done]
+    let at = this.#done
+    while (this.#sent[at]?.endsCopy) at++
+    return this.#sent[at]
   }
 
   #finishFirst(): void {
     const first = this.#first()
     if (first) this.#heldBytes -= sizeOf(first)
-    this.#done++
     while (this.#sent[this.#done]?.endsCopy) this.#done++
+    this.#done++
     // Mostly there is one; emptied by its length, the array would be made anew for every statement.
     if (this.#sent.length === 1) this.#sent.pop()
-    else if (this.#done === this.#sent.length) this.#sent.length = 0
+    else if (this.#done >= this.#sent.length) this.#sent.length = 0
     else if (this.#done < compactAt) return
     else this.#sent = this.#sent.slice(this.#done)
     this.#done = 0
@@ -171,5 +208,5 @@ export class InFlight {
 }
 
 function sizeOf({ rewritten, prepared }: Sent): number {
-  return (rewritten?.original.length ?? 0) + (prepared?.parse.length ?? 0)
+  return (rewritten?.original.length ?? 0) + (prepared ? heldSize(prepared) : 0)
 }

@@ -53,14 +53,14 @@ export class Relay {
 
   /** Ends the session for a reason of our own; the client is told where that is possible. */
   end(refusal: Refusal): void {
-    if (this.#isOver || this.#conversation.isOver) return
+    if (this.#isOver) return
     this.#over()
     const { client, backend } = this.#options
     backend.destroy()
-    if (this.#conversation.canInterrupt) {
-      client.end(fatal(refusal))
-      setTimeout(() => client.destroy(), closeMs).unref()
-    } else client.destroy()
+    if (this.#conversation.isOver) client.end()
+    else if (this.#conversation.canInterrupt) client.end(fatal(refusal))
+    else client.destroy()
+    setTimeout(() => client.destroy(), closeMs).unref()
   }
 
   #hearClient(chunk: Buffer): Buffer | undefined {
@@ -112,20 +112,20 @@ export class Relay {
   }
 
   #leave(): void {
-    if (!this.#isOver && !this.#conversation.isOver && this.#conversation.isAwaited)
-      this.#options.onAbandoned()
+    const { backend } = this.#options
+    if (this.#conversation.isOver && !backend.destroyed) {
+      // What the client sent before it said goodbye runs to its end: the database hangs up then. What it says is for nobody.
+      backend.resume()
+      return
+    }
+    if (!this.#isOver && this.#conversation.isAwaited) this.#options.onAbandoned()
     this.#over()
-    this.#options.backend.end()
-    setTimeout(() => this.#options.backend.destroy(), closeMs).unref()
+    backend.end()
+    setTimeout(() => backend.destroy(), closeMs).unref()
   }
 
   #lose(): void {
-    const { client } = this.#options
     this.end(new Refusal('BackendLost'))
-    if (client.writableEnded) return
-    this.#over()
-    client.end()
-    setTimeout(() => client.destroy(), closeMs).unref()
   }
 
   #over(): void {

@@ -89,6 +89,15 @@ export class SessionTexts {
     return this.#pathKey
   }
 
+  /** Stands for the settings that say how bytes of a text are read; undefined: this one means the same by all of them. */
+  readingOf(bytes: Buffer, from: number, to: number): string | undefined {
+    return isPlain(bytes, from, to) ? undefined : this.reading
+  }
+
+  get reading(): string {
+    return `${this.#parameters.get('client_encoding')} ${this.#parameters.get('standard_conforming_strings')}`
+  }
+
   /** A text went by that was too long to be looked at. */
   passUnseen(): void {
     const masks = this.#options.masks()

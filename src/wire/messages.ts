@@ -102,3 +102,9 @@ export function findText(
     violation('a statement contains a NUL')
   return { from: start, to: end, name: isParse ? bytes.toString('latin1', from + 5, start - 1) : '' }
 }
+
+/** It ends with a zero; bytes stay bytes. */
+export function readName(bytes: Buffer, from: number, to: number): string {
+  const end = bytes.indexOf(0, from)
+  return bytes.toString('latin1', from, end < 0 ? to : Math.min(end, to))
+}

@@ -16,10 +16,10 @@ const calmReads = 64
  * it is set here the way that option sets it. Returns false where Node has changed: then it is the stream after all.
  */
 export function readSocket(socket: Socket, take: TakeBytes): boolean {
-  const isDirect = readDirectly(socket, take)
-  if (!isDirect) socket.on('data', take)
   const waiting: Buffer | null = socket.read()
+  const isDirect = readDirectly(socket, take)
   if (waiting) take(waiting)
+  if (!isDirect) socket.on('data', take)
   return isDirect
 }
 

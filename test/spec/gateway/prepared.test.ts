@@ -157,7 +157,7 @@ describe('statements that were prepared before rules changed', () => {
 
   clause(
     'GATE-87',
-    'What was prepared by `PREPARE`, or is beyond that megabyte, is denied until it is prepared again.',
+    'What was prepared by `PREPARE`, or is beyond that megabyte, is denied until it is prepared again…',
     async () => {
       const client = await connectWire(configuration())
       client.write(query(`prepare a as ${text}`), query('execute a'))

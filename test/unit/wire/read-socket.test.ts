@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { readSocket } from '../../../src/wire/read-socket.ts'
@@ -28,6 +29,18 @@ describe('reading a socket', () => {
     pair.far.on('data', () => assert.fail('the stream has it'))
     pair.near.write('x')
     await setImmediate()
+  })
+
+  test('goes by the stream where Node has changed, and gives nothing twice', async () => {
+    const stream = new PassThrough() as unknown as Socket
+    stream.unshift(Buffer.from('early'))
+    const heard: string[] = []
+    const take = (bytes: Buffer) => heard.push(String(bytes)) < 0
+    assert.equal(readSocket(stream, take), false)
+    stream.resume()
+    stream.write('late')
+    while (heard.length < 2) await setImmediate()
+    assert.deepEqual(heard, ['early', 'late'])
   })
 
   test('reads over what is not needed, and never over what is', async () => {
