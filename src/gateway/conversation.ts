@@ -306,9 +306,8 @@ export class Conversation {
   }
 }
 
-/** By SQL, names came to mean other statements or none: PREPARE, DEALLOCATE, DISCARD. Which names it does not say. */
+/** By SQL, names came to mean no statement: DEALLOCATE, DISCARD. Which names it does not say. */
 function endsNames(bytes: Buffer, tag: number): boolean {
-  const [first, second, third] = [bytes[tag], bytes[tag + 1], bytes[tag + 2]]
-  if (first === 0x50) return second === 0x52
-  return first === 0x44 && ((second === 0x45 && third === 0x41) || second === 0x49)
+  if (bytes[tag] !== 0x44) return false
+  return bytes[tag + 1] === 0x49 || (bytes[tag + 1] === 0x45 && bytes[tag + 2] === 0x41)
 }
