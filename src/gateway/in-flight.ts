@@ -26,6 +26,8 @@ interface Sent {
 
 /** Texts of statements that were not answered, for one session. Of those beyond it is not known where they were changed. */
 const maxHeldBytes = 4 << 20
+/** Ends of COPYs that never began are answered by nobody: whoever sends more of them gets out of step, alone. */
+const maxCopyEnds = 1_000
 /** A pipeline that never runs empty is cut from time to time. */
 const compactAt = 1_000
 
@@ -45,6 +47,7 @@ export class InFlight {
   /** After an error of the extended protocol the database takes no notice of anything before the next Sync. */
   #isSkipping = false
   #heldBytes = 0
+  #copyEnds = 0
   /** Messages of the extended protocol that no Sync has followed yet. */
   #isOpen = false
   #isMixed = false
@@ -89,7 +92,7 @@ export class InFlight {
   }
 
   sendCopyEnd(): void {
-    if (!this.#isCopying) this.#send(copyEnd)
+    if (!this.#isCopying && this.#copyEnds < maxCopyEnds) this.#send(copyEnd)
     this.#isCopying = false
   }
 
@@ -99,6 +102,7 @@ export class InFlight {
     const end = pending.findIndex((one) => one.endsCopy)
     const during = end < 0 ? pending : pending.slice(0, end)
     this.#isCopying = end < 0
+    if (end >= 0) this.#copyEnds--
     this.#sent = [...during.filter((one) => !one.isSync), ...(end < 0 ? [] : pending.slice(end + 1))]
     this.#done = 0
   }
@@ -134,6 +138,7 @@ export class InFlight {
     this.#isQuiet = false
     if (!one.ends && !one.endsCopy) this.#isOpen = true
     if (this.#isSkipping) return
+    if (one.endsCopy) this.#copyEnds++
     const size = sizeOf(one)
     if (size > 0 && this.#heldBytes + size > maxHeldBytes) {
       const { rewritten, prepared: _, ...rest } = one
@@ -166,7 +171,7 @@ export class InFlight {
 
   /** Nothing is left that was not answered. */
   get isDone(): boolean {
-    return this.#sent.length === 0
+    return this.#first() === undefined
   }
 
   /** The end of a COPY is answered by nobody, and stands there until what is behind it is answered. */
@@ -179,7 +184,7 @@ export class InFlight {
   #finishFirst(): void {
     const first = this.#first()
     if (first) this.#heldBytes -= sizeOf(first)
-    while (this.#sent[this.#done]?.endsCopy) this.#done++
+    for (; this.#sent[this.#done]?.endsCopy; this.#done++) this.#copyEnds--
     this.#done++
     // Mostly there is one; emptied by its length, the array would be made anew for every statement.
     if (this.#sent.length === 1) this.#sent.pop()

@@ -64,4 +64,20 @@ describe('statements that were not answered', () => {
     assert.deepEqual(answers, [both, both, neither, neither, both, both, neither, neither])
     assert.ok(inFlight.isDone)
   })
+
+  test('ends of COPYs that never began are not held without end', () => {
+    const inFlight = new InFlight()
+    for (let count = 0; count < 1_000_000; count++) inFlight.sendCopyEnd()
+    inFlight.sendSync()
+    assert.ok(inFlight.isAwaited)
+    inFlight.ready()
+    assert.ok(inFlight.isDone)
+    // And it knows again where a COPY ends that was sent in one piece.
+    inFlight.sendCopyEnd()
+    inFlight.sendSync()
+    inFlight.copying()
+    assert.ok(inFlight.isAwaited)
+    inFlight.ready()
+    assert.ok(inFlight.isDone)
+  })
 })
