@@ -8,8 +8,8 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { openPlaces, type Place, password, role, rows } from './gateway/places.ts'
 
-const rounds = Number(process.argv[2] ?? 7)
-const seconds = Number(process.argv[3] ?? 2)
+const rounds = Number(process.argv[2] ?? 31)
+const seconds = Number(process.argv[3] ?? 1)
 const warmSeconds = 8
 const run = promisify(execFile)
 
