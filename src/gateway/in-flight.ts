@@ -60,8 +60,8 @@ export class InFlight {
   }
 
   /**
-   * Some time a simple query came behind messages that no Sync had followed, which no driver does: of an error it cannot be
-   * told whether it skips that query, so nothing is certain any more.
+   * Some time a simple query came behind messages that no Sync had followed, which drivers hardly do: of an error it cannot
+   * be told whether it skips that query, so nothing is certain any more.
    */
   get isMixed(): boolean {
     return this.#isMixed

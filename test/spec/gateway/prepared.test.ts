@@ -1,48 +1,24 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import pg from 'pg'
-import { reconcile } from '../../../src/enforcement/reconcile.ts'
-import type { Gateway } from '../../../src/gateway/gateway.ts'
-import { message, query } from '../../../src/wire/messages.ts'
-import { openBareGateway } from '../../support/bare-gateway.ts'
+import { query } from '../../../src/wire/messages.ts'
 import { connectWire } from '../../support/byte-client.ts'
-import { clause } from '../../support/clause.ts'
-import { policy, rule } from '../../support/masked-database.ts'
 import {
-  createMaskedTable,
-  type MaskedTable,
-  maskedEmail as mask,
-  rawEmail as raw,
-} from '../../support/masked-table.ts'
+  bind,
+  closeStatement,
+  describeStatement,
+  execute,
+  parse,
+  sync,
+  useChangingRules,
+} from '../../support/changing-rules.ts'
+import { clause } from '../../support/clause.ts'
+import { maskedEmail as mask, rawEmail as raw } from '../../support/masked-table.ts'
 
-const sync = message('S')
-const parse = (name: string, text: string) => message('P', `${name}\0${text}\0`, Buffer.alloc(2))
-const describeStatement = (name: string) => message('D', `S${name}\0`)
-const closeStatement = (name: string) => message('C', `S${name}\0`)
-const bind = (name: string) => message('B', `\0${name}\0`, Buffer.alloc(6))
-const execute = message('E', '\0', Buffer.alloc(4))
 const text = 'select email from public.t where id = 1'
 
 describe('statements that were prepared before rules changed', () => {
-  let target: MaskedTable
-  let gateway: Gateway
-  before(async () => {
-    target = await createMaskedTable([])
-    await target.database.sql.unsafe(`
-      create table public.other (id int); insert into public.other values (7);
-      grant select on public.other to "${target.analyst}"`)
-    gateway = await openBareGateway(target.database, target.url)
-  })
-  after(async () => {
-    await gateway.close(0)
-    await target[Symbol.asyncDispose]()
-  })
-  const setRules = async (...columns: string[]) => {
-    await reconcile(target.database, policy(columns.map((column) => rule(column, 'Email'))))
-    await gateway.refresh('one')
-  }
-  afterEach(() => setRules())
-  const configuration = () => target.through(gateway)
+  const { setRules, target, configuration } = useChangingRules()
 
   clause(
     'GATE-85',
@@ -112,7 +88,7 @@ describe('statements that were prepared before rules changed', () => {
       const client = await connectWire(configuration())
       client.write(parse('a', text), sync)
       await client.read()
-      await target.database.sql.unsafe('alter table public.t rename email to mail')
+      await target().database.sql.unsafe('alter table public.t rename email to mail')
       await setRules('public.t.mail')
       client.write(bind('a'), execute, bind('a'), execute, sync, query('select 1'))
       const failed = await client.read(2)
@@ -120,7 +96,7 @@ describe('statements that were prepared before rules changed', () => {
       assert.equal(failed.error?.get('P'), String(text.indexOf('email') + 1))
       assert.equal(failed.types, 'EZTDCZ')
       await setRules()
-      await target.database.sql.unsafe('alter table public.t rename mail to email')
+      await target().database.sql.unsafe('alter table public.t rename mail to email')
       await setRules('public.t.email')
       client.write(bind('a'), execute, sync)
       assert.deepEqual((await client.read()).values.map(String), [mask])
@@ -142,10 +118,10 @@ describe('statements that were prepared before rules changed', () => {
       const client = await connectWire(configuration())
       client.write(parse('a', both), sync)
       await client.read()
-      await target.database.sql.unsafe('alter table public.other rename id to nr')
+      await target().database.sql.unsafe('alter table public.other rename id to nr')
       client.write(bind('a'), execute, sync)
       const { error } = await client.read()
-      await target.database.sql.unsafe('alter table public.other rename nr to id')
+      await target().database.sql.unsafe('alter table public.other rename nr to id')
       heard.push([error?.get('C'), error?.get('P')])
       await client.close()
     }
