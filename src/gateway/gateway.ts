@@ -1,9 +1,9 @@
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { Guests } from './guests.ts'
 import { type Host, openHost } from './host.ts'
-import { liveness } from './open-backend.ts'
+import { liveness } from './login/open-backend.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
+import { Guests } from './session/guests.ts'
 import { openWorkers } from './workers/pool.ts'
 
 export interface Gateway {

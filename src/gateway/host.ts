@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
-import type { GuestBook } from './guests.ts'
-import { MaskBook } from './mask-book.ts'
-import { loadParser } from './parse.ts'
+import { Ledger } from './audit/ledger.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
-import { type Hub, runSession } from './session.ts'
-import { Sessions } from './sessions.ts'
-import { Ledger } from './touch/ledger.ts'
+import { MaskBook } from './rewrite/mask-book.ts'
+import { loadParser } from './rewrite/parse.ts'
+import type { GuestBook } from './session/guests.ts'
+import { type Hub, runSession } from './session/session.ts'
+import { Sessions } from './session/sessions.ts'
 
 /** Where sessions live: in one process or in several. */
 export interface Host {

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { StatementOutcome } from './conversation.ts'
-import type { Touched } from './touch/session-touches.ts'
+import type { Touched } from './audit/session-touches.ts'
+import type { StatementOutcome } from './session/conversation.ts'
 
 export interface GatewayMetrics {
   opened(): void

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { DatabaseAddress } from '../db/database-url.ts'
+import type { SessionEvent } from './audit/ledger.ts'
 import type { GatewayMetrics } from './metrics.ts'
-import type { SessionEvent } from './touch/ledger.ts'
 
 /** Where a database is and how to get there; who logs in is the client's affair. */
 export type BackendAddress = Pick<DatabaseAddress, 'host' | 'port' | 'database' | 'ssl'>

@@ -40,7 +40,7 @@ for (const [path, text] of [
   ['src/http/server.ts', "import { putRule } from '../masking/put-rule.ts'"],
   ['src/enforcement/diff.ts', "const { verify } = await import('../auth/verify.ts')"],
   ['src/wire/frame.ts', "export * from '../db/pool.ts'"],
-  ['src/gateway/session.ts', "import { putRule } from '../masking/put-rule.ts'"],
+  ['src/gateway/session/session.ts', "import { putRule } from '../../masking/put-rule.ts'"],
   ['src/http/server.ts', "import { readSettings } from '../settings.ts'"],
   ['src/kernel/clock.ts', "import { start } from '../main.ts'"],
   ['src/misc/thing.ts', "import { now } from '../kernel/clock.ts'"],
@@ -55,6 +55,6 @@ for (const [path, text] of [
   ['src/cli/serve.ts', "import { readSettings } from '../settings.ts'"],
   ['src/main.ts', "import { putRule } from './masking/put-rule.ts'"],
   ['src/db/pool.ts', "import postgres from 'postgres'"],
-  ['src/gateway/session.ts', "import { frame } from '../wire/frame.ts'"],
+  ['src/gateway/session/session.ts', "import { frame } from '../../wire/frame.ts'"],
 ] as const)
   test(`${path} may have ${text}`, () => assert.equal(wrongImport(path, text), undefined))

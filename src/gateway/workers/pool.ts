@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
-import type { Guests } from '../guests.ts'
 import type { Host } from '../host.ts'
 import type { GatewayLimits, GatewayPorts } from '../ports.ts'
+import type { Guests } from '../session/guests.ts'
 import { startWorker, type Worker } from './start-worker.ts'
 
 export interface PoolOptions {

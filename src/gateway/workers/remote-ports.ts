@@ -1,5 +1,5 @@
-import type { GuestBook } from '../guests.ts'
 import type { GatewayPorts } from '../ports.ts'
+import type { GuestBook } from '../session/guests.ts'
 import type { Channel } from './channel.ts'
 import type { Tally } from './tally.ts'
 

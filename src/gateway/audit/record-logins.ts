@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { writeAudit } from '../../db/audit.ts'
+import type { Query } from '../../db/query.ts'
+import { nameNetwork } from '../login/half-open.ts'
+import type { GatewayPorts, Principal } from '../ports.ts'
+
+/** Anybody can fail to log in as often as they like; the audit must not grow as fast. The metrics count every one. */
+const refusals = { points: 20, duration: 60 }
+const maxNameLength = 256
+
+/** Who logged in and who was refused, in the audit. */
+export function createLoginRecords(
+  sql: Query,
+  tenantId: string,
+): Pick<GatewayPorts, 'recordSession' | 'recordRefusal'> {
+  const limiter = new RateLimiterMemory(refusals)
+  return {
+    recordSession: ({ id, role, principal, database: { target }, from, encrypted }) =>
+      writeAudit(sql, actorOf(tenantId, principal, role), id, {
+        action: 'gateway/connect',
+        target,
+        after: { role, from, encrypted },
+      }),
+
+    async recordRefusal({ name, principal, database: { target }, from, reason }) {
+      const isRare = await limiter.consume(nameNetwork(from)).then(
+        () => true,
+        () => false,
+      )
+      if (!isRare) return
+      const shown = name.slice(0, maxNameLength)
+      // Without a token of theirs it is a name that somebody gave, and nobody.
+      const actor = actorOf(tenantId, principal, shown)
+      await writeAudit(sql, principal ? actor : { ...actor, kind: 'unknown' }, randomUUID(), {
+        action: 'gateway/refuse',
+        target,
+        after: { name: shown, from, reason: reason.slice(0, 2 * maxNameLength) },
+      })
+    },
+  }
+}
+
+export function actorOf(tenantId: string, principal: Principal | undefined, name: string) {
+  if (!principal) return { kind: 'databaseRole', tenantId, objectId: name, applicationId: '' }
+  return {
+    kind: principal.kind === 'user' ? 'delegated' : 'application',
+    tenantId,
+    objectId: principal.id,
+    applicationId: principal.applicationId,
+  }
+}

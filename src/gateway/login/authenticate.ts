@@ -1,0 +1,179 @@
+import type { Duplex } from 'node:stream'
+import { loginMarkPrefix } from '../../db/login-mark.ts'
+import type { ByteReader } from '../../wire/byte-reader.ts'
+import {
+  int32,
+  message,
+  query,
+  readFields,
+  readFirstResponse,
+  readMechanisms,
+  readParameter,
+  writeMechanisms,
+} from '../../wire/messages.ts'
+import { refuse, violation } from '../../wire/refusal.ts'
+import { scramMechanism } from '../../wire/scram.ts'
+
+export interface Side {
+  readonly socket: Duplex
+  readonly reader: ByteReader
+}
+
+export interface CancelKey {
+  readonly processId: number
+  readonly secret: Buffer
+}
+
+export interface LoggedIn {
+  readonly parameters: Map<string, string>
+  /** What the database itself would take. */
+  readonly key: CancelKey | undefined
+  /** The last message of the login, still to be sent. */
+  readonly ready: Buffer
+}
+
+export const maxClientFrame = 65_535
+export const maxBackendFrame = 1 << 20
+
+/**
+ * Passes a login through as it is: the gateway learns no password and is nobody itself. False: the database refused, and
+ * the client has been told.
+ */
+export async function passLogin(client: Side, backend: Side, allowWeak: boolean): Promise<boolean> {
+  let isProven = allowWeak
+  for (;;) {
+    const frame = await backend.reader.takeFrame(maxBackendFrame)
+    switch (String.fromCharCode(frame[0] ?? 0)) {
+      case 'R':
+        if (await passStep(client, backend, frame, allowWeak)) isProven = true
+        if (frame.readUInt32BE(5) !== 0) break
+        // Where the server trusts the gateway's address, everybody could be anybody.
+        if (!isProven) refuse('WeakLogin', { method: 'no password' })
+        client.socket.write(frame)
+        return true
+      case 'E':
+        client.socket.write(frame)
+        return false
+      case 'N':
+        client.socket.write(frame)
+        break
+      default:
+        violation('unexpected message of the database during login')
+    }
+  }
+}
+
+/** What the database says of a session once the login is proven. Undefined: it refused, and the client has been told. */
+export async function beginSession(
+  client: Side,
+  backend: Side,
+  ownKey: CancelKey,
+): Promise<LoggedIn | undefined> {
+  const parameters = new Map<string, string>()
+  let key: CancelKey | undefined
+  for (;;) {
+    const frame = await backend.reader.takeFrame(maxBackendFrame)
+    switch (String.fromCharCode(frame[0] ?? 0)) {
+      case 'E':
+        client.socket.write(frame)
+        return undefined
+      case 'N':
+        client.socket.write(frame)
+        break
+      case 'S': {
+        parameters.set(...(readParameter(frame) as [string, string]))
+        client.socket.write(frame)
+        break
+      }
+      case 'K':
+        key = { processId: frame.readUInt32BE(5), secret: frame.subarray(9) }
+        client.socket.write(message('K', int32(ownKey.processId), ownKey.secret))
+        break
+      case 'Z':
+        return { parameters, key, ready: frame }
+      default:
+        violation('unexpected message of the database during login')
+    }
+  }
+}
+
+/** The next answer of the client to a request for proof. */
+export async function takePassword({ reader }: Side): Promise<Buffer> {
+  const sent = await reader.takeFrame(maxClientFrame)
+  if (sent[0] !== 0x70) violation('expected a password message')
+  return sent
+}
+
+export function readLoginCode(frame: Buffer): number {
+  return frame.length < 9 ? violation('malformed login request') : frame.readUInt32BE(5)
+}
+
+/** One request for proof and its answer. True: the database has proven that it knows the password, and so has the client. */
+async function passStep(client: Side, backend: Side, frame: Buffer, allowWeak: boolean): Promise<boolean> {
+  const code = readLoginCode(frame)
+  switch (code) {
+    case 0:
+      return false
+    case 3:
+    case 5:
+      if (!allowWeak) refuse('WeakLogin', { method: code === 3 ? 'a cleartext password' : 'an MD5 password' })
+      client.socket.write(frame)
+      backend.socket.write(await takePassword(client))
+      return false
+    case 10: {
+      const offered = readMechanisms(frame)
+      if (!offered.includes(scramMechanism)) refuse('WeakLogin', { method: 'a login without SCRAM-SHA-256' })
+      client.socket.write(writeMechanisms([scramMechanism]))
+      const sent = await takePassword(client)
+      const first = readFirstResponse(sent)
+      if (first.mechanism !== scramMechanism) violation('the client chose a login that was not offered')
+      // The server would take it for an attack, rightly: somebody took its offer away, us.
+      if (first.binding === 'y' && offered.length > 1) refuse('ChannelBinding')
+      backend.socket.write(sent)
+      return false
+    }
+    case 11:
+      client.socket.write(frame)
+      backend.socket.write(await takePassword(client))
+      return false
+    case 12:
+      client.socket.write(frame)
+      return true
+    default:
+      return refuse('WeakLogin', { method: 'a kind of login that cannot be passed on' })
+  }
+}
+
+export interface OwnSession {
+  /** Older servers do not report it by themselves. */
+  readonly searchPath: string
+  /** It is that of a login role, of whatever database: these are let in by a token alone. */
+  readonly isOfLoginRole: boolean
+}
+
+/**
+ * Asks the session itself, before the client can: which role a name means is up to the server, which may cut or map it.
+ * Everything has its schema, as the client chose the search path.
+ */
+const aboutItself = `select pg_catalog.concat(exists (
+  select from pg_catalog.pg_roles r join pg_catalog.pg_shdescription d on d.objoid operator(pg_catalog.=) r.oid
+  where r.rolname operator(pg_catalog.=) session_user
+    and d.classoid operator(pg_catalog.=) 'pg_catalog.pg_authid'::pg_catalog.regclass
+    and pg_catalog.starts_with(d.description, '${loginMarkPrefix}')),
+  ' ', pg_catalog.current_setting('search_path'))`
+
+export async function askAboutItself({ socket, reader }: Side): Promise<OwnSession> {
+  socket.write(query(aboutItself))
+  let found: string | undefined
+  for (;;) {
+    const frame = await reader.takeFrame(maxBackendFrame)
+    const type = String.fromCharCode(frame[0] ?? 0)
+    if (type === 'D') found = frame.toString('utf8', 11)
+    if (type === 'E' && /^(FATAL|PANIC)$/.test(new Map(readFields(frame)).get('V') ?? ''))
+      refuse('BackendLost')
+    if (type !== 'Z') continue
+    const [, isOfLoginRole, searchPath] = /^([tf]) (.*)$/s.exec(found ?? '') ?? []
+    if (searchPath === undefined) return refuse('SessionUnknown')
+    return { searchPath, isOfLoginRole: isOfLoginRole === 't' }
+  }
+}

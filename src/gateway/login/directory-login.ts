@@ -1,0 +1,88 @@
+import { int32, message } from '../../wire/messages.ts'
+import { Refusal, type RefusalName, refuse, violation } from '../../wire/refusal.ts'
+import type { FoundDatabase, GatewayPorts, PreparedLogin, Principal } from '../ports.ts'
+import { type Side, takePassword } from './authenticate.ts'
+
+type Login = Extract<PreparedLogin, { kind: 'ready' }>['login']
+type Ports = Pick<GatewayPorts, 'checkToken' | 'prepareLogin' | 'recordRefusal' | 'log'>
+
+export interface Visit {
+  /** As the client gave it. */
+  readonly name: string
+  readonly database: FoundDatabase
+  readonly from: string
+}
+
+const guid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}($|\/)/i
+
+/**
+ * Whether somebody wants in with a directory account. The form of the name decides, so that the kind of login that is asked
+ * for tells nobody who is in the directory. With a slash after it, it is a login role, which nobody logs in as by its name.
+ */
+export function isDirectoryName(name: string): boolean {
+  return name.includes('@') || guid.test(name)
+}
+
+/** A directory login, from its password on. Whoever fails is told the same, whether or not the name exists. */
+export class DirectoryLogin {
+  readonly #visit: Visit
+  readonly #ports: Ports
+  #principal: Principal | undefined
+
+  constructor(visit: Visit, ports: Ports) {
+    this.#visit = visit
+    this.#ports = ports
+  }
+
+  /** Asks for an access token and checks that it belongs to the name. */
+  async check(client: Side): Promise<Principal> {
+    client.socket.write(message('R', int32(3)))
+    const token = readPassword(await takePassword(client))
+    const check = await this.#ask(() => this.#ports.checkToken(this.#visit.name, token))
+    if (check.kind === 'expired') return this.refuse('TokenExpired')
+    if (check.kind === 'refused') return this.refuse('TokenRefused')
+    this.#principal = check.principal
+    return check.principal
+  }
+
+  /** How to log in as the principal's role in this database. */
+  async prepare({ id }: Principal, isReset: boolean): Promise<Login> {
+    const prepared = await this.#ask(() => this.#ports.prepareLogin(this.#visit.database.id, id, isReset))
+    switch (prepared.kind) {
+      case 'ready':
+        return prepared.login
+      case 'noRole':
+        return this.refuse('NoMappedRole')
+      case 'nameTaken':
+        return this.refuse('LoginRoleTaken', { role: prepared.role })
+      case 'blocked':
+        return this.refuse('LoginRoleBlocked', { role: prepared.role })
+      case 'notAllowed':
+        return this.refuse('LoginRolesForbidden', { statement: prepared.statement })
+      case 'notBound':
+        return this.refuse('UnknownDatabase', { name: this.#visit.database.target })
+    }
+  }
+
+  async refuse(reason: RefusalName, values: Readonly<Record<string, string>> = {}): Promise<never> {
+    const { name } = this.#visit
+    const refusal = new Refusal(reason, { name, ...values })
+    await this.#ask(() =>
+      this.#ports.recordRefusal({ ...this.#visit, principal: this.#principal, reason: refusal.message }),
+    )
+    throw refusal
+  }
+
+  async #ask<T>(question: () => Promise<T>): Promise<T> {
+    try {
+      return await question()
+    } catch (cause) {
+      return refuse('DirectoryUnavailable', {}, { cause })
+    }
+  }
+}
+
+function readPassword(frame: Buffer): string {
+  if (frame.indexOf(0, 5) !== frame.length - 1) violation('malformed password message')
+  return frame.toString('utf8', 5, frame.length - 1)
+}

@@ -1,0 +1,106 @@
+import type { Socket } from 'node:net'
+import { type SecureContext, TLSSocket } from 'node:tls'
+import { ByteReader, Ended } from '../../wire/byte-reader.ts'
+import { refuse, violation } from '../../wire/refusal.ts'
+import { readStartup, readStartupLength, type StartupPacket } from '../../wire/startup.ts'
+
+export interface Greeted {
+  readonly socket: Socket
+  readonly reader: ByteReader
+  readonly encrypted: boolean
+  readonly packet: Extract<StartupPacket, { kind: 'startup' | 'cancel' }>
+}
+
+export interface GreetOptions {
+  readonly context: () => SecureContext
+  readonly allowPlaintext: boolean
+  /** Raised when time is up, or the client is gone. */
+  readonly signal: AbortSignal
+  /** Whoever is to be cut when time is up. */
+  onReader(reader: ByteReader): void
+  /** What is to be told or closed from now on: the accepted connection belongs to TLS. */
+  onTls(socket: Socket): void
+}
+
+/** First byte of a TLS handshake; a startup packet would have to be 369 MB long to begin so. */
+const handshake = 0x16
+const protocol = 'postgresql'
+
+/** From the first byte to the startup packet: encryption as the client wants it, by request or at once. */
+export async function greetClient(plain: Socket, options: GreetOptions): Promise<Greeted> {
+  let socket = plain
+  let encrypted = false
+  let reader = new ByteReader(socket)
+  options.onReader(reader)
+  const encrypt = async (isDirect: boolean) => {
+    const early = reader.release()
+    // Somebody in between may have put it there for us to take as encrypted.
+    if (early.length > 0 && !isDirect) violation('received unencrypted data after SSL request')
+    if (isDirect) plain.unshift(early)
+    else plain.write('S')
+    socket = await acceptTls(plain, options, isDirect)
+    encrypted = true
+    reader = new ByteReader(socket)
+    options.onReader(reader)
+  }
+  const refused = { ssl: false, gss: false }
+  for (;;) {
+    const first = await reader.peek()
+    if (first === handshake && !encrypted && !refused.ssl && !refused.gss) {
+      await encrypt(true)
+      continue
+    }
+    const head = await reader.take(4)
+    const packet = readStartup(Buffer.concat([head, await reader.take(readStartupLength(head) - 4)]))
+    if (packet.kind === 'ssl') {
+      if (encrypted) violation('SSL was asked for twice')
+      await encrypt(false)
+    } else if (packet.kind === 'gss') {
+      if (encrypted || refused.gss) violation('GSS encryption was asked for twice')
+      refused.gss = true
+      if (reader.length > 0) violation('received unencrypted data after GSSAPI encryption request')
+      socket.write('N')
+    } else {
+      if (!encrypted && !options.allowPlaintext && packet.kind === 'startup' && !isLoopback(plain))
+        refuse('NeedsTls')
+      return { socket, reader, encrypted, packet }
+    }
+  }
+}
+
+function acceptTls(
+  plain: Socket,
+  { context, signal, onTls }: GreetOptions,
+  isDirect: boolean,
+): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const secureContext = context()
+    const socket = new TLSSocket(plain, { isServer: true, secureContext, ALPNProtocols: [protocol] })
+    socket.on('error', () => {})
+    onTls(socket)
+    const ended = () => {
+      // Not at once: TLS may be in the middle of reading from it, and Node would crash.
+      setImmediate(() => plain.destroy())
+      reject(new Ended('the client left during the handshake'))
+    }
+    const late = () => socket.destroy()
+    signal.addEventListener('abort', late)
+    socket.once('error', ended)
+    socket.once('close', ended)
+    socket.once('secure', () => {
+      signal.removeEventListener('abort', late)
+      socket.off('error', ended)
+      socket.off('close', ended)
+      // Without it another protocol's client could be led here.
+      if (isDirect && socket.alpnProtocol !== protocol) {
+        socket.destroy()
+        reject(new Ended('direct TLS without the protocol name'))
+      } else resolve(socket)
+    })
+  })
+}
+
+/** Nobody else can listen in. */
+export function isLoopback({ remoteAddress = '' }: Socket): boolean {
+  return remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress)
+}

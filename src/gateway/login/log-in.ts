@@ -1,0 +1,70 @@
+import type { Socket } from 'node:net'
+import { ByteReader } from '../../wire/byte-reader.ts'
+import { int32, message } from '../../wire/messages.ts'
+import { refuse } from '../../wire/refusal.ts'
+import { writeStartup } from '../../wire/startup.ts'
+import type { FoundDatabase, GatewayLimits, GatewayPorts, Principal } from '../ports.ts'
+import { passLogin, type Side } from './authenticate.ts'
+import { DirectoryLogin, isDirectoryName } from './directory-login.ts'
+import { type Greeted, isLoopback } from './greet-client.ts'
+import { openBackend } from './open-backend.ts'
+import { proveLogin } from './prove-login.ts'
+
+export interface Backend extends Side {
+  readonly socket: Socket
+}
+
+/** Somebody who is let in, and the backend that runs for them. */
+export interface Arrival {
+  readonly backend: Backend
+  /** As the database knows them. */
+  readonly role: string
+  readonly principal: Principal | undefined
+}
+
+export interface LogInOptions {
+  readonly name: string
+  readonly database: FoundDatabase
+  /** What the client asked for at startup, but for user and database. */
+  readonly parameters: readonly (readonly [string, string])[]
+  readonly limits: Pick<GatewayLimits, 'allowWeakLogin'>
+  readonly ports: GatewayPorts
+  readonly signal: AbortSignal
+  onBackend(backend: Backend): void
+}
+
+/** Undefined: the database refused, and the client has been told. */
+export async function logIn(client: Greeted, options: LogInOptions): Promise<Arrival | undefined> {
+  if (isDirectoryName(options.name)) return await logInWithToken(client, options)
+  const backend = await start(options.name, options)
+  const isIn = await passLogin(client, backend, options.limits.allowWeakLogin)
+  return isIn ? { backend, role: options.name, principal: undefined } : undefined
+}
+
+async function logInWithToken(client: Greeted, options: LogInOptions): Promise<Arrival> {
+  if (!client.encrypted && !isLoopback(client.socket)) refuse('NeedsTlsForToken')
+  const { name, database, ports } = options
+  const from = client.socket.remoteAddress ?? ''
+  const login = new DirectoryLogin({ name, database, from }, ports)
+  const principal = await login.check(client)
+  for (let isReset = false; ; isReset = true) {
+    const { role, password } = await login.prepare(principal, isReset)
+    const backend = await start(role, options)
+    const failed = await proveLogin(backend, password)
+    if (!failed) {
+      client.socket.write(message('R', int32(0)))
+      return { backend, role, principal }
+    }
+    // Somebody set another password for the role, or the service has another key than when it made it.
+    if (isReset || failed.sqlstate !== '28P01') await login.refuse('LoginRoleRefused', { why: failed.why })
+    backend.socket.destroy()
+  }
+}
+
+async function start(user: string, { database, parameters, signal, onBackend }: LogInOptions) {
+  const socket = await openBackend(database.address, signal)
+  const backend = { socket, reader: new ByteReader(socket) }
+  onBackend(backend)
+  socket.write(writeStartup([['user', user], ...parameters, ['database', database.address.database]]))
+  return backend
+}

@@ -1,0 +1,102 @@
+import type { Socket } from 'node:net'
+import { Ended } from '../../wire/byte-reader.ts'
+import { Refusal } from '../../wire/refusal.ts'
+import { nameNetwork } from './half-open.ts'
+
+interface Waiting {
+  readonly socket: Socket
+  readonly start: () => void
+  readonly fail: (error: Error) => void
+}
+
+const lookEveryMs = 500
+
+/**
+ * Logins that take up a connection of a database, before anybody has proven anything. There are few of them at once, so that
+ * strangers do not use up all that a database has: others wait, those of other networks less, and whoever keeps them waiting
+ * for too long is dropped.
+ */
+export class LoginTurns {
+  readonly #limit: number
+  readonly #graceMs: number
+  readonly #active = new Map<Socket, { readonly network: string; readonly since: number }>()
+  #waiting: Waiting[] = []
+  #look: NodeJS.Timeout | undefined
+
+  constructor(limit: number, graceMs: number) {
+    this.#limit = limit
+    this.#graceMs = graceMs
+  }
+
+  async take(socket: Socket, signal: AbortSignal): Promise<void> {
+    if (this.#active.size >= this.#limit) this.#preempt(nameNetwork(socket.remoteAddress ?? ''))
+    if (this.#active.size < this.#limit) return this.#start(socket)
+    this.#look ??= setInterval(() => this.#dropLate(), lookEveryMs).unref()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#waiting.push({ socket, start: resolve, fail: reject })
+    const late = () => reject(new Refusal('StartupTimeout'))
+    signal.addEventListener('abort', late)
+    try {
+      await promise
+    } finally {
+      signal.removeEventListener('abort', late)
+      this.#waiting = this.#waiting.filter((one) => one.socket !== socket)
+    }
+  }
+
+  leave(socket: Socket): void {
+    this.#waiting.find((one) => one.socket === socket)?.fail(new Ended('the client left'))
+    if (this.#active.delete(socket)) this.#next()
+  }
+
+  #start(socket: Socket): void {
+    this.#active.set(socket, {
+      network: nameNetwork(socket.remoteAddress ?? ''),
+      since: performance.now(),
+    })
+  }
+
+  /** Whoever has more than a fair share gives something of it away. */
+  #preempt(network: string): void {
+    const counts = this.#count()
+    const [largest = '', most = 0] = [...counts].sort(([, a], [, b]) => b - a)[0] ?? []
+    if (most <= (counts.get(network) ?? 0) + 1) return
+    const oldest = [...this.#active].find(([, one]) => one.network === largest)?.[0]
+    if (oldest) this.#drop(oldest)
+  }
+
+  #drop(socket: Socket): void {
+    this.#active.delete(socket)
+    socket.destroy()
+  }
+
+  #dropLate(): void {
+    const now = performance.now()
+    if (this.#waiting.length > 0)
+      for (const [socket, { since }] of this.#active) if (now - since > this.#graceMs) this.#drop(socket)
+    this.#next()
+  }
+
+  /** The network with the fewest logins comes first, then whoever waits longest. */
+  #next(): void {
+    const counts = this.#count()
+    while (this.#active.size < this.#limit && this.#waiting.length > 0) {
+      const countOf = ({ socket }: Waiting) => counts.get(nameNetwork(socket.remoteAddress ?? '')) ?? 0
+      const chosen = this.#waiting.reduce((best, one) => (countOf(one) < countOf(best) ? one : best))
+      this.#waiting = this.#waiting.filter((one) => one !== chosen)
+      this.#start(chosen.socket)
+      const network = nameNetwork(chosen.socket.remoteAddress ?? '')
+      counts.set(network, (counts.get(network) ?? 0) + 1)
+      chosen.start()
+    }
+    if (this.#waiting.length > 0) return
+    clearInterval(this.#look)
+    this.#look = undefined
+  }
+
+  #count(): Map<string, number> {
+    const counts = new Map<string, number>()
+    for (const { network } of this.#active.values()) counts.set(network, (counts.get(network) ?? 0) + 1)
+    return counts
+  }
+}

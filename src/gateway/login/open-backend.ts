@@ -1,0 +1,80 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { ByteReader } from '../../wire/byte-reader.ts'
+import { Refusal, refuse, violation } from '../../wire/refusal.ts'
+import { sslRequest } from '../../wire/startup.ts'
+import type { BackendAddress } from '../ports.ts'
+
+const connectTimeoutMs = 10_000
+
+/** Of both legs. The system asks every second then, ten times: whoever vanished without a word is missed after 70 seconds. */
+export const liveness = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 } as const
+
+/** A connection to the database with the binding's own TLS, before anybody logs in. */
+export async function openBackend(address: BackendAddress, signal: AbortSignal): Promise<Socket> {
+  const plain = connectTcp({ host: address.host, port: address.port, ...liveness })
+  // Whoever uses it hears of its end; nobody may be missing when it fails.
+  plain.on('error', () => {})
+  const cut = () => plain.destroy()
+  signal.addEventListener('abort', cut, { once: true })
+  const timer = setTimeout(() => plain.destroy(new Error('timeout')), connectTimeoutMs)
+  try {
+    await ready(plain, 'connect')
+    return address.ssl ? await encrypt(plain, address, address.ssl) : plain
+  } catch (cause) {
+    plain.destroy()
+    if (cause instanceof Refusal) throw cause
+    return refuse('BackendUnreachable', { why: explain(cause) }, { cause })
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', cut)
+  }
+}
+
+async function encrypt(
+  plain: Socket,
+  { host }: BackendAddress,
+  ssl: NonNullable<BackendAddress['ssl']>,
+): Promise<TLSSocket> {
+  const reader = new ByteReader(plain)
+  plain.write(sslRequest)
+  const answer = await reader.take(1)
+  // What came unencrypted behind the answer would be taken for encrypted.
+  if (reader.release().length > 0) violation('the database sent data before encryption')
+  if (answer[0] !== 0x53) refuse('BackendUnreachable', { why: 'it offers no TLS' })
+  const socket = connectTls({
+    socket: plain,
+    // Without it the certificate of an address would be held against the name localhost.
+    host,
+    ...(isIP(host) === 0 && { servername: host }),
+    ...ssl,
+    minVersion: 'TLSv1.2',
+    ALPNProtocols: ['postgresql'],
+  })
+  socket.on('error', () => {})
+  await ready(socket, 'secureConnect')
+  return socket
+}
+
+function ready(socket: Socket, event: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const ended = () => reject(new Error('closed'))
+    socket.once('error', reject)
+    socket.once('close', ended)
+    socket.once(event, () => {
+      socket.off('error', reject)
+      socket.off('close', ended)
+      resolve()
+    })
+  })
+}
+
+/** By kind: what the network says may hold addresses that are nobody's business. */
+function explain(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  if (code === 'ECONNREFUSED') return 'nothing listens there'
+  if (/^(ENOTFOUND|EAI_AGAIN)$/.test(code)) return 'its host name is unknown'
+  if (/CERT|^(ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test(code))
+    return 'its certificate is not to be trusted'
+  return 'it does not answer'
+}

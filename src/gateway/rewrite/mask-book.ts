@@ -1,0 +1,131 @@
+import type { GatewayPorts, RoleMasks } from '../ports.ts'
+import { MaskMap } from './mask-map.ts'
+
+interface Entry {
+  map: MaskMap
+  text: string
+  users: number
+  /** When the last of them left. */
+  leftAt: number
+}
+
+interface Page {
+  readonly databaseId: string
+  readonly roles: Map<string, Entry>
+  version: string
+  readAt: number
+  reading: Promise<void> | undefined
+}
+
+/** How another node's change is found where its notification was missed: by its version, and by a whole look for what has no version (grants, members). */
+const lookEveryMs = 1_000
+const readEveryMs = 10_000
+/** Clients that connect for every statement find what they need. */
+const keepMs = 30_000
+
+const nothing: RoleMasks = { relations: [], homonyms: [], isUnknown: true }
+
+/** What moves, for every database and role that has a session, or had one just now. Wrong or late, it can only get somebody denied. */
+export class MaskBook {
+  readonly #ports: Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'log'>
+  readonly #pages = new Map<string, Page>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(ports: Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'log'>) {
+    this.#ports = ports
+    this.#timer = setInterval(() => {
+      this.#forget()
+      for (const page of this.#pages.values()) if (isUsed(page)) void this.#look(page)
+    }, lookEveryMs).unref()
+  }
+
+  /** The map of a role for as long as a session holds it. */
+  async hold(databaseId: string, role: string): Promise<{ current(): MaskMap; release(): void }> {
+    const page = this.#pages.get(databaseId) ?? {
+      databaseId,
+      roles: new Map(),
+      version: '',
+      readAt: 0,
+      reading: undefined,
+    }
+    this.#pages.set(databaseId, page)
+    const known = page.roles.get(role)
+    const wasUsed = isUsed(page)
+    const entry = known ?? { map: new MaskMap(nothing), text: '', users: 0, leftAt: 0 }
+    page.roles.set(role, entry)
+    entry.users++
+    // Nobody looks after what nobody uses.
+    await (!known ? this.#read(page) : wasUsed ? page.reading : this.#look(page))
+    return {
+      current: () => entry.map,
+      release: () => {
+        entry.users--
+        entry.leftAt = Date.now()
+      },
+    }
+  }
+
+  /** After a change on this node, before anybody is told that it is done. */
+  async refresh(databaseId: string): Promise<void> {
+    const page = this.#pages.get(databaseId)
+    if (page) await this.#read(page)
+  }
+
+  async refreshAll(): Promise<void> {
+    await Promise.all([...this.#pages.values()].map((page) => this.#read(page)))
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  #forget(): void {
+    for (const [databaseId, { roles }] of this.#pages) {
+      for (const [role, { users, leftAt }] of roles)
+        if (users === 0 && Date.now() - leftAt > keepMs) roles.delete(role)
+      if (roles.size === 0) this.#pages.delete(databaseId)
+    }
+  }
+
+  async #look(page: Page): Promise<void> {
+    try {
+      const version = await this.#ports.readVersion(page.databaseId)
+      if (version !== page.version || Date.now() - page.readAt > readEveryMs) await this.#read(page)
+    } catch (err) {
+      this.#ports.log.warn({ err, databaseId: page.databaseId }, 'masks cannot be looked up')
+    }
+  }
+
+  /** One at a time: an older answer never overwrites a newer one. */
+  async #read(page: Page): Promise<void> {
+    const before = page.reading
+    const mine = (async () => {
+      await before
+      try {
+        const version = await this.#ports.readVersion(page.databaseId)
+        const masks = await this.#ports.readMasks(page.databaseId, [...page.roles.keys()])
+        for (const [role, entry] of page.roles) {
+          const found = masks.get(role)
+          const text = describe(found ?? nothing)
+          if (found && text !== entry.text) Object.assign(entry, { map: new MaskMap(found), text })
+        }
+        page.version = version
+        page.readAt = Date.now()
+      } catch (err) {
+        this.#ports.log.warn({ err, databaseId: page.databaseId }, 'masks cannot be looked up')
+      }
+    })()
+    page.reading = mine
+    await mine
+  }
+}
+
+function isUsed({ roles }: Page): boolean {
+  for (const { users } of roles.values()) if (users > 0) return true
+  return false
+}
+
+/** The same for the same masks. */
+function describe({ watched: _, ...masks }: RoleMasks): string {
+  return JSON.stringify(masks)
+}

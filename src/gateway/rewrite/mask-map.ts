@@ -1,0 +1,130 @@
+import { covers } from '../audit/covers.ts'
+import { textRunners } from '../audit/text-runners.ts'
+import type { MaskedRelation, RoleMasks, WatchedRelation } from '../ports.ts'
+import type { Rewriting } from './rewrite.ts'
+import { TextCache } from './text-cache.ts'
+
+/** Words by which a statement changes what a name means in its session. */
+const turning = ['search_path', 'schema', 'discard', 'reset']
+/** Words of statements that run what is not in them. */
+const running = ['prepare', 'execute', 'do', 'function', 'procedure', ...textRunners]
+const word = /[\p{L}\p{N}\p{M}_$]+/gu
+const maxNameBytes = 63
+const maxTexts = 1_000
+const maxPaths = 8
+
+let versions = 0
+
+/** What moves for one role, in the forms in which it is looked up. */
+export class MaskMap {
+  readonly #byName = new Map<string, Map<string, MaskedRelation>>()
+  readonly #homonyms = new Map<string, Set<string>>()
+  readonly #baseOfTwin = new Map<string, MaskedRelation>()
+  readonly #watched = new Map<string, Map<string, WatchedRelation>>()
+  readonly #words = new Set<string>([...turning, ...running])
+  /** A name without any word in it: then every text has to be looked at. */
+  #isWordless = false
+  /** What is known of texts under this map, by search path; gone with it. */
+  readonly #caches = new Map<string, TextCache<Rewriting>>()
+
+  readonly relations: readonly MaskedRelation[]
+  /** Schemas of ours that a dump of the whole database leaves out. */
+  readonly hides: readonly string[]
+
+  /** Another one for every map. */
+  readonly version = ++versions
+
+  /** What is masked is not known: anything may be. */
+  readonly isUnknown: boolean
+
+  constructor({ relations, homonyms, watched = [], hides = [], isUnknown = false }: RoleMasks) {
+    this.hides = hides
+    this.relations = relations
+    // Tools look for columns there.
+    if (relations.length > 0) this.#addWord('information_schema')
+    this.isUnknown = isUnknown
+    for (const relation of relations) {
+      const { name, schema, twin } = relation
+      const same = this.#byName.get(name) ?? new Map()
+      this.#byName.set(name, same.set(schema, relation))
+      this.#baseOfTwin.set(JSON.stringify([twin.schema, twin.name]), relation)
+      this.#addWord(name)
+    }
+    for (const relation of watched) {
+      const { name, schema } = relation
+      const same = this.#watched.get(name) ?? new Map()
+      this.#watched.set(name, same.set(schema, relation))
+      this.#addWord(name)
+    }
+    for (const { name, schema } of homonyms)
+      this.#homonyms.set(name, (this.#homonyms.get(name) ?? new Set()).add(schema))
+  }
+
+  #addWord(name: string): void {
+    const longest = (name.toLowerCase().match(word) ?? []).sort((a, b) => b.length - a.length)[0]
+    if (longest === undefined) this.#isWordless = true
+    else this.#words.add(longest)
+  }
+
+  get isEmpty(): boolean {
+    return this.#byName.size === 0 && this.#watched.size === 0
+  }
+
+  /** False: nothing in this text can be the name of a masked relation, however it is written. */
+  concerns(text: string): boolean {
+    if (this.isEmpty) return false
+    // Names may be spelled by code points, or be cut to their first 63 bytes. What is temporary may run anything.
+    if (this.#isWordless || /u&"|pg_temp/i.test(text)) return true
+    for (const [found] of text.toLowerCase().matchAll(word))
+      if (this.#words.has(found) || found.length * 3 > maxNameBytes) {
+        if (this.#words.has(found) || Buffer.byteLength(found) > maxNameBytes) return true
+      }
+    return false
+  }
+
+  cacheFor(path: string): TextCache<Rewriting> {
+    const known = this.#caches.get(path)
+    if (known) return known
+    const cache = new TextCache<Rewriting>(maxTexts)
+    this.#caches.set(path, cache)
+    const [oldest = ''] = this.#caches.keys()
+    if (this.#caches.size > maxPaths) this.#caches.delete(oldest)
+    return cache
+  }
+
+  find(schema: string, name: string): MaskedRelation | undefined {
+    return this.#byName.get(name)?.get(schema)
+  }
+
+  /** Which relation a name without a schema stands for: its schema, in the order of the path. */
+  resolve(name: string, path: readonly string[]): string | undefined {
+    const schemas = this.#homonyms.get(name)
+    return schemas && path.find((schema) => schemas.has(schema))
+  }
+
+  findWatched(schema: string, name: string): WatchedRelation | undefined {
+    return this.#watched.get(name)?.get(schema)
+  }
+
+  /** By another search path, a name that means the one of this schema would mean something that may show more. */
+  dependsOnPath(name: string, schema: string | undefined): boolean {
+    const meant = schema === undefined ? undefined : this.findWatched(schema, name)
+    for (const each of this.#homonyms.get(name) ?? []) {
+      const other = each === schema ? meant : this.findWatched(each, name)
+      if (each !== schema && !(meant && other && covers(meant, other))) return true
+    }
+    return false
+  }
+
+  /** Whichever of that name is meant: all that they show together. */
+  findWatchedAnywhere(name: string): WatchedRelation | undefined {
+    const [first, ...others] = this.#watched.get(name)?.values() ?? []
+    if (!first || others.length === 0) return first
+    const shows = others.flatMap((other) => [...other.masked, ...other.shows])
+    return { ...first, shows: [...first.shows, ...shows] }
+  }
+
+  findBase(schema: string, name: string): MaskedRelation | undefined {
+    return this.#baseOfTwin.get(JSON.stringify([schema, name]))
+  }
+}

@@ -1,0 +1,90 @@
+import { quoteIdentifier } from '../../db/quote.ts'
+import { findTouches } from '../audit/find-touches.ts'
+import { type Act, unparsed } from '../audit/touch.ts'
+import { findMoves, type Move, type Names, type Target, type Turns } from './find-moves.ts'
+import type { Splice } from './map-position.ts'
+import { findListEnd, findNameEnd } from './name-end.ts'
+import { parseStatements, type Statement } from './parse.ts'
+
+export interface Rewriting {
+  /** In the order of the text; none: it stays as it is. */
+  readonly splices: readonly Splice[]
+  readonly turns: readonly Turns[]
+  readonly isParsed: boolean
+  /** A twin is read, not a catalog alone. */
+  readonly readsTwin: boolean
+  /** What its statements touch, those that touch something. */
+  readonly acts: readonly Act[]
+}
+
+const none: Rewriting = { splices: [], turns: [], isParsed: false, readsTwin: false, acts: unparsed }
+
+/**
+ * Moves the reads of a text to the twins by splicing names where PostgreSQL's own parser says that they stand; everything
+ * else stays to the byte. `utf8` is what the parser gets. What cannot be parsed stays as it is.
+ */
+export function rewriteText(utf8: Buffer, names: Names): Rewriting {
+  const statements = parseStatements(utf8.toString())
+  if (!statements) return none
+  const splices: Splice[] = []
+  const turns: Turns[] = []
+  const acts: Act[] = []
+  let current = names
+  let readsTwin = false
+  let isPathKnown = true
+  for (const statement of statements) {
+    const found = findMoves(statement, current)
+    splices.push(...found.moves.map((move) => spliceOf(utf8, move)))
+    readsTwin ||= found.moves.some(({ kind }) => kind !== 'catalog')
+    const act = { ...findTouches(statement, current), isPathUnknown: statements.length > 1 }
+    if (act.touch || act.prepares !== undefined || act.executes.length > 0 || act.dependsOnPath)
+      acts.push(act)
+    if (act.dependsOnPath && !isPathKnown) acts.push(...unparsed)
+    isPathKnown = Array.isArray(found.turns.path) || (isPathKnown && keepsPath(statement))
+    turns.push(found.turns)
+    current = turn(current, found.turns)
+  }
+  splices.sort((a, b) => a.from - b.from || a.to - b.to)
+  return { splices: withoutTwice(splices), turns: turns.filter(hasEffect), isParsed: true, readsTwin, acts }
+}
+
+/** Whatever else runs may call a function that sets the path, or end the transaction that did. */
+function keepsPath({ stmt }: Statement): boolean {
+  const { TransactionStmt: transaction } = (stmt ?? {}) as { TransactionStmt?: { kind?: string } }
+  return transaction?.kind === 'TRANS_STMT_BEGIN' || transaction?.kind === 'TRANS_STMT_START'
+}
+
+/** The parser shows a subquery that several columns are set from once for each of them. */
+function withoutTwice(sorted: readonly Splice[]): readonly Splice[] {
+  return sorted.filter(({ from, to }, at) => from !== sorted[at - 1]?.from || to !== sorted[at - 1]?.to)
+}
+
+/** What names mean after a statement. The path that a session began with is not known here: nothing is assumed of it. */
+function turn(names: Names, { path, hides, uncovers }: Turns): Names {
+  if (path === undefined && hides === undefined && uncovers === undefined) return names
+  const hidden = new Set(uncovers === 'all' ? [] : names.hidden)
+  if (uncovers !== undefined) hidden.delete(uncovers)
+  if (hides !== undefined) hidden.add(hides)
+  return { ...names, hidden, path: Array.isArray(path) ? path : names.path }
+}
+
+function hasEffect({ path, hides, uncovers }: Turns): boolean {
+  return path !== undefined || hides !== undefined || uncovers !== undefined
+}
+
+function spliceOf(bytes: Buffer, move: Move): Splice {
+  if (move.kind === 'insert') return { from: move.at, to: move.at, text: Buffer.from(move.text) }
+  const end = findNameEnd(bytes, move.at, move.parts)
+  if (move.kind === 'name') return { from: move.at, to: end, text: Buffer.from(render(move.to)) }
+  if (move.kind === 'catalog') return { from: move.at, to: end, text: Buffer.from(move.rows) }
+  const columns = move.columns.map(quoteIdentifier).join(', ')
+  return {
+    from: move.at,
+    to: move.hasList ? (findListEnd(bytes, end) ?? end) : end,
+    text: Buffer.from(`(SELECT ${columns} FROM ${render(move.relation.twin)})`),
+  }
+}
+
+function render({ schema, name }: Target): string {
+  return (schema === undefined ? '' : `${quoteIdentifier(schema)}.`) + quoteIdentifier(name)
+}

@@ -1,0 +1,88 @@
+import type { Socket } from 'node:net'
+import { Refusal, refuse } from '../../wire/refusal.ts'
+import { HalfOpen } from '../login/half-open.ts'
+import { LoginTurns } from '../login/login-turns.ts'
+import type { Cancellable, GuestBook } from './guests.ts'
+import type { Admitted } from './session.ts'
+
+/** Logins under way. */
+const maxHalfOpen = 200
+/** How many of them may be at a database, and how long when others wait. */
+const maxLogins = 32
+const loginGraceMs = 5_000
+
+/** The connections of one process, from being accepted to being closed. */
+export class Sessions {
+  readonly #guests: GuestBook
+  readonly #sockets = new Set<Socket>()
+  readonly #halfOpen: HalfOpen
+  readonly #logins: LoginTurns
+  readonly #admitted = new Set<Admitted>()
+  #isClosed = false
+
+  /** `processes`: among how many of them connections are shared out. */
+  constructor(guests: GuestBook, processes: number) {
+    this.#guests = guests
+    this.#halfOpen = new HalfOpen(Math.ceil(maxHalfOpen / processes))
+    this.#logins = new LoginTurns(Math.ceil(maxLogins / processes), loginGraceMs)
+  }
+
+  open(socket: Socket): void {
+    this.#sockets.add(socket)
+    this.#halfOpen.add(socket)
+    socket.once('close', () => this.finish(socket))
+  }
+
+  /** Only now: a request to cancel a statement is heard when there is no room for more of them. */
+  async introduce(socket: Socket, signal: AbortSignal): Promise<void> {
+    if (await this.#guests.isFull()) refuse('TooManyConnections')
+    this.#halfOpen.introduce(socket)
+    await this.#logins.take(socket, signal)
+  }
+
+  finish(socket: Socket): void {
+    this.#halfOpen.delete(socket)
+    this.#logins.leave(socket)
+    if (socket.destroyed) this.#sockets.delete(socket)
+  }
+
+  async admit(session: Admitted): Promise<() => void> {
+    const { role, countedAs, key, address, accepted } = session
+    const ownKey = keyOf(session.ownKey.processId, session.ownKey.secret)
+    const admission = await this.#guests.admit({ ownKey, countedAs, cancel: { key, address } })
+    if (admission !== 'admitted') refuse(admission, { role })
+    this.#halfOpen.delete(accepted)
+    this.#logins.leave(accepted)
+    this.#admitted.add(session)
+    const release = () => {
+      this.#admitted.delete(session)
+      this.#guests.leave(ownKey, { received: accepted.bytesRead || 0, sent: accepted.bytesWritten || 0 })
+    }
+    if (!this.#isClosed) return release
+    release()
+    return refuse('Shutdown')
+  }
+
+  findCancel(processId: number, secret: Buffer): Promise<Cancellable | undefined> {
+    return this.#guests.find(keyOf(processId, secret))
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    const until = Date.now() + timeoutMs
+    this.#isClosed = true
+    this.#halfOpen.destroyAll()
+    while (this.#admitted.size > 0) {
+      const isLate = Date.now() >= until
+      for (const { relay } of this.#admitted) if (isLate || relay.isIdle) relay.end(new Refusal('Shutdown'))
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    const cut = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy()
+    }, 1_000)
+    cut.unref()
+  }
+}
+
+function keyOf(processId: number, secret: Buffer): string {
+  return `${processId}:${secret.toString('hex')}`
+}

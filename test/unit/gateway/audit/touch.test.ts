@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { loadParser } from '../../../../src/gateway/rewrite/parse.ts'
+import { rewriteText } from '../../../../src/gateway/rewrite/rewrite.ts'
+import { cases } from './touch-cases.ts'
+import { exemptRole, look, maskedRole, touched, wanted } from './touch-scene.ts'
+
+describe('what a statement touches', () => {
+  before(loadParser)
+
+  for (const [text, short] of cases) {
+    test(text, () => assert.deepEqual(touched(maskedRole, text), wanted(short)))
+  }
+
+  test('who is exempt reads the same raw, except from the twins, and nothing moves', () => {
+    for (const [text, short] of cases) {
+      const readsTwin = text.includes('masked_public')
+      const raw = [...wanted(short)].map((each) => (/^[>!]/.test(each) || readsTwin ? each : `raw ${each}`))
+      assert.deepEqual(touched(exemptRole, text), new Set(raw), text)
+      assert.deepEqual(look(exemptRole, text).splices, [], text)
+    }
+  })
+
+  test('a name without a schema follows the path, and may be anybody when that leads nowhere', () => {
+    assert.equal(touched(maskedRole, 'table customers', ['sales', 'public']).size, 0)
+    assert.equal(touched(maskedRole, 'table customers', ['public', 'sales']).size, 2)
+    assert.equal(touched(maskedRole, 'table customers', ['masked_public', 'public']).size, 2)
+    assert.equal(touched(maskedRole, 'table customers', ['nowhere']).size, 2)
+    assert.equal(touched(maskedRole, 'set search_path = sales; table customers').size, 0)
+    assert.equal(touched(maskedRole, 'set search_path = sales; table public.customers').size, 2)
+  })
+
+  test('what a name means is uncertain once other statements of its text have run', () => {
+    const isUncertain = (text: string, path: string[]) => touched(exemptRole, text, path).has('!')
+    const sets = "select set_config('search_' || 'path', 'public', false)"
+    assert.ok(isUncertain(`${sets}; select email from customers`, ['sales', 'public']))
+    assert.ok(isUncertain(`${sets}; select email from customers`, ['public']))
+    assert.ok(isUncertain('begin; set search_path = sales; rollback; table customers', ['public']))
+    assert.ok(isUncertain('reset search_path; table customers', ['sales']))
+    assert.ok(!isUncertain(`${sets}; select email from public.customers`, ['sales', 'public']))
+    // Of these there is but one, and its twin.
+    assert.ok(!isUncertain(`${sets}; select pay from staff`, ['sales', 'public']))
+    assert.ok(!isUncertain(`${sets}; select body from notes`, ['sales', 'public']))
+    assert.ok(!isUncertain('begin; set search_path = public; table customers', ['sales']))
+    assert.ok(!isUncertain('table customers', ['sales']))
+  })
+
+  test('a temporary table of the name of a masked one is no excuse', () => {
+    const names = { masks: exemptRole, database: 'shop', path: ['public'], hidden: new Set(['customers']) }
+    assert.equal(rewriteText(Buffer.from('table customers'), names).acts.length, 1)
+  })
+
+  test('the kind of a statement is told, and what is prepared or run', () => {
+    const kinds = (text: string) => look(maskedRole, text).acts.map(({ touch }) => touch?.kind)
+    assert.deepEqual(kinds('table staff; copy staff to stdout; truncate staff'), [
+      'SELECT',
+      'COPY',
+      'TRUNCATE',
+    ])
+    assert.deepEqual(
+      ['create view v as', 'create table t as', 'declare c cursor for', 'explain'].flatMap((start) =>
+        kinds(`${start} table customers`),
+      ),
+      ['CREATE VIEW', 'CREATE TABLE AS', 'DECLARE', 'EXPLAIN'],
+    )
+    const [prepare, ...others] = look(
+      maskedRole,
+      'prepare a as table customers; execute a(1); explain execute "B"; create table t as execute c',
+    ).acts
+    assert.equal(prepare?.prepares, 'a')
+    assert.deepEqual(
+      others.map(({ executes }) => executes),
+      [['a'], ['B'], ['c']],
+    )
+  })
+
+  test('no literal is in what is found', () => {
+    const text =
+      "select email from customers where email = 'ann@example.com' and phone <> $$555$$ or id = 4711"
+    assert.doesNotMatch(JSON.stringify(look(maskedRole, text).acts), /ann|555|4711/)
+  })
+})
