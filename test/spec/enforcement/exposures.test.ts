@@ -37,7 +37,7 @@ forEachCluster((cluster) => {
 
   clause(
     'ENF-102',
-    'A role that sees raw values whatever the policy says is listed as an exposure: superusers, REPLICATION, CREATEROLE before PostgreSQL 16, the predefined roles that read everything or run programs, owners, members of any of these and of exempt roles.',
+    'A role that sees raw values regardless of the policy is listed as an exposure: superusers…',
     (t) =>
       playAll(
         t,

@@ -163,39 +163,43 @@ forEachCluster((cluster) => {
       await run(`drop role "${renamed}"`)
     })
 
-    clause('ENF-46', 'Exempt roles and their members keep raw access, also where it…', async () => {
-      await run(`grant select on public.t, public.v to public; grant select (a) on public.all_hidden to :lead; grant :lead to :auditor, :bea;
+    clause(
+      'ENF-46',
+      'Exempt roles and their members keep raw access, also where it came through PUBLIC or a…',
+      async () => {
+        await run(`grant select on public.t, public.v to public; grant select (a) on public.all_hidden to :lead; grant :lead to :auditor, :bea;
         grant select on public.part to :lead; grant :auditor to :dan; create role "${roles.eve}_n" noinherit login password 'secret' in role "${roles.auditor}"`)
-      const before = await privileges()
-      await mask()
-      for (const name of ['auditor', 'dan'] as const)
-        for (const text of [
-          'select mail from public.t',
-          'select mail from public.v',
-          'select a from public.all_hidden',
-          'select mail from public.part',
-        ])
-          assert.deepEqual(await reads(name, text), ['raw'], `${name}: ${text}`)
-      for (const name of ['bea', 'ann'] as const)
-        assert.equal(await reads(name, 'select mail from public.t'), 'denied', name)
-      assert.deepEqual(await reads('bea', 'select a from masked_public.all_hidden'), ['XXXX'])
-      await run('revoke :auditor from :dan')
-      const [{ version } = { version: 0 }] = await run(
-        `select current_setting('server_version_num')::int as version`,
-      )
-      // Since 16 a role can be somebody's to hand on without being theirs to use.
-      if (version >= 160000) await run('grant :auditor to :dan with admin true, inherit false, set false')
-      await mask()
-      assert.equal(await reads('dan', 'select mail from public.t'), 'denied')
-      await mask(['public'])
-      assert.deepEqual(await reads('ann', 'select mail from public.t'), ['raw'])
-      await mask()
-      assert.equal(await reads('ann', 'select mail from public.t'), 'denied')
-      await run('revoke :auditor from :dan; grant :auditor to :dan')
-      await release()
-      assert.deepEqual(await privileges(), before)
-      await run(`drop role "${roles.eve}_n"; revoke :auditor from :dan; revoke :lead from :auditor, :bea`)
-    })
+        const before = await privileges()
+        await mask()
+        for (const name of ['auditor', 'dan'] as const)
+          for (const text of [
+            'select mail from public.t',
+            'select mail from public.v',
+            'select a from public.all_hidden',
+            'select mail from public.part',
+          ])
+            assert.deepEqual(await reads(name, text), ['raw'], `${name}: ${text}`)
+        for (const name of ['bea', 'ann'] as const)
+          assert.equal(await reads(name, 'select mail from public.t'), 'denied', name)
+        assert.deepEqual(await reads('bea', 'select a from masked_public.all_hidden'), ['XXXX'])
+        await run('revoke :auditor from :dan')
+        const [{ version } = { version: 0 }] = await run(
+          `select current_setting('server_version_num')::int as version`,
+        )
+        // Since 16 a role can be somebody's to hand on without being theirs to use.
+        if (version >= 160000) await run('grant :auditor to :dan with admin true, inherit false, set false')
+        await mask()
+        assert.equal(await reads('dan', 'select mail from public.t'), 'denied')
+        await mask(['public'])
+        assert.deepEqual(await reads('ann', 'select mail from public.t'), ['raw'])
+        await mask()
+        assert.equal(await reads('ann', 'select mail from public.t'), 'denied')
+        await run('revoke :auditor from :dan; grant :auditor to :dan')
+        await release()
+        assert.deepEqual(await privileges(), before)
+        await run(`drop role "${roles.eve}_n"; revoke :auditor from :dan; revoke :lead from :auditor, :bea`)
+      },
+    )
 
     test('of a role named "PUBLIC" are its own', async () => {
       await run(`grant select on public.t to :ann; create role "PUBLIC"`)
@@ -207,32 +211,36 @@ forEachCluster((cluster) => {
       }
     })
 
-    clause('ENF-47', 'Nobody wins privileges by making, ahead of the controller, a…', async () => {
-      await run('grant select on public.t to :ann')
-      await run(
-        `create schema masquerade_guard authorization :ann; set role :ann; create table masquerade_guard.relation (oid oid); reset role`,
-      )
-      await assert.rejects(reconcile(target.database, policy(rules)), /masquerade_guard/)
-      await run('drop schema masquerade_guard cascade')
-      const twins = `masquerade_twins_${target.url.replace(/^.*\//, '')}`
-      await run(`create role "${twins}" login; grant "${twins}" to :ann with admin option`)
-      await as('ann', `grant "${twins}" to :bea`)
-      await run(
-        `alter default privileges grant all on schemas to :ann; alter default privileges grant all on tables to :ann`,
-      )
-      await mask()
-      for (const name of ['ann', 'bea'] as const) {
-        assert.equal(await reads(name, `set role "${twins}"; select mail from public.t`), 'denied', name)
-        assert.equal(await reads(name, 'select * from masquerade_guard.relation'), 'denied', name)
-      }
-      const [row] = await run(`select rolcanlogin from pg_roles where rolname = '${twins}'`)
-      assert.equal(row?.rolcanlogin, false)
-      await run(`grant "${twins}" to :ann`)
-      assert.ok((await reconcile(target.database, policy(rules, [roles.auditor]))).steps.length > 0)
-      assert.equal(await reads('ann', `set role "${twins}"; select mail from public.t`), 'denied')
-      await run(
-        `alter default privileges revoke all on schemas from :ann; alter default privileges revoke all on tables from :ann`,
-      )
-    })
+    clause(
+      'ENF-47',
+      'A role gains no privileges by creating, ahead of the controller, a schema or a role of the…',
+      async () => {
+        await run('grant select on public.t to :ann')
+        await run(
+          `create schema masquerade_guard authorization :ann; set role :ann; create table masquerade_guard.relation (oid oid); reset role`,
+        )
+        await assert.rejects(reconcile(target.database, policy(rules)), /masquerade_guard/)
+        await run('drop schema masquerade_guard cascade')
+        const twins = `masquerade_twins_${target.url.replace(/^.*\//, '')}`
+        await run(`create role "${twins}" login; grant "${twins}" to :ann with admin option`)
+        await as('ann', `grant "${twins}" to :bea`)
+        await run(
+          `alter default privileges grant all on schemas to :ann; alter default privileges grant all on tables to :ann`,
+        )
+        await mask()
+        for (const name of ['ann', 'bea'] as const) {
+          assert.equal(await reads(name, `set role "${twins}"; select mail from public.t`), 'denied', name)
+          assert.equal(await reads(name, 'select * from masquerade_guard.relation'), 'denied', name)
+        }
+        const [row] = await run(`select rolcanlogin from pg_roles where rolname = '${twins}'`)
+        assert.equal(row?.rolcanlogin, false)
+        await run(`grant "${twins}" to :ann`)
+        assert.ok((await reconcile(target.database, policy(rules, [roles.auditor]))).steps.length > 0)
+        assert.equal(await reads('ann', `set role "${twins}"; select mail from public.t`), 'denied')
+        await run(
+          `alter default privileges revoke all on schemas from :ann; alter default privileges revoke all on tables from :ann`,
+        )
+      },
+    )
   })
 })

@@ -53,7 +53,7 @@ describe('looking into a bound database', () => {
 
   clause(
     'ENF-101',
-    'An exposure has a code, a severity (high, medium or low), the objects and the roles concerned, an explanation, and what closes it: a statement of SQL, a rule, or neither where nothing does. After the remedy it is not listed any more.',
+    'An exposure has a code, a severity (high, medium or low), the objects and roles concerned…',
     async () => {
       const analyst = bound().role('analyst')
       const list = async () => (await masking.send('GET', `${policyUrl(db)}/exposures`)).body.value as Shown[]
@@ -169,7 +169,7 @@ describe('looking into a bound database', () => {
 
   clause(
     'ENF-105',
-    'A preview shows rules that are stored whether or not the policy is on, and a rule that is sent with it without storing it. Its rows are for those who may change the policy, not for readers of it.',
+    'A preview shows stored rules whether or not the policy is on, and a rule sent with the…',
     async () => {
       const rule = {
         columnName: 'contact',
@@ -244,7 +244,7 @@ describe('looking into a bound database', () => {
 
   clause(
     'ENF-107',
-    "What goes wrong in a bound database while it is looked into is 503 `BoundDatabaseUnusable` with the reason, and without a value of anybody's row.",
+    'A failure in a bound database during an inspection is 503 `BoundDatabaseUnusable` with the…',
     async () => {
       const other = freshDatabase()
       await masking.send('PUT', other, {

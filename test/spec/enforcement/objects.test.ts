@@ -37,31 +37,35 @@ forEachCluster((cluster) => {
 
     const rules = [rule('public.people.mail')]
 
-    clause('ENF-21', 'The twin of a view belongs to the owner of the view and sees no…', async () => {
-      await readAs(
-        'bob',
-        `create view bobs.theft as select p.id, s.word, p.mail from public.people p, public.secrets s`,
-      )
-      await readAs('bob', `create view bobs.fair as select id, mail from public.people`)
-      await readAs('bob', `grant select on bobs.theft, bobs.fair to public`)
-      await mask(rules)
-      await assert.rejects(
-        readAs('analyst', 'select * from masked_bobs.theft'),
-        /permission denied for table secrets/,
-      )
-      await assert.rejects(
-        readAs('bob', 'select * from masked_bobs.theft'),
-        /permission denied for table secrets/,
-      )
-      assert.deepEqual(await readAs('analyst', 'select mail from masked_bobs.fair where id = 1'), [
-        { mail: 'XXXX' },
-      ])
-      const twinOwner = `masquerade_twins_${target.url.replace(/^.*\//, '')}`
-      const [row] = await run(
-        `select has_table_privilege('${twinOwner}', 'public.secrets', 'select') as reads`,
-      )
-      assert.equal(row?.reads, false)
-    })
+    clause(
+      'ENF-21',
+      'The twin of a view belongs to the owner of the view and sees no more than that owner; only…',
+      async () => {
+        await readAs(
+          'bob',
+          `create view bobs.theft as select p.id, s.word, p.mail from public.people p, public.secrets s`,
+        )
+        await readAs('bob', `create view bobs.fair as select id, mail from public.people`)
+        await readAs('bob', `grant select on bobs.theft, bobs.fair to public`)
+        await mask(rules)
+        await assert.rejects(
+          readAs('analyst', 'select * from masked_bobs.theft'),
+          /permission denied for table secrets/,
+        )
+        await assert.rejects(
+          readAs('bob', 'select * from masked_bobs.theft'),
+          /permission denied for table secrets/,
+        )
+        assert.deepEqual(await readAs('analyst', 'select mail from masked_bobs.fair where id = 1'), [
+          { mail: 'XXXX' },
+        ])
+        const twinOwner = `masquerade_twins_${target.url.replace(/^.*\//, '')}`
+        const [row] = await run(
+          `select has_table_privilege('${twinOwner}', 'public.secrets', 'select') as reads`,
+        )
+        assert.equal(row?.reads, false)
+      },
+    )
 
     clause('ENF-22', 'The twin of a security invoker view looks with the privileges…', async () => {
       await run(`create view public.inv with (security_invoker = yes) as
@@ -137,18 +141,22 @@ forEachCluster((cluster) => {
       assert.equal((await readAs('analyst', 'select word from public.parts_2')).length, 1)
     })
 
-    clause('ENF-25', 'A schema that is named like a shadow schema and belongs to…', async () => {
-      await run(`create schema taken; create schema masked_taken; create table taken.t (id int, word text);
+    clause(
+      'ENF-25',
+      'A schema that is named like a shadow schema and belongs to another role stays untouched…',
+      async () => {
+        await run(`create schema taken; create schema masked_taken; create table taken.t (id int, word text);
         insert into taken.t values (1, '${canary}'); create view masked_taken.t as select * from taken.t;
         grant usage on schema taken, masked_taken to public; grant select on taken.t, masked_taken.t to "${analyst}"`)
-      const { desired } = await mask([...rules, rule('taken.t.word')])
-      const twin = desired.masked.find(({ relation }) => relation.schema === 'taken')?.twin
-      assert.match(twin?.schema ?? '', /^masked_[0-9a-f]{8}_taken$/)
-      assert.deepEqual(await readAs('analyst', `select word from ${twin?.schema}.t`), [{ word: 'XXXX' }])
-      await assert.rejects(readAs('analyst', 'select * from masked_taken.t'), /permission denied/)
-      await mask(rules)
-      assert.deepEqual(await readAs('analyst', 'select word from masked_taken.t'), [{ word: canary }])
-    })
+        const { desired } = await mask([...rules, rule('taken.t.word')])
+        const twin = desired.masked.find(({ relation }) => relation.schema === 'taken')?.twin
+        assert.match(twin?.schema ?? '', /^masked_[0-9a-f]{8}_taken$/)
+        assert.deepEqual(await readAs('analyst', `select word from ${twin?.schema}.t`), [{ word: 'XXXX' }])
+        await assert.rejects(readAs('analyst', 'select * from masked_taken.t'), /permission denied/)
+        await mask(rules)
+        assert.deepEqual(await readAs('analyst', 'select word from masked_taken.t'), [{ word: canary }])
+      },
+    )
 
     clause('ENF-26', 'Names with quotes, other scripts or 63 bytes, dropped columns,…', async () => {
       const long = 'ö'.repeat(31)
@@ -170,18 +178,22 @@ forEachCluster((cluster) => {
       ])
     })
 
-    clause('ENF-27', 'Temporary objects and what others build on twins are left alone.', async () => {
-      await mask(rules)
-      const { transaction } = target.connectAs('auditor')
-      await transaction(async (tx) => {
-        await tx.unsafe('create temp view mine as select * from public.people')
-        assert.equal((await tx.unsafe('select mail from mine where id = 1'))[0]?.mail, canary)
-      })
-      await readAs('bob', 'create view bobs.report as select mail from masked_public.people')
-      await mask(rules)
-      assert.equal((await readAs('bob', 'select mail from bobs.report'))[0]?.mail, 'XXXX')
-      await readAs('bob', 'drop view bobs.report')
-    })
+    clause(
+      'ENF-27',
+      'Temporary objects, and objects that users build on twins, are left alone.',
+      async () => {
+        await mask(rules)
+        const { transaction } = target.connectAs('auditor')
+        await transaction(async (tx) => {
+          await tx.unsafe('create temp view mine as select * from public.people')
+          assert.equal((await tx.unsafe('select mail from mine where id = 1'))[0]?.mail, canary)
+        })
+        await readAs('bob', 'create view bobs.report as select mail from masked_public.people')
+        await mask(rules)
+        assert.equal((await readAs('bob', 'select mail from bobs.report'))[0]?.mail, 'XXXX')
+        await readAs('bob', 'drop view bobs.report')
+      },
+    )
 
     clause('ENF-28', 'Row policies hold through a twin: it never shows more rows than…', async () => {
       await run(`create table public.rows (id int, who text, word text);

@@ -36,7 +36,7 @@ describe('before a database is bound', () => {
 
       clause(
         'ENF-108',
-        'A binding to a database in which masks could not hold is 400 `UnfitBinding` and nothing is stored; what has to be granted first is said as statements of SQL.',
+        'A binding to a database in which masks could not hold is 400 `UnfitBinding` and nothing is…',
         async () => {
           const refused = await bind()
           assert.equal(refused.status, 400)
@@ -65,7 +65,7 @@ describe('before a database is bound', () => {
 
       clause(
         'ENF-110',
-        'Where masks fail for want of a privilege, the state is `Failed` and its reason has the statements to run.',
+        'Where masks fail for lack of a privilege, the state is `Failed` and its reason has the…',
         async () => {
           const rule = {
             schemaName: 'app',

@@ -96,7 +96,7 @@ describe('statements and data made to wear the gateway out', { timeout }, () => 
 
   clause(
     'GATE-73',
-    'A database that stops reading costs the gateway a bounded amount of memory, however fast a client sends…',
+    'A database that stops reading costs the gateway a bounded amount of memory, however fast a…',
     async (t) => {
       const client = await connectWire(config())
       client.write(query('copy public.t (id) from stdin'))

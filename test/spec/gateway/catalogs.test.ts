@@ -27,7 +27,7 @@ forEachCluster((cluster) => {
 
     clause(
       'GATE-61',
-      'What tools ask of the catalogs is answered as without the gateway, to the byte: psql…',
+      "Catalog queries of tools are answered as without the gateway, byte for byte: psql's own…",
       async (t) => {
         for (const [name, query] of Object.entries(catalogQueries))
           await t.test(name, async () => {

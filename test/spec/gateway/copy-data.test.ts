@@ -66,7 +66,7 @@ describe('data that looks like messages', () => {
   for (const [name, chunks] of Object.entries(ways))
     clause(
       'GATE-60',
-      'What else the protocol has works as without the gateway: function calls, large objects, portals …',
+      'The rest of the protocol works as without the gateway: function calls, large objects…',
       async (t) => {
         await t.test(name, async () => {
           const client = await connectWire({

@@ -32,7 +32,7 @@ describe('a login with a directory account', () => {
   // A userPrincipalName and a token of theirs are let in, with the roles of their groups at any depth.
   clause(
     'GATE-10',
-    'Who gives a userPrincipalName as the user and an access token of theirs as the …',
+    'A person who gives their userPrincipalName as the user and their access token as the…',
     async () => {
       const inner = await people.directory.group()
       await people.directory.join(inner, group)
@@ -55,7 +55,7 @@ describe('a login with a directory account', () => {
   // The same over TLS, prepared and in binary.
   clause(
     'GATE-10',
-    'Who gives a userPrincipalName as the user and an access token of theirs as the …',
+    'A person who gives their userPrincipalName as the user and their access token as the…',
     async () => {
       const ana = await people.user(group)
       const client = await people.connect(ana.name, ana.token, { ssl: { rejectUnauthorized: false } })
@@ -68,7 +68,7 @@ describe('a login with a directory account', () => {
   // An appId and a token of the application are let in.
   clause(
     'GATE-11',
-    'The same for an application: its appId, and a token that it got for itself.',
+    'An application logs in the same way: its appId as the user and an application token as the password.',
     async () => {
       const appId = randomUUID()
       const id = await people.directory.add('servicePrincipal', { displayName: 'A job', appId })
@@ -84,63 +84,71 @@ describe('a login with a directory account', () => {
   )
 
   // A name and a token that do not belong together are refused alike, whoever exists.
-  clause('GATE-12', "Name and token must belong together. A person's token must carry …", async () => {
-    const service = gateway.masking.service()
-    const ana = await people.user(group)
-    const bob = await people.user(group)
-    const appId = randomUUID()
-    const app = await people.directory.add('servicePrincipal', { displayName: 'A job', appId })
-    const appToken = service.tokenFor({ kind: 'application', principal: app, applicationId: appId })
-    const withoutScope = service.tokenFor({ principal: ana.id, permissions: ['User.Read'] })
-    const personal = service.tokenFor({
-      principal: ana.id,
-      personal: true,
-      permissions: ['user_impersonation'],
-    })
-    const forged = `${ana.token.slice(0, -4)}AAAA`
-    const cases: [string, string][] = [
-      [ana.name, bob.token],
-      ['nobody@example.com', bob.token],
-      ['nobody@example.com', 'x'],
-      [ana.name, ''],
-      [ana.name, 'secret'],
-      [ana.name, `x ${ana.token}`],
-      [ana.name, forged],
-      [ana.name, appToken],
-      [ana.name, withoutScope],
-      [ana.name, personal],
-      [ana.id, ana.token],
-      [appId, ana.token],
-      [randomUUID(), appToken],
-    ]
-    const said = new Set<string>()
-    for (const [name, token] of cases)
-      await assert.rejects(people.connect(name, token || ' '), (error: pg.DatabaseError) => {
-        assert.equal(error.code, '28P01', `${name}: ${error.message}`)
-        said.add(error.message.replace(name, 'NAME'))
-        return true
+  clause(
+    'GATE-12',
+    "Name and token must belong to the same principal. A person's token must carry…",
+    async () => {
+      const service = gateway.masking.service()
+      const ana = await people.user(group)
+      const bob = await people.user(group)
+      const appId = randomUUID()
+      const app = await people.directory.add('servicePrincipal', { displayName: 'A job', appId })
+      const appToken = service.tokenFor({ kind: 'application', principal: app, applicationId: appId })
+      const withoutScope = service.tokenFor({ principal: ana.id, permissions: ['User.Read'] })
+      const personal = service.tokenFor({
+        principal: ana.id,
+        personal: true,
+        permissions: ['user_impersonation'],
       })
-    assert.equal(said.size, 1, [...said].join('\n'))
-    const [entry] = await audited('gateway/refuse', ana.name)
-    assert.equal(entry?.actor.kind, 'unknown')
-    assert.equal(entry?.after.from, '127.0.0.1')
-    assert.doesNotMatch(JSON.stringify(entry), /eyJ/)
-  })
+      const forged = `${ana.token.slice(0, -4)}AAAA`
+      const cases: [string, string][] = [
+        [ana.name, bob.token],
+        ['nobody@example.com', bob.token],
+        ['nobody@example.com', 'x'],
+        [ana.name, ''],
+        [ana.name, 'secret'],
+        [ana.name, `x ${ana.token}`],
+        [ana.name, forged],
+        [ana.name, appToken],
+        [ana.name, withoutScope],
+        [ana.name, personal],
+        [ana.id, ana.token],
+        [appId, ana.token],
+        [randomUUID(), appToken],
+      ]
+      const said = new Set<string>()
+      for (const [name, token] of cases)
+        await assert.rejects(people.connect(name, token || ' '), (error: pg.DatabaseError) => {
+          assert.equal(error.code, '28P01', `${name}: ${error.message}`)
+          said.add(error.message.replace(name, 'NAME'))
+          return true
+        })
+      assert.equal(said.size, 1, [...said].join('\n'))
+      const [entry] = await audited('gateway/refuse', ana.name)
+      assert.equal(entry?.actor.kind, 'unknown')
+      assert.equal(entry?.after.from, '127.0.0.1')
+      assert.doesNotMatch(JSON.stringify(entry), /eyJ/)
+    },
+  )
 
   // An expired token is called so.
-  clause('GATE-12', "Name and token must belong together. A person's token must carry …", async () => {
-    const service = gateway.masking.service()
-    const ana = await people.user(group)
-    const claims = service.tokens.claimsFor({ principal: ana.id, permissions: ['user_impersonation'] })
-    const then = Math.floor(Date.now() / 1000) - 7200
-    const token = service.tokens.signToken({ ...claims, iat: then, nbf: then, exp: then + 3600 })
-    await assert.rejects(people.connect(ana.name, token), { code: '28P01', message: /has expired/ })
-  })
+  clause(
+    'GATE-12',
+    "Name and token must belong to the same principal. A person's token must carry…",
+    async () => {
+      const service = gateway.masking.service()
+      const ana = await people.user(group)
+      const claims = service.tokens.claimsFor({ principal: ana.id, permissions: ['user_impersonation'] })
+      const then = Math.floor(Date.now() / 1000) - 7200
+      const token = service.tokens.signToken({ ...claims, iat: then, nbf: then, exp: then + 3600 })
+      await assert.rejects(people.connect(ana.name, token), { code: '28P01', message: /has expired/ })
+    },
+  )
 
   // Whoever has no mapped role is told so, and it is audited.
   clause(
     'GATE-13',
-    'Who has no mapped role in the database is refused (28000). Refused directory logins …',
+    'A principal without a mapped role in the database is refused (28000). Refused directory…',
     async () => {
       const ana = await people.user()
       await assert.rejects(people.connect(ana.name, ana.token), { code: '28000', message: /mapped/ })
@@ -151,7 +159,7 @@ describe('a login with a directory account', () => {
   // Losing the group ends the session and the way in.
   clause(
     'GATE-14',
-    'Losing what a login rests on (the group, the mapping, the account) ends the sessions …',
+    'A principal that loses the group, the mapping or the account that its login rests on loses…',
     async () => {
       const own = await people.directory.group()
       await people.map(own)
@@ -173,7 +181,7 @@ describe('a login with a directory account', () => {
   // Deleting the mapping and disabling the account do the same.
   clause(
     'GATE-14',
-    'Losing what a login rests on (the group, the mapping, the account) ends the sessions …',
+    'A principal that loses the group, the mapping or the account that its login rests on loses…',
     async () => {
       const ana = await people.user()
       const mapping = await people.map(ana.id)
@@ -199,7 +207,7 @@ describe('a login with a directory account', () => {
   // Exempt through a group at any depth; losing it ends the session, and what follows is masked.
   clause(
     'GATE-15',
-    'A login is exempt when the policy lists the principal or a group that it is in, at …',
+    'A login is exempt when the policy lists the principal or a group that contains it at any…',
     async () => {
       const { masking, db } = gateway
       const outer = await people.directory.group()
@@ -225,7 +233,7 @@ describe('a login with a directory account', () => {
   // A password that somebody set for the login role is put right at the next login.
   clause(
     'GATE-16',
-    'A login role whose password was changed by somebody gets its own back at the next login.',
+    'A login role whose password was changed by hand gets its own password back at the next login.',
     async () => {
       const ana = await people.user(group)
       await (await people.connect(ana.name, ana.token)).end()
@@ -242,7 +250,7 @@ describe('a login with a directory account', () => {
   // A role of somebody else under the name of a login role is left alone, and nobody gets in as it.
   clause(
     'GATE-17',
-    'A role under the name of a login role that the controller did not make is not …',
+    'A role that has the name of a login role but was not made by the controller is not…',
     async () => {
       const ana = await people.user(group)
       const role = `${ana.name}/${new URL(gateway.masked().url).pathname.slice(1)}`

@@ -129,7 +129,7 @@ describe('what breaks while a client is in the middle of something', () => {
     for (const [situation, enter] of Object.entries(situations))
       clause(
         'GATE-70',
-        'When the database, the network or the gateway fails in the middle of a transaction, a statement, a COPY or a result…',
+        'When the database, the network or the gateway fails in the middle of a transaction, a…',
         async (t) => {
           await t.test(`${breakage}, in ${situation}`, async () => {
             const client = await open()
@@ -171,7 +171,7 @@ describe('what breaks while a client is in the middle of something', () => {
   for (const [situation, enter] of Object.entries(situations))
     clause(
       'GATE-88',
-      'When a client is gone without a word its statement is cancelled and its transaction rolled back…',
+      'When a client disconnects without Terminate, its statement is cancelled and its…',
       async (t) => {
         await t.test(`in ${situation}`, async () => {
           const client = await open()

@@ -100,7 +100,7 @@ forEachCluster((cluster) => {
 
       clause(
         'GATE-09',
-        'A login role is masked like every other role. It is exempt when the policy lists…',
+        'A login role is masked like every other role. It is exempt when the policy lists the…',
         async () => {
           const [inner, outer] = [await directory.group(), await directory.group()]
           const ana = await directory.user()
@@ -149,7 +149,7 @@ forEachCluster((cluster) => {
 
       clause(
         'GATE-04',
-        'A login role is known by a signed comment. A role of its name without one is never touched, keeps the person out until it is gone, and is not exempt with the person.…',
+        'A signed comment marks a login role. The controller never touches a role of that name…',
         async () => {
           const name = `squatted-${randomUUID().slice(0, 8)}`
           const ana = await directory.user(name)
@@ -175,7 +175,7 @@ forEachCluster((cluster) => {
 
       clause(
         'GATE-03',
-        'A login role is made when somebody first logs in, for users and service principals to whom a role is mapped, by themselves or through a group at any depth.…',
+        'The controller creates a login role at the first login of a user or service principal to…',
         async () => {
           const group = await directory.group()
           await map(group, readers)
@@ -212,7 +212,7 @@ forEachCluster((cluster) => {
 
       clause(
         'GATE-06',
-        'Who loses a mapping, the group that has it, or the account, loses the database role…',
+        'A principal that loses a mapping, the mapped group or the account loses the database role…',
         async () => {
           const [inner, outer] = [await directory.group(), await directory.group()]
           const [ana, bob] = [await directory.user(), await directory.user()]

@@ -52,7 +52,7 @@ forEachCluster((cluster) => {
 
     clause(
       'GATE-10',
-      'Who gives a userPrincipalName as the user and an access token of theirs as the …',
+      'A person who gives their userPrincipalName as the user and their access token as the…',
       async () => {
         const readers = await target.createRole('readers', 'NOLOGIN')
         const directory = createTestLogins(target.database)

@@ -111,7 +111,7 @@ forEachCluster((cluster) => {
 
       clause(
         'GATE-03',
-        'A login role is made when somebody first logs in, for users and service…',
+        'The controller creates a login role at the first login of a user or service principal to…',
         async () => {
           const name = `ana@contoso.com/${database}`
           const ana = directory.add('Ana@contoso.com', [readers])
@@ -164,7 +164,7 @@ forEachCluster((cluster) => {
 
       clause(
         'GATE-04',
-        'A login role is known by a signed comment. A role of its name without one is…',
+        'A signed comment marks a login role. The controller never touches a role of that name…',
         async () => {
           const eve = directory.add('eve@contoso.com', [readers])
           const ana = directory.add('ana@contoso.com', [readers])
@@ -251,7 +251,7 @@ forEachCluster((cluster) => {
 
       clause(
         'GATE-05',
-        'The password of a login role comes from the key of the service, is stored…',
+        'The password of a login role is derived from the key of the service, stored nowhere and…',
         async () => {
           const ana = directory.add('ana@contoso.com', [readers])
           const name = `ana@contoso.com/${database}`
@@ -303,7 +303,7 @@ forEachCluster((cluster) => {
 
       clause(
         'GATE-06',
-        'Who loses a mapping, the group that has it, or the account, loses the database role…',
+        'A principal that loses a mapping, the mapped group or the account loses the database role…',
         async () => {
           const name = `ana@contoso.com/${database}`
           const ana = directory.add('ana@contoso.com', [readers, writers])
@@ -382,7 +382,7 @@ forEachCluster((cluster) => {
 
       clause(
         'GATE-07',
-        'Roles, attributes and members that a login role was given by hand are taken back…',
+        'The controller revokes roles, attributes and members that were granted to a login role by…',
         async () => {
           const ana = directory.add('ana@contoso.com', [readers])
           const name = `ana@contoso.com/${database}`
@@ -446,7 +446,7 @@ forEachCluster((cluster) => {
 
       clause(
         'GATE-08',
-        'A mapped role that has become one that could not be mapped (GATE-25) is taken…',
+        'A mapped role that later becomes one that could not be mapped (GATE-25) is revoked from…',
         async () => {
           const team = await target.createRole('team', '')
           await adopt(team)

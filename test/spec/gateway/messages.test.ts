@@ -38,7 +38,7 @@ describe('messages of the protocol', () => {
 
   clause(
     'GATE-60',
-    'What else the protocol has works as without the gateway: function calls, large objects, portals fetched in parts, pipelines…',
+    'The rest of the protocol works as without the gateway: function calls, large objects…',
     async (t) => {
       await t.test('function calls, in text and in binary, and one that fails', async () => {
         const call = (oid: number, format: number, ...values: readonly Buffer[]) =>

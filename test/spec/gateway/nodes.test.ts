@@ -47,7 +47,7 @@ describe('two nodes over one store', () => {
   // A rule that is made on one node is known to the sessions of the other.
   clause(
     'GATE-18',
-    'A change of rules or of the policy is known at once to the sessions of every node. A …',
+    'The sessions of every node learn of a change of rules or policy at once. A statement in…',
     async () => {
       const client = await connectElsewhere(gateway.masked().role('analyst'), 'secret')
       const table = {
@@ -90,7 +90,7 @@ describe('two nodes over one store', () => {
   // The same for who is exempt.
   clause(
     'GATE-18',
-    'A change of rules or of the policy is known at once to the sessions of every node. A …',
+    'The sessions of every node learn of a change of rules or policy at once. A statement in…',
     async () => {
       const [analyst, auditor] = ['analyst', 'auditor'].map((name) => gateway.masked().role(name))
       const read = 'select email from public.customers where id = 1'
@@ -121,7 +121,7 @@ describe('two nodes over one store', () => {
   // What one node did and another undid is done again, and not taken for done.
   clause(
     'GATE-18',
-    'A change of rules or of the policy is known at once to the sessions of every node. A …',
+    'The sessions of every node learn of a change of rules or policy at once. A statement in…',
     async () => {
       const analyst = gateway.masked().connectAs('analyst')
       const readRaw = () => analyst.sql`select born from public.customers where id = 1`
@@ -147,7 +147,7 @@ describe('two nodes over one store', () => {
   // Losing a group on one node ends the session that runs through the other.
   clause(
     'GATE-14',
-    'Losing what a login rests on (the group, the mapping, the account) ends the sessions …',
+    'A principal that loses the group, the mapping or the account that its login rests on loses…',
     async () => {
       const group = await people.directory.group()
       await people.map(group)

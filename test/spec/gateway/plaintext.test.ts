@@ -70,7 +70,7 @@ describe('clients of the gateway on other machines', { skip }, () => {
 
   clause(
     'GATE-10',
-    'Who gives a userPrincipalName as the user and an access token of theirs as the password is let in as …',
+    'A person who gives their userPrincipalName as the user and their access token as the…',
     async () => {
       for (const name of ['ana@example.com', '8f9b0f6e-0d0f-4f4e-9d59-1c1a54f7d9a1'])
         for (const allowPlaintext of [false, true]) {

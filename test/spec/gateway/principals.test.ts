@@ -70,7 +70,7 @@ describe('principals at a gateway before two databases', () => {
   // A principal is the same in every database, a role of its own in each.
   clause(
     'GATE-19',
-    'Limits end a connection with an error of their own: too many sessions, overall or …',
+    'Limits end a connection with an error of their own: too many sessions, overall or of one…',
     async (t) => {
       const gateway = await open({ connectionsPerRole: 1 })
       t.after(() => gateway.close(0))

@@ -60,7 +60,7 @@ describe('masquerade psql', () => {
   // A user whom the operator names.
   clause(
     'GATE-36',
-    "`masquerade psql` connects through the gateway as whoever is signed in. With `--as` it is the user that is named: for who can read the service's key by a token that this key signs, and the audit log tells of it, for others by a sign-in of that user.",
+    '`masquerade psql` connects through the gateway as the signed-in person. With `--as` it…',
     async () => {
       const { dataDir, auth, database } = masking.service()
       const person = await addPerson(masking.service())
@@ -98,7 +98,7 @@ describe('masquerade psql', () => {
   // Whoever is signed in connects as themselves, without the key of the service.
   clause(
     'GATE-36',
-    "`masquerade psql` connects through the gateway as whoever is signed in. With `--as` it is the user that is named: for who can read the service's key by a token that this key signs, and the audit log tells of it, for others by a sign-in of that user.",
+    '`masquerade psql` connects through the gateway as the signed-in person. With `--as` it…',
     async () => {
       const person = await addPerson(masking.service())
       const { origin, tokenFor, tokens, dataDir } = masking.service()
@@ -238,7 +238,7 @@ describe('masquerade psql', () => {
   // A gateway that the CA does not vouch for.
   clause(
     'GATE-37',
-    'The token is in the environment of psql and nowhere else, and a gateway whose certificate the CA does not vouch for gets none.',
+    'The token is in the environment of psql and nowhere else, and is never sent to a gateway…',
     async () => {
       const other = join(folder, 'other.pem')
       await writeFile(other, toPem((await createCa(['localhost'], new Date())).ca.certificate))

@@ -84,7 +84,7 @@ describe('masquerade psql on a machine that has nothing of the service but its C
   // For somebody else that person has to sign in, and nothing of it is kept.
   clause(
     'GATE-36',
-    "`masquerade psql` connects through the gateway as whoever is signed in. With `--as` it is the user that is named: for who can read the service's key by a token that this key signs, and the audit log tells of it, for others by a sign-in of that user.",
+    '`masquerade psql` connects through the gateway as the signed-in person. With `--as` it…',
     async () => {
       const asked = psql('--as', bob.userPrincipalName, name, ...read)
       await signInAs(bob, () => asked.seen.errors)

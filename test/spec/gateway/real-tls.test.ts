@@ -55,7 +55,7 @@ describe('a database with TLS of its own', { timeout: 60_000 }, () => {
 
   clause(
     'GATE-74',
-    "The way to a database is encrypted as its binding says, and its certificate is held to the binding's authority and host name…",
+    'The connection to a database is encrypted as its binding says, and its certificate is…',
     async () => {
       const full = { rejectUnauthorized: true, ca: trusted }
       assert.deepEqual(await ask('localhost', full), { ssl: true, version: 'TLSv1.3' })

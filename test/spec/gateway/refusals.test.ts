@@ -31,7 +31,7 @@ describe('directory logins that are refused', () => {
 
   clause(
     'GATE-13',
-    'Who has no mapped role in the database is refused (28000). Refused directory logins …',
+    'A principal without a mapped role in the database is refused (28000). Refused directory…',
     async () => {
       const from = performance.now()
       for (let count = 0; count < 30; count++) assert.equal(await attempt('127.0.0.1'), '28P01')

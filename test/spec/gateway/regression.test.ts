@@ -65,7 +65,7 @@ forEachCluster((cluster) => {
 
     clause(
       'GATE-52',
-      'What `Number` draws lies within its range in every row and is drawn again for every query, and what depends on it is…',
+      '`Number` draws a value within its range for every row and draws again for every query…',
       async () => {
         const draw = async () => {
           const { rows } = await rental.gateway.extended('select salary from public.staff order by id', 0)
@@ -102,7 +102,7 @@ forEachCluster((cluster) => {
 
     clause(
       'GATE-54',
-      'A masked column of the table that is written, locked by row (`FOR UPDATE`) or sampled cannot be read by the same statement…',
+      'A masked column of the table that is written, locked by row (`FOR UPDATE`) or sampled…',
       async (t) => {
         const before = await readState()
         for (const text of denied)

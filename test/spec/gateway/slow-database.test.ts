@@ -22,7 +22,7 @@ describe('a bound database that does not answer any more', () => {
 
   clause(
     'GATE-14',
-    'Losing what a login rests on (the group, the mapping, the account) ends the sessions …',
+    'A principal that loses the group, the mapping or the account that its login rests on loses…',
     async () => {
       const { masking } = gateway
       const people = await bringPeople(gateway)

@@ -114,7 +114,7 @@ describe('what statements touch', () => {
 
   clause(
     'GATE-40',
-    'The audit says of every session when it began (`gateway/connect`) and ended…',
+    'The audit records for every session when it began (`gateway/connect`) and ended…',
     async () => {
       const entries = await audit('analyst', async (client) => {
         await client.query('select 1')
@@ -140,7 +140,7 @@ describe('what statements touch', () => {
 
   clause(
     'GATE-41',
-    'The audit says which masked columns the statements of a session touched (`gateway/touch`)…',
+    'The audit records which masked columns the statements of a session touched…',
     async () => {
       const entries = await audit('analyst', async (client) => {
         for (const id of [1, 2])
@@ -163,7 +163,7 @@ describe('what statements touch', () => {
 
   clause(
     'GATE-42',
-    'Statements count each time that they run: as simple queries, several in one…',
+    'Statements count each time that they run: as simple queries, several in one, prepared by…',
     async () => {
       const found = await touches('analyst', async (client) => {
         await client.query('table customers; select 1; table customers')
@@ -203,7 +203,7 @@ describe('what statements touch', () => {
 
   clause(
     'GATE-43',
-    'A column without which PostgreSQL would deny the statement the right to read is…',
+    'The audit never misses a column that PostgreSQL requires SELECT on, wherever it stands and…',
     async () => {
       const kunden = 'sales."Kunden Döner"."e-mail"'
       const found = await touches('analyst', async (client) => {
@@ -225,7 +225,7 @@ describe('what statements touch', () => {
 
   clause(
     'GATE-44',
-    'What exempt roles, owners and superusers read is touched raw, and their statements…',
+    'Reads by exempt roles, owners and superusers are recorded as raw, and their statements…',
     async () => {
       const raw = [email]
       const found = await touches('auditor', async (client) => {
@@ -363,7 +363,7 @@ describe('what statements touch', () => {
 
   clause(
     'GATE-46',
-    'What a session did not touch before is in the audit after a second; what it touches…',
+    'The first touch of a column by a session is in the audit after a second; further touches…',
     async () => {
       const client = await gateway.connect('analyst')
       const own = async () => {
@@ -429,7 +429,7 @@ describe('what statements touch', () => {
   // Of a directory login, all entries name the principal.
   clause(
     'GATE-40',
-    'The audit says of every session when it began (`gateway/connect`) and ended…',
+    'The audit records for every session when it began (`gateway/connect`) and ended…',
     async () => {
       const people = await bringPeople(gateway)
       const group = await people.directory.group()
@@ -490,7 +490,7 @@ describe('what statements touch', () => {
   // A name that means something else by another path.
   clause(
     'GATE-43',
-    'A column without which PostgreSQL would deny the statement the right to read is…',
+    'The audit never misses a column that PostgreSQL requires SELECT on, wherever it stands and…',
     async () => {
       const unknown = { kind: 'UNKNOWN', unparsed: true } as const
       const { sql } = gateway.masked().database

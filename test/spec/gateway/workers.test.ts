@@ -61,7 +61,7 @@ describe('workers of the gateway', () => {
 
   clause(
     'GATE-80',
-    'With `MASQUERADE_GATEWAY_WORKERS` above 1 so many processes share the port of the gateway, and whoever…',
+    'With `MASQUERADE_GATEWAY_WORKERS` above 1, that many processes share the port of the…',
     async () => {
       assert.equal(processes().length, 2)
       assert.ok(!processes().includes(process.pid))
@@ -93,7 +93,7 @@ describe('workers of the gateway', () => {
   // The same by what a login of the directory, TLS and bulk data take.
   clause(
     'GATE-80',
-    'With `MASQUERADE_GATEWAY_WORKERS` above 1 so many processes share the port of the gateway, and whoever…',
+    'With `MASQUERADE_GATEWAY_WORKERS` above 1, that many processes share the port of the…',
     async () => {
       const people = await bringPeople(gateway)
       const group = await people.directory.group()
@@ -145,7 +145,7 @@ describe('workers of the gateway', () => {
 
   clause(
     'GATE-82',
-    'A change of rules is answered when the sessions of all workers follow it; a worker that died keeps nobody waiting.',
+    'A change of rules is answered when the sessions of all workers follow it; a worker that…',
     async () => {
       const clients = await connectAll(4)
       const { db, masking } = gateway
@@ -173,7 +173,7 @@ describe('workers of the gateway', () => {
 
   clause(
     'GATE-83',
-    'A worker that dies takes its own sessions with it and no others: these are counted out, and another worker takes its place.',
+    'A worker that dies ends its own sessions and no others: they are subtracted from the…',
     async () => {
       await waitFor('the second worker', () => processes().length === 2)
       const clients = await connectAll(perRole)
@@ -191,7 +191,7 @@ describe('workers of the gateway', () => {
 
   clause(
     'GATE-84',
-    "Workers are given no key, password or address of the service's store. They end with the service, also…",
+    "Workers receive no key, password or address of the service's store. They exit with the…",
     async (t) => {
       if (process.platform === 'linux')
         for (const pid of processes())

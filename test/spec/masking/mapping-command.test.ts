@@ -26,7 +26,7 @@ const list = async (db: string) => (await send('GET', `${db}/roleMappings`)).bod
 
 clause(
   'GATE-31',
-  '`masquerade mapping add` finds a user by userPrincipalName, a group by a name that only one has, an application by its appId and anybody by object id; of several groups of one name it lists the ids and maps none. It never replaces a mapping, and adding the same again changes nothing. `list` and `remove` show and delete them.',
+  '`masquerade mapping add` finds a user by userPrincipalName, a group by a displayName that…',
   async () => {
     const db = freshDatabase()
     const add = (to: string, ...more: string[]) =>

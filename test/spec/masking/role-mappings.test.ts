@@ -216,7 +216,7 @@ clause(
 
 clause(
   'GATE-28',
-  'Writing and deleting a mapping is audited with what was before and after, and with whoever did it.',
+  'Writing and deleting a mapping is audited with the state before and after, and with the caller.',
   async () => {
     const db = freshDatabase()
     await put(db, 'M', { databaseRole: 'one', principalId: user() })

@@ -204,7 +204,7 @@ describe('authorization code', () => {
 
   clause(
     'TOK-24',
-    "A person consents for themselves to permissions that reach their own data alone; the consent is audited, and it is nobody else's.",
+    'A person may consent for themselves to permissions that reach only their own data; the…',
     async () => {
       const { appId, displayName } = await addApplication(service, { properties: singlePage })
       const other = await addPerson(service)
@@ -233,7 +233,7 @@ describe('authorization code', () => {
 
   clause(
     'TOK-26',
-    'An application that nobody granted anything is not let in without asking the person.',
+    "An application without any grant needs the person's consent before the sign-in continues.",
     async () => {
       const { appId } = await addApplication(service, { properties: singlePage })
       const { url, exchange } = await begin(appId, '.default')
@@ -270,7 +270,7 @@ describe('authorization code', () => {
 
   clause(
     'TOK-25',
-    'Permissions that reach others are consented to by an administrator alone; a person is told so and can only go back.',
+    'Only an administrator consents to permissions that reach the data of others; other people…',
     async () => {
       const { appId, servicePrincipalId } = await addApplication(service, { properties: singlePage })
       const { url } = await begin(appId, 'openid User.Read Directory.ReadWrite.All')

@@ -58,7 +58,7 @@ describe('client credentials', () => {
 
   clause(
     'TOK-10',
-    'A token carries what is granted when it is made, not what was granted before.',
+    'A token carries the permissions granted at the time it is issued, not earlier ones.',
     async () => {
       const { appId, secret, servicePrincipalId } = await addApplication(service, {
         permissions: ['Group.Read.All', 'User.Read.All'],
@@ -115,7 +115,7 @@ describe('client credentials', () => {
 
   clause(
     'TOK-08',
-    'The accepted audiences and every address of the service name one resource; scopes for another are 400 `invalid_target`.',
+    'The accepted audiences and every address of the service name one resource; scopes for…',
     async () => {
       const { appId, secret } = await addApplication(service)
       const parameters = { client_id: appId, client_secret: secret }

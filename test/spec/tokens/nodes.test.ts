@@ -126,7 +126,7 @@ describe('several nodes on one database', () => {
     },
   )
 
-  clause('TOK-63', 'Expired sessions, codes and tokens are taken out of the database.', async () => {
+  clause('TOK-63', 'Expired sessions, codes and tokens are deleted from the database.', async () => {
     const { sql } = nodes[0].database
     await sql`
       insert into oidc_state (model, id, payload, expires_at) values
@@ -137,7 +137,7 @@ describe('several nodes on one database', () => {
     await sql`delete from oidc_state where id = 'still good'`
   })
 
-  clause('TOK-64', 'Whoever reads the database learns no code, token, session or cookie key.', async () => {
+  clause('TOK-64', 'A copy of the database reveals no code, token, session or cookie key.', async () => {
     const rows = await nodes[0].database.sql<{ row: string }[]>`
       select (s.*)::text as row from oidc_state s`
     assert.ok(rows.length >= 3)

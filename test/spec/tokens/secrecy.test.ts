@@ -32,7 +32,7 @@ describe('what the token service keeps to itself', () => {
 
   clause(
     'TOK-65',
-    'No password, secret, code, token or session cookie stands in the log, in an error or in the metrics.',
+    'No password, secret, code, token or session cookie appears in the log, in an error or in…',
     async () => {
       const person = await addPerson(service)
       const consented = ['openid', 'offline_access', 'User.Read']
@@ -103,7 +103,7 @@ describe('what the token service keeps to itself', () => {
     },
   )
 
-  clause('TOK-66', 'An unexpected failure says nothing outside; its cause is logged.', async () => {
+  clause('TOK-66', 'An unexpected failure reveals nothing to the caller; its cause is logged.', async () => {
     lines.length = 0
     await service.database.sql`alter table application_secret rename to application_secret_away`
     try {

@@ -182,7 +182,7 @@ describe('signing in', () => {
 
   clause(
     'TOK-36',
-    'Registered addresses that nobody may be sent to (scripts, fragments, `http` to another machine) are passed over.',
+    'Registered addresses that are unsafe to redirect to (scripts, fragments, `http` to another…',
     async () => {
       const bad = [
         'javascript:alert(1)',
@@ -292,7 +292,7 @@ describe('signing in', () => {
   for (const [what, lose] of loseAccess)
     clause(
       'TOK-46',
-      'A person who was disabled or deleted, or whose password was changed, has neither session nor refresh token any more.',
+      'A person who was disabled or deleted, or whose password was changed, loses their sessions…',
       async (t) => {
         t.diagnostic(what)
         await forgetAttempts()

@@ -6,7 +6,7 @@ import { clause } from '../../support/clause.ts'
 describe('the name of a login role', () => {
   clause(
     'GATE-01',
-    'The login role of a principal in a database is named after the userPrincipalName…',
+    'The login role of a principal in a database is named after the userPrincipalName in lower…',
     () => {
       assert.equal(loginRoleName('Ana@Contoso.com', 'Shop'), 'ana@contoso.com/Shop')
       const appId = '5b1d3b9c-0f57-4e4e-9d1f-0a3f1c9a7b60'

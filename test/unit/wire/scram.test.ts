@@ -12,18 +12,22 @@ const serverFinal = 'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4='
 describe('a login by SCRAM-SHA-256', () => {
   const begin = () => new ScramClient('pencil', 'user', nonce)
 
-  clause('GATE-02', 'The gateway proves that it may log in as a login role by SCRAM-SHA-256…', async () => {
-    const client = begin()
-    assert.equal(client.first(), `n,,n=user,r=${nonce}`)
-    assert.equal(
-      await client.proof(serverFirst),
-      `c=biws,r=${serverNonce},p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=`,
-    )
-    client.verify(serverFinal)
-    for (const final of ['v=', '', 'e=other-error', serverFinal.replace('6rri', '6rrI')])
-      assert.throws(() => client.verify(final), /did not prove/, final)
-    assert.throws(() => begin().verify(serverFinal), /did not prove/, 'before a proof')
-  })
+  clause(
+    'GATE-02',
+    'The gateway logs in as a login role by SCRAM-SHA-256 only, and drops a server that cannot…',
+    async () => {
+      const client = begin()
+      assert.equal(client.first(), `n,,n=user,r=${nonce}`)
+      assert.equal(
+        await client.proof(serverFirst),
+        `c=biws,r=${serverNonce},p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=`,
+      )
+      client.verify(serverFinal)
+      for (const final of ['v=', '', 'e=other-error', serverFinal.replace('6rri', '6rrI')])
+        assert.throws(() => client.verify(final), /did not prove/, final)
+      assert.throws(() => begin().verify(serverFinal), /did not prove/, 'before a proof')
+    },
+  )
 
   test('a server that changes the terms is refused', async () => {
     for (const [first, message] of [

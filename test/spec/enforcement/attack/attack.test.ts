@@ -71,11 +71,31 @@ forEachCluster((cluster) => {
 
     clause('ENF-01', 'No spelling of a read shows a masked role a raw value of a…', attackBy(spellings))
     clause('ENF-02', 'No object over a masked table shows it either: views at any…', attackBy(objects))
-    clause('ENF-03', 'Predicates, sorts, joins, groups, aggregates, windows and the…', attackBy(inferences))
-    clause('ENF-04', 'Writing tells nothing either: RETURNING, ON CONFLICT, MERGE,…', attackBy(writes))
-    clause('ENF-05', 'SQL that something else runs is held to the same: blocks,…', attackBy(programs))
-    clause('ENF-06', 'Functions, operators, casts, types and search paths of the…', attackBy(leaks))
+    clause(
+      'ENF-03',
+      'Predicates, sorts, joins, groups, aggregates, windows and the errors of casts and…',
+      attackBy(inferences),
+    )
+    clause(
+      'ENF-04',
+      'Writes tell a masked role nothing either: RETURNING, ON CONFLICT, MERGE, conditions of…',
+      attackBy(writes),
+    )
+    clause(
+      'ENF-05',
+      'SQL that another statement runs is held to the same: blocks, functions, cursors, prepared…',
+      attackBy(programs),
+    )
+    clause(
+      'ENF-06',
+      'Functions, operators, casts, types and search paths that a reader makes see masked values…',
+      attackBy(leaks),
+    )
     clause('ENF-07', 'Catalogs and statistics show a masked role no raw value.', attackBy(catalogs))
-    clause('ENF-08', 'A masked role cannot become somebody who sees raw values, nor…', attackBy(roles))
+    clause(
+      'ENF-08',
+      'A masked role can neither assume a role that sees raw values nor change the rules in…',
+      attackBy(roles),
+    )
   })
 })

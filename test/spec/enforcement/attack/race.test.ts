@@ -122,40 +122,50 @@ forEachCluster((cluster) => {
       }
     })
 
-    clause('ENF-10', 'A masked role cannot keep the controller from its work with a…', async () => {
-      const { transaction } = target.connectAs('analyst')
-      await transaction(async (tx) => {
-        await tx`select pg_advisory_xact_lock(7208951144)`
-        await tx`select count(*) from public.t`
-        await reconcile(target.database, states()[0] ?? policy([]), { lockTimeoutMs: 500 })
-      })
-    })
+    clause(
+      'ENF-10',
+      'A masked role cannot block the controller with a lock that every role may take.',
+      async () => {
+        const { transaction } = target.connectAs('analyst')
+        await transaction(async (tx) => {
+          await tx`select pg_advisory_xact_lock(7208951144)`
+          await tx`select count(*) from public.t`
+          await reconcile(target.database, states()[0] ?? policy([]), { lockTimeoutMs: 500 })
+        })
+      },
+    )
 
-    clause('ENF-64', 'Who holds a lock on a twin, or has built on it, does not keep…', async () => {
-      await reconcile(target.database, policy(always))
-      const more = policy([...always, rule('public.t.name'), rule('public.u.word')])
-      const { transaction, sql } = target.connectAs('analyst')
-      await transaction(async (tx) => {
-        await tx`select * from masked_public.t limit 1`
-        await assert.rejects(reconcile(target.database, more, { lockTimeoutMs: 200 }))
-        for (const text of [
-          'select name from public.t',
-          'select name from masked_public.t',
-          'select word from public.u',
+    clause(
+      'ENF-64',
+      'A session that holds a lock on a twin, or an object built on it, does not keep a column…',
+      async () => {
+        await reconcile(target.database, policy(always))
+        const more = policy([...always, rule('public.t.name'), rule('public.u.word')])
+        const { transaction, sql } = target.connectAs('analyst')
+        await transaction(async (tx) => {
+          await tx`select * from masked_public.t limit 1`
+          await assert.rejects(reconcile(target.database, more, { lockTimeoutMs: 200 }))
+          for (const text of [
+            'select name from public.t',
+            'select name from masked_public.t',
+            'select word from public.u',
+          ])
+            await assert.rejects(sql.unsafe(text), /permission denied|does not exist/, text)
+        })
+        await reconcile(target.database, more)
+        assert.deepEqual((await reconcile(target.database, more)).steps, [])
+        assert.deepEqual(await sql`select distinct name from masked_public.t`, [{ name: 'XXXX' }])
+        assert.deepEqual(await sql`select mail from masked_public.v where id = 1`, [
+          { mail: 'zXXX@XXXX.com' },
         ])
-          await assert.rejects(sql.unsafe(text), /permission denied|does not exist/, text)
-      })
-      await reconcile(target.database, more)
-      assert.deepEqual((await reconcile(target.database, more)).steps, [])
-      assert.deepEqual(await sql`select distinct name from masked_public.t`, [{ name: 'XXXX' }])
-      assert.deepEqual(await sql`select mail from masked_public.v where id = 1`, [{ mail: 'zXXX@XXXX.com' }])
-      await target.database.sql.unsafe('create view public.on_twin as select * from masked_public.u')
-      const fewer = policy([rule('public.t.mail'), rule('public.t.pay'), rule('public.t.id')])
-      await assert.rejects(reconcile(target.database, fewer), /depend/)
-      await assert.rejects(sql`select id from public.t`, /permission denied/)
-      await target.database.sql.unsafe('drop view public.on_twin')
-      await reconcile(target.database, fewer)
-      assert.deepEqual(await sql`select word from public.u`, [{ word: 'plain' }])
-    })
+        await target.database.sql.unsafe('create view public.on_twin as select * from masked_public.u')
+        const fewer = policy([rule('public.t.mail'), rule('public.t.pay'), rule('public.t.id')])
+        await assert.rejects(reconcile(target.database, fewer), /depend/)
+        await assert.rejects(sql`select id from public.t`, /permission denied/)
+        await target.database.sql.unsafe('drop view public.on_twin')
+        await reconcile(target.database, fewer)
+        assert.deepEqual(await sql`select word from public.u`, [{ word: 'plain' }])
+      },
+    )
   })
 })

@@ -70,7 +70,7 @@ describe('the ledger of the gateway', () => {
 
   clause(
     'GATE-47',
-    'While the store does not take entries, sessions go on and up to 10,000 entries wait…',
+    'While the store does not accept entries, sessions go on and up to 10,000 entries wait; the…',
     async () => {
       let isAway = true
       const written: SessionEvent[] = []
