@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type DatabaseState, listStates } from '../enforcement/list-states.ts'
+import { type DatabaseState, listStates } from '../enforcement/states/list-states.ts'
 import { reachable } from '../http/listen.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'

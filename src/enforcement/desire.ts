@@ -1,12 +1,12 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
-import { type Access, grantAccess, type Remembered, remember } from './access.ts'
-import { assignMasks, type Masks, type Note, pinsOf } from './assign-masks.ts'
 import type { Guard, Pin, Relation, Snapshot } from './catalog.ts'
-import { wantedText } from './guard-steps.ts'
+import { type Access, grantAccess, type Remembered, remember } from './grants/access.ts'
+import { exemptions } from './grants/roles.ts'
+import { wantedText } from './guard/guard-steps.ts'
 import { everybody, shadowSchemaName, twinOwnerName } from './names.ts'
 import type { Policy } from './policy.ts'
-import { exemptions } from './roles.ts'
-import { tableTwinSelect, viewTwinSelect } from './twin-select.ts'
+import { assignMasks, type Masks, type Note, pinsOf } from './twins/assign-masks.ts'
+import { tableTwinSelect, viewTwinSelect } from './twins/twin-select.ts'
 
 /** What one relation is to look like while masks are on it. */
 export interface DesiredRelation extends Access {

@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Relation, Snapshot } from './catalog.ts'
 import type { Desired, DesiredRelation, Released } from './desire.ts'
-import { actAs, named, restoreGrants, setGrants } from './grant-steps.ts'
+import { actAs, named, restoreGrants, setGrants } from './grants/grant-steps.ts'
 import {
   createGuards,
   createWatch,
@@ -10,9 +10,9 @@ import {
   wantedText,
   writeExempt,
   writeGuard,
-} from './guard-steps.ts'
+} from './guard/guard-steps.ts'
 import { guardSchema } from './names.ts'
-import { dropTwins, isAsMade, makeTwin, type Plan } from './twin-steps.ts'
+import { dropTwins, isAsMade, makeTwin, type Plan } from './twins/twin-steps.ts'
 
 /** One statement of a plan, and why it is there. */
 export interface Step {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { Turns } from './turns.ts'
+import { Turns } from './coalesced-jobs.ts'
 
 export interface FollowOptions {
   /** Grows with every change of the directory. */

@@ -1,10 +1,10 @@
 import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
 import type { Guard, ObservedTwin, Role, Snapshot } from './catalog.ts'
-import { findLegal } from './find-legal.ts'
-import { recallGuard, type StoredGuard } from './guard-record.ts'
+import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
 import { driftChannel, guardSchema, shadowPrefix, twinOwnerName } from './names.ts'
 import { aclAsJson, findRelations, isOn, readRelations } from './read-relations.ts'
+import { findLegal } from './twins/find-legal-constants.ts'
 
 /** A table that a rule names. */
 export interface Target {

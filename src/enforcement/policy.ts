@@ -1,4 +1,4 @@
-import type { Mask } from './masks.ts'
+import type { Mask } from './twins/masks.ts'
 
 /** A rule as far as enforcement is concerned. */
 export interface Rule extends Mask {

@@ -1,17 +1,17 @@
 import type { Database } from '../db/database.ts'
 import type { Tx } from '../db/transaction.ts'
 import { apply, type Refusal } from './apply.ts'
-import type { Note } from './assign-masks.ts'
 import type { Snapshot } from './catalog.ts'
 import { type Desired, desire, noTwin } from './desire.ts'
 import { diff, diffByGrants, type Step } from './diff.ts'
-import { dropInherited } from './drop-inherited.ts'
-import { Unfit } from './explain-failure.ts'
-import { type Claimant, claim } from './guard-owner.ts'
+import { type Claimant, claim } from './guard/claim.ts'
+import { readRecord } from './guard/read-record.ts'
 import { guardSchema } from './names.ts'
 import { observe, type Target } from './observe.ts'
 import type { Policy, Rule } from './policy.ts'
-import { readRecord } from './read-record.ts'
+import { Unfit } from './states/explain-failure.ts'
+import type { Note } from './twins/assign-masks.ts'
+import { dropInherited } from './twins/drop-copied-twins.ts'
 
 export interface Outcome {
   readonly policy: Policy

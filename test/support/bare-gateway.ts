@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { Registry } from 'prom-client'
 import type { Database } from '../../src/db/database.ts'
-import { readMaskedFor, readMaskVersion } from '../../src/enforcement/read-masked.ts'
+import { readMaskedFor, readMaskVersion } from '../../src/enforcement/per-role/read-masked.ts'
 import { type Gateway, openGateway } from '../../src/gateway/gateway.ts'
 import { createGatewayMetrics } from '../../src/gateway/metrics.ts'
 import type { BackendAddress, GatewayLimits, GatewayPorts } from '../../src/gateway/ports.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { Mask, MaskingFunction } from '../../src/enforcement/masks.ts'
 import type { Policy, Rule } from '../../src/enforcement/policy.ts'
+import type { Mask, MaskingFunction } from '../../src/enforcement/twins/masks.ts'
 import type { ClusterName } from './cluster.ts'
 import { createEmptyDatabase } from './postgres.ts'
 

@@ -1,5 +1,5 @@
+import { findStrangers, type Given, givenAsJson } from './acl-entries.ts'
 import type { Exposure, ExposureClass, Scene } from './exposure.ts'
-import { findStrangers, type Given, givenAsJson } from './given.ts'
 
 interface Routine {
   readonly oid: number

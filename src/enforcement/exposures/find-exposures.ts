@@ -1,7 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import { quoteQualified } from '../../db/quote.ts'
 import type { Relation } from '../catalog.ts'
-import type { Claimant } from '../guard-owner.ts'
+import type { Claimant } from '../guard/claim.ts'
 import type { Policy } from '../policy.ts'
 import { type Outcome, reconcile } from '../reconcile.ts'
 import { bypassRowSecurity } from './bypass-row-security.ts'

@@ -1,6 +1,6 @@
 import { quoteIdentifier } from '../../db/quote.ts'
+import { findStrangers, type Given, givenAsJson } from './acl-entries.ts'
 import type { Exposure, ExposureClass } from './exposure.ts'
-import { findStrangers, type Given, givenAsJson } from './given.ts'
 
 interface Row {
   readonly server: string

@@ -1,5 +1,5 @@
+import { findStrangers, type Given, givenAsJson } from './acl-entries.ts'
 import type { Exposure, ExposureClass } from './exposure.ts'
-import { findStrangers, type Given, givenAsJson } from './given.ts'
 
 /** Functions that read beneath the tables. PostgreSQL keeps them for superusers until somebody grants them. */
 const beneath = [

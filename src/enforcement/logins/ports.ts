@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { Note } from '../assign-masks.ts'
 import type { Target } from '../observe.ts'
+import type { Note } from '../twins/assign-masks.ts'
 import type { LoginRights } from './desire-logins.ts'
 import type { Sign } from './mark.ts'
 import type { ObservedLogin } from './observe-logins.ts'

@@ -1,4 +1,4 @@
-import { fits, type Mask } from '../masks.ts'
+import { fits, type Mask } from '../twins/masks.ts'
 import { type Kind, kinds, type Suggestion } from './kinds.ts'
 
 export interface Judgement {

@@ -1,4 +1,4 @@
-import type { MaskingFunction } from '../masks.ts'
+import type { MaskingFunction } from '../twins/masks.ts'
 import {
   isCardNumber,
   isEmail,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import { readMaskedFor, readMaskVersion } from '../../../src/enforcement/read-masked.ts'
+import { readMaskedFor, readMaskVersion } from '../../../src/enforcement/per-role/read-masked.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { GatewayLimits, GatewayPorts, Principal } from '../../../src/gateway/ports.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'

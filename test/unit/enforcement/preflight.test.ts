@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import { checkVersion } from '../../../src/enforcement/preflight.ts'
+import { checkVersion } from '../../../src/enforcement/preflight/preflight.ts'
 import { clause } from '../../support/clause.ts'
 
 describe('the versions in which masks hold', () => {

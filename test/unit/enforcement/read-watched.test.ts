@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { readWatched } from '../../../src/enforcement/read-watched.ts'
+import { readWatched } from '../../../src/enforcement/per-role/read-watched.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'

@@ -1,0 +1,167 @@
+import type { ColumnGrant, Grant, Guard, Relation, Snapshot } from '../catalog.ts'
+import { type exemptions, withAncestors } from './roles.ts'
+
+/** Who was given what, apart from what the controller gave. */
+export interface Remembered {
+  readonly grants: readonly Grant[]
+  readonly columnGrants: readonly ColumnGrant[]
+}
+
+/** Who is to have what while masks are on. */
+export interface Access {
+  readonly remembered: Remembered
+  readonly grants: readonly Grant[]
+  readonly columnGrants: readonly ColumnGrant[]
+  readonly lent: readonly string[]
+}
+
+/**
+ * What people were granted on a relation, seen through what the controller has made of it. A grant made by hand since is
+ * taken as meant: it becomes a grant of the masked data. A revoke made by hand is taken as meant too; where the relation
+ * shows no trace of a grant, it is looked for at the twin.
+ */
+export function remember(
+  relation: Relation,
+  guard: Guard | undefined,
+  { exempt, twins }: Snapshot,
+  twinOwner: string,
+): Remembered {
+  const isTheirs = ({ grantee }: Grant) => grantee !== twinOwner && grantee !== relation.owner
+  const seen = relation.grants.filter(isTheirs)
+  const seenColumns = relation.columns.flatMap((column) =>
+    column.acl.filter(isTheirs).map((grant) => ({ ...grant, column: column.number })),
+  )
+  if (!guard) return { grants: seen, columnGrants: seenColumns }
+
+  const twin = guard.twin?.isClosed
+    ? undefined
+    : twins.find(({ schema, name }) => schema === guard.twin?.schema && name === guard.twin.name)
+  const holders = new Set([...seen, ...seenColumns].map(({ grantee }) => grantee))
+  const twinHolders = twin && new Set([...twin.grants, ...twin.columnGrants].map(({ grantee }) => grantee))
+  const stillHolds = ({ grantee }: Grant) => {
+    const isTraceless = guard.hidesAll && !(grantee !== null && exempt.includes(grantee))
+    return isTraceless ? (twinHolders?.has(grantee) ?? true) || holders.has(grantee) : holders.has(grantee)
+  }
+  const grants = rememberWhole(guard, seen, seenColumns, stillHolds)
+  const columnGrants = rememberColumns(guard, grants, seenColumns, stillHolds)
+  return {
+    grants: withoutOrphans(grants, relation.owner),
+    columnGrants: withoutOrphans(columnGrants, relation.owner, grants),
+  }
+}
+
+function rememberWhole(
+  guard: Guard,
+  seen: readonly Grant[],
+  seenColumns: readonly ColumnGrant[],
+  stillHolds: (grant: Grant) => boolean,
+): Grant[] {
+  const mayPassOn = (list: readonly Grant[], grantee: string | null) =>
+    list.some((grant) => grant.grantee === grantee && grant.grantable)
+  const kept = guard.grants.filter(stillHolds).map((grant) => {
+    const still = guard.hidesAll || mayPassOn([...seen, ...seenColumns], grant.grantee)
+    return { ...grant, grantable: (grant.grantable && still) || mayPassOn(seen, grant.grantee) }
+  })
+  const known = new Set<string | null>([...guard.grants.map(({ grantee }) => grantee), ...guard.lent])
+  return [...kept, ...seen.filter(({ grantee }) => !known.has(grantee))]
+}
+
+function rememberColumns(
+  guard: Guard,
+  grants: readonly Grant[],
+  seenColumns: readonly ColumnGrant[],
+  stillHolds: (grant: Grant) => boolean,
+): ColumnGrant[] {
+  const whole = new Set(grants.map(({ grantee }) => grantee))
+  const hiddenBefore = new Set(guard.pins.map(({ number }) => number))
+  const lent = new Set<string | null>(guard.lent)
+  const keyOf = ({ grantee, column }: ColumnGrant) => JSON.stringify([grantee, column])
+  const seenKeys = new Set(seenColumns.map(keyOf))
+  // Of a hidden column no trace is left; but who lost the open ones by hand lost this one too.
+  const showed = new Set(
+    guard.columnGrants.filter(({ column }) => !hiddenBefore.has(column)).map(({ grantee }) => grantee),
+  )
+  const kept = guard.columnGrants.filter((grant) => {
+    if (guard.hidesAll || whole.has(grant.grantee)) return stillHolds(grant)
+    if (hiddenBefore.has(grant.column)) return !showed.has(grant.grantee) || stillHolds(grant)
+    return seenKeys.has(keyOf(grant))
+  })
+  const known = new Set(guard.columnGrants.map(keyOf))
+  const byHand = seenColumns.filter(
+    (grant) => !whole.has(grant.grantee) && !lent.has(grant.grantee) && !known.has(keyOf(grant)),
+  )
+  return [...kept, ...byHand]
+}
+
+/** Who may no longer pass a grant on takes along what was passed on, as PostgreSQL would have it. */
+function withoutOrphans<G extends Grant & { readonly column?: number }>(
+  grants: readonly G[],
+  owner: string,
+  whole: readonly Grant[] = [],
+): G[] {
+  const kept = new Set<G>()
+  const may = ({ grantor, column }: G) =>
+    grantor === owner ||
+    whole.some((grant) => grant.grantable && grant.grantee === grantor) ||
+    [...kept].some((grant) => grant.grantable && grant.grantee === grantor && grant.column === column)
+  for (let grew = true; grew; ) {
+    grew = false
+    for (const grant of grants) if (!kept.has(grant) && may(grant)) grew = !!kept.add(grant)
+  }
+  return grants.filter((grant) => kept.has(grant))
+}
+
+/** Non-exempt: the visible columns. Exempt: what they had, also where it came through somebody who is not exempt. */
+export function grantAccess(
+  relation: Relation,
+  remembered: Remembered,
+  hidden: ReadonlySet<number>,
+  exempt: ReturnType<typeof exemptions>,
+  { roles }: Snapshot,
+  twinOwner: string,
+  readsItself: boolean,
+): Access {
+  const { owner } = relation
+  const visible = relation.columns.map(({ number }) => number).filter((number) => !hidden.has(number))
+  const grants: Grant[] = remembered.grants.filter(({ grantee }) => exempt.includes(grantee))
+  const columnGrants: ColumnGrant[] = [
+    ...remembered.grants
+      .filter(({ grantee }) => !exempt.includes(grantee))
+      .flatMap((grant) => visible.map((column) => ({ ...grant, column }))),
+    ...remembered.columnGrants.filter(
+      ({ grantee, column }) => !hidden.has(column) || exempt.includes(grantee),
+    ),
+  ]
+  const lent: string[] = []
+  const lend = (role: string) => !lent.includes(role) && lent.push(role)
+  for (const role of exempt.roles) {
+    if (role === owner || role === twinOwner || roles.get(role)?.superuser) continue
+    const kin = withAncestors(roles, role)
+    const reaches = ({ grantee }: Grant) => grantee === null || kin.has(grantee)
+    if (remembered.grants.some(reaches) && !grants.some(reaches)) {
+      grants.push({ grantor: owner, grantee: role, grantable: false })
+      lend(role)
+    }
+    for (const { column } of remembered.columnGrants.filter(reaches)) {
+      if (grants.some(reaches) || columnGrants.some((grant) => grant.column === column && reaches(grant)))
+        continue
+      columnGrants.push({ grantor: owner, grantee: role, grantable: false, column })
+      lend(role)
+    }
+  }
+  if (readsItself) grants.push({ grantor: owner, grantee: twinOwner, grantable: false })
+  return { remembered, grants: mergeGrants(grants), columnGrants: mergeGrants(columnGrants), lent }
+}
+
+/** One entry per grantee and column; the stronger of two wins. */
+export function mergeGrants<G extends Grant & { readonly column?: number | string }>(
+  grants: readonly G[],
+): G[] {
+  const merged = new Map<string, G>()
+  for (const grant of grants) {
+    const key = JSON.stringify([grant.grantee, grant.column])
+    const other = merged.get(key)
+    if (!other || (grant.grantable && !other.grantable)) merged.set(key, grant)
+  }
+  return [...merged.values()]
+}

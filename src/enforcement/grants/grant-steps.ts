@@ -1,0 +1,147 @@
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
+import type { ColumnGrant, Grant, Relation } from '../catalog.ts'
+import type { Step } from '../diff.ts'
+import { mergeGrants, type Remembered } from './access.ts'
+
+export function named(grants: readonly ColumnGrant[], names: ReadonlyMap<number, string>) {
+  return grants.flatMap((grant) => {
+    const column = names.get(grant.column)
+    return column === undefined ? [] : [{ ...grant, column }]
+  })
+}
+
+export interface Grants {
+  readonly grants: readonly Grant[]
+  readonly columnGrants: readonly (Grant & { readonly column: string })[]
+}
+
+/** A table-level REVOKE takes the column grants along, and CASCADE what was passed on: so all of it goes, and comes back. */
+export function setGrants(
+  steps: Step[],
+  name: string,
+  owner: string,
+  seen: Grants,
+  wanted: Grants,
+  as?: string,
+): void {
+  const own = ({ grantee }: Grant) => grantee !== owner
+  const key = (grants: readonly (Grant & { column?: string })[]) =>
+    JSON.stringify(
+      mergeGrants(grants.filter(own))
+        .map(({ grantee, grantable, column }) => [grantee, grantable, column])
+        .map((each) => JSON.stringify(each))
+        .sort(),
+    )
+  if (key(seen.grants) === key(wanted.grants) && key(seen.columnGrants) === key(wanted.columnGrants)) return
+  const role = as === undefined ? {} : { as }
+  const grantees = [
+    ...new Set([...seen.grants, ...seen.columnGrants].filter(own).map(({ grantee }) => grantee)),
+  ]
+  if (grantees.length > 0)
+    steps.push({
+      sql: `REVOKE SELECT ON ${name} FROM ${grantees.map(quoteGrantee).join(', ')} CASCADE`,
+      why: 'to set who may read it',
+      ...role,
+    })
+  for (const { grantee, grantable } of mergeGrants(wanted.grants.filter(own)))
+    steps.push({
+      sql: `GRANT SELECT ON ${name} TO ${quoteGrantee(grantee)}${withOption(grantable)}`,
+      why: 'may read all of it',
+      ...role,
+    })
+  for (const [, list] of Map.groupBy(mergeGrants(wanted.columnGrants.filter(own)), ({ grantee, grantable }) =>
+    JSON.stringify([grantee, grantable]),
+  )) {
+    const [first] = list
+    if (!first) continue
+    const columns = list.map(({ column }) => quoteIdentifier(column)).join(', ')
+    steps.push({
+      sql: `GRANT SELECT (${columns}) ON ${name} TO ${quoteGrantee(first.grantee)}${withOption(first.grantable)}`,
+      why: 'may read these columns',
+      ...role,
+    })
+  }
+}
+
+/** Default privileges gave something to others the moment it was made. */
+export function clearPrivileges(name: string, owner: string): Step {
+  const body = `DECLARE grantee oid; BEGIN
+    FOR grantee IN SELECT DISTINCT a.grantee FROM pg_class c, aclexplode(c.relacl) a
+      WHERE c.oid = to_regclass(${quoteLiteral(name)}) AND a.grantee <> c.relowner
+    LOOP EXECUTE format('REVOKE ALL ON %s FROM %s', ${quoteLiteral(name)},
+      CASE WHEN grantee = 0 THEN 'PUBLIC' ELSE grantee::regrole::text END); END LOOP; END`
+  return { sql: `DO ${quoteLiteral(body)}`, why: 'default privileges do not count here', as: owner }
+}
+
+export function quoteGrantee(grantee: string | null): string {
+  return grantee === null ? 'PUBLIC' : quoteIdentifier(grantee)
+}
+
+function withOption(grantable: boolean): string {
+  return grantable ? ' WITH GRANT OPTION' : ''
+}
+
+function giveBack(sql: string, { grantor }: Grant, relation: Relation): Step {
+  const plain: Step = { sql, why: 'as it was', ...actAs(relation) }
+  return grantor === relation.owner
+    ? plain
+    : { sql, why: `as it was, by ${grantor}`, as: grantor, orElse: plain }
+}
+
+/** Grants are the owner's to give: as a member that inherits, or by taking on the role. */
+export function actAs({ managed, owner }: Relation): { as?: string } {
+  return managed === 'as owner' ? { as: owner } : {}
+}
+
+const mayPassOn = ({ grantable }: Grant) => grantable
+
+/** Whoever passes a grant on must have it first. */
+function inOrder<G extends Grant & { readonly column?: string }>(
+  grants: readonly G[],
+  owner: string,
+  whole: readonly Grant[] = [],
+): G[] {
+  const everywhere = new Set<string | null>([owner, ...whole.filter(mayPassOn).map(({ grantee }) => grantee)])
+  const able = new Set<string>()
+  const place = (name: string | null, { column }: G) => JSON.stringify([name, column])
+  const left = [...grants]
+  const ordered: G[] = []
+  for (let grew = true; grew; ) {
+    grew = false
+    for (const grant of [...left]) {
+      if (!everywhere.has(grant.grantor) && !able.has(place(grant.grantor, grant))) continue
+      ordered.push(grant)
+      left.splice(left.indexOf(grant), 1)
+      if (grant.grantable) able.add(place(grant.grantee, grant))
+      grew = true
+    }
+  }
+  return [...ordered, ...left]
+}
+
+export function restoreGrants(steps: Step[], relation: Relation, { grants, columnGrants }: Remembered): void {
+  const name = quoteQualified(relation.schema, relation.name)
+  const names = new Map(relation.columns.map((column) => [column.number, column.name]))
+  const seen = [...relation.grants, ...relation.columns.flatMap(({ acl }) => acl)]
+  const grantees = [...new Set(seen.map(({ grantee }) => grantee))].filter(
+    (grantee) => grantee !== relation.owner,
+  )
+  if (grantees.length > 0)
+    steps.push({
+      sql: `REVOKE SELECT ON ${name} FROM ${grantees.map(quoteGrantee).join(', ')} CASCADE`,
+      why: 'masking ends',
+      ...actAs(relation),
+    })
+  for (const grant of inOrder(grants, relation.owner))
+    steps.push(
+      giveBack(
+        `GRANT SELECT ON ${name} TO ${quoteGrantee(grant.grantee)}${withOption(grant.grantable)}`,
+        grant,
+        relation,
+      ),
+    )
+  for (const grant of inOrder(named(columnGrants, names), relation.owner, grants)) {
+    const sql = `GRANT SELECT (${quoteIdentifier(grant.column)}) ON ${name} TO ${quoteGrantee(grant.grantee)}${withOption(grant.grantable)}`
+    steps.push(giveBack(sql, grant, relation))
+  }
+}

@@ -1,0 +1,25 @@
+import type { Role } from '../catalog.ts'
+
+/** A role and every role that it is a member of, at any depth. Membership may go in a circle through nothing but itself. */
+export function withAncestors(roles: ReadonlyMap<string, Role>, name: string): ReadonlySet<string> {
+  const found = new Set([name])
+  for (const each of found) for (const parent of roles.get(each)?.memberOf ?? []) found.add(parent)
+  return found
+}
+
+/** Says of each grantee (null: PUBLIC) whether the policy exempts it. */
+export function exemptions(roles: ReadonlyMap<string, Role>, listed: readonly string[]) {
+  // Nobody can be called "public", but somebody can be called "PUBLIC".
+  const everybody = listed.some((name) => name.toLowerCase() === 'public' && !roles.has(name))
+  const names = new Set(listed)
+  const exempt = new Set(
+    [...roles.keys()].filter(
+      (role) => everybody || [...withAncestors(roles, role)].some((name) => names.has(name)),
+    ),
+  )
+  return {
+    roles: exempt,
+    everybody,
+    includes: (grantee: string | null) => everybody || (grantee !== null && exempt.has(grantee)),
+  }
+}

@@ -1,0 +1,81 @@
+import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
+import type { Sql } from '../../db/sql.ts'
+import type { Step } from '../diff.ts'
+import { guardSchema } from '../names.ts'
+import { Unfit } from '../states/explain-failure.ts'
+
+/** Whose masks are in a database. */
+interface GuardOwner {
+  /** Null: they are older than this mark. */
+  readonly owner: string | null
+  /** False: this database is a copy of the one they were made in. */
+  readonly madeHere: boolean
+}
+
+/** A bound database that wants its masks in place, and what the service knows of the others. */
+export interface Claimant {
+  readonly databaseId: string
+  /** What another bound database is called; null: this service has none of that id. */
+  nameOwner(owner: string): Promise<string | null>
+  /** Whether rules of another bound database may be meant for the same one, by its address or by its mere name. */
+  hasRival(by: 'address' | 'name'): Promise<boolean>
+}
+
+const policyTable = `${quoteIdentifier(guardSchema)}.policy`
+
+/** To be run by whoever knows that nobody keeps these masks any more. */
+export const release = `UPDATE ${policyTable} SET owner = NULL`
+
+/** Null: the database has no masks, or none that we may read about. */
+export async function readGuardOwner(sql: Sql): Promise<GuardOwner | null> {
+  const [found] = await sql`
+    select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = ${guardSchema} and c.relname = 'policy' and pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+      and pg_catalog.has_table_privilege(c.oid, 'SELECT')`
+  if (!found) return null
+  // As JSON, because guards that are older than the mark have no columns for it.
+  const [row] = await sql<GuardOwner[]>`
+    select pg_catalog.to_jsonb(p) ->> 'owner' as owner,
+      coalesce(pg_catalog.to_jsonb(p) ->> 'database' = d.oid::text, false) as "madeHere"
+    from ${sql(guardSchema)}.policy p, pg_catalog.pg_database d where d.datname = current_database()`
+  return row ?? null
+}
+
+/**
+ * Two resources bound to one database would take turns in taking off each other's masks. So they belong to the first, and
+ * whoever else comes fails before anything is done. Returns what makes them the claimant's, for those who have not been.
+ */
+export async function claim(
+  sql: Sql,
+  claimant: Claimant | undefined,
+  hasRules: boolean,
+): Promise<readonly Step[]> {
+  const guard = await readGuardOwner(sql)
+  if (guard?.owner && guard.madeHere) {
+    if (guard.owner === claimant?.databaseId) return []
+    throw new Unfit(describeOwner(await claimant?.nameOwner(guard.owner)))
+  }
+  if (!claimant) return []
+  if (guard && !hasRules && guard.owner !== null && guard.owner !== claimant.databaseId)
+    throw new Unfit(
+      'This database is a copy of one that is masked, and has its masks. They stay until a rule of its own replaces them.',
+    )
+  if (guard && (await claimant.hasRival(hasRules ? 'address' : 'name')))
+    throw new Unfit(
+      'This database has masks, and rules of another database of this service may have made them; one database can be bound once. Disable the policy of the one that is not meant, and unbind it.',
+    )
+  return writeOwner(claimant.databaseId)
+}
+
+function describeOwner(name: string | null | undefined): string {
+  if (name) return `This database is masked as ${name}; one database can be bound once.`
+  return `This database is masked by a resource that this service does not have. If nobody keeps these masks any more, run: ${release};`
+}
+
+function writeOwner(databaseId: string): Step[] {
+  return [
+    `ALTER TABLE ${policyTable} ADD COLUMN IF NOT EXISTS owner uuid, ADD COLUMN IF NOT EXISTS database oid`,
+    `UPDATE ${policyTable} SET owner = ${quoteLiteral(databaseId)},
+      database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())`,
+  ].map((sql) => ({ sql, why: 'whose masks these are' }))
+}

@@ -1,0 +1,18 @@
+import type { Sql } from '../../db/sql.ts'
+import { exemptions } from '../grants/roles.ts'
+import { everybody } from '../names.ts'
+import { readRoles } from '../observe.ts'
+import { readRecord } from './read-record.ts'
+
+/**
+ * Whether those are exempt in the database who should be. Asked of the database itself: another node may have enforced
+ * something else than this one knows of.
+ */
+export async function isExemptAsMeant(sql: Sql, exemptRoles: readonly string[]): Promise<boolean> {
+  const { version, exempt } = await readRecord(sql)
+  if (version === '') return true
+  const [server] = await sql<{ version: number }[]>`
+    select current_setting('server_version_num')::int as version`
+  const meant = exemptions(await readRoles(sql, server?.version ?? 0), exemptRoles)
+  return JSON.stringify(exempt) === JSON.stringify(meant.everybody ? [everybody] : [...meant.roles].sort())
+}

@@ -1,0 +1,125 @@
+import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
+import type { Guard, Role, Twin } from '../catalog.ts'
+import type { DesiredRelation, DesiredTwin } from '../desire.ts'
+import type { Step } from '../diff.ts'
+import { driftChannel, everybody, guardSchema } from '../names.ts'
+import { storeGrants } from './stored-grants.ts'
+
+const table = `${quoteIdentifier(guardSchema)}.relation`
+
+const policyTable = `${quoteIdentifier(guardSchema)}.policy`
+
+export const createGuards: readonly Step[] = [
+  `CREATE SCHEMA ${quoteIdentifier(guardSchema)}`,
+  `REVOKE ALL ON SCHEMA ${quoteIdentifier(guardSchema)} FROM PUBLIC`,
+  `CREATE TABLE ${table} (
+    oid oid PRIMARY KEY, grants jsonb NOT NULL, column_grants jsonb NOT NULL, pins jsonb NOT NULL, lent bigint[] NOT NULL,
+    hides_all boolean NOT NULL, twin jsonb, updated_at timestamptz NOT NULL DEFAULT now())`,
+  `CREATE TABLE ${policyTable} (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), exempt text[] NOT NULL DEFAULT '{}',
+    ending text[] NOT NULL DEFAULT '{}', owner uuid, database oid)`,
+  `INSERT INTO ${policyTable} DEFAULT VALUES`,
+  // Default privileges may have let others in.
+  `DO $$ DECLARE given record; BEGIN FOR given IN
+      SELECT 'SCHEMA ${guardSchema}' AS what, a.grantee FROM pg_namespace, aclexplode(nspacl) a
+        WHERE nspname = '${guardSchema}' AND a.grantee NOT IN (0, nspowner)
+      UNION SELECT c.oid::regclass::text, a.grantee FROM pg_class c, aclexplode(c.relacl) a
+        WHERE c.relnamespace = '${guardSchema}'::regnamespace AND a.grantee NOT IN (0, c.relowner)
+    LOOP EXECUTE format('REVOKE ALL ON %s FROM %s', given.what, given.grantee::regrole); END LOOP; END $$`,
+  `REVOKE ALL ON ALL TABLES IN SCHEMA ${quoteIdentifier(guardSchema)} FROM PUBLIC`,
+].map((sql) => ({ sql, why: 'a place to remember grants' }))
+
+export function forget(oid: number): Step {
+  return { sql: `DELETE FROM ${table} WHERE oid = ${oid}`, why: 'nothing is left to remember about it' }
+}
+
+/** What is asked for, whole: the text of the view and how it runs. */
+export function wantedText({ columns, select, securityBarrier, securityInvoker }: DesiredTwin): string {
+  return JSON.stringify([columns, select, securityBarrier, securityInvoker])
+}
+
+/** True when the row says what it would say after this plan, apart from what PostgreSQL makes of the twin. */
+export function remembers(guard: Guard | undefined, wanted: DesiredRelation): boolean {
+  if (!guard || guard.twin?.isClosed) return false
+  const twin = guard.twin && { schema: guard.twin.schema, name: guard.twin.name, wanted: guard.twin.wanted }
+  const { grants, columnGrants, pins, lent, hidesAll } = guard
+  return canonical({ grants, columnGrants, pins, lent, hidesAll, twin }) === canonical(rowOf(wanted))
+}
+
+/** `made` is read back from the catalog in the same statement, so it is what PostgreSQL will print next time. */
+export function writeGuard(
+  wanted: DesiredRelation,
+  roles: ReadonlyMap<string, Role>,
+  closed?: Twin | null,
+): Step {
+  const row = rowOf(wanted)
+  const json = (value: unknown) => `${quoteLiteral(JSON.stringify(value))}::jsonb`
+  const lent = `ARRAY[${row.lent.flatMap((name) => roles.get(name)?.oid ?? []).join(', ')}]::bigint[]`
+  const name = row.twin && `${quoteIdentifier(row.twin.schema)}.${quoteIdentifier(row.twin.name)}`
+  const asIs = closed ? json({ ...closed, isClosed: true }) : 'NULL'
+  const made = name
+    ? `${json(row.twin)} || jsonb_build_object('made', pg_get_viewdef(to_regclass(${quoteLiteral(name)})))`
+    : 'NULL'
+  const values = [
+    wanted.relation.oid,
+    json(storeGrants(row.grants, roles)),
+    json(storeGrants(row.columnGrants, roles)),
+    json(row.pins),
+    lent,
+    row.hidesAll,
+    closed === undefined ? made : asIs,
+  ]
+  return {
+    sql: `INSERT INTO ${table} (oid, grants, column_grants, pins, lent, hides_all, twin) VALUES (${values.join(', ')})
+      ON CONFLICT (oid) DO UPDATE SET grants = excluded.grants, column_grants = excluded.column_grants, pins = excluded.pins,
+        lent = excluded.lent, hides_all = excluded.hides_all, twin = excluded.twin, updated_at = now()`,
+    why: 'what to give back when masking ends',
+  }
+}
+
+function rowOf({ remembered, pins, lent, hidesAll, twin }: DesiredRelation) {
+  const kept: Omit<Twin, 'made'> | null = twin && {
+    schema: twin.schema,
+    name: twin.name,
+    wanted: wantedText(twin),
+  }
+  return {
+    grants: remembered.grants,
+    columnGrants: remembered.columnGrants,
+    pins,
+    lent,
+    hidesAll,
+    twin: kept,
+  }
+}
+
+/** The same whatever the order of keys and of list items. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).sort().join(',')}]`
+  if (value === null || typeof value !== 'object') return JSON.stringify(value)
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${entries.map(([key, each]) => `${key}:${canonical(each)}`).join(',')}}`
+}
+
+/** Who lost an exemption is written down with the change itself: their sessions end even if we do not live to end them. */
+export function writeExempt(exempt: readonly string[]): Step {
+  const list = `ARRAY[${exempt.map(quoteLiteral).join(', ')}]::text[]`
+  return {
+    sql: `UPDATE ${policyTable} SET exempt = ${list}, ending = ARRAY(
+      SELECT unnest(ending) UNION (
+        (SELECT unnest(exempt) UNION SELECT rolname::text FROM pg_catalog.pg_roles WHERE ${isEverybody('exempt')})
+        EXCEPT SELECT unnest(${list}) EXCEPT SELECT rolname::text FROM pg_catalog.pg_roles WHERE ${isEverybody(list)}))`,
+    why: 'who is exempt, and whose sessions are to end',
+  }
+}
+
+function isEverybody(list: string): string {
+  return `${quoteLiteral(everybody)} = ANY (${list})`
+}
+
+/** Needs a superuser. Where there is none, the periodic audit finds what this would have told at once. */
+export const createWatch: readonly Step[] = [
+  `CREATE OR REPLACE FUNCTION ${quoteIdentifier(guardSchema)}.notify_drift() RETURNS event_trigger LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$ BEGIN PERFORM pg_notify(${quoteLiteral(driftChannel)}, ''); END $$`,
+  `DROP EVENT TRIGGER IF EXISTS ${quoteIdentifier(driftChannel)}`,
+  `CREATE EVENT TRIGGER ${quoteIdentifier(driftChannel)} ON ddl_command_end EXECUTE FUNCTION ${quoteIdentifier(guardSchema)}.notify_drift()`,
+].map((sql) => ({ sql, why: 'to hear of changes at once' }))

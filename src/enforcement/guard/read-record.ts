@@ -1,0 +1,24 @@
+import type { Sql } from '../../db/sql.ts'
+import { guardSchema } from '../names.ts'
+
+export interface GuardRecord {
+  /** Another text whenever anybody has written down something else. */
+  readonly version: string
+  /** Roles that are exempt, as it was last enforced. */
+  readonly exempt: readonly string[]
+}
+
+const nothing: GuardRecord = { version: '', exempt: [] }
+
+/** What is written down in the database about what was enforced there last, by whatever node. */
+export async function readRecord(sql: Sql): Promise<GuardRecord> {
+  const [found] = await sql<{ there: boolean }[]>`
+    select pg_catalog.to_regclass(${`${guardSchema}.relation`}) is not null as there`
+  if (!found?.there) return nothing
+  const [row] = await sql<GuardRecord[]>`
+    select p.exempt, concat_ws('/', r.rows, r.oids, r.times, p.exempt::text) as version
+    from ${sql(guardSchema)}.policy p, (
+      select count(*) as rows, sum(oid::int8) as oids, sum(extract(epoch from updated_at)) as times
+      from ${sql(guardSchema)}.relation) r`
+  return row ?? nothing
+}

@@ -1,0 +1,45 @@
+import type { ColumnGrant, Grant, Guard, Role } from '../catalog.ts'
+
+/** Roles are written down by number: a name may change, and may come to be somebody else's. */
+type Stored<G extends Grant> = Omit<G, 'grantor' | 'grantee'> & {
+  readonly grantor: number
+  /** 0: PUBLIC. */
+  readonly grantee: number
+}
+
+export interface StoredGuard extends Omit<Guard, 'grants' | 'columnGrants' | 'lent'> {
+  readonly grants: readonly Stored<Grant>[]
+  readonly columnGrants: readonly Stored<ColumnGrant>[]
+  readonly lent: readonly number[]
+}
+
+export function storeGrants<G extends Grant>(
+  grants: readonly G[],
+  roles: ReadonlyMap<string, Role>,
+): Stored<G>[] {
+  return grants.flatMap((grant) => {
+    const grantee = grant.grantee === null ? 0 : roles.get(grant.grantee)?.oid
+    return grantee === undefined ? [] : [{ ...grant, grantor: roles.get(grant.grantor)?.oid ?? 0, grantee }]
+  })
+}
+
+/** What was given to a role that is gone is gone. Who gave it may be gone too: then nobody did. */
+export function recallGuard(stored: StoredGuard, names: ReadonlyMap<number, string>): Guard {
+  const recall = <G extends Grant>(grants: readonly Stored<G>[]) =>
+    grants
+      .filter(({ grantee }) => grantee === 0 || names.has(grantee))
+      .map(
+        (grant) =>
+          ({
+            ...grant,
+            grantor: names.get(grant.grantor) ?? '',
+            grantee: grant.grantee === 0 ? null : names.get(grant.grantee),
+          }) as unknown as G,
+      )
+  return {
+    ...stored,
+    grants: recall<Grant>(stored.grants),
+    columnGrants: recall<ColumnGrant>(stored.columnGrants),
+    lent: stored.lent.flatMap((oid) => names.get(oid) ?? []),
+  }
+}

@@ -1,0 +1,43 @@
+import type { Database } from '../../db/database.ts'
+import { fail } from '../../kernel/problem.ts'
+import type { Exposure } from '../exposures/exposure.ts'
+import { findExposures } from '../exposures/find-exposures.ts'
+import type { Claimant } from '../guard/claim.ts'
+import type { Policy } from '../policy.ts'
+import { type ColumnPlace, type Recommendation, recommend } from '../recommendations/recommend.ts'
+import { explainFailure } from '../states/explain-failure.ts'
+import { type Preview, type PreviewRequest, preview } from './preview.ts'
+
+export interface InspectorOptions {
+  /** Null: the database is not bound (any more). */
+  connect(databaseId: string): Promise<Database | null>
+  readPolicy(databaseId: string): Promise<Policy>
+  claimantOf(databaseId: string): Claimant
+}
+
+/** Looks into masked databases for people, and changes nothing there. */
+export function createInspector({ connect, readPolicy, claimantOf }: InspectorOptions) {
+  /** What goes wrong there is not ours to show: by kind alone, and never with a value. */
+  async function look<T>(databaseId: string, run: (database: Database) => Promise<T>): Promise<T> {
+    const database = await connect(databaseId)
+    if (!database) fail('BoundDatabaseUnusable', { reason: 'it is not bound any more' })
+    try {
+      return await run(database)
+    } catch (error) {
+      const { reason } = explainFailure(error)
+      return fail('BoundDatabaseUnusable', { reason }, { cause: error })
+    }
+  }
+  return {
+    findExposures: (databaseId: string): Promise<Exposure[]> =>
+      look(databaseId, (database) =>
+        findExposures(database, () => readPolicy(databaseId), claimantOf(databaseId)),
+      ),
+
+    recommend: (databaseId: string, ruled: readonly ColumnPlace[]): Promise<Recommendation[]> =>
+      look(databaseId, (database) => recommend(database, ruled)),
+
+    preview: (databaseId: string, request: PreviewRequest): Promise<Preview | null> =>
+      look(databaseId, (database) => preview(database, request)),
+  }
+}

@@ -1,0 +1,67 @@
+import { quoteIdentifier } from '../../db/quote.ts'
+import type { Sql } from '../../db/sql.ts'
+import type { Note } from '../twins/assign-masks.ts'
+import { desireLogins } from './desire-logins.ts'
+import { diffLogins, type LoginPlan, type WantedLogin } from './diff-logins.ts'
+import {
+  findNames,
+  type LoginSnapshot,
+  type ObservedLogin,
+  observeLogins,
+  readFacts,
+} from './observe-logins.ts'
+import type { LoginOutcome, LoginsOptions } from './ports.ts'
+
+/** What is there, what should be, and what takes the one to the other. */
+export interface Thought {
+  readonly snapshot: LoginSnapshot
+  readonly wanted: ReadonlyMap<string, WantedLogin>
+  readonly plan: LoginPlan
+  readonly notes: readonly Note[]
+}
+
+/** Of one principal and whoever has its name, or of all. */
+export async function think(
+  { source, keys }: Pick<LoginsOptions, 'source' | 'keys'>,
+  sql: Sql,
+  databaseId: string,
+  principalId?: string,
+): Promise<Thought> {
+  const asked = principalId === undefined ? [] : [principalId]
+  const [facts, own] = await Promise.all([
+    readFacts(sql),
+    asked.length === 0 ? undefined : source.readLogins(databaseId, asked),
+  ])
+  const roleNameOf = (name: string) => keys.roleName(name, facts.database)
+  const names = (own?.rights ?? []).map(({ name }) => roleNameOf(name))
+  const isBound = async (id: string) => (await source.find(id)) !== null
+  const observed = await observeLogins(sql, facts, databaseId, principalId, names, keys.sign, isBound)
+  const principals = [...new Set([...asked, ...observed.logins.map(({ mark }) => mark.principalId)])]
+  if (principals.length === 0)
+    return { snapshot: observed, wanted: new Map(), plan: { aside: [], changes: [] }, notes: [] }
+  const { rights, tables } =
+    own && principals.length === 1 ? own : await source.readLogins(databaseId, principals)
+  const { wanted, notes } = await desireLogins(sql, rights, tables, observed.logins, roleNameOf)
+  // Names that were asked for have been looked at together with the marks: a role that came since is none without one.
+  const known = new Set([...names, ...observed.logins.map(({ name }) => name)])
+  const others = [...wanted.values()].map(({ role }) => role).filter((role) => !known.has(role))
+  const snapshot = { ...observed, taken: new Set([...observed.taken, ...(await findNames(sql, others))]) }
+  return { snapshot, wanted, notes, plan: diffLogins(snapshot, wanted, keys.sign) }
+}
+
+export function refuse({ snapshot, wanted }: Thought, principalId: string): LoginOutcome | undefined {
+  const { logins, taken, createsRoles, user } = snapshot
+  const role = wanted.get(principalId)?.role
+  if (role === undefined) return { kind: 'noRole' }
+  if (taken.has(role)) return { kind: 'nameTaken', role }
+  if (logins.some(({ mark }) => mark.principalId === principalId) || createsRoles) return undefined
+  return { kind: 'notAllowed', statement: `ALTER ROLE ${quoteIdentifier(user)} CREATEROLE` }
+}
+
+export function findLogin({ snapshot }: Thought, principalId: string): ObservedLogin | undefined {
+  return snapshot.logins.find(({ mark }) => mark.principalId === principalId)
+}
+
+export function isEmpty({ aside, changes }: LoginPlan): boolean {
+  return aside.length === 0 && changes.length === 0
+}

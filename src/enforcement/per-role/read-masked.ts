@@ -1,0 +1,129 @@
+import type { Sql } from '../../db/sql.ts'
+import { guardSchema } from '../names.ts'
+import { readWatched, type Watched } from './read-watched.ts'
+
+/** A relation with a twin, as far as whoever moves reads to the twin has to know it. */
+export interface Masked {
+  readonly schema: string
+  readonly name: string
+  readonly twin: { readonly schema: string; readonly name: string }
+  readonly columns: readonly string[]
+  readonly hasChildren: boolean
+  readonly key: readonly string[]
+  readonly dependent: readonly string[]
+}
+
+export interface MaskedForRole {
+  readonly relations: readonly Masked[]
+  /** What is masked for others counts too. */
+  readonly watched: readonly Watched[]
+  readonly watchedDigest: string
+  readonly homonyms: readonly { readonly schema: string; readonly name: string }[]
+  /** Our own schemas, for a role to which the notes of the controller are closed. */
+  readonly hides: readonly string[]
+}
+
+/** Types without an operator by which rows could be grouped. */
+const incomparable = ['json', 'xml', 'point', 'line', 'lseg', 'box', 'path', 'polygon', 'circle', 'jsonpath']
+
+/** Another text as soon as masks or exemptions are other ones. */
+export async function readMaskVersion(sql: Sql): Promise<string> {
+  if (!(await isGuarded(sql))) return ''
+  const [row] = await sql<{ version: string }[]>`
+    select concat_ws('/', count(*), max(updated_at), sum(oid::bigint),
+      (select exempt::text from ${sql(guardSchema)}.policy)) as version
+    from ${sql(guardSchema)}.relation where twin is not null`
+  return row?.version ?? ''
+}
+
+/**
+ * What each role has to read through twins: where it may not read every column of the relation itself and may read the
+ * twin. Who sees raw values there, for whatever reason, is left to do so.
+ */
+export async function readMaskedFor(
+  sql: Sql,
+  roles: readonly string[],
+): Promise<ReadonlyMap<string, MaskedForRole>> {
+  const found = new Map(
+    roles.map((role) => [
+      role,
+      {
+        relations: [] as Masked[],
+        watched: [] as readonly Watched[],
+        watchedDigest: '',
+        homonyms: [] as Homonym[],
+        hides: [] as string[],
+      },
+    ]),
+  )
+  if (!(await isGuarded(sql))) return found
+  const relations = await sql<(Masked & { role: string })[]>`
+    with masked as (
+      select c.oid, n.nspname, c.relname, g.twin, c.relkind = 'r' and exists (
+          select 1 from pg_catalog.pg_inherits where inhparent = c.oid) as has_children,
+        pg_catalog.to_regclass(pg_catalog.format('%I.%I', g.twin->>'schema', g.twin->>'name')) as twin_oid
+      from ${sql(guardSchema)}.relation g join pg_catalog.pg_class c on c.oid = g.oid
+      join pg_catalog.pg_namespace n on n.oid = c.relnamespace where g.twin is not null)
+    select r.rolname::text as role, m.nspname::text as schema, m.relname::text as name,
+      pg_catalog.jsonb_build_object('schema', m.twin->'schema', 'name', m.twin->'name') as twin,
+      m.has_children as "hasChildren",
+      array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = m.oid and a.attnum > 0
+        and not a.attisdropped and a.attgenerated = '' order by a.attnum) as columns,
+      case when not m.has_children then array(select a.attname::text from pg_catalog.pg_attribute a
+        where a.attrelid = m.oid and a.attnum = any(k.columns) order by a.attnum) else '{}' end as key,
+      array(select a.attname::text from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+        where a.attrelid = m.oid and a.attnum > 0 and not a.attisdropped
+          and pg_catalog.ltrim(t.typname::text, '_') <> all(${incomparable}::text[])
+          -- A number that is drawn is another one in each row of a join.
+          and (t.typcategory <> 'N' or pg_catalog.has_column_privilege(r.oid, m.oid, a.attnum, 'SELECT'))
+        order by a.attnum) as dependent
+    from masked m join pg_catalog.pg_roles r on r.rolname = any(${roles}::text[])
+    left join lateral (
+      select c.conkey as columns from pg_catalog.pg_constraint c
+      where c.conrelid = m.oid and c.contype = 'p' and not c.condeferrable and not exists (
+        select 1 from pg_catalog.unnest(c.conkey) n (attnum)
+        where not pg_catalog.has_column_privilege(r.oid, m.oid, n.attnum, 'SELECT'))) k on true
+    where m.twin_oid is not null and pg_catalog.has_any_column_privilege(r.oid, m.twin_oid, 'SELECT')
+      and not (pg_catalog.has_table_privilege(r.oid, m.oid, 'SELECT') or not exists (
+        select 1 from pg_catalog.pg_attribute a where a.attrelid = m.oid and a.attnum > 0 and not a.attisdropped
+          and not pg_catalog.has_column_privilege(r.oid, m.oid, a.attnum, 'SELECT')))
+    order by 1, 2, 3`
+  for (const { role, ...relation } of relations) found.get(role)?.relations.push(relation)
+  const watched = await readWatched(sql, roles)
+  for (const [role, seen] of watched)
+    Object.assign(found.get(role) ?? {}, { watched: seen.watched, watchedDigest: seen.digest })
+  const [any] = watched.values()
+  const names = [...relations, ...(any?.watched ?? [])].map(({ name }) => name)
+  for (const { role, ...homonym } of await readHomonyms(sql, roles, names))
+    found.get(role)?.homonyms.push(homonym)
+  for (const { role, schemas } of await readHidden(sql, roles)) found.get(role)?.hides.push(...schemas)
+  return found
+}
+
+type Homonym = { readonly schema: string; readonly name: string }
+
+/** Schemas that a role may not use are not on its search path. */
+async function readHomonyms(sql: Sql, roles: readonly string[], names: readonly string[]) {
+  return await sql<(Homonym & { role: string })[]>`
+    select r.rolname::text as role, n.nspname::text as schema, c.relname::text as name
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    join pg_catalog.pg_roles r on r.rolname = any(${roles}::text[])
+    where c.relname = any(${[...new Set(names)]}::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+      and pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE') and n.nspname !~ '^pg_(toast_)?temp_'
+    order by 1, 2, 3`
+}
+
+async function readHidden(sql: Sql, roles: readonly string[]) {
+  return await sql<{ role: string; schemas: string[] }[]>`
+    select r.rolname::text as role, array(
+      select ${guardSchema}::text union select twin->>'schema' from ${sql(guardSchema)}.relation where twin is not null
+      order by 1) as schemas
+    from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[])
+      and not pg_catalog.has_schema_privilege(r.oid, ${guardSchema}, 'USAGE')`
+}
+
+async function isGuarded(sql: Sql): Promise<boolean> {
+  const [row] = await sql<{ there: boolean }[]>`
+    select pg_catalog.to_regclass(${`${guardSchema}.relation`}) is not null as there`
+  return row?.there ?? false
+}

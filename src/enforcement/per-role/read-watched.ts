@@ -1,0 +1,210 @@
+import { createHash } from 'node:crypto'
+import type { Sql } from '../../db/sql.ts'
+import { guardSchema } from '../names.ts'
+
+/** A masked column that a relation shows; the names of both may differ. */
+export interface WatchedColumn {
+  /** As SQL writes it: schema.table.column. */
+  readonly column: string
+  readonly attribute: string
+  readonly isRaw: boolean
+}
+
+/** A relation that shows masked columns, raw or masked, to whom it may concern. */
+export interface Watched {
+  readonly schema: string
+  readonly name: string
+  readonly attributes: readonly string[]
+  readonly masked: readonly WatchedColumn[]
+  readonly shows: readonly WatchedColumn[]
+}
+
+/** What one role sees; the digest is another one as soon as that is. */
+export interface WatchedForRole {
+  readonly watched: readonly Watched[]
+  readonly digest: string
+}
+
+interface Relation {
+  readonly schema: string
+  readonly name: string
+  readonly attributes: readonly string[]
+  readonly masked: readonly Shown[]
+  readonly shows: readonly Shown[]
+}
+
+interface Shown {
+  readonly column: string
+  readonly attribute: string
+  /** `oid/number` of what has to be readable for it to be raw; number 0: any column; none: there is a mask on the way. */
+  readonly needs: string | undefined
+}
+
+/**
+ * Masked tables and their twins, and every view that reads a masked column of either, at any depth; for each role whether it
+ * would see the values themselves.
+ */
+export async function readWatched(sql: Sql, roles: readonly string[]): Promise<Map<string, WatchedForRole>> {
+  const relations = await readShowing(sql)
+  const needed = new Set(
+    relations.flatMap(({ masked, shows }) => [...masked, ...shows].flatMap(({ needs }) => needs ?? [])),
+  )
+  const digest = createHash('sha256').update(JSON.stringify(relations)).digest('base64')
+  const found = new Map<string, WatchedForRole>()
+  for (const { role, readable } of await readReadable(sql, roles, [...needed])) {
+    const may = new Set(readable)
+    const see = ({ column, attribute, needs }: Shown) => ({
+      column,
+      attribute,
+      isRaw: needs !== undefined && may.has(needs),
+    })
+    const watched = relations.map(({ masked, shows, ...rest }) => ({
+      ...rest,
+      masked: masked.map(see),
+      shows: shows.map(see),
+    }))
+    const own = createHash('sha256').update(readable.sort().join()).digest('base64')
+    found.set(role, { watched, digest: `${digest}/${own}` })
+  }
+  return found
+}
+
+interface Source {
+  readonly oid: number
+  /** The table of a twin, otherwise null. */
+  readonly base: number | null
+  readonly number: number
+  readonly attribute: string
+  readonly column: string
+}
+
+async function readShowing(sql: Sql): Promise<Relation[]> {
+  const sources = await readSources(sql)
+  const twins = await readTwins(sql)
+  const shown = await followViews(sql, sources, new Set(twins.values()), twins)
+  const oids = [...new Set([...sources.map(({ oid }) => oid), ...shown.keys()])]
+  const bySource = Map.groupBy(sources, ({ oid }) => oid)
+  const named = await readNames(sql, oids)
+  return named.map(({ oid, schema, name, attributes }) => {
+    const own = bySource.get(oid) ?? []
+    const masked = own.map(({ base, number, attribute, column }) => ({
+      column,
+      attribute,
+      needs: base === null ? `${oid}/${number}` : undefined,
+    }))
+    const shows = [...(shown.get(oid) ?? [])].map(([column, isMasked]) => ({
+      column,
+      attribute: '',
+      needs: isMasked ? undefined : `${oid}/0`,
+    }))
+    return { schema, name, attributes: own.length > 0 ? attributes : [], masked, shows }
+  })
+}
+
+/** Columns that have a mask, and the same of the twins. */
+async function readSources(sql: Sql): Promise<Source[]> {
+  return await sql<Source[]>`
+    with pinned as materialized (
+      select distinct g.oid, p.number, g.twin
+      from ${sql(guardSchema)}.relation g cross join lateral pg_catalog.jsonb_to_recordset(g.pins) as p(number int)
+    ), named as materialized (
+      select p.oid, a.attnum, a.attname, pg_catalog.format('%I.%I.%I', n.nspname, c.relname, a.attname) as label,
+        pg_catalog.to_regclass(pg_catalog.format('%I.%I', p.twin->>'schema', p.twin->>'name'))::oid as twin
+      from pinned p join pg_catalog.pg_class c on c.oid = p.oid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      join pg_catalog.pg_attribute a on a.attrelid = p.oid and a.attnum = p.number and not a.attisdropped
+    )
+    select oid::int8 as oid, null::int8 as base, attnum::int as number, attname::text as attribute, label as column from named
+    union all
+    select a.attrelid::int8, n.oid::int8, a.attnum::int, a.attname::text, n.label
+    from named n join pg_catalog.pg_attribute a on a.attrelid = n.twin and a.attname = n.attname
+    order by 1, 3`
+}
+
+async function readTwins(sql: Sql): Promise<Map<number, number>> {
+  const rows = await sql<{ base: number; oid: number }[]>`
+    select oid::int8 as base, pg_catalog.to_regclass(pg_catalog.format('%I.%I', twin->>'schema', twin->>'name'))::oid::int8 as oid
+    from ${sql(guardSchema)}.relation where twin is not null`
+  return new Map(rows.map(({ base, oid }) => [base, oid]))
+}
+
+/** For every view the masked columns that it reads, and whether all of that goes through masks. */
+async function followViews(
+  sql: Sql,
+  sources: readonly Source[],
+  isTwin: ReadonlySet<number>,
+  twins: ReadonlyMap<number, number>,
+): Promise<Map<number, Map<string, boolean>>> {
+  const shown = new Map<number, Map<string, boolean>>()
+  const bySource = Map.groupBy(sources, ({ oid }) => oid)
+  let reached = new Set(bySource.keys())
+  while (reached.size > 0) {
+    const next = new Set<number>()
+    // What a twin shows of its own table is told by its columns.
+    const found = (await readViewsOver(sql, [...reached])).map((one) => ({
+      ...one,
+      sources: twins.get(one.oid) === one.view ? [] : (bySource.get(one.oid) ?? []),
+    }))
+    const unclear = found.filter(({ sources: own, numbers }) =>
+      own.some(({ number }) => !numbers.includes(number)),
+    )
+    const takeRows = await findTakingRows(
+      sql,
+      unclear.map(({ view }) => view),
+    )
+    for (const { view, oid, numbers, sources: own } of found) {
+      const read = own.filter(({ number }) => numbers.includes(number) || takeRows.has(view))
+      const columns = new Map<string, boolean>(shown.get(oid))
+      for (const { column, base } of read) columns.set(column, base !== null && (columns.get(column) ?? true))
+      const known = shown.get(view) ?? new Map<string, boolean>()
+      for (const [column, isMasked] of columns) {
+        const before = known.get(column)
+        const now = (isMasked || isTwin.has(view)) && (before ?? true)
+        if (before === now) continue
+        known.set(column, now)
+        next.add(view)
+      }
+      if (known.size > 0) shown.set(view, known)
+    }
+    reached = next
+  }
+  return shown
+}
+
+/** PostgreSQL writes down which columns a view reads; not those of a row that it reads as a whole. */
+async function readViewsOver(sql: Sql, oids: readonly number[]) {
+  return await sql<{ view: number; oid: number; numbers: number[] }[]>`
+    select w.ev_class::int8 as view, d.oid::int8 as oid, d.numbers
+    from (
+      select objid, refobjid as oid, pg_catalog.array_agg(refobjsubid::int) as numbers from pg_catalog.pg_depend
+      where refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass and refobjid = any(${oids}::oid[])
+        and classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass group by 1, 2
+    ) d join pg_catalog.pg_rewrite w on w.oid = d.objid and w.ev_type = '1' and w.ev_class <> d.oid`
+}
+
+async function findTakingRows(sql: Sql, views: readonly number[]): Promise<Set<number>> {
+  if (views.length === 0) return new Set()
+  const rows = await sql<{ oid: number }[]>`
+    select ev_class::int8 as oid from pg_catalog.pg_rewrite
+    where ev_class = any(${views}::oid[]) and ev_type = '1' and ev_action::text like '%:varattno 0 %'`
+  return new Set(rows.map(({ oid }) => oid))
+}
+
+async function readNames(sql: Sql, oids: readonly number[]) {
+  return await sql<{ oid: number; schema: string; name: string; attributes: string[] }[]>`
+    select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name,
+      array(select a.attname::text from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0
+        and not a.attisdropped order by a.attnum) as attributes
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where c.oid = any(${oids}::oid[]) order by 2, 3`
+}
+
+async function readReadable(sql: Sql, roles: readonly string[], needed: readonly string[]) {
+  const pairs = needed.map((each) => each.split('/'))
+  return await sql<{ role: string; readable: string[] }[]>`
+    select r.rolname::text as role, array(
+      select pg_catalog.concat(w.oid, '/', w.number)
+      from unnest(${pairs.map(([oid]) => oid)}::oid[], ${pairs.map(([, number]) => number)}::int2[]) as w(oid, number)
+      where case w.number when 0 then pg_catalog.has_any_column_privilege(r.oid, w.oid, 'SELECT')
+        else pg_catalog.has_column_privilege(r.oid, w.oid, w.number, 'SELECT') end) as readable
+    from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[])`
+}

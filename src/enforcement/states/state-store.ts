@@ -1,0 +1,92 @@
+import type { Sql } from '../../db/sql.ts'
+import type { Report } from '../controller.ts'
+import type { Note } from '../twins/assign-masks.ts'
+
+/** The state of each bound database, in the service's own database, for every node. */
+export interface StateStore {
+  read(databaseId: string): Promise<Report>
+  /** Bound databases whose next look is due, put off for the others by so long. */
+  takeDue(auditEveryMs: number): Promise<string[]>
+  writeEnforced(
+    databaseId: string,
+    notes: readonly Note[] | null,
+    drifted: boolean,
+    auditEveryMs: number,
+  ): Promise<void>
+  writeFailure(databaseId: string, state: 'Pending' | 'Failed', reason: string): Promise<void>
+  forget(databaseId: string): Promise<void>
+}
+
+const untouched: Report = {
+  state: 'Pending',
+  reason: 'The database has not been looked at yet.',
+  notes: [],
+  checkedAt: null,
+  enforcedAt: null,
+  driftRepairs: 0,
+  lastDriftAt: null,
+}
+
+export function createStateStore(sql: Sql): StateStore {
+  return {
+    async read(databaseId) {
+      const [row] = await sql<(Omit<Report, 'checkedAt' | 'enforcedAt' | 'lastDriftAt'> & Dates)[]>`
+        select state, reason, notes, checked_at as "checkedAt", enforced_at as "enforcedAt",
+          drift_repairs as "driftRepairs", last_drift_at as "lastDriftAt"
+        from enforcement_state where database_id = ${databaseId}`
+      if (!row) return untouched
+      const { checkedAt, enforcedAt, lastDriftAt, ...rest } = row
+      return {
+        ...rest,
+        checkedAt: checkedAt.toISOString(),
+        enforcedAt: enforcedAt?.toISOString() ?? null,
+        lastDriftAt: lastDriftAt?.toISOString() ?? null,
+      }
+    },
+
+    async takeDue(auditEveryMs) {
+      const rows = await sql<{ id: string }[]>`
+        insert into enforcement_state as s (database_id, state, reason, next_check_at)
+        select d.id, 'Pending', ${untouched.reason}, now() + ${auditEveryMs} * interval '1 millisecond'
+        from masked_database d where d.binding is not null
+          and not exists (select 1 from enforcement_state e where e.database_id = d.id and e.next_check_at > now())
+        on conflict (database_id) do update set next_check_at = excluded.next_check_at where s.next_check_at <= now()
+        returning database_id as id`
+      return rows.map(({ id }) => id)
+    },
+
+    async writeEnforced(databaseId, notes, drifted, auditEveryMs) {
+      const drift = drifted ? 1 : 0
+      await sql`
+        insert into enforcement_state as s
+          (database_id, state, notes, enforced_at, next_check_at, drift_repairs, last_drift_at)
+        select id, 'Enforced', coalesce(${notes === null ? null : sql.json(notes)}::jsonb, '[]'), now(), now() + ${auditEveryMs} * interval '1 millisecond',
+          ${drift}::int, case when ${drift}::int > 0 then now() end
+        from masked_database where id = ${databaseId}
+        on conflict (database_id) do update set state = 'Enforced', reason = null, notes = coalesce(${notes === null ? null : sql.json(notes)}::jsonb, s.notes),
+          checked_at = now(), enforced_at = now(), next_check_at = excluded.next_check_at, failures = 0,
+          drift_repairs = s.drift_repairs + excluded.drift_repairs,
+          last_drift_at = coalesce(excluded.last_drift_at, s.last_drift_at)`
+    },
+
+    async writeFailure(databaseId, state, reason) {
+      // Again after 1, 2, 4 … seconds, at most every half minute.
+      await sql`
+        insert into enforcement_state as s (database_id, state, reason, failures, next_check_at)
+        select id, ${state}, ${reason}, 1, now() + interval '1 second' from masked_database where id = ${databaseId}
+        on conflict (database_id) do update set state = excluded.state, reason = excluded.reason, checked_at = now(),
+          failures = s.failures + 1,
+          next_check_at = now() + least(30, power(2, least(s.failures, 10))) * interval '1 second'`
+    },
+
+    async forget(databaseId) {
+      await sql`delete from enforcement_state where database_id = ${databaseId}`
+    },
+  }
+}
+
+interface Dates {
+  readonly checkedAt: Date
+  readonly enforcedAt: Date | null
+  readonly lastDriftAt: Date | null
+}

@@ -1,0 +1,125 @@
+import type { Column, Pin, Relation, Snapshot } from '../catalog.ts'
+import type { Policy, Rule } from '../policy.ts'
+import { fits } from './masks.ts'
+
+/** Rules by attribute number. */
+export type Masks = Map<number, Rule>
+
+export interface Note {
+  readonly code:
+    | 'ColumnMissing'
+    | 'ColumnRenamed'
+    | 'FunctionDoesNotFit'
+    | 'LoginRole'
+    | 'MappedRole'
+    | 'NoTwin'
+    | 'NotMasked'
+    | 'NotManageable'
+    | 'RowSecurity'
+  readonly target: string
+  readonly message: string
+}
+
+/**
+ * Which columns each rule masks: the one it names; the one it named when it was last applied, wherever that is now; and
+ * the same column of every partition and child. A rule whose function does not fit masks with `Default`: never nothing.
+ */
+export function assignMasks(
+  snapshot: Snapshot,
+  policy: Policy,
+): { masks: Map<number, Masks>; notes: Note[] } {
+  const masks = new Map<number, Masks>()
+  const notes: Note[] = []
+  const byName = new Map(
+    snapshot.relations.map((relation) => [nameOf(relation.schema, relation.name), relation]),
+  )
+  const byOid = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
+  const pinned = Map.groupBy(
+    snapshot.guards.flatMap(({ oid, pins }) => pins.map((pin) => ({ oid, pin }))),
+    ({ pin }) => keyOf(pin),
+  )
+
+  const mask = (relation: Relation, column: Column, rule: Rule, isOwn: boolean) => {
+    const own = masks.get(relation.oid) ?? new Map<number, Rule>()
+    if (!isOwn && own.has(column.number)) return
+    masks.set(relation.oid, own.set(column.number, fits(column, rule) ? rule : asDefault(rule)))
+  }
+  for (const rule of policy.rules) {
+    const target = `${rule.schema}.${rule.table}.${rule.column}`
+    const relation = byName.get(nameOf(rule.schema, rule.table))
+    const named = relation?.columns.find(({ name }) => name === rule.column)
+    if (relation && named) {
+      mask(relation, named, rule, true)
+      if (!fits(named, rule)) notes.push(doesNotFit(rule, target, named))
+    }
+    const held = (pinned.get(keyOf({ rule: rule.name, ...rule })) ?? []).flatMap(({ oid, pin }) => {
+      const place = byOid.get(oid)
+      const column = place?.columns.find(({ number }) => number === pin.number)
+      return place && column ? [{ place, column }] : []
+    })
+    for (const { place, column } of held) {
+      mask(place, column, rule, true)
+      if (column.name !== rule.column) notes.push(renamed(target, place, column))
+    }
+    if (!named && held.length === 0) notes.push(missing(rule, target))
+  }
+  spread(snapshot.relations, masks, mask)
+  return { masks, notes }
+}
+
+/** A row is read through every table that it is part of: a mask goes down to all parts, and up to what they are part of. */
+function spread(
+  relations: readonly Relation[],
+  masks: ReadonlyMap<number, Masks>,
+  mask: (relation: Relation, column: Column, rule: Rule, isOwn: boolean) => void,
+): void {
+  const byOid = new Map(relations.map((relation) => [relation.oid, relation]))
+  const kin = new Map<number, Relation[]>(relations.map(({ oid }) => [oid, []]))
+  for (const child of relations)
+    for (const parent of child.parents.flatMap((oid) => byOid.get(oid) ?? [])) {
+      kin.get(child.oid)?.push(parent)
+      kin.get(parent.oid)?.push(child)
+    }
+  const queue = [...masks.keys()]
+  for (let oid = queue.shift(); oid !== undefined; oid = queue.shift())
+    for (const [number, rule] of masks.get(oid) ?? []) {
+      const name = byOid.get(oid)?.columns.find((column) => column.number === number)?.name
+      for (const other of kin.get(oid) ?? []) {
+        const column = other.columns.find((each) => each.name === name)
+        if (!column || masks.get(other.oid)?.has(column.number)) continue
+        mask(other, column, rule, false)
+        queue.push(other.oid)
+      }
+    }
+}
+
+export function pinsOf(masks: Masks): Pin[] {
+  return [...masks]
+    .map(([number, { name, schema, table, column }]) => ({ rule: name, schema, table, column, number }))
+    .sort((a, b) => a.number - b.number)
+}
+
+const nameOf = (schema: string, name: string) => JSON.stringify([schema, name])
+const keyOf = (pin: Omit<Pin, 'number'>) => JSON.stringify([pin.rule, pin.schema, pin.table, pin.column])
+
+function asDefault(rule: Rule): Rule {
+  return { ...rule, maskingFunction: 'Default' }
+}
+
+function doesNotFit(rule: Rule, target: string, column: Column): Note {
+  const message = `The function ${rule.maskingFunction} does not fit ${target} of type ${column.type}; it is masked with Default.`
+  return { code: 'FunctionDoesNotFit', target, message }
+}
+
+function renamed(target: string, place: Relation, column: Column): Note {
+  const message = `The column ${target} is now ${place.schema}.${place.name}.${column.name} and stays masked. Update the rule to its new name.`
+  return { code: 'ColumnRenamed', target, message }
+}
+
+function missing(rule: Rule, target: string): Note {
+  return {
+    code: 'ColumnMissing',
+    target,
+    message: `The rule '${rule.name}' names ${target}, which does not exist.`,
+  }
+}

@@ -1,0 +1,51 @@
+import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
+import type { Relation } from '../catalog.ts'
+import type { Masks } from './assign-masks.ts'
+import { maskExpression } from './masks.ts'
+import { moveRelations } from './move-relations.ts'
+
+/** Reads the relation itself. It is called by its own name, which the conditions of row policies may use. */
+export function tableTwinSelect(relation: Relation, masks: Masks): string {
+  const from = `FROM ${quoteQualified(relation.schema, relation.name)} AS ${quoteIdentifier(relation.name)}`
+  // Policies are chosen for the owner of the twin; those that narrow what certain readers see are kept here.
+  const conditions = relation.restrictions.map(({ roles, condition }) => {
+    const isMeant = roles.map((oid) => `pg_has_role(current_user, ${oid}::oid, 'USAGE') IS NOT FALSE`)
+    return `(NOT (${isMeant.join(' OR ')}) OR (${condition}))`
+  })
+  const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+  return `SELECT ${selectList(relation, masks, relation.name)} ${from}${where}`
+}
+
+/**
+ * The view's own definition, reading twins where it read what is masked now, with masks of its own around it. Null: it
+ * reads a table without its children, and PostgreSQL does not know ONLY of a twin.
+ */
+export function viewTwinSelect(
+  relation: Relation,
+  masks: Masks,
+  moves: ReadonlyMap<string, string>,
+): string | null {
+  const definition = (relation.definition ?? '').replace(/;\s*$/, '')
+  let readsOnly = false
+  const moved = moveRelations(definition, (schema, name, isOnly) => {
+    const target = schema === undefined ? undefined : moves.get(quoteQualified(schema, name))
+    readsOnly ||= isOnly && target !== undefined
+    return target
+  })
+  if (readsOnly) return null
+  if (masks.size === 0) return moved
+  const columns = relation.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
+  return `SELECT ${selectList(relation, masks, 't')} FROM (${moved}) AS t (${columns})`
+}
+
+function selectList({ columns }: Relation, masks: Masks, alias: string): string {
+  const expressions = columns.map((column) => {
+    const rule = masks.get(column.number)
+    const expression = rule
+      ? maskExpression(column, rule, alias)
+      : `${quoteIdentifier(alias)}.${quoteIdentifier(column.name)}`
+    if (expression === null) throw new Error('a mask was assigned that does not fit its column')
+    return expression
+  })
+  return expressions.join(', ')
+}
