@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import pino from 'pino'
 import type { Database } from '../../src/db/database.ts'
-import { loginRoleName } from '../../src/directory/login-role.ts'
+import { loginRoleName } from '../../src/directory/principals/login-role.ts'
 import { type LoginKeys, type LoginRights, Logins } from '../../src/enforcement/logins/logins.ts'
 import type { Target } from '../../src/enforcement/observe.ts'
 import { writeVerifier } from '../../src/wire/scram.ts'

@@ -4,9 +4,9 @@ import type { Caller } from '../../auth/caller.ts'
 import { addSecret, removeSecret } from '../../auth/issuer/application-secret.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import { type DirectoryObject, findObject } from '../object-store.ts'
+import { isGuid } from '../entities/property.ts'
+import { type DirectoryObject, findObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
-import { isGuid } from '../resources/property.ts'
 import { credentialPermissions } from './permissions.ts'
 
 const credentialSchema = Type.Object({

@@ -4,9 +4,9 @@ import { findPermission, permissionId, serviceAppId } from '../../auth/issuer/ap
 import { grantApplicationPermissions, revokeApplicationPermissions } from '../../auth/issuer/applications.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import { type DirectoryObject, findObject } from '../object-store.ts'
+import { type DirectoryObject, findObject } from '../objects/object-store.ts'
+import { contextOf } from '../objects/render-object.ts'
 import { operation } from '../operation.ts'
-import { contextOf } from '../render-object.ts'
 import { joinIds, splitIds } from './joined-id.ts'
 import { roleAssignmentPermissions } from './permissions.ts'
 

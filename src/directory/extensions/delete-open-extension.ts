@@ -1,9 +1,9 @@
 import { noContent } from '../../api/operation.ts'
 import { appendChanges } from '../../db/change-log.ts'
-import { findResource } from '../find-resource.ts'
+import { findResource } from '../addresses/find-resource.ts'
+import { pathOf } from '../addresses/resource-path.ts'
 import { operation } from '../operation.ts'
 import { deleteOpenExtensionPermissions } from '../permissions.ts'
-import { pathOf } from '../resource-path.ts'
 import { extensible, extensionAt } from './extensible.ts'
 import { deleteExtension, describeExtensionChange, findExtension } from './extension-store.ts'
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { Json } from '../resources/property.ts'
+import type { Json } from '../entities/property.ts'
 import { nameOf } from './extension-name.ts'
 import type { Extension } from './extension-store.ts'
 import { idOf, renderExtension } from './render-extension.ts'

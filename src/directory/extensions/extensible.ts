@@ -1,4 +1,4 @@
-import { type Address, addresses } from '../addresses.ts'
+import { type Address, addresses } from '../addresses/addresses.ts'
 
 /** The addresses that lead to open extensions, each with the noun that ends its operations' names. */
 export const extensible: readonly (Address & { readonly noun: string })[] = Object.entries<Address>(addresses)

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { fail } from '../../kernel/problem.ts'
-import type { Json, JsonObject } from '../resources/property.ts'
-import { isStorableJson } from '../resources/storable.ts'
+import type { Json, JsonObject } from '../entities/property.ts'
+import { isStorableJson } from '../entities/storable.ts'
 import { isExtensionType, isSameName, nameOf, readNewName } from './extension-name.ts'
 
 /** Bytes of one extension as JSON, and how many properties it may have. */

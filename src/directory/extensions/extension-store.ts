@@ -2,8 +2,8 @@ import type { Change } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { translateConstraints } from '../../db/sqlstate.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { Found } from '../find-resource.ts'
-import type { JsonObject } from '../resources/property.ts'
+import type { Found } from '../addresses/find-resource.ts'
+import type { JsonObject } from '../entities/property.ts'
 import { nameOf } from './extension-name.ts'
 
 export interface Extension {

@@ -1,5 +1,5 @@
 import { ok } from '../../api/operation.ts'
-import { findResource } from '../find-resource.ts'
+import { findResource } from '../addresses/find-resource.ts'
 import { operation } from '../operation.ts'
 import { extensible, extensionAt } from './extensible.ts'
 import { findExtension } from './extension-store.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
-import { findResource } from '../find-resource.ts'
+import { findResource } from '../addresses/find-resource.ts'
 import { operation } from '../operation.ts'
 import { readIdFilter } from './expand-extensions.ts'
 import { extensible, extensionsAt } from './extensible.ts'

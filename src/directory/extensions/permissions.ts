@@ -1,7 +1,7 @@
 import type { Caller } from '../../auth/caller.ts'
 import { notSupported, type PermissionRow } from '../../auth/permission.ts'
 import { requirePermissions } from '../../auth/permit.ts'
-import type { DirectoryObject } from '../object-store.ts'
+import type { DirectoryObject } from '../objects/object-store.ts'
 import { atLeast, type ExtensionResource } from '../permissions.ts'
 
 /** Reading a resource's open extensions, and the resource itself where it is an item. Writing is DIR-67. */

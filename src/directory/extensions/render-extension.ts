@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
-import type { Found } from '../find-resource.ts'
-import { contextPathOf } from '../resource-path.ts'
-import type { Json } from '../resources/property.ts'
+import type { Found } from '../addresses/find-resource.ts'
+import { contextPathOf } from '../addresses/resource-path.ts'
+import type { Json } from '../entities/property.ts'
 import { extensionType, qualify } from './extension-name.ts'
 import type { Extension } from './extension-store.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Query } from '../../db/query.ts'
-import type { ItemKind } from '../addresses.ts'
+import type { ItemKind } from '../addresses/addresses.ts'
 
 /** What a mailbox or group has from the beginning: the names that stand for it in paths, and what it is called. */
 const defaults: Readonly<Partial<Record<ItemKind, Readonly<Record<string, string>>>>> = {

@@ -1,4 +1,4 @@
-import { type Address, addresses, type ItemKind, isObjectKind } from '../addresses.ts'
+import { type Address, addresses, type ItemKind, isObjectKind } from '../addresses/addresses.ts'
 
 export interface ItemAddress extends Address {
   readonly kind: ItemKind

@@ -1,8 +1,8 @@
 import type { Query } from '../../db/query.ts'
 import { translateConstraints } from '../../db/sqlstate.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { ItemKind } from '../addresses.ts'
-import { isGuid, type JsonObject } from '../resources/property.ts'
+import type { ItemKind } from '../addresses/addresses.ts'
+import { isGuid, type JsonObject } from '../entities/property.ts'
 import { idOfDefault, storeDefaults } from './default-items.ts'
 
 // Somebody deleted what the new item was to lie in.

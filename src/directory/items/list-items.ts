@@ -1,7 +1,10 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
-import type { ItemKind } from '../addresses.ts'
+import type { ItemKind } from '../addresses/addresses.ts'
+import { type Found, findResource } from '../addresses/find-resource.ts'
+import { collectionOf } from '../addresses/resource-path.ts'
+import { listSchema } from '../entities/schemas.ts'
 import {
   expandExtensions,
   expandOption,
@@ -9,14 +12,11 @@ import {
   readExtensionsFilter,
 } from '../extensions/expand-extensions.ts'
 import { readPermissions } from '../extensions/permissions.ts'
-import { type Found, findResource } from '../find-resource.ts'
-import { listSchema } from '../objects/schemas.ts'
+import { contextOf, namespace } from '../objects/render-object.ts'
 import { type Fields, fieldsOf } from '../odata/field.ts'
 import { type ListSource, listPage, listQuery } from '../odata/list.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
-import { contextOf, namespace } from '../render-object.ts'
-import { collectionOf } from '../resource-path.ts'
 import { storeDefaults } from './default-items.ts'
 import { listed } from './item-addresses.ts'
 import { itemResource } from './item-resources.ts'

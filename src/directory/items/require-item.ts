@@ -1,5 +1,5 @@
 import { fail } from '../../kernel/problem.ts'
-import type { Found } from '../find-resource.ts'
+import type { Found } from '../addresses/find-resource.ts'
 import type { Item } from './item-store.ts'
 
 /** The item that the path of an instance has named. */

@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
-import { type DirectoryObject, findObject, objectColumns } from '../object-store.ts'
+import { type DirectoryObject, findObject, objectColumns } from '../objects/object-store.ts'
+import { renderItem } from '../objects/render-object.ts'
 import { operation } from '../operation.ts'
 import { getMemberGroupsPermissions } from '../permissions.ts'
-import { renderItem } from '../render-object.ts'
 import { readObjectId } from './object-reference.ts'
 
 export const explainMembership = operation({

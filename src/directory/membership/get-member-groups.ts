@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
+import { isGuid } from '../entities/property.ts'
 import { operation } from '../operation.ts'
-import { isGuid } from '../resources/property.ts'
 import { findTarget, type Target, targets } from './targets.ts'
 
 /** As many as a token could never list: whoever gets there is better served by the list of memberships. */

@@ -1,9 +1,9 @@
 import { fail } from '../../kernel/problem.ts'
-import type { DirectoryObject } from '../object-store.ts'
-import { group as resource, standAloneProperties } from '../resources/group.ts'
-import { checkTogether, recalculate } from '../resources/group-rules.ts'
-import type { JsonObject } from '../resources/property.ts'
-import { type CustomProperties, isAnnotation, readChangedProperties } from '../resources/read-properties.ts'
+import type { JsonObject } from '../entities/property.ts'
+import { type CustomProperties, isAnnotation, readChangedProperties } from '../entities/read-properties.ts'
+import { checkTogether, recalculate } from '../objects/group-rules.ts'
+import { group as resource, standAloneProperties } from '../objects/kinds/group.ts'
+import type { DirectoryObject } from '../objects/object-store.ts'
 
 /** The property of a body that must come in a request of its own; in company it is refused. */
 export function findStandAlone(body: JsonObject, hasCompany: boolean): string | undefined {

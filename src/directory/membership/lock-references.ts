@@ -1,6 +1,6 @@
 import type { Query } from '../../db/query.ts'
-import { type DirectoryObject, objectColumns } from '../object-store.ts'
-import { isGuid } from '../resources/property.ts'
+import { isGuid } from '../entities/property.ts'
+import { type DirectoryObject, objectColumns } from '../objects/object-store.ts'
 import type { ObjectReference } from './object-reference.ts'
 
 /** Enough to keep objects from being deleted or changed meanwhile, or also to change them. */

@@ -1,7 +1,7 @@
 import { fail } from '../../kernel/problem.ts'
-import { isGuid } from '../resources/property.ts'
-import type { ObjectKind } from '../resources/resource.ts'
-import { principalNameForm } from '../resources/user.ts'
+import { isGuid } from '../entities/property.ts'
+import type { ObjectKind } from '../objects/kinds/resource.ts'
+import { principalNameForm } from '../objects/kinds/user.ts'
 
 /** An id out of a path, in the spelling in which ids are stored. */
 export function readObjectId(text: string | undefined): string {

@@ -1,5 +1,5 @@
 import { notSupported, type PermissionRow } from '../../auth/permission.ts'
-import type { ObjectKind } from '../resources/resource.ts'
+import type { ObjectKind } from '../objects/kinds/resource.ts'
 
 /** Least privileged permissions, the same for people and applications unless said. */
 function atLeast(delegated: string, application = delegated): PermissionRow {

@@ -1,9 +1,9 @@
 import type { Caller } from '../../auth/caller.ts'
 import type { Params, PermissionRow } from '../../auth/permission.ts'
 import type { Query } from '../../db/query.ts'
-import { type DirectoryObject, findObject, findUser } from '../object-store.ts'
+import type { ObjectKind } from '../objects/kinds/resource.ts'
+import { type DirectoryObject, findObject, findUser } from '../objects/object-store.ts'
 import { getMemberGroupsPermissions } from '../permissions.ts'
-import type { ObjectKind } from '../resources/resource.ts'
 
 /** A way to name the object whose memberships are asked for. */
 export interface Target {

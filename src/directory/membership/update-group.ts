@@ -3,22 +3,22 @@ import type { Caller } from '../../auth/caller.ts'
 import { requirePermissions } from '../../auth/permit.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
+import type { JsonObject } from '../entities/property.ts'
+import { isAnnotation, unknownNames } from '../entities/read-properties.ts'
+import { bodySchema, entitySchema } from '../entities/schemas.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
-import { recalculateMail } from '../group-mail.ts'
+import { recalculateMail } from '../objects/group-mail.ts'
+import { group as resource } from '../objects/kinds/group.ts'
 import {
   checkPrecondition,
   type DirectoryObject,
   describeChange,
   entityTag,
   updateObject,
-} from '../object-store.ts'
-import { bodySchema, entitySchema } from '../objects/schemas.ts'
+} from '../objects/object-store.ts'
+import { renderItem, renderObject } from '../objects/render-object.ts'
 import { operation } from '../operation.ts'
 import { requireDataLocationRole, requireDelegated, updateGroupPermissions } from '../permissions.ts'
-import { renderItem, renderObject } from '../render-object.ts'
-import { group as resource } from '../resources/group.ts'
-import type { JsonObject } from '../resources/property.ts'
-import { isAnnotation, unknownNames } from '../resources/read-properties.ts'
 import { addedIds, addMembers, addMembersRows, lockForAdding } from './add-members.ts'
 import { findStandAlone, readGroupChanges } from './group-changes.ts'
 import { answerLenient, isLenient } from './lenient.ts'

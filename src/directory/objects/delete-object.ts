@@ -1,11 +1,11 @@
 import { noContent } from '../../api/operation.ts'
-import { objectPermissions } from '../object-permissions.ts'
-import { checkPrecondition } from '../object-store.ts'
+import { nameOperation } from '../entities/schemas.ts'
 import { operation } from '../operation.ts'
-import type { Resource } from '../resources/resource.ts'
 import { performDeletion } from './deletion.ts'
+import type { Resource } from './kinds/resource.ts'
 import { type Locate, locateById } from './locate.ts'
-import { nameOperation } from './schemas.ts'
+import { objectPermissions } from './object-permissions.ts'
+import { checkPrecondition } from './object-store.ts'
 
 export function deleteObject(resource: Resource, locate: Locate = locateById(resource.kind)) {
   return operation({

@@ -3,7 +3,8 @@ import type { Caller } from '../../auth/caller.ts'
 import { requirePermissions } from '../../auth/permit.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
-import { roleAssignablePermissions } from '../object-permissions.ts'
+import { resources } from './kinds/resources.ts'
+import { roleAssignablePermissions } from './object-permissions.ts'
 import {
   type DirectoryObject,
   describeChange,
@@ -11,8 +12,7 @@ import {
   purgeObject,
   restoreObject,
   softDeleteObject,
-} from '../object-store.ts'
-import { resources } from '../resources/resources.ts'
+} from './object-store.ts'
 import { requirePowerOver } from './role-holders.ts'
 
 interface Context {

@@ -2,22 +2,22 @@ import { Type } from 'typebox'
 import { noContent, ok } from '../../api/operation.ts'
 import { holds } from '../../auth/permit.ts'
 import { fail } from '../../kernel/problem.ts'
-import { anyObjectPermissions, objectPermissions } from '../object-permissions.ts'
+import { isGuid } from '../entities/property.ts'
+import { readSelect } from '../odata/select.ts'
+import { operation } from '../operation.ts'
+import { performDeletion } from './deletion.ts'
+import { entityQuery } from './get-object.ts'
+import type { ObjectKind } from './kinds/resource.ts'
+import { isObjectKind, resources } from './kinds/resources.ts'
+import { anyObjectPermissions, objectPermissions } from './object-permissions.ts'
 import {
   checkPrecondition,
   type DirectoryObject,
   entityTag,
   findObject,
   objectColumns,
-} from '../object-store.ts'
-import { readSelect } from '../odata/select.ts'
-import { operation } from '../operation.ts'
-import { contextOf, renderItem, renderObject } from '../render-object.ts'
-import { isGuid } from '../resources/property.ts'
-import type { ObjectKind } from '../resources/resource.ts'
-import { isObjectKind, resources } from '../resources/resources.ts'
-import { performDeletion } from './deletion.ts'
-import { entityQuery } from './get-object.ts'
+} from './object-store.ts'
+import { contextOf, renderItem, renderObject } from './render-object.ts'
 
 const anyObject = Type.Object({ '@odata.type': Type.String(), id: Type.String() })
 const all = Object.values(resources)

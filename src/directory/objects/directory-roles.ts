@@ -1,15 +1,15 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
-import { objectPermissions } from '../object-permissions.ts'
+import { failValue } from '../entities/read-properties.ts'
 import { operation } from '../operation.ts'
-import { contextOf } from '../render-object.ts'
-import { directoryRole } from '../resources/directory-role.ts'
-import { failValue } from '../resources/read-properties.ts'
-import { findRoleTemplate, roleTemplates } from '../resources/role-templates.ts'
 import { createObject } from './create-object.ts'
 import { getObject } from './get-object.ts'
+import { directoryRole } from './kinds/directory-role.ts'
 import { countObjects, listObjects } from './list-objects.ts'
+import { objectPermissions } from './object-permissions.ts'
+import { contextOf } from './render-object.ts'
+import { findRoleTemplate, roleTemplates } from './role-templates.ts'
 
 const templateSchema = Type.Object({
   id: Type.String(),

@@ -1,10 +1,10 @@
 import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
+import type { Json } from '../entities/property.ts'
 import { type Expansion, expandExtensions } from '../extensions/expand-extensions.ts'
 import { requireToReadExtensions } from '../extensions/permissions.ts'
-import type { DirectoryObject } from '../object-store.ts'
-import type { Json } from '../resources/property.ts'
-import type { ObjectKind } from '../resources/resource.ts'
+import type { ObjectKind } from './kinds/resource.ts'
+import type { DirectoryObject } from './object-store.ts'
 
 /** The kinds that open extensions can hang on. */
 export const expandable: ReadonlySet<ObjectKind> = new Set(['user', 'group', 'device', 'organization'])

@@ -1,13 +1,13 @@
 import type { Caller } from '../../auth/caller.ts'
-import { recalculateMail } from '../group-mail.ts'
+import type { JsonObject } from '../entities/property.ts'
 import { requireDataLocationRole } from '../permissions.ts'
-import { group } from '../resources/group.ts'
-import { checkTogether } from '../resources/group-rules.ts'
-import type { JsonObject } from '../resources/property.ts'
 import { createObject } from './create-object.ts'
 import { deleteObject } from './delete-object.ts'
 import { checkRoleAssignable } from './deletion.ts'
 import { getObject } from './get-object.ts'
+import { recalculateMail } from './group-mail.ts'
+import { checkTogether } from './group-rules.ts'
+import { group } from './kinds/group.ts'
 import { countObjects, listObjects } from './list-objects.ts'
 
 function checkCreation(caller: Caller, properties: JsonObject): void {

@@ -1,17 +1,17 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
+import { listSchema, nameOperation } from '../entities/schemas.ts'
 import { expandOption, readExpansion } from '../extensions/expand-extensions.ts'
-import { objectPermissions, readableProperties } from '../object-permissions.ts'
-import { type DirectoryObject, objectColumns } from '../object-store.ts'
 import { type Fields, fieldsOf, restrictFields } from '../odata/field.ts'
 import { countQuery, countRows, type ListSource, listPage, searchableQuery } from '../odata/list.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
-import { contextOf, namespace, renderItem } from '../render-object.ts'
-import type { Resource } from '../resources/resource.ts'
 import { expandable, showExpanded } from './expand.ts'
-import { listSchema, nameOperation } from './schemas.ts'
+import type { Resource } from './kinds/resource.ts'
+import { objectPermissions, readableProperties } from './object-permissions.ts'
+import { type DirectoryObject, objectColumns } from './object-store.ts'
+import { contextOf, namespace, renderItem } from './render-object.ts'
 
 const expandableQuery = Type.Object({ ...searchableQuery.properties, $expand: expandOption })
 

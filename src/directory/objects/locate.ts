@@ -1,8 +1,8 @@
 import type { Caller } from '../../auth/caller.ts'
 import type { Params } from '../../auth/permission.ts'
 import type { Query } from '../../db/query.ts'
-import { type DirectoryObject, findObject, findUser } from '../object-store.ts'
-import type { ObjectKind } from '../resources/resource.ts'
+import type { ObjectKind } from './kinds/resource.ts'
+import { type DirectoryObject, findObject, findUser } from './object-store.ts'
 
 /** Finds the object that a path names. */
 export type Locate = (

@@ -4,9 +4,9 @@ import { requirePermissions } from '../../auth/permit.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { createSqlGraph } from '../membership/sql-graph.ts'
-import { roleAssignablePermissions } from '../object-permissions.ts'
-import type { DirectoryObject } from '../object-store.ts'
-import { roleTemplates } from '../resources/role-templates.ts'
+import { roleAssignablePermissions } from './object-permissions.ts'
+import type { DirectoryObject } from './object-store.ts'
+import { roleTemplates } from './role-templates.ts'
 
 /** With these somebody can get in as a user, shut them out, or have their messages. */
 const sensitiveProperties = [

@@ -1,5 +1,5 @@
-import type { Property } from '../resources/property.ts'
-import type { Described } from '../resources/resource.ts'
+import type { Property } from '../entities/property.ts'
+import type { Described } from '../objects/kinds/resource.ts'
 
 /** What a list can be filtered and sorted by: a property and where PostgreSQL finds it. */
 export interface Field {

@@ -1,7 +1,7 @@
 import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import { isGuid } from '../resources/property.ts'
-import { isStorableText } from '../resources/storable.ts'
+import { isGuid } from '../entities/property.ts'
+import { isStorableText } from '../entities/storable.ts'
 import type { Field, Fields } from './field.ts'
 import { type Filter, type Literal, parseFilter } from './filter-parser.ts'
 

@@ -1,6 +1,6 @@
 import { fail } from '../../kernel/problem.ts'
-import { namespace } from '../render-object.ts'
-import type { Described } from '../resources/resource.ts'
+import type { Described } from '../objects/kinds/resource.ts'
+import { namespace } from '../objects/render-object.ts'
 
 /** Directory-extension and schema-extension properties have an underscore in the name, no others do. */
 const extensionName = /^[A-Za-z0-9]+_\w+$/

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { fail } from '../../kernel/problem.ts'
-import { isGuid } from '../resources/property.ts'
-import { isStorableText } from '../resources/storable.ts'
+import { isGuid } from '../entities/property.ts'
+import { isStorableText } from '../entities/storable.ts'
 
 /** Where a page ended: the sort value and id of its last row. Rows may come and go before and after it. */
 export interface Position {

@@ -2,8 +2,8 @@ import { takeRevisions } from '../../db/change-log.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Fragment } from '../../db/query.ts'
 import { Problem } from '../../kernel/problem.ts'
+import type { JsonObject } from '../entities/property.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
-import type { JsonObject } from '../resources/property.ts'
 import {
   type EdgeRules,
   type Fault,

@@ -2,7 +2,7 @@ import { serviceAppId } from '../../auth/issuer/api-principal.ts'
 import { firstPartyApplications } from '../../auth/issuer/first-party.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Query } from '../../db/query.ts'
-import type { JsonObject } from '../resources/property.ts'
+import type { JsonObject } from '../entities/property.ts'
 import { notTransferred } from './not-transferred.ts'
 
 const pageSize = 5000

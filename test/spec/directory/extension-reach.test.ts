@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { type Address, addresses } from '../../../src/directory/addresses.ts'
+import { type Address, addresses } from '../../../src/directory/addresses/addresses.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { addExtensibleResources, type ExtensibleResources } from '../../support/extensible.ts'

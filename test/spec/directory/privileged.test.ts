@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
-import { roleTemplates } from '../../../src/directory/resources/role-templates.ts'
+import { roleTemplates } from '../../../src/directory/objects/role-templates.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { addApplication } from '../../support/issuer.ts'

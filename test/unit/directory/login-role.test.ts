@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import { loginRoleName } from '../../../src/directory/login-role.ts'
+import { loginRoleName } from '../../../src/directory/principals/login-role.ts'
 import { clause } from '../../support/clause.ts'
 
 describe('the name of a login role', () => {

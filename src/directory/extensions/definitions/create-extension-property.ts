@@ -3,7 +3,7 @@ import { created } from '../../../api/operation.ts'
 import { appendChanges } from '../../../db/change-log.ts'
 import { translateConstraints } from '../../../db/sqlstate.ts'
 import { fail } from '../../../kernel/problem.ts'
-import { findObject } from '../../object-store.ts'
+import { findObject } from '../../objects/object-store.ts'
 import { operation } from '../../operation.ts'
 import { type DataType, isDataType } from '../data-types.ts'
 import {

@@ -3,9 +3,9 @@ import { Type } from 'typebox'
 import { created } from '../../../api/operation.ts'
 import { appendChanges } from '../../../db/change-log.ts'
 import { translateConstraints } from '../../../db/sqlstate.ts'
+import { isGuid } from '../../entities/property.ts'
+import { isStorableText } from '../../entities/storable.ts'
 import { operation } from '../../operation.ts'
-import { isGuid } from '../../resources/property.ts'
-import { isStorableText } from '../../resources/storable.ts'
 import { definitionPermissions } from './permissions.ts'
 import {
   failValue,

@@ -1,6 +1,6 @@
 import { noContent } from '../../../api/operation.ts'
 import { appendChanges } from '../../../db/change-log.ts'
-import { findObject } from '../../object-store.ts'
+import { findObject } from '../../objects/object-store.ts'
 import { operation } from '../../operation.ts'
 import { findExtensionProperty, showExtensionProperty } from './extension-property.ts'
 import { definitionPermissions } from './permissions.ts'

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import type { Query } from '../../../db/query.ts'
 import { fail } from '../../../kernel/problem.ts'
+import { isGuid, type Json } from '../../entities/property.ts'
 import { makeFields } from '../../odata/field.ts'
 import type { ListSource } from '../../odata/list.ts'
-import { isGuid, type Json } from '../../resources/property.ts'
 import type { DataType } from '../data-types.ts'
 
 /** A directory extension: a property that an application has defined for some kinds of objects. */

@@ -1,5 +1,5 @@
 import { ok } from '../../../api/operation.ts'
-import { findObject } from '../../object-store.ts'
+import { findObject } from '../../objects/object-store.ts'
 import { operation } from '../../operation.ts'
 import {
   extensionPropertiesContext,

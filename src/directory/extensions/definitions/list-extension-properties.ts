@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { ok } from '../../../api/operation.ts'
-import { findObject } from '../../object-store.ts'
+import { findObject } from '../../objects/object-store.ts'
 import { listPage, listQuery } from '../../odata/list.ts'
 import { operation } from '../../operation.ts'
 import {

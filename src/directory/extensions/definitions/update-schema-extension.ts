@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { noContent } from '../../../api/operation.ts'
 import { appendChanges } from '../../../db/change-log.ts'
+import { isStorableText } from '../../entities/storable.ts'
 import { operation } from '../../operation.ts'
-import { isStorableText } from '../../resources/storable.ts'
 import { definitionPermissions } from './permissions.ts'
 import {
   failValue,

@@ -1,4 +1,4 @@
-import { type Properties, text } from '../../resources/property.ts'
+import { type Properties, text } from '../../entities/property.ts'
 import * as of from './shared.ts'
 
 const phones = { type: 'strings', default: [], maxLength: 20 } as const

@@ -1,4 +1,4 @@
-import { flag, type Properties } from '../../resources/property.ts'
+import { flag, type Properties } from '../../entities/property.ts'
 import * as of from './shared.ts'
 
 export const message: Properties = {

@@ -1,4 +1,4 @@
-import type { Json, Properties, Property } from '../../resources/property.ts'
+import type { Json, Properties, Property } from '../../entities/property.ts'
 
 /** What every item has, whatever its kind. */
 export const id: Property = { type: 'guid', write: 'never', filter: true }

@@ -1,4 +1,5 @@
-import { flag, isGuid, type Json, type Properties, readOnlyText } from './property.ts'
+import { flag, isGuid, type Json, type Properties, readOnlyText } from '../../entities/property.ts'
+import { isJsonObject } from '../../entities/storable.ts'
 import {
   createdDateTime,
   displayName,
@@ -7,7 +8,6 @@ import {
   onPremisesProperties,
   type Resource,
 } from './resource.ts'
-import { isJsonObject } from './storable.ts'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the rule is about all of ASCII
 const mailNicknameForm = /^[\x00-\x7f]+$/

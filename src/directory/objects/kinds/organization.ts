@@ -1,4 +1,4 @@
-import { type Properties, text } from './property.ts'
+import { type Properties, text } from '../../entities/property.ts'
 import {
   createdDateTime,
   displayName,

@@ -1,4 +1,4 @@
-import { type Properties, readOnlyText, text } from './property.ts'
+import { type Properties, readOnlyText, text } from '../../entities/property.ts'
 import { createdDateTime, displayName, objectProperties, type Resource } from './resource.ts'
 
 const urls = { type: 'strings', default: [], maxLength: 256 } as const

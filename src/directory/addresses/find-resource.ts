@@ -1,12 +1,12 @@
-import type { Caller } from '../auth/caller.ts'
-import type { Params } from '../auth/permission.ts'
-import { requirePermissions } from '../auth/permit.ts'
-import type { Query } from '../db/query.ts'
-import { fail } from '../kernel/problem.ts'
+import type { Caller } from '../../auth/caller.ts'
+import type { Params } from '../../auth/permission.ts'
+import { requirePermissions } from '../../auth/permit.ts'
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import { otherUsers } from '../extensions/permissions.ts'
+import { findItem, type Item } from '../items/item-store.ts'
+import { type DirectoryObject, findObject, findUser } from '../objects/object-store.ts'
 import { type Address, type ExtensibleObjectKind, type ItemKind, isObjectKind } from './addresses.ts'
-import { otherUsers } from './extensions/permissions.ts'
-import { findItem, type Item } from './items/item-store.ts'
-import { type DirectoryObject, findObject, findUser } from './object-store.ts'
 
 /** In the order in which keys follow each other in a path. */
 const itemKeys: readonly (readonly [key: string, kind: ItemKind])[] = [

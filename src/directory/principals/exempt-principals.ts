@@ -1,5 +1,5 @@
-import type { Query } from '../db/query.ts'
-import type { MembershipGraph } from './membership/graph.ts'
+import type { Query } from '../../db/query.ts'
+import type { MembershipGraph } from '../membership/graph.ts'
 
 const guid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 

@@ -1,5 +1,5 @@
-import type { Params } from '../auth/permission.ts'
-import type { ExtensionResource } from './permissions.ts'
+import type { Params } from '../../auth/permission.ts'
+import type { ExtensionResource } from '../permissions.ts'
 
 export type ItemKind =
   | 'message'

@@ -1,4 +1,4 @@
-import { text } from './property.ts'
+import { text } from '../../entities/property.ts'
 import { createdDateTime, displayName, objectProperties, type Resource } from './resource.ts'
 
 export const device: Resource = {

@@ -1,4 +1,4 @@
-import { flag, readOnlyText, text } from './property.ts'
+import { flag, readOnlyText, text } from '../../entities/property.ts'
 import {
   createdDateTime,
   displayName,

@@ -1,5 +1,5 @@
-import type { Query } from '../db/query.ts'
-import type { MembershipGraph } from './membership/graph.ts'
+import type { Query } from '../../db/query.ts'
+import type { MembershipGraph } from '../membership/graph.ts'
 
 /** A database role that a user, a service principal or the people of a group have. */
 export interface Mapped {

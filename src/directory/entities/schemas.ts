@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
-import type { Properties, Property } from '../resources/property.ts'
-import type { Described } from '../resources/resource.ts'
+import type { Described } from '../objects/kinds/resource.ts'
+import type { Properties, Property } from './property.ts'
 
 /** `getUser`, `listUsers`. */
 export function nameOperation(verb: string, noun: string): string {

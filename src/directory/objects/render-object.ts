@@ -1,8 +1,8 @@
+import type { Json, Property } from '../entities/property.ts'
+import { formatDateTime } from '../entities/read-value.ts'
+import type { Resource } from './kinds/resource.ts'
+import { resources } from './kinds/resources.ts'
 import { type DirectoryObject, entityTag } from './object-store.ts'
-import type { Json, Property } from './resources/property.ts'
-import { formatDateTime } from './resources/read-value.ts'
-import type { Resource } from './resources/resource.ts'
-import { resources } from './resources/resources.ts'
 
 export const namespace = 'vendor.graph'
 

@@ -1,7 +1,7 @@
-import type { Caller } from '../auth/caller.ts'
-import { notSupported, type PermissionRow } from '../auth/permission.ts'
-import { holds } from '../auth/permit.ts'
-import type { ObjectKind } from './resources/resource.ts'
+import type { Caller } from '../../auth/caller.ts'
+import { notSupported, type PermissionRow } from '../../auth/permission.ts'
+import { holds } from '../../auth/permit.ts'
+import type { ObjectKind } from './kinds/resource.ts'
 
 export type ObjectAction = 'read' | 'create' | 'update' | 'delete'
 

@@ -1,5 +1,5 @@
-import type { Query } from '../db/query.ts'
-import type { JsonObject } from './resources/property.ts'
+import type { Query } from '../../db/query.ts'
+import type { JsonObject } from '../entities/property.ts'
 
 /** The mail address of a group follows from its alias and the tenant's domain: what changes of it with `changes`. */
 export async function recalculateMail(

@@ -1,4 +1,4 @@
-import { type Properties, type Property, readOnlyText } from './property.ts'
+import { type Properties, type Property, readOnlyText } from '../../entities/property.ts'
 
 export type ObjectKind =
   | 'user'

@@ -1,7 +1,7 @@
 import { fail } from '../../kernel/problem.ts'
+import type { Described } from '../objects/kinds/resource.ts'
 import type { Json, JsonObject, Property } from './property.ts'
 import { readValue } from './read-value.ts'
-import type { Described } from './resource.ts'
 import { isStorableJson } from './storable.ts'
 
 /** Properties beyond the table: those that extension definitions add to a kind. */

@@ -1,6 +1,6 @@
-import { group } from './group.ts'
-import type { JsonObject } from './property.ts'
-import { failValue } from './read-properties.ts'
+import type { JsonObject } from '../entities/property.ts'
+import { failValue } from '../entities/read-properties.ts'
+import { group } from './kinds/group.ts'
 
 /** Rules between properties: of what is set now, about the group as it would be. */
 export function checkTogether(sent: JsonObject, after: JsonObject): void {

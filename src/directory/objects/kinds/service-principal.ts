@@ -1,5 +1,5 @@
+import { text } from '../../entities/property.ts'
 import { application, credentialFields } from './application.ts'
-import { text } from './property.ts'
 import { createdDateTime, objectProperties, optionalDisplayName, type Resource } from './resource.ts'
 
 export const servicePrincipal: Resource = {

@@ -1,11 +1,11 @@
-import type { RequestFacts } from '../api/operation.ts'
-import type { Change } from '../db/change-log.ts'
-import type { Query } from '../db/query.ts'
-import { translateConstraints } from '../db/sqlstate.ts'
-import { fail, Problem } from '../kernel/problem.ts'
-import { isGuid, type JsonObject } from './resources/property.ts'
-import type { ObjectKind } from './resources/resource.ts'
-import { principalNameForm } from './resources/user.ts'
+import type { RequestFacts } from '../../api/operation.ts'
+import type { Change } from '../../db/change-log.ts'
+import type { Query } from '../../db/query.ts'
+import { translateConstraints } from '../../db/sqlstate.ts'
+import { fail, Problem } from '../../kernel/problem.ts'
+import { isGuid, type JsonObject } from '../entities/property.ts'
+import type { ObjectKind } from './kinds/resource.ts'
+import { principalNameForm } from './kinds/user.ts'
 
 export interface DirectoryObject {
   readonly id: string

@@ -1,4 +1,4 @@
-import { type Properties, text } from './property.ts'
+import { type Properties, text } from '../../entities/property.ts'
 import { displayName, objectProperties, onPremisesProperties, type Resource } from './resource.ts'
 
 const addressFields: Properties = {

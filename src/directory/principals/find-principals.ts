@@ -1,4 +1,4 @@
-import type { Query } from '../db/query.ts'
+import type { Query } from '../../db/query.ts'
 
 const types = { user: 'User', group: 'Group', servicePrincipal: 'ServicePrincipal' } as const
 

@@ -1,7 +1,7 @@
+import type { Item } from '../items/item-store.ts'
+import { resources } from '../objects/kinds/resources.ts'
+import type { DirectoryObject } from '../objects/object-store.ts'
 import type { ItemKind } from './addresses.ts'
-import type { Item } from './items/item-store.ts'
-import type { DirectoryObject } from './object-store.ts'
-import { resources } from './resources/resources.ts'
 
 /** The collection of a kind, under its owner or, where the arrow says so, under its parent. */
 const collections: Readonly<Record<ItemKind, string>> = {
