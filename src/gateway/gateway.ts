@@ -1,9 +1,9 @@
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { type Host, openHost } from './host.ts'
 import { liveness } from './login/open-backend.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
-import { Guests } from './session/guests.ts'
+import { NodeRegistry } from './session/session-registry.ts'
+import { openSessionRunner, type SessionRunner } from './session-runner.ts'
 import { openWorkers } from './workers/pool.ts'
 
 export interface Gateway {
@@ -32,11 +32,11 @@ const backlog = 4_096
 
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const { workers, limits, ports } = options
-  const guests = new Guests(limits, ports.metrics)
-  const sessions: Host =
+  const registry = new NodeRegistry(limits, ports.metrics)
+  const sessions: SessionRunner =
     workers > 1
-      ? await openWorkers({ count: workers, limits, ports, guests })
-      : await openHost({ limits, ports, guests, processes: 1 })
+      ? await openWorkers({ count: workers, limits, ports, registry })
+      : await openSessionRunner({ limits, ports, registry, processes: 1 })
   // Whoever is handed to another process is not read from here.
   const server = createServer({ ...liveness, pauseOnConnect: workers > 1 }, (socket) =>
     sessions.accept(socket),

@@ -1,6 +1,8 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { Touched } from './audit/session-touches.ts'
-import type { StatementOutcome } from './session/conversation.ts'
+import type { Touched } from './audit/touch.ts'
+
+/** What became of the text of a statement. */
+export type StatementOutcome = 'moved' | 'plain' | 'unparsed'
 
 export interface GatewayMetrics {
   opened(): void

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { DatabaseAddress } from '../db/database-url.ts'
-import type { SessionEvent } from './audit/ledger.ts'
+import type { Touched } from './audit/touch.ts'
 import type { GatewayMetrics } from './metrics.ts'
 
 /** Where a database is and how to get there; who logs in is the client's affair. */
@@ -96,6 +96,12 @@ export interface SessionRecord {
   readonly from: string
   readonly encrypted: boolean
 }
+
+/** An entry of the audit about a session that is under way or over. */
+export type SessionEvent = { readonly session: SessionRecord; readonly at: Date } & (
+  | ({ readonly kind: 'touched' } & Touched)
+  | { readonly kind: 'ended'; readonly seconds: number; readonly statements: number }
+)
 
 /** A login with a directory account that failed. */
 export interface RefusedLogin {

@@ -26,7 +26,7 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   http: ['api', 'auth', 'db', 'kernel'],
   enforcement: ['db', 'kernel'],
   wire: ['kernel'],
-  gateway: ['wire', 'auth', 'db', 'kernel'],
+  gateway: ['wire', 'sql', 'db', 'kernel'],
   'settings.ts': ['kernel'],
   'version.ts': [],
   'main.ts': 'everything',

@@ -15,7 +15,7 @@ import {
 } from './source.ts'
 import { kindOf } from './statement-kind.ts'
 import { runsText } from './text-runners.ts'
-import { type Act, type Found, nothingFound, touchOf } from './touch.ts'
+import { type Found, nothingFound, type StatementEffect, touchOf } from './touch.ts'
 
 /** What these say about a relation is nothing that is in it. */
 const looksAtNoRow = new Set([
@@ -40,7 +40,7 @@ const looksAtNoRow = new Set([
  * Which masked columns a statement touches, by the meaning that names have in it. Where that is uncertain it is every column
  * that may be meant: what is missing in the audit is worse than what is there too often.
  */
-export function findTouches({ stmt }: Statement, names: Names): Act {
+export function findTouches({ stmt }: Statement, names: Names): StatementEffect {
   const toucher = new Toucher(names)
   toucher.walk(stmt, topLevel, 0)
   const [[key, node] = []] = Object.entries(stmt ?? {}) as [string, Node][]

@@ -1,6 +1,6 @@
 import { writeAudits } from '../../db/audit.ts'
 import type { Query } from '../../db/query.ts'
-import type { SessionEvent } from './ledger.ts'
+import type { SessionEvent } from '../ports.ts'
 import { actorOf } from './record-logins.ts'
 
 /** What became of sessions, in the audit: under the id of the entry that says that they began. */

@@ -1,22 +1,11 @@
 import { PreparedNames } from './prepared-names.ts'
-import { type Act, type Touch, unparsed } from './touch.ts'
-
-export interface CountedTouch extends Omit<Touch, 'key'> {
-  /** How often. */
-  readonly count: number
-}
-
-export interface Touched {
-  readonly touches: readonly CountedTouch[]
-  /** Statements beyond what is listed. */
-  readonly leftOut: number
-}
+import { type StatementEffect, type Touch, type Touched, unparsed } from './touch.ts'
 
 /** A search path that is like no other: it is not certain which one the server has. */
 const unknown = ''
 
 interface Prepared {
-  readonly acts: readonly Act[]
+  readonly effects: readonly StatementEffect[]
   /** Of the masks under which it was looked at. */
   readonly version: number
   /** By another path than this it touches something else; undefined: it does not depend on that. */
@@ -42,7 +31,7 @@ export class SessionTouches {
   #version = 0
   #path: string = unknown
   /** Whatever was prepared under these masks and touches nothing. */
-  #clean: Prepared = { acts: [], version: 0, isFresh: false }
+  #clean: Prepared = { effects: [], version: 0, isFresh: false }
   /** How many statements ran. */
   statements = 0
 
@@ -56,19 +45,19 @@ export class SessionTouches {
     return this.#hasNew
   }
 
-  query(acts: readonly Act[], version: number, path?: string): void {
+  query(effects: readonly StatementEffect[], version: number, path?: string): void {
     this.statements++
     this.#version = version
     this.#path = path ?? unknown
-    if (acts.length > 0) this.#run(acts)
+    if (effects.length > 0) this.#run(effects)
   }
 
   /** A statement that is sent to be run later; what it touches is written down even if that is never seen to happen. */
-  parse(name: string, acts: readonly Act[], version: number, path?: string): void {
+  parse(name: string, effects: readonly StatementEffect[], version: number, path?: string): void {
     this.#version = version
     this.#path = path ?? unknown
-    this.#run(acts)
-    this.#keep(name, acts, this.#path)
+    this.#run(effects)
+    this.#keep(name, effects, this.#path)
   }
 
   /** A Bind message, from its first byte behind the length. Runs for every execution: it reads two names, if that. */
@@ -82,7 +71,7 @@ export class SessionTouches {
     if (!prepared) return
     if (this.#isStale(prepared, this.#path)) this.#countUnknown()
     if (prepared.isFresh) prepared.isFresh = false
-    else if (prepared.acts.length > 0) this.#run(prepared.acts)
+    else if (prepared.effects.length > 0) this.#run(prepared.effects)
   }
 
   take(): Touched {
@@ -99,8 +88,8 @@ export class SessionTouches {
     return { touches, leftOut }
   }
 
-  #run(acts: readonly Act[]): void {
-    for (const { touch, prepares, executes, dependsOnPath, isPathUnknown } of acts) {
+  #run(effects: readonly StatementEffect[]): void {
+    for (const { touch, prepares, executes, dependsOnPath, isPathUnknown } of effects) {
       const path = isPathUnknown ? unknown : this.#path
       if (touch) this.#count(touch)
       if (prepares !== undefined)
@@ -118,16 +107,16 @@ export class SessionTouches {
     if (!prepared) return
     if (this.#isStale(prepared, path)) this.#countUnknown()
     if (prepared.isFresh) prepared.isFresh = false
-    else for (const { touch } of prepared.acts) if (touch) this.#count(touch)
+    else for (const { touch } of prepared.effects) if (touch) this.#count(touch)
   }
 
-  #keep(name: string, acts: readonly Act[], path: string): void {
+  #keep(name: string, effects: readonly StatementEffect[], path: string): void {
     if (name !== '' && this.#prepared.size >= maxPrepared && !this.#prepared.get(name)) return
-    if (acts.length === 0) this.#prepared.set(name, this.#findClean())
+    if (effects.length === 0) this.#prepared.set(name, this.#findClean())
     else {
-      const dependsOnPath = acts.some((act) => act.dependsOnPath) && !acts.some(isUnknown)
+      const dependsOnPath = effects.some((effect) => effect.dependsOnPath) && !effects.some(isUnknown)
       const own = dependsOnPath ? { path } : {}
-      this.#prepared.set(name, { acts, version: this.#version, isFresh: true, ...own })
+      this.#prepared.set(name, { effects, version: this.#version, isFresh: true, ...own })
     }
   }
 
@@ -139,7 +128,7 @@ export class SessionTouches {
 
   #findClean(): Prepared {
     if (this.#clean.version !== this.#version)
-      this.#clean = { acts: [], version: this.#version, isFresh: false }
+      this.#clean = { effects: [], version: this.#version, isFresh: false }
     return this.#clean
   }
 
@@ -163,8 +152,8 @@ export class SessionTouches {
   }
 }
 
-function isUnknown(act: Act): boolean {
-  return unparsed.includes(act)
+function isUnknown(effect: StatementEffect): boolean {
+  return unparsed.includes(effect)
 }
 
 /** Names come as letters from the parser and as bytes from the wire. */

@@ -13,8 +13,19 @@ export interface Touch {
   readonly key: string
 }
 
+export interface CountedTouch extends Omit<Touch, 'key'> {
+  /** How often. */
+  readonly count: number
+}
+
+export interface Touched {
+  readonly touches: readonly CountedTouch[]
+  /** Statements beyond what is listed. */
+  readonly leftOut: number
+}
+
 /** What to write down when a statement runs. */
-export interface Act {
+export interface StatementEffect {
   readonly touch?: Touch | undefined
   /** It does not run yet, but under this name. */
   readonly prepares?: string | undefined
@@ -55,4 +66,4 @@ export function nothingFound(): Found {
 const unknown = touchOf('UNKNOWN', { ...nothingFound(), isUnparsed: true })
 
 /** For a text that was not looked into: it may have read anything. */
-export const unparsed: readonly Act[] = [{ touch: unknown, executes: [] }]
+export const unparsed: readonly StatementEffect[] = [{ touch: unknown, executes: [] }]

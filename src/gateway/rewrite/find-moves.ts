@@ -1,10 +1,11 @@
 import type { MaskedRelation } from '../ports.ts'
 import { findGrouped } from './group-by-key.ts'
-import { type Hiding, readCatalogWithout } from './hide-own.ts'
+import { type Hiding, readCatalogWithout } from './hide-controller-schemas.ts'
 import type { MaskMap } from './mask-map.ts'
 import type { Statement } from './parse.ts'
 import { readColumnsWithMasked } from './show-columns.ts'
 import { checkDepth, type Node, openWith, type RangeVar, walkFields } from './syntax-tree.ts'
+import type { NameChanges } from './text-analysis.ts'
 
 /** What of the text is to become something else. */
 export type Move =
@@ -22,14 +23,6 @@ export type Move =
 
 /** Without a schema: something in the statement itself. */
 export type Target = { readonly schema?: string; readonly name: string }
-
-/** What a statement changes in the meaning of names for those after it. */
-export interface Turns {
-  readonly path?: readonly string[] | 'initial'
-  /** Temporary relations that come before everything else. */
-  readonly hides?: string
-  readonly uncovers?: string | 'all'
-}
 
 export interface Names {
   readonly masks: MaskMap
@@ -54,10 +47,10 @@ const accessShare = 1
 const openTop = (): Scope => ({ outer: undefined, ctes: new Set(), relations: [] })
 
 /** Finds the names in a statement that move: reads go to the twins, targets of writes stay. */
-export function findMoves({ stmt }: Statement, names: Names): { moves: Move[]; turns: Turns } {
+export function findMoves({ stmt }: Statement, names: Names): { moves: Move[]; nameChanges: NameChanges } {
   const finder = new Finder(names)
   finder.walk(stmt, openTop(), 0)
-  return { moves: finder.moves, turns: findTurns(stmt) }
+  return { moves: finder.moves, nameChanges: findNameChanges(stmt) }
 }
 
 class Finder {
@@ -258,7 +251,7 @@ function partsOf({ catalogname, schemaname }: RangeVar): number {
   return 1 + (schemaname === undefined ? 0 : 1) + (catalogname === undefined ? 0 : 1)
 }
 
-function findTurns(stmt: Node): Turns {
+function findNameChanges(stmt: Node): NameChanges {
   const [[kind, node] = []] = Object.entries(stmt ?? {}) as [string, Node][]
   const isTemporary = (range: Node) =>
     range?.relpersistence === 't' || range?.schemaname === 'pg_temp' ? { hides: range.relname } : {}
@@ -285,7 +278,7 @@ function findTurns(stmt: Node): Turns {
   }
 }
 
-function findPath({ kind, name, args }: Node): Turns {
+function findPath({ kind, name, args }: Node): NameChanges {
   if (kind === 'VAR_RESET_ALL') return { path: 'initial' }
   if (name !== 'search_path') return {}
   if (kind !== 'VAR_SET_VALUE') return { path: 'initial' }

@@ -1,11 +1,11 @@
 import { covers } from '../audit/covers.ts'
 import { textRunners } from '../audit/text-runners.ts'
 import type { MaskedRelation, RoleMasks, WatchedRelation } from '../ports.ts'
-import type { Rewriting } from './rewrite.ts'
+import type { TextAnalysis } from './text-analysis.ts'
 import { TextCache } from './text-cache.ts'
 
 /** Words by which a statement changes what a name means in its session. */
-const turning = ['search_path', 'schema', 'discard', 'reset']
+const nameChanging = ['search_path', 'schema', 'discard', 'reset']
 /** Words of statements that run what is not in them. */
 const running = ['prepare', 'execute', 'do', 'function', 'procedure', ...textRunners]
 const word = /[\p{L}\p{N}\p{M}_$]+/gu
@@ -21,11 +21,11 @@ export class MaskMap {
   readonly #homonyms = new Map<string, Set<string>>()
   readonly #baseOfTwin = new Map<string, MaskedRelation>()
   readonly #watched = new Map<string, Map<string, WatchedRelation>>()
-  readonly #words = new Set<string>([...turning, ...running])
+  readonly #words = new Set<string>([...nameChanging, ...running])
   /** A name without any word in it: then every text has to be looked at. */
   #isWordless = false
   /** What is known of texts under this map, by search path; gone with it. */
-  readonly #caches = new Map<string, TextCache<Rewriting>>()
+  readonly #caches = new Map<string, TextCache<TextAnalysis>>()
 
   readonly relations: readonly MaskedRelation[]
   /** Schemas of ours that a dump of the whole database leaves out. */
@@ -82,10 +82,10 @@ export class MaskMap {
     return false
   }
 
-  cacheFor(path: string): TextCache<Rewriting> {
+  cacheFor(path: string): TextCache<TextAnalysis> {
     const known = this.#caches.get(path)
     if (known) return known
-    const cache = new TextCache<Rewriting>(maxTexts)
+    const cache = new TextCache<TextAnalysis>(maxTexts)
     this.#caches.set(path, cache)
     const [oldest = ''] = this.#caches.keys()
     if (this.#caches.size > maxPaths) this.#caches.delete(oldest)

@@ -1,34 +1,30 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import { findTouches } from '../audit/find-touches.ts'
-import { type Act, unparsed } from '../audit/touch.ts'
-import { findMoves, type Move, type Names, type Target, type Turns } from './find-moves.ts'
+import { type StatementEffect, unparsed } from '../audit/touch.ts'
+import { findMoves, type Move, type Names, type Target } from './find-moves.ts'
 import type { Splice } from './map-position.ts'
 import { findListEnd, findNameEnd } from './name-end.ts'
 import { parseStatements, type Statement } from './parse.ts'
+import type { NameChanges, TextAnalysis } from './text-analysis.ts'
 
-export interface Rewriting {
-  /** In the order of the text; none: it stays as it is. */
-  readonly splices: readonly Splice[]
-  readonly turns: readonly Turns[]
-  readonly isParsed: boolean
-  /** A twin is read, not a catalog alone. */
-  readonly readsTwin: boolean
-  /** What its statements touch, those that touch something. */
-  readonly acts: readonly Act[]
+const none: TextAnalysis = {
+  splices: [],
+  nameChanges: [],
+  isParsed: false,
+  readsTwin: false,
+  effects: unparsed,
 }
-
-const none: Rewriting = { splices: [], turns: [], isParsed: false, readsTwin: false, acts: unparsed }
 
 /**
  * Moves the reads of a text to the twins by splicing names where PostgreSQL's own parser says that they stand; everything
  * else stays to the byte. `utf8` is what the parser gets. What cannot be parsed stays as it is.
  */
-export function rewriteText(utf8: Buffer, names: Names): Rewriting {
+export function rewriteText(utf8: Buffer, names: Names): TextAnalysis {
   const statements = parseStatements(utf8.toString())
   if (!statements) return none
   const splices: Splice[] = []
-  const turns: Turns[] = []
-  const acts: Act[] = []
+  const nameChanges: NameChanges[] = []
+  const effects: StatementEffect[] = []
   let current = names
   let readsTwin = false
   let isPathKnown = true
@@ -36,16 +32,22 @@ export function rewriteText(utf8: Buffer, names: Names): Rewriting {
     const found = findMoves(statement, current)
     splices.push(...found.moves.map((move) => spliceOf(utf8, move)))
     readsTwin ||= found.moves.some(({ kind }) => kind !== 'catalog')
-    const act = { ...findTouches(statement, current), isPathUnknown: statements.length > 1 }
-    if (act.touch || act.prepares !== undefined || act.executes.length > 0 || act.dependsOnPath)
-      acts.push(act)
-    if (act.dependsOnPath && !isPathKnown) acts.push(...unparsed)
-    isPathKnown = Array.isArray(found.turns.path) || (isPathKnown && keepsPath(statement))
-    turns.push(found.turns)
-    current = turn(current, found.turns)
+    const effect = { ...findTouches(statement, current), isPathUnknown: statements.length > 1 }
+    if (effect.touch || effect.prepares !== undefined || effect.executes.length > 0 || effect.dependsOnPath)
+      effects.push(effect)
+    if (effect.dependsOnPath && !isPathKnown) effects.push(...unparsed)
+    isPathKnown = Array.isArray(found.nameChanges.path) || (isPathKnown && keepsPath(statement))
+    nameChanges.push(found.nameChanges)
+    current = changeNames(current, found.nameChanges)
   }
   splices.sort((a, b) => a.from - b.from || a.to - b.to)
-  return { splices: withoutTwice(splices), turns: turns.filter(hasEffect), isParsed: true, readsTwin, acts }
+  return {
+    splices: withoutTwice(splices),
+    nameChanges: nameChanges.filter(hasEffect),
+    isParsed: true,
+    readsTwin,
+    effects,
+  }
 }
 
 /** Whatever else runs may call a function that sets the path, or end the transaction that did. */
@@ -60,7 +62,7 @@ function withoutTwice(sorted: readonly Splice[]): readonly Splice[] {
 }
 
 /** What names mean after a statement. The path that a session began with is not known here: nothing is assumed of it. */
-function turn(names: Names, { path, hides, uncovers }: Turns): Names {
+function changeNames(names: Names, { path, hides, uncovers }: NameChanges): Names {
   if (path === undefined && hides === undefined && uncovers === undefined) return names
   const hidden = new Set(uncovers === 'all' ? [] : names.hidden)
   if (uncovers !== undefined) hidden.delete(uncovers)
@@ -68,7 +70,7 @@ function turn(names: Names, { path, hides, uncovers }: Turns): Names {
   return { ...names, hidden, path: Array.isArray(path) ? path : names.path }
 }
 
-function hasEffect({ path, hides, uncovers }: Turns): boolean {
+function hasEffect({ path, hides, uncovers }: NameChanges): boolean {
   return path !== undefined || hides !== undefined || uncovers !== undefined
 }
 

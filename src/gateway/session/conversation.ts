@@ -4,6 +4,7 @@ import { findText, query, readFields, readName, readParameter } from '../../wire
 import { largeObjectFunctions } from '../audit/large-objects.ts'
 import type { SessionTouches } from '../audit/session-touches.ts'
 import { unparsed } from '../audit/touch.ts'
+import type { StatementOutcome } from '../metrics.ts'
 import { joinFrame, type Rewritten } from '../rewrite/map-position.ts'
 import { InFlight } from './in-flight.ts'
 import { type PreparedText, PreparedTexts } from './prepared-texts.ts'
@@ -17,8 +18,6 @@ export interface ConversationOptions {
   readonly maxMessageBytes: number
   onStatement(outcome: StatementOutcome): void
 }
-
-export type StatementOutcome = 'moved' | 'plain' | 'unparsed'
 
 /** A statement that is longer passes as it is. */
 const maxTextBytes = 1 << 20
@@ -145,7 +144,7 @@ export class Conversation {
       // Drivers send a new one each time where there is no name.
       const isNamed = text.name !== ''
       this.#inFlight.sendParse(moved, isNamed ? this.#describe(text, bytes, from, to, moved) : undefined)
-    } else if (sent && moved.rewriting.readsTwin && this.#options.texts.forbidsViews)
+    } else if (sent && moved.analysis.readsTwin && this.#options.texts.forbidsViews)
       return this.#allowViews(sent, moved)
     else this.#inFlight.sendLast(moved)
     return sent
@@ -203,7 +202,7 @@ export class Conversation {
     if (!renewal) return undefined
     const { name, moved, messages } = renewal
     this.#hasMoved ||= moved !== undefined
-    touches.parse(name, texts.acts, texts.version, this.#settled.is ? texts.path : undefined)
+    touches.parse(name, texts.effects, texts.version, this.#settled.is ? texts.path : undefined)
     if (!messages) return undefined
     this.#inFlight.sendRenewal()
     this.#inFlight.sendRenewal(name, moved)
@@ -212,11 +211,11 @@ export class Conversation {
 
   #touch(type: number, name: string, isMoved: boolean): void {
     const { texts, touches, onStatement } = this.#options
-    const { acts, version } = texts
+    const { effects, version } = texts
     const path = this.#settled.is ? texts.path : undefined
-    if (type === codes.Parse) touches.parse(name, acts, version, path)
-    else touches.query(acts, version, path)
-    onStatement(isMoved ? 'moved' : acts === unparsed ? 'unparsed' : 'plain')
+    if (type === codes.Parse) touches.parse(name, effects, version, path)
+    else touches.query(effects, version, path)
+    onStatement(isMoved ? 'moved' : effects === unparsed ? 'unparsed' : 'plain')
   }
 
   /** One that is too long to be held here; what is missing of it was counted as a statement that may do anything. */

@@ -1,15 +1,16 @@
 import { isUtf8 } from 'node:buffer'
 import type { Logger } from 'pino'
-import { type Act, unparsed } from '../audit/touch.ts'
+import { type StatementEffect, unparsed } from '../audit/touch.ts'
 import { maskEscapes } from '../rewrite/escaped-strings.ts'
-import type { Names, Turns } from '../rewrite/find-moves.ts'
-import type { Hiding } from '../rewrite/hide-own.ts'
+import type { Names } from '../rewrite/find-moves.ts'
+import type { Hiding } from '../rewrite/hide-controller-schemas.ts'
 import type { Rewritten, Splice } from '../rewrite/map-position.ts'
 import type { MaskMap } from '../rewrite/mask-map.ts'
-import { type Rewriting, rewriteText } from '../rewrite/rewrite.ts'
+import { rewriteText } from '../rewrite/rewrite.ts'
 import { readSearchPath } from '../rewrite/search-path.ts'
 import { shorten } from '../rewrite/shorten.ts'
 import { findTemplate, maxTemplateBytes, placeSplices } from '../rewrite/template.ts'
+import type { NameChanges, TextAnalysis } from '../rewrite/text-analysis.ts'
 import { TextCache } from '../rewrite/text-cache.ts'
 import { type ClientEncoding, type ClientText, findEncoding, utf8 } from './client-encoding.ts'
 
@@ -27,7 +28,7 @@ export interface SessionTextsOptions {
 
 export interface Moved extends Rewritten {
   /** What was found about the text, or about all texts that differ from it in their literals alone. */
-  readonly rewriting: Rewriting
+  readonly analysis: TextAnalysis
 }
 
 const forbidding = 'restrict_nonsystem_relation_kind'
@@ -35,8 +36,14 @@ const forbidding = 'restrict_nonsystem_relation_kind'
 /** Of a session that has temporary relations: its names mean what they mean to nobody else. */
 const maxOwnTexts = 200
 
-const noActs: readonly Act[] = []
-const nothingMoves: Rewriting = { splices: [], turns: [], isParsed: true, readsTwin: false, acts: noActs }
+const noEffects: readonly StatementEffect[] = []
+const nothingMoves: TextAnalysis = {
+  splices: [],
+  nameChanges: [],
+  isParsed: true,
+  readsTwin: false,
+  effects: noEffects,
+}
 
 /** The statements of one session: what their names mean there, and what becomes of them. */
 export class SessionTexts {
@@ -48,9 +55,9 @@ export class SessionTexts {
   #encoding: ClientEncoding | undefined
   #forbidsViews = false
   /** What is known of texts for these masks, this path and what is hidden. */
-  #cache: TextCache<Rewriting> | undefined
+  #cache: TextCache<TextAnalysis> | undefined
   #cachedFor: MaskMap | undefined
-  #acts: readonly Act[] = noActs
+  #effects: readonly StatementEffect[] = noEffects
   #pathKey: string
 
   constructor(options: SessionTextsOptions) {
@@ -75,8 +82,8 @@ export class SessionTexts {
   }
 
   /** What the last text touches. */
-  get acts(): readonly Act[] {
-    return this.#acts
+  get effects(): readonly StatementEffect[] {
+    return this.#effects
   }
 
   /** Of the masks under which texts are looked at. */
@@ -101,7 +108,7 @@ export class SessionTexts {
   /** A text went by that was too long to be looked at. */
   passUnseen(): void {
     const masks = this.#options.masks()
-    this.#acts = masks.isEmpty && !masks.isUnknown ? noActs : unparsed
+    this.#effects = masks.isEmpty && !masks.isUnknown ? noEffects : unparsed
   }
 
   /**
@@ -111,11 +118,11 @@ export class SessionTexts {
   rewrite(bytes: Buffer, from = 0, to = bytes.length, isSettled = true): Moved | undefined {
     const masks = this.#options.masks()
     const moved = this.#rewrite(bytes, from, to, masks)
-    const { acts } = this
-    if (acts !== unparsed && (!isSettled || !this.#options.hearsPath) && !masks.isEmpty) {
+    const { effects } = this
+    if (effects !== unparsed && (!isSettled || !this.#options.hearsPath) && !masks.isEmpty) {
       const isUncertain =
-        acts.some(({ dependsOnPath }) => dependsOnPath) || (!isSettled && !isPlain(bytes, from, to))
-      if (isUncertain) this.#acts = [...acts, ...unparsed]
+        effects.some(({ dependsOnPath }) => dependsOnPath) || (!isSettled && !isPlain(bytes, from, to))
+      if (isUncertain) this.#effects = [...effects, ...unparsed]
     }
     return moved
   }
@@ -130,18 +137,18 @@ export class SessionTexts {
     const found = this.#cacheOf(masks).getOrFind(template.bytes, template.length, (text) =>
       this.#find(text, masks),
     )
-    this.#acts = found?.acts ?? unparsed
+    this.#effects = found?.effects ?? unparsed
     if (!found) return undefined
     // A literal in it may mean a name, or be what it takes to parse it.
-    if (template.hasLiterals && (!found.isParsed || found.turns.length > 0))
+    if (template.hasLiterals && (!found.isParsed || found.nameChanges.length > 0))
       return this.#rewriteWhole(bytes.subarray(from, to), masks)
-    for (const turns of found.turns) this.#turn(turns)
+    for (const nameChanges of found.nameChanges) this.#changeNames(nameChanges)
     if (found.splices.length === 0) return undefined
     const placed = template.hasLiterals ? placeSplices(found.splices) : found.splices
     const splices = this.#encoding === utf8 ? placed : this.#write(placed)
     // A copy: what comes next is read over it.
     const original = Buffer.from(bytes.subarray(from, to))
-    return splices && { original, splices, count: utf8.count, rewriting: found }
+    return splices && { original, splices, count: utf8.count, analysis: found }
   }
 
   #rewriteWhole(text: Buffer, masks: MaskMap): Moved | undefined {
@@ -158,8 +165,8 @@ export class SessionTexts {
     if (!found) return undefined
     // A name with a letter that we cannot tell may be that of something masked.
     const isUncertain = this.#encoding !== utf8 && read.string.includes('\ufffd')
-    this.#acts = isUncertain ? [...found.acts, ...unparsed] : found.acts
-    for (const turns of found.turns) this.#turn(turns)
+    this.#effects = isUncertain ? [...found.effects, ...unparsed] : found.effects
+    for (const nameChanges of found.nameChanges) this.#changeNames(nameChanges)
     if (found.splices.length === 0) return undefined
     const splices = this.#write(found.splices)
     if (!splices) return undefined
@@ -172,7 +179,7 @@ export class SessionTexts {
         text: splice.text,
       })),
       count: read.count,
-      rewriting: found,
+      analysis: found,
     }
   }
 
@@ -211,7 +218,7 @@ export class SessionTexts {
     return written
   }
 
-  #find(string: string, masks: MaskMap): Rewriting | undefined {
+  #find(string: string, masks: MaskMap): TextAnalysis | undefined {
     const cache = this.#cacheOf(masks)
     const known = cache.get(string)
     if (known) return known
@@ -220,7 +227,7 @@ export class SessionTexts {
     return found
   }
 
-  #cacheOf(masks: MaskMap): TextCache<Rewriting> {
+  #cacheOf(masks: MaskMap): TextCache<TextAnalysis> {
     if (!this.#cache || this.#cachedFor !== masks) {
       this.#cachedFor = masks
       this.#cache = this.#hidden.size > 0 ? new TextCache(maxOwnTexts) : masks.cacheFor(this.#pathKey)
@@ -228,7 +235,7 @@ export class SessionTexts {
     return this.#cache
   }
 
-  #parse(string: string, masks: MaskMap, hiding?: Hiding): Rewriting | undefined {
+  #parse(string: string, masks: MaskMap, hiding?: Hiding): TextAnalysis | undefined {
     if (!hiding && !masks.concerns(string)) return nothingMoves
     const { database, log } = this.#options
     const names: Names = { masks, database, path: this.#path, hidden: this.#hidden, hiding }
@@ -236,7 +243,8 @@ export class SessionTexts {
       const short = string.length > maxTemplateBytes ? shorten(string) : undefined
       const found = short && rewriteText(Buffer.from(short.text), names)
       // A literal in it may mean a name, or be what it takes to parse it.
-      if (!short || !found?.isParsed || found.turns.length > 0) return rewriteText(Buffer.from(string), names)
+      if (!short || !found?.isParsed || found.nameChanges.length > 0)
+        return rewriteText(Buffer.from(string), names)
       return { ...found, splices: short.place(found.splices) }
     } catch (err) {
       // Forwarded as it is: PostgreSQL then denies what it must. The text is the client's and goes into no log.
@@ -251,7 +259,7 @@ export class SessionTexts {
     this.#cache = undefined
   }
 
-  #turn({ path, hides, uncovers }: Turns): void {
+  #changeNames({ path, hides, uncovers }: NameChanges): void {
     if (path === 'initial') this.#setPath(this.#initialPath)
     else if (path) this.#setPath(path.map((schema) => (schema === '$user' ? this.#options.role : schema)))
     if (uncovers === 'all') this.#hidden.clear()

@@ -5,32 +5,32 @@ import { type ByteReader, Ended } from '../../wire/byte-reader.ts'
 import { fatal, negotiateVersion } from '../../wire/messages.ts'
 import { Refusal, refuse } from '../../wire/refusal.ts'
 import { type StartupPacket, writeCancel } from '../../wire/startup.ts'
-import type { Ledger } from '../audit/ledger.ts'
+import type { AuditWriter } from '../audit/audit-writer.ts'
 import { askAboutItself, beginSession, type CancelKey } from '../login/authenticate.ts'
 import { type Greeted, greetClient } from '../login/greet-client.ts'
 import { type Arrival, type Backend, logIn } from '../login/log-in.ts'
 import { openBackend } from '../login/open-backend.ts'
 import type { BackendAddress, FoundDatabase, GatewayLimits, GatewayPorts } from '../ports.ts'
-import type { MaskBook } from '../rewrite/mask-book.ts'
-import type { Cancellable } from './guests.ts'
+import type { MaskCache } from '../rewrite/mask-cache.ts'
 import { Relay } from './relay.ts'
+import type { Cancellable } from './session-registry.ts'
 import { SessionTexts } from './session-texts.ts'
 
 /** What all sessions of a gateway share. */
-export interface Hub {
+export interface GatewayContext {
   readonly ports: GatewayPorts
   readonly limits: GatewayLimits
-  readonly masks: MaskBook
-  readonly ledger: Ledger
+  readonly masks: MaskCache
+  readonly auditWriter: AuditWriter
   context(): SecureContext
   /** Somebody has said who it is: waits for its turn to log in, or refuses it. */
   introduce(accepted: Socket, signal: AbortSignal): Promise<void>
   /** Counts a session in once it is logged in, or refuses it. Returns how it is counted out. */
-  admit(session: Admitted): Promise<() => void>
+  admit(session: AdmittedSession): Promise<() => void>
   findCancel(processId: number, secret: Buffer): Promise<Cancellable | undefined>
 }
 
-export interface Admitted extends Cancellable {
+export interface AdmittedSession extends Cancellable {
   readonly ownKey: CancelKey
   readonly role: string
   /** The principal, in whatever database, or the role of this one. */
@@ -43,7 +43,7 @@ export interface Admitted extends Cancellable {
 const closeMs = 2_000
 
 /** One client, from its first byte to its last. */
-export async function runSession(plain: Socket, hub: Hub): Promise<void> {
+export async function runSession(plain: Socket, gateway: GatewayContext): Promise<void> {
   const abort = new AbortController()
   const readers: ByteReader[] = []
   const backends: Socket[] = []
@@ -54,21 +54,21 @@ export async function runSession(plain: Socket, hub: Hub): Promise<void> {
     late.reject(refusal)
     for (const reader of readers) reader.fail(refusal)
     abort.abort()
-  }, hub.limits.startupMs)
+  }, gateway.limits.startupMs)
   plain.once('close', () => abort.abort())
   const run = async () => {
     const greeted = await greetClient(plain, {
-      context: () => hub.context(),
-      allowPlaintext: hub.limits.allowPlaintext,
+      context: () => gateway.context(),
+      allowPlaintext: gateway.limits.allowPlaintext,
       signal: abort.signal,
       onReader: (reader) => void readers.push(reader),
       onTls: (socket) => {
         client = socket
       },
     })
-    if (greeted.packet.kind === 'cancel') return await passCancel(greeted.packet, hub)
-    await hub.introduce(plain, abort.signal)
-    await serve(greeted, greeted.packet, hub, {
+    if (greeted.packet.kind === 'cancel') return await passCancel(greeted.packet, gateway)
+    await gateway.introduce(plain, abort.signal)
+    await serve(greeted, greeted.packet, gateway, {
       accepted: plain,
       signal: abort.signal,
       onBackend({ socket, reader }) {
@@ -83,7 +83,7 @@ export async function runSession(plain: Socket, hub: Hub): Promise<void> {
     // Some of what a login waits for cannot be called off.
     await Promise.race([run(), late.promise])
   } catch (error) {
-    report(error, client, hub)
+    report(error, client, gateway)
   } finally {
     clearTimeout(timer)
     for (const backend of backends) backend.destroy()
@@ -94,7 +94,7 @@ export async function runSession(plain: Socket, hub: Hub): Promise<void> {
   }
 }
 
-interface Course {
+interface ConnectionAttempt {
   readonly accepted: Socket
   readonly signal: AbortSignal
   onBackend(backend: Backend): void
@@ -104,11 +104,11 @@ interface Course {
 async function serve(
   client: Greeted,
   packet: Extract<StartupPacket, { kind: 'startup' }>,
-  hub: Hub,
-  course: Course,
+  gateway: GatewayContext,
+  attempt: ConnectionAttempt,
 ): Promise<void> {
   const name = checkStartup(packet)
-  const database = await findDatabase(packet.parameters.get('database') || name, hub.ports)
+  const database = await findDatabase(packet.parameters.get('database') || name, gateway.ports)
   const unknown = [...packet.parameters.keys()].filter((parameter) => parameter.startsWith('_pq_.'))
   if (packet.minor > 0 || unknown.length > 0) client.socket.write(negotiateVersion(unknown))
   const given = new Set([...unknown, 'user', 'database'])
@@ -116,20 +116,24 @@ async function serve(
     name,
     database,
     parameters: [...packet.parameters].filter(([parameter]) => !given.has(parameter)),
-    limits: hub.limits,
-    ports: hub.ports,
-    signal: course.signal,
-    onBackend: course.onBackend,
+    limits: gateway.limits,
+    ports: gateway.ports,
+    signal: attempt.signal,
+    onBackend: attempt.onBackend,
   })
-  if (arrival) await relaySession(client, arrival, { database, hub, course })
+  if (arrival) await relaySession(client, arrival, { database, gateway, attempt })
 }
 
 async function relaySession(
   client: Greeted,
   { backend, role, principal }: Arrival,
-  { database, hub, course }: { database: FoundDatabase; hub: Hub; course: Course },
+  {
+    database,
+    gateway,
+    attempt,
+  }: { database: FoundDatabase; gateway: GatewayContext; attempt: ConnectionAttempt },
 ): Promise<void> {
-  const { ports, limits, masks } = hub
+  const { ports, limits, masks } = gateway
   const random = randomBytes(8)
   const ownKey = { processId: random.readUInt32BE(0) & 0x7fffffff, secret: random.subarray(4) }
   const entry = await beginSession(client, backend, ownKey)
@@ -154,7 +158,7 @@ async function relaySession(
     from: client.socket.remoteAddress ?? '',
     encrypted: client.encrypted,
   }
-  const { touches, end } = hub.ledger.open(record)
+  const { touches, end } = gateway.auditWriter.open(record)
   const relay = new Relay({
     client: client.socket,
     backend: backend.socket,
@@ -170,20 +174,20 @@ async function relaySession(
   })
   let release = () => {}
   try {
-    release = await hub.admit({
+    release = await gateway.admit({
       ownKey,
       key: entry.key,
       address: database.address,
       role,
       countedAs: principal?.id ?? `${database.id} ${role}`,
       relay,
-      accepted: course.accepted,
+      accepted: attempt.accepted,
     })
-    checkPresence(course.signal)
+    checkPresence(attempt.signal)
     await ports.recordSession(record)
     using _ = { [Symbol.dispose]: end }
-    checkPresence(course.signal)
-    course.onLogin()
+    checkPresence(attempt.signal)
+    attempt.onLogin()
     client.socket.write(entry.ready)
     for (const { socket, reader } of [client, backend]) {
       const unread = reader.release()
@@ -226,10 +230,10 @@ function nameLonger(name: string): string {
 /** A key that is nobody's does nothing, and nobody is told which it is. Clients need not wait for the end of it. */
 async function passCancel(
   { processId, secret }: Extract<StartupPacket, { kind: 'cancel' }>,
-  hub: Hub,
+  gateway: GatewayContext,
 ): Promise<void> {
-  const session = await hub.findCancel(processId, secret)
-  if (session?.key) await cancel(session.address, session.key, hub.limits.startupMs)
+  const session = await gateway.findCancel(processId, secret)
+  if (session?.key) await cancel(session.address, session.key, gateway.limits.startupMs)
 }
 
 /** Resolves when the database has heard of it. */
@@ -245,7 +249,7 @@ async function cancel(address: BackendAddress, key: CancelKey, timeoutMs: number
   backend.destroy()
 }
 
-function report(error: unknown, client: Socket, { ports }: Hub): void {
+function report(error: unknown, client: Socket, { ports }: GatewayContext): void {
   if (error instanceof Ended) {
     // The client left, or the database hung up in the middle of a login.
     if (!client.destroyed && client.writable) client.end(fatal(new Refusal('BackendLost')))

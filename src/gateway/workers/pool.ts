@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net'
-import type { Host } from '../host.ts'
 import type { GatewayLimits, GatewayPorts } from '../ports.ts'
-import type { Guests } from '../session/guests.ts'
+import type { NodeRegistry } from '../session/session-registry.ts'
+import type { SessionRunner } from '../session-runner.ts'
 import { startWorker, type Worker } from './start-worker.ts'
 
 export interface PoolOptions {
   readonly count: number
   readonly limits: GatewayLimits
   readonly ports: GatewayPorts
-  readonly guests: Guests
+  readonly registry: NodeRegistry
 }
 
 /** How long a worker may take to answer, and how long it is waited for until it knows of a change. */
@@ -23,13 +23,13 @@ const maxUnderWay = 1_000
 const closeGraceMs = 6_000
 
 /** Sessions in processes of their own. Everybody who connects gets the one with the fewest connections. */
-export async function openWorkers(options: PoolOptions): Promise<Host> {
+export async function openWorkers(options: PoolOptions): Promise<SessionRunner> {
   const pool = new Pool(options)
   await pool.start()
   return pool
 }
 
-class Pool implements Host {
+class Pool implements SessionRunner {
   readonly #options: PoolOptions
   readonly #workers = new Set<Worker>()
   readonly #timers = new Set<NodeJS.Timeout>()

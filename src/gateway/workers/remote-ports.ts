@@ -1,5 +1,5 @@
 import type { GatewayPorts } from '../ports.ts'
-import type { GuestBook } from '../session/guests.ts'
+import type { SessionRegistry } from '../session/session-registry.ts'
 import type { Channel } from './channel.ts'
 import type { Tally } from './tally.ts'
 
@@ -22,13 +22,13 @@ export function createRemotePorts(channel: Channel, tally: Tally): GatewayPorts 
   }) as unknown as GatewayPorts
 }
 
-export function createRemoteGuests(channel: Channel): GuestBook {
-  const ask = (name: keyof GuestBook, ...args: unknown[]) => channel.ask(`guests.${name}`, ...args)
+export function createRemoteRegistry(channel: Channel): SessionRegistry {
+  const ask = (name: keyof SessionRegistry, ...args: unknown[]) => channel.ask(`registry.${name}`, ...args)
   return {
     isFull: () => ask('isFull') as Promise<boolean>,
-    admit: (guest) => ask('admit', guest) as ReturnType<GuestBook['admit']>,
-    leave: (ownKey, traffic) => channel.tell('guests.leave', [ownKey, traffic]),
-    find: (ownKey) => ask('find', ownKey) as ReturnType<GuestBook['find']>,
+    admit: (session) => ask('admit', session) as ReturnType<SessionRegistry['admit']>,
+    leave: (ownKey, traffic) => channel.tell('registry.leave', [ownKey, traffic]),
+    find: (ownKey) => ask('find', ownKey) as ReturnType<SessionRegistry['find']>,
   }
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { GatewayLimits, GatewayPorts } from '../ports.ts'
-import type { Guests } from '../session/guests.ts'
+import type { NodeRegistry } from '../session/session-registry.ts'
 import { Channel, type Message } from './channel.ts'
 import type { Counted } from './tally.ts'
 
@@ -23,7 +23,7 @@ export interface StartOptions {
   readonly count: number
   readonly limits: GatewayLimits
   readonly ports: GatewayPorts
-  readonly guests: Guests
+  readonly registry: NodeRegistry
 }
 
 /** What a process needs to run, and nothing of what ours was given: a worker has no use for keys and passwords. */
@@ -43,7 +43,7 @@ const kept = [
 const passedOn = /^--(max-|stack-size|no-warnings|disable-warning|enable-source-maps)/
 
 /** Resolves when the process is ready for connections. */
-export async function startWorker({ count, limits, ports, guests }: StartOptions): Promise<Worker> {
+export async function startWorker({ count, limits, ports, registry }: StartOptions): Promise<Worker> {
   const child = fork(join(import.meta.dirname, 'worker.ts'), {
     env: Object.fromEntries(kept.flatMap((name) => (name in process.env ? [[name, process.env[name]]] : []))),
     execArgv: process.execArgv.filter((argument) => passedOn.test(argument)),
@@ -51,9 +51,9 @@ export async function startWorker({ count, limits, ports, guests }: StartOptions
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   let load = 0
-  /** Its guests, to be counted out if it dies. */
+  /** Keys of its sessions, to be counted out if it dies. */
   const own = new Set<string>()
-  const callees: Readonly<Record<string, object>> = { metrics: ports.metrics, log: ports.log, guests }
+  const callees: Readonly<Record<string, object>> = { metrics: ports.metrics, log: ports.log, registry }
   const call = (name: string, args: unknown[]): unknown => {
     const [group, method] = name.includes('.') ? name.split('.', 2) : [undefined, name]
     const callee = group === undefined ? ports : callees[group]
@@ -80,13 +80,13 @@ export async function startWorker({ count, limits, ports, guests }: StartOptions
           for (const [each, values, times] of args[0] as Counted[])
             for (let time = 0; time < times; time++) call(each, values)
           return
-        case 'guests.admit': {
-          const [{ ownKey }] = args as Parameters<Guests['admit']>
+        case 'registry.admit': {
+          const [{ ownKey }] = args as Parameters<NodeRegistry['admit']>
           const admission = await call(name, args)
           if (admission === 'admitted') own.add(ownKey)
           return admission
         }
-        case 'guests.leave':
+        case 'registry.leave':
           own.delete(String(args[0]))
           return call(name, args)
         default:
@@ -96,7 +96,7 @@ export async function startWorker({ count, limits, ports, guests }: StartOptions
   )
   child.on('error', (err) => ports.log.error({ err }, 'a worker of the gateway failed'))
   const ended = once(child, 'exit').then(() => {
-    for (const ownKey of own) guests.leave(ownKey, { received: 0, sent: 0 })
+    for (const ownKey of own) registry.leave(ownKey, { received: 0, sent: 0 })
     own.clear()
   })
   const kill = () => void child.kill('SIGKILL')

@@ -1,14 +1,14 @@
 // A process that runs sessions of a gateway: connections are handed to it, and it asks its parent for all that it has to know.
 import type { Socket } from 'node:net'
-import { type Host, openHost } from '../host.ts'
 import type { GatewayLimits } from '../ports.ts'
+import { openSessionRunner, type SessionRunner } from '../session-runner.ts'
 import { Channel, type Message } from './channel.ts'
-import { createRemoteGuests, createRemotePorts } from './remote-ports.ts'
+import { createRemotePorts, createRemoteRegistry } from './remote-ports.ts'
 import { type Counted, Tally } from './tally.ts'
 
 const tellEveryMs = 200
 
-let opened: Host | undefined
+let opened: SessionRunner | undefined
 
 const channel = new Channel(
   {
@@ -30,10 +30,10 @@ async function run(name: string, args: unknown[], socket: Socket | undefined): P
   switch (name) {
     case 'open': {
       const [limits, processes] = args as [GatewayLimits, number]
-      opened = await openHost({
+      opened = await openSessionRunner({
         limits,
         ports: createRemotePorts(channel, tally),
-        guests: createRemoteGuests(channel),
+        registry: createRemoteRegistry(channel),
         processes,
       })
       break

@@ -55,7 +55,7 @@ export function look(masks: MaskMap, text: string, path = ['public']) {
 }
 
 export function touched(masks: MaskMap, text: string, path?: string[]): Set<string> {
-  const found = look(masks, text, path).acts.flatMap(({ touch }) => touch ?? [])
+  const found = look(masks, text, path).effects.flatMap(({ touch }) => touch ?? [])
   return new Set([
     ...found.flatMap(({ masked }) => masked),
     ...found.flatMap(({ raw }) => raw.map((each) => `raw ${each}`)),

@@ -47,11 +47,11 @@ describe('what a statement touches', () => {
 
   test('a temporary table of the name of a masked one is no excuse', () => {
     const names = { masks: exemptRole, database: 'shop', path: ['public'], hidden: new Set(['customers']) }
-    assert.equal(rewriteText(Buffer.from('table customers'), names).acts.length, 1)
+    assert.equal(rewriteText(Buffer.from('table customers'), names).effects.length, 1)
   })
 
   test('the kind of a statement is told, and what is prepared or run', () => {
-    const kinds = (text: string) => look(maskedRole, text).acts.map(({ touch }) => touch?.kind)
+    const kinds = (text: string) => look(maskedRole, text).effects.map(({ touch }) => touch?.kind)
     assert.deepEqual(kinds('table staff; copy staff to stdout; truncate staff'), [
       'SELECT',
       'COPY',
@@ -66,7 +66,7 @@ describe('what a statement touches', () => {
     const [prepare, ...others] = look(
       maskedRole,
       'prepare a as table customers; execute a(1); explain execute "B"; create table t as execute c',
-    ).acts
+    ).effects
     assert.equal(prepare?.prepares, 'a')
     assert.deepEqual(
       others.map(({ executes }) => executes),
@@ -77,6 +77,6 @@ describe('what a statement touches', () => {
   test('no literal is in what is found', () => {
     const text =
       "select email from customers where email = 'ann@example.com' and phone <> $$555$$ or id = 4711"
-    assert.doesNotMatch(JSON.stringify(look(maskedRole, text).acts), /ann|555|4711/)
+    assert.doesNotMatch(JSON.stringify(look(maskedRole, text).effects), /ann|555|4711/)
   })
 })

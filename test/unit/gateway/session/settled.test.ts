@@ -21,7 +21,7 @@ describe('what a text means before the server has told its settings', () => {
     })
     const bytes = Buffer.from(text)
     texts.rewrite(bytes, 0, bytes.length, isSettled)
-    return texts.acts.some(({ touch }) => touch?.isUnparsed)
+    return texts.effects.some(({ touch }) => touch?.isUnparsed)
   }
   const plain = [
     'select email from public.customers',

@@ -16,7 +16,7 @@ const lookEveryMs = 500
  * strangers do not use up all that a database has: others wait, those of other networks less, and whoever keeps them waiting
  * for too long is dropped.
  */
-export class LoginTurns {
+export class LoginQueue {
   readonly #limit: number
   readonly #graceMs: number
   readonly #active = new Map<Socket, { readonly network: string; readonly since: number }>()

@@ -9,7 +9,7 @@ export interface Cancellable {
 }
 
 /** A session that is logged in. */
-export interface Guest {
+export interface RegisteredSession {
   /** The one that the client was given to cancel with. */
   readonly ownKey: string
   /** The principal, in whatever database, or the role. */
@@ -20,17 +20,17 @@ export interface Guest {
 export type Admission = 'admitted' | 'TooManyConnections' | 'TooManyForRole'
 
 /** Everybody who is logged in on this node, in whichever of its processes. */
-export interface GuestBook {
+export interface SessionRegistry {
   isFull(): Promise<boolean>
-  admit(guest: Guest): Promise<Admission>
+  admit(session: RegisteredSession): Promise<Admission>
   leave(ownKey: string, traffic: Traffic): void
   find(ownKey: string): Promise<Cancellable | undefined>
 }
 
-export class Guests implements GuestBook {
+export class NodeRegistry implements SessionRegistry {
   readonly #limits: Pick<GatewayLimits, 'connections' | 'connectionsPerRole'>
   readonly #metrics: Pick<GatewayMetrics, 'opened' | 'closed'>
-  readonly #byKey = new Map<string, Guest>()
+  readonly #byKey = new Map<string, RegisteredSession>()
   readonly #counts = new Map<string, number>()
 
   constructor(
@@ -45,23 +45,23 @@ export class Guests implements GuestBook {
     return this.#byKey.size >= this.#limits.connections
   }
 
-  async admit(guest: Guest): Promise<Admission> {
+  async admit(session: RegisteredSession): Promise<Admission> {
     if (this.#byKey.size >= this.#limits.connections) return 'TooManyConnections'
-    const count = this.#counts.get(guest.countedAs) ?? 0
+    const count = this.#counts.get(session.countedAs) ?? 0
     if (count >= this.#limits.connectionsPerRole) return 'TooManyForRole'
-    this.#counts.set(guest.countedAs, count + 1)
-    this.#byKey.set(guest.ownKey, guest)
+    this.#counts.set(session.countedAs, count + 1)
+    this.#byKey.set(session.ownKey, session)
     this.#metrics.opened()
     return 'admitted'
   }
 
   leave(ownKey: string, traffic: Traffic): void {
-    const guest = this.#byKey.get(ownKey)
-    if (!guest) return
+    const session = this.#byKey.get(ownKey)
+    if (!session) return
     this.#byKey.delete(ownKey)
-    const left = (this.#counts.get(guest.countedAs) ?? 1) - 1
-    if (left > 0) this.#counts.set(guest.countedAs, left)
-    else this.#counts.delete(guest.countedAs)
+    const left = (this.#counts.get(session.countedAs) ?? 1) - 1
+    if (left > 0) this.#counts.set(session.countedAs, left)
+    else this.#counts.delete(session.countedAs)
     this.#metrics.closed(traffic)
   }
 

@@ -1,15 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { SessionRecord } from '../ports.ts'
-import { SessionTouches, type Touched } from './session-touches.ts'
+import type { SessionEvent, SessionRecord } from '../ports.ts'
+import { SessionTouches } from './session-touches.ts'
+import type { Touched } from './touch.ts'
 
-/** An entry of the audit about a session that is under way or over. */
-export type SessionEvent = { readonly session: SessionRecord; readonly at: Date } & (
-  | ({ readonly kind: 'touched' } & Touched)
-  | { readonly kind: 'ended'; readonly seconds: number; readonly statements: number }
-)
-
-export interface LedgerOptions {
+export interface AuditWriterOptions {
   record(events: readonly SessionEvent[]): Promise<void>
   /** What a session touched is about to be written down. */
   onTouched(touched: Touched): void
@@ -39,8 +34,8 @@ const closeMs = 2_000
  * Writes down what sessions touched, for all of them together: what is new within a second, what repeats itself once a
  * minute. Nobody waits for it.
  */
-export class Ledger {
-  readonly #options: LedgerOptions
+export class AuditWriter {
+  readonly #options: AuditWriterOptions
   readonly #repeatMs: number
   readonly #timer: NodeJS.Timeout
   /** Sessions that touched something. */
@@ -50,7 +45,7 @@ export class Ledger {
   #isAway = false
   #lost = 0
 
-  constructor(options: LedgerOptions) {
+  constructor(options: AuditWriterOptions) {
     this.#options = options
     this.#repeatMs = options.repeatMs ?? 60_000
     this.#timer = setInterval(() => void this.#tick(), options.everyMs ?? 1_000).unref()

@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { Ledger } from './audit/ledger.ts'
+import { AuditWriter } from './audit/audit-writer.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
-import { MaskBook } from './rewrite/mask-book.ts'
+import { MaskCache } from './rewrite/mask-cache.ts'
 import { loadParser } from './rewrite/parse.ts'
-import type { GuestBook } from './session/guests.ts'
-import { type Hub, runSession } from './session/session.ts'
-import { Sessions } from './session/sessions.ts'
+import { Connections } from './session/connections.ts'
+import { type GatewayContext, runSession } from './session/session.ts'
+import type { SessionRegistry } from './session/session-registry.ts'
 
 /** Where sessions live: in one process or in several. */
-export interface Host {
+export interface SessionRunner {
   readonly processes: readonly number[]
   accept(socket: Socket): void
   refresh(databaseId: string): Promise<void>
@@ -17,17 +17,22 @@ export interface Host {
   close(timeoutMs: number): Promise<void>
 }
 
-export interface HostOptions {
+export interface SessionRunnerOptions {
   readonly limits: GatewayLimits
   readonly ports: GatewayPorts
-  readonly guests: GuestBook
+  readonly registry: SessionRegistry
   /** Among how many of them connections are shared out. */
   readonly processes: number
 }
 
 const renewalCheckMs = 6 * 60 * 60 * 1000
 
-export async function openHost({ limits, ports, guests, processes }: HostOptions): Promise<Host> {
+export async function openSessionRunner({
+  limits,
+  ports,
+  registry,
+  processes,
+}: SessionRunnerOptions): Promise<SessionRunner> {
   await loadParser()
   let context = await readContext(ports)
   const renewal = setInterval(() => {
@@ -38,38 +43,38 @@ export async function openHost({ limits, ports, guests, processes }: HostOptions
       (err) => ports.log.error({ err }, "the gateway's certificate could not be renewed"),
     )
   }, renewalCheckMs).unref()
-  const masks = new MaskBook(ports)
-  const sessions = new Sessions(guests, processes)
-  const ledger = new Ledger({
+  const masks = new MaskCache(ports)
+  const connections = new Connections(registry, processes)
+  const auditWriter = new AuditWriter({
     record: (events) => ports.recordEvents(events),
     onTouched: (touched) => ports.metrics.touched(touched),
     onLost: (count) => ports.metrics.auditLost(count),
     log: ports.log,
   })
-  const hub: Hub = {
+  const gateway: GatewayContext = {
     ports,
     limits,
     masks,
-    ledger,
+    auditWriter,
     context: () => context,
-    introduce: (socket, signal) => sessions.introduce(socket, signal),
-    admit: (session) => sessions.admit(session),
-    findCancel: (processId, secret) => sessions.findCancel(processId, secret),
+    introduce: (socket, signal) => connections.introduce(socket, signal),
+    admit: (session) => connections.admit(session),
+    findCancel: (processId, secret) => connections.findCancel(processId, secret),
   }
   return {
     processes: [process.pid],
     accept(socket) {
       socket.on('error', () => {})
-      sessions.open(socket)
-      void runSession(socket, hub).finally(() => sessions.finish(socket))
+      connections.open(socket)
+      void runSession(socket, gateway).finally(() => connections.finish(socket))
     },
     refresh: (databaseId) => masks.refresh(databaseId),
     refreshAll: () => masks.refreshAll(),
     async close(timeoutMs) {
       clearInterval(renewal)
-      await sessions.drain(timeoutMs)
+      await connections.drain(timeoutMs)
       masks.close()
-      await ledger.close()
+      await auditWriter.close()
     },
   }
 }

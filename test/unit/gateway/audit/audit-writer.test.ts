@@ -3,10 +3,11 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import pino from 'pino'
-import { Ledger, type SessionEvent } from '../../../../src/gateway/audit/ledger.ts'
+import { AuditWriter } from '../../../../src/gateway/audit/audit-writer.ts'
 import { PreparedNames } from '../../../../src/gateway/audit/prepared-names.ts'
 import { SessionTouches } from '../../../../src/gateway/audit/session-touches.ts'
-import { type Act, nothingFound, touchOf } from '../../../../src/gateway/audit/touch.ts'
+import { nothingFound, type StatementEffect, touchOf } from '../../../../src/gateway/audit/touch.ts'
+import type { SessionEvent } from '../../../../src/gateway/ports.ts'
 import { clause } from '../../../support/clause.ts'
 
 const session = {
@@ -17,16 +18,16 @@ const session = {
   from: '::1',
   encrypted: true,
 }
-const reads = (column: string): Act => ({
+const reads = (column: string): StatementEffect => ({
   touch: touchOf('SELECT', { ...nothingFound(), raw: new Set([column]) }),
   executes: [],
 })
 const bindOf = (name: string, portal = '') => Buffer.from(`${portal}\0${name}\0`)
 
-function openLedger(record: (events: readonly SessionEvent[]) => Promise<void>) {
+function openWriter(record: (events: readonly SessionEvent[]) => Promise<void>) {
   const lines: { msg: string; count?: number }[] = []
   let lost = 0
-  const ledger = new Ledger({
+  const writer = new AuditWriter({
     record,
     onTouched: () => {},
     onLost: (count) => {
@@ -36,14 +37,14 @@ function openLedger(record: (events: readonly SessionEvent[]) => Promise<void>) 
     everyMs: 5,
     repeatMs: 60_000,
   })
-  return { ledger, lines, lost: () => lost }
+  return { writer, lines, lost: () => lost }
 }
 
 describe('the ledger of the gateway', () => {
   test('what is new is written at once, what repeats itself later, and all of it at the end', async () => {
     const written: SessionEvent[] = []
-    const { ledger } = openLedger(async (events) => void written.push(...events))
-    const { touches, end } = ledger.open(session)
+    const { writer } = openWriter(async (events) => void written.push(...events))
+    const { touches, end } = writer.open(session)
     touches.query([reads('a')], 1)
     await sleep(50)
     for (let run = 0; run < 5; run++) touches.query([reads('a')], 1)
@@ -57,14 +58,14 @@ describe('the ledger of the gateway', () => {
       ),
       [[1], [5], 6],
     )
-    await ledger.close()
+    await writer.close()
   })
 
   test('closing writes what is there', async () => {
     const written: SessionEvent[] = []
-    const { ledger } = openLedger(async (events) => void written.push(...events))
-    ledger.open(session).touches.query([reads('a')], 1)
-    await ledger.close()
+    const { writer } = openWriter(async (events) => void written.push(...events))
+    writer.open(session).touches.query([reads('a')], 1)
+    await writer.close()
     assert.equal(written.length, 1)
   })
 
@@ -74,11 +75,11 @@ describe('the ledger of the gateway', () => {
     async () => {
       let isAway = true
       const written: SessionEvent[] = []
-      const { ledger, lines, lost } = openLedger(async (events) => {
+      const { writer, lines, lost } = openWriter(async (events) => {
         if (isAway) throw new Error('the store is away')
         written.push(...events)
       })
-      for (let each = 0; each < 10_020; each++) ledger.open({ ...session, id: String(each) }).end()
+      for (let each = 0; each < 10_020; each++) writer.open({ ...session, id: String(each) }).end()
       await sleep(50)
       assert.equal(lost(), 20)
       assert.equal(lines.filter(({ msg }) => msg.includes('cannot be written')).length, 1)
@@ -87,15 +88,15 @@ describe('the ledger of the gateway', () => {
       assert.equal(written.length, 10_000)
       assert.deepEqual([written[0]?.session.id, written.at(-1)?.session.id], ['20', '10019'])
       assert.equal(lines.find(({ msg }) => msg.includes('were lost'))?.count, 20)
-      await ledger.close()
+      await writer.close()
     },
   )
 
   test('a store that never answers does not keep the gateway from closing', async () => {
-    const { ledger } = openLedger(() => new Promise(() => {}))
-    ledger.open(session).end()
+    const { writer } = openWriter(() => new Promise(() => {}))
+    writer.open(session).end()
     await sleep(20)
-    await ledger.close()
+    await writer.close()
   })
 })
 

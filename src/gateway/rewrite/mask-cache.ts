@@ -26,7 +26,7 @@ const keepMs = 30_000
 const nothing: RoleMasks = { relations: [], homonyms: [], isUnknown: true }
 
 /** What moves, for every database and role that has a session, or had one just now. Wrong or late, it can only get somebody denied. */
-export class MaskBook {
+export class MaskCache {
   readonly #ports: Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'log'>
   readonly #pages = new Map<string, Page>()
   readonly #timer: NodeJS.Timeout

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import { Refusal, refuse } from '../../wire/refusal.ts'
 import { HalfOpen } from '../login/half-open.ts'
-import { LoginTurns } from '../login/login-turns.ts'
-import type { Cancellable, GuestBook } from './guests.ts'
-import type { Admitted } from './session.ts'
+import { LoginQueue } from '../login/login-queue.ts'
+import type { AdmittedSession } from './session.ts'
+import type { Cancellable, SessionRegistry } from './session-registry.ts'
 
 /** Logins under way. */
 const maxHalfOpen = 200
@@ -12,19 +12,19 @@ const maxLogins = 32
 const loginGraceMs = 5_000
 
 /** The connections of one process, from being accepted to being closed. */
-export class Sessions {
-  readonly #guests: GuestBook
+export class Connections {
+  readonly #registry: SessionRegistry
   readonly #sockets = new Set<Socket>()
   readonly #halfOpen: HalfOpen
-  readonly #logins: LoginTurns
-  readonly #admitted = new Set<Admitted>()
+  readonly #logins: LoginQueue
+  readonly #admitted = new Set<AdmittedSession>()
   #isClosed = false
 
   /** `processes`: among how many of them connections are shared out. */
-  constructor(guests: GuestBook, processes: number) {
-    this.#guests = guests
+  constructor(registry: SessionRegistry, processes: number) {
+    this.#registry = registry
     this.#halfOpen = new HalfOpen(Math.ceil(maxHalfOpen / processes))
-    this.#logins = new LoginTurns(Math.ceil(maxLogins / processes), loginGraceMs)
+    this.#logins = new LoginQueue(Math.ceil(maxLogins / processes), loginGraceMs)
   }
 
   open(socket: Socket): void {
@@ -35,7 +35,7 @@ export class Sessions {
 
   /** Only now: a request to cancel a statement is heard when there is no room for more of them. */
   async introduce(socket: Socket, signal: AbortSignal): Promise<void> {
-    if (await this.#guests.isFull()) refuse('TooManyConnections')
+    if (await this.#registry.isFull()) refuse('TooManyConnections')
     this.#halfOpen.introduce(socket)
     await this.#logins.take(socket, signal)
   }
@@ -46,17 +46,17 @@ export class Sessions {
     if (socket.destroyed) this.#sockets.delete(socket)
   }
 
-  async admit(session: Admitted): Promise<() => void> {
+  async admit(session: AdmittedSession): Promise<() => void> {
     const { role, countedAs, key, address, accepted } = session
     const ownKey = keyOf(session.ownKey.processId, session.ownKey.secret)
-    const admission = await this.#guests.admit({ ownKey, countedAs, cancel: { key, address } })
+    const admission = await this.#registry.admit({ ownKey, countedAs, cancel: { key, address } })
     if (admission !== 'admitted') refuse(admission, { role })
     this.#halfOpen.delete(accepted)
     this.#logins.leave(accepted)
     this.#admitted.add(session)
     const release = () => {
       this.#admitted.delete(session)
-      this.#guests.leave(ownKey, { received: accepted.bytesRead || 0, sent: accepted.bytesWritten || 0 })
+      this.#registry.leave(ownKey, { received: accepted.bytesRead || 0, sent: accepted.bytesWritten || 0 })
     }
     if (!this.#isClosed) return release
     release()
@@ -64,7 +64,7 @@ export class Sessions {
   }
 
   findCancel(processId: number, secret: Buffer): Promise<Cancellable | undefined> {
-    return this.#guests.find(keyOf(processId, secret))
+    return this.#registry.find(keyOf(processId, secret))
   }
 
   async drain(timeoutMs: number): Promise<void> {
