@@ -22,7 +22,7 @@ const reasons = {
   },
   TokenRefused: {
     sqlstate: '28P01',
-    message: 'login failed for "{name}": the password is not an access token of theirs',
+    message: 'login failed for "{name}": the password is not a valid access token for this user',
   },
   TokenExpired: {
     sqlstate: '28P01',

@@ -110,7 +110,7 @@ describe('ways to more than one was given', () => {
 
   clause(
     'DIR-155',
-    'Who reads users by `User.ReadBasic.All` alone sees `id`, `displayName`, `givenName`, `surname`, `mail` and `userPrincipalName`; …',
+    'A caller who reads users by `User.ReadBasic.All` alone sees `id`, `displayName`…',
     async () => {
       const group = await directory.group()
       const userPrincipalName = 'private@example.com'

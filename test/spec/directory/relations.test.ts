@@ -200,7 +200,7 @@ describe('relations', () => {
       }
   })
 
-  clause('DIR-137', 'DELETE on a `$ref` takes a member or an owner out of a group.', async () => {
+  clause('DIR-137', 'DELETE on a `$ref` removes a member or an owner from a group.', async () => {
     const [group, user, other] = [await directory.group(), await directory.user(), await directory.user()]
     await directory.join(user, group)
     await directory.join(other, group)

@@ -30,7 +30,7 @@ const eventsOf = async (scope: string, query = ''): Promise<Event[]> =>
 
 clause(
   'MASK-116',
-  'Every write is audited, and the audit log can be read: who (principal and app), when, what (before and after) and the request id.',
+  'Every write is audited, and the audit log can be read: the caller (principal and…',
   async () => {
     const db = freshDatabase()
     const started = Date.now()

@@ -12,7 +12,7 @@ const tagOf = (answer: { headers: Headers }) => answer.headers.get('etag') ?? ''
 
 clause(
   'MASK-118',
-  'Writes to one database happen one after the other, whoever sends them and however many at once: the last one stays, and each answer is true of the moment it was made.',
+  'Writes to one database are serialised, whatever their number and callers: the last one…',
   async () => {
     const db = freshDatabase()
     const answers = await Promise.all(

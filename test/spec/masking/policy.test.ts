@@ -118,7 +118,7 @@ clause(
 
 clause(
   'MASK-102',
-  'Creating a rule turns the policy `Enabled` as long as nobody has set the policy by hand.',
+  'Creating a rule sets the policy to `Enabled` unless a caller has set the policy before.',
   async () => {
     const [db, chosen] = [freshDatabase(), freshDatabase()]
     await putRule(db, 'r', emailRule)
@@ -136,7 +136,7 @@ clause(
 
 clause(
   'MASK-103',
-  '`PUT {db}/dataMaskingPolicies/Default` sets the policy and answers 200 with it; `dataMaskingState` is required and `exemptPrincipals` optional: left out, nobody is exempt.',
+  '`PUT {db}/dataMaskingPolicies/Default` sets the policy and answers 200 with it…',
   async () => {
     const db = freshDatabase()
     const first = await putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: 'auditor' })

@@ -9,7 +9,7 @@ const db = `${server}/databases/D`
 
 clause(
   'MASK-115',
-  'With the setting `strict`, a server or database that nobody declared is 404 `ParentResourceNotFound`; without it, any names are taken.',
+  'With the setting `strict`, a server or database that was never declared is 404…',
   async () => {
     const rule = { properties: emailRule }
     const policy = { properties: { dataMaskingState: 'Enabled' } }
