@@ -5,14 +5,12 @@ import type { Logger } from 'pino'
 import { checkOperations } from './api/check-operations.ts'
 import { createLoginCheck } from './auth/database-login.ts'
 import { publicOrigin } from './auth/identity.ts'
-import { readHostNames } from './auth/issuer/address.ts'
-import { changePassword } from './auth/issuer/change-password.ts'
-import { openIssuer } from './auth/issuer/issuer.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
 import { readRevision } from './db/change-log.ts'
 import type { Database } from './db/database.ts'
 import { hearEvents } from './db/events.ts'
 import { openStore, type Store } from './db/store.ts'
+import { type Administrator, bootstrap } from './directory/first-start/bootstrap.ts'
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { permissionTables } from './directory/permissions.ts'
 import { findExempt, isExemptPrincipal } from './directory/principals/exempt-principals.ts'
@@ -40,6 +38,9 @@ import { createMetrics } from './http/metrics.ts'
 import { mountBefore } from './http/mount.ts'
 import { addPages, type Readiness } from './http/pages.ts'
 import { buildHttp, type Room } from './http/server.ts'
+import { readHostNames } from './issuer/address.ts'
+import { changePassword } from './issuer/change-password.ts'
+import { openIssuer } from './issuer/issuer.ts'
 import { OperatorError } from './kernel/operator-error.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
@@ -58,6 +59,8 @@ export interface Service {
   readonly database: Database
   readonly store: Store
   readonly auth: Auth
+  /** The administrator of the first start; undefined once the account was deleted. */
+  readonly administrator: Administrator | undefined
   stop(): Promise<void>
 }
 
@@ -101,6 +104,12 @@ export async function startService(options: StartOptions): Promise<Service> {
     origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
   })
   cleanup.defer(() => auth.close())
+  const administrator = await bootstrap({
+    database,
+    tenantId,
+    domain: settings.tenantDomain,
+    dataDir: settings.dataDir,
+  })
   const issuer = await openIssuer({
     ...auth,
     database,
@@ -112,7 +121,7 @@ export async function startService(options: StartOptions): Promise<Service> {
 
   const metrics = createMetrics()
   const { secretBox } = auth
-  const gatekeeper = emulator?.emulate(auth.gatekeeper, tenantId, auth.administrator) ?? auth.gatekeeper
+  const gatekeeper = emulator?.emulate(auth.gatekeeper, tenantId, administrator) ?? auth.gatekeeper
   const catalogs = openBoundCatalogs(secretBox, { examine, examineRole: examineMappedRole })
   cleanup.defer(() => catalogs.close())
   const source = createEnforcementSource({
@@ -256,7 +265,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   gateway = opened
   cleanup.defer(() => opened.close(settings.shutdownTimeoutSeconds * 1000))
 
-  const service = { listeners, gateway: opened, enforcement, database, store, auth }
+  const service = { listeners, gateway: opened, enforcement, database, store, auth, administrator }
   await bringSample(settings, service, onProgress ?? (() => {}))
   const parts = cleanup.move()
   let stopping: Promise<void> | undefined

@@ -2,13 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseJson } from '../kernel/json.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { fail } from '../kernel/problem.ts'
-import type { Administrator } from './bootstrap.ts'
 import { makeCaller } from './caller.ts'
 import { directoryRoleTemplates } from './directory-roles.ts'
+import { firstPartyApplications } from './first-party.ts'
 import type { Gatekeeper } from './gatekeeper.ts'
 import { consumerTenantId } from './identity.ts'
-import { firstPartyApplications } from './issuer/first-party.ts'
-import { knownPermissions } from './issuer/known-permissions.ts'
+import { knownPermissions } from './known-permissions.ts'
 import { type Claims, ourClaimNames, readClaims } from './token-claims.ts'
 
 // Everything about emulator mode is in this file, and only `main.ts` loads it, when the setting says so.
@@ -29,7 +28,7 @@ export function requireLoopback(host: string): void {
 export function emulate(
   gatekeeper: Gatekeeper,
   tenantId: string,
-  administrator: Administrator | undefined,
+  administrator: { readonly id: string } | undefined,
 ): Gatekeeper {
   const assumed = { tid: tenantId, ...(administrator && { oid: administrator.id }) }
   const accept = (claims: Claims) =>

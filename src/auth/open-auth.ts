@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
 import { createSecretBox, type SecretBox } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
-import { type Administrator, bootstrap } from './bootstrap.ts'
 import { createGatekeeper, type Gatekeeper } from './gatekeeper.ts'
 import { createIdentity, type Identity } from './identity.ts'
 import { createPrincipals } from './principals.ts'
@@ -19,7 +18,6 @@ export interface Auth {
   readonly secretBox: SecretBox
   readonly signingKeys: SigningKeys
   readonly gatekeeper: Gatekeeper
-  readonly administrator: Administrator | undefined
   close(): void
 }
 
@@ -46,12 +44,6 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
     rotationDays: settings.keyRotationDays,
     log,
   })
-  const administrator = await bootstrap({
-    database,
-    tenantId,
-    domain: settings.tenantDomain,
-    dataDir: settings.dataDir,
-  })
   const identity = createIdentity(tenantId, origin, settings.audiences)
   const gatekeeper = createGatekeeper({
     sql: database.sql,
@@ -60,5 +52,5 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
     standingOf: createPrincipals(database, tenantId, settings.tokenCheckSeconds),
     throttle: createThrottle(settings.rateLimit ?? (options.embedded ? 0 : defaultRequestsPerSecond)),
   })
-  return { identity, secretBox, signingKeys, gatekeeper, administrator, close: () => signingKeys.close() }
+  return { identity, secretBox, signingKeys, gatekeeper, close: () => signingKeys.close() }
 }

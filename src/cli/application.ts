@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import { findUser } from '../auth/issuer/account.ts'
-import { addSecret, removeSecret } from '../auth/issuer/application-secret.ts'
-import {
-  consentPermissions,
-  findRegistration,
-  grantApplicationPermissions,
-  listRegistrations,
-  registerApplication,
-  revokeApplicationPermissions,
-  withdrawConsent,
-} from '../auth/issuer/applications.ts'
-import { listApplicationPermissions } from '../auth/issuer/granted-permissions.ts'
 import { writeAudit } from '../db/audit.ts'
 import type { Tx } from '../db/database.ts'
+import { findUser } from '../directory/accounts/find-user.ts'
+import { addSecret, removeSecret } from '../directory/applications/application-secret.ts'
+import {
+  consentPermissions,
+  grantApplicationPermissions,
+  listApplicationPermissions,
+  revokeApplicationPermissions,
+  withdrawConsent,
+} from '../directory/applications/granted-permissions.ts'
+import {
+  findRegistration,
+  listRegistrations,
+  registerApplication,
+} from '../directory/applications/registrations.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'

@@ -1,4 +1,4 @@
-import { issueOperatorToken } from '../auth/operator-token.ts'
+import { issueOperatorToken } from '../issuer/operator-token.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { readShopAccess } from '../sample/shop.ts'
 import type { Settings } from '../settings.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { issueOperatorToken } from '../auth/operator-token.ts'
+import { issueOperatorToken } from '../issuer/operator-token.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { readSettings } from '../settings.ts'
 import { currentToken } from './login.ts'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { join, resolve } from 'node:path'
-import { passwordFileName } from '../auth/bootstrap.ts'
+import { passwordFileName } from '../directory/first-start/bootstrap.ts'
 import { reachable } from '../http/listen.ts'
 import type { Service } from '../main.ts'
 import { readShopAccess } from '../sample/shop.ts'
@@ -10,7 +10,7 @@ import { version } from '../version.ts'
 
 /** The one screen that `npm start` shows. */
 export function renderScreen(settings: Settings, service: Service, logFile: string | undefined): string {
-  const { listeners, store, auth } = service
+  const { listeners, store, administrator } = service
   const host = isIPv6(listeners.host) ? `[${listeners.host}]` : listeners.host
   const http = `http://${host}:${listeners.httpPort}`
   const https = `https://${host}:${listeners.httpsPort}`
@@ -22,7 +22,7 @@ export function renderScreen(settings: Settings, service: Service, logFile: stri
       `${https}   ${listeners.ca ? '(certificate to trust: npx masquerade ca)' : '(your own certificate)'}`,
     ],
     ['Gateway', `${gateway}   (any PostgreSQL client sees masked data here)`],
-    ...(auth.administrator ? [['Sign in', describeSignIn(settings, auth.administrator)] as const] : []),
+    ...(administrator ? [['Sign in', describeSignIn(settings, administrator)] as const] : []),
     ['Database', store.description],
     ['Data', settings.dataDir],
     ...(logFile ? [['Log', logFile] as const] : []),

@@ -1,6 +1,6 @@
-import { isKnownPermission } from '../auth/issuer/known-permissions.ts'
-import { issueOperatorToken, type OperatorTokenRequest } from '../auth/operator-token.ts'
+import { isKnownPermission } from '../auth/known-permissions.ts'
 import { maxTokenLifetimeSeconds } from '../auth/signing-keys.ts'
+import { issueOperatorToken, type OperatorTokenRequest } from '../issuer/operator-token.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'

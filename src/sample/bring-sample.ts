@@ -1,8 +1,8 @@
 import type { Auth } from '../auth/open-auth.ts'
-import { issueOperatorToken } from '../auth/operator-token.ts'
 import type { Database } from '../db/database.ts'
 import type { Store } from '../db/store.ts'
 import type { Listeners } from '../http/listen.ts'
+import { issueOperatorToken } from '../issuer/operator-token.ts'
 import type { Settings } from '../settings.ts'
 import { bringShop, readShopAccess, writeShopAccess } from './shop.ts'
 

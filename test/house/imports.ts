@@ -23,6 +23,7 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   api: ['auth', 'db', 'kernel'],
   masking: ['api', 'auth', 'db', 'kernel'],
   directory: ['api', 'auth', 'db', 'kernel'],
+  issuer: ['directory', 'api', 'auth', 'db', 'kernel'],
   http: ['api', 'auth', 'db', 'kernel'],
   enforcement: ['db', 'kernel'],
   wire: ['kernel'],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { impliedPermissions, withImplied } from '../../src/auth/implied-permissions.ts'
-import { knownPermissions } from '../../src/auth/issuer/known-permissions.ts'
+import { knownPermissions } from '../../src/auth/known-permissions.ts'
 import { parseCell } from '../../src/auth/permission.ts'
 import { directoryRoom } from '../../src/directory/room.ts'
 

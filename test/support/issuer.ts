@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { addSecret } from '../../src/auth/issuer/application-secret.ts'
+import { setPassword } from '../../src/directory/accounts/password.ts'
+import { addSecret } from '../../src/directory/applications/application-secret.ts'
 import {
   consentPermissions,
   grantApplicationPermissions,
-  type Registration,
-  registerApplication,
-} from '../../src/auth/issuer/applications.ts'
-import { setPassword } from '../../src/auth/issuer/password.ts'
+} from '../../src/directory/applications/granted-permissions.ts'
+import { type Registration, registerApplication } from '../../src/directory/applications/registrations.ts'
 import type { TestService } from './service.ts'
 
 /** From then on this process trusts the service's own CA. */

@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
 import { noContent, ok } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
-import { addSecret, removeSecret } from '../../auth/issuer/application-secret.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isGuid } from '../entities/property.ts'
 import { type DirectoryObject, findObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
+import { addSecret, removeSecret } from './application-secret.ts'
 import { credentialPermissions } from './permissions.ts'
 
 const credentialSchema = Type.Object({

@@ -1,7 +1,7 @@
-import { serviceAppId } from '../../auth/issuer/api-principal.ts'
-import { firstPartyApplications } from '../../auth/issuer/first-party.ts'
+import { firstPartyApplications } from '../../auth/first-party.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Query } from '../../db/query.ts'
+import { serviceAppId } from '../applications/api-principal.ts'
 import type { JsonObject } from '../entities/property.ts'
 import { notTransferred } from './not-transferred.ts'
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import pino from 'pino'
-import { isPassword } from '../../../src/auth/issuer/password.ts'
+import { isPassword } from '../../../src/directory/accounts/password.ts'
 import { OperatorError } from '../../../src/kernel/operator-error.ts'
 import { type Service, startService } from '../../../src/main.ts'
 import { readSettings } from '../../../src/settings.ts'
@@ -188,7 +188,7 @@ describe('the first start', () => {
       update directory_object set deleted_at = now() where user_principal_name = 'admin@masquerade.local'`
     const third = await start(directories[2] ?? '')
     nodes.push(third)
-    assert.equal(third.auth.administrator, undefined)
+    assert.equal(third.administrator, undefined)
     assert.equal((await get('/v1.0/organization', admin, third)).status, 401)
     const refused = await run('token', '--admin')
     assert.match(refused.stderr, /was deleted/)

@@ -2,17 +2,16 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { addSecret } from '../../../src/auth/issuer/application-secret.ts'
+import { voidTokens } from '../../../src/auth/principals.ts'
+import { setPassword } from '../../../src/directory/accounts/password.ts'
+import { addSecret } from '../../../src/directory/applications/application-secret.ts'
 import {
   consentPermissions,
   grantApplicationPermissions,
-  type Registration,
-  registerApplication,
   revokeApplicationPermissions,
   withdrawConsent,
-} from '../../../src/auth/issuer/applications.ts'
-import { setPassword } from '../../../src/auth/issuer/password.ts'
-import { voidTokens } from '../../../src/auth/principals.ts'
+} from '../../../src/directory/applications/granted-permissions.ts'
+import { type Registration, registerApplication } from '../../../src/directory/applications/registrations.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
-import { permissionId, serviceAppId } from '../../../src/auth/issuer/api-principal.ts'
+import { permissionId, serviceAppId } from '../../../src/directory/applications/api-principal.ts'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf } from '../../support/issuer.ts'
 import { startTestService, type TestResponse, type TestService } from '../../support/service.ts'

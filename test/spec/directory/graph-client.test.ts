@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { knownPermissions } from '../../../src/auth/issuer/known-permissions.ts'
+import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 

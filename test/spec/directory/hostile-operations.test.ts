@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { knownPermissions } from '../../../src/auth/issuer/known-permissions.ts'
+import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import type { DirectoryPorts } from '../../../src/directory/operation.ts'
 import { directoryRoom } from '../../../src/directory/room.ts'
 import { type RawAnswer, rawSender } from '../../support/raw-request.ts'

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
-import { consentPermissions, withdrawConsent } from '../../../src/auth/issuer/applications.ts'
+import {
+  consentPermissions,
+  withdrawConsent,
+} from '../../../src/directory/applications/granted-permissions.ts'
 import { Browser, type Page } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'

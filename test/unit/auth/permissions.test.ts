@@ -5,7 +5,7 @@ import type { Operation } from '../../../src/api/operation.ts'
 import { type Caller, makeCaller } from '../../../src/auth/caller.ts'
 import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { impliedPermissions, withImplied } from '../../../src/auth/implied-permissions.ts'
-import { knownPermissions } from '../../../src/auth/issuer/known-permissions.ts'
+import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { type PermissionRow, parseCell } from '../../../src/auth/permission.ts'
 import { holds } from '../../../src/auth/permit.ts'
 import {

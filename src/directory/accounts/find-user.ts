@@ -1,0 +1,44 @@
+import type { Query } from '../../db/query.ts'
+
+export interface User {
+  readonly id: string
+  readonly userPrincipalName: string
+  readonly displayName: string
+  readonly passwordHash: string | undefined
+  readonly passwordChangedAt: Date | undefined
+  readonly mustChangePassword: boolean
+}
+
+interface UserRow {
+  readonly id: string
+  readonly user_principal_name: string | null
+  readonly display_name: string | null
+  readonly hash: string | null
+  readonly changed_at: Date | null
+  readonly must_change: boolean | null
+}
+
+/** Users that may sign in: neither deleted nor disabled. */
+export async function findUser(
+  sql: Query,
+  tenantId: string,
+  by: { readonly id: string } | { readonly userPrincipalName: string },
+): Promise<User | undefined> {
+  const [row] = await sql<UserRow[]>`
+    select account.id, account.user_principal_name, account.display_name, password.hash, password.changed_at,
+      password.must_change
+    from directory_object account
+    left join user_password password on password.tenant_id = account.tenant_id and password.user_id = account.id
+    where account.tenant_id = ${tenantId} and account.kind = 'user' and account.deleted_at is null
+      and coalesce(account.properties -> 'accountEnabled' <> 'false', true)
+      and ${'id' in by ? sql`account.id = ${by.id}` : sql`lower(account.user_principal_name) = lower(${by.userPrincipalName})`}`
+  if (!row) return undefined
+  return {
+    id: row.id,
+    userPrincipalName: row.user_principal_name ?? '',
+    displayName: row.display_name ?? row.user_principal_name ?? '',
+    passwordHash: row.hash ?? undefined,
+    passwordChangedAt: row.changed_at ?? undefined,
+    mustChangePassword: row.must_change ?? false,
+  }
+}

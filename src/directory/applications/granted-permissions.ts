@@ -1,0 +1,99 @@
+import { firstPartyPermissions } from '../../auth/first-party.ts'
+import { isKnownPermission, signInScopes } from '../../auth/known-permissions.ts'
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import { listDirectoryRoles } from '../accounts/list-directory-roles.ts'
+
+export async function listApplicationPermissions(
+  sql: Query,
+  tenantId: string,
+  servicePrincipalId: string,
+): Promise<string[]> {
+  const rows = await sql<{ permission: string }[]>`
+    select permission from application_permission
+    where tenant_id = ${tenantId} and service_principal_id = ${servicePrincipalId} order by permission`
+  return rows.map(({ permission }) => permission)
+}
+
+export interface Delegation {
+  readonly tenantId: string
+  /** Object id of the client's service principal. */
+  readonly servicePrincipalId: string
+  readonly userId: string
+  readonly firstParty: boolean
+}
+
+/** What a client may do for a user: consented for everybody, or for this user. */
+export async function listDelegatedPermissions(sql: Query, delegation: Delegation): Promise<string[]> {
+  const { tenantId, servicePrincipalId, userId, firstParty } = delegation
+  const rows = await sql<{ permission: string }[]>`
+    select distinct permission from delegated_permission
+    where tenant_id = ${tenantId} and client_id = ${servicePrincipalId}
+      and (user_id is null or user_id = ${userId})
+    order by permission`
+  const granted = rows.map(({ permission }) => permission)
+  if (!firstParty) return granted
+  return [
+    ...new Set([...granted, ...firstPartyPermissions(await listDirectoryRoles(sql, tenantId, userId))]),
+  ].sort()
+}
+
+export async function grantApplicationPermissions(
+  tx: Query,
+  tenantId: string,
+  servicePrincipalId: string,
+  permissions: readonly string[],
+): Promise<void> {
+  checkKnown(permissions)
+  await tx`
+    insert into application_permission (tenant_id, service_principal_id, permission)
+    select ${tenantId}, ${servicePrincipalId}, name from unnest(${[...permissions]}::text[]) name
+    on conflict do nothing`
+}
+
+export async function revokeApplicationPermissions(
+  tx: Query,
+  tenantId: string,
+  servicePrincipalId: string,
+  permissions: readonly string[],
+): Promise<void> {
+  await tx`
+    delete from application_permission
+    where tenant_id = ${tenantId} and service_principal_id = ${servicePrincipalId}
+      and permission = any(${[...permissions]})`
+}
+
+export interface Consent {
+  readonly tenantId: string
+  readonly servicePrincipalId: string
+  /** Null: for all users. */
+  readonly userId: string | null
+  readonly permissions: readonly string[]
+}
+
+export async function consentPermissions(tx: Query, consent: Consent): Promise<void> {
+  const { tenantId, servicePrincipalId, userId, permissions } = consent
+  checkConsent(permissions)
+  await tx`
+    insert into delegated_permission (tenant_id, client_id, user_id, permission)
+    select ${tenantId}, ${servicePrincipalId}, ${userId}::uuid, name from unnest(${[...permissions]}::text[]) name
+    on conflict do nothing`
+}
+
+export async function withdrawConsent(tx: Query, consent: Consent): Promise<void> {
+  const { tenantId, servicePrincipalId, userId, permissions } = consent
+  await tx`
+    delete from delegated_permission
+    where tenant_id = ${tenantId} and client_id = ${servicePrincipalId}
+      and user_id is not distinct from ${userId}::uuid and permission = any(${[...permissions]})`
+}
+
+/** Consent to the sign-in itself is kept beside that to permissions. */
+function checkConsent(permissions: readonly string[]): void {
+  checkKnown(permissions.filter((name) => !(signInScopes as readonly string[]).includes(name)))
+}
+
+function checkKnown(permissions: readonly string[]): void {
+  for (const permission of permissions)
+    if (!isKnownPermission(permission)) fail('UnknownPermission', { permission: permission.slice(0, 120) })
+}

@@ -1,0 +1,23 @@
+import { firstPartyApplications } from '../../auth/first-party.ts'
+import type { Database } from '../../db/database.ts'
+import { ensureApiPrincipal } from '../applications/api-principal.ts'
+import { registerApplication } from '../applications/registrations.ts'
+
+/** Nodes that start together queue on it; the number only has to be ours. */
+const advisoryLock = 7_208_951_145
+
+/** Registers the product's own applications on the first start. One that somebody deleted stays deleted. */
+export async function ensureFirstParty(database: Database, tenantId: string): Promise<void> {
+  const all = Object.values(firstPartyApplications)
+  const appIds = all.map(({ appId }) => appId)
+  await database.transaction(async (tx) => {
+    await tx`select pg_advisory_xact_lock(${advisoryLock})`
+    await ensureApiPrincipal(tx, tenantId)
+    const rows = await tx<{ app_id: string }[]>`
+      select app_id from directory_object
+      where tenant_id = ${tenantId} and kind = 'application' and app_id = any(${appIds})`
+    const present = new Set(rows.map(({ app_id }) => app_id))
+    for (const { appId, displayName, ...properties } of all)
+      if (!present.has(appId)) await registerApplication(tx, tenantId, { appId, displayName, properties })
+  })
+}

@@ -1,0 +1,13 @@
+import { defaultScope, signInScopes } from '../auth/known-permissions.ts'
+
+/** The scopes of a request that name permissions. */
+export function permissionsIn(scopes: Iterable<string>): string[] {
+  return [...scopes].filter(
+    (name) => name !== defaultScope && !(signInScopes as readonly string[]).includes(name),
+  )
+}
+
+/** What a token carries: what was asked for and granted, or all that was granted. */
+export function chooseGranted(requested: ReadonlySet<string>, granted: readonly string[]): string[] {
+  return requested.has(defaultScope) ? [...granted] : granted.filter((name) => requested.has(name))
+}

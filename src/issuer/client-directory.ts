@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto'
+import type { Adapter, AdapterPayload } from 'oidc-provider'
+import { firstPartyApplications, isFirstParty } from '../auth/first-party.ts'
+import type { Query } from '../db/query.ts'
+import { usableRedirectUris } from './redirect-uris.ts'
+import { deviceGrant } from './route.ts'
+
+const clientId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/**
+ * The library wants some secret on a confidential client. This one never leaves the process and is never compared:
+ * `compareClientSecret` is replaced by a look at the stored hashes.
+ */
+const placeholderSecret = randomBytes(32).toString('base64url')
+
+/** What our own code reads of a client besides the standard metadata. */
+export const clientFacts = ['application_id', 'service_principal_id', 'first_party'] as const
+
+interface ApplicationProperties {
+  readonly displayName?: string
+  readonly isFallbackPublicClient?: boolean | null
+  readonly web?: { readonly redirectUris?: readonly string[]; readonly logoutUrl?: string | null } | null
+  readonly spa?: { readonly redirectUris?: readonly string[] } | null
+  readonly publicClient?: { readonly redirectUris?: readonly string[] } | null
+}
+
+interface ApplicationRow {
+  readonly app_id: string
+  readonly application_id: string
+  readonly service_principal_id: string
+  readonly properties: ApplicationProperties
+}
+
+/** Clients are the directory's applications: found there at each request, so that a disabled one stops at once. */
+export function createClientDirectory(
+  sql: Query,
+  tenantId: string,
+  portalUris: () => readonly string[],
+): Adapter {
+  const refuse = async (): Promise<never> => {
+    throw new Error('clients are written through the directory')
+  }
+  return {
+    async find(id) {
+      if (!clientId.test(id)) return undefined
+      const row = await findApplication(sql, tenantId, id)
+      return row && describeClient({ ...row, properties: propertiesOf(row, portalUris) })
+    },
+    upsert: refuse,
+    findByUserCode: refuse,
+    findByUid: refuse,
+    consume: refuse,
+    destroy: refuse,
+    revokeByGrantId: refuse,
+  }
+}
+
+/** Whoever may write applications must not lead the product's own, and so what they may do, elsewhere. */
+function propertiesOf(
+  { app_id, properties }: ApplicationRow,
+  portalUris: () => readonly string[],
+): ApplicationProperties {
+  const { cli, portal } = firstPartyApplications
+  if (app_id === cli.appId) return cli
+  return app_id === portal.appId ? { ...portal, spa: { redirectUris: portalUris() } } : properties
+}
+
+async function findApplication(
+  sql: Query,
+  tenantId: string,
+  appId: string,
+): Promise<ApplicationRow | undefined> {
+  const [row] = await sql<ApplicationRow[]>`
+    select application.app_id, application.id as application_id, principal.id as service_principal_id,
+      application.properties
+    from directory_object application
+    join directory_object principal on principal.tenant_id = application.tenant_id
+      and principal.kind = 'servicePrincipal' and principal.app_id = application.app_id
+    where application.tenant_id = ${tenantId} and application.kind = 'application'
+      and application.app_id = ${appId.toLowerCase()}
+      and application.deleted_at is null and principal.deleted_at is null
+      and coalesce(principal.properties -> 'accountEnabled' <> 'false', true)`
+  return row
+}
+
+function describeClient({ app_id, properties, ...ids }: ApplicationRow): AdapterPayload {
+  const web = properties.web?.redirectUris ?? []
+  const spa = properties.spa?.redirectUris ?? []
+  const native = properties.publicClient?.redirectUris ?? []
+  const isFallbackPublic = properties.isFallbackPublicClient === true
+  // Public only by the registration's own word: an application without a secret does not become one.
+  const isPublic = isFallbackPublic || (spa.length > 0 && web.length === 0)
+  const kind: 'native' | 'web' = isPublic && native.length > 0 ? 'native' : 'web'
+  const redirectUris = usableRedirectUris([...web, ...spa, ...(isPublic ? native : [])], kind)
+  const common = {
+    ...ids,
+    client_id: app_id,
+    client_name: properties.displayName ?? app_id,
+    first_party: isFirstParty(app_id),
+    redirect_uris: redirectUris,
+    post_logout_redirect_uris: redirectUris,
+    response_types: redirectUris.length > 0 ? (['code'] as const) : [],
+    application_type: kind,
+  }
+  const code = redirectUris.length > 0 ? ['authorization_code', 'refresh_token'] : []
+  return isPublic
+    ? {
+        ...common,
+        token_endpoint_auth_method: 'none',
+        grant_types: [...new Set([...code, ...(isFallbackPublic ? [deviceGrant, 'refresh_token'] : [])])],
+      }
+    : {
+        ...common,
+        token_endpoint_auth_method: 'client_secret_post',
+        client_secret: placeholderSecret,
+        grant_types: ['client_credentials', ...code],
+      }
+}

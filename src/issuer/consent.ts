@@ -1,0 +1,105 @@
+import { type Grant, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
+import { defaultScope, isConsentable, signInScopes } from '../auth/known-permissions.ts'
+import type { Query } from '../db/query.ts'
+import { listDelegatedPermissions } from '../directory/applications/granted-permissions.ts'
+import { clientFactsOf } from './access-token.ts'
+
+const { Check, Prompt, base } = interactionPolicy
+
+export interface MissingConsent {
+  /** The person can say yes to these. */
+  readonly consentable: readonly string[]
+  readonly administratorOnly: readonly string[]
+}
+
+const missing = new WeakMap<object, MissingConsent>()
+
+/** When a page is shown to the person, and which. */
+export function createInteractionPolicy(sql: Query, tenantId: string) {
+  const policy = base()
+  policy.add(new Prompt({ name: 'select_account', requestable: true }), 0)
+  const login = policy.get('login')
+  login?.checks.add(
+    new Check('account_gone', 'the account cannot sign in any more', (ctx) => {
+      const { session, account } = ctx.oidc
+      return session?.accountId !== undefined && account === undefined
+    }),
+  )
+  const consent = policy.get('consent')
+  for (const reason of ['native_client_prompt', 'op_scopes_missing', 'rs_scopes_missing'])
+    consent?.checks.remove(reason)
+  consent?.checks.add(
+    new Check('native_client_prompt', 'native clients need a person', 'interaction_required', (ctx) => {
+      const { client, result, route } = ctx.oidc
+      // Another program may wait at a loopback address; a device's code was confirmed by hand already.
+      return client?.applicationType === 'native' && !result?.consent && !/^(code|device)_/.test(route)
+    }),
+  )
+  consent?.checks.add(
+    new Check(
+      'consent_missing',
+      'nobody consented to this yet',
+      'consent_required',
+      async (ctx) => {
+        if (ctx.oidc.result?.consent) return false
+        const lacking = await findMissingConsent(ctx, sql, tenantId)
+        missing.set(ctx.oidc, lacking)
+        return lacking.consentable.length + lacking.administratorOnly.length > 0
+      },
+      (ctx) => ({ missing: missing.get(ctx.oidc) }),
+    ),
+  )
+  return policy
+}
+
+export async function findMissingConsent(
+  ctx: KoaContextWithOIDC,
+  sql: Query,
+  tenantId: string,
+): Promise<MissingConsent> {
+  const { client, session, requestParamScopes } = ctx.oidc
+  if (!client || !session?.accountId) throw new Error('consent is asked of a person who signed in')
+  const facts = clientFactsOf(client)
+  const granted = new Set(
+    await listDelegatedPermissions(sql, { tenantId, userId: session.accountId, ...facts }),
+  )
+  const isSignInScope = (name: string) => (signInScopes as readonly string[]).includes(name)
+  // Whoever never heard of an application is asked, also when it wants nothing but what was granted.
+  const asked = granted.size === 0 ? [...requestParamScopes, 'openid'] : [...requestParamScopes]
+  const lacking = [...new Set(asked)].filter(
+    (name) => name !== defaultScope && !granted.has(name) && !(facts.firstParty && isSignInScope(name)),
+  )
+  const mayConsent = (name: string) => isSignInScope(name) || (!facts.firstParty && isConsentable(name))
+  return {
+    consentable: lacking.filter(mayConsent),
+    administratorOnly: lacking.filter((name) => !mayConsent(name)),
+  }
+}
+
+/** The library's own record of the consent; the tables stay the authority on what a token carries. */
+export function loadGrant(sql: Query, tenantId: string) {
+  return async (ctx: KoaContextWithOIDC): Promise<Grant | undefined> => {
+    const { provider, result, session, client, params, requestParamScopes } = ctx.oidc
+    const consented = result?.consent?.grantId
+    if (consented) return provider.Grant.find(consented)
+    if (!client || !session?.accountId || !ctx.oidc.account) return undefined
+    const lacking = await findMissingConsent(ctx, sql, tenantId)
+    if (lacking.consentable.length + lacking.administratorOnly.length > 0) return undefined
+    const known = session.grantIdFor(client.clientId)
+    const grant =
+      (known ? await provider.Grant.find(known) : undefined) ??
+      new provider.Grant({ accountId: session.accountId, clientId: client.clientId })
+    recordScopes(grant, params?.resource, requestParamScopes)
+    await grant.save()
+    return grant
+  }
+}
+
+export function recordScopes(grant: Grant, resource: unknown, scopes: ReadonlySet<string>): void {
+  const isSignInScope = (name: string) => (signInScopes as readonly string[]).includes(name)
+  const aboutSignIn = [...scopes].filter(isSignInScope)
+  const permissions = [...scopes].filter((name) => !isSignInScope(name))
+  if (aboutSignIn.length > 0) grant.addOIDCScope(aboutSignIn.join(' '))
+  for (const one of [resource].flat())
+    if (typeof one === 'string' && permissions.length > 0) grant.addResourceScope(one, permissions.join(' '))
+}

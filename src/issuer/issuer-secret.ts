@@ -1,0 +1,37 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Query } from '../db/query.ts'
+import type { SecretBox } from '../kernel/secret-box.ts'
+
+/** What the nodes of an installation share besides the signing keys. */
+export interface IssuerSecret {
+  readonly cookieKey: string
+  /** The name under which a bearer value is stored: the database alone does not give the value away. */
+  nameOf(value: string): string
+  /** Proves that a form came from a page of ours. */
+  formToken(interactionId: string): string
+}
+
+const place = 'oidc_state/IssuerSecret/current'
+
+/** Made by the first node that starts, kept sealed in the database. */
+export async function loadIssuerSecret(sql: Query, box: SecretBox): Promise<IssuerSecret> {
+  const fresh = box.seal(place, randomBytes(32).toString('base64url')).toString('base64')
+  await sql`
+    insert into oidc_state (model, id, payload) values ('IssuerSecret', 'current', ${sql.json({ sealed: fresh })})
+    on conflict (model, id) do nothing`
+  const [row] = await sql<{ payload: { sealed: string } }[]>`
+    select payload from oidc_state where model = 'IssuerSecret' and id = 'current'`
+  if (!row) throw new Error('the secret of the token service is missing')
+  return deriveKeys(box.open(place, Buffer.from(row.payload.sealed, 'base64')))
+}
+
+function deriveKeys(root: string): IssuerSecret {
+  const derive = (purpose: string) => createHmac('sha256', root).update(purpose).digest()
+  const lookupKey = derive('lookup')
+  const formKey = derive('form')
+  return {
+    cookieKey: derive('cookie').toString('base64url'),
+    nameOf: (value) => createHmac('sha256', lookupKey).update(value).digest('base64url'),
+    formToken: (interactionId) => createHmac('sha256', formKey).update(interactionId).digest('base64url'),
+  }
+}

@@ -1,0 +1,149 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Provider } from 'oidc-provider'
+import type { Logger } from 'pino'
+import type { Identity } from '../auth/identity.ts'
+import type { SigningKeys } from '../auth/signing-keys.ts'
+import type { Database } from '../db/database.ts'
+import { preparePasswords } from '../directory/accounts/password.ts'
+import { ensureFirstParty } from '../directory/first-start/ensure-first-party.ts'
+import type { SecretBox } from '../kernel/secret-box.ts'
+import { isSafeOrigin, originOf } from './address.ts'
+import { loadIssuerSecret } from './issuer-secret.ts'
+import { normalizeRequest } from './normalize-request.ts'
+import { createProvider } from './provider.ts'
+import { readTarget, routes, type Target } from './route.ts'
+import { purgeState } from './state-adapter.ts'
+
+export interface IssuerOptions {
+  readonly database: Database
+  readonly identity: Identity
+  readonly secretBox: SecretBox
+  readonly signingKeys: SigningKeys
+  /** Host names under which clients may reach the service. */
+  readonly hostNames: readonly string[]
+  /** Where the portal is served; known once the service listens. */
+  readonly portalUris: () => readonly string[]
+  readonly log: Logger
+}
+
+/** The token service. It gets requests before the APIs do, in their raw form. */
+export interface Issuer {
+  owns(url: string): boolean
+  handle(request: IncomingMessage, response: ServerResponse): void
+  close(): void
+}
+
+const purgeMs = 5 * 60 * 1000
+
+export async function openIssuer(options: IssuerOptions): Promise<Issuer> {
+  const { database, identity, secretBox, signingKeys, portalUris, log } = options
+  await ensureFirstParty(database, identity.tenantId)
+  await preparePasswords()
+  const secret = await loadIssuerSecret(database.sql, secretBox)
+  let current: { readonly name: string; readonly handle: ReturnType<Provider['callback']> } | undefined
+
+  const handleByProvider = (request: IncomingMessage, response: ServerResponse) => {
+    const key = signingKeys.current()
+    const keys = [key, ...signingKeys.list().filter(({ kid }) => kid !== key.kid)]
+    const name = [identity.issuer(), ...keys.map(({ kid }) => kid)].join(' ')
+    if (current?.name !== name)
+      current = {
+        name,
+        handle: createProvider({ database, identity, secretBox, secret, portalUris, log }, keys).callback(),
+      }
+    return current.handle(request, response)
+  }
+  const purge = setInterval(() => {
+    purgeState(database.sql).catch((err: unknown) =>
+      log.warn({ err }, 'old sign-in state could not be purged'),
+    )
+  }, purgeMs)
+  purge.unref()
+
+  return {
+    owns: (url) => readTarget(url) !== null,
+    handle(request, response) {
+      answer(options, handleByProvider, request, response).catch((err: unknown) => {
+        log.error({ err }, 'unexpected error in the token service')
+        if (!response.headersSent) refuse(response, 500, 'server_error', 'Something went wrong.')
+        else response.destroy()
+      })
+    },
+    close: () => clearInterval(purge),
+  }
+}
+
+async function answer(
+  options: IssuerOptions,
+  handleByProvider: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { identity, hostNames, signingKeys } = options
+  const target = readTarget(request.url ?? '')
+  if (!target) throw new Error('a request that is not the token service’s')
+  response.setHeader('x-content-type-options', 'nosniff')
+  response.setHeader('referrer-policy', 'no-referrer')
+  const origin = originOf(request, identity.origin(), hostNames)
+  if (!isSafeOrigin(origin, identity.origin()))
+    return refuse(
+      response,
+      400,
+      'invalid_request',
+      'Tokens are issued over HTTPS only. Behind a proxy, MASQUERADE_PUBLIC_URL names the address.',
+    )
+  if (!(await isOurTenant(options, target)))
+    return refuse(response, 400, 'invalid_tenant', 'There is no such tenant here.')
+  if (target.url.split('?', 1)[0] === routes.jwks && request.method === 'GET')
+    return sendKeys(response, signingKeys)
+  const normal = await normalizeRequest(request, target.url, { identity, hostNames })
+  await handleByProvider(readdress(normal.request, origin, target, normal.url, identity), response)
+}
+
+/** The library makes URLs from the mount path and these headers; a client's own forwarding headers end here. */
+function readdress(
+  request: IncomingMessage,
+  origin: string,
+  target: Target,
+  url: string,
+  identity: Identity,
+): IncomingMessage {
+  const isDocument = url.startsWith('/.well-known/')
+  const mount = isDocument ? `/${identity.tenantId}` : target.tenant === undefined ? '' : `/${target.tenant}`
+  const { protocol, host } = new URL(origin)
+  delete request.headers['x-forwarded-for']
+  request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+  request.headers['x-forwarded-host'] = host
+  request.url = url
+  return Object.assign(request, { originalUrl: mount + url })
+}
+
+const anyTenant = ['common', 'organizations']
+
+/** Our own id, a word for any tenant, or one of our verified domains. */
+async function isOurTenant({ database, identity }: IssuerOptions, { tenant }: Target): Promise<boolean> {
+  if (tenant === undefined || anyTenant.includes(tenant.toLowerCase())) return true
+  if (tenant.toLowerCase() === identity.tenantId) return true
+  const rows = await database.sql`
+    select 1 from directory_object organization,
+      jsonb_array_elements(coalesce(organization.properties -> 'verifiedDomains', '[]')) domain
+    where organization.tenant_id = ${identity.tenantId} and organization.kind = 'organization'
+      and lower(domain ->> 'name') = lower(${tenant})`
+  return rows.length > 0
+}
+
+function sendKeys(response: ServerResponse, signingKeys: SigningKeys): void {
+  response
+    .writeHead(200, {
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'public, max-age=300',
+      'access-control-allow-origin': '*',
+    })
+    .end(JSON.stringify(signingKeys.jwks()))
+}
+
+function refuse(response: ServerResponse, status: number, error: string, description: string): void {
+  response
+    .writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' })
+    .end(JSON.stringify({ error, error_description: description }))
+}

@@ -1,0 +1,81 @@
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import type { Identity } from '../auth/identity.ts'
+import { defaultScope } from '../auth/known-permissions.ts'
+import { isOwnHost } from './address.ts'
+import { readForm } from './read-form.ts'
+import { readScopes } from './read-scopes.ts'
+import { deviceGrant, routes } from './route.ts'
+
+export interface ResourceNames {
+  readonly identity: Identity
+  readonly hostNames: readonly string[]
+}
+
+/** Grants whose scopes say what the token is to be for. */
+const scopedGrants = ['client_credentials', 'refresh_token']
+
+/**
+ * Clients name the resource inside the scopes (`https://graph.microsoft.com/User.Read`); the library wants bare
+ * scopes and a resource beside them. All our names are one resource. A name that is not ours stays as it is, for the
+ * library to refuse in the way of the flow.
+ */
+export async function normalizeRequest(
+  request: IncomingMessage,
+  url: string,
+  names: ResourceNames,
+): Promise<{ request: IncomingMessage; url: string }> {
+  const [path = '', query = ''] = url.split('?', 2)
+  if (path === routes.authorization && request.method === 'GET') {
+    const parameters = new URLSearchParams(query)
+    normalizeParameters(parameters, names)
+    return { request, url: `${path}?${parameters}` }
+  }
+  const isForm = path === routes.token || path === routes.device_authorization
+  if (!isForm || request.method !== 'POST') return { request, url }
+  const form = await readForm(request)
+  if (!form) return { request, url }
+  // The official clients' older name for it.
+  if (form.get('grant_type') === 'device_code') form.set('grant_type', deviceGrant)
+  const grant = form.get('grant_type') ?? ''
+  if (path === routes.device_authorization || scopedGrants.includes(grant))
+    normalizeParameters(form, names, grant)
+  return { request: withBody(request, form.toString()), url }
+}
+
+export function normalizeParameters(
+  parameters: URLSearchParams,
+  { identity, hostNames }: ResourceNames,
+  grant = '',
+): void {
+  // Given twice, a parameter is refused by the library; which of the two would be meant?
+  if (parameters.getAll('scope').length > 1) return
+  const { names, resources } = readScopes(parameters.get('scope') ?? '')
+  const asked = [...parameters.getAll('resource'), ...resources]
+  parameters.delete('resource')
+  const isOurs = (resource: string) =>
+    identity.isAudience(resource) || isOwnHost(URL.parse(resource)?.hostname ?? '', hostNames)
+  const foreign = asked.filter((resource) => !isOurs(resource))
+  for (const resource of foreign.length > 0 ? foreign : [identity.origin()])
+    parameters.append('resource', resource)
+  if (names.length > 0) parameters.set('scope', names.join(' '))
+  else if (grant === 'client_credentials') parameters.set('scope', defaultScope)
+}
+
+/** The same request with another body; the first was read to its end. */
+function withBody(request: IncomingMessage, body: string): IncomingMessage {
+  const bytes = Buffer.from(body)
+  const { method, socket, httpVersion, httpVersionMajor, httpVersionMinor, complete } = request
+  const headers = { ...request.headers, 'content-length': String(bytes.length) }
+  delete headers['transfer-encoding']
+  return Object.assign(Readable.from([bytes]), {
+    method,
+    headers,
+    socket,
+    connection: socket,
+    httpVersion,
+    httpVersionMajor,
+    httpVersionMinor,
+    complete,
+  }) as unknown as IncomingMessage
+}

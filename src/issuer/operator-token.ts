@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto'
+import { firstPartyApplications } from '../auth/first-party.ts'
+import { consumerTenantId, issuerOf } from '../auth/identity.ts'
+import { knownPermissions } from '../auth/known-permissions.ts'
+import type { SigningKeys } from '../auth/signing-keys.ts'
+import { writeAudit } from '../db/audit.ts'
+import type { Query } from '../db/query.ts'
+import { listDirectoryRoles } from '../directory/accounts/list-directory-roles.ts'
+import { findAdministrator } from '../directory/first-start/bootstrap.ts'
+import { OperatorError } from '../kernel/operator-error.ts'
+
+/** Whom an operator wants a token for. It carries the permissions asked for, granted or not. */
+export interface OperatorTokenRequest {
+  readonly for:
+    | { readonly kind: 'administrator' }
+    | { readonly kind: 'application' }
+    | { readonly kind: 'user'; readonly userPrincipalName: string | undefined; readonly personal: boolean }
+  readonly permissions: readonly string[]
+  readonly lifetimeSeconds: number
+  /** Undefined: the service itself. */
+  readonly audience: string | undefined
+}
+
+interface Means {
+  readonly sql: Query
+  readonly tenantId: string
+  readonly origin: string
+  readonly signingKeys: SigningKeys
+}
+
+export async function issueOperatorToken(
+  { sql, tenantId, origin, signingKeys }: Means,
+  request: OperatorTokenRequest,
+): Promise<string> {
+  const subject =
+    request.for.kind === 'application'
+      ? await describeApplication(sql, tenantId, request.permissions)
+      : await describeUser(sql, tenantId, request)
+  const now = Math.floor(Date.now() / 1000)
+  const claims = {
+    iss: issuerOf(origin, tenantId),
+    aud: request.audience ?? origin,
+    iat: now,
+    nbf: now,
+    exp: now + request.lifetimeSeconds,
+    jti: randomUUID(),
+    sub: subject.oid,
+    appid: subject.azp,
+    ver: '2.0',
+    ...subject,
+  }
+  await writeAudit(
+    sql,
+    { kind: 'operator', tenantId, objectId: subject.oid, applicationId: subject.azp },
+    claims.jti,
+    { action: 'issueOperatorToken', target: `/directoryObjects/${subject.oid}`, after: claims },
+  )
+  return signingKeys.sign(claims)
+}
+
+async function describeApplication(sql: Query, tenantId: string, permissions: readonly string[]) {
+  const { application_id, service_principal_id } = await readFirstStart(sql, tenantId)
+  const roles = [...permissions]
+  return { idtyp: 'app', tid: tenantId, oid: service_principal_id, azp: application_id, roles }
+}
+
+async function describeUser(sql: Query, tenantId: string, { for: whom, permissions }: OperatorTokenRequest) {
+  const name = whom.kind === 'user' ? whom.userPrincipalName : undefined
+  const oid =
+    name === undefined ? await requireAdministrator(sql, tenantId) : await findUser(sql, tenantId, name)
+  const scopes = whom.kind === 'administrator' ? Object.keys(knownPermissions) : permissions
+  const personal = whom.kind === 'user' && whom.personal
+  return {
+    idtyp: 'user',
+    tid: personal ? consumerTenantId : tenantId,
+    oid,
+    azp: firstPartyApplications.cli.appId,
+    scp: scopes.join(' ') || 'openid',
+    wids: personal ? [] : await listDirectoryRoles(sql, tenantId, oid),
+  }
+}
+
+interface FirstStart {
+  readonly administrator_id: string
+  readonly application_id: string
+  readonly service_principal_id: string
+}
+
+async function readFirstStart(sql: Query, tenantId: string): Promise<FirstStart> {
+  const [row] = await sql<FirstStart[]>`
+    select administrator_id, application_id, service_principal_id from first_start where tenant_id = ${tenantId}`
+  return row ?? failFor('The service has not been started on this database yet.')
+}
+
+async function requireAdministrator(sql: Query, tenantId: string): Promise<string> {
+  await readFirstStart(sql, tenantId)
+  const administrator = await findAdministrator(sql, tenantId)
+  if (administrator) return administrator.id
+  return failFor('The administrator of the first start was deleted. Name another person with --user.')
+}
+
+async function findUser(sql: Query, tenantId: string, userPrincipalName: string): Promise<string> {
+  const [row] = await sql<{ id: string }[]>`
+    select id from directory_object
+    where tenant_id = ${tenantId} and kind = 'user' and deleted_at is null
+      and lower(user_principal_name) = lower(${userPrincipalName})`
+  return row?.id ?? failFor(`There is no user '${userPrincipalName.slice(0, 200)}'.`)
+}
+
+function failFor(message: string): never {
+  throw new OperatorError(message)
+}

@@ -1,0 +1,212 @@
+import type { EventEmitter } from 'node:events'
+import {
+  type Configuration,
+  errors,
+  type KoaContextWithOIDC,
+  Provider,
+  type ResourceServer,
+} from 'oidc-provider'
+import type { Logger } from 'pino'
+import type { Identity } from '../auth/identity.ts'
+import { defaultScope, isKnownPermission, knownPermissions, signInScopes } from '../auth/known-permissions.ts'
+import { type SigningKey, signingAlgorithm } from '../auth/signing-keys.ts'
+import type { Database } from '../db/database.ts'
+import { findUser } from '../directory/accounts/find-user.ts'
+import { checkSecret } from '../directory/applications/application-secret.ts'
+import type { SecretBox } from '../kernel/secret-box.ts'
+import { accessTokenLifetimeSeconds, writeAccessTokenClaims } from './access-token.ts'
+import { describeAccount } from './account.ts'
+import { permissionsIn } from './choose-granted.ts'
+import { clientFacts, createClientDirectory } from './client-directory.ts'
+import { createInteractionPolicy, loadGrant } from './consent.ts'
+import { createDeviceFlow, describeDeviceCode, guardUserCodes } from './device-flow.ts'
+import { answerInteractions } from './interactions.ts'
+import type { IssuerSecret } from './issuer-secret.ts'
+import { renderLibraryError, renderLogout, renderLogoutDone } from './library-pages.ts'
+import { libraryPagePolicy } from './page.ts'
+import { interactionRoute, routes } from './route.ts'
+import { createStateAdapter } from './state-adapter.ts'
+
+export interface ProviderOptions {
+  readonly database: Database
+  readonly identity: Identity
+  readonly secretBox: SecretBox
+  readonly secret: IssuerSecret
+  readonly log: Logger
+  /** Where the portal is served, for its redirects. */
+  readonly portalUris: () => readonly string[]
+}
+
+const minute = 60
+const day = 24 * 60 * minute
+
+/**
+ * Signs with the first key; the others verify what a client brings back. With other keys there is another provider,
+ * on the same state.
+ */
+export function createProvider(options: ProviderOptions, keys: readonly SigningKey[]): Provider {
+  const { database, identity, secret, log } = options
+  const { tenantId } = identity
+  const { sql } = database
+  const provider = new Provider(identity.issuer(), configure(options, keys))
+  // Only what `issuer.ts` put into these headers arrives here.
+  provider.proxy = true
+  const compareClientSecret = async function (this: { application_id?: unknown }, actual: string) {
+    return checkSecret(sql, tenantId, String(this.application_id), actual)
+  }
+  Object.assign(provider.Client.prototype, { compareClientSecret })
+  provider.use(async (ctx, next) => {
+    ctx.set('content-security-policy', libraryPagePolicy)
+    await next()
+  })
+  provider.use(
+    answerInteractions(provider, { database, tenantId, secret, log }) as Parameters<typeof provider.use>[0],
+  )
+  provider.use(guardUserCodes(sql) as Parameters<typeof provider.use>[0])
+  // Without a listener the framework would write to the console.
+  const events: EventEmitter = provider
+  events.on('error', (err: unknown) => log.error({ err }, 'unexpected error in the token service'))
+  provider.on('device_authorization.success', (_ctx, body) => Object.assign(body, describeDeviceCode(body)))
+  provider.on('server_error', (_ctx, err) => log.error({ err }, 'unexpected error in the token service'))
+  return provider
+}
+
+function configure(
+  { database, identity, secretBox, secret, portalUris }: ProviderOptions,
+  keys: readonly SigningKey[],
+): Configuration {
+  const { sql } = database
+  const { tenantId } = identity
+  return {
+    adapter: (model) =>
+      model === 'Client'
+        ? createClientDirectory(sql, tenantId, portalUris)
+        : createStateAdapter(model, { sql, box: secretBox, secret }),
+    jwks: { keys: keys.map(describeKey) },
+    routes,
+    scopes: [...signInScopes],
+    claims: {
+      openid: ['sub', 'oid', 'tid', 'ver'],
+      profile: ['name', 'preferred_username'],
+      email: ['email'],
+    },
+    conformIdTokenClaims: false,
+    responseTypes: ['code'],
+    allowOmittingSingleRegisteredRedirectUri: false,
+    pkce: { required: () => true },
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
+    clientDefaults: { id_token_signed_response_alg: signingAlgorithm },
+    enabledJWA: { idTokenSigningAlgValues: [signingAlgorithm] },
+    extraClientMetadata: { properties: [...clientFacts] },
+    cookies: {
+      keys: [secret.cookieKey],
+      names: {
+        session: 'masquerade_session',
+        interaction: 'masquerade_sign_in',
+        resume: 'masquerade_resume',
+      },
+      long: { signed: true, httpOnly: true, sameSite: 'lax' },
+      short: { signed: true, httpOnly: true, sameSite: 'lax' },
+    },
+    clientBasedCORS: (_ctx, origin, client) =>
+      client.clientAuthMethod === 'none' &&
+      (client.redirectUris ?? []).some((uri) => URL.parse(uri)?.origin === origin),
+    findAccount: async (ctx, id, token) => {
+      const user = await findUser(sql, tenantId, { id })
+      return user && !isOlderThanPassword(ctx, token, user.passwordChangedAt)
+        ? describeAccount(user, tenantId)
+        : undefined
+    },
+    loadExistingGrant: loadGrant(sql, tenantId),
+    interactions: {
+      policy: createInteractionPolicy(sql, tenantId),
+      url: (ctx, interaction) =>
+        new URL(ctx.oidc.urlFor('authorization')).pathname.replace(
+          routes.authorization,
+          `${interactionRoute}/${interaction.uid}`,
+        ),
+    },
+    formats: { customizers: { jwt: writeAccessTokenClaims(sql, identity) } },
+    issueRefreshToken: async (_ctx, client, code) =>
+      client.grantTypeAllowed('refresh_token') && code.scopes.has('offline_access'),
+    rotateRefreshToken: true,
+    expiresWithSession: async (_ctx, code) => !code.scopes.has('offline_access'),
+    renderError: renderLibraryError,
+    ttl: {
+      AccessToken: accessTokenLifetimeSeconds,
+      ClientCredentials: accessTokenLifetimeSeconds,
+      AuthorizationCode: minute,
+      DeviceCode: 15 * minute,
+      IdToken: 60 * minute,
+      Interaction: 30 * minute,
+      RefreshToken: 14 * day,
+      Grant: 90 * day,
+      Session: 12 * 60 * minute,
+    },
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      deviceFlow: createDeviceFlow(),
+      revocation: {
+        enabled: true,
+        allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId,
+      },
+      userinfo: { enabled: false },
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource: renderLogout,
+        postLogoutSuccessSource: renderLogoutDone,
+      },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: async () => identity.origin(),
+        useGrantedResource: async () => true,
+        getResourceServerInfo: (ctx, resource) => describeResource(ctx, resource, identity),
+      },
+    },
+  }
+}
+
+function describeKey({ kid, privateKey }: SigningKey) {
+  return { ...privateKey.export({ format: 'jwk' }), kid, alg: signingAlgorithm, use: 'sig' }
+}
+
+const allScopes = [defaultScope, ...Object.keys(knownPermissions)].join(' ')
+
+async function describeResource(
+  ctx: KoaContextWithOIDC,
+  resource: string,
+  identity: Identity,
+): Promise<ResourceServer> {
+  if (resource !== identity.origin()) throw new errors.InvalidTarget('the resource is not known here')
+  for (const name of permissionsIn(ctx.oidc.requestParamScopes))
+    if (!isKnownPermission(name)) throw new errors.InvalidScope('there is no such permission', name)
+  keepOfflineAccess(ctx)
+  return {
+    scope: allScopes,
+    audience: resource,
+    accessTokenTTL: accessTokenLifetimeSeconds,
+    accessTokenFormat: 'jwt',
+    jwt: { sign: { alg: signingAlgorithm } },
+  }
+}
+
+/**
+ * The library drops the scope from a request without `prompt=consent`. The common clients never send that; consent
+ * is asked for here whenever it is missing, so the scope stays.
+ */
+function keepOfflineAccess(ctx: KoaContextWithOIDC): void {
+  const { route, params, client } = ctx.oidc
+  if (route !== 'authorization' || !params || !client?.grantTypeAllowed('refresh_token')) return
+  const asked = typeof ctx.query.scope === 'string' ? ctx.query.scope.split(' ') : []
+  if (asked.includes('offline_access') && !ctx.oidc.requestParamScopes.has('offline_access'))
+    params.scope = [...ctx.oidc.requestParamScopes, 'offline_access'].join(' ')
+}
+
+/** What was signed in with an older password ends with it. */
+function isOlderThanPassword(ctx: KoaContextWithOIDC, token: unknown, changedAt: Date | undefined): boolean {
+  const { authTime } = (token ?? {}) as { authTime?: number }
+  const signedInAt = authTime ?? ctx.oidc.session?.authTime()
+  if (changedAt === undefined || signedInAt === undefined) return false
+  return signedInAt < Math.floor(changedAt.getTime() / 1000)
+}

@@ -1,0 +1,63 @@
+import type { KoaContextWithOIDC } from 'oidc-provider'
+import { setPassword } from '../directory/accounts/password.ts'
+import { Problem } from '../kernel/problem.ts'
+import { refusedText, renderNewPassword, renderSignIn, renderTooMany } from './sign-in-pages.ts'
+import { verifySignIn } from './verify-sign-in.ts'
+import { finish, noteChange, show, type Visit } from './visit.ts'
+
+export async function signIn(visit: Visit, form: URLSearchParams): Promise<void> {
+  const { ctx, clientName, action, formToken } = visit
+  const userPrincipalName = form.get('user') ?? ''
+  const outcome = await verify(visit, form)
+  if (outcome.kind === 'too many') return showTooMany(ctx, outcome.waitSeconds)
+  const base = { action, formToken, userPrincipalName }
+  if (outcome.kind === 'refused')
+    return show(ctx, 401, renderSignIn({ ...base, clientName, fault: refusedText }), visit)
+  if (outcome.user.mustChangePassword) return show(ctx, 200, renderNewPassword(base), visit)
+  await finishSignIn(visit, outcome.user.id)
+}
+
+/** The present password is asked again: between the two pages nothing is remembered of the first. */
+export async function changePassword(visit: Visit, form: URLSearchParams): Promise<void> {
+  const { ctx, options, action, formToken } = visit
+  const userPrincipalName = form.get('user') ?? ''
+  const again = (status: number, fault: string) =>
+    show(ctx, status, renderNewPassword({ action, formToken, userPrincipalName, fault }), visit)
+  const outcome = await verify(visit, form)
+  if (outcome.kind === 'too many') return showTooMany(ctx, outcome.waitSeconds)
+  if (outcome.kind === 'refused') return again(401, refusedText)
+  const next = form.get('next') ?? ''
+  if (next !== form.get('again')) return again(400, 'The two new passwords are not the same.')
+  if (next === form.get('password')) return again(400, 'The new password is the present one.')
+  try {
+    await options.database.transaction(async (tx) => {
+      await setPassword(tx, options.tenantId, outcome.user.id, next)
+      const target = `/users/${outcome.user.id}`
+      await noteChange(visit, tx, outcome.user.id, { action: 'change password', target })
+    })
+  } catch (error) {
+    if (error instanceof Problem && error.problem === 'PasswordTooWeak') return again(400, error.message)
+    throw error
+  }
+  await finishSignIn(visit, outcome.user.id)
+}
+
+async function verify({ ctx, options }: Visit, form: URLSearchParams) {
+  const outcome = await verifySignIn(options.database.sql, options.tenantId, {
+    userPrincipalName: form.get('user') ?? '',
+    password: form.get('password') ?? '',
+    address: ctx.req.socket.remoteAddress ?? '',
+  })
+  if (outcome.kind !== 'signed in') options.log.info({ outcome: outcome.kind }, 'sign-in failed')
+  return outcome
+}
+
+function finishSignIn(visit: Visit, accountId: string): Promise<void> {
+  // Both names: the page answers a wish to choose the account as well.
+  return finish(visit, { select_account: {}, login: { accountId, remember: false, amr: ['pwd'] } })
+}
+
+function showTooMany(ctx: KoaContextWithOIDC, waitSeconds: number): void {
+  ctx.set('retry-after', String(waitSeconds))
+  show(ctx, 429, renderTooMany(waitSeconds))
+}

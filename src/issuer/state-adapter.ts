@@ -1,0 +1,104 @@
+import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
+import type { Query } from '../db/query.ts'
+import type { SecretBox } from '../kernel/secret-box.ts'
+import type { IssuerSecret } from './issuer-secret.ts'
+
+/** What ends with its grant. A sign-in under way names a grant too, and goes on without it. */
+const grantable = ['AccessToken', 'AuthorizationCode', 'DeviceCode', 'RefreshToken']
+
+interface StateStore {
+  readonly sql: Query
+  readonly box: SecretBox
+  readonly secret: IssuerSecret
+}
+
+interface Row {
+  readonly id: string
+  readonly payload: { readonly sealed: string }
+  readonly consumed_at: Date | null
+}
+
+/**
+ * Sessions, codes, grants and refresh tokens in the table that all nodes share. Whoever reads the table learns no
+ * code or token: rows are found by a keyed hash of the value, and what they hold is sealed.
+ */
+export function createStateAdapter(model: string, { sql, box, secret }: StateStore): Adapter {
+  const place = (name: string) => `oidc_state/${model}/${name}`
+  const nameOrNull = (value: unknown) => (typeof value === 'string' ? secret.nameOf(value) : null)
+
+  const open = (row: Row | undefined): AdapterPayload | undefined => {
+    if (!row) return undefined
+    const payload = JSON.parse(box.open(place(row.id), Buffer.from(row.payload.sealed, 'base64')))
+    return row.consumed_at ? { ...payload, consumed: Math.floor(row.consumed_at.getTime() / 1000) } : payload
+  }
+
+  const revokeByGrantId = async (grantId: string) => {
+    await sql`delete from oidc_state where grant_id = ${secret.nameOf(grantId)}`
+    await sql`delete from oidc_state where model = 'Grant' and id = ${secret.nameOf(grantId)}`
+  }
+
+  return {
+    async upsert(id, payload, expiresIn) {
+      const name = secret.nameOf(id)
+      const sealed = box.seal(place(name), JSON.stringify(payload)).toString('base64')
+      await sql`
+        insert into oidc_state (model, id, payload, grant_id, user_code, uid, expires_at)
+        values (
+          ${model}, ${name}, ${sql.json({ sealed })}, ${grantable.includes(model) ? nameOrNull(payload.grantId) : null},
+          ${nameOrNull(payload.userCode)}, ${nameOrNull(payload.uid)},
+          now() + make_interval(secs => ${expiresIn ?? null}::double precision)
+        )
+        on conflict (model, id) do update set
+          payload = excluded.payload, grant_id = excluded.grant_id, user_code = excluded.user_code,
+          uid = excluded.uid, expires_at = excluded.expires_at`
+    },
+
+    async find(id) {
+      const [row] = await sql<Row[]>`
+        select id, payload, consumed_at from oidc_state
+        where model = ${model} and id = ${secret.nameOf(id)} and (expires_at is null or expires_at > now())`
+      return open(row)
+    },
+
+    async findByUid(uid) {
+      const [row] = await sql<Row[]>`
+        select id, payload, consumed_at from oidc_state
+        where model = ${model} and uid = ${secret.nameOf(uid)} and (expires_at is null or expires_at > now())`
+      return open(row)
+    },
+
+    async findByUserCode(userCode) {
+      const [row] = await sql<Row[]>`
+        select id, payload, consumed_at from oidc_state
+        where model = ${model} and user_code = ${secret.nameOf(userCode)}
+          and (expires_at is null or expires_at > now())`
+      return open(row)
+    },
+
+    /** Of two nodes that see the same code or refresh token at once, one wins; the other has found a replay. */
+    async consume(id) {
+      const name = secret.nameOf(id)
+      const consumed = await sql`
+        update oidc_state set consumed_at = now()
+        where model = ${model} and id = ${name} and consumed_at is null returning 1`
+      if (consumed.length > 0) return
+      const [row] = await sql<Row[]>`
+        select id, payload, consumed_at from oidc_state where model = ${model} and id = ${name}`
+      const grantId = open(row)?.grantId
+      if (grantId) await revokeByGrantId(grantId)
+      throw new errors.InvalidGrant('already used')
+    },
+
+    async destroy(id) {
+      await sql`delete from oidc_state where model = ${model} and id = ${secret.nameOf(id)}`
+    },
+
+    revokeByGrantId,
+  }
+}
+
+/** Rows that nobody can use any more. */
+export async function purgeState(sql: Query): Promise<void> {
+  await sql`delete from oidc_state where expires_at < now() - interval '1 minute'`
+  await sql`delete from sign_in_attempt where last_failure_at < now() - interval '1 day'`
+}

@@ -1,0 +1,27 @@
+import type { Query } from '../db/query.ts'
+import { findUser, type User } from '../directory/accounts/find-user.ts'
+import { isPassword } from '../directory/accounts/password.ts'
+import { returnAttempt, takeAttempt } from './sign-in-throttle.ts'
+
+export type SignInOutcome =
+  | { readonly kind: 'signed in'; readonly user: User }
+  /** Wrong password, unknown or disabled user: nobody learns which. */
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'too many'; readonly waitSeconds: number }
+
+export interface SignIn {
+  readonly userPrincipalName: string
+  readonly password: string
+  readonly address: string
+}
+
+export async function verifySignIn(sql: Query, tenantId: string, signIn: SignIn): Promise<SignInOutcome> {
+  const subjects = { account: signIn.userPrincipalName, address: signIn.address }
+  const waitSeconds = await takeAttempt(sql, subjects)
+  if (waitSeconds > 0) return { kind: 'too many', waitSeconds }
+  const user = await findUser(sql, tenantId, { userPrincipalName: signIn.userPrincipalName.trim() })
+  const isRight = await isPassword(user?.passwordHash, signIn.password)
+  if (!user || !isRight) return { kind: 'refused' }
+  await returnAttempt(sql, subjects)
+  return { kind: 'signed in', user }
+}

@@ -1,0 +1,57 @@
+import type { Interaction, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { Logger } from 'pino'
+import { writeAudit } from '../db/audit.ts'
+import type { Database, Tx } from '../db/database.ts'
+import type { IssuerSecret } from './issuer-secret.ts'
+import { contentSecurityPolicy } from './page.ts'
+
+export interface InteractionOptions {
+  readonly database: Database
+  readonly tenantId: string
+  readonly secret: IssuerSecret
+  readonly log: Logger
+}
+
+/** One request to a page of a sign-in under way. */
+export interface Visit {
+  readonly ctx: KoaContextWithOIDC
+  readonly provider: Provider
+  readonly options: InteractionOptions
+  readonly interaction: Interaction
+  readonly clientName: string
+  readonly action: string
+  readonly formToken: string
+}
+
+export function show(ctx: KoaContextWithOIDC, status: number, html: string, visit?: Visit): void {
+  ctx.status = status
+  ctx.type = 'html'
+  ctx.set('cache-control', 'no-store')
+  ctx.set('content-security-policy', contentSecurityPolicy(visit?.interaction.params.redirect_uri))
+  ctx.body = html
+}
+
+export async function finish({ ctx, provider }: Visit, result: Record<string, unknown>): Promise<void> {
+  const returnTo = await provider.interactionResult(ctx.req, ctx.res, result, {
+    mergeWithLastSubmission: !('error' in result),
+  })
+  ctx.status = 303
+  ctx.set('location', returnTo)
+  ctx.set('cache-control', 'no-store')
+}
+
+/** What a person changes on these pages is audited like what they change through the API. */
+export function noteChange(
+  { options: { tenantId }, interaction }: Visit,
+  tx: Tx,
+  userId: string,
+  entry: { action: string; target: string; after?: unknown },
+): Promise<void> {
+  const applicationId = String(interaction.params.client_id)
+  return writeAudit(
+    tx,
+    { kind: 'delegated', tenantId, objectId: userId, applicationId },
+    interaction.uid,
+    entry,
+  )
+}
