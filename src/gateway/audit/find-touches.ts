@@ -1,7 +1,7 @@
+import type { Statement } from '../../sql/parse.ts'
+import { checkDepth, type Node, openWith, type RangeVar, walkFields } from '../../sql/syntax-tree.ts'
 import type { WatchedColumn, WatchedRelation } from '../ports.ts'
 import type { Names } from '../rewrite/find-moves.ts'
-import type { Statement } from '../rewrite/parse.ts'
-import { checkDepth, type Node, openWith, type RangeVar, walkFields } from '../rewrite/syntax-tree.ts'
 import {
   asMasked,
   commonWith,

@@ -1,10 +1,10 @@
+import type { Statement } from '../../sql/parse.ts'
+import { checkDepth, type Node, openWith, type RangeVar, walkFields } from '../../sql/syntax-tree.ts'
 import type { MaskedRelation } from '../ports.ts'
 import { findGrouped } from './group-by-key.ts'
 import { type Hiding, readCatalogWithout } from './hide-controller-schemas.ts'
 import type { MaskMap } from './mask-map.ts'
-import type { Statement } from './parse.ts'
 import { readColumnsWithMasked } from './show-columns.ts'
-import { checkDepth, type Node, openWith, type RangeVar, walkFields } from './syntax-tree.ts'
 import type { NameChanges } from './text-analysis.ts'
 
 /** What of the text is to become something else. */

@@ -1,6 +1,6 @@
 import { quoteIdentifier } from '../../db/quote.ts'
+import type { Node } from '../../sql/syntax-tree.ts'
 import type { MaskedRelation } from '../ports.ts'
-import type { Node } from './syntax-tree.ts'
 
 /** Columns to put before the one that stands there in GROUP BY. */
 export interface Grouped {

@@ -1,10 +1,10 @@
 import { quoteIdentifier } from '../../db/quote.ts'
+import { findListEnd, findNameEnd } from '../../sql/name-end.ts'
+import { parseStatements, type Statement } from '../../sql/parse.ts'
+import type { Splice } from '../../sql/splice.ts'
 import { findTouches } from '../audit/find-touches.ts'
 import { type StatementEffect, unparsed } from '../audit/touch.ts'
 import { findMoves, type Move, type Names, type Target } from './find-moves.ts'
-import type { Splice } from './map-position.ts'
-import { findListEnd, findNameEnd } from './name-end.ts'
-import { parseStatements, type Statement } from './parse.ts'
 import type { NameChanges, TextAnalysis } from './text-analysis.ts'
 
 const none: TextAnalysis = {

@@ -1,5 +1,5 @@
+import type { Splice } from '../../sql/splice.ts'
 import type { StatementEffect } from '../audit/touch.ts'
-import type { Splice } from './map-position.ts'
 
 /** What a statement changes in the meaning of names for those after it. */
 export interface NameChanges {

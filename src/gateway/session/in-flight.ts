@@ -1,5 +1,5 @@
+import { mapPosition, type Rewritten } from '../../sql/splice.ts'
 import { type Field, readFields, writeFields } from '../../wire/messages.ts'
-import { mapPosition, type Rewritten } from '../rewrite/map-position.ts'
 import { heldSize, type PreparedText } from './prepared-texts.ts'
 
 interface Sent {

@@ -1,5 +1,5 @@
+import { joinFrame, type Splice } from '../../sql/splice.ts'
 import { findText, message } from '../../wire/messages.ts'
-import { joinFrame, type Splice } from '../rewrite/map-position.ts'
 import type { Moved } from './session-texts.ts'
 
 /** A Parse message of the client, and what became of its text. */

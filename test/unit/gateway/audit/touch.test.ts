@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { loadParser } from '../../../../src/gateway/rewrite/parse.ts'
 import { rewriteText } from '../../../../src/gateway/rewrite/rewrite.ts'
+import { loadParser } from '../../../../src/sql/parse.ts'
 import { cases } from './touch-cases.ts'
 import { exemptRole, look, maskedRole, touched, wanted } from './touch-scene.ts'
 

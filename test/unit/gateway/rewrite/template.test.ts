@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import pino from 'pino'
-import { join } from '../../../../src/gateway/rewrite/map-position.ts'
 import { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
-import { loadParser } from '../../../../src/gateway/rewrite/parse.ts'
 import { rewriteText } from '../../../../src/gateway/rewrite/rewrite.ts'
-import { findTemplate } from '../../../../src/gateway/rewrite/template.ts'
 import { SessionTexts } from '../../../../src/gateway/session/session-texts.ts'
+import { loadParser } from '../../../../src/sql/parse.ts'
+import { join } from '../../../../src/sql/splice.ts'
+import { findTemplate } from '../../../../src/sql/template.ts'
 import { cases } from './rewrite-cases.ts'
 
 const masked = ['customers', 'adults', 'x1'].map((name) => ({

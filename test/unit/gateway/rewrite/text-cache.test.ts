@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { before, describe, type TestContext, test } from 'node:test'
 import pino from 'pino'
 import { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
-import { loadParser } from '../../../../src/gateway/rewrite/parse.ts'
-import { SteadyParser } from '../../../../src/gateway/rewrite/parser-instance.ts'
 import { SessionTexts } from '../../../../src/gateway/session/session-texts.ts'
+import { loadParser } from '../../../../src/sql/parse.ts'
+import { SteadyParser } from '../../../../src/sql/parser-instance.ts'
 
 const customers = {
   schema: 'public',

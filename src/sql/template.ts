@@ -1,4 +1,4 @@
-import type { Splice } from './map-position.ts'
+import type { Splice } from './splice.ts'
 
 /** A text with every number and string in it made the same, so that ad hoc statements share one. */
 export interface Template {

@@ -1,5 +1,5 @@
-import type { Splice } from './map-position.ts'
 import { scan } from './scan.ts'
+import type { Splice } from './splice.ts'
 
 export interface Shortened {
   readonly text: string

@@ -1,4 +1,4 @@
-import { violation } from '../../wire/refusal.ts'
+import { refuseSql } from './refusal.ts'
 
 const quote = 0x22
 const apostrophe = 0x27
@@ -11,7 +11,7 @@ export function findNameEnd(bytes: Buffer, from: number, parts: number): number 
     at = findPartEnd(bytes, at)
     if (part === parts) return at
     at = skipSpace(bytes, at)
-    if (bytes[at] !== dot) violation('a name has fewer parts than the parser found')
+    if (bytes[at] !== dot) refuseSql('NameNotFound')
     at = skipSpace(bytes, at + 1)
   }
 }
@@ -21,7 +21,7 @@ function findPartEnd(bytes: Buffer, from: number): number {
   if (!isUnicode && bytes[from] !== quote) {
     let at = from
     while (at < bytes.length && isNameByte(bytes[at] ?? 0)) at++
-    if (at === from) violation('there is no name where the parser found one')
+    if (at === from) refuseSql('NameNotFound')
     return at
   }
   const end = skipQuoted(bytes, isUnicode ? from + 2 : from, quote)
@@ -43,7 +43,7 @@ function skipQuoted(bytes: Buffer, from: number, mark: number): number {
     else if (bytes[at + 1] === mark) at += 2
     else return at + 1
   }
-  return violation('a quoted name has no end')
+  return refuseSql('NameNotFound')
 }
 
 export function skipSpace(bytes: Buffer, from: number): number {
@@ -79,7 +79,7 @@ export function findListEnd(bytes: Buffer, from: number): number | undefined {
   for (;;) {
     at = skipSpace(bytes, findPartEnd(bytes, at))
     if (bytes[at] === 0x29) return at + 1
-    if (bytes[at] !== 0x2c) violation('a list of columns has no end')
+    if (bytes[at] !== 0x2c) refuseSql('NameNotFound')
     at = skipSpace(bytes, at + 1)
   }
 }
