@@ -41,6 +41,7 @@ import { buildHttp, type Room } from './http/server.ts'
 import { readHostNames } from './issuer/address.ts'
 import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
+import { loopbackHosts } from './kernel/network.ts'
 import { OperatorError } from './kernel/operator-error.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
@@ -297,10 +298,7 @@ function createLoginKeys(secretBox: SecretBox): LoginKeys {
 }
 
 function localOrigins({ httpPort, httpsPort }: { httpPort: number; httpsPort: number }): string[] {
-  return ['localhost', '127.0.0.1', '[::1]'].flatMap((host) => [
-    `http://${host}:${httpPort}`,
-    `https://${host}:${httpsPort}`,
-  ])
+  return loopbackHosts.flatMap((host) => [`http://${host}:${httpPort}`, `https://${host}:${httpsPort}`])
 }
 
 /** The data directory, private to the operator; refused in one line where it cannot be had. */

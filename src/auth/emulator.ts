@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseJson } from '../kernel/json.ts'
+import { isLoopbackHost } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { fail } from '../kernel/problem.ts'
 import { makeCaller } from './caller.ts'
@@ -14,10 +15,8 @@ import { type Claims, ourClaimNames, readClaims } from './token-claims.ts'
 
 export const emulatorHeaders = { 'x-masquerade-emulator': 'tokens are not verified' } as const
 
-const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i
-
 export function requireLoopback(host: string): void {
-  if (!loopback.test(host))
+  if (!isLoopbackHost(host))
     throw new OperatorError(
       `MASQUERADE_EMULATOR=1 lets everybody in, so it needs a loopback address: MASQUERADE_HOST is '${host}'.`,
       { exitCode: 2 },
@@ -86,5 +85,5 @@ export function keepStrangersOut(handler: Handler): Handler {
 }
 
 function isLoopbackUrl(text: string): boolean {
-  return loopback.test(URL.parse(text)?.hostname ?? '')
+  return isLoopbackHost(URL.parse(text)?.hostname ?? '')
 }

@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net'
+import { bracketHost, isEveryInterface, loopbackHosts } from '../kernel/network.ts'
 
 /** Personal accounts belong to this tenant, whatever directory they visit. */
 export const consumerTenantId = '9188040d-6c67-4c5b-b112-36a304b66dad'
@@ -23,9 +23,9 @@ export interface Place {
 /** The official clients speak HTTPS only, so that is the origin we go by. */
 export function publicOrigin({ publicUrl, host, httpsPort }: Place): string {
   if (publicUrl !== undefined) return new URL(publicUrl).origin
-  const local = ['0.0.0.0', '::', '::1', '127.0.0.1', 'localhost'].includes(host)
-  const name = local ? 'localhost' : isIPv6(host) ? `[${host}]` : host
-  return new URL(`https://${name}:${httpsPort}`).origin
+  const name = bracketHost(host)
+  const isLocal = isEveryInterface(host) || loopbackHosts.includes(name)
+  return new URL(`https://${isLocal ? 'localhost' : name}:${httpsPort}`).origin
 }
 
 export function issuerOf(origin: string, tenantId: string): string {

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts'
 import type { Query } from '../db/query.ts'
-import { BoundedCache } from './bounded-cache.ts'
+import { BoundedCache } from '../kernel/cache.ts'
 
 /** What the directory says about those whom a token names. */
 export interface Standing {

@@ -1,5 +1,6 @@
 import { type CryptoKey, createLocalJWKSet, createRemoteJWKSet, errors } from 'jose'
 import type { Logger } from 'pino'
+import { isSafeUrl } from '../kernel/network.ts'
 import { fail } from '../kernel/problem.ts'
 
 const timeoutMs = 5_000
@@ -72,12 +73,4 @@ async function discover(issuer: string, url: string): Promise<string> {
   if (typeof document.jwks_uri !== 'string' || !isSafeUrl(document.jwks_uri))
     throw new Error('the discovery document names no safe jwks_uri')
   return document.jwks_uri
-}
-
-/** Keys that travel in the clear could be anybody's. */
-export function isSafeUrl(text: string): boolean {
-  const url = URL.parse(text)
-  if (!url) return false
-  const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback)
 }

@@ -1,4 +1,5 @@
 import { fail } from '../kernel/problem.ts'
+import { isUuid } from '../kernel/uuid.ts'
 import type { CallerFacts } from './caller.ts'
 import { consumerTenantId } from './identity.ts'
 
@@ -24,7 +25,6 @@ export const ourClaimNames: ClaimNames = {
 
 export type Claims = Readonly<Record<string, unknown>>
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const maxNameLength = 200
 
 /** Reads who a verified token is about. A token that leaves that open is no token. */
@@ -35,7 +35,7 @@ export function readClaims(
 ): CallerFacts {
   const objectId = readName(claims, names.oid)
   const applicationId = readName(claims, names.appid)
-  if (!uuid.test(objectId)) fail('InvalidToken')
+  if (!isUuid(objectId)) fail('InvalidToken')
   const kind = readKind(claims, names)
   const personal = isPersonal(claims, names, tenants.named)
   if (personal && kind === 'application') fail('InvalidToken')

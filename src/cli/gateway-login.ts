@@ -1,5 +1,6 @@
 import { issueOperatorToken } from '../issuer/operator-token.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { isUuid } from '../kernel/uuid.ts'
 import { readShopAccess } from '../sample/shop.ts'
 import type { Settings } from '../settings.ts'
 import type { GatewayService } from './gateway-place.ts'
@@ -13,7 +14,6 @@ export interface GatewayLogin {
 }
 
 const lifetimeSeconds = 3600
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
  * Who logs in, and with what. Somebody else's token comes from their own sign-in, or from the service's key: whoever
@@ -32,7 +32,7 @@ export async function chooseLogin(
   if (session && (as === undefined || isSame(as, session.userPrincipalName)))
     return { user: session.userPrincipalName, password: await currentToken() }
   const user = as ?? ''
-  if (uuid.test(user))
+  if (isUuid(user))
     throw new OperatorError(
       '--as takes a user or a role. An application logs in with a token of its own: docs/gateway.md says how.',
       { exitCode: 2 },

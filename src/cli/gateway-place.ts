@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
+import { isLoopbackHost, reachableAddress } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Settings } from '../settings.ts'
 import { readSession, type Session } from './session.ts'
@@ -72,7 +73,7 @@ export async function findGateway(settings: Settings, wishes: Wishes): Promise<G
 
 function isAt({ origin, httpPort, httpsPort }: RunFile, url: string): boolean {
   const { hostname = '', port = '' } = URL.parse(url) ?? {}
-  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+  const isLoopback = isLoopbackHost(hostname)
   return url === origin || (isLoopback && (port === String(httpPort) || port === String(httpsPort)))
 }
 
@@ -80,9 +81,8 @@ function isAt({ origin, httpPort, httpsPort }: RunFile, url: string): boolean {
 function ownPlace({ host, gatewayPort }: RunFile): Omit<GatewayPlace, 'caFile'> {
   if (gatewayPort === undefined)
     throw new OperatorError('The service that runs is an older one: start it again, or say --gateway.')
-  const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  const isLoopback = address === '::1' || /^127\./.test(address)
-  return { name: isLoopback ? 'localhost' : address, host: address, port: gatewayPort }
+  const address = reachableAddress(host)
+  return { name: isLoopbackHost(address) ? 'localhost' : address, host: address, port: gatewayPort }
 }
 
 function readPlace(text: string): Omit<GatewayPlace, 'caFile'> {

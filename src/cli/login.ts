@@ -4,6 +4,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import * as oidc from 'openid-client'
 import { firstPartyApplications } from '../auth/first-party.ts'
 import { publicOrigin } from '../auth/identity.ts'
+import { isSafeUrl } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
@@ -97,8 +98,7 @@ export async function currentToken(): Promise<string> {
 
 /** The service's own description of itself, over HTTPS or on this machine. */
 export async function findService(url: string, caFile: string | null): Promise<oidc.Configuration> {
-  const isLocal = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(url)
-  if (!URL.canParse(url) || (!url.startsWith('https://') && !isLocal))
+  if (!isSafeUrl(url))
     throw new OperatorError(`'${url.slice(0, 200)}' is not an https address.`, { exitCode: 2 })
   if (caFile !== null) trust(caFile)
   try {
@@ -110,7 +110,7 @@ export async function findService(url: string, caFile: string | null): Promise<o
     const metadata = (await response.json()) as oidc.ServerMetadata
     const { appId } = firstPartyApplications.cli
     const config = new oidc.Configuration(metadata, appId, undefined, oidc.None())
-    if (isLocal) oidc.allowInsecureRequests(config)
+    if (url.startsWith('http:')) oidc.allowInsecureRequests(config)
     return config
   } catch (cause) {
     throw explain(cause, url)

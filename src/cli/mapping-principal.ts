@@ -1,4 +1,5 @@
 import { OperatorError } from '../kernel/operator-error.ts'
+import { isUuid } from '../kernel/uuid.ts'
 import { type MaskingApi, Refused } from './masking-api.ts'
 
 /** Somebody of the directory who can be given a role. */
@@ -17,14 +18,12 @@ interface Entry {
   readonly description?: string | null
 }
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-
 /**
  * A user by userPrincipalName, a group by a name that only one has, an application by its appId, and everybody by id.
  * A name with an `@` is never a group's: anybody who may make groups could call one like a person.
  */
 export async function findPrincipal(api: MaskingApi, text: string): Promise<Principal> {
-  if (uuid.test(text)) return findById(api, text.toLowerCase())
+  if (isUuid(text)) return findById(api, text.toLowerCase())
   return text.includes('@') ? findUser(api, text) : findGroup(api, text)
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { issueOperatorToken } from '../issuer/operator-token.ts'
+import { isSafeUrl } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { readSettings } from '../settings.ts'
 import { currentToken } from './login.ts'
@@ -111,10 +112,7 @@ async function chooseAccess(values: Values): Promise<{ url: string; token: strin
 
 /** A token goes over the network only where it is encrypted. */
 function checkUrl(url: string): string {
-  const parsed = URL.parse(url)
-  const isLocal = parsed && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(parsed.hostname)
-  if (parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLocal))
-    return url.replace(/\/+$/, '')
+  if (isSafeUrl(url)) return url.replace(/\/+$/, '')
   throw new OperatorError(`'${url.slice(0, 200)}' is neither an https address nor one of this machine.`, {
     exitCode: 2,
   })

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
-import { isIPv6 } from 'node:net'
 import { join, resolve } from 'node:path'
 import { passwordFileName } from '../directory/first-start/bootstrap.ts'
-import { reachable } from '../http/listen.ts'
+import { bracketHost, reachableAddress } from '../kernel/network.ts'
 import type { Service } from '../main.ts'
 import { readShopAccess } from '../sample/shop.ts'
 import type { Settings } from '../settings.ts'
@@ -11,7 +10,7 @@ import { version } from '../version.ts'
 /** The one screen that `npm start` shows. */
 export function renderScreen(settings: Settings, service: Service, logFile: string | undefined): string {
   const { listeners, store, administrator } = service
-  const host = isIPv6(listeners.host) ? `[${listeners.host}]` : listeners.host
+  const host = bracketHost(listeners.host)
   const http = `http://${host}:${listeners.httpPort}`
   const https = `https://${host}:${listeners.httpsPort}`
   const gateway = `postgresql://${host}:${service.gateway.port}`
@@ -34,7 +33,7 @@ ${rows.map(([name, value]) => `  ${name.padEnd(9)} ${value}`).join('\n')}
 
 Try it:
   curl ${settings.emulator ? '' : `-H "Authorization: Bearer $(${command(settings, 'token --admin')})" `}${http}/v1.0/organization
-${describeShop(settings, `${reachable(listeners.host)}:${service.gateway.port}`)}
+${describeShop(settings, `${bracketHost(reachableAddress(listeners.host))}:${service.gateway.port}`)}
 Ctrl+C stops it.
 `
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type DatabaseState, listStates } from '../enforcement/states/list-states.ts'
-import { reachable } from '../http/listen.ts'
+import { bracketHost, reachableAddress } from '../kernel/network.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 
@@ -56,7 +56,7 @@ export async function readRunFile(dataDir: string): Promise<RunFile | null> {
 }
 
 export function urlOf({ host, httpPort }: RunFile): string {
-  return `http://${reachable(host)}:${httpPort}`
+  return `http://${bracketHost(reachableAddress(host))}:${httpPort}`
 }
 
 async function inspect(dataDir: string): Promise<Report> {

@@ -1,5 +1,6 @@
 import { OperatorError } from '../kernel/operator-error.ts'
 import { Problem } from '../kernel/problem.ts'
+import { codeOf } from '../kernel/sqlstate.ts'
 import { type Database, type DatabaseOptions, openDatabase } from './database.ts'
 import { describeAddress, parseDatabaseUrl } from './database-url.ts'
 import { migrate } from './migrate.ts'
@@ -56,7 +57,6 @@ const reasons: [RegExp, string][] = [
 
 function explain(error: unknown): string {
   const inner = error instanceof Problem && error.cause ? error.cause : error
-  const code = inner instanceof Error && 'code' in inner ? String(inner.code) : ''
-  const known = reasons.find(([pattern]) => pattern.test(code))?.[1]
+  const known = reasons.find(([pattern]) => pattern.test(codeOf(inner)))?.[1]
   return known ?? (inner instanceof Error ? inner.message : 'unknown reason')
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
+import { sqlstate } from '../kernel/sqlstate.ts'
 
 /** Each connection prepares what it is sent under a name once. Texts beyond this many are sent whole each time. */
 const mostNames = 1_000
@@ -21,7 +22,9 @@ export function nameStatement(text: string): { name?: string } {
  */
 export function renameIfStale(error: unknown): boolean {
   const isStale =
-    error instanceof pg.DatabaseError && error.code === '0A000' && error.routine === 'RevalidateCachedQuery'
+    error instanceof pg.DatabaseError &&
+    error.code === sqlstate.featureNotSupported &&
+    error.routine === 'RevalidateCachedQuery'
   if (isStale) {
     names.clear()
     generation++

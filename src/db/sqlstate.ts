@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { Problem, type ProblemName } from '../kernel/problem.ts'
+import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
 
 type ConstraintTranslation = ProblemName | (() => Problem)
 
@@ -25,8 +26,16 @@ export function translateDatabaseError(error: unknown): unknown {
   return error instanceof ConnectionFailure ? unavailable(error) : error
 }
 
+/** The SQLSTATE of an error or, where it was translated, of its cause; empty where it has none. */
+export function sqlstateOf(error: unknown): string {
+  return codeOf(error instanceof Error && error.cause instanceof Error ? error.cause : error)
+}
+
 export function isRetryable(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01')
+  return (
+    error instanceof pg.DatabaseError &&
+    [sqlstate.serializationFailure, sqlstate.deadlockDetected].some((code) => code === error.code)
+  )
 }
 
 function unavailable(cause: Error): Problem {
@@ -34,8 +43,8 @@ function unavailable(cause: Error): Problem {
 }
 
 /** Connection, shutdown, being kept out, fail-over (a server turned read-only), exhaustion, time-outs, retries that ran out. */
-function isUnavailability(sqlstate: string): boolean {
-  return /^(08|28|3D|53|57|58|40001|40P01|55000|55P03|25006)/.test(sqlstate)
+function isUnavailability(code: string): boolean {
+  return /^(08|28|3D|53|57|58|40001|40P01|55000|55P03|25006)/.test(code)
 }
 
 /** The server was not reached, or not any more. What it was asked is not told: that could hold values. */

@@ -1,5 +1,7 @@
 import type { Database } from '../db/database.ts'
+import { sqlstateOf } from '../db/sqlstate.ts'
 import type { Tx } from '../db/transaction.ts'
+import { sqlstate } from '../kernel/sqlstate.ts'
 import { apply, type Refusal } from './apply.ts'
 import type { Snapshot } from './catalog.ts'
 import { type Desired, desire, noTwin } from './desire.ts'
@@ -51,6 +53,17 @@ class DryRun extends Error {}
 
 type Planned = Omit<Outcome, 'record'>
 
+/** Another node was the first to create our schema, or the last to drop it. */
+const conflicts: readonly string[] = [
+  sqlstate.uniqueViolation,
+  sqlstate.invalidSchemaName,
+  sqlstate.undefinedObject,
+  sqlstate.undefinedTable,
+  sqlstate.duplicateSchema,
+  sqlstate.duplicateTable,
+  sqlstate.duplicateObject,
+]
+
 /**
  * observe → desire → diff → apply, in one transaction: a reader sees the old state or the new one. The policy is read
  * under the lock, so that an older one never overwrites a newer one. Where a twin cannot be changed, because somebody
@@ -65,14 +78,15 @@ export async function reconcile(
     try {
       return await reconcileOnce(target, policy, options)
     } catch (error) {
-      const code = codeOf(error)
-      if (!options.dryRun && ['55P03', '2BP01'].includes(code)) {
+      const code = sqlstateOf(error)
+      if (
+        !options.dryRun &&
+        (code === sqlstate.lockNotAvailable || code === sqlstate.dependentObjectsExist)
+      ) {
         await reconcileOnce(target, policy, { ...options, byGrantsAlone: true })
         throw error
       }
-      // Another node was the first to come, or the last to leave.
-      if (attempt === 5 || !['23505', '3F000', '42704', '42P01', '42P06', '42P07', '42710'].includes(code))
-        throw error
+      if (attempt === 5 || !conflicts.includes(code)) throw error
     }
 }
 
@@ -88,11 +102,6 @@ export async function dryRun(
     if (error instanceof Unfit) return []
     throw error
   }
-}
-
-function codeOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : ''
 }
 
 async function reconcileOnce(
@@ -163,7 +172,7 @@ async function takeTurn(tx: Tx): Promise<void> {
   if (!found.isOurs)
     throw Object.assign(
       new Error(`the schema ${guardSchema} is not the binding role's; drop it, or make that role its owner`),
-      { code: '42501' },
+      { code: sqlstate.insufficientPrivilege },
     )
   await tx`lock table ${tx(guardSchema)}.relation in share row exclusive mode`
 }

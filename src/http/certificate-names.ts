@@ -1,15 +1,15 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
+import { isEveryInterface } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 
-const loopback = ['localhost', '127.0.0.1', '::1']
 const label = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?'
 const hostPattern = new RegExp(`^(\\*\\.)?${label}(\\.${label})*$`)
 
 /** The names by which this machine is reached without any setting. */
 export function listOwnNames(machineName: string): string[] {
   const name = normalizeName(machineName)
-  return [...new Set([...loopback, ...(name ? [name] : [])])]
+  return [...new Set(['localhost', '127.0.0.1', '::1', ...(name ? [name] : [])])]
 }
 
 /** Addresses that mean "every address", such as 0.0.0.0, name nothing a client could ask for. */
@@ -21,7 +21,7 @@ export function listConfiguredNames(hostNames: readonly string[]): string[] {
       `MASQUERADE_TLS_HOST_NAMES: '${hostName}' is neither a host name nor an IP address.`,
     )
   })
-  return [...new Set(names)].filter((name) => name !== '0.0.0.0' && name !== '::')
+  return [...new Set(names)].filter((name) => !isEveryInterface(name))
 }
 
 /** Undefined where a certificate cannot be for it. */

@@ -1,7 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
-import { type AddressInfo, isIPv6 } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
+import { bracketHost, reachableAddress } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Certificates } from './certificates.ts'
 import type { Handler } from './server.ts'
@@ -45,7 +46,7 @@ export async function listen({ settings, handler, certificates, log }: ListenOpt
     host: settings.host,
     httpPort,
     httpsPort,
-    httpOrigin: `http://${reachable(settings.host)}:${httpPort}`,
+    httpOrigin: `http://${bracketHost(reachableAddress(settings.host))}:${httpPort}`,
     ca: tls.ca,
     async close(timeoutMs) {
       clearInterval(renewal)
@@ -109,10 +110,4 @@ function drain(server: Server | TlsServer, timeoutMs: number): Promise<void> {
     })
     server.closeIdleConnections()
   })
-}
-
-/** The address of every interface is nobody's: from here, loopback stands in for it. */
-export function reachable(host: string): string {
-  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return isIPv6(name) ? `[${name}]` : name
 }

@@ -1,3 +1,5 @@
+import { uuidPattern } from '../kernel/uuid.ts'
+
 /**
  * One spelling for the many that OData allows: `/users('a@b.c')/extensions('x')` becomes `/users/a@b.c/extensions/x`.
  * Also heals what the official Graph client sends over plain HTTP when it follows a next link:
@@ -18,7 +20,7 @@ function unwrapNextLink(path: string): string {
 // keeps its name: (appId='…').
 const quotedKey =
   /(?<=[A-Za-z])(?:\(|%28)(?:([A-Za-z]+)(?:=|%3d))?(?:'|%27)((?:[^'%/]|''|%27%27|%(?!27|29|2f)[0-9a-f]{2})+)(?:'|%27)(?:\)|%29)(?=\/|$)/gi
-const guidKey = /(?<=[A-Za-z])(?:\(|%28)([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\)|%29)(?=\/|$)/gi
+const guidKey = new RegExp(`(?<=[A-Za-z])(?:\\(|%28)(${uuidPattern})(?:\\)|%29)(?=/|$)`, 'gi')
 
 // Some clients call actions by their full names, or with the empty parentheses of a function. The name of an extension
 // is not for us to change.

@@ -1,6 +1,7 @@
 import { chmod, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { codeOf } from '../kernel/sqlstate.ts'
 
 /** Only the owner may enter it, whatever it was before. */
 export async function makePrivateFolder(folder: string): Promise<void> {
@@ -58,9 +59,5 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 export function explain(action: string, file: string, cause: unknown): OperatorError {
-  return new OperatorError(`Cannot ${action} ${file} (${codeOf(cause) ?? 'unknown reason'}).`, { cause })
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  return new OperatorError(`Cannot ${action} ${file} (${codeOf(cause) || 'unknown reason'}).`, { cause })
 }

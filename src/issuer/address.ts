@@ -1,12 +1,10 @@
 import type { IncomingMessage } from 'node:http'
-import { isIPv6 } from 'node:net'
-
-const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
+import { bracketHost, loopbackHosts } from '../kernel/network.ts'
 
 /** The host names under which the endpoints are answered; whatever else a Host header says is ignored. */
 export function readHostNames(host: string, tlsHostNames: readonly string[]): readonly string[] {
-  const own = [host, ...tlsHostNames].map((name) => (isIPv6(name) ? `[${name}]` : name).toLowerCase())
-  return [...loopbackNames, ...own]
+  const own = [host, ...tlsHostNames].map((name) => bracketHost(name).toLowerCase())
+  return [...loopbackHosts, ...own]
 }
 
 /** The origin for the URLs of an answer: the one the client used when it is one of ours, else the public one. */
@@ -34,5 +32,5 @@ export function isOwnHost(hostname: string, hostNames: readonly string[]): boole
 /** Passwords and tokens travel in the clear on this machine only, unless the operator chose an http address. */
 export function isSafeOrigin(origin: string, publicOrigin: string): boolean {
   const { protocol, hostname } = new URL(origin)
-  return protocol === 'https:' || loopbackNames.includes(hostname) || origin === publicOrigin
+  return protocol === 'https:' || loopbackHosts.includes(hostname) || origin === publicOrigin
 }

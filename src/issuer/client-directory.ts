@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 import { firstPartyApplications, isFirstParty } from '../auth/first-party.ts'
 import type { Query } from '../db/query.ts'
+import { isUuid } from '../kernel/uuid.ts'
 import { usableRedirectUris } from './redirect-uris.ts'
 import { deviceGrant } from './route.ts'
-
-const clientId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
  * The library wants some secret on a confidential client. This one never leaves the process and is never compared:
@@ -42,7 +41,7 @@ export function createClientDirectory(
   }
   return {
     async find(id) {
-      if (!clientId.test(id)) return undefined
+      if (!isUuid(id)) return undefined
       const row = await findApplication(sql, tenantId, id)
       return row && describeClient({ ...row, properties: propertiesOf(row, portalUris) })
     },

@@ -1,4 +1,5 @@
-const loopbackHosts = ['localhost', '127.0.0.1', '[::1]']
+import { loopbackHosts } from '../kernel/network.ts'
+
 const scriptSchemes = ['javascript:', 'vbscript:', 'data:', 'blob:', 'file:', 'about:']
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { isIPv6 } from 'node:net'
 import type { Query } from '../db/query.ts'
+import { nameNetwork } from '../kernel/network.ts'
 
 /** How many failures cost nothing; each further one doubles the wait. */
 const allowances = { account: 5, address: 50 } as const
@@ -64,24 +64,11 @@ export async function returnAttempt(sql: Query, subjects: SignInSubjects): Promi
 
 function subjectsOf({ account, address }: SignInSubjects): [Kind, string][] {
   const subjects: [Kind, string][] = []
-  if (address !== undefined)
-    subjects.push(['address', hashSubject('address', isIPv6(address) ? networkOf(address) : address)])
+  if (address !== undefined) subjects.push(['address', hashSubject('address', nameNetwork(address))])
   if (account !== undefined) subjects.push(['account', hashSubject('account', account.trim().toLowerCase())])
   return subjects
 }
 
 function hashSubject(kind: Kind, value: string): string {
   return createHash('sha256').update(`${kind}\0${value}`).digest('base64url')
-}
-
-/** A customer's line has 2^64 addresses: they count as one. */
-function networkOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped) return mapped
-  const [head = '', tail] = address.toLowerCase().split('%', 1)[0]?.split('::') ?? []
-  const left = head.split(':').filter(Boolean)
-  const right = tail?.split(':').filter(Boolean) ?? []
-  const filled =
-    tail === undefined ? left : [...left, ...Array(8 - left.length - right.length).fill('0'), ...right]
-  return filled.slice(0, 4).join(':')
 }

@@ -1,3 +1,5 @@
+export { isUuid as isGuid } from '../../kernel/uuid.ts'
+
 /** What JSON can hold. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 export type JsonObject = { readonly [name: string]: Json }
@@ -45,9 +47,3 @@ export type Properties = Readonly<Record<string, Property>>
 export const text: Property = { type: 'string', maxLength: 1024 }
 export const flag: Property = { type: 'boolean' }
 export const readOnlyText: Property = { type: 'string', write: 'never' }
-
-const guidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
-export function isGuid(value: string): boolean {
-  return guidForm.test(value)
-}

@@ -1,4 +1,5 @@
 import { fail } from '../../kernel/problem.ts'
+import { uuidPattern } from '../../kernel/uuid.ts'
 
 export type Literal = string | number | boolean | null
 
@@ -19,8 +20,14 @@ const maxDepth = 16
 const maxTerms = 100
 const maxListed = 100
 
-const token =
-  /\s*(?:('(?:[^']|'')*')|(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)?)|([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|(-?\d+(?:\.\d+)?)|([A-Za-z_][\w.]*)|([(),:/]))/iy
+const text = /'(?:[^']|'')*'/
+const dateTime = /\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)?/
+const number = /-?\d+(?:\.\d+)?/
+const word = /[A-Za-z_][\w.]*/
+const token = new RegExp(
+  `\\s*(?:(${text.source})|(${dateTime.source})|(${uuidPattern})|(${number.source})|(${word.source})|([(),:/]))`,
+  'iy',
+)
 
 interface Token {
   readonly kind: 'literal' | 'word' | 'mark'

@@ -1,7 +1,6 @@
 import type { Query } from '../../db/query.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import type { MembershipGraph } from '../membership/graph.ts'
-
-const guid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 interface Principal {
   readonly id: string
@@ -31,7 +30,7 @@ export async function findExempt(
   entries: readonly string[],
 ): Promise<Exempt> {
   if (entries.length === 0) return { roles: [], principals: [] }
-  const ids = entries.filter((entry) => guid.test(entry))
+  const ids = entries.filter((entry) => isUuid(entry))
   const named = await sql<Principal[]>`
     select id, kind from directory_object where tenant_id = ${tenantId} and deleted_at is null
       and kind in ('user', 'group', 'servicePrincipal') and (id = any(${ids}::uuid[])
@@ -61,6 +60,6 @@ export async function isExemptPrincipal(
     where tenant_id = ${tenantId} and id = ${objectId} and deleted_at is null and kind in ('user', 'servicePrincipal')`
   if (!row) return false
   if (names.has(objectId.toLowerCase()) || (row.name !== null && names.has(row.name))) return true
-  const groups = [...names].filter((name) => guid.test(name))
+  const groups = [...names].filter((name) => isUuid(name))
   return groups.length > 0 && (await graph.groupsAmong(tenantId, objectId, groups)).length > 0
 }

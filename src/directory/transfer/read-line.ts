@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { parseJson } from '../../kernel/json.ts'
 import { fail } from '../../kernel/problem.ts'
+import { uuidPattern } from '../../kernel/uuid.ts'
 import { isGuid, type Json, type JsonObject } from '../entities/property.ts'
 import { failValue } from '../entities/read-properties.ts'
 import { readValue } from '../entities/read-value.ts'
@@ -42,9 +43,10 @@ export interface ExtensionEntry {
   readonly data: JsonObject
 }
 
-const guid = '([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})'
 // Most lines of a large file look exactly so; they need no parser.
-const usualMember = new RegExp(`^\\{"type":"member","group":"${guid}","member":"${guid}"\\}\\r?$`)
+const usualMember = new RegExp(
+  `^\\{"type":"member","group":"(${uuidPattern})","member":"(${uuidPattern})"\\}\\r?$`,
+)
 
 export function readEntry(text: string): Entry {
   const [, containerId, memberId] = usualMember.exec(text) ?? []

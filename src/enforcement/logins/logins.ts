@@ -1,7 +1,9 @@
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import { sqlstateOf } from '../../db/sqlstate.ts'
 import type { Tx } from '../../db/transaction.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Note } from '../twins/assign-masks.ts'
 import { type Applied, applyLogins, createLogin, dropLogin, renewPassword } from './apply-logins.ts'
 import { type LoginChange, type LoginPlan, mark } from './diff-logins.ts'
@@ -16,9 +18,18 @@ type Made = 'changed' | 'nothing' | 'blocked'
 
 const attempts = 6
 
+/** Of sessions that change the same roles at the same time. */
+const conflicts: readonly string[] = [
+  sqlstate.lockNotAvailable,
+  sqlstate.internalError,
+  sqlstate.uniqueViolation,
+  sqlstate.duplicateObject,
+  sqlstate.undefinedObject,
+]
+
 /** Passes by itself. */
 class Busy extends Error {
-  readonly code = '55P03'
+  readonly code = sqlstate.lockNotAvailable
 
   constructor() {
     super('login roles are being changed by another session')
@@ -187,8 +198,7 @@ export class Logins {
           return await run(tx)
         })
       } catch (error) {
-        const code = codeOf(error)
-        if (attempt === attempts || !['55P03', 'XX000', '23505', '42710', '42704'].includes(code)) throw error
+        if (attempt === attempts || !conflicts.includes(sqlstateOf(error))) throw error
         await this.#clear(database, databaseId, changes, attempt)
       }
   }
@@ -243,12 +253,8 @@ function blockedNote(role: string): Note {
 
 /** Another node, or somebody else, did the same at the same time. */
 function isBeaten(error: unknown): boolean {
-  return ['XX000', '42704'].includes(codeOf(error))
-}
-
-function codeOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  const code = sqlstateOf(error)
+  return code === sqlstate.internalError || code === sqlstate.undefinedObject
 }
 
 function pause(ms: number): Promise<void> {

@@ -1,5 +1,6 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import { isDirectoryName } from '../../kernel/uuid.ts'
 import { isLoginMark, isTwinOwnerName } from '../names.ts'
 import type { Target } from '../observe.ts'
 import { findOwned } from './find-owned-tables.ts'
@@ -105,7 +106,7 @@ function findHarm(role: Reached, owned: readonly string[]): string | undefined {
   if (role.name.startsWith('pg_')) return 'is a predefined role of PostgreSQL'
   if (role.binds) return 'is the role of the binding, which puts the masks on'
   if (isTwinOwnerName(role.name)) return 'owns masked twins'
-  if (isLoginMark(role.comment) || isPersonal(role.name))
+  if (isLoginMark(role.comment) || isDirectoryName(role.name))
     return 'is the login role of a person or an application'
   const attributes = [
     role.replication ? 'REPLICATION' : '',
@@ -119,11 +120,6 @@ function findHarm(role: Reached, owned: readonly string[]): string | undefined {
     return `owns something in other databases of the server, where mappings of this one give no rights: ${role.ownsIn.slice(0, mostListed).map(quoteIdentifier).join(', ')}`
   if (role.actedAs) return 'is a role that the role of the binding acts as'
   return role.canLogin ? takenOver : undefined
-}
-
-/** A userPrincipalName or an appId: whoever gets that role is taken for somebody else. */
-function isPersonal(name: string): boolean {
-  return name.includes('@') || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}($|\/)/i.test(name)
 }
 
 function objectTo(role: string, holder: string, harm: string): Finding {
@@ -174,6 +170,6 @@ async function listRoles(sql: Sql): Promise<string[]> {
     select rolname::text as name, pg_catalog.shobj_description(oid, 'pg_authid') as comment
     from pg_catalog.pg_roles where rolname !~ '^pg_' and not rolsuper order by 1 limit ${mostNames}`
   return rows
-    .filter(({ name, comment }) => !isTwinOwnerName(name) && !isPersonal(name) && !isLoginMark(comment))
+    .filter(({ name, comment }) => !isTwinOwnerName(name) && !isDirectoryName(name) && !isLoginMark(comment))
     .map(({ name }) => name)
 }

@@ -1,6 +1,6 @@
-import pg from 'pg'
 import { ConnectionFailure } from '../../db/sqlstate.ts'
 import { Problem } from '../../kernel/problem.ts'
+import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 
 /** The database is not one in which masks can hold. */
 export class Unfit extends Error {}
@@ -14,22 +14,22 @@ export interface Failure {
 }
 
 const passing: Readonly<Record<string, string>> = {
-  '55P03': 'a table is locked by another session',
-  '57P03': 'the database is starting or stopping',
-  '57P01': 'the database ended the connection',
-  '53300': 'the database has no connection left',
-  '25006': 'the database is read-only at the moment',
-  '40001': 'another session changed the same objects',
-  '40P01': 'another session changed the same objects',
-  XX000: 'another session changed the same objects',
+  [sqlstate.lockNotAvailable]: 'a table is locked by another session',
+  [sqlstate.cannotConnectNow]: 'the database is starting or stopping',
+  [sqlstate.adminShutdown]: 'the database ended the connection',
+  [sqlstate.tooManyConnections]: 'the database has no connection left',
+  [sqlstate.readOnlyTransaction]: 'the database is read-only at the moment',
+  [sqlstate.serializationFailure]: 'another session changed the same objects',
+  [sqlstate.deadlockDetected]: 'another session changed the same objects',
+  [sqlstate.internalError]: 'another session changed the same objects',
 }
 
 const lasting: Readonly<Record<string, string>> = {
-  '42501': 'the role of the binding lacks a privilege',
-  '2BP01': 'other objects depend on a twin; drop them, or move them to the table',
-  '28P01': 'the password of the binding is wrong',
-  '28000': 'the database does not let the role of the binding in',
-  '3D000': 'the database does not exist',
+  [sqlstate.insufficientPrivilege]: 'the role of the binding lacks a privilege',
+  [sqlstate.dependentObjectsExist]: 'other objects depend on a twin; drop them, or move them to the table',
+  [sqlstate.invalidPassword]: 'the password of the binding is wrong',
+  [sqlstate.invalidAuthorization]: 'the database does not let the role of the binding in',
+  [sqlstate.invalidCatalogName]: 'the database does not exist',
 }
 
 /** In words, without a value of anybody's row. Messages about privileges and dependencies name objects alone. */
@@ -37,16 +37,16 @@ export function explainFailure(error: unknown): Failure {
   const cause = error instanceof Problem && error.cause instanceof Error ? error.cause : error
   if (cause instanceof Unfit) return { passing: false, reason: cause.message }
   if (cause instanceof ConnectionFailure) return { passing: true, reason: 'the database cannot be reached' }
-  const code =
-    cause instanceof pg.DatabaseError || (cause instanceof Error && 'code' in cause) ? String(cause.code) : ''
+  const code = codeOf(cause)
   const text = cause instanceof Error ? cause.message : ''
   const known = passing[code] ?? lasting[code]
-  const detail = code === '42501' || code === '2BP01' ? ` (${text})` : ''
+  const detail =
+    code === sqlstate.insufficientPrivilege || code === sqlstate.dependentObjectsExist ? ` (${text})` : ''
   if (known)
     return {
       passing: code in passing,
       reason: known + detail,
-      ...(code === '42501' && { lacksPrivilege: true }),
+      ...(code === sqlstate.insufficientPrivilege && { lacksPrivilege: true }),
     }
   return {
     passing: error instanceof Problem,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { writeAudit } from '../../db/audit.ts'
 import type { Query } from '../../db/query.ts'
-import { nameNetwork } from '../login/half-open.ts'
+import { nameNetwork } from '../../kernel/network.ts'
 import type { GatewayPorts, Principal } from '../ports.ts'
 
 /** Anybody can fail to log in as often as they like; the audit must not grow as fast. The metrics count every one. */

@@ -13,16 +13,6 @@ export interface Visit {
   readonly from: string
 }
 
-const guid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}($|\/)/i
-
-/**
- * Whether somebody wants in with a directory account. The form of the name decides, so that the kind of login that is asked
- * for tells nobody who is in the directory. With a slash after it, it is a login role, which nobody logs in as by its name.
- */
-export function isDirectoryName(name: string): boolean {
-  return name.includes('@') || guid.test(name)
-}
-
 /** A directory login, from its password on. Whoever fails is told the same, whether or not the name exists. */
 export class DirectoryLogin {
   readonly #visit: Visit

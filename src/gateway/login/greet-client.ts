@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { type SecureContext, TLSSocket } from 'node:tls'
+import { isLoopbackAddress } from '../../kernel/network.ts'
 import { ByteReader, Ended } from '../../wire/byte-reader.ts'
 import { refuse, violation } from '../../wire/refusal.ts'
 import { readStartup, readStartupLength, type StartupPacket } from '../../wire/startup.ts'
@@ -61,7 +62,12 @@ export async function greetClient(plain: Socket, options: GreetOptions): Promise
       if (reader.length > 0) violation('received unencrypted data after GSSAPI encryption request')
       socket.write('N')
     } else {
-      if (!encrypted && !options.allowPlaintext && packet.kind === 'startup' && !isLoopback(plain))
+      if (
+        !encrypted &&
+        !options.allowPlaintext &&
+        packet.kind === 'startup' &&
+        !isLoopbackAddress(plain.remoteAddress ?? '')
+      )
         refuse('NeedsTls')
       return { socket, reader, encrypted, packet }
     }
@@ -98,9 +104,4 @@ function acceptTls(
       } else resolve(socket)
     })
   })
-}
-
-/** Nobody else can listen in. */
-export function isLoopback({ remoteAddress = '' }: Socket): boolean {
-  return remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress)
 }

@@ -1,4 +1,5 @@
-import { isIPv6, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { nameNetwork } from '../../kernel/network.ts'
 
 interface Network {
   readonly silent: Set<Socket>
@@ -67,16 +68,4 @@ export class HalfOpen {
 
 function sizeOf({ silent, known }: Network): number {
   return silent.size + known.size
-}
-
-/** Whoever has an address of IPv6 has 2^64 of them. */
-export function nameNetwork(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/, '')
-  if (!isIPv6(plain)) return plain
-  const [head = '', tail] = plain.split('::')
-  const groups = (text: string | undefined) => (text ? text.split(':') : [])
-  const missing = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length
-  return [...groups(head), ...Array<string>(Math.max(0, missing)).fill('0'), ...groups(tail)]
-    .slice(0, 4)
-    .join(':')
 }

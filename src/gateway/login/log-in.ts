@@ -1,12 +1,15 @@
 import type { Socket } from 'node:net'
+import { isLoopbackAddress } from '../../kernel/network.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
+import { isDirectoryName } from '../../kernel/uuid.ts'
 import { ByteReader } from '../../wire/byte-reader.ts'
 import { int32, message } from '../../wire/messages.ts'
 import { refuse } from '../../wire/refusal.ts'
 import { writeStartup } from '../../wire/startup.ts'
 import type { FoundDatabase, GatewayLimits, GatewayPorts, Principal } from '../ports.ts'
 import { passLogin, type Side } from './authenticate.ts'
-import { DirectoryLogin, isDirectoryName } from './directory-login.ts'
-import { type Greeted, isLoopback } from './greet-client.ts'
+import { DirectoryLogin } from './directory-login.ts'
+import type { Greeted } from './greet-client.ts'
 import { openBackend } from './open-backend.ts'
 import { proveLogin } from './prove-login.ts'
 
@@ -42,7 +45,7 @@ export async function logIn(client: Greeted, options: LogInOptions): Promise<Arr
 }
 
 async function logInWithToken(client: Greeted, options: LogInOptions): Promise<Arrival> {
-  if (!client.encrypted && !isLoopback(client.socket)) refuse('NeedsTlsForToken')
+  if (!client.encrypted && !isLoopbackAddress(client.socket.remoteAddress ?? '')) refuse('NeedsTlsForToken')
   const { name, database, ports } = options
   const from = client.socket.remoteAddress ?? ''
   const login = new DirectoryLogin({ name, database, from }, ports)
@@ -56,7 +59,8 @@ async function logInWithToken(client: Greeted, options: LogInOptions): Promise<A
       return { backend, role, principal }
     }
     // Somebody set another password for the role, or the service has another key than when it made it.
-    if (isReset || failed.sqlstate !== '28P01') await login.refuse('LoginRoleRefused', { why: failed.why })
+    if (isReset || failed.sqlstate !== sqlstate.invalidPassword)
+      await login.refuse('LoginRoleRefused', { why: failed.why })
     backend.socket.destroy()
   }
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
+import { nameNetwork } from '../../kernel/network.ts'
 import { Ended } from '../../wire/byte-reader.ts'
 import { Refusal } from '../../wire/refusal.ts'
-import { nameNetwork } from './half-open.ts'
 
 interface Waiting {
   readonly socket: Socket

@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { codeOf } from '../../kernel/sqlstate.ts'
 import { ByteReader } from '../../wire/byte-reader.ts'
 import { Refusal, refuse, violation } from '../../wire/refusal.ts'
 import { sslRequest } from '../../wire/startup.ts'
@@ -71,7 +72,7 @@ function ready(socket: Socket, event: string): Promise<void> {
 
 /** By kind: what the network says may hold addresses that are nobody's business. */
 function explain(cause: unknown): string {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  const code = codeOf(cause)
   if (code === 'ECONNREFUSED') return 'nothing listens there'
   if (/^(ENOTFOUND|EAI_AGAIN)$/.test(code)) return 'its host name is unknown'
   if (/CERT|^(ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test(code))

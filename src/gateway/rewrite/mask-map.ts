@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../kernel/cache.ts'
 import { covers } from '../audit/covers.ts'
 import { textRunners } from '../audit/text-runners.ts'
 import type { MaskedRelation, RoleMasks, WatchedRelation } from '../ports.ts'
@@ -25,7 +26,7 @@ export class MaskMap {
   /** A name without any word in it: then every text has to be looked at. */
   #isWordless = false
   /** What is known of texts under this map, by search path; gone with it. */
-  readonly #caches = new Map<string, TextCache<TextAnalysis>>()
+  readonly #caches = new BoundedCache<TextCache<TextAnalysis>>(maxPaths)
 
   readonly relations: readonly MaskedRelation[]
   /** Schemas of ours that a dump of the whole database leaves out. */
@@ -87,8 +88,6 @@ export class MaskMap {
     if (known) return known
     const cache = new TextCache<TextAnalysis>(maxTexts)
     this.#caches.set(path, cache)
-    const [oldest = ''] = this.#caches.keys()
-    if (this.#caches.size > maxPaths) this.#caches.delete(oldest)
     return cache
   }
 

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { type Static, Type } from 'typebox'
 import type { DatabaseAddress } from '../../db/database-url.ts'
+import { isLoopbackHost } from '../../kernel/network.ts'
 import { type Detail, fail } from '../../kernel/problem.ts'
 
 /** From the weakest to the strongest. */
@@ -56,7 +57,7 @@ export function readBinding(input: BindingInput, allowedHosts: readonly string[]
     port: input.port ?? 5432,
     database: input.database,
     user: input.user,
-    sslmode: input.sslmode ?? (isLoopback(input.host) ? 'disable' : 'require'),
+    sslmode: input.sslmode ?? (isLoopbackHost(input.host) ? 'disable' : 'require'),
     sslRootCertificate: input.sslRootCertificate ?? null,
   }
   failOn([
@@ -109,10 +110,6 @@ function isAllowed(host: string, allowed: readonly string[]): boolean {
       entry.startsWith('*.') ? name.endsWith(entry.slice(1).toLowerCase()) : name === entry.toLowerCase(),
     )
   )
-}
-
-function isLoopback(host: string): boolean {
-  return host === '::1' || host.toLowerCase() === 'localhost' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
 function checkIdentifier(field: string, text: string): Detail[] {

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { createSql, type Sql } from '../../db/sql.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
+import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { addressOf, type Binding } from './binding.ts'
 import { type CatalogColumn, type ColumnName, findColumn } from './find-column.ts'
 
@@ -138,16 +139,16 @@ const reasons: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'the host cannot be reached',
   ENETUNREACH: 'the network cannot be reached',
   ECONNRESET: 'the server closed the connection',
-  '28P01': 'the user or the password is wrong',
-  '28000': 'the server does not let this user in',
-  '3D000': 'there is no such database on the server',
-  '53300': 'the server has no connection left',
-  '57P03': 'the server is starting or stopping',
+  [sqlstate.invalidPassword]: 'the user or the password is wrong',
+  [sqlstate.invalidAuthorization]: 'the server does not let this user in',
+  [sqlstate.invalidCatalogName]: 'there is no such database on the server',
+  [sqlstate.tooManyConnections]: 'the server has no connection left',
+  [sqlstate.cannotConnectNow]: 'the server is starting or stopping',
 }
 
 /** By code alone: messages of a server that may be anybody's are not passed on. */
 function explain(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = codeOf(error)
   const known = reasons[code]
   if (known) return known
   if (/^[A-Z0-9_]{5,40}$/.test(code)) return `the connection failed (${code})`

@@ -3,12 +3,12 @@ import { created, ok } from '../../api/operation.ts'
 import type { MaskingRole } from '../../auth/masking-roles.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import { authorizationApiVersions, namespaceOfRequest, operation } from '../operation.ts'
 import { canonicalNamespace, scopeOf } from '../place.ts'
 import { nullableString } from '../rules/rule.ts'
 import {
   findRoleAssignment,
-  isUuid,
   type RoleAssignment,
   readRoleAssignmentName,
   readScope,

@@ -4,6 +4,7 @@ import type { Params } from '../../auth/permission.ts'
 import { normalizeScope } from '../../auth/role-assignments.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import { authorizationOf } from '../namespace.ts'
 import type { PrincipalType } from '../operation.ts'
 import { canonicalNamespace, checkName, databasePath, scopeOf, serverPath } from '../place.ts'
@@ -53,12 +54,6 @@ export function readScope(params: Params): { scope: string; shownScope: string }
   for (const parameter of Object.keys(place)) checkName(place, parameter)
   const shownScope = scopeOf(place)
   return { scope: normalizeScope(shownScope), shownScope }
-}
-
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
-
-export function isUuid(text: string): boolean {
-  return uuid.test(text)
 }
 
 export function readRoleAssignmentName(params: Params): string {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BoundedCache } from '../../../src/auth/bounded-cache.ts'
+import { BoundedCache } from '../../../src/kernel/cache.ts'
 
 test('what is used stays, what is not is forgotten, and it never holds more than its limit', () => {
   const cache = new BoundedCache<number>(100)
