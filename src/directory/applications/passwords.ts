@@ -3,9 +3,11 @@ import { noContent, ok } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import { isGuid } from '../entities/property.ts'
+import type { EntityWrite } from '../entities/entity-write.ts'
+import { isGuid, type Json } from '../entities/property.ts'
 import { type DirectoryObject, findObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import { addSecret, removeSecret } from './application-secret.ts'
 import { credentialPermissions } from './permissions.ts'
 
@@ -45,13 +47,15 @@ export const addPassword = operation({
     { additionalProperties: false },
   ),
   answers: { 200: credentialSchema },
-  async run({ tx, caller, params: { id = '' }, body, request, audit }) {
+  async run(context) {
+    const { tx, caller, params, body, request, audit } = context
     const { tenantId } = caller
-    const application = await findObject(tx, tenantId, 'application', id, { lock: true })
+    const application = await findObject(tx, tenantId, 'application', params.id ?? '', { lock: true })
     await requireForStrongApplication(tx, caller, application)
     const { displayName, startDateTime, endDateTime } = body.passwordCredential ?? {}
     const startsAt = readMoment(startDateTime, 'startDateTime')
     const endsAt = readMoment(endDateTime, 'endDateTime')
+    await beforeWrite(context, describeWrite('add', application, [displayName ?? null]))
     const secret = await addSecret(tx, tenantId, application.id, {
       displayName: displayName ?? null,
       ...(startsAt && { startsAt }),
@@ -114,12 +118,24 @@ export const removePassword = operation({
   permission: { row: credentialPermissions.write },
   body: Type.Object({ keyId: Type.String({ maxLength: 100 }) }, { additionalProperties: false }),
   answers: { 204: null },
-  async run({ tx, caller: { tenantId }, params: { id = '' }, body: { keyId }, audit }) {
-    const application = await findObject(tx, tenantId, 'application', id, { lock: true })
+  async run(context) {
+    const { tx, caller, params, body, audit } = context
+    const { tenantId } = caller
+    const { keyId } = body
+    const application = await findObject(tx, tenantId, 'application', params.id ?? '', { lock: true })
     if (!isGuid(keyId))
       fail('InvalidPropertyValue', { property: 'keyId', resource: 'PasswordCredential' }, { target: 'keyId' })
+    await beforeWrite(context, describeWrite('remove', application, [keyId]))
     await removeSecret(tx, tenantId, application.id, keyId)
     audit({ action: 'remove password', target: `/applications/${application.id}`, before: { keyId } })
     return noContent
   },
 })
+
+function describeWrite(
+  verb: 'add' | 'remove',
+  { kind, id, properties }: DirectoryObject,
+  passwordCredentials: Json[],
+): EntityWrite {
+  return { verb, kind, id, before: properties, changes: { passwordCredentials } }
+}

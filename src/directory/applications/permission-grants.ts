@@ -2,9 +2,11 @@ import { Type } from 'typebox'
 import { created, noContent, ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import { findObject } from '../objects/object-store.ts'
+import type { EntityWrite } from '../entities/entity-write.ts'
+import { type DirectoryObject, findObject } from '../objects/object-store.ts'
 import { contextOf } from '../objects/render-object.ts'
 import { operation } from '../operation.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import { serviceAppId } from './api-principal.ts'
 import { consentPermissions, withdrawConsent } from './granted-permissions.ts'
 import { joinIds, splitIds } from './joined-id.ts'
@@ -147,7 +149,9 @@ const createGrant = operation({
     { additionalProperties: false },
   ),
   answers: { 201: grantSchema },
-  async run({ tx, caller: { tenantId }, body, request, audit }) {
+  async run(context) {
+    const { tx, caller, body, request, audit } = context
+    const { tenantId } = caller
     const { consentType, principalId } = body
     const client = await findObject(tx, tenantId, 'servicePrincipal', body.clientId, { lock: true })
     const resource = await findObject(tx, tenantId, 'servicePrincipal', body.resourceId)
@@ -159,6 +163,7 @@ const createGrant = operation({
       fail('PermissionGrantExists')
     const permissions = words(body.scope)
     if (permissions.length === 0) failField('scope')
+    await beforeWrite(context, describeWrite('add', client, permissions))
     await consentPermissions(tx, { tenantId, servicePrincipalId: client.id, userId, permissions })
     const id = joinIds(client.id, userId)
     audit({ action: 'consent', target: `/servicePrincipals/${client.id}`, after: { userId, permissions } })
@@ -176,11 +181,16 @@ const updateGrant = operation({
   permission: { row: permissionGrantPermissions.write },
   body: Type.Object({ scope }, { additionalProperties: false }),
   answers: { 204: null },
-  async run({ tx, caller: { tenantId }, params: { id = '' }, body, audit }) {
-    const { client_id, user_id: userId, permissions } = await findGrant(tx, tenantId, id)
+  async run(context) {
+    const { tx, caller, params, body, audit } = context
+    const { tenantId } = caller
+    const { client_id, user_id: userId, permissions } = await findGrant(tx, tenantId, params.id ?? '')
+    const client = await findObject(tx, tenantId, 'servicePrincipal', client_id, { lock: true })
     const wanted = words(body.scope)
     const consent = { tenantId, servicePrincipalId: client_id, userId }
     const gone = permissions.filter((name) => !wanted.includes(name))
+    await beforeWrite(context, describeWrite('remove', client, gone))
+    await beforeWrite(context, describeWrite('add', client, wanted))
     await withdrawConsent(tx, { ...consent, permissions: gone })
     await consentPermissions(tx, { ...consent, permissions: wanted })
     const target = `/servicePrincipals/${client_id}`
@@ -202,14 +212,26 @@ const deleteGrant = operation({
   path: '/oauth2PermissionGrants/:id',
   permission: { row: permissionGrantPermissions.write },
   answers: { 204: null },
-  async run({ tx, caller: { tenantId }, params: { id = '' }, audit }) {
-    const { client_id, user_id: userId, permissions } = await findGrant(tx, tenantId, id)
+  async run(context) {
+    const { tx, caller, params, audit } = context
+    const { tenantId } = caller
+    const { client_id, user_id: userId, permissions } = await findGrant(tx, tenantId, params.id ?? '')
+    const client = await findObject(tx, tenantId, 'servicePrincipal', client_id, { lock: true })
+    await beforeWrite(context, describeWrite('remove', client, permissions))
     await withdrawConsent(tx, { tenantId, servicePrincipalId: client_id, userId, permissions })
     const target = `/servicePrincipals/${client_id}`
     audit({ action: 'withdraw consent', target, before: { userId, permissions } })
     return noContent
   },
 })
+
+function describeWrite(
+  verb: 'add' | 'remove',
+  { kind, id, properties }: DirectoryObject,
+  oauth2PermissionGrants: readonly string[],
+): EntityWrite {
+  return { verb, kind, id, before: properties, changes: { oauth2PermissionGrants } }
+}
 
 function failField(property: string): never {
   return fail('InvalidPropertyValue', { property, resource: 'OAuth2PermissionGrant' }, { target: property })

@@ -2,9 +2,11 @@ import { Type } from 'typebox'
 import { type Answer, created, noContent, ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import type { EntityWrite } from '../entities/entity-write.ts'
 import { type DirectoryObject, findObject } from '../objects/object-store.ts'
 import { contextOf } from '../objects/render-object.ts'
 import { operation } from '../operation.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import { findPermission, permissionId, serviceAppId } from './api-principal.ts'
 import { grantApplicationPermissions, revokeApplicationPermissions } from './granted-permissions.ts'
 import { joinIds, splitIds } from './joined-id.ts'
@@ -97,7 +99,9 @@ function createAssignment(collection: Collection) {
       { additionalProperties: false },
     ),
     answers: { 201: assignmentSchema },
-    async run({ tx, caller: { tenantId }, params, body, request, audit }): Promise<Answer> {
+    async run(context): Promise<Answer> {
+      const { tx, caller, params, body, request, audit } = context
+      const { tenantId } = caller
       const { principalId, resourceId, appRoleId } = body
       const named = sides[collection] === 'principal' ? principalId : resourceId
       if (named.toLowerCase() !== params.id?.toLowerCase()) failField('principalId')
@@ -106,6 +110,7 @@ function createAssignment(collection: Collection) {
       if (resource.properties.appId !== serviceAppId) failField('resourceId')
       const permission = findPermission(appRoleId) ?? failField('appRoleId')
       if (await isGranted(tx, tenantId, principal, permission)) fail('PermissionGrantExists')
+      await beforeWrite(context, describeWrite('add', principal, permission))
       await grantApplicationPermissions(tx, tenantId, principal.id, [permission])
       audit({
         action: 'grant permissions',
@@ -115,8 +120,8 @@ function createAssignment(collection: Collection) {
       const rows = await selectAssignments(tx, tenantId, 'principal', principal.id)
       const row = rows.find((one) => one.permission === permission)
       if (!row) throw new Error('a granted permission is not there')
-      const context = `${contextOf(request.baseUrl, 'appRoleAssignments')}/$entity`
-      return created({ '@odata.context': context, ...render(row) })
+      const metadata = `${contextOf(request.baseUrl, 'appRoleAssignments')}/$entity`
+      return created({ '@odata.context': metadata, ...render(row) })
     },
   })
 }
@@ -137,7 +142,9 @@ function deleteAssignment(collection: Collection) {
     path: `/servicePrincipals/:id/${collection}/:assignment`,
     permission: { row: roleAssignmentPermissions.write },
     answers: { 204: null },
-    async run({ tx, caller: { tenantId }, params, audit }) {
+    async run(context) {
+      const { tx, caller, params, audit } = context
+      const { tenantId } = caller
       const { id } = await findObject(tx, tenantId, 'servicePrincipal', params.id ?? '')
       const [principalId, roleId] = splitIds(params.assignment ?? '') ?? []
       const rows = await selectAssignments(tx, tenantId, sides[collection], id)
@@ -145,6 +152,8 @@ function deleteAssignment(collection: Collection) {
         ({ principal_id, permission }) => principal_id === principalId && permissionId(permission) === roleId,
       )
       if (!row) return fail('ObjectNotFound', { id: (params.assignment ?? '').slice(0, 200) })
+      const principal = await findObject(tx, tenantId, 'servicePrincipal', row.principal_id, { lock: true })
+      await beforeWrite(context, describeWrite('remove', principal, row.permission))
       await revokeApplicationPermissions(tx, tenantId, row.principal_id, [row.permission])
       audit({
         action: 'revoke permissions',
@@ -154,6 +163,14 @@ function deleteAssignment(collection: Collection) {
       return noContent
     },
   })
+}
+
+function describeWrite(
+  verb: 'add' | 'remove',
+  { kind, id, properties }: DirectoryObject,
+  permission: string,
+): EntityWrite {
+  return { verb, kind, id, before: properties, changes: { appRoleAssignments: [permission] } }
 }
 
 function failField(property: string): never {

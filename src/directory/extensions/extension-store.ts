@@ -3,6 +3,7 @@ import type { Query } from '../../db/query.ts'
 import { translateConstraints } from '../../db/sqlstate.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { Found } from '../addresses/find-resource.ts'
+import type { EntityWrite } from '../entities/entity-write.ts'
 import type { JsonObject } from '../entities/property.ts'
 import { nameOf } from './extension-name.ts'
 
@@ -107,4 +108,14 @@ export function describeExtensionChange(
 ): Change {
   const resource = item ?? object
   return { entity: resource.kind, entityId: resource.id, kind, data: { name } }
+}
+
+export function describeWrite(
+  verb: EntityWrite['verb'],
+  { object: owner }: Found,
+  id: string | undefined,
+  before: JsonObject,
+  changes: JsonObject,
+): EntityWrite {
+  return { verb, kind: 'openExtension', id, owner, before, changes }
 }

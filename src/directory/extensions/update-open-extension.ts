@@ -4,9 +4,10 @@ import { findResource } from '../addresses/find-resource.ts'
 import { pathOf } from '../addresses/resource-path.ts'
 import { operation } from '../operation.ts'
 import { deleteOpenExtensionPermissions } from '../permissions.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import { extensible, extensionAt } from './extensible.ts'
 import { changeData, changedExtension, checkSize } from './extension-data.ts'
-import { describeExtensionChange, findExtension, replaceData } from './extension-store.ts'
+import { describeExtensionChange, describeWrite, findExtension, replaceData } from './extension-store.ts'
 import { extensionSchema, extensionsContext, idOf, placeOf, renderExtension } from './render-extension.ts'
 
 /** As the original has it: an extension of a directory object answers without a body, one of an item with it. */
@@ -20,13 +21,15 @@ export const updateOpenExtension = extensible.map((address) =>
     permission: { row: deleteOpenExtensionPermissions[address.row] },
     body: changedExtension,
     answers: { 200: extensionSchema, 204: null },
-    async run({ params, body, caller, tx, request, audit }) {
+    async run(context) {
+      const { params, body, caller, tx, request, audit } = context
       const { tenantId } = caller
       const found = await findResource(tx, caller, address, params, { writes: true })
       const before = await findExtension(tx, tenantId, found, params.extensionId ?? '', { lock: true })
       const { name } = before
       const data = changeData(name, before.data, body)
       checkSize(data, placeOf(found))
+      await beforeWrite(context, describeWrite('update', found, name, before.data, data))
       await replaceData(tx, tenantId, found, name, data)
       const target = `${pathOf(found)}/extensions/${name}`
       audit({ action: 'update openExtension', target, before: before.data, after: data })

@@ -6,6 +6,7 @@ import { pathOf } from '../addresses/resource-path.ts'
 import { checkPrecondition } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { deleteOpenExtensionPermissions } from '../permissions.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import { wellKnownNameOf } from './default-items.ts'
 import { listed } from './item-addresses.ts'
 import { deleteItem as removeItem } from './item-store.ts'
@@ -21,12 +22,21 @@ export const deleteItem = listed.map((address) =>
     path: address.paths,
     permission: { row: deleteOpenExtensionPermissions[address.row] },
     answers: { 204: null },
-    async run({ tx, caller, params, request, audit }) {
+    async run(context) {
+      const { tx, caller, params, request, audit } = context
       const { tenantId } = caller
       const found = await findResource(tx, caller, address, params, { writes: true, lock: true })
       const item = requireItem(found)
       checkPrecondition(request, item)
       if (wellKnownNameOf(item.ownerId, item.kind, item.id)) fail('DefaultItemStays')
+      await beforeWrite(context, {
+        verb: 'delete',
+        kind: item.kind,
+        id: item.id,
+        owner: found.object,
+        before: item.properties,
+        changes: {},
+      })
       await removeItem(tx, tenantId, item.id)
       audit({ action: `delete ${address.kind}`, target: pathOf(found), before: item.properties })
       await appendChanges(tx, tenantId, [describeItemChange('deleted', item)])

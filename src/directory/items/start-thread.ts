@@ -1,12 +1,13 @@
 import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import type { WriteContext } from '../entities/entity-write.ts'
 import type { Json, JsonObject } from '../entities/property.ts'
 import { isJsonObject } from '../entities/storable.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
 import { itemResource } from './item-resources.ts'
 import type { Item } from './item-store.ts'
-import { type WriteContext, writeNewItem } from './write-item.ts'
+import { writeNewItem } from './write-item.ts'
 
 const maxPosts = 20
 

@@ -8,6 +8,7 @@ import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { checkPrecondition, entityTag } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { deleteOpenExtensionPermissions } from '../permissions.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import { instances } from './item-addresses.ts'
 import { itemResource } from './item-resources.ts'
 import { updateItem as storeChanges } from './item-store.ts'
@@ -26,7 +27,8 @@ export const updateItem = instances.map((address) => {
     permission: { row: deleteOpenExtensionPermissions[address.row] },
     body: bodySchema(resource, 'update'),
     answers: { 200: entitySchema(resource) },
-    async run({ tx, caller, params, body, request, audit }) {
+    async run(context) {
+      const { tx, caller, params, body, request, audit } = context
       const { tenantId } = caller
       const names = unknownNames(resource, body)
       const custom = await extensionPropertiesFor(tx, tenantId, address.kind, names)
@@ -34,6 +36,14 @@ export const updateItem = instances.map((address) => {
       const before = requireItem(found)
       const changes = readChangedProperties(resource, body, custom, before.properties)
       checkPrecondition(request, before)
+      await beforeWrite(context, {
+        verb: 'update',
+        kind: before.kind,
+        id: before.id,
+        owner: found.object,
+        before: before.properties,
+        changes,
+      })
       const item = await storeChanges(tx, tenantId, before, changes)
       audit({
         action: `update ${address.kind}`,

@@ -1,10 +1,9 @@
-import type { AuditEntry } from '../../api/operation.ts'
-import type { Caller } from '../../auth/caller.ts'
 import type { Change } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { ItemKind } from '../addresses/addresses.ts'
 import { pathOf } from '../addresses/resource-path.ts'
+import type { WriteContext } from '../entities/entity-write.ts'
 import type { Json, JsonObject } from '../entities/property.ts'
 import { readNewProperties, unknownNames } from '../entities/read-properties.ts'
 import { isJsonObject } from '../entities/storable.ts'
@@ -12,15 +11,10 @@ import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { checkSize, readNewExtension } from '../extensions/extension-data.ts'
 import { insertExtension } from '../extensions/extension-store.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import { defaultPlaces, idOfDefault, storeDefaults } from './default-items.ts'
 import { itemResource } from './item-resources.ts'
 import { type Item, insertItem } from './item-store.ts'
-
-export interface WriteContext {
-  readonly tx: Query
-  readonly caller: Caller
-  readonly audit: (entry: AuditEntry) => void
-}
 
 interface Place {
   readonly owner: DirectoryObject
@@ -29,11 +23,12 @@ interface Place {
 
 /** Makes an item of the body, with the open extensions it brings along. The caller logs the change. */
 export async function writeNewItem(
-  { tx, caller, audit }: WriteContext,
+  context: WriteContext,
   kind: ItemKind,
   { owner, parent }: Place,
   body: JsonObject,
 ): Promise<Item> {
+  const { tx, caller, audit } = context
   const { tenantId, applicationId } = caller
   const { extensions = [], ...sent } = body
   const resource = itemResource(kind)
@@ -41,6 +36,14 @@ export async function writeNewItem(
   const properties = readNewProperties(resource, sent, custom)
   const newExtensions = readInlineExtensions(kind, extensions)
   const parentId = parent?.id ?? (await placeOfNew(tx, tenantId, owner.id, kind))
+  await beforeWrite(context, {
+    verb: 'create',
+    kind,
+    id: undefined,
+    owner,
+    before: {},
+    changes: properties,
+  })
   const item = await insertItem(tx, tenantId, { kind, ownerId: owner.id, parentId, properties })
   const found = { object: owner, item }
   for (const extension of newExtensions)

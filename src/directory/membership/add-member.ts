@@ -20,12 +20,13 @@ export const addMember = operation({
   permission: { anyRow: addMembersRows },
   body: reference,
   answers: { 204: null },
-  async run({ params, body, caller, tx, request, audit }) {
+  async run(context) {
+    const { params, body, caller, tx, request, audit } = context
     const groupId = readObjectId(params.id)
     const member = readReference(body['@odata.id'], '@odata.id')
     const lenient = isLenient(request)
     const found = await lockForAdding(tx, caller, groupId, [member], 'share')
-    const changes = await addMembers(tx, caller.tenantId, found, { lenient })
+    const changes = await addMembers(context, found, { lenient })
     if (changes.length > 0)
       audit({ action: 'add member', target: `/groups/${groupId}`, after: { members: addedIds(changes) } })
     await appendChanges(tx, caller.tenantId, changes)

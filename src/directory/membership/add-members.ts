@@ -3,9 +3,11 @@ import { requirePermissions } from '../../auth/permit.ts'
 import type { Change } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import type { WriteContext } from '../entities/entity-write.ts'
 import type { ObjectKind } from '../objects/kinds/resource.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
 import { addMembersPermissions, type MemberType, requireForRoleAssignableGroup } from '../permissions.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import { type LockStrength, lockReferences } from './lock-references.ts'
 import type { ObjectReference } from './object-reference.ts'
 
@@ -60,17 +62,25 @@ export interface Adding {
 
 /** Adds all members or, by failing, none. Returns the changes for the log. */
 export async function addMembers(
-  tx: Query,
-  tenantId: string,
+  context: WriteContext,
   { group, members }: GroupAndMembers,
   { lenient }: Adding,
 ): Promise<Change[]> {
+  const { tx, caller } = context
   for (const member of members) refuseImpossible(group, member)
   const ids = members.map(({ id }) => id)
   if (new Set(ids).size < ids.length) fail('ReferenceGivenTwice', { property: 'members' })
+  if (ids.length > 0)
+    await beforeWrite(context, {
+      verb: 'add',
+      kind: 'group',
+      id: group.id,
+      before: group.properties,
+      changes: { members: ids },
+    })
   const added = await tx<{ id: string }[]>`
     insert into member_edge (tenant_id, container_id, member_id)
-    select ${tenantId}, ${group.id}, id from unnest(${ids}::uuid[]) as id order by id
+    select ${caller.tenantId}, ${group.id}, id from unnest(${ids}::uuid[]) as id order by id
     on conflict on constraint member_edge_exists_already do nothing
     returning member_id as id`
   if (added.length < ids.length && !lenient) fail('ReferenceExistsAlready', { property: 'members' })

@@ -19,6 +19,7 @@ import {
 import { renderItem, renderObject } from '../objects/render-object.ts'
 import { operation } from '../operation.ts'
 import { requireDataLocationRole, requireDelegated, updateGroupPermissions } from '../permissions.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import { addedIds, addMembers, addMembersRows, lockForAdding } from './add-members.ts'
 import { findStandAlone, readGroupChanges } from './group-changes.ts'
 import { answerLenient, isLenient } from './lenient.ts'
@@ -36,7 +37,8 @@ export const updateGroup = operation({
   permission: { anyRow: [updateGroupPermissions.group, ...addMembersRows] },
   body: bodySchema(resource, 'update'),
   answers: { 200: entitySchema(resource), 204: null },
-  async run({ params, body, caller, tx, request, audit }) {
+  async run(context) {
+    const { params, body, caller, tx, request, audit } = context
     const { [bind]: bound, ...sent }: JsonObject = body
     const hasProperties = bound === undefined || !Object.keys(sent).every(isAnnotation)
     const alone = hasProperties ? permitProperties(caller, sent, bound !== undefined) : undefined
@@ -51,9 +53,17 @@ export const updateGroup = operation({
     const mail = await recalculateMail(tx, caller.tenantId, found.group.properties, read)
     const changes = { ...read, ...mail }
     const isChanged = Object.keys(changes).length > 0
+    if (isChanged)
+      await beforeWrite(context, {
+        verb: 'update',
+        kind: 'group',
+        id: found.group.id,
+        before: found.group.properties,
+        changes,
+      })
     const group = isChanged ? await updateObject(tx, caller.tenantId, found.group, changes) : found.group
     const lenient = isLenient(request)
-    const added = await addMembers(tx, caller.tenantId, found, { lenient })
+    const added = await addMembers(context, found, { lenient })
 
     if (isChanged || added.length > 0) audit(describeUpdate(found.group, changes, addedIds(added)))
     const updated = isChanged ? [describeChange('updated', group)] : []

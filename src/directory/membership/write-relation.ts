@@ -3,10 +3,12 @@ import type { Caller } from '../../auth/caller.ts'
 import type { PermissionRow } from '../../auth/permission.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
+import type { JsonObject } from '../entities/property.ts'
 import { resources } from '../objects/kinds/resources.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { requireForRoleAssignableGroup } from '../permissions.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import { reference } from './add-member.ts'
 import { describeMembership } from './add-members.ts'
 import { answerLenient, isLenient } from './lenient.ts'
@@ -28,13 +30,16 @@ export function addToRelation(relation: Relation, permission: PermissionRow) {
     permission: { row: permission },
     body: reference,
     answers: { 204: null },
-    async run({ params, body, caller, tx, request, audit }) {
+    async run(context) {
+      const { params, body, caller, tx, request, audit } = context
       const id = readObjectId(params.id)
       const sent = readReference(body['@odata.id'], '@odata.id')
       const { container, objects } = await lockReferences(tx, caller.tenantId, id, [sent], 'share')
-      checkContainer(caller, relation, id, container)
+      const before = checkContainer(caller, relation, id, container)
       const object = objects[0] ?? fail('ObjectNotFound', { id: sent.key })
       if (!canBeAdded(relation, object)) fail('ImpossibleReference', { property: name })
+      const write = { kind: from, id, before, changes: { [name]: [object.id] } }
+      await beforeWrite(context, { verb: 'add', ...write })
       const { count } = await tx`
         insert into ${tx(table)} ${tx({ tenant_id: caller.tenantId, [near]: id, [far]: object.id })}
         on conflict do nothing`
@@ -62,11 +67,14 @@ export function removeFromRelation(relation: Relation, permission: PermissionRow
     path: `${path}/${name}/:otherId/$ref`,
     permission: { row: permission },
     answers: { 204: null },
-    async run({ params, caller, tx, audit }) {
+    async run(context) {
+      const { params, caller, tx, audit } = context
       const id = readObjectId(params.id)
       const otherId = readObjectId(params.otherId)
       const { container } = await lockReferences(tx, caller.tenantId, id, [], 'share')
-      checkContainer(caller, relation, id, container)
+      const before = checkContainer(caller, relation, id, container)
+      const write = { kind: from, id, before, changes: { [name]: [otherId] } }
+      await beforeWrite(context, { verb: 'remove', ...write })
       const { count } = await tx`
         delete from ${tx(table)}
         where tenant_id = ${caller.tenantId} and ${tx(near)} = ${id} and ${tx(far)} = ${otherId}`
@@ -80,16 +88,20 @@ export function removeFromRelation(relation: Relation, permission: PermissionRow
   })
 }
 
-/** Owners of a group that can hold roles decide who holds them, as its members do. */
+/**
+ * The stored properties of the object that is related to others. Owners of a group that can hold roles decide who holds
+ * them, as its members do.
+ */
 function checkContainer(
   caller: Caller,
   { from }: Relation,
   id: string,
   container: DirectoryObject | undefined,
-): void {
-  if (container?.kind !== from) fail('ObjectNotFound', { id })
-  const isRoleAssignable = from === 'group' && container?.properties.isAssignableToRole === true
+): JsonObject {
+  if (container?.kind !== from) return fail('ObjectNotFound', { id })
+  const isRoleAssignable = from === 'group' && container.properties.isAssignableToRole === true
   if (isRoleAssignable) requireForRoleAssignableGroup(caller)
+  return container.properties
 }
 
 /** A role goes to groups that were made for it alone: anybody may fill the others. */

@@ -7,6 +7,7 @@ import { readNewProperties, unknownNames } from '../entities/read-properties.ts'
 import { bodySchema, entitySchema, nameOperation } from '../entities/schemas.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { operation } from '../operation.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import type { Resource } from './kinds/resource.ts'
 import { objectPermissions } from './object-permissions.ts'
 import { type DirectoryObject, describeChange, entityTag, insertObject } from './object-store.ts'
@@ -34,13 +35,21 @@ export function createObject(resource: Resource, form: Form = {}) {
     permission: { row: objectPermissions[resource.kind].create },
     body: bodySchema(resource, 'creation'),
     answers: { 201: entitySchema(resource) },
-    async run({ tx, caller, body, request, audit }) {
+    async run(context) {
+      const { tx, caller, body, request, audit } = context
       const names = unknownNames(resource, body)
       const custom = await extensionPropertiesFor(tx, caller.tenantId, resource.kind, names)
       const sent = readNewProperties(resource, body, custom)
       form.check?.(caller, sent)
       const kept = Object.fromEntries(Object.entries(sent).filter(([name]) => !form.setAside?.includes(name)))
       const properties = (await form.complete?.(tx, caller, kept)) ?? kept
+      await beforeWrite(context, {
+        verb: 'create',
+        kind: resource.kind,
+        id: undefined,
+        before: {},
+        changes: sent,
+      })
       const object = await insertObject(tx, caller.tenantId, resource.kind, properties)
       await form.also?.(tx, caller, object, sent)
       audit({

@@ -1,10 +1,8 @@
-import type { AuditEntry } from '../../api/operation.ts'
-import type { Caller } from '../../auth/caller.ts'
-import { requirePermissions } from '../../auth/permit.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
+import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import { resources } from './kinds/resources.ts'
-import { roleAssignablePermissions } from './object-permissions.ts'
 import {
   type DirectoryObject,
   describeChange,
@@ -13,22 +11,16 @@ import {
   restoreObject,
   softDeleteObject,
 } from './object-store.ts'
-import { requirePowerOver } from './role-holders.ts'
 
-interface Context {
-  readonly tx: Query
-  readonly caller: Caller
-  readonly audit: (entry: AuditEntry) => void
+function describeWrite(verb: EntityWrite['verb'], { kind, id, properties }: DirectoryObject): EntityWrite {
+  return { verb, kind, id, before: properties, changes: {} }
 }
 
 /** Deletes a locked object: what can be restored goes to deletedItems, the rest is gone. */
-export async function performDeletion(
-  { tx, caller, audit }: Context,
-  object: DirectoryObject,
-): Promise<void> {
+export async function performDeletion(context: WriteContext, object: DirectoryObject): Promise<void> {
+  const { tx, caller, audit } = context
   const { tenantId } = caller
-  checkRoleAssignable(caller, object)
-  await requirePowerOver(tx, caller, object)
+  await beforeWrite(context, describeWrite('delete', object))
   const { restorable, set } = resources[object.kind]
   const companions = restorable ? await findPrincipals(tx, tenantId, object, null) : []
   const changes = []
@@ -44,12 +36,12 @@ export async function performDeletion(
 
 /** Brings a locked deleted object back, and the service principal that went with its application. */
 export async function performRestoration(
-  { tx, caller, audit }: Context,
+  context: WriteContext,
   object: DirectoryObject,
 ): Promise<DirectoryObject> {
+  const { tx, caller, audit } = context
   const { tenantId } = caller
-  checkRoleAssignable(caller, object)
-  await requirePowerOver(tx, caller, object)
+  await beforeWrite(context, describeWrite('restore', object))
   const companions = await findPrincipals(tx, tenantId, object, object.deletedAt)
   const restored = await restoreObject(tx, tenantId, object.id)
   const changes = [describeChange('restored', restored)]
@@ -62,22 +54,13 @@ export async function performRestoration(
 }
 
 /** Deletes a locked deleted object for good. */
-export async function performPurge({ tx, caller, audit }: Context, object: DirectoryObject): Promise<void> {
-  checkRoleAssignable(caller, object)
-  await requirePowerOver(tx, caller, object)
+export async function performPurge(context: WriteContext, object: DirectoryObject): Promise<void> {
+  const { tx, caller, audit } = context
+  await beforeWrite(context, describeWrite('purge', object))
   await purgeObject(tx, caller.tenantId, object.id)
   const target = `/${resources[object.kind].set}/${object.id}`
   audit({ action: `purge ${object.kind}`, target, before: object.properties })
   await appendChanges(tx, caller.tenantId, [describeChange('purged', object)])
-}
-
-/** Whoever holds a role through a group is as strong as the role: such groups are not for everybody. */
-export function checkRoleAssignable(
-  caller: Caller,
-  { kind, properties }: Pick<DirectoryObject, 'kind' | 'properties'>,
-) {
-  if (kind === 'group' && properties.isAssignableToRole === true)
-    requirePermissions(caller, roleAssignablePermissions)
 }
 
 /** An application that is gone signs nobody in: its service principal goes with it, and comes back with it. */

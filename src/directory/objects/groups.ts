@@ -3,7 +3,6 @@ import type { JsonObject } from '../entities/property.ts'
 import { requireDataLocationRole } from '../permissions.ts'
 import { createObject } from './create-object.ts'
 import { deleteObject } from './delete-object.ts'
-import { checkRoleAssignable } from './deletion.ts'
 import { getObject } from './get-object.ts'
 import { recalculateMail } from './group-mail.ts'
 import { checkTogether } from './group-rules.ts'
@@ -11,7 +10,6 @@ import { group } from './kinds/group.ts'
 import { countObjects, listObjects } from './list-objects.ts'
 
 function checkCreation(caller: Caller, properties: JsonObject): void {
-  checkRoleAssignable(caller, { kind: 'group', properties })
   checkTogether(properties, properties)
   if (properties.preferredDataLocation !== undefined) requireDataLocationRole(caller)
 }

@@ -8,6 +8,7 @@ import { readChangedProperties, unknownNames } from '../entities/read-properties
 import { bodySchema, nameOperation } from '../entities/schemas.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { operation } from '../operation.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import type { Resource } from './kinds/resource.ts'
 import { type Locate, locateById } from './locate.ts'
 import { objectPermissions } from './object-permissions.ts'
@@ -19,7 +20,7 @@ interface Form {
   readonly permission: PermissionRow
   readonly name: string
   /** Refuses what the caller may not change. */
-  readonly check: (tx: Query, caller: Caller, before: DirectoryObject, changes: JsonObject) => Promise<void>
+  readonly check: (caller: Caller, changes: JsonObject) => void
   /** Properties that are not stored with the object. */
   readonly setAside: readonly string[]
   readonly also: (tx: Query, caller: Caller, object: DirectoryObject, sent: JsonObject) => Promise<void>
@@ -42,7 +43,9 @@ export function updateObjectOf(resource: Resource, form: Partial<Form> = {}) {
       const custom = await extensionPropertiesFor(tx, caller.tenantId, resource.kind, names)
       const before = await locate(context, { lock: true })
       const sent = readChangedProperties(resource, body, custom, before.properties)
-      await form.check?.(tx, caller, before, sent)
+      form.check?.(caller, sent)
+      const { id, kind, properties } = before
+      await beforeWrite(context, { verb: 'update', kind, id, before: properties, changes: sent })
       checkPrecondition(request, before)
       const changes = Object.fromEntries(
         Object.entries(sent).filter(([name]) => !form.setAside?.includes(name)),

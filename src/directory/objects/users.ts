@@ -1,10 +1,9 @@
 import type { Caller } from '../../auth/caller.ts'
-import { holds, requirePermissions } from '../../auth/permit.ts'
+import { holds } from '../../auth/permit.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { setPassword } from '../accounts/password.ts'
 import type { JsonObject } from '../entities/property.ts'
-import { failValue } from '../entities/read-properties.ts'
 import { isJsonObject } from '../entities/storable.ts'
 import { createObject } from './create-object.ts'
 import { deleteObject } from './delete-object.ts'
@@ -12,12 +11,11 @@ import { getObject } from './get-object.ts'
 import { user } from './kinds/user.ts'
 import { countObjects, listObjects } from './list-objects.ts'
 import { locateMe, locateUser } from './locate.ts'
-import { objectPermissions, ownPermissions, passwordPermissions } from './object-permissions.ts'
+import { objectPermissions, ownPermissions } from './object-permissions.ts'
 import type { DirectoryObject } from './object-store.ts'
-import { isSensitive, requirePasswordRole, requirePowerOver } from './role-holders.ts'
 import { updateObjectOf } from './update-object.ts'
 
-/** What people may change about themselves without a permission over all users. */
+/** Properties that people may change about themselves without a permission over all users. */
 const ownProperties = new Set([
   'aboutMe',
   'businessPhones',
@@ -47,30 +45,10 @@ async function storePassword(
   await setPassword(tx, tenantId, id, password, { mustChange: forceChangePasswordNextSignIn === true })
 }
 
-async function checkUpdate(
-  tx: Query,
-  caller: Caller,
-  before: DirectoryObject,
-  changes: JsonObject,
-): Promise<void> {
-  if (changes.passwordProfile === null) failValue(user, 'passwordProfile')
-  if (changes.passwordProfile !== undefined) {
-    requirePermissions(caller, passwordPermissions)
-    requirePasswordRole(caller)
-  }
-  if (isSensitive(changes)) await requirePowerOver(tx, caller, before)
-}
-
-/** Somebody who may change their own object alone changes no account, name or password with it. */
-async function checkOwnUpdate(
-  tx: Query,
-  caller: Caller,
-  before: DirectoryObject,
-  changes: JsonObject,
-): Promise<void> {
-  if (!holds(caller, objectPermissions.user.update))
-    for (const name of Object.keys(changes)) if (!ownProperties.has(name)) fail('InsufficientPrivileges')
-  await checkUpdate(tx, caller, before, changes)
+/** A caller who may change their own object alone changes no account, name or password with it. */
+function checkOwnUpdate(caller: Caller, changes: JsonObject): void {
+  if (holds(caller, objectPermissions.user.update)) return
+  for (const name of Object.keys(changes)) if (!ownProperties.has(name)) fail('InsufficientPrivileges')
 }
 
 const setAside = ['passwordProfile']
@@ -87,7 +65,7 @@ export const userOperations = [
     readable: () => undefined,
   }),
   createObject(user, { setAside, also: storePassword }),
-  updateObjectOf(user, { locate: locateUser, check: checkUpdate, setAside, also: storePassword }),
+  updateObjectOf(user, { locate: locateUser, setAside, also: storePassword }),
   updateObjectOf(user, {
     name: 'updateMe',
     path: '/me',

@@ -5,6 +5,7 @@ import { translateConstraints } from '../../../db/sqlstate.ts'
 import { fail } from '../../../kernel/problem.ts'
 import { findObject } from '../../objects/object-store.ts'
 import { operation } from '../../operation.ts'
+import { beforeWrite } from '../../write-rules/before-write.ts'
 import { type DataType, isDataType } from '../data-types.ts'
 import {
   type ExtensionProperty,
@@ -38,7 +39,8 @@ export const createExtensionProperty = operation({
   permission: { row: definitionPermissions.writeProperties },
   body,
   answers: { 201: extensionPropertySchema },
-  async run({ tx, caller, params, body: sent, request, audit }) {
+  async run(context) {
+    const { tx, caller, params, body: sent, request, audit } = context
     const { tenantId } = caller
     const dataType = readDataType(sent.dataType)
     const targetObjects = readTargets(sent.targetObjects)
@@ -53,6 +55,14 @@ export const createExtensionProperty = operation({
       isMultiValued: sent.isMultiValued ?? false,
     }
     const { id, name, isMultiValued } = definition
+    await beforeWrite(context, {
+      verb: 'create',
+      kind: 'extensionProperty',
+      id: undefined,
+      owner: application,
+      before: {},
+      changes: showExtensionProperty(definition),
+    })
     await tx`
       insert into extension_property
         (tenant_id, id, application_id, name, data_type, target_objects, is_multi_valued)

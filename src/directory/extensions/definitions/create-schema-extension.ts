@@ -6,6 +6,7 @@ import { translateConstraints } from '../../../db/sqlstate.ts'
 import { isGuid } from '../../entities/property.ts'
 import { isStorableText } from '../../entities/storable.ts'
 import { operation } from '../../operation.ts'
+import { beforeWrite } from '../../write-rules/before-write.ts'
 import { definitionPermissions } from './permissions.ts'
 import {
   failValue,
@@ -42,7 +43,8 @@ export const createSchemaExtension = operation({
   permission: { row: definitionPermissions.writeSchemas },
   body,
   answers: { 201: schemaExtensionSchema },
-  async run({ tx, caller, body: sent, request, audit }) {
+  async run(context) {
+    const { tx, caller, body: sent, request, audit } = context
     const { tenantId } = caller
     const { description = null, owner = caller.applicationId } = sent
     if (!isGuid(owner)) failValue('owner')
@@ -57,11 +59,18 @@ export const createSchemaExtension = operation({
       properties: readProperties(sent.properties),
     }
     const { id, status, targetTypes, properties } = definition
+    const shown = showSchemaExtension(definition)
+    await beforeWrite(context, {
+      verb: 'create',
+      kind: 'schemaExtension',
+      id: undefined,
+      before: {},
+      changes: shown,
+    })
     await tx`
       insert into schema_extension (tenant_id, id, description, owner, status, target_types, properties)
       values (${tenantId}, ${id}, ${description}, ${definition.owner}, ${status}, ${targetTypes},
         ${tx.json(properties)})`
-    const shown = showSchemaExtension(definition)
     audit({ action: 'create schemaExtension', target: `/schemaExtensions/${id}`, after: shown })
     await appendChanges(tx, tenantId, [{ entity: 'schemaExtension', entityId: id, kind: 'created' }])
     return created(

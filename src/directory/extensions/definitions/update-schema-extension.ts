@@ -3,6 +3,7 @@ import { noContent } from '../../../api/operation.ts'
 import { appendChanges } from '../../../db/change-log.ts'
 import { isStorableText } from '../../entities/storable.ts'
 import { operation } from '../../operation.ts'
+import { beforeWrite } from '../../write-rules/before-write.ts'
 import { definitionPermissions } from './permissions.ts'
 import {
   failValue,
@@ -40,7 +41,8 @@ export const updateSchemaExtension = operation({
   permission: { row: definitionPermissions.writeSchemas },
   body,
   answers: { 204: null },
-  async run({ tx, caller, params, body: sent, audit }) {
+  async run(context) {
+    const { tx, caller, params, body: sent, audit } = context
     const { tenantId } = caller
     const before = await findSchemaExtension(tx, tenantId, params.id ?? '', { lock: true })
     await requireOwner(tx, caller, before.owner)
@@ -55,6 +57,13 @@ export const updateSchemaExtension = operation({
       properties: sent.properties ? addProperties(before, sent.properties) : before.properties,
     }
     const { description, status, targetTypes, properties } = after
+    await beforeWrite(context, {
+      verb: 'update',
+      kind: 'schemaExtension',
+      id: before.id,
+      before: showSchemaExtension(before),
+      changes: showSchemaExtension(after),
+    })
     await tx`
       update schema_extension set description = ${description}, status = ${status},
         target_types = ${targetTypes as string[]}, properties = ${tx.json(properties)}

@@ -50,6 +50,7 @@ export const user: Resource = {
           },
         },
         required: true,
+        nullable: false,
         secret: true,
       },
       aboutMe: text,

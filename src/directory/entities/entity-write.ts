@@ -1,0 +1,29 @@
+import type { AuditEntry } from '../../api/operation.ts'
+import type { Caller } from '../../auth/caller.ts'
+import type { Query } from '../../db/query.ts'
+import type { DirectoryPorts } from '../operation.ts'
+import type { JsonObject } from './property.ts'
+
+/** The parts of an operation's context that a write needs. */
+export interface WriteContext {
+  readonly tx: Query
+  readonly caller: Caller
+  readonly ports: DirectoryPorts
+  readonly audit: (entry: AuditEntry) => void
+}
+
+/** A write that the caller is about to make. */
+export interface EntityWrite {
+  /** `add` and `remove` are about references and credentials that the entity holds, such as members or secrets. */
+  readonly verb: 'create' | 'update' | 'delete' | 'restore' | 'purge' | 'add' | 'remove'
+  /** Such as `user`, `message`, `schemaExtension`, `openExtension`. */
+  readonly kind: string
+  /** Undefined while the entity is created. */
+  readonly id: string | undefined
+  /** The directory object that an item, an extension or a definition belongs to. */
+  readonly owner?: { readonly kind: string; readonly id: string }
+  /** Stored properties before the write; empty on creation. */
+  readonly before: JsonObject
+  /** Properties that the write sets, null where it clears one; for `add` and `remove` the list that it changes. */
+  readonly changes: JsonObject
+}
