@@ -3,36 +3,46 @@ import { quoteGrantee } from '../grants/grant-steps.ts'
 import type { Scene } from './exposure.ts'
 
 /** One entry of an access control list. Grantee null: PUBLIC. */
-export interface Given {
+export interface AclEntry {
   readonly grantee: string | null
   readonly privilege: string
 }
 
-/** An access control list as rows of `Given`, of these privileges alone. */
-export function givenAsJson(sql: Sql, acl: Query<Row[]>, privileges: readonly string[]) {
+/** SQL for an access control list as JSON of `AclEntry`, of these privileges alone. */
+export function aclEntries(sql: Sql, acl: Query<Row[]>, privileges: readonly string[]) {
   return sql`coalesce((
     select jsonb_agg(distinct jsonb_build_object('grantee', e.rolname, 'privilege', x.privilege_type))
     from pg_catalog.aclexplode(${acl}) x left join pg_catalog.pg_roles e on e.oid = x.grantee
     where x.privilege_type = any(${privileges}::text[]) and (x.grantee = 0 or e.oid is not null)), '[]')`
 }
 
-export interface Strangers {
+/** The same of the table `c` together with its columns whose numbers are in the list. */
+export function writerEntries(sql: Sql, numbers: Query<Row[]>) {
+  return sql`${aclEntries(sql, sql`c.relacl`, writing)} || coalesce((
+    select jsonb_agg(g) from pg_catalog.pg_attribute a,
+      lateral jsonb_array_elements(${aclEntries(sql, sql`a.attacl`, writing)}) g
+    where a.attrelid = c.oid and a.attnum = any(${numbers})), '[]')`
+}
+
+const writing = ['INSERT', 'UPDATE']
+
+export interface Grantees {
   /** As a list for a REVOKE. */
-  readonly grantees: string
+  readonly list: string
   readonly privileges: readonly string[]
-  /** Who has it thereby and is to see masks. */
+  /** The masked roles that hold the privilege thereby. */
   readonly roles: readonly string[]
 }
 
-/** Those among the grantees who are to see masks; null when there are none. The owner's own needs no grant. */
-export function findStrangers(
+/** The grantees that are to see masks; null when there are none. The owner needs no grant. */
+export function findMaskedGrantees(
   { book, self, twinOwner }: Scene,
-  given: readonly Given[],
+  acl: readonly AclEntry[],
   owner: string,
-): Strangers | null {
+): Grantees | null {
   const isOurs = (role: string) =>
     role === owner || role === self || role === twinOwner || book.isExempt(role)
-  const concerned = given.filter(({ grantee }) => grantee === null || !isOurs(grantee))
+  const concerned = acl.filter(({ grantee }) => grantee === null || !isOurs(grantee))
   const roles = book.watched.filter(
     (role) =>
       !book.roles.get(role)?.superuser &&
@@ -41,8 +51,12 @@ export function findStrangers(
   )
   if (roles.length === 0) return null
   return {
-    grantees: [...new Set(concerned.map(({ grantee }) => quoteGrantee(grantee)))].join(', '),
+    list: [...new Set(concerned.map(({ grantee }) => quoteGrantee(grantee)))].join(', '),
     privileges: [...new Set(concerned.map(({ privilege }) => privilege))].sort(),
     roles,
   }
+}
+
+export function revokeFrom({ list, privileges }: Grantees, name: string): string {
+  return `REVOKE ${privileges.join(', ')} ON ${name} FROM ${list} CASCADE`
 }

@@ -1,9 +1,9 @@
-import { findStrangers, type Given, givenAsJson } from './acl-entries.ts'
-import type { Exposure, ExposureClass, Scene } from './exposure.ts'
+import { type AclEntry, aclEntries } from './acl-entries.ts'
+import { kind, type Scene } from './exposure.ts'
 
 interface Routine {
-  readonly oid: number
-  /** Without quotes, as another function's text may have it. */
+  readonly id: number
+  /** Without quotes, as the text of another function may have it. */
   readonly bareName: string
   readonly signature: string
   readonly kind: 'function' | 'procedure'
@@ -11,53 +11,45 @@ interface Routine {
   readonly text: string
   readonly definer: boolean
   readonly owner: string
-  readonly given: readonly Given[]
+  readonly acl: readonly AclEntry[]
   /** Relations that its body depends on; known for bodies in standard SQL. */
   readonly reads: readonly number[]
 }
 
 /**
- * SECURITY DEFINER functions run with their owner's eyes. Those that name a masked relation, or call a function that
- * does, are found by what PostgreSQL records of their bodies, or in their text; those that put SQL together when they
- * run could name any.
+ * SECURITY DEFINER functions run with the rights of their owner. Those that name a masked relation, or call a function
+ * that does, are found by what PostgreSQL records of their bodies, or in their text; those that put SQL together when
+ * they run could name any.
  */
-export const definerFunctions: ExposureClass = {
+export const definerFunctions = kind<Routine & { relationName: string | undefined }>({
   code: 'SecurityDefinerFunction',
-  async find(scene) {
+  severity: 'medium',
+  async read(scene) {
     const routines = await readRoutines(scene)
     const readers = findReaders(scene, routines)
     const seeing = await readSeeing(scene, routines)
-    return routines.flatMap((routine): Exposure[] => {
-      if (!routine.definer || !seeing.has(routine.owner)) return []
-      const named = readers.get(routine.oid)
-      const dynamic = isDynamic(routine)
-      if (!named && !dynamic) return []
-      const strangers = findStrangers(scene, routine.given, routine.owner)
-      if (!strangers) return []
-      return [
-        {
-          code: 'SecurityDefinerFunction',
-          severity: named ? 'high' : 'medium',
-          objects: [{ kind: routine.kind, name: routine.signature }],
-          roles: strangers.roles,
-          explanation: named
-            ? `It runs with the privileges of its owner ${routine.owner}, who sees raw values, and reads ${named}; what it returns, or puts into an error, reaches whoever may call it.`
-            : `It runs with the privileges of its owner ${routine.owner}, who sees raw values, and makes SQL at run time: what it can be made to read does not show in its text.`,
-          remedy: `REVOKE EXECUTE ON ROUTINE ${routine.signature} FROM ${strangers.grantees} CASCADE`,
-          rule: null,
-        },
-      ]
-    })
+    return routines
+      .filter(({ definer, owner }) => definer && seeing.has(owner))
+      .filter((routine) => readers.has(routine.id) || isDynamic(routine))
+      .map((routine) => ({ ...routine, relationName: readers.get(routine.id) }))
   },
-}
+  describe: ({ relationName, signature, owner, grantees, ...routine }) => ({
+    severity: relationName ? 'high' : 'medium',
+    objects: [{ kind: routine.kind, name: signature }],
+    explanation: relationName
+      ? `It runs with the privileges of its owner ${owner}, who sees raw values, and reads ${relationName}; its result, or its errors, reach every role that may call it.`
+      : `It runs with the privileges of its owner ${owner}, who sees raw values, and makes SQL at run time: the relations that it can be made to read do not show in its text.`,
+    remedy: `REVOKE EXECUTE ON ROUTINE ${signature} FROM ${grantees.list} CASCADE`,
+  }),
+})
 
 async function readRoutines({ sql, version }: Scene): Promise<Routine[]> {
   return await sql<Routine[]>`
-    select p.oid::int8 as oid, p.proname::text as "bareName", p.oid::regprocedure::text as signature,
+    select p.oid::int8 as id, p.proname::text as "bareName", p.oid::regprocedure::text as signature,
       case p.prokind when 'p' then 'procedure' else 'function' end as kind, l.lanname::text as language,
       ${version < 140000 ? sql`p.prosrc` : sql`coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc)`} as text, p.prosecdef as definer,
       o.rolname::text as owner,
-      ${givenAsJson(sql, sql`coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))`, ['EXECUTE'])} as given,
+      ${aclEntries(sql, sql`coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))`, ['EXECUTE'])} as acl,
       array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d
         where d.classid = 'pg_catalog.pg_proc'::regclass and d.objid = p.oid
           and d.refclassid = 'pg_catalog.pg_class'::regclass) as reads
@@ -69,33 +61,33 @@ async function readRoutines({ sql, version }: Scene): Promise<Routine[]> {
     order by 3`
 }
 
-/** Which routines read something masked, and what, themselves or through one that they call. */
+/** The routines that read a masked relation, themselves or through one that they call, each with its name. */
 function findReaders({ masked, byOid }: Scene, routines: readonly Routine[]): ReadonlyMap<number, string> {
   const found = new Map<number, string>()
   const words = new Map(masked.map(({ bareName, name }) => [bareName.toLowerCase(), name]))
-  const wordsOf = new Map(routines.map(({ oid, text }) => [oid, identifiersIn(text)]))
-  for (const { oid, reads } of routines) {
+  const wordsOf = new Map(routines.map(({ id, text }) => [id, identifiersIn(text)]))
+  for (const { id, reads } of routines) {
     const known = reads.map((relation) => byOid.get(relation)?.name).find((name) => name !== undefined)
-    const mentioned = [...words].find(([word]) => wordsOf.get(oid)?.has(word))?.[1]
+    const mentioned = [...words].find(([word]) => wordsOf.get(id)?.has(word))?.[1]
     const name = known ?? mentioned
-    if (name !== undefined) found.set(oid, name)
+    if (name !== undefined) found.set(id, name)
   }
   for (let grew = true; grew; ) {
     grew = false
     const callable = new Map(
-      routines.filter(({ oid }) => found.has(oid)).map(({ oid, bareName }) => [bareName.toLowerCase(), oid]),
+      routines.filter(({ id }) => found.has(id)).map(({ id, bareName }) => [bareName.toLowerCase(), id]),
     )
-    for (const { oid } of routines) {
-      if (found.has(oid)) continue
-      const called = [...callable].find(([word]) => wordsOf.get(oid)?.has(word))
-      if (called) grew = !!found.set(oid, `${found.get(called[1])} through ${called[0]}()`)
+    for (const { id } of routines) {
+      if (found.has(id)) continue
+      const called = [...callable].find(([word]) => wordsOf.get(id)?.has(word))
+      if (called) grew = !!found.set(id, `${found.get(called[1])} through ${called[0]}()`)
     }
   }
   return found
 }
 
-/** Everything that could be a name, so that no way of writing it hides one. */
-export function identifiersIn(text: string): ReadonlySet<string> {
+/** Every word that could be a name, so that no way of writing it hides one. */
+function identifiersIn(text: string): ReadonlySet<string> {
   const words = text.toLowerCase().match(/"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*/gu) ?? []
   return new Set(words.map((word) => (word.startsWith('"') ? word.slice(1, -1).replaceAll('""', '"') : word)))
 }
@@ -105,7 +97,7 @@ function isDynamic({ language, text }: Routine): boolean {
   return language !== 'sql' || /\b(query_to_xml|cursor_to_xml|table_to_xml|dblink|ts_stat)/i.test(text)
 }
 
-/** The owners of routines who may read something that a mask hides. */
+/** The owners of routines that may read a hidden column. */
 async function readSeeing(
   { sql, masked }: Scene,
   routines: readonly Routine[],

@@ -1,9 +1,10 @@
 import type { Sql } from '../../db/sql.ts'
+import type { AclEntry, Grantees } from './acl-entries.ts'
 import type { RoleBook } from './role-book.ts'
 
 export type Severity = 'high' | 'medium' | 'low'
 
-/** Something in a database, its name as SQL would write it. */
+/** An object of the database, its name as SQL writes it. */
 export interface NamedObject {
   readonly kind: string
   readonly name: string
@@ -14,7 +15,7 @@ export interface Exposure {
   readonly code: string
   readonly severity: Severity
   readonly objects: readonly NamedObject[]
-  /** Who can go this way. Empty: not tied to roles that the catalog knows. */
+  /** The masked roles that can use it. Empty: not tied to roles that the catalog knows. */
   readonly roles: readonly string[]
   readonly explanation: string
   /** SQL that closes it; null where no statement does. */
@@ -35,11 +36,9 @@ export interface HiddenColumn {
   readonly name: string
 }
 
-/** A relation that is under a mask, and what of it is hidden. */
-export interface MaskedRelation {
+/** A relation that is under a mask, and its hidden columns. */
+export interface MaskedRelation extends NamedObject {
   readonly oid: number
-  readonly kind: string
-  readonly name: string
   readonly bareName: string
   readonly owner: string
   readonly hidden: readonly HiddenColumn[]
@@ -49,22 +48,58 @@ export interface MaskedRelation {
   readonly hasRules: boolean
 }
 
-/** What every class of exposure looks at. */
+/** The masked database as every kind of exposure sees it. */
 export interface Scene {
   readonly sql: Sql
   readonly version: number
-  /** The role of the binding: it has to be able to see what it masks. */
+  /** The role of the binding: it has to be able to see the columns that it masks. */
   readonly self: string
   readonly twinOwner: string
   readonly masked: readonly MaskedRelation[]
+  readonly oids: readonly number[]
+  /** Oids of the relations that have rules themselves. */
+  readonly tables: readonly number[]
   /** Tables that rules name and that the role of the binding may not touch: they are not masked at all. */
   readonly unmanaged: readonly MaskedRelation[]
   readonly byOid: ReadonlyMap<number, MaskedRelation>
   readonly book: RoleBook
 }
 
-/** One class of exposures: how to find them, in a read-only transaction. */
-export interface ExposureClass {
+/** Fields of a row that the runner resolves. A row that does not resolve is no exposure. */
+export interface Findings {
+  /** Of a masked relation: resolved to `relation`. */
+  readonly oid?: number
+  /** Column numbers of that relation: resolved to `column`, the first hidden one among them. */
+  readonly keys?: readonly number[]
+  /** An access control list: resolved to `grantees`, those of its grantees that are to see masks. */
+  readonly acl?: readonly AclEntry[]
+  /** The owner of what the list is about; that of the relation unless given. */
+  readonly owner?: string
+  /** Masked roles concerned; a row with an empty list is no exposure. */
+  readonly roles?: readonly string[]
+}
+
+type Resolved<R> = R &
+  (R extends { readonly oid: number } ? { readonly relation: MaskedRelation } : unknown) &
+  (R extends { readonly keys: readonly number[] } ? { readonly column: HiddenColumn } : unknown) &
+  (R extends { readonly acl: readonly AclEntry[] } ? { readonly grantees: Grantees } : unknown)
+
+export type Description = Pick<Exposure, 'objects' | 'explanation'> &
+  Partial<Pick<Exposure, 'severity' | 'roles' | 'remedy' | 'rule'>>
+
+/** One kind of exposure: a query, and the words for a row of it. The query runs in a read-only transaction. */
+export interface ExposureKind<R extends Findings = Findings> {
   readonly code: string
-  find(scene: Scene): Promise<Exposure[]> | Exposure[]
+  readonly severity: Severity
+  read(scene: Scene): readonly R[] | PromiseLike<readonly R[]>
+  describe(row: Resolved<R>, scene: Scene): Description
+}
+
+/** Forgets the type of the rows: `read` and `describe` of one kind agree about it, and nothing else sees them. */
+export function kind<R extends Findings>(definition: ExposureKind<R>): ExposureKind {
+  return definition as unknown as ExposureKind
+}
+
+export function joinStatements(statements: readonly string[]): string | null {
+  return statements.length === 0 ? null : [...new Set(statements)].join(';\n')
 }

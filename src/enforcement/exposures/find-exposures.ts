@@ -4,50 +4,24 @@ import type { Relation } from '../catalog.ts'
 import type { Claimant } from '../guard/claim.ts'
 import type { Policy } from '../policy.ts'
 import { type Outcome, reconcile } from '../reconcile.ts'
-import { bypassRowSecurity } from './bypass-row-security.ts'
-import { defaultPrivileges } from './default-privileges.ts'
+import { findMaskedGrantees } from './acl-entries.ts'
+import { copyKinds } from './copies.ts'
 import { definerFunctions } from './definer-functions.ts'
-import { everybodyExempt, exemptMember } from './exempt-members.ts'
-import type { Exposure, ExposureClass, MaskedRelation, Scene } from './exposure.ts'
-import { foreignTables } from './foreign-tables.ts'
-import { notMasked } from './not-masked.ts'
-import { foreignKeyOracle, uniqueOracle } from './oracles.ts'
-import { tableOwner, twinOwnerMember } from './owners.ts'
-import { predefinedRoles } from './predefined-roles.ts'
-import { publications } from './replication.ts'
-import { roleAttributes } from './role-attributes.ts'
+import type { Exposure, ExposureKind, Findings, MaskedRelation, Scene } from './exposure.ts'
+import { grantKinds } from './grants.ts'
+import { objectKinds } from './objects.ts'
+import { oracleKinds } from './oracles.ts'
 import { readRoleBook } from './role-book.ts'
-import { rowPolicies } from './row-policies.ts'
-import { sameValues } from './same-values.ts'
-import { serverFunctions } from './server-functions.ts'
-import { extendedStatistics, partitionBounds } from './statistics.ts'
-import { tableGrants } from './table-grants.ts'
-import { rewriteRules, triggers } from './triggers-and-rules.ts'
+import { roleKinds } from './roles.ts'
 
-/** Every class of ways around a mask that is looked for. */
-export const exposureClasses: readonly ExposureClass[] = [
-  everybodyExempt,
-  notMasked,
-  ...roleAttributes,
-  ...predefinedRoles,
-  tableOwner,
-  twinOwnerMember,
-  exemptMember,
-  bypassRowSecurity,
-  ...tableGrants,
+/** Every kind of way around a mask that is looked for. */
+export const exposureKinds: readonly ExposureKind[] = [
+  ...roleKinds,
+  ...grantKinds,
   definerFunctions,
-  ...sameValues,
-  triggers,
-  rewriteRules,
-  uniqueOracle,
-  foreignKeyOracle,
-  foreignTables,
-  publications,
-  rowPolicies,
-  defaultPrivileges,
-  serverFunctions,
-  extendedStatistics,
-  partitionBounds,
+  ...copyKinds,
+  ...objectKinds,
+  ...oracleKinds,
 ]
 
 const order = { high: 0, medium: 1, low: 2 }
@@ -67,9 +41,38 @@ export async function findExposures(
     )
     const scene = await setScene(sql, outcome)
     const found: Exposure[] = []
-    for (const { find } of exposureClasses) found.push(...(await find(scene)))
+    for (const kind of exposureKinds)
+      for (const row of await kind.read(scene)) found.push(...describeRow(kind, row, scene))
     return found.sort((a, b) => order[a.severity] - order[b.severity])
   })
+}
+
+/** Resolves what the row names, and adds the words. A row that does not resolve is no exposure. */
+function describeRow({ code, severity, describe }: ExposureKind, row: Findings, scene: Scene): Exposure[] {
+  const relation = row.oid === undefined ? undefined : scene.byOid.get(row.oid)
+  const column = relation?.hidden.find(({ number }) => row.keys?.includes(number))
+  const owner = row.owner ?? relation?.owner ?? ''
+  const grantees = row.acl && findMaskedGrantees(scene, row.acl, owner)
+  if ((row.oid !== undefined && !relation) || (row.keys && !column) || grantees === null) return []
+  if (row.roles?.length === 0) return []
+  const resolved = {
+    ...row,
+    ...(relation && { relation }),
+    ...(column && { column }),
+    ...(grantees && { grantees }),
+  }
+  const found = describe(resolved, scene)
+  return [
+    {
+      code,
+      severity: found.severity ?? severity,
+      objects: found.objects.map(({ kind, name }) => ({ kind, name })),
+      roles: found.roles ?? row.roles ?? grantees?.roles ?? [],
+      explanation: found.explanation,
+      remedy: found.remedy ?? null,
+      rule: found.rule ?? null,
+    },
+  ]
 }
 
 async function setScene(sql: Scene['sql'], { snapshot, desired, policy }: Outcome): Promise<Scene> {
@@ -95,6 +98,8 @@ async function setScene(sql: Scene['sql'], { snapshot, desired, policy }: Outcom
     self,
     twinOwner,
     masked,
+    oids: masked.map(({ oid }) => oid),
+    tables: masked.filter(({ hasRules }) => hasRules).map(({ oid }) => oid),
     byOid: new Map(masked.map((one) => [one.oid, one])),
     unmanaged: snapshot.relations.filter(isUnmanaged(policy)).map((one) => describeRelation(one, () => true)),
     book,

@@ -1,5 +1,6 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import { joinStatements } from './exposure.ts'
 
 export interface RoleFacts {
   readonly name: string
@@ -18,19 +19,19 @@ interface Edge {
   readonly grantor: string
 }
 
-/** The roles of a cluster, who may become whom, and who of them is to see masks. */
+/** The roles of a cluster, their memberships, and which of them are to see masks. */
 export interface RoleBook {
   readonly roles: ReadonlyMap<string, RoleFacts>
   /** Exempt, itself or as a member of a role that is. */
   isExempt(role: string): boolean
   /** Named in the policy, as against members of those. */
   readonly listed: readonly string[]
-  /** People and programs that are to see masks: not exempt, may log in, not ours. */
+  /** Roles that are to see masks: not exempt, may log in, not ours. */
   readonly watched: readonly string[]
-  /** The watched who are this role or may become it. */
+  /** The watched roles that are this role or may become it. */
   watchedBehind(role: string): string[]
   reaches(role: string, target: string): boolean
-  /** The statements that take a role from those who should not have it: the ones through whom the watched have it, or others. */
+  /** Statements that revoke a role from members: unless `from` chooses others, those through which a watched role has it. */
   revokeMembership(role: string, from?: (member: string) => boolean): string | null
   /** Members of it, at any depth, that may log in. */
   loginsBehind(role: string): string[]
@@ -98,11 +99,7 @@ function makeRoleBook(
   }
 }
 
-export function revoke({ member, role, grantor }: Edge, version: number): string {
+function revoke({ member, role, grantor }: Edge, version: number): string {
   const by = version >= 160000 && grantor !== '' ? ` GRANTED BY ${quoteIdentifier(grantor)}` : ''
   return `REVOKE ${quoteIdentifier(role)} FROM ${quoteIdentifier(member)}${by} CASCADE`
-}
-
-export function joinStatements(statements: readonly string[]): string | null {
-  return statements.length === 0 ? null : [...new Set(statements)].join(';\n')
 }

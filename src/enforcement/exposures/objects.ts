@@ -1,0 +1,176 @@
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
+import { type ExposureKind, kind } from './exposure.ts'
+
+/** A trigger gets whole rows, raw, and may write them where every role can read them. */
+const trigger = kind<{ oid: number; name: string; routine: string; language: string; text: string }>({
+  code: 'Trigger',
+  severity: 'low',
+  read: ({ sql, tables }) => sql`
+    select t.tgrelid::int8 as oid, t.tgname::text as name, p.oid::regprocedure::text as routine,
+      l.lanname::text as language, p.prosrc as text
+    from pg_catalog.pg_trigger t join pg_catalog.pg_proc p on p.oid = t.tgfoid
+    join pg_catalog.pg_language l on l.oid = p.prolang
+    where not t.tgisinternal and t.tgenabled <> 'D' and (t.tgtype & 1) = 1 and t.tgrelid = any(${tables}::oid[])
+    order by 1, 2`,
+  describe: ({ relation, name, routine, language, text }) => {
+    const writes =
+      language !== 'plpgsql' || /\b(insert|update|copy|notify|pg_notify|raise|execute|perform)\b/i.test(text)
+    return {
+      severity: writes ? 'medium' : 'low',
+      objects: [{ kind: 'trigger', name: quoteIdentifier(name) }, relation],
+      explanation: `The trigger runs ${routine} for each row that is written and hands it the raw values. ${
+        writes
+          ? 'Its text writes, notifies or raises: look where the values go and mask them there too.'
+          : 'Its text only changes the row itself: look whether it copies a masked column into another one.'
+      }`,
+      remedy: `ALTER TABLE ${relation.name} DISABLE TRIGGER ${quoteIdentifier(name)}`,
+    }
+  },
+})
+
+/** A rule rewrites the statements that roles send to the table; its own part runs with the rights of the table's owner. */
+const rewriteRule = kind<{ oid: number; name: string }>({
+  code: 'RewriteRule',
+  severity: 'medium',
+  read: ({ sql, tables }) => sql`
+    select ev_class::int8 as oid, rulename::text as name from pg_catalog.pg_rewrite
+    where rulename <> '_RETURN' and ev_enabled <> 'D' and ev_class = any(${tables}::oid[]) order by 1, 2`,
+  describe: ({ relation, name }) => ({
+    objects: [{ kind: 'rule', name: quoteIdentifier(name) }, relation],
+    explanation:
+      "The rule adds to, or replaces, statements on the table, and runs with the privileges of the table's owner: it can return or copy the raw values of the rows concerned.",
+    remedy: `ALTER TABLE ${relation.name} DISABLE RULE ${quoteIdentifier(name)}`,
+  }),
+})
+
+/** A published column arrives raw at every subscriber. */
+const publication = kind<{
+  oid: number
+  keys: readonly number[]
+  name: string
+  all: boolean
+  schema: string
+  listed: boolean
+}>({
+  code: 'Publication',
+  severity: 'medium',
+  // Up to 14 a publication has no lists of columns: it publishes all of them.
+  read: ({ sql, oids }) => sql`
+    select p.pubname::text as name, c.oid::int8 as oid, p.puballtables as all, t.schemaname::text as schema,
+      array(select a.attnum::int4 from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0
+        and (coalesce(to_jsonb(t) -> 'attnames', 'null') = 'null' or to_jsonb(t) -> 'attnames' ? a.attname)) as keys,
+      exists (select 1 from pg_catalog.pg_publication_rel r where r.prpubid = p.oid and r.prrelid = c.oid) as listed
+    from pg_catalog.pg_publication_tables t
+    join pg_catalog.pg_publication p on p.pubname = t.pubname
+    join pg_catalog.pg_namespace n on n.nspname = t.schemaname
+    join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.tablename
+    where c.oid = any(${oids}::oid[]) order by 1, 2`,
+  describe: ({ relation, keys, name, all, schema, listed }, { book }) => {
+    const own = quoteIdentifier(name)
+    const shown = relation.hidden.filter(({ number }) => keys.includes(number))
+    const withoutTable = listed
+      ? `ALTER PUBLICATION ${own} DROP TABLE ${relation.name}`
+      : `ALTER PUBLICATION ${own} DROP TABLES IN SCHEMA ${quoteIdentifier(schema)}`
+    return {
+      objects: [{ kind: 'publication', name: own }, relation],
+      roles: book.watched.filter((role) => book.roles.get(role)?.replication),
+      explanation: `The publication carries ${shown.map((column) => column.name).join(', ')} raw to every subscriber, where these masks do not exist. Publish without these columns, or mask the subscribers' databases too.`,
+      remedy: all ? `DROP PUBLICATION ${own}` : withoutTable,
+    }
+  },
+})
+
+interface PolicyRow {
+  readonly oid: number
+  readonly name: string
+  readonly meant: readonly string[]
+  readonly using: string | null
+  readonly check: string | null
+  readonly roles: readonly string[]
+}
+
+/** A twin reads its table as its owner, so policies for certain roles are not those of the reader. */
+const rowPolicy = kind<PolicyRow>({
+  code: 'RowPolicyByRole',
+  severity: 'low',
+  async read({ sql, oids, book }) {
+    const rows = await sql<Omit<PolicyRow, 'roles'>[]>`
+      select p.polrelid::int8 as oid, p.polname::text as name,
+        array(select rolname::text from pg_catalog.pg_roles where oid = any(p.polroles) order by 1) as meant,
+        pg_catalog.pg_get_expr(p.polqual, p.polrelid) as using,
+        pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) as check
+      from pg_catalog.pg_policy p join pg_catalog.pg_class c on c.oid = p.polrelid and c.relrowsecurity
+      where p.polpermissive and p.polcmd in ('r', '*') and 0 <> all(p.polroles) and p.polrelid = any(${oids}::oid[])
+      order by 1, 2`
+    return rows.map((row) => ({
+      ...row,
+      roles: [...new Set(row.meant.flatMap((role) => book.watchedBehind(role)))],
+    }))
+  },
+  describe: ({ relation, ...row }) => ({
+    objects: [{ kind: 'policy', name: quoteIdentifier(row.name) }, relation],
+    explanation:
+      'The policy lets certain roles see rows. The twin reads the table as its owner, for whom the policy does not count: through the twin these roles miss the rows. Nothing more is shown than before.',
+    remedy: makePublic(relation.name, row),
+  }),
+})
+
+/** The same policy for every role, with its roles in the condition: current_user is the reader, in a twin as well. */
+function makePublic(table: string, { name, meant, using, check }: PolicyRow): string {
+  const member = meant
+    .map((role) => `pg_catalog.pg_has_role(current_user, ${quoteLiteral(role)}, 'USAGE')`)
+    .join(' OR ')
+  const condition = (expression: string) => `((${member}) AND (${expression}))`
+  const parts = [
+    ...(using === null ? [] : [`USING ${condition(using)}`]),
+    ...(check === null ? [] : [`WITH CHECK ${condition(check)}`]),
+  ]
+  return `ALTER POLICY ${quoteIdentifier(name)} ON ${table} TO PUBLIC ${parts.join(' ')}`
+}
+
+/**
+ * Extended statistics hold samples of values. Current servers show them to the owner of the table alone, but a database
+ * that was made before the fix keeps the old views until an operator replaces them.
+ */
+const extendedStatistics = kind<{ oid: number; schema: string; name: string }>({
+  code: 'ExtendedStatistics',
+  severity: 'high',
+  read: ({ sql, oids }) => sql`
+    select s.stxrelid::int8 as oid, n.nspname::text as schema, s.stxname::text as name
+    from pg_catalog.pg_statistic_ext s join pg_catalog.pg_namespace n on n.oid = s.stxnamespace
+    where s.stxrelid = any(${oids}::oid[]) and pg_catalog.has_table_privilege('public', 'pg_catalog.pg_stats_ext_exprs', 'SELECT')
+      and pg_catalog.pg_get_viewdef('pg_catalog.pg_stats_ext_exprs'::regclass) !~ 'pg_has_role'
+    order by 1, 3`,
+  describe: ({ relation, schema, name }, { book }) => ({
+    objects: [{ kind: 'statistics', name: quoteQualified(schema, name) }, relation],
+    roles: book.watched,
+    explanation:
+      'This database was made by a server whose views of extended statistics show sampled values to every role (CVE-2024-4317), and the views were never replaced. The server brings fix-CVE-2024-4317.sql for that; without the statistics there is nothing to see.',
+    remedy: `DROP STATISTICS ${quoteQualified(schema, name)}`,
+  }),
+})
+
+/** The bounds of partitions are in the catalog, which every role reads. */
+const partitionBounds = kind<{ oid: number; keys: readonly number[]; roles: readonly string[] }>({
+  code: 'PartitionBounds',
+  severity: 'low',
+  async read({ sql, oids, book }) {
+    const rows = await sql<{ oid: number; keys: number[] }[]>`
+      select partrelid::int8 as oid, array(select unnest(partattrs)::int4) as keys
+      from pg_catalog.pg_partitioned_table where partrelid = any(${oids}::oid[]) order by 1`
+    return rows.map((row) => ({ ...row, roles: book.watched }))
+  },
+  describe: ({ relation, column }) => ({
+    objects: [relation],
+    explanation: `The table is partitioned by the masked column ${column.name}. The bounds of each partition are in the catalog, which every role may read, so the partition that holds a row gives away the range or list that its value is in. Partition by another column.`,
+  }),
+})
+
+export const objectKinds: readonly ExposureKind[] = [
+  trigger,
+  rewriteRule,
+  publication,
+  rowPolicy,
+  extendedStatistics,
+  partitionBounds,
+]
