@@ -1,6 +1,6 @@
 import { quoteIdentifier } from '../db/quote.ts'
 import type { Tx } from '../db/transaction.ts'
-import type { Step } from './diff.ts'
+import type { Step } from './plan.ts'
 
 /** Steps that belong together and that PostgreSQL refused. */
 export interface Refusal {

@@ -1,5 +1,4 @@
-import type { Target } from './observe.ts'
-import type { Policy } from './policy.ts'
+import type { Policy, Target } from './policy.ts'
 
 /**
  * The tables whose rules differ between two policies: what has to be looked at after a change, however many other tables

@@ -1,11 +1,11 @@
 const closeMs = 5_000
 
 /**
- * Work for each of several databases. Never twice at once for one of them: whatever is asked for meanwhile is done once
- * more, after a pause as long as it took, so that who asks all the time gets half of it at most. One that hangs keeps no
- * other one waiting.
+ * Runs a job for each of several keys, never two of one key at once. Requests that arrive while the job of their key runs
+ * become one more run, after a pause as long as the last run took: constant requests get half of the time at most. A job
+ * that hangs delays no other key.
  */
-export class Turns {
+export class CoalescedJobs {
   readonly #gatherMs: number
   readonly #onFailure: (key: string, error: unknown) => void
   readonly #waiting = new Map<string, NodeJS.Timeout>()
@@ -13,13 +13,13 @@ export class Turns {
   readonly #again = new Map<string, () => Promise<unknown>>()
   #isClosed = false
 
-  /** Requests come in bursts: one look is enough for all that come within so long. */
+  /** `gatherMs`: requests of one key within so long become one run. */
   constructor(gatherMs: number, onFailure: (key: string, error: unknown) => void) {
     this.#gatherMs = gatherMs
     this.#onFailure = onFailure
   }
 
-  ask(key: string, work: () => Promise<unknown>): void {
+  request(key: string, work: () => Promise<unknown>): void {
     if (this.#isClosed) return
     if (this.#running.has(key)) this.#again.set(key, work)
     else if (!this.#waiting.has(key)) this.#wait(key, work, this.#gatherMs)

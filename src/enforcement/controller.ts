@@ -2,19 +2,24 @@ import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
 import type { Listening } from '../db/listen.ts'
 import { changedTables } from './changed-tables.ts'
-import { Turns } from './coalesced-jobs.ts'
-import type { Step } from './diff.ts'
+import { CoalescedJobs } from './coalesced-jobs.ts'
 import type { Claimant } from './guard/claim.ts'
 import { isExemptAsMeant } from './guard/compare-exempt.ts'
-import { type LoginKeys, type LoginOutcome, type LoginSource, Logins, type Settled } from './logins/logins.ts'
+import {
+  type LoginKeys,
+  type LoginOutcome,
+  type LoginSource,
+  Logins,
+  type SettledLogins,
+} from './logins/logins.ts'
 import { driftChannel } from './names.ts'
+import type { Note, Step } from './plan.ts'
 import type { Policy } from './policy.ts'
 import { checkVersion, describeFinding, examine } from './preflight/preflight.ts'
 import { dryRun, type Outcome, reconcile } from './reconcile.ts'
 import { endSessions } from './sessions/end-exempt-sessions.ts'
 import { explainFailure, Unfit } from './states/explain-failure.ts'
-import type { StateStore } from './states/state-store.ts'
-import type { Note } from './twins/assign-masks.ts'
+import type { Report, StateStore } from './states/state-store.ts'
 
 /** A bound database, as the management side knows it. */
 export interface BoundTarget {
@@ -33,16 +38,6 @@ export interface Source extends LoginSource {
   claimantOf(databaseId: string): Claimant
 }
 
-export interface Report {
-  readonly state: 'NotBound' | 'Enforced' | 'Pending' | 'Failed'
-  readonly reason: string | null
-  readonly notes: readonly Note[]
-  readonly checkedAt: string | null
-  readonly enforcedAt: string | null
-  readonly driftRepairs: number
-  readonly lastDriftAt: string | null
-}
-
 export interface ControllerOptions {
   readonly source: Source
   readonly loginKeys: LoginKeys
@@ -57,7 +52,7 @@ const attempts = 6
 /** Changes of a catalog come in bursts: one look is enough for all of one. */
 const settleMs = 100
 
-const noLogins: Settled = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
+const noLogins: SettledLogins = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
 
 interface Connection {
   readonly key: string
@@ -75,14 +70,14 @@ export class Controller {
   readonly #enforced = new Map<string, Pick<Outcome, 'policy' | 'record'>>()
   readonly #logins: Logins
   readonly #told = new Map<string, string>()
-  readonly #audits: Turns
+  readonly #audits: CoalescedJobs
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> = Promise.resolve()
   #closed = false
 
   constructor(options: ControllerOptions) {
     this.#options = options
-    this.#audits = new Turns(settleMs, (databaseId, err) =>
+    this.#audits = new CoalescedJobs(settleMs, (databaseId, err) =>
       options.log.warn({ databaseId, err }, 'a masked database could not be looked at'),
     )
     this.#logins = new Logins({ source: options.source, keys: options.loginKeys, log: options.log })
@@ -184,7 +179,7 @@ export class Controller {
   }
 
   #audit(databaseId: string): void {
-    this.#audits.ask(databaseId, () => this.#enforce(databaseId, 'audit'))
+    this.#audits.request(databaseId, () => this.#enforce(databaseId, 'audit'))
   }
 
   async #enforce(databaseId: string, cause: 'change' | 'login' | 'audit'): Promise<void> {
@@ -263,7 +258,7 @@ export class Controller {
   }
 
   /** Whatever is wrong with login roles, tables are masked first. */
-  async #settleLogins(database: Database, databaseId: string): Promise<Settled | { error: unknown }> {
+  async #settleLogins(database: Database, databaseId: string): Promise<SettledLogins | { error: unknown }> {
     try {
       return await this.#logins.settle(database, databaseId)
     } catch (error) {
@@ -275,7 +270,7 @@ export class Controller {
   async #readPolicy(
     database: Database,
     databaseId: string,
-    known?: Pick<Settled, 'logins'>,
+    known?: Pick<SettledLogins, 'logins'>,
   ): Promise<Policy> {
     const { exemptPrincipals, ...policy } = await this.#options.source.readPolicy(databaseId)
     if (exemptPrincipals.length === 0) return policy
@@ -289,7 +284,7 @@ export class Controller {
   async #reconcile(
     database: Database,
     databaseId: string,
-    logins: Pick<Settled, 'logins'> | undefined,
+    logins: Pick<SettledLogins, 'logins'> | undefined,
     before: Pick<Outcome, 'policy' | 'record'> | undefined,
   ): Promise<Outcome> {
     for (let attempt = 1; ; attempt++) {

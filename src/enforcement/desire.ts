@@ -1,55 +1,13 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
-import type { Guard, Pin, Relation, Snapshot } from './catalog.ts'
-import { type Access, grantAccess, type Remembered, remember } from './grants/access.ts'
+import type { Guard, Relation, Snapshot } from './catalog.ts'
+import { grantAccess, type Remembered, remember } from './grants/access.ts'
 import { exemptions } from './grants/roles.ts'
 import { wantedText } from './guard/guard-steps.ts'
 import { everybody, shadowSchemaName, twinOwnerName } from './names.ts'
+import type { Desired, DesiredRelation, DesiredTwin, Note, Released } from './plan.ts'
 import type { Policy } from './policy.ts'
-import { assignMasks, type Masks, type Note, pinsOf } from './twins/assign-masks.ts'
+import { assignMasks, type Masks, pinsOf } from './twins/assign-masks.ts'
 import { tableTwinSelect, viewTwinSelect } from './twins/twin-select.ts'
-
-/** What one relation is to look like while masks are on it. */
-export interface DesiredRelation extends Access {
-  readonly relation: Relation
-  readonly pins: readonly Pin[]
-  readonly hidesAll: boolean
-  /** Null while the table is suspended, and where there can be none. */
-  readonly twin: DesiredTwin | null
-}
-
-export interface DesiredTwin {
-  readonly schema: string
-  readonly name: string
-  readonly columns: readonly string[]
-  readonly select: string
-  /** The owner of the twins where it reads the relation itself; else whoever owns the view, so that it sees no more. */
-  readonly owner: string
-  readonly securityBarrier: boolean
-  readonly securityInvoker: boolean
-}
-
-export interface Released {
-  readonly guard: Guard
-  /** Undefined: it was dropped. */
-  readonly relation: Relation | undefined
-  readonly remembered: Remembered
-}
-
-export interface Desired {
-  readonly twinOwner: string
-  /** In an order in which each twin reads only earlier ones. */
-  readonly masked: readonly DesiredRelation[]
-  /** To be given back as they were. */
-  readonly released: readonly Released[]
-  /** Every role that is exempt, itself or through another. */
-  readonly exempt: readonly string[]
-  /** The same for the record, where everybody is one word: a new role is no change of that. */
-  readonly recordedExempt: readonly string[]
-  /** Nothing of ours is to be left in the database. */
-  readonly empty: boolean
-  /** What an operator should know. */
-  readonly notes: readonly Note[]
-}
 
 /** Pure: from what is there and what the policy says to what should be there. */
 export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desired {

@@ -1,6 +1,5 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Relation, Snapshot } from './catalog.ts'
-import type { Desired, DesiredRelation, Released } from './desire.ts'
 import { actAs, named, restoreGrants, setGrants } from './grants/grant-steps.ts'
 import {
   createGuards,
@@ -12,21 +11,8 @@ import {
   writeGuard,
 } from './guard/guard-steps.ts'
 import { guardSchema } from './names.ts'
-import { dropTwins, isAsMade, makeTwin, type Plan } from './twins/twin-steps.ts'
-
-/** One statement of a plan, and why it is there. */
-export interface Step {
-  readonly sql: string
-  readonly why: string
-  /** Runs as this role: twins are made by their owner, grants of others are given back by those who gave them. */
-  readonly as?: string
-  /** May fail without harm: the grant is then given by the owner of the relation. */
-  readonly orElse?: Step
-  /** Steps of one name after one another are done together or not at all; the rest of the plan goes on. */
-  readonly together?: string
-  /** What is done instead when they fail. */
-  readonly otherwise?: readonly Step[]
-}
+import type { Desired, DesiredRelation, Plan, Released, Step } from './plan.ts'
+import { dropTwins, isAsMade, makeTwin } from './twins/twin-steps.ts'
 
 /** Pure and printable: what it takes to get from what is there to what should be. Empty when nothing is to be done. */
 export function diff(snapshot: Snapshot, desired: Desired): Step[] {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { Turns } from './coalesced-jobs.ts'
+import { CoalescedJobs } from './coalesced-jobs.ts'
 
 export interface FollowOptions {
   /** Grows with every change of the directory. */
@@ -23,22 +23,22 @@ const everything = ''
 export class DirectoryFollower {
   readonly #options: FollowOptions
   readonly #ticker: NodeJS.Timeout
-  readonly #looks: Turns
-  readonly #databases: Turns
+  readonly #looks: CoalescedJobs
+  readonly #databases: CoalescedJobs
   #revision = -1
 
   constructor(options: FollowOptions) {
     this.#options = options
     const tell = (databaseId: string, err: unknown) =>
       options.log.warn({ databaseId, err }, 'a change of the directory could not be followed')
-    this.#looks = new Turns(gatherMs, tell)
-    this.#databases = new Turns(gatherMs, tell)
+    this.#looks = new CoalescedJobs(gatherMs, tell)
+    this.#databases = new CoalescedJobs(gatherMs, tell)
     this.#ticker = setInterval(() => void this.#tick(), lookEveryMs).unref()
   }
 
   /** Something may have changed. */
   hear(): void {
-    this.#looks.ask(everything, () => this.#look())
+    this.#looks.request(everything, () => this.#look())
   }
 
   async close(): Promise<void> {
@@ -59,7 +59,8 @@ export class DirectoryFollower {
   async #look(): Promise<void> {
     const { readRevision, findConcerned, follow } = this.#options
     const revision = await readRevision()
-    for (const databaseId of await findConcerned()) this.#databases.ask(databaseId, () => follow(databaseId))
+    for (const databaseId of await findConcerned())
+      this.#databases.request(databaseId, () => follow(databaseId))
     this.#revision = revision
   }
 }

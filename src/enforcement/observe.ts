@@ -3,14 +3,9 @@ import type { Tx } from '../db/transaction.ts'
 import type { Guard, ObservedTwin, Role, Snapshot } from './catalog.ts'
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
 import { driftChannel, guardSchema, shadowPrefix, twinOwnerName } from './names.ts'
+import type { Target } from './policy.ts'
 import { aclAsJson, findRelations, isOn, readRelations } from './read-relations.ts'
 import { findLegal } from './twins/find-legal-constants.ts'
-
-/** A table that a rule names. */
-export interface Target {
-  readonly schema: string
-  readonly table: string
-}
 
 /**
  * Reads what the controller needs to know: the tables that rules name, what is part of them, what reads them, what was

@@ -1,5 +1,11 @@
 import type { Mask } from './twins/masks.ts'
 
+/** A table that a rule names. */
+export interface Target {
+  readonly schema: string
+  readonly table: string
+}
+
 /** A rule as far as enforcement is concerned. */
 export interface Rule extends Mask {
   readonly name: string

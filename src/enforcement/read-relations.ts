@@ -1,7 +1,7 @@
 import type { Query, Row, Sql } from '../db/sql.ts'
 import type { Column, Relation, RelationKind } from './catalog.ts'
 import { guardSchema } from './names.ts'
-import type { Target } from './observe.ts'
+import type { Target } from './policy.ts'
 
 /**
  * The named tables, what they are part of and their other parts, every view over any of these at any depth, and what is

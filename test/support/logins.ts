@@ -3,7 +3,7 @@ import pino from 'pino'
 import type { Database } from '../../src/db/database.ts'
 import { loginRoleName } from '../../src/directory/principals/login-role.ts'
 import { type LoginKeys, type LoginRights, Logins } from '../../src/enforcement/logins/logins.ts'
-import type { Target } from '../../src/enforcement/observe.ts'
+import type { Target } from '../../src/enforcement/policy.ts'
 import { writeVerifier } from '../../src/wire/scram.ts'
 
 export const testKeys: LoginKeys = {

@@ -1,12 +1,6 @@
 import type { Query, Row, Sql } from '../../db/sql.ts'
 import { quoteGrantee } from '../grants/grant-steps.ts'
-import type { Scene } from './exposure.ts'
-
-/** One entry of an access control list. Grantee null: PUBLIC. */
-export interface AclEntry {
-  readonly grantee: string | null
-  readonly privilege: string
-}
+import type { AclEntry, Grantees, Scene } from './exposure.ts'
 
 /** SQL for an access control list as JSON of `AclEntry`, of these privileges alone. */
 export function aclEntries(sql: Sql, acl: Query<Row[]>, privileges: readonly string[]) {
@@ -25,14 +19,6 @@ export function writerEntries(sql: Sql, numbers: Query<Row[]>) {
 }
 
 const writing = ['INSERT', 'UPDATE']
-
-export interface Grantees {
-  /** As a list for a REVOKE. */
-  readonly list: string
-  readonly privileges: readonly string[]
-  /** The masked roles that hold the privilege thereby. */
-  readonly roles: readonly string[]
-}
 
 /** The grantees that are to see masks; null when there are none. The owner needs no grant. */
 export function findMaskedGrantees(

@@ -1,6 +1,6 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import { type AclEntry, aclEntries } from './acl-entries.ts'
-import { type ExposureKind, kind, type Scene, type Severity } from './exposure.ts'
+import { aclEntries } from './acl-entries.ts'
+import { type AclEntry, type ExposureKind, kind, type Scene, type Severity } from './exposure.ts'
 
 /** A masked column (`oid`, `keys`), and another one that holds its values. */
 interface CopyRow {

@@ -1,5 +1,5 @@
-import { type AclEntry, aclEntries } from './acl-entries.ts'
-import { kind, type Scene } from './exposure.ts'
+import { aclEntries } from './acl-entries.ts'
+import { type AclEntry, kind, type Scene } from './exposure.ts'
 
 interface Routine {
   readonly id: number

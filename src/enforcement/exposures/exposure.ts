@@ -1,5 +1,4 @@
 import type { Sql } from '../../db/sql.ts'
-import type { AclEntry, Grantees } from './acl-entries.ts'
 import type { RoleBook } from './role-book.ts'
 
 export type Severity = 'high' | 'medium' | 'low'
@@ -29,6 +28,21 @@ export interface SuggestedRule {
   readonly tableName: string
   readonly columnName: string
   readonly maskingFunction: 'Default'
+}
+
+/** One entry of an access control list. Grantee null: PUBLIC. */
+export interface AclEntry {
+  readonly grantee: string | null
+  readonly privilege: string
+}
+
+/** The grantees of an access control list that are to see masks. */
+export interface Grantees {
+  /** As a list for a REVOKE. */
+  readonly list: string
+  readonly privileges: readonly string[]
+  /** The masked roles that hold the privilege thereby. */
+  readonly roles: readonly string[]
 }
 
 export interface HiddenColumn {
@@ -98,8 +112,4 @@ export interface ExposureKind<R extends Findings = Findings> {
 /** Forgets the type of the rows: `read` and `describe` of one kind agree about it, and nothing else sees them. */
 export function kind<R extends Findings>(definition: ExposureKind<R>): ExposureKind {
   return definition as unknown as ExposureKind
-}
-
-export function joinStatements(statements: readonly string[]): string | null {
-  return statements.length === 0 ? null : [...new Set(statements)].join(';\n')
 }

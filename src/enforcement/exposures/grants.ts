@@ -1,6 +1,7 @@
 import { quoteIdentifier } from '../../db/quote.ts'
-import { type AclEntry, aclEntries, findMaskedGrantees } from './acl-entries.ts'
-import { type ExposureKind, joinStatements, kind, type MaskedRelation, type Severity } from './exposure.ts'
+import { aclEntries, findMaskedGrantees } from './acl-entries.ts'
+import { type AclEntry, type ExposureKind, kind, type MaskedRelation, type Severity } from './exposure.ts'
+import { joinStatements } from './role-book.ts'
 
 const notMasked = kind<{ relation: MaskedRelation; roles: readonly string[] }>({
   code: 'NotMasked',

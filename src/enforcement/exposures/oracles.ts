@@ -1,6 +1,6 @@
 import { quoteQualified } from '../../db/quote.ts'
-import { type AclEntry, revokeFrom, writerEntries } from './acl-entries.ts'
-import { type ExposureKind, kind } from './exposure.ts'
+import { revokeFrom, writerEntries } from './acl-entries.ts'
+import { type AclEntry, type ExposureKind, kind } from './exposure.ts'
 
 /** PostgreSQL refuses a duplicate, so trying to write a value tells whether it is there. */
 const uniqueOracle = kind<{

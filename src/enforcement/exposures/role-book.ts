@@ -1,6 +1,5 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
-import { joinStatements } from './exposure.ts'
 
 export interface RoleFacts {
   readonly name: string
@@ -102,4 +101,8 @@ function makeRoleBook(
 function revoke({ member, role, grantor }: Edge, version: number): string {
   const by = version >= 160000 && grantor !== '' ? ` GRANTED BY ${quoteIdentifier(grantor)}` : ''
   return `REVOKE ${quoteIdentifier(role)} FROM ${quoteIdentifier(member)}${by} CASCADE`
+}
+
+export function joinStatements(statements: readonly string[]): string | null {
+  return statements.length === 0 ? null : [...new Set(statements)].join(';\n')
 }

@@ -1,6 +1,6 @@
 import { quoteIdentifier } from '../../db/quote.ts'
-import { type ExposureKind, joinStatements, kind, type MaskedRelation, type Scene } from './exposure.ts'
-import type { RoleFacts } from './role-book.ts'
+import { type ExposureKind, kind, type MaskedRelation, type Scene } from './exposure.ts'
+import { joinStatements, type RoleFacts } from './role-book.ts'
 
 interface RoleRow {
   readonly role: string

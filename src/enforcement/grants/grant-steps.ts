@@ -1,6 +1,6 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { ColumnGrant, Grant, Relation } from '../catalog.ts'
-import type { Step } from '../diff.ts'
+import type { Step } from '../plan.ts'
 import { mergeGrants, type Remembered } from './access.ts'
 
 export function named(grants: readonly ColumnGrant[], names: ReadonlyMap<number, string>) {

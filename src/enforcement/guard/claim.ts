@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
-import type { Step } from '../diff.ts'
 import { guardSchema } from '../names.ts'
+import type { Step } from '../plan.ts'
 import { Unfit } from '../states/explain-failure.ts'
 
 /** Whose masks are in a database. */

@@ -1,8 +1,7 @@
 import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
 import type { Guard, Role, Twin } from '../catalog.ts'
-import type { DesiredRelation, DesiredTwin } from '../desire.ts'
-import type { Step } from '../diff.ts'
 import { driftChannel, everybody, guardSchema } from '../names.ts'
+import type { DesiredRelation, DesiredTwin, Step } from '../plan.ts'
 import { storeGrants } from './stored-grants.ts'
 
 const table = `${quoteIdentifier(guardSchema)}.relation`

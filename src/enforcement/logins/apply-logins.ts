@@ -1,6 +1,6 @@
 import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { Step } from '../diff.ts'
+import type { Step } from '../plan.ts'
 import { grant, type LoginChange, type LoginPlan, mark, type WantedLogin } from './diff-logins.ts'
 import type { Owner, Sign } from './mark.ts'
 import type { Facts } from './observe-logins.ts'

@@ -1,8 +1,8 @@
 import type { Sql } from '../../db/sql.ts'
-import type { Target } from '../observe.ts'
+import type { Note } from '../plan.ts'
+import type { Target } from '../policy.ts'
 import { examineMappedRole } from '../preflight/examine-mapped-role.ts'
 import { describeFinding } from '../preflight/preflight.ts'
-import type { Note } from '../twins/assign-masks.ts'
 import type { WantedLogin } from './diff-logins.ts'
 import type { ObservedLogin } from './observe-logins.ts'
 

@@ -1,5 +1,5 @@
 import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
-import type { Step } from '../diff.ts'
+import type { Step } from '../plan.ts'
 import { type Mark, type Sign, writeMark } from './mark.ts'
 import type { LoginSnapshot, Membership, ObservedLogin } from './observe-logins.ts'
 

@@ -4,15 +4,15 @@ import type { Sql } from '../../db/sql.ts'
 import { sqlstateOf } from '../../db/sqlstate.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
-import type { Note } from '../twins/assign-masks.ts'
+import type { Note } from '../plan.ts'
 import { type Applied, applyLogins, createLogin, dropLogin, renewPassword } from './apply-logins.ts'
 import { type LoginChange, type LoginPlan, mark } from './diff-logins.ts'
 import { endLoginSessions, waitUntilGone } from './end-login-sessions.ts'
 import type { ObservedLogin } from './observe-logins.ts'
-import { findLogin, isEmpty, refuse, think } from './plan-logins.ts'
-import type { LoginOutcome, LoginsOptions, Settled } from './ports.ts'
+import { findLogin, isEmpty, planLogins, refuse } from './plan-logins.ts'
+import type { LoginOutcome, LoginsOptions, SettledLogins } from './ports.ts'
 
-export type { LoginKeys, LoginOutcome, LoginRights, LoginSource, Settled } from './ports.ts'
+export type { LoginKeys, LoginOutcome, LoginRights, LoginSource, SettledLogins } from './ports.ts'
 
 type Made = 'changed' | 'nothing' | 'blocked'
 
@@ -70,13 +70,13 @@ export class Logins {
   }
 
   /** All login roles of a database. Sessions of those that lost something are ended. */
-  async settle(database: Database, databaseId: string): Promise<Settled> {
+  async settle(database: Database, databaseId: string): Promise<SettledLogins> {
     const { log } = this.#options
     let [changed, ended] = [0, 0]
     let blocked: readonly string[] = []
     for (let attempt = 1; ; attempt++) {
-      const thought = await think(this.#options, database.sql, databaseId)
-      const { snapshot, wanted, plan, notes } = thought
+      const planned = await planLogins(this.#options, database.sql, databaseId)
+      const { snapshot, wanted, plan, notes } = planned
       ended += await this.#endMarked(database, snapshot.logins)
       ended += await this.#endStrays(database, snapshot.logins)
       if (isEmpty(plan) || attempt === attempts) {
@@ -89,7 +89,7 @@ export class Logins {
         }
       }
       const applied = await this.#change(database, databaseId, plan, async (tx) => {
-        const current = await think(this.#options, tx, databaseId)
+        const current = await planLogins(this.#options, tx, databaseId)
         return applyLogins(tx, current.plan)
       })
       changed += applied.changed
@@ -102,7 +102,7 @@ export class Logins {
   }
 
   /** Takes away roles that have nothing left. After the masks: these may have given them something. */
-  async sweep(database: Database, { dismissed }: Settled): Promise<void> {
+  async sweep(database: Database, { dismissed }: SettledLogins): Promise<void> {
     const empty = dismissed.filter(({ memberships, canLogin }) => memberships.length === 0 && !canLogin)
     if (empty.length === 0) return
     const oids = empty.map(({ oid }) => oid)
@@ -124,7 +124,7 @@ export class Logins {
 
   /** Which roles are whose, without a change. */
   async list(sql: Sql, databaseId: string): Promise<readonly ObservedLogin[]> {
-    const { snapshot, wanted } = await think(this.#options, sql, databaseId)
+    const { snapshot, wanted } = await planLogins(this.#options, sql, databaseId)
     return snapshot.logins.filter(({ mark }) => wanted.has(mark.principalId))
   }
 
@@ -137,25 +137,25 @@ export class Logins {
     const { keys } = this.#options
     let isChanged = false
     for (let attempt = 1; attempt < attempts; attempt++) {
-      const thought = await think(this.#options, database.sql, databaseId, principalId)
-      await this.#endMarked(database, thought.snapshot.logins)
-      const login = findLogin(thought, principalId)
-      const refusal = refuse(thought, principalId)
+      const planned = await planLogins(this.#options, database.sql, databaseId, principalId)
+      await this.#endMarked(database, planned.snapshot.logins)
+      const login = findLogin(planned, principalId)
+      const refusal = refuse(planned, principalId)
       if (refusal) {
         if (login?.canLogin) await this.settle(database, databaseId)
         return refusal
       }
       const isReset = reset && attempt === 1
-      if (login?.isFresh && isEmpty(thought.plan) && !isReset) {
+      if (login?.isFresh && isEmpty(planned.plan) && !isReset) {
         const password = keys.password(databaseId, principalId)
         return { kind: 'ready', login: { role: login.name, password }, changed: isChanged }
       }
-      const made = await this.#change(database, databaseId, thought.plan, (tx) =>
+      const made = await this.#change(database, databaseId, planned.plan, (tx) =>
         this.#make(tx, databaseId, principalId),
       )
       if (made === 'changed') isChanged = true
       if (made !== 'blocked') continue
-      const { snapshot, wanted } = await think(this.#options, database.sql, databaseId, principalId)
+      const { snapshot, wanted } = await planLogins(this.#options, database.sql, databaseId, principalId)
       await this.#endMarked(database, snapshot.logins)
       return { kind: 'blocked', role: wanted.get(principalId)?.role ?? '' }
     }
@@ -165,15 +165,15 @@ export class Logins {
   /** In its transaction everything is looked at again. Whoever is refused there is refused at the next look. */
   async #make(tx: Tx, databaseId: string, principalId: string): Promise<Made> {
     const { keys } = this.#options
-    const thought = await think(this.#options, tx, databaseId, principalId)
-    const { snapshot, plan } = thought
-    const wanted = thought.wanted.get(principalId)
-    if (!wanted || refuse(thought, principalId)) return 'nothing'
+    const planned = await planLogins(this.#options, tx, databaseId, principalId)
+    const { snapshot, plan } = planned
+    const wanted = planned.wanted.get(principalId)
+    if (!wanted || refuse(planned, principalId)) return 'nothing'
     const { blocked, busy } = await applyLogins(tx, plan)
     if (busy.length > 0) throw new Busy()
     if (blocked.length > 0) return 'blocked'
     const verifier = keys.verifier(databaseId, principalId)
-    if (findLogin(thought, principalId)) {
+    if (findLogin(planned, principalId)) {
       await renewPassword(tx, snapshot, wanted.role, verifier)
       // A password that was written anew gives nobody another right.
       return isEmpty(plan) ? 'nothing' : 'changed'

@@ -1,6 +1,6 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
-import type { Note } from '../twins/assign-masks.ts'
+import type { Note } from '../plan.ts'
 import { desireLogins } from './desire-logins.ts'
 import { diffLogins, type LoginPlan, type WantedLogin } from './diff-logins.ts'
 import {
@@ -12,21 +12,21 @@ import {
 } from './observe-logins.ts'
 import type { LoginOutcome, LoginsOptions } from './ports.ts'
 
-/** What is there, what should be, and what takes the one to the other. */
-export interface Thought {
+/** Login roles as they are, as they should be, and the changes between the two. */
+export interface PlannedLogins {
   readonly snapshot: LoginSnapshot
   readonly wanted: ReadonlyMap<string, WantedLogin>
   readonly plan: LoginPlan
   readonly notes: readonly Note[]
 }
 
-/** Of one principal and whoever has its name, or of all. */
-export async function think(
+/** Plans the login roles of one principal, with those that hold its name, or of all principals. */
+export async function planLogins(
   { source, keys }: Pick<LoginsOptions, 'source' | 'keys'>,
   sql: Sql,
   databaseId: string,
   principalId?: string,
-): Promise<Thought> {
+): Promise<PlannedLogins> {
   const asked = principalId === undefined ? [] : [principalId]
   const [facts, own] = await Promise.all([
     readFacts(sql),
@@ -49,7 +49,7 @@ export async function think(
   return { snapshot, wanted, notes, plan: diffLogins(snapshot, wanted, keys.sign) }
 }
 
-export function refuse({ snapshot, wanted }: Thought, principalId: string): LoginOutcome | undefined {
+export function refuse({ snapshot, wanted }: PlannedLogins, principalId: string): LoginOutcome | undefined {
   const { logins, taken, createsRoles, user } = snapshot
   const role = wanted.get(principalId)?.role
   if (role === undefined) return { kind: 'noRole' }
@@ -58,7 +58,7 @@ export function refuse({ snapshot, wanted }: Thought, principalId: string): Logi
   return { kind: 'notAllowed', statement: `ALTER ROLE ${quoteIdentifier(user)} CREATEROLE` }
 }
 
-export function findLogin({ snapshot }: Thought, principalId: string): ObservedLogin | undefined {
+export function findLogin({ snapshot }: PlannedLogins, principalId: string): ObservedLogin | undefined {
   return snapshot.logins.find(({ mark }) => mark.principalId === principalId)
 }
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { Target } from '../observe.ts'
-import type { Note } from '../twins/assign-masks.ts'
+import type { Note } from '../plan.ts'
+import type { Target } from '../policy.ts'
 import type { LoginRights } from './desire-logins.ts'
 import type { Sign } from './mark.ts'
 import type { ObservedLogin } from './observe-logins.ts'
@@ -51,7 +51,7 @@ export interface LoginsOptions {
   readonly log: Logger
 }
 
-export interface Settled {
+export interface SettledLogins {
   readonly changed: number
   readonly ended: number
   readonly notes: readonly Note[]

@@ -2,7 +2,7 @@ import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { isDirectoryName } from '../../kernel/uuid.ts'
 import { isLoginMark, isTwinOwnerName } from '../names.ts'
-import type { Target } from '../observe.ts'
+import type { Target } from '../policy.ts'
 import { findOwned } from './find-owned-tables.ts'
 import type { Finding } from './preflight.ts'
 

@@ -1,6 +1,6 @@
 import type { Sql } from '../../db/sql.ts'
 import { guardSchema, twinOwnerName } from '../names.ts'
-import type { Target } from '../observe.ts'
+import type { Target } from '../policy.ts'
 import { findRelations } from '../read-relations.ts'
 
 /**

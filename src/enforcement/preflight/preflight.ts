@@ -2,7 +2,7 @@ import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { readGuardOwner, release } from '../guard/claim.ts'
 import { twinOwnerName } from '../names.ts'
-import type { Target } from '../observe.ts'
+import type { Target } from '../policy.ts'
 
 /** Something about a database that keeps masks from holding, or from being complete, and what puts it right. */
 export interface Finding {

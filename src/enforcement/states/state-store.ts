@@ -1,6 +1,15 @@
 import type { Sql } from '../../db/sql.ts'
-import type { Report } from '../controller.ts'
-import type { Note } from '../twins/assign-masks.ts'
+import type { Note } from '../plan.ts'
+
+export interface Report {
+  readonly state: 'NotBound' | 'Enforced' | 'Pending' | 'Failed'
+  readonly reason: string | null
+  readonly notes: readonly Note[]
+  readonly checkedAt: string | null
+  readonly enforcedAt: string | null
+  readonly driftRepairs: number
+  readonly lastDriftAt: string | null
+}
 
 /** The state of each bound database, in the service's own database, for every node. */
 export interface StateStore {

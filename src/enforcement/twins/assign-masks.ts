@@ -1,24 +1,10 @@
 import type { Column, Pin, Relation, Snapshot } from '../catalog.ts'
+import type { Note } from '../plan.ts'
 import type { Policy, Rule } from '../policy.ts'
 import { fits } from './masks.ts'
 
 /** Rules by attribute number. */
 export type Masks = Map<number, Rule>
-
-export interface Note {
-  readonly code:
-    | 'ColumnMissing'
-    | 'ColumnRenamed'
-    | 'FunctionDoesNotFit'
-    | 'LoginRole'
-    | 'MappedRole'
-    | 'NoTwin'
-    | 'NotMasked'
-    | 'NotManageable'
-    | 'RowSecurity'
-  readonly target: string
-  readonly message: string
-}
 
 /**
  * Which columns each rule masks: the one it names; the one it named when it was last applied, wherever that is now; and

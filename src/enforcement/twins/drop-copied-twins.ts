@@ -1,8 +1,8 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Relation, Snapshot } from '../catalog.ts'
-import type { Step } from '../diff.ts'
 import { actAs } from '../grants/grant-steps.ts'
 import { isTwinOwnerName } from '../names.ts'
+import type { Step } from '../plan.ts'
 
 /**
  * A database that has another name now, or is a copy of another one, has twins of a role that carries the old name. They

@@ -1,17 +1,8 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import type { Guard, ObservedTwin, Relation, Snapshot, Twin } from '../catalog.ts'
-import type { Desired, DesiredRelation, DesiredTwin } from '../desire.ts'
-import type { Step } from '../diff.ts'
+import type { ObservedTwin, Relation, Twin } from '../catalog.ts'
 import { clearPrivileges, named, setGrants } from '../grants/grant-steps.ts'
 import { wantedText } from '../guard/guard-steps.ts'
-
-export interface Plan {
-  readonly steps: Step[]
-  readonly snapshot: Snapshot
-  readonly desired: Desired
-  readonly guards: ReadonlyMap<number, Guard>
-  readonly twins: ReadonlyMap<string, ObservedTwin>
-}
+import type { DesiredRelation, DesiredTwin, Plan, Step } from '../plan.ts'
 
 /** Twins that must go or cannot be replaced in place, the last made first. Returns those that are to be made again. */
 export function dropTwins({ steps, desired, guards, twins }: Plan): ReadonlySet<number> {

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Turns } from '../../../src/enforcement/coalesced-jobs.ts'
+import { CoalescedJobs } from '../../../src/enforcement/coalesced-jobs.ts'
 
 const until = async (done: () => boolean) => {
   while (!done()) await new Promise((resolve) => setTimeout(resolve, 1))
 }
 
 test('what hangs keeps no other waiting, and closing does not wait for it for ever', async () => {
-  const turns = new Turns(1, () => {})
+  const turns = new CoalescedJobs(1, () => {})
   let ran = 0
-  turns.ask('stuck', () => new Promise(() => {}))
-  turns.ask('other', async () => void ran++)
+  turns.request('stuck', () => new Promise(() => {}))
+  turns.request('other', async () => void ran++)
   await until(() => ran === 1)
   await turns.close()
 })
 
 test('however often it is asked for, it runs once at a time and once more', async () => {
-  const turns = new Turns(1, () => {})
+  const turns = new CoalescedJobs(1, () => {})
   let [ran, running, most] = [0, 0, 0]
   const work = async () => {
     most = Math.max(most, ++running)
@@ -24,9 +24,9 @@ test('however often it is asked for, it runs once at a time and once more', asyn
     running--
     ran++
   }
-  turns.ask('one', work)
+  turns.request('one', work)
   await until(() => running === 1)
-  for (let round = 0; round < 100; round++) turns.ask('one', work)
+  for (let round = 0; round < 100; round++) turns.request('one', work)
   await until(() => ran === 2)
   await new Promise((resolve) => setTimeout(resolve, 60))
   assert.deepEqual([ran, most], [2, 1])
@@ -35,13 +35,13 @@ test('however often it is asked for, it runs once at a time and once more', asyn
 
 test('a failure is told, and the next one runs', async () => {
   const told: string[] = []
-  const turns = new Turns(1, (key) => void told.push(key))
+  const turns = new CoalescedJobs(1, (key) => void told.push(key))
   let ran = 0
-  turns.ask('one', async () => {
+  turns.request('one', async () => {
     throw new Error('no')
   })
   await until(() => told.length === 1)
-  turns.ask('one', async () => void ran++)
+  turns.request('one', async () => void ran++)
   await until(() => ran === 1)
   await turns.close()
 })

@@ -1,0 +1,84 @@
+import type { Guard, ObservedTwin, Pin, Relation, Snapshot } from './catalog.ts'
+import type { Access, Remembered } from './grants/access.ts'
+
+/** A message for operators about a rule, a relation or a role. */
+export interface Note {
+  readonly code:
+    | 'ColumnMissing'
+    | 'ColumnRenamed'
+    | 'FunctionDoesNotFit'
+    | 'LoginRole'
+    | 'MappedRole'
+    | 'NoTwin'
+    | 'NotMasked'
+    | 'NotManageable'
+    | 'RowSecurity'
+  readonly target: string
+  readonly message: string
+}
+
+/** What one relation is to look like while masks are on it. */
+export interface DesiredRelation extends Access {
+  readonly relation: Relation
+  readonly pins: readonly Pin[]
+  readonly hidesAll: boolean
+  /** Null while the table is suspended, and where there can be none. */
+  readonly twin: DesiredTwin | null
+}
+
+export interface DesiredTwin {
+  readonly schema: string
+  readonly name: string
+  readonly columns: readonly string[]
+  readonly select: string
+  /** The owner of the twins where it reads the relation itself; else whoever owns the view, so that it sees no more. */
+  readonly owner: string
+  readonly securityBarrier: boolean
+  readonly securityInvoker: boolean
+}
+
+export interface Released {
+  readonly guard: Guard
+  /** Undefined: it was dropped. */
+  readonly relation: Relation | undefined
+  readonly remembered: Remembered
+}
+
+export interface Desired {
+  readonly twinOwner: string
+  /** In an order in which each twin reads only earlier ones. */
+  readonly masked: readonly DesiredRelation[]
+  /** To be given back as they were. */
+  readonly released: readonly Released[]
+  /** Every role that is exempt, itself or through another. */
+  readonly exempt: readonly string[]
+  /** The same for the record, where everybody is one word: a new role is no change of that. */
+  readonly recordedExempt: readonly string[]
+  /** Nothing of ours is to be left in the database. */
+  readonly empty: boolean
+  /** What an operator should know. */
+  readonly notes: readonly Note[]
+}
+
+/** One statement of a plan, and why it is there. */
+export interface Step {
+  readonly sql: string
+  readonly why: string
+  /** Runs as this role: twins are made by their owner, grants of others are given back by those who gave them. */
+  readonly as?: string
+  /** May fail without harm: the grant is then given by the owner of the relation. */
+  readonly orElse?: Step
+  /** Steps of one name after one another are done together or not at all; the rest of the plan goes on. */
+  readonly together?: string
+  /** What is done instead when they fail. */
+  readonly otherwise?: readonly Step[]
+}
+
+/** A plan while it is written. */
+export interface Plan {
+  readonly steps: Step[]
+  readonly snapshot: Snapshot
+  readonly desired: Desired
+  readonly guards: ReadonlyMap<number, Guard>
+  readonly twins: ReadonlyMap<string, ObservedTwin>
+}
