@@ -10,10 +10,12 @@ import { readRevision } from './db/change-log.ts'
 import type { Database } from './db/database.ts'
 import { hearEvents } from './db/events.ts'
 import { openStore, type Store } from './db/store.ts'
+import { readStanding } from './directory/accounts/standing.ts'
 import { type Administrator, bootstrap } from './directory/first-start/bootstrap.ts'
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { permissionTables } from './directory/permissions.ts'
 import { findExempt, isExemptPrincipal } from './directory/principals/exempt-principals.ts'
+import { findLoginName } from './directory/principals/find-login-name.ts'
 import { findPrincipals } from './directory/principals/find-principals.ts'
 import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
@@ -45,8 +47,9 @@ import { loopbackHosts } from './kernel/network.ts'
 import { OperatorError } from './kernel/operator-error.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
-import { findBound } from './masking/binding/find-bound.ts'
+import { findBound, selectBound } from './masking/binding/find-bound.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
+import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
 import { bringSample } from './sample/bring-sample.ts'
 import type { Settings } from './settings.ts'
@@ -101,7 +104,9 @@ export async function startService(options: StartOptions): Promise<Service> {
     tenantId,
     embedded: server !== undefined,
     log,
-    groupsOf: (tenant, objectId) => graph.groupsOf(tenant, objectId),
+    assignmentsOf: async (tenant, id) =>
+      listAssignedRoles(database.sql, tenant, [id, ...(await graph.groupsOf(tenant, id))]),
+    readStanding: (...ids) => readStanding(database.sql, tenantId, ...ids),
     origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
   })
   cleanup.defer(() => auth.close())
@@ -110,6 +115,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     tenantId,
     domain: settings.tenantDomain,
     dataDir: settings.dataDir,
+    assignOwner: (tx, tenant, id) => assignAtRoot(tx, tenant, 'Owner', id),
   })
   const issuer = await openIssuer({
     ...auth,
@@ -134,14 +140,14 @@ export async function startService(options: StartOptions): Promise<Service> {
   const enforcement = new Controller({
     source,
     loginKeys: createLoginKeys(secretBox),
-    states: createStateStore(database.sql),
+    states: createStateStore(database.sql, selectBound),
     log,
     auditEveryMs: settings.auditSeconds * 1000,
     onDrift: () => metrics.countDrift(),
   })
   cleanup.defer(() => enforcement.close())
   enforcement.start()
-  metrics.showStates(() => countStates(database.sql))
+  metrics.showStates(() => countStates(database.sql, selectBound))
   let gateway: Gateway | undefined
   const settle = async (id: string) => {
     const report = await enforcement.settle(id)
@@ -253,7 +259,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       findDatabases: (name) => findBound(database.sql, tenantId, name),
       readMasks: async (id, roles) => readMaskedFor(await bound(id), roles),
       readVersion: async (id) => readMaskVersion(await bound(id)),
-      checkToken: createLoginCheck(auth.gatekeeper, database.sql),
+      checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),
       prepareLogin: (id, principalId, isReset) =>
         enforcement.prepareLogin(id, principalId, { reset: isReset }),
       ...createLoginRecords(database.sql, tenantId),

@@ -1,10 +1,9 @@
-import type { Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
 import { type Caller, makeCaller } from './caller.ts'
 import type { Params, Permission } from './permission.ts'
 import { permitByTable } from './permit.ts'
 import type { Standing } from './principals.ts'
-import { encodeScopeSegment, type GroupsOf, requireAction } from './role-assignments.ts'
+import { type AssignmentsOf, encodeScopeSegment, requireAction } from './role-assignments.ts'
 import type { VerifiedToken } from './verify-token.ts'
 
 /** What stands between a request and its operation. */
@@ -17,8 +16,7 @@ export interface Gatekeeper {
 }
 
 export interface GatekeeperParts {
-  readonly sql: Query
-  readonly groupsOf: GroupsOf
+  readonly assignmentsOf: AssignmentsOf
   verify(token: string): Promise<VerifiedToken>
   standingOf(objectId: string, applicationId: string): Promise<Standing>
   throttle(caller: Caller): Promise<void>
@@ -37,7 +35,7 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
       if (!('action' in permission)) return permitByTable(caller, permission)
       const segments = Object.entries(params).map(([name, value]) => [name, encodeScopeSegment(value)])
       const scope = permission.scope(Object.fromEntries(segments))
-      await requireAction(parts.sql, parts.groupsOf, caller, permission.action, scope)
+      await requireAction(parts.assignmentsOf, caller, permission.action, scope)
     },
 
     throttle: parts.throttle,

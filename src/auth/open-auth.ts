@@ -4,8 +4,8 @@ import { createSecretBox, type SecretBox } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
 import { createGatekeeper, type Gatekeeper } from './gatekeeper.ts'
 import { createIdentity, type Identity } from './identity.ts'
-import { createPrincipals } from './principals.ts'
-import type { GroupsOf } from './role-assignments.ts'
+import { createPrincipals, type ReadStanding } from './principals.ts'
+import type { AssignmentsOf } from './role-assignments.ts'
 import { loadSecretKey } from './secret-key.ts'
 import { openSigningKeys, type SigningKeys } from './signing-keys.ts'
 import { createThrottle } from './throttle.ts'
@@ -26,7 +26,8 @@ export interface AuthOptions {
   readonly database: Database
   readonly tenantId: string
   readonly embedded: boolean
-  readonly groupsOf: GroupsOf
+  readonly assignmentsOf: AssignmentsOf
+  readonly readStanding: ReadStanding
   readonly log: Logger
   /** Where the service is reached; asked for with every token, known once it listens. */
   origin(): string
@@ -35,7 +36,7 @@ export interface AuthOptions {
 const defaultRequestsPerSecond = 100
 
 export async function openAuth(options: AuthOptions): Promise<Auth> {
-  const { settings, database, tenantId, groupsOf, log, origin } = options
+  const { settings, database, tenantId, assignmentsOf, readStanding, log, origin } = options
   const secretBox = createSecretBox(loadSecretKey(settings.dataDir, settings.secretKeyFile))
   const outsideIssuers = loadTrustedIssuers(settings.trustedIssuersFile, tenantId, log)
   const signingKeys = await openSigningKeys({
@@ -46,10 +47,9 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
   })
   const identity = createIdentity(tenantId, origin, settings.audiences)
   const gatekeeper = createGatekeeper({
-    sql: database.sql,
-    groupsOf,
+    assignmentsOf,
     verify: createVerifier({ identity, signingKeys, outsideIssuers }),
-    standingOf: createPrincipals(database, tenantId, settings.tokenCheckSeconds),
+    standingOf: createPrincipals(readStanding, settings.tokenCheckSeconds),
     throttle: createThrottle(settings.rateLimit ?? (options.embedded ? 0 : defaultRequestsPerSecond)),
   })
   return { identity, secretBox, signingKeys, gatekeeper, close: () => signingKeys.close() }

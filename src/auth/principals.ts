@@ -1,8 +1,6 @@
-import type { Database } from '../db/database.ts'
-import type { Query } from '../db/query.ts'
 import { BoundedCache } from '../kernel/cache.ts'
 
-/** What the directory says about those whom a token names. */
+/** What the directory says about the principal and the client that a token names. */
 export interface Standing {
   /** What the directory holds under the object id. */
   readonly kind: 'user' | 'servicePrincipal' | 'absent'
@@ -14,72 +12,21 @@ export interface Standing {
   readonly validFromMs: number
 }
 
-interface Row {
-  readonly kind: string | null
-  readonly enabled: boolean | null
-  readonly client_enabled: boolean | null
-  readonly valid_from: Date | null
-}
-
-const everyClient = '00000000-0000-0000-0000-000000000000'
 const rememberedPrincipals = 50_000
 
-/** Looks principals up at most once in `maxAgeSeconds`: that is how long one who was shut out may still get in. */
-export function createPrincipals(database: Database, tenantId: string, maxAgeSeconds: number) {
+/** Reads what the directory says now about a principal and the client that got its token. */
+export type ReadStanding = (objectId: string, applicationId: string) => Promise<Standing>
+
+/** Reads each standing at most once in `maxAgeSeconds`: a principal that was shut out gets in for no longer than that. */
+export function createPrincipals(readStanding: ReadStanding, maxAgeSeconds: number): ReadStanding {
   const cache = new BoundedCache<Promise<Standing>>(rememberedPrincipals)
   return function standingOf(objectId: string, applicationId: string): Promise<Standing> {
     const key = `${objectId} ${applicationId}`
     const known = cache.get(key)
     if (known) return known
-    const found = readStanding(database, tenantId, objectId, applicationId)
+    const found = readStanding(objectId, applicationId)
     cache.set(key, found, Date.now() + maxAgeSeconds * 1000)
     found.catch(() => cache.delete(key))
     return found
-  }
-}
-
-/** Makes every token void that the principal has by now. A changed password and a withdrawn permission do it too. */
-export async function voidTokens(tx: Query, tenantId: string, principalId: string): Promise<void> {
-  await tx`
-    insert into token_cutoff (tenant_id, principal_id, client_id, valid_from)
-    values (${tenantId}, ${principalId}, ${everyClient}, clock_timestamp())
-    on conflict (tenant_id, principal_id, client_id) do update set valid_from = excluded.valid_from`
-}
-
-async function readStanding(
-  database: Database,
-  tenantId: string,
-  objectId: string,
-  applicationId: string,
-): Promise<Standing> {
-  const [row] = await database.sql<Row[]>`
-    select principal.kind, principal.enabled, client.enabled as client_enabled,
-      (select max(valid_from) from token_cutoff
-        where tenant_id = ${tenantId} and (
-          (principal_id = ${objectId} and client_id in (${everyClient}, client.id))
-          or (principal_id = client.id and client_id = ${everyClient}))) as valid_from
-    from (select 1) as one
-    left join lateral (
-      select kind,
-        deleted_at is null and properties -> 'accountEnabled' is distinct from 'false'::jsonb as enabled
-      from directory_object
-      where tenant_id = ${tenantId} and id = ${objectId} and kind in ('user', 'servicePrincipal')
-    ) as principal on true
-    left join lateral (
-      select id, properties -> 'accountEnabled' is distinct from 'false'::jsonb and not exists (
-          select from directory_object as application
-          where application.tenant_id = ${tenantId} and application.kind = 'application'
-            and application.app_id = ${applicationId} and application.deleted_at is not null
-        ) as enabled
-      from directory_object
-      where tenant_id = ${tenantId} and kind = 'servicePrincipal' and app_id = ${applicationId}
-        and deleted_at is null
-    ) as client on true`
-  return {
-    kind: row?.kind === 'user' || row?.kind === 'servicePrincipal' ? row.kind : 'absent',
-    enabled: row?.enabled ?? false,
-    client: row?.client_enabled === true ? 'enabled' : row?.client_enabled === false ? 'disabled' : 'absent',
-    // Tokens tell their time in whole seconds.
-    validFromMs: row?.valid_from ? Math.floor(row.valid_from.getTime() / 1000) * 1000 : 0,
   }
 }

@@ -1,10 +1,15 @@
-import type { Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
 import type { Caller } from './caller.ts'
 import { findMaskingRole, roleAllows } from './masking-roles.ts'
 
-/** Every group that an object is in, directly or through other groups. */
-export type GroupsOf = (tenantId: string, objectId: string) => Promise<readonly string[]>
+export interface Assignment {
+  readonly role: string
+  /** In the form of `normalizeScope`. */
+  readonly scope: string
+}
+
+/** Reads the role assignments of an object: its own, and those of every group that it is in. */
+export type AssignmentsOf = (tenantId: string, objectId: string) => Promise<readonly Assignment[]>
 
 /** People reach masking through applications that were allowed to act for them; their roles say how far. */
 const delegatedScopes = ['user_impersonation', '.default']
@@ -31,13 +36,12 @@ export function isWithin(scope: string, assigned: string): boolean {
 }
 
 export async function requireAction(
-  sql: Query,
-  groupsOf: GroupsOf,
+  assignmentsOf: AssignmentsOf,
   caller: Caller,
   action: string,
   scope: string,
 ): Promise<void> {
-  if (mayUseMasking(caller) && (await isAssigned(sql, groupsOf, caller, action, normalizeScope(scope))))
+  if (mayUseMasking(caller) && (await isAssigned(assignmentsOf, caller, action, normalizeScope(scope))))
     return
   const { applicationId: client, objectId } = caller
   fail('AuthorizationFailed', { client, objectId, action, scope })
@@ -50,16 +54,12 @@ export function mayUseMasking(caller: Caller): boolean {
 }
 
 async function isAssigned(
-  sql: Query,
-  groupsOf: GroupsOf,
+  assignmentsOf: AssignmentsOf,
   { tenantId, objectId }: Caller,
   action: string,
   scope: string,
 ): Promise<boolean> {
-  const principals = [objectId, ...(await groupsOf(tenantId, objectId))]
-  const assignments = await sql<{ role: string; scope: string }[]>`
-    select distinct role, scope from role_assignment
-    where tenant_id = ${tenantId} and principal_id = any(${principals}::uuid[])`
+  const assignments = await assignmentsOf(tenantId, objectId)
   return assignments.some((assignment) => {
     const role = findMaskingRole(assignment.role)
     return role !== undefined && isWithin(scope, assignment.scope) && roleAllows(role, action)

@@ -1,4 +1,5 @@
 import { OperatorError } from '../kernel/operator-error.ts'
+import { listBoundNames } from '../masking/binding/find-bound.ts'
 import type { Settings } from '../settings.ts'
 import { openOperatorAccess } from './operator.ts'
 
@@ -17,14 +18,9 @@ export async function chooseDatabase(
   throw new OperatorError(`Say which database:\n  ${[only, ...others].join('\n  ')}`, { exitCode: 2 })
 }
 
-/** From the database to the subscription. */
 async function listBound(settings: Settings): Promise<readonly (readonly string[])[]> {
   await using access = await openOperatorAccess(settings)
-  const rows = await access.database.sql<{ parts: string[] }[]>`
-    select array[name, server_name, resource_group, subscription_id] as parts from masked_database
-    where tenant_id = ${access.tenantId} and binding is not null
-    order by lower(server_name), lower(name), key`
-  return rows.map(({ parts }) => parts)
+  return await listBoundNames(access.database.sql, access.tenantId)
 }
 
 /** As much of each as tells it from the others. */

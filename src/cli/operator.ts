@@ -6,6 +6,7 @@ import { readSecretKey } from '../auth/secret-key.ts'
 import { openSigningKeys, type SigningKeys } from '../auth/signing-keys.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import type { DatabaseAddress } from '../db/database-url.ts'
+import { readTenantId } from '../db/instance.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { createSecretBox } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
@@ -77,8 +78,8 @@ function readPrivate(dataDir: string, name: string): string {
 
 async function readTenant(database: Database, { dataDir, databaseUrl }: Settings): Promise<string> {
   try {
-    const [row] = await database.sql<{ tenant_id: string }[]>`select tenant_id from instance`
-    if (row) return row.tenant_id
+    const tenantId = await readTenantId(database.sql)
+    if (tenantId !== undefined) return tenantId
   } catch (cause) {
     throw new OperatorError(
       databaseUrl === undefined

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type DatabaseState, listStates } from '../enforcement/states/list-states.ts'
 import { bracketHost, reachableAddress } from '../kernel/network.ts'
+import { selectBound } from '../masking/binding/find-bound.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 
@@ -77,7 +78,7 @@ async function readDatabases(settings: Settings): Promise<readonly DatabaseState
   const { openOperatorAccess } = await import('./operator.ts')
   try {
     await using access = await openOperatorAccess(settings)
-    return await listStates(access.database.sql)
+    return await listStates(access.database.sql, selectBound)
   } catch {
     return undefined
   }

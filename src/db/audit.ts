@@ -44,3 +44,48 @@ export async function writeAudits(tx: Query, entries: readonly LaterEntry[]): Pr
     from jsonb_to_recordset(${tx.json(rows)}) as entry (
       at timestamptz, "tenantId" uuid, actor jsonb, action text, target text, after jsonb, "requestId" text)`
 }
+
+export interface AuditEvent {
+  readonly id: string
+  readonly time: string
+  readonly action: string
+  readonly target: string
+  readonly actor: unknown
+  readonly before: { readonly [property: string]: unknown } | null
+  readonly after: { readonly [property: string]: unknown } | null
+  readonly requestId: string | null
+}
+
+export interface AuditSelection {
+  /** The target itself, or one between two others, that begins with one of the prefixes. */
+  readonly target: {
+    readonly is: string
+    readonly after: string
+    readonly before: string
+    readonly prefixes: readonly string[]
+  }
+  readonly time: { readonly from: string | null; readonly to: string | null }
+  /** The last entry of the page before. */
+  readonly last: { readonly time: string | null; readonly id: string | null }
+  readonly limit: number
+}
+
+/** Audit entries, newest first. */
+export async function selectAuditEvents(
+  sql: Query,
+  tenantId: string,
+  { target, time, last, limit }: AuditSelection,
+): Promise<AuditEvent[]> {
+  return await sql<AuditEvent[]>`
+    select id::text, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time, action, target, actor,
+      before, after, request_id as "requestId"
+    from audit_event
+    where tenant_id = ${tenantId}
+      and (target = ${target.is} or (target >= ${target.after} and target < ${target.before}))
+      and target like any (${target.prefixes.map((prefix) => `${prefix}%`)}::text[])
+      and (${time.from}::timestamptz is null or at >= ${time.from}::timestamptz)
+      and (${time.to}::timestamptz is null or at < ${time.to}::timestamptz)
+      and (${last.time}::timestamptz is null or (at, audit_event.id) < (${last.time}::timestamptz, ${last.id}::bigint))
+    order by at desc, audit_event.id desc
+    limit ${limit}`
+}

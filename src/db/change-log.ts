@@ -1,4 +1,4 @@
-import type { Query } from './query.ts'
+import type { Fragment, Query } from './query.ts'
 
 export type Change = {
   entity: string
@@ -35,8 +35,27 @@ export async function appendChanges(
   return last
 }
 
-/** Takes the next revisions for changes that are logged by a statement of their own, and returns the last of them. */
-export async function takeRevisions(tx: Query, tenantId: string, count: number): Promise<number> {
+/**
+ * Logs the rows of queries (entity, entity_id, kind, data), one query after the other. `total` is the number of all
+ * their rows, counted by the caller: the counter is locked from here on.
+ */
+export async function appendSelected(
+  tx: Query,
+  tenantId: string,
+  total: number,
+  queries: readonly Fragment[],
+): Promise<void> {
+  let next = (await takeRevisions(tx, tenantId, total)) - total
+  for (const rows of queries) {
+    const { count } = await tx`
+      insert into change_log (tenant_id, revision, entity, entity_id, kind, data)
+      select ${tenantId}, ${next} + row_number() over (), row.entity, row.entity_id, row.kind, row.data
+      from (${rows}) row`
+    next += count
+  }
+}
+
+async function takeRevisions(tx: Query, tenantId: string, count: number): Promise<number> {
   const [counter] = await tx<{ value: number }[]>`
     insert into revision_counter as counter (tenant_id, value) values (${tenantId}, ${count})
     on conflict (tenant_id) do update set value = counter.value + excluded.value

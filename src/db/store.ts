@@ -4,6 +4,7 @@ import { connectDatabase } from './connect.ts'
 import type { Database } from './database.ts'
 import { type DatabaseAddress, describeAddress, parseDatabaseUrl } from './database-url.ts'
 import { type EmbeddedPostgres, startEmbedded } from './embedded.ts'
+import { readTenantId } from './instance.ts'
 
 /** The service's own database, embedded or outside, migrated and ready. */
 export interface Store {
@@ -88,14 +89,14 @@ async function describeStore(
   database: Database,
   { address, server, description, stop }: Place,
 ): Promise<Store> {
-  const [instance] = await database.sql<{ tenant_id: string }[]>`select tenant_id from masquerade.instance`
-  if (!instance) throw new OperatorError('the database is damaged: its instance row is missing')
+  const tenantId = await readTenantId(database.sql)
+  if (tenantId === undefined) throw new OperatorError('the database is damaged: its instance row is missing')
   return {
     database,
     address,
     server,
     description,
-    tenantId: instance.tenant_id,
+    tenantId,
     async checkReady() {
       try {
         await database.sql`select 1`

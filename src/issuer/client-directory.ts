@@ -2,6 +2,11 @@ import { randomBytes } from 'node:crypto'
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 import { firstPartyApplications, isFirstParty } from '../auth/first-party.ts'
 import type { Query } from '../db/query.ts'
+import {
+  type ApplicationProperties,
+  type ClientApplication,
+  findClientApplication,
+} from '../directory/applications/find-client-application.ts'
 import { isUuid } from '../kernel/uuid.ts'
 import { usableRedirectUris } from './redirect-uris.ts'
 import { deviceGrant } from './route.ts'
@@ -15,21 +20,6 @@ const placeholderSecret = randomBytes(32).toString('base64url')
 /** What our own code reads of a client besides the standard metadata. */
 export const clientFacts = ['application_id', 'service_principal_id', 'first_party'] as const
 
-interface ApplicationProperties {
-  readonly displayName?: string
-  readonly isFallbackPublicClient?: boolean | null
-  readonly web?: { readonly redirectUris?: readonly string[]; readonly logoutUrl?: string | null } | null
-  readonly spa?: { readonly redirectUris?: readonly string[] } | null
-  readonly publicClient?: { readonly redirectUris?: readonly string[] } | null
-}
-
-interface ApplicationRow {
-  readonly app_id: string
-  readonly application_id: string
-  readonly service_principal_id: string
-  readonly properties: ApplicationProperties
-}
-
 /** Clients are the directory's applications: found there at each request, so that a disabled one stops at once. */
 export function createClientDirectory(
   sql: Query,
@@ -42,7 +32,7 @@ export function createClientDirectory(
   return {
     async find(id) {
       if (!isUuid(id)) return undefined
-      const row = await findApplication(sql, tenantId, id)
+      const row = await findClientApplication(sql, tenantId, id)
       return row && describeClient({ ...row, properties: propertiesOf(row, portalUris) })
     },
     upsert: refuse,
@@ -54,9 +44,9 @@ export function createClientDirectory(
   }
 }
 
-/** Whoever may write applications must not lead the product's own, and so what they may do, elsewhere. */
+/** The product's own clients are described by the code: a caller that may write applications cannot redirect them. */
 function propertiesOf(
-  { app_id, properties }: ApplicationRow,
+  { app_id, properties }: ClientApplication,
   portalUris: () => readonly string[],
 ): ApplicationProperties {
   const { cli, portal } = firstPartyApplications
@@ -64,25 +54,7 @@ function propertiesOf(
   return app_id === portal.appId ? { ...portal, spa: { redirectUris: portalUris() } } : properties
 }
 
-async function findApplication(
-  sql: Query,
-  tenantId: string,
-  appId: string,
-): Promise<ApplicationRow | undefined> {
-  const [row] = await sql<ApplicationRow[]>`
-    select application.app_id, application.id as application_id, principal.id as service_principal_id,
-      application.properties
-    from directory_object application
-    join directory_object principal on principal.tenant_id = application.tenant_id
-      and principal.kind = 'servicePrincipal' and principal.app_id = application.app_id
-    where application.tenant_id = ${tenantId} and application.kind = 'application'
-      and application.app_id = ${appId.toLowerCase()}
-      and application.deleted_at is null and principal.deleted_at is null
-      and coalesce(principal.properties -> 'accountEnabled' <> 'false', true)`
-  return row
-}
-
-function describeClient({ app_id, properties, ...ids }: ApplicationRow): AdapterPayload {
+function describeClient({ app_id, properties, ...ids }: ClientApplication): AdapterPayload {
   const web = properties.web?.redirectUris ?? []
   const spa = properties.spa?.redirectUris ?? []
   const native = properties.publicClient?.redirectUris ?? []

@@ -5,6 +5,7 @@ import type { Identity } from '../auth/identity.ts'
 import type { SigningKeys } from '../auth/signing-keys.ts'
 import type { Database } from '../db/database.ts'
 import { preparePasswords } from '../directory/accounts/password.ts'
+import { isVerifiedDomain } from '../directory/accounts/verified-domain.ts'
 import { ensureFirstParty } from '../directory/first-start/ensure-first-party.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import { isSafeOrigin, originOf } from './address.ts'
@@ -124,12 +125,7 @@ const anyTenant = ['common', 'organizations']
 async function isOurTenant({ database, identity }: IssuerOptions, { tenant }: Target): Promise<boolean> {
   if (tenant === undefined || anyTenant.includes(tenant.toLowerCase())) return true
   if (tenant.toLowerCase() === identity.tenantId) return true
-  const rows = await database.sql`
-    select 1 from directory_object organization,
-      jsonb_array_elements(coalesce(organization.properties -> 'verifiedDomains', '[]')) domain
-    where organization.tenant_id = ${identity.tenantId} and organization.kind = 'organization'
-      and lower(domain ->> 'name') = lower(${tenant})`
-  return rows.length > 0
+  return isVerifiedDomain(database.sql, identity.tenantId, tenant)
 }
 
 function sendKeys(response: ServerResponse, signingKeys: SigningKeys): void {

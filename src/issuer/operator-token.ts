@@ -5,8 +5,9 @@ import { knownPermissions } from '../auth/known-permissions.ts'
 import type { SigningKeys } from '../auth/signing-keys.ts'
 import { writeAudit } from '../db/audit.ts'
 import type { Query } from '../db/query.ts'
+import { findUserId } from '../directory/accounts/find-user.ts'
 import { listDirectoryRoles } from '../directory/accounts/list-directory-roles.ts'
-import { findAdministrator } from '../directory/first-start/bootstrap.ts'
+import { type FirstStart, findAdministrator, readFirstStart } from '../directory/first-start/bootstrap.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 
 /** Whom an operator wants a token for. It carries the permissions asked for, granted or not. */
@@ -59,15 +60,15 @@ export async function issueOperatorToken(
 }
 
 async function describeApplication(sql: Query, tenantId: string, permissions: readonly string[]) {
-  const { application_id, service_principal_id } = await readFirstStart(sql, tenantId)
+  const { applicationId, servicePrincipalId } = await requireFirstStart(sql, tenantId)
   const roles = [...permissions]
-  return { idtyp: 'app', tid: tenantId, oid: service_principal_id, azp: application_id, roles }
+  return { idtyp: 'app', tid: tenantId, oid: servicePrincipalId, azp: applicationId, roles }
 }
 
 async function describeUser(sql: Query, tenantId: string, { for: whom, permissions }: OperatorTokenRequest) {
   const name = whom.kind === 'user' ? whom.userPrincipalName : undefined
   const oid =
-    name === undefined ? await requireAdministrator(sql, tenantId) : await findUser(sql, tenantId, name)
+    name === undefined ? await requireAdministrator(sql, tenantId) : await requireUser(sql, tenantId, name)
   const scopes = whom.kind === 'administrator' ? Object.keys(knownPermissions) : permissions
   const personal = whom.kind === 'user' && whom.personal
   return {
@@ -80,31 +81,24 @@ async function describeUser(sql: Query, tenantId: string, { for: whom, permissio
   }
 }
 
-interface FirstStart {
-  readonly administrator_id: string
-  readonly application_id: string
-  readonly service_principal_id: string
-}
-
-async function readFirstStart(sql: Query, tenantId: string): Promise<FirstStart> {
-  const [row] = await sql<FirstStart[]>`
-    select administrator_id, application_id, service_principal_id from first_start where tenant_id = ${tenantId}`
-  return row ?? failFor('The service has not been started on this database yet.')
+async function requireFirstStart(sql: Query, tenantId: string): Promise<FirstStart> {
+  return (
+    (await readFirstStart(sql, tenantId)) ?? failFor('The service has not been started on this database yet.')
+  )
 }
 
 async function requireAdministrator(sql: Query, tenantId: string): Promise<string> {
-  await readFirstStart(sql, tenantId)
+  await requireFirstStart(sql, tenantId)
   const administrator = await findAdministrator(sql, tenantId)
   if (administrator) return administrator.id
   return failFor('The administrator of the first start was deleted. Name another person with --user.')
 }
 
-async function findUser(sql: Query, tenantId: string, userPrincipalName: string): Promise<string> {
-  const [row] = await sql<{ id: string }[]>`
-    select id from directory_object
-    where tenant_id = ${tenantId} and kind = 'user' and deleted_at is null
-      and lower(user_principal_name) = lower(${userPrincipalName})`
-  return row?.id ?? failFor(`There is no user '${userPrincipalName.slice(0, 200)}'.`)
+async function requireUser(sql: Query, tenantId: string, userPrincipalName: string): Promise<string> {
+  return (
+    (await findUserId(sql, tenantId, userPrincipalName)) ??
+    failFor(`There is no user '${userPrincipalName.slice(0, 200)}'.`)
+  )
 }
 
 function failFor(message: string): never {

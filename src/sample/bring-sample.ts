@@ -1,8 +1,10 @@
 import type { Auth } from '../auth/open-auth.ts'
 import type { Database } from '../db/database.ts'
+import { awaitsSample, noteSample } from '../db/instance.ts'
 import type { Store } from '../db/store.ts'
 import type { Listeners } from '../http/listen.ts'
 import { issueOperatorToken } from '../issuer/operator-token.ts'
+import { moveBindings } from '../masking/binding/move-bindings.ts'
 import type { Settings } from '../settings.ts'
 import { bringShop, readShopAccess, writeShopAccess } from './shop.ts'
 
@@ -17,8 +19,7 @@ export async function bringSample(settings: Settings, service: Running, onProgre
   const { store, auth } = service
   const { database, server, tenantId } = store
   if (!server) return
-  const [first] = await database.sql`select 1 from instance where sampled_at is null`
-  if (!first) return await followPort(settings.dataDir, server, database)
+  if (!(await awaitsSample(database.sql))) return await followPort(settings.dataDir, server, database)
   if (settings.demo) {
     onProgress('making a sample database')
     const origin = auth.identity.origin()
@@ -28,7 +29,7 @@ export async function bringSample(settings: Settings, service: Running, onProgre
     )
     await bringShop({ ...server, dataDir: settings.dataDir, call: caller(service, token) })
   }
-  await database.sql`update instance set sampled_at = now()`
+  await noteSample(database.sql)
 }
 
 /** The embedded server takes another port when somebody else has its own; the sample goes along. */
@@ -39,10 +40,7 @@ async function followPort(
 ) {
   const shop = readShopAccess(dataDir)
   if (!shop || shop.port === port) return
-  await sql`
-    update masked_database set binding = binding || jsonb_build_object('port', ${port}::int),
-      binding_version = binding_version + 1
-    where binding @> ${sql.json({ host, port: shop.port, database: shop.database })}`
+  await moveBindings(sql, { host, port: shop.port, database: shop.database }, port)
   await writeShopAccess(dataDir, { ...shop, port })
 }
 

@@ -42,3 +42,16 @@ export async function findUser(
     mustChangePassword: row.must_change ?? false,
   }
 }
+
+/** The id of a user that is not deleted, disabled or not. */
+export async function findUserId(
+  sql: Query,
+  tenantId: string,
+  userPrincipalName: string,
+): Promise<string | undefined> {
+  const [row] = await sql<{ id: string }[]>`
+    select id from directory_object
+    where tenant_id = ${tenantId} and kind = 'user' and deleted_at is null
+      and lower(user_principal_name) = lower(${userPrincipalName})`
+  return row?.id
+}

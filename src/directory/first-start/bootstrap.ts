@@ -3,7 +3,6 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { directoryRoleTemplates } from '../../auth/directory-roles.ts'
 import { knownPermissions } from '../../auth/known-permissions.ts'
-import type { MaskingRole } from '../../auth/masking-roles.ts'
 import { writeAudit } from '../../db/audit.ts'
 import { appendChanges, type Change } from '../../db/change-log.ts'
 import type { Database, Tx } from '../../db/database.ts'
@@ -19,6 +18,8 @@ export interface BootstrapOptions {
   readonly tenantId: string
   readonly domain: string
   readonly dataDir: string
+  /** Makes a principal Owner of all that is masked; masking holds these assignments. */
+  readonly assignOwner: (tx: Tx, tenantId: string, principalId: string) => Promise<void>
 }
 
 /** Nodes that start together queue on it; the number only has to be ours. */
@@ -28,19 +29,19 @@ const secretLifetimeMs = 2 * 365 * 24 * 60 * 60 * 1000
 export const passwordFileName = 'administrator-password'
 export const applicationFileName = 'administrator-application.json'
 
-/** The administrator of the first start, under the name of now; undefined once somebody deleted the account. */
+/** The administrator of the first start, under its present name. */
 export interface Administrator {
   readonly id: string
   readonly userPrincipalName: string
 }
 
-/** What must be there before anybody can call: the organization, an administrator, an administrative application. */
+/** Creates, once, what a first call needs: the organization, an administrator, an administrative application. */
 export async function bootstrap(options: BootstrapOptions): Promise<Administrator | undefined> {
   const { database, tenantId } = options
-  if (!(await isOver(database.sql, tenantId)))
+  if (!(await readFirstStart(database.sql, tenantId)))
     await database.transaction(async (tx) => {
       await tx`select pg_advisory_xact_lock(${advisoryLock})`
-      if (!(await isOver(tx, tenantId))) await createFirst(tx, options)
+      if (!(await readFirstStart(tx, tenantId))) await createFirst(tx, options)
     })
   return findAdministrator(database.sql, tenantId)
 }
@@ -54,12 +55,27 @@ export async function findAdministrator(sql: Query, tenantId: string): Promise<A
   return row && { id: row.id, userPrincipalName: row.user_principal_name }
 }
 
-async function isOver(sql: Query, tenantId: string): Promise<boolean> {
-  return (await sql`select from first_start where tenant_id = ${tenantId}`).count > 0
+export interface FirstStart {
+  readonly administratorId: string
+  /** The client id of the administrative application. */
+  readonly applicationId: string
+  readonly servicePrincipalId: string
 }
 
-/** The secrets are on disk before the transaction ends: nobody is made whose secret is lost. */
-async function createFirst(tx: Tx, { tenantId, domain, dataDir }: BootstrapOptions): Promise<void> {
+/** What the first start created, whatever became of it; undefined before it. */
+export async function readFirstStart(sql: Query, tenantId: string): Promise<FirstStart | undefined> {
+  const [row] = await sql<FirstStart[]>`
+    select administrator_id as "administratorId", application_id as "applicationId",
+      service_principal_id as "servicePrincipalId"
+    from first_start where tenant_id = ${tenantId}`
+  return row
+}
+
+/** Writes the secrets to disk before the transaction ends: no account is created whose secret is lost. */
+async function createFirst(
+  tx: Tx,
+  { tenantId, domain, dataDir, assignOwner }: BootstrapOptions,
+): Promise<void> {
   const password = randomBytes(18).toString('base64url')
   const administratorId = await createAdministrator(tx, tenantId, domain, password)
   const application = await registerApplication(tx, tenantId, { displayName: 'Masquerade administration' })
@@ -67,8 +83,8 @@ async function createFirst(tx: Tx, { tenantId, domain, dataDir }: BootstrapOptio
   const endsAt = new Date(Date.now() + secretLifetimeMs)
   const { secretText } = await addSecret(tx, tenantId, applicationId, { displayName: 'First start', endsAt })
   await grantApplicationPermissions(tx, tenantId, servicePrincipalId, Object.keys(knownPermissions))
-  await assignRole(tx, tenantId, 'Owner', administratorId)
-  await assignRole(tx, tenantId, 'Owner', servicePrincipalId)
+  await assignOwner(tx, tenantId, administratorId)
+  await assignOwner(tx, tenantId, servicePrincipalId)
   await tx`
     insert into first_start (tenant_id, administrator_id, application_id, service_principal_id)
     values (${tenantId}, ${administratorId}, ${appId}, ${servicePrincipalId})`
@@ -132,12 +148,6 @@ function describeOrganization(domain: string) {
   return {
     verifiedDomains: [{ name: domain, isDefault: true, isInitial: true, type: 'Managed', capabilities: '' }],
   }
-}
-
-async function assignRole(tx: Tx, tenantId: string, role: MaskingRole, principalId: string): Promise<void> {
-  await tx`
-    insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id)
-    values (${randomUUID()}, ${tenantId}, '/', '/', ${role}, ${principalId})`
 }
 
 function writeSecret(file: string, text: string): void {

@@ -1,4 +1,4 @@
-import { takeRevisions } from '../../db/change-log.ts'
+import { appendSelected } from '../../db/change-log.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Fragment } from '../../db/query.ts'
 import { Problem } from '../../kernel/problem.ts'
@@ -217,39 +217,30 @@ async function checkCustom(
   }
 }
 
-/** The counter is locked from here on; only the log itself is still to be written. */
 async function logChanges(tx: Tx, tenantId: string, counts: ImportCounts): Promise<void> {
   const total = counts.object + counts.member + counts.roleMember + counts.owner + counts.extension
   if (total === 0) return
-  let next = (await takeRevisions(tx, tenantId, total)) - total
-  const log = async (rows: Fragment) => {
-    const { count } = await tx`
-      insert into change_log (tenant_id, revision, entity, entity_id, kind, data)
-      select ${tenantId}, ${next} + row_number() over (), row.entity, row.entity_id, row.kind, row.data
-      from (${rows}) row`
-    next += count
-  }
   const edge = (table: string, kind: string) => tx`
     select container.kind as entity, container_id::text as entity_id, ${kind} as kind,
       jsonb_build_object('id', member_id) as data
     from ${tx(table)} edge join directory_object container
       on container.tenant_id = ${tenantId} and container.id = edge.container_id
     order by line`
-  await log(tx`
-    select kind as entity, id::text as entity_id, 'created' as kind, jsonb_build_object('version', 1) as data
-    from import_object order by line`)
-  if (counts.member > 0)
-    await log(tx`
+  await appendSelected(tx, tenantId, total, [
+    tx`
+      select kind as entity, id::text as entity_id, 'created' as kind, jsonb_build_object('version', 1) as data
+      from import_object order by line`,
+    tx`
       select 'group' as entity, container_id::text as entity_id, 'memberAdded' as kind,
         jsonb_build_object('id', member_id) as data
-      from import_member`)
-  if (counts.roleMember > 0) await log(edge('import_role_member', 'memberAdded'))
-  if (counts.owner > 0) await log(edge('import_owner', 'ownerAdded'))
-  if (counts.extension > 0)
-    await log(tx`
+      from import_member`,
+    edge('import_role_member', 'memberAdded'),
+    edge('import_owner', 'ownerAdded'),
+    tx`
       select object.kind as entity, object_id::text as entity_id, 'extensionCreated' as kind,
         jsonb_build_object('name', name) as data
       from import_extension join directory_object object
         on object.tenant_id = ${tenantId} and object.id = object_id
-      order by line`)
+      order by line`,
+  ])
 }

@@ -1,3 +1,4 @@
+import type { Fragment } from '../../db/query.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Note } from '../plan.ts'
 
@@ -10,6 +11,9 @@ export interface Report {
   readonly driftRepairs: number
   readonly lastDriftAt: string | null
 }
+
+/** A query for the bound databases (id, resource_id, key), which masking holds; part of larger statements here. */
+export type BoundDatabases = (sql: Sql) => Fragment
 
 /** The state of each bound database, in the service's own database, for every node. */
 export interface StateStore {
@@ -36,7 +40,7 @@ const untouched: Report = {
   lastDriftAt: null,
 }
 
-export function createStateStore(sql: Sql): StateStore {
+export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
   return {
     async read(databaseId) {
       const [row] = await sql<(Omit<Report, 'checkedAt' | 'enforcedAt' | 'lastDriftAt'> & Dates)[]>`
@@ -57,8 +61,7 @@ export function createStateStore(sql: Sql): StateStore {
       const rows = await sql<{ id: string }[]>`
         insert into enforcement_state as s (database_id, state, reason, next_check_at)
         select d.id, 'Pending', ${untouched.reason}, now() + ${auditEveryMs} * interval '1 millisecond'
-        from masked_database d where d.binding is not null
-          and not exists (select 1 from enforcement_state e where e.database_id = d.id and e.next_check_at > now())
+        from (${bound(sql)}) d where not exists (select 1 from enforcement_state e where e.database_id = d.id and e.next_check_at > now())
         on conflict (database_id) do update set next_check_at = excluded.next_check_at where s.next_check_at <= now()
         returning database_id as id`
       return rows.map(({ id }) => id)
@@ -71,7 +74,7 @@ export function createStateStore(sql: Sql): StateStore {
           (database_id, state, notes, enforced_at, next_check_at, drift_repairs, last_drift_at)
         select id, 'Enforced', coalesce(${notes === null ? null : sql.json(notes)}::jsonb, '[]'), now(), now() + ${auditEveryMs} * interval '1 millisecond',
           ${drift}::int, case when ${drift}::int > 0 then now() end
-        from masked_database where id = ${databaseId}
+        from (${bound(sql)}) d where id = ${databaseId}
         on conflict (database_id) do update set state = 'Enforced', reason = null, notes = coalesce(${notes === null ? null : sql.json(notes)}::jsonb, s.notes),
           checked_at = now(), enforced_at = now(), next_check_at = excluded.next_check_at, failures = 0,
           drift_repairs = s.drift_repairs + excluded.drift_repairs,
@@ -82,7 +85,7 @@ export function createStateStore(sql: Sql): StateStore {
       // Again after 1, 2, 4 … seconds, at most every half minute.
       await sql`
         insert into enforcement_state as s (database_id, state, reason, failures, next_check_at)
-        select id, ${state}, ${reason}, 1, now() + interval '1 second' from masked_database where id = ${databaseId}
+        select id, ${state}, ${reason}, 1, now() + interval '1 second' from (${bound(sql)}) d where id = ${databaseId}
         on conflict (database_id) do update set state = excluded.state, reason = excluded.reason, checked_at = now(),
           failures = s.failures + 1,
           next_check_at = now() + least(30, power(2, least(s.failures, 10))) * interval '1 second'`

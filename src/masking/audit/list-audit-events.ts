@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
+import { type AuditEvent, selectAuditEvents } from '../../db/audit.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { apiVersions, operation } from '../operation.ts'
@@ -8,17 +9,6 @@ import { checkName, databasePath, fold, scopeOf, serverPath } from '../place.ts'
 
 const defaultPageSize = 100
 const largestPageSize = 1000
-
-interface AuditEvent {
-  readonly id: string
-  readonly time: string
-  readonly action: string
-  readonly target: string
-  readonly actor: unknown
-  readonly before: { readonly id?: string } | null
-  readonly after: { readonly id?: string } | null
-  readonly requestId: string | null
-}
 
 const auditEvent = Type.Object({
   id: Type.String(),
@@ -83,7 +73,11 @@ export const listAuditEvents = operation({
 
 function render({ target, ...event }: AuditEvent) {
   // The target is in lower case; the resource itself says how it is written.
-  return { ...event, resourceId: event.after?.id ?? event.before?.id ?? target }
+  return { ...event, resourceId: idOf(event.after) ?? idOf(event.before) ?? target }
+}
+
+function idOf(resource: AuditEvent['after']): string | undefined {
+  return typeof resource?.id === 'string' ? resource.id : undefined
 }
 
 interface Wanted {
@@ -96,21 +90,14 @@ interface Wanted {
 
 async function select(tx: Query, tenantId: string, wanted: Wanted): Promise<AuditEvent[]> {
   const { scope, from, to, position, limit } = wanted
-  const range = keyRange(scope)
   const [time = null, id = null] = position ?? []
   checkPosition(time, id)
-  return await tx<AuditEvent[]>`
-    select id::text, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time, action, target, actor,
-      before, after, request_id as "requestId"
-    from audit_event
-    where tenant_id = ${tenantId}
-      and (target = ${scope} or (target >= ${range.after} and target < ${range.before}))
-      and (target like '/subscriptions/%' or target like '/providers/%')
-      and (${from}::timestamptz is null or at >= ${from}::timestamptz)
-      and (${to}::timestamptz is null or at < ${to}::timestamptz)
-      and (${time}::timestamptz is null or (at, audit_event.id) < (${time}::timestamptz, ${id}::bigint))
-    order by at desc, audit_event.id desc
-    limit ${limit}`
+  return await selectAuditEvents(tx, tenantId, {
+    target: { is: scope, ...keyRange(scope), prefixes: ['/subscriptions/', '/providers/'] },
+    time: { from, to },
+    last: { time, id },
+    limit,
+  })
 }
 
 function checkPosition(time: string | null, id: string | null): void {

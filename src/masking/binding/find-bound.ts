@@ -1,5 +1,5 @@
 import type { DatabaseAddress } from '../../db/database-url.ts'
-import type { Query } from '../../db/query.ts'
+import type { Fragment, Query } from '../../db/query.ts'
 import { addressOf, type Binding } from './binding.ts'
 
 export interface Bound {
@@ -24,4 +24,21 @@ export async function findBound(sql: Query, tenantId: string, text: string): Pro
     const { host, port, database, ssl } = addressOf(binding, '')
     return { id, target, address: { host, port, database, ...(ssl && { ssl }) } }
   })
+}
+
+/** The names of each bound database, from its own to the subscription's. */
+export async function listBoundNames(sql: Query, tenantId: string): Promise<readonly (readonly string[])[]> {
+  const rows = await sql<{ parts: string[] }[]>`
+    select array[name, server_name, resource_group, subscription_id] as parts from masked_database
+    where tenant_id = ${tenantId} and binding is not null
+    order by lower(server_name), lower(name), key`
+  return rows.map(({ parts }) => parts)
+}
+
+/** A query for every bound database (id, resource_id, key), to be put into a larger statement. */
+export function selectBound(sql: Query): Fragment {
+  return sql`
+    select id, key, '/subscriptions/' || subscription_id || '/resourceGroups/' || resource_group
+      || '/providers/Vendor.Sql/servers/' || server_name || '/databases/' || name as resource_id
+    from masked_database where binding is not null`
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { voidTokens } from '../../../src/auth/principals.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
+import { voidTokens } from '../../../src/directory/accounts/standing.ts'
 import { addSecret } from '../../../src/directory/applications/application-secret.ts'
 import {
   consentPermissions,

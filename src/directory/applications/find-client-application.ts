@@ -1,0 +1,35 @@
+import type { Query } from '../../db/query.ts'
+
+export interface ApplicationProperties {
+  readonly displayName?: string
+  readonly isFallbackPublicClient?: boolean | null
+  readonly web?: { readonly redirectUris?: readonly string[]; readonly logoutUrl?: string | null } | null
+  readonly spa?: { readonly redirectUris?: readonly string[] } | null
+  readonly publicClient?: { readonly redirectUris?: readonly string[] } | null
+}
+
+export interface ClientApplication {
+  readonly app_id: string
+  readonly application_id: string
+  readonly service_principal_id: string
+  readonly properties: ApplicationProperties
+}
+
+/** An application that may get tokens: neither it nor its service principal is deleted or disabled. */
+export async function findClientApplication(
+  sql: Query,
+  tenantId: string,
+  appId: string,
+): Promise<ClientApplication | undefined> {
+  const [row] = await sql<ClientApplication[]>`
+    select application.app_id, application.id as application_id, principal.id as service_principal_id,
+      application.properties
+    from directory_object application
+    join directory_object principal on principal.tenant_id = application.tenant_id
+      and principal.kind = 'servicePrincipal' and principal.app_id = application.app_id
+    where application.tenant_id = ${tenantId} and application.kind = 'application'
+      and application.app_id = ${appId.toLowerCase()}
+      and application.deleted_at is null and principal.deleted_at is null
+      and coalesce(principal.properties -> 'accountEnabled' <> 'false', true)`
+  return row
+}

@@ -1,0 +1,57 @@
+import type { SourceFile } from './tree.ts'
+
+/** The room that owns each table of `sql/schema.sql`: SQL that names a table stands in its owner alone. */
+export const owners: Readonly<Record<string, readonly string[]>> = {
+  db: ['audit_event', 'change_log', 'instance', 'masquerade_migration', 'revision_counter'],
+  auth: ['signing_key'],
+  issuer: ['oidc_state', 'sign_in_attempt'],
+  directory: [
+    'application_permission',
+    'application_secret',
+    'delegated_permission',
+    'directory_object',
+    'extension_property',
+    'first_start',
+    'item',
+    'member_edge',
+    'open_extension',
+    'owner_edge',
+    'schema_extension',
+    'token_cutoff',
+    'user_password',
+  ],
+  masking: ['masked_database', 'masking_rule', 'role_assignment', 'role_mapping', 'server', 'suspension'],
+  enforcement: ['enforcement_state'],
+}
+
+export function listTables(schema: string): string[] {
+  return [...schema.matchAll(/^create table (\w+)/gm)].map((match) => match[1] ?? '')
+}
+
+/** Each place where a room of src/ names a table that another room owns. */
+export function findForeignSql(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) => {
+    const room = path.split('/')[1] ?? ''
+    const code = withoutComments(text)
+    return Object.entries(owners)
+      .filter(([owner]) => owner !== room)
+      .flatMap(([owner, tables]) =>
+        tables
+          .filter((table) => patternOf(table).test(code))
+          .map((table) => `${path} names the table '${table}', which ${owner} owns`),
+      )
+  })
+}
+
+/** A name of one word is a table's only behind a keyword of SQL; one with an underscore has no other meaning. */
+function patternOf(table: string): RegExp {
+  return table.includes('_')
+    ? new RegExp(`(?<![\\w.'"-])(?:masquerade\\.)?${table}\\b|['"]${table}['"]`)
+    : new RegExp(
+        `\\b(?:from|join|into|update|table)\\s+(?:only\\s+)?(?:masquerade\\.)?${table}\\b(?!\\s*['"])`,
+      )
+}
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '')
+}
