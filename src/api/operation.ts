@@ -2,7 +2,7 @@ import type { Static, TObject, TSchema } from 'typebox'
 import type { Caller } from '../auth/caller.ts'
 import type { Params, Permission } from '../auth/permission.ts'
 import type { Query } from '../db/query.ts'
-import type { Surface } from '../kernel/problem.ts'
+import type { Surface } from '../kernel/surface.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 

@@ -1,6 +1,9 @@
 import { OperatorError } from '../kernel/operator-error.ts'
+import { pathPrefix } from '../kernel/surface.ts'
 import { isUuid } from '../kernel/uuid.ts'
 import { type MaskingApi, Refused } from './masking-api.ts'
+
+const { directory } = pathPrefix
 
 /** Somebody of the directory who can be given a role. */
 export interface Principal {
@@ -28,7 +31,7 @@ export async function findPrincipal(api: MaskingApi, text: string): Promise<Prin
 }
 
 async function findUser(api: MaskingApi, name: string): Promise<Principal> {
-  const user = await read<Entry>(api, `/v1.0/users/${encodeURIComponent(name)}`, name)
+  const user = await read<Entry>(api, `${directory}/users/${encodeURIComponent(name)}`, name)
   return user ? { id: user.id, name, ...nameOf(user) } : refuse(`There is no user '${name.slice(0, 200)}'.`)
 }
 
@@ -36,7 +39,7 @@ async function findGroup(api: MaskingApi, name: string): Promise<Principal> {
   const filter = encodeURIComponent(`displayName eq '${name.replaceAll("'", "''")}'`)
   const page = await read<{ value: Entry[] }>(
     api,
-    `/v1.0/groups?$filter=${filter}&$select=id,displayName,description`,
+    `${directory}/groups?$filter=${filter}&$select=id,displayName,description`,
     name,
   )
   const [group, ...others] = page?.value ?? []
@@ -56,9 +59,10 @@ async function findGroup(api: MaskingApi, name: string): Promise<Principal> {
 /** An appId, the object id of a registration, or the id of whoever is meant: the service checks the last. */
 async function findById(api: MaskingApi, id: string): Promise<Principal> {
   try {
-    const byAppId = `/v1.0/servicePrincipals(appId='${id}')`
+    const byAppId = `${directory}/servicePrincipals(appId='${id}')`
     const found =
-      (await read<Entry>(api, byAppId, id)) ?? (await read<Entry>(api, `/v1.0/directoryObjects/${id}`, id))
+      (await read<Entry>(api, byAppId, id)) ??
+      (await read<Entry>(api, `${directory}/directoryObjects/${id}`, id))
     if (found?.['@odata.type']?.endsWith('.application') && found.appId)
       return findById(api, found.appId.toLowerCase())
     return found ? { id: found.id, ...nameOf(found) } : { id }
@@ -75,7 +79,11 @@ export async function nameAll(api: MaskingApi, ids: readonly string[]): Promise<
     const names = new Map<string, string>()
     for (let at = 0; at < ids.length; at += 1000) {
       const wanted = { ids: ids.slice(at, at + 1000) }
-      const { body } = await api.send<{ value: Entry[] }>('POST', '/v1.0/directoryObjects/getByIds', wanted)
+      const { body } = await api.send<{ value: Entry[] }>(
+        'POST',
+        `${directory}/directoryObjects/getByIds`,
+        wanted,
+      )
       for (const entry of body.value) names.set(entry.id, nameOf(entry).name ?? entry.id)
     }
     return names

@@ -4,6 +4,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { issueOperatorToken } from '../issuer/operator-token.ts'
 import { isSafeUrl } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { isDirectoryPath } from '../kernel/surface.ts'
 import { readSettings } from '../settings.ts'
 import { currentToken } from './login.ts'
 import { openOperatorAccess } from './operator.ts'
@@ -81,7 +82,7 @@ export async function openMaskingApi(values: Values): Promise<MaskingApi> {
 
 /** The directory API has its version in the path. */
 function withVersion(path: string): string {
-  if (path.startsWith('/v1.0/')) return path
+  if (isDirectoryPath(path)) return path
   return `${path}${path.includes('?') ? '&' : '?'}${apiVersion}`
 }
 

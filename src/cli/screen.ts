@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { passwordFileName } from '../directory/first-start/bootstrap.ts'
 import { bracketHost, reachableAddress } from '../kernel/network.ts'
+import { pathPrefix } from '../kernel/surface.ts'
 import type { Service } from '../main.ts'
 import { readShopAccess } from '../sample/shop.ts'
 import type { Settings } from '../settings.ts'
@@ -32,7 +33,7 @@ ${settings.emulator ? emulatorWarning : ''}
 ${rows.map(([name, value]) => `  ${name.padEnd(9)} ${value}`).join('\n')}
 
 Try it:
-  curl ${settings.emulator ? '' : `-H "Authorization: Bearer $(${command(settings, 'token --admin')})" `}${http}/v1.0/organization
+  curl ${settings.emulator ? '' : `-H "Authorization: Bearer $(${command(settings, 'token --admin')})" `}${http}${pathPrefix.directory}/organization
 ${describeShop(settings, `${bracketHost(reachableAddress(listeners.host))}:${service.gateway.port}`)}
 Ctrl+C stops it.
 `

@@ -2,6 +2,7 @@ import { isKnownPermission } from '../auth/known-permissions.ts'
 import { maxTokenLifetimeSeconds } from '../auth/signing-keys.ts'
 import { issueOperatorToken, type OperatorTokenRequest } from '../issuer/operator-token.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { pathPrefix } from '../kernel/surface.ts'
 import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { openOperatorAccess } from './operator.ts'
@@ -29,7 +30,7 @@ directory (or MASQUERADE_SECRET_KEY_FILE) while the database runs, and for nobod
   --lifetime T     How long the token lives: 30s, 10m, 8h. ${defaultLifetime} unless said, 24h at most.
   --audience URI   The resource it is for. The service itself unless said.
 
-  curl -H "Authorization: Bearer $(npx masquerade token --admin)" http://127.0.0.1:8080/v1.0/organization`,
+  curl -H "Authorization: Bearer $(npx masquerade token --admin)" http://127.0.0.1:8080${pathPrefix.directory}/organization`,
   async run(args) {
     const request = readRequest(args)
     await using access = await openOperatorAccess(readSettings(process.env))

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { describe, type Problem, type Surface } from '../kernel/problem.ts'
+import { describe, type Problem } from '../kernel/problem.ts'
+import type { Surface } from '../kernel/surface.ts'
 
 /** How one surface speaks HTTP: its place in the URL space, its headers, the shape of its errors. */
 export interface Dialect {

@@ -1,4 +1,5 @@
 import { describe, Problem } from '../kernel/problem.ts'
+import { isDirectoryPath } from '../kernel/surface.ts'
 import { clientRequestId, type Dialect } from './dialect.ts'
 
 /** Graph's manners. */
@@ -7,7 +8,7 @@ export const directoryDialect: Dialect = {
   contentType:
     'application/json;odata.metadata=minimal;odata.streaming=true;IEEE754Compatible=false;charset=utf-8',
 
-  owns: (path) => /^\/v1\.0(\/|$)/i.test(path),
+  owns: isDirectoryPath,
 
   unknownPath: (_path, deadEnd) => new Problem('UnknownSegment', { segment: deadEnd }),
 

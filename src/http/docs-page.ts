@@ -1,5 +1,5 @@
 import type { Operation } from '../api/operation.ts'
-import type { Surface } from '../kernel/problem.ts'
+import type { Surface } from '../kernel/surface.ts'
 import { openApiPath, permissionInWords } from './openapi.ts'
 
 const titles: Record<Surface, string> = { masking: 'Masking API', directory: 'Directory API' }

@@ -1,4 +1,5 @@
 import { describe, Problem } from '../kernel/problem.ts'
+import { pathPrefix } from '../kernel/surface.ts'
 import { clientRequestId, type Dialect, headerOf } from './dialect.ts'
 
 /** ARM's manners. Also the shape for paths that belong to neither API. */
@@ -6,7 +7,7 @@ export const maskingDialect: Dialect = {
   surface: 'masking',
   contentType: 'application/json; charset=utf-8',
 
-  owns: (path) => !path.toLowerCase().startsWith('/v1.0'),
+  owns: (path) => !path.toLowerCase().startsWith(pathPrefix.directory),
 
   unknownPath: (path) => new Problem('UnknownPath', { path: path.slice(0, 300) }),
 

@@ -1,3 +1,4 @@
+import { isDirectoryPath, withoutDirectoryPrefix } from '../kernel/surface.ts'
 import { uuidPattern } from '../kernel/uuid.ts'
 
 /**
@@ -13,7 +14,8 @@ export function normalizeUrl(url: string): string {
 }
 
 function unwrapNextLink(path: string): string {
-  return path.replace(/^\/v1\.0\/https?:\/{1,2}[^/]+(?=\/v1\.0\/)/i, '')
+  const inner = /^\/https?:\/{1,2}[^/]+(\/.*)$/i.exec(withoutDirectoryPrefix(path))?.[1]
+  return inner !== undefined && isDirectoryPath(path) && isDirectoryPath(inner) ? inner : path
 }
 
 // Quotes inside a key are doubled: ('o''neil'). The same with percent-encoded quotes and parentheses. An alternate key
@@ -28,7 +30,7 @@ const qualifiedAction =
   /(?<!\/extensions)\/(?:(?:microsoft|vendor)\.graph\.)?((?:check|get)Member(?:Groups|Objects)|getByIds|explainMembership)(?:\(\))?$/i
 
 function keysAsSegments(path: string): string {
-  if (!/^\/v1\.0\//i.test(path)) return path
+  if (!isDirectoryPath(path)) return path
   const plain = path.replace(quotedKey, keyAsSegment).replace(guidKey, '/$1').replace(qualifiedAction, '/$1')
   return foldChildFolders(plain)
 }

@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox'
 import type { Operation } from '../api/operation.ts'
 import type { Permission } from '../auth/permission.ts'
-import type { Surface } from '../kernel/problem.ts'
 import { problems } from '../kernel/problem.ts'
+import { pathPrefix, type Surface } from '../kernel/surface.ts'
 import { shareSchemas } from './share-schemas.ts'
 
 const surfaces: Record<Surface, string> = {
@@ -42,7 +42,7 @@ export function describeApi(operations: readonly Operation<never>[], version: st
 }
 
 export function openApiPath(operation: Operation<never>, path: string): string {
-  return (operation.surface === 'directory' ? '/v1.0' : '') + path.replaceAll(/:(\w+)/g, '{$1}')
+  return pathPrefix[operation.surface] + path.replaceAll(/:(\w+)/g, '{$1}')
 }
 
 export function permissionInWords(permission: Permission): string {

@@ -7,6 +7,7 @@ import { writeAudit } from '../db/audit.ts'
 import type { Database } from '../db/database.ts'
 import type { Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
+import { pathPrefix, withoutDirectoryPrefix } from '../kernel/surface.ts'
 import { readBody } from './body.ts'
 import { type Dialect, headerOf } from './dialect.ts'
 import { readQuery } from './query.ts'
@@ -27,7 +28,7 @@ export async function admit(runner: Runner, operation: Operation, request: Fasti
 
 /** `/me` is the signed-in user, and with an application's token there is none: whatever its permissions. */
 function isMe(request: FastifyRequest): boolean {
-  return /^\/v1\.0\/me(\/|$)/i.test(request.routeOptions.url ?? '')
+  return /^\/me(\/|$)/i.test(withoutDirectoryPrefix(request.routeOptions.url ?? ''))
 }
 
 /** authenticate → permit happened in `admit`; here: parse → run → render. */
@@ -101,7 +102,7 @@ function requestFacts(request: FastifyRequest, dialect: Dialect): RequestFacts {
   const origin = `${request.protocol}://${request.host}`
   return {
     id: request.id,
-    baseUrl: dialect.surface === 'directory' ? `${origin}/v1.0` : origin,
+    baseUrl: origin + pathPrefix[dialect.surface],
     path: request.url.split('?', 1)[0] ?? '',
     ifMatch: headerOf(request, 'if-match'),
     ifNoneMatch: headerOf(request, 'if-none-match'),

@@ -6,6 +6,7 @@ import type { Operation } from '../api/operation.ts'
 import type { Caller } from '../auth/caller.ts'
 import { translateDatabaseError } from '../db/sqlstate.ts'
 import { Problem } from '../kernel/problem.ts'
+import { pathPrefix } from '../kernel/surface.ts'
 import { type Dialect, sendProblem } from './dialect.ts'
 import { directoryDialect } from './directory-dialect.ts'
 import { deadEndFinder } from './find-dead-end.ts'
@@ -80,7 +81,7 @@ function addOperations(app: FastifyInstance, options: HttpOptions): void {
   for (const room of options.rooms)
     for (const operation of room.operations as readonly Operation[])
       for (const path of [...operation.paths, ...(operation.aliasPaths ?? [])]) {
-        const url = (operation.surface === 'directory' ? '/v1.0' : '') + path
+        const url = pathPrefix[operation.surface] + path
         addRoute(app, options, operation, room.ports, url)
         const shape = url.replaceAll(/:\w+/g, ':').toLowerCase()
         allowed.set(shape, (allowed.get(shape) ?? new Set()).add(operation.method))
@@ -89,7 +90,7 @@ function addOperations(app: FastifyInstance, options: HttpOptions): void {
 }
 
 function urlsOf({ surface, paths }: Pick<Operation, 'surface' | 'paths'>): string[] {
-  return paths.map((path) => (surface === 'directory' ? '/v1.0' : '') + path)
+  return paths.map((path) => pathPrefix[surface] + path)
 }
 
 function addRoute(

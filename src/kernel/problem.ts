@@ -3,9 +3,7 @@ import type { Kind } from './problems/kind.ts'
 import { maskingProblems } from './problems/masking.ts'
 import { requestProblems } from './problems/request.ts'
 import { serviceProblems } from './problems/service.ts'
-
-/** Which management API a problem is shown in. Codes and some messages differ between the two. */
-export type Surface = 'masking' | 'directory'
+import type { Surface } from './surface.ts'
 
 /** Every error the service can answer. Nothing else leaves the service; `docs/errors.md` is made from this table. */
 export const problems = {

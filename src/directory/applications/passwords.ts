@@ -3,8 +3,9 @@ import { noContent, ok } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import type { EntityWrite } from '../entities/entity-write.ts'
-import { isGuid, type Json } from '../entities/property.ts'
+import type { Json } from '../entities/property.ts'
 import { type DirectoryObject, findObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
@@ -123,7 +124,7 @@ export const removePassword = operation({
     const { tenantId } = caller
     const { keyId } = body
     const application = await findObject(tx, tenantId, 'application', params.id ?? '', { lock: true })
-    if (!isGuid(keyId))
+    if (!isUuid(keyId))
       fail('InvalidPropertyValue', { property: 'keyId', resource: 'PasswordCredential' }, { target: 'keyId' })
     await beforeWrite(context, describeWrite('remove', application, [keyId]))
     await removeSecret(tx, tenantId, application.id, keyId)

@@ -1,5 +1,3 @@
-export { isUuid as isGuid } from '../../kernel/uuid.ts'
-
 /** What JSON can hold. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 export type JsonObject = { readonly [name: string]: Json }

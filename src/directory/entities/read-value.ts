@@ -1,4 +1,5 @@
-import { isGuid, type Json, type JsonObject, type Properties, type Property } from './property.ts'
+import { isUuid } from '../../kernel/uuid.ts'
+import type { Json, JsonObject, Properties, Property } from './property.ts'
 import { isJsonObject, isStorableJson, isStorableText } from './storable.ts'
 
 const defaultMaxLength = 1024
@@ -33,7 +34,7 @@ function readScalar(property: Property, value: unknown): Json | undefined {
     case 'dateTime':
       return typeof value === 'string' ? readDateTime(value) : undefined
     case 'guid':
-      return typeof value === 'string' && isGuid(value) ? value.toLowerCase() : undefined
+      return typeof value === 'string' && isUuid(value) ? value.toLowerCase() : undefined
     default:
       return typeof value === 'string' &&
         value.length <= (property.maxLength ?? defaultMaxLength) &&

@@ -1,8 +1,9 @@
 import type { Query } from '../../db/query.ts'
 import { translateConstraints } from '../../db/sqlstate.ts'
 import { fail } from '../../kernel/problem.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import type { ItemKind } from '../addresses/addresses.ts'
-import { isGuid, type JsonObject } from '../entities/property.ts'
+import type { JsonObject } from '../entities/property.ts'
 import { idOfDefault, storeDefaults } from './default-items.ts'
 
 // Somebody deleted what the new item was to lie in.
@@ -47,7 +48,7 @@ export async function findItem(
   const known = idOfDefault(ownerId, kind, key)
   if (known) await storeDefaults(tx, tenantId, ownerId, kind)
   const id = known ?? key
-  if (!isGuid(id)) fail('InvalidObjectIdentifier', { id: key.slice(0, 200) })
+  if (!isUuid(id)) fail('InvalidObjectIdentifier', { id: key.slice(0, 200) })
   const [item] = await tx<Item[]>`
     select ${itemColumns(tx)} from item o
     where o.tenant_id = ${tenantId} and o.id = ${id} and o.owner_id = ${ownerId} and o.kind = ${kind}

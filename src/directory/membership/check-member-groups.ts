@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
-import { isGuid } from '../entities/property.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import { operation } from '../operation.ts'
 import { identifiers } from './get-member-groups.ts'
 import { findTarget, type Target, targets } from './targets.ts'
@@ -38,7 +38,7 @@ function checkMemberships(name: keyof typeof checks, target: Target) {
 
 function readIds(sent: readonly string[]): string[] {
   const asked = sent.map((id) =>
-    isGuid(id) ? id.toLowerCase() : fail('InvalidObjectIdentifier', { id: id.slice(0, 200) }),
+    isUuid(id) ? id.toLowerCase() : fail('InvalidObjectIdentifier', { id: id.slice(0, 200) }),
   )
   return [...new Set(asked)]
 }

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
-import { isGuid } from '../entities/property.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import { operation } from '../operation.ts'
 import { findTarget, type Target, targets } from './targets.ts'
 
@@ -34,7 +34,7 @@ function getMemberships(name: 'getMemberGroups' | 'getMemberObjects', target: Ta
         })
       const key = params.id ?? caller.objectId
       // One round trip instead of two; what does not exist has no groups.
-      const early = isGuid(key) ? list(key) : undefined
+      const early = isUuid(key) ? list(key) : undefined
       const [found, earlyIds] = await Promise.all([findTarget(tx, caller, target.kind, params), early])
       if (securityEnabledOnly && found.kind !== 'user' && found.kind !== 'servicePrincipal')
         fail(

@@ -1,5 +1,5 @@
 import type { Query } from '../../db/query.ts'
-import { isGuid } from '../entities/property.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import { type DirectoryObject, objectColumns } from '../objects/object-store.ts'
 import type { ObjectReference } from './object-reference.ts'
 
@@ -37,7 +37,7 @@ async function resolveNames(
   tenantId: string,
   references: readonly ObjectReference[],
 ): Promise<string[]> {
-  const names = references.map(({ key }) => key.toLowerCase()).filter((key) => !isGuid(key))
+  const names = references.map(({ key }) => key.toLowerCase()).filter((key) => !isUuid(key))
   const rows =
     names.length === 0
       ? []
@@ -58,7 +58,7 @@ async function lockObjects(
 ): Promise<Map<string, DirectoryObject>> {
   const rows = await tx<DirectoryObject[]>`
     select ${objectColumns(tx)} from directory_object o
-    where o.tenant_id = ${tenantId} and o.id = any(${ids.filter(isGuid)}::uuid[]) and o.deleted_at is null
+    where o.tenant_id = ${tenantId} and o.id = any(${ids.filter(isUuid)}::uuid[]) and o.deleted_at is null
     order by o.id for ${tx.unsafe(strength)}`
   return new Map(rows.map((row) => [row.id, row]))
 }

@@ -1,11 +1,11 @@
 import { fail } from '../../kernel/problem.ts'
-import { isGuid } from '../entities/property.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import type { ObjectKind } from '../objects/kinds/resource.ts'
 import { principalNameForm } from '../objects/kinds/user.ts'
 
 /** An id out of a path, in the spelling in which ids are stored. */
 export function readObjectId(text: string | undefined): string {
-  if (text === undefined || !isGuid(text))
+  if (text === undefined || !isUuid(text))
     return fail('InvalidObjectIdentifier', { id: (text ?? '').slice(0, 200) })
   return text.toLowerCase()
 }
@@ -42,7 +42,7 @@ export function readReference(value: unknown, property: string): ObjectReference
   const key = segment ?? id ?? quoted?.replaceAll("''", "'")
   const kind = kindOfSet.get(set.toLowerCase())
   if (key === undefined || !kindOfSet.has(set.toLowerCase())) return refuse(property)
-  if (isGuid(key)) return { key: key.toLowerCase(), kind }
+  if (isUuid(key)) return { key: key.toLowerCase(), kind }
   return kind === 'user' && principalNameForm.test(key) ? { key, kind } : refuse(property)
 }
 

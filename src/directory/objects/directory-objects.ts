@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { noContent, ok } from '../../api/operation.ts'
 import { holds } from '../../auth/permit.ts'
 import { fail } from '../../kernel/problem.ts'
-import { isGuid } from '../entities/property.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
 import { performDeletion } from './deletion.ts'
@@ -90,7 +90,7 @@ const getByIds = operation({
   async run({ tx, caller, body, query, request }) {
     const select = readSelect(query.$select, all)
     const kinds = readTypes(body.types ?? [])
-    const bad = body.ids.find((id) => !isGuid(id))
+    const bad = body.ids.find((id) => !isUuid(id))
     if (bad !== undefined) fail('InvalidObjectIdentifier', { id: bad.slice(0, 200) })
     const objects = await tx<DirectoryObject[]>`
       select ${objectColumns(tx)} from directory_object o

@@ -3,7 +3,8 @@ import type { Change } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { translateConstraints } from '../../db/sqlstate.ts'
 import { fail, Problem } from '../../kernel/problem.ts'
-import { isGuid, type JsonObject } from '../entities/property.ts'
+import { isUuid } from '../../kernel/uuid.ts'
+import type { JsonObject } from '../entities/property.ts'
 import type { ObjectKind } from './kinds/resource.ts'
 import { principalNameForm } from './kinds/user.ts'
 
@@ -68,11 +69,11 @@ const alternateKeys: Partial<Record<ObjectKind, Readonly<Record<string, string>>
 }
 
 function readKey(kinds: ObjectKind | readonly ObjectKind[], id: string): { column: string; value: string } {
-  if (isGuid(id)) return { column: 'o.id', value: id }
+  if (isUuid(id)) return { column: 'o.id', value: id }
   const [, name = '', value = ''] = /^([A-Za-z]+)=(.+)$/.exec(id) ?? []
   const keys = typeof kinds === 'string' ? alternateKeys[kinds] : undefined
   const column = keys && Object.hasOwn(keys, name.toLowerCase()) ? keys[name.toLowerCase()] : undefined
-  if (column === undefined || !isGuid(value)) return fail('InvalidObjectIdentifier', { id: id.slice(0, 200) })
+  if (column === undefined || !isUuid(value)) return fail('InvalidObjectIdentifier', { id: id.slice(0, 200) })
   return { column: `(${column})`, value: value.toLowerCase() }
 }
 
@@ -83,7 +84,7 @@ export async function findUser(
   idOrName: string,
   options: FindOptions = {},
 ): Promise<DirectoryObject> {
-  if (isGuid(idOrName)) return findObject(tx, tenantId, 'user', idOrName, options)
+  if (isUuid(idOrName)) return findObject(tx, tenantId, 'user', idOrName, options)
   if (!principalNameForm.test(idOrName)) fail('InvalidObjectIdentifier', { id: idOrName.slice(0, 200) })
   const [object] = await tx<DirectoryObject[]>`
     select ${objectColumns(tx)} from directory_object o

@@ -1,6 +1,6 @@
 import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import { isGuid } from '../entities/property.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import { isStorableText } from '../entities/storable.ts'
 import type { Field, Fields } from './field.ts'
 import { type Filter, type Literal, parseFilter } from './filter-parser.ts'
@@ -104,7 +104,7 @@ function comparable(tx: Query, { type, sql }: Field): Fragment {
 function parameter(tx: Query, field: Field, value: Literal): Fragment {
   switch (field.type) {
     case 'guid':
-      return typeof value === 'string' && isGuid(value) ? tx`${value}::uuid` : refuse(field, 'is a GUID')
+      return typeof value === 'string' && isUuid(value) ? tx`${value}::uuid` : refuse(field, 'is a GUID')
     case 'boolean':
       return typeof value === 'boolean' ? tx`${value}::boolean` : refuse(field, 'is a Boolean')
     case 'integer':

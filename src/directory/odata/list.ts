@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import type { RequestFacts } from '../../api/operation.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import { withoutDirectoryPrefix } from '../../kernel/surface.ts'
 import type { Field, Fields } from './field.ts'
 import { compileFilter } from './filter.ts'
 import { compileSearch } from './search.ts'
@@ -205,9 +206,8 @@ function readTimeOf({ sortValue: text }: Position): string {
 
 /** The count is said once, on the first page. */
 function nextLink(request: RequestFacts, query: ListQuery, token: string): string {
-  const path = request.path.replace(/^\/v1\.0/i, '')
   const options = Object.entries({ ...query, $count: undefined, $skiptoken: token }).flatMap(
     ([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`]),
   )
-  return `${request.baseUrl}${path}?${options.join('&')}`
+  return `${request.baseUrl}${withoutDirectoryPrefix(request.path)}?${options.join('&')}`
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { fail } from '../../kernel/problem.ts'
-import { isGuid } from '../entities/property.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import { isStorableText } from '../entities/storable.ts'
 
 /** Where a page ended: the sort value and id of its last row. Rows may come and go before and after it. */
@@ -24,7 +24,7 @@ export function readSkipToken(token: string, fingerprint: string): Position {
   const read = parse(token)
   if (!Array.isArray(read) || read.length !== 4) return refuse('is not one of ours')
   const [tokenVersion, tokenFingerprint, sortValue, id] = read as unknown[]
-  if (tokenVersion !== version || typeof id !== 'string' || !isGuid(id)) return refuse('is not one of ours')
+  if (tokenVersion !== version || typeof id !== 'string' || !isUuid(id)) return refuse('is not one of ours')
   if (sortValue !== null && (typeof sortValue !== 'string' || !isStorableText(sortValue)))
     return refuse('is not one of ours')
   if (tokenFingerprint !== fingerprint) return refuse('continues another list')

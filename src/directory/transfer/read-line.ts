@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { parseJson } from '../../kernel/json.ts'
 import { fail } from '../../kernel/problem.ts'
-import { uuidPattern } from '../../kernel/uuid.ts'
-import { isGuid, type Json, type JsonObject } from '../entities/property.ts'
+import { isUuid, uuidPattern } from '../../kernel/uuid.ts'
+import type { Json, JsonObject } from '../entities/property.ts'
 import { failValue } from '../entities/read-properties.ts'
 import { readValue } from '../entities/read-value.ts'
 import { isJsonObject, isStorableJson } from '../entities/storable.ts'
@@ -123,7 +123,7 @@ function readTime(resource: Resource, value: Json): string {
 function readId(line: JsonObject, name: string): string {
   const value = line[name]
   if (typeof value !== 'string') return fail('InvalidRequestContent', { reason: `'${name}' is missing.` })
-  return isGuid(value) ? value.toLowerCase() : fail('InvalidObjectIdentifier', { id: value.slice(0, 100) })
+  return isUuid(value) ? value.toLowerCase() : fail('InvalidObjectIdentifier', { id: value.slice(0, 100) })
 }
 
 function readTemplate(line: JsonObject): string {
@@ -133,7 +133,7 @@ function readTemplate(line: JsonObject): string {
 
 function readExtension(line: JsonObject): ExtensionEntry {
   const { data = {}, applicationId, extensionName = null } = line
-  if (!isJsonObject(data) || typeof applicationId !== 'string' || !isGuid(applicationId))
+  if (!isJsonObject(data) || typeof applicationId !== 'string' || !isUuid(applicationId))
     return fail('InvalidRequestContent', { reason: "'data' must be an object and 'applicationId' an id." })
   const extension = readNewExtension({ ...data, '@odata.type': extensionType, extensionName })
   checkSize(extension.data, 'object')

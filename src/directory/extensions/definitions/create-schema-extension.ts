@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { created } from '../../../api/operation.ts'
 import { appendChanges } from '../../../db/change-log.ts'
 import { translateConstraints } from '../../../db/sqlstate.ts'
-import { isGuid } from '../../entities/property.ts'
+import { isUuid } from '../../../kernel/uuid.ts'
 import { isStorableText } from '../../entities/storable.ts'
 import { operation } from '../../operation.ts'
 import { beforeWrite } from '../../write-rules/before-write.ts'
@@ -47,7 +47,7 @@ export const createSchemaExtension = operation({
     const { tx, caller, body: sent, request, audit } = context
     const { tenantId } = caller
     const { description = null, owner = caller.applicationId } = sent
-    if (!isGuid(owner)) failValue('owner')
+    if (!isUuid(owner)) failValue('owner')
     if (description !== null && !isStorableText(description)) failValue('description')
     await requireOwner(tx, caller, owner)
     const definition: SchemaExtension = {

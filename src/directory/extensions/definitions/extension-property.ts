@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
 import type { Query } from '../../../db/query.ts'
 import { fail } from '../../../kernel/problem.ts'
-import { isGuid, type Json } from '../../entities/property.ts'
+import { isUuid } from '../../../kernel/uuid.ts'
+import type { Json } from '../../entities/property.ts'
 import { makeFields } from '../../odata/field.ts'
 import type { ListSource } from '../../odata/list.ts'
 import type { DataType } from '../data-types.ts'
@@ -54,7 +55,7 @@ export async function findExtensionProperty(
   applicationId: string,
   id: string,
 ): Promise<ExtensionProperty> {
-  if (!isGuid(id)) fail('InvalidObjectIdentifier', { id: id.slice(0, 200) })
+  if (!isUuid(id)) fail('InvalidObjectIdentifier', { id: id.slice(0, 200) })
   const { columns, from, where } = extensionPropertiesOf(tx, tenantId, applicationId)
   const [definition] = await tx<ExtensionProperty[]>`
     select ${columns} from ${from} where ${where} and d.id = ${id}`

@@ -1,4 +1,5 @@
-import { flag, isGuid, type Json, type Properties, readOnlyText } from '../../entities/property.ts'
+import { isUuid } from '../../../kernel/uuid.ts'
+import { flag, type Json, type Properties, readOnlyText } from '../../entities/property.ts'
 import { isJsonObject } from '../../entities/storable.ts'
 import {
   createdDateTime,
@@ -111,5 +112,5 @@ function isMailNickname(value: Json): boolean {
 }
 
 function isLabel(value: Json): boolean {
-  return isJsonObject(value) && typeof value.labelId === 'string' && isGuid(value.labelId)
+  return isJsonObject(value) && typeof value.labelId === 'string' && isUuid(value.labelId)
 }
