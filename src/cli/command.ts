@@ -11,6 +11,9 @@ export interface Command {
   run(args: readonly string[]): Promise<number>
 }
 
+/** Commands by name; each is loaded when it is asked for. */
+export type Commands = Readonly<Record<string, () => Promise<Command>>>
+
 /** Options and arguments of a command; what it does not know is refused in one line. */
 export function readArgs<const C extends ParseArgsConfig>(
   command: string,

@@ -1,10 +1,10 @@
-import type { Command } from './command.ts'
+import type { Command, Commands } from './command.ts'
 
 /**
  * Every command, in the order in which the help lists them. Each is loaded when it is asked for: printing a token should
  * not take the time of starting a service.
  */
-export const commands: Readonly<Record<string, () => Promise<Command>>> = {
+const commands: Commands = {
   serve: async () => (await import('./serve.ts')).serve,
   status: async () => (await import('./status.ts')).status,
   token: async () => (await import('./token.ts')).token,
@@ -26,7 +26,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   migrate: async () => (await import('./migrate.ts')).migrate,
   ca: async () => (await import('./ca.ts')).ca,
   version: async () => (await import('./version.ts')).versionCommand,
-  help: async () => (await import('./help.ts')).help,
+  help: async () => (await import('./help.ts')).createHelp(commands),
 }
 
 export async function loadCommand(name: string): Promise<Command | undefined> {

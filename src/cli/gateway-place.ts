@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path'
 import { isLoopbackHost, reachableAddress } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Settings } from '../settings.ts'
+import { type RunFile, readRunFile } from './run-file.ts'
 import { readSession, type Session } from './session.ts'
-import { type RunFile, readRunFile } from './status.ts'
 
 /** The gateway to connect to, and how to know that it is the right one. */
 export interface GatewayPlace {

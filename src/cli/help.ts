@@ -1,21 +1,24 @@
 import { OperatorError } from '../kernel/operator-error.ts'
-import type { Command } from './command.ts'
-import { commands, loadCommand } from './commands.ts'
+import type { Command, Commands } from './command.ts'
 
-export const help: Command = {
-  name: 'help',
-  summary: 'Show this list, or how to use one command',
-  help: 'Usage: masquerade help [command]',
-  async run([name]) {
-    const command = name === undefined ? null : await loadCommand(name)
-    if (command === undefined)
-      throw new OperatorError(`There is no command '${name}'. 'masquerade help' lists them.`, { exitCode: 2 })
-    process.stdout.write(command ? `${command.help.trim()}\n` : await overview())
-    return 0
-  },
+export function createHelp(commands: Commands): Command {
+  return {
+    name: 'help',
+    summary: 'Show this list, or how to use one command',
+    help: 'Usage: masquerade help [command]',
+    async run([name]) {
+      if (name !== undefined && !Object.hasOwn(commands, name))
+        throw new OperatorError(`There is no command '${name}'. 'masquerade help' lists them.`, {
+          exitCode: 2,
+        })
+      const command = name === undefined ? undefined : await commands[name]?.()
+      process.stdout.write(command ? `${command.help.trim()}\n` : await overview(commands))
+      return 0
+    },
+  }
 }
 
-async function overview(): Promise<string> {
+async function overview(commands: Commands): Promise<string> {
   const all = await Promise.all(Object.values(commands).map((load) => load()))
   const width = Math.max(...all.map(({ name }) => name.length))
   return [

@@ -8,8 +8,8 @@ import { isSafeUrl } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
+import { readRunFile } from './run-file.ts'
 import { readSession, type Session, writeSession } from './session.ts'
-import { readRunFile } from './status.ts'
 
 const scope = 'openid profile offline_access .default'
 /** A token that is about to end would end on its way. */

@@ -8,8 +8,8 @@ import { isDirectoryPath } from '../kernel/surface.ts'
 import { readSettings } from '../settings.ts'
 import { currentToken } from './login.ts'
 import { openOperatorAccess } from './operator.ts'
+import { readRunFile, urlOf } from './run-file.ts'
 import { readSession } from './session.ts'
-import { readRunFile, urlOf } from './status.ts'
 
 /** Options of every command that talks to the masking API. */
 export const apiOptions = {

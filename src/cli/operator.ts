@@ -10,7 +10,7 @@ import { readTenantId } from '../db/instance.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { createSecretBox } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
-import { readRunFile } from './status.ts'
+import { readRunFile } from './run-file.ts'
 
 /** What an operator can do who reads the data directory: look into the database of the service and use its keys. */
 export interface OperatorAccess extends AsyncDisposable {

@@ -6,8 +6,8 @@ import { readSettings, type Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { openLog } from './log.ts'
 import { showProgress } from './progress.ts'
+import type { RunFile } from './run-file.ts'
 import { renderScreen } from './screen.ts'
-import type { RunFile } from './status.ts'
 
 export const serve: Command = {
   name: 'serve',

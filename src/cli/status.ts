@@ -1,20 +1,8 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { type DatabaseState, listStates } from '../enforcement/states/list-states.ts'
-import { bracketHost, reachableAddress } from '../kernel/network.ts'
 import { selectBound } from '../masking/binding/find-bound.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
-
-export interface RunFile {
-  readonly pid: number
-  readonly host: string
-  readonly httpPort: number
-  readonly httpsPort: number
-  /** In whose name tokens are issued. */
-  readonly origin: string
-  readonly gatewayPort?: number
-}
+import { readRunFile, urlOf } from './run-file.ts'
 
 export const status: Command = {
   name: 'status',
@@ -46,18 +34,6 @@ interface Report {
   readonly notReady?: readonly { readonly name: string; readonly reason: string }[]
   /** Absent for those who may not look. */
   readonly databases?: readonly DatabaseState[]
-}
-
-export async function readRunFile(dataDir: string): Promise<RunFile | null> {
-  try {
-    return JSON.parse(await readFile(join(dataDir, 'run.json'), 'utf8')) as RunFile
-  } catch {
-    return null
-  }
-}
-
-export function urlOf({ host, httpPort }: RunFile): string {
-  return `http://${bracketHost(reachableAddress(host))}:${httpPort}`
 }
 
 async function inspect(dataDir: string): Promise<Report> {

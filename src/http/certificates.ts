@@ -37,7 +37,8 @@ const renewBeforeMs = 30 * 24 * 60 * 60 * 1000
  */
 export async function loadCertificates(options: CertificateOptions): Promise<Certificates> {
   const { dataDir, hostNames, certFile, keyFile, now = new Date() } = options
-  if (certFile && keyFile) return await readOperatorCertificate(certFile, keyFile, now)
+  if (certFile && keyFile)
+    return { ...(await readOperatorCertificate(certFile, keyFile, now)), source: 'operator' }
   if (certFile || keyFile)
     throw new OperatorError(
       'MASQUERADE_TLS_CERT_FILE and MASQUERADE_TLS_KEY_FILE belong together: set both or neither.',

@@ -2,7 +2,6 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
 import { OperatorError } from '../kernel/operator-error.ts'
-import type { Certificates } from './certificates.ts'
 import { explain } from './private-file.ts'
 
 /** A certificate that the operator brings, with its chain; refused where clients would meet a broken service. */
@@ -10,7 +9,7 @@ export async function readOperatorCertificate(
   certFile: string,
   keyFile: string,
   now: Date,
-): Promise<Certificates> {
+): Promise<{ cert: string; key: string; expiresAt: Date }> {
   const cert = await read(certFile)
   const key = await read(keyFile)
   const [leaf] = parseChain(certFile, cert)
@@ -31,7 +30,7 @@ export async function readOperatorCertificate(
       cause,
     })
   }
-  return { cert, key, expiresAt, source: 'operator' }
+  return { cert, key, expiresAt }
 }
 
 async function read(file: string): Promise<string> {

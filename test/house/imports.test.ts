@@ -1,12 +1,28 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findWrongImports, listImports } from './imports.ts'
+import { findCircles, findWrongImports, listImports } from './imports.ts'
 import { readTree } from './tree.ts'
 
 test('imports of src/ and portal/ point one way', () => {
   const files = [...readTree('src', /\.ts$/), ...readTree('portal', /\.(ts|tsx|js|jsx|mjs)$/)]
   assert.ok(files.length > 0)
   assert.deepEqual(findWrongImports(files), [])
+})
+
+test('no files of src/ import each other in a circle', () => {
+  assert.deepEqual(findCircles(readTree('src', /\.ts$/)), [])
+})
+
+test('circles are found through any number of files and any form of import', () => {
+  const files = [
+    { path: 'src/a/one.ts', text: "import { two } from './two.ts'" },
+    { path: 'src/a/two.ts', text: "import type { Three } from '../b/three.ts'" },
+    { path: 'src/b/three.ts', text: "const one = await import('../a/one.ts')" },
+    { path: 'src/b/four.ts', text: "import { one } from '../a/one.ts'\nexport * from './five.ts'" },
+    { path: 'src/b/five.ts', text: "import { three } from './three.ts'" },
+  ]
+  assert.deepEqual(findCircles(files), ['src/a/one.ts → src/a/two.ts → src/b/three.ts → src/a/one.ts'])
+  assert.deepEqual(findCircles(files.slice(1)), [])
 })
 
 test('every form of import is seen', () => {

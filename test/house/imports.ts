@@ -63,3 +63,25 @@ function explainWrongImport(path: string, one: Import): string | undefined {
 function roomOf(path: string): string {
   return path.split('/')[1] ?? ''
 }
+
+/** The circles of imports among files, each as the files on it; imports of types count like all others. */
+export function findCircles(files: readonly SourceFile[]): string[] {
+  const imports = new Map(files.map((file) => [file.path, listTargets(file)]))
+  const done = new Set<string>()
+  const circles: string[] = []
+  const visit = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path)
+    if (start >= 0) circles.push([...trail.slice(start), path].join(' → '))
+    if (start >= 0 || done.has(path)) return
+    for (const target of imports.get(path) ?? []) visit(target, [...trail, path])
+    done.add(path)
+  }
+  for (const path of imports.keys()) visit(path, [])
+  return circles
+}
+
+function listTargets({ path, text }: SourceFile): string[] {
+  return listImports(text)
+    .filter(({ specifier }) => specifier.startsWith('.'))
+    .map(({ specifier }) => posix.join(posix.dirname(path), specifier))
+}

@@ -1,0 +1,26 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { bracketHost, reachableAddress } from '../kernel/network.ts'
+
+/** What a running service says about itself in its data directory. */
+export interface RunFile {
+  readonly pid: number
+  readonly host: string
+  readonly httpPort: number
+  readonly httpsPort: number
+  /** In whose name tokens are issued. */
+  readonly origin: string
+  readonly gatewayPort?: number
+}
+
+export async function readRunFile(dataDir: string): Promise<RunFile | null> {
+  try {
+    return JSON.parse(await readFile(join(dataDir, 'run.json'), 'utf8')) as RunFile
+  } catch {
+    return null
+  }
+}
+
+export function urlOf({ host, httpPort }: RunFile): string {
+  return `http://${bracketHost(reachableAddress(host))}:${httpPort}`
+}
