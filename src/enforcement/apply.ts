@@ -8,7 +8,7 @@ export interface Refusal {
   readonly reason: string
 }
 
-/** What no repetition changes: syntax, names, types, features. Not locks, lost connections and the like. */
+/** SQLSTATEs that no retry changes: syntax, names, types, features. Not locks or lost connections. */
 const isRefusal = /^(0A|22|42)/
 
 /**

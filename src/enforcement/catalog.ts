@@ -1,4 +1,4 @@
-/** What of a database's catalog the controller looks at. Names are as they are, never quoted. */
+/** The part of a database's catalog that the controller reads. Names are never quoted. */
 export interface Column {
   readonly number: number
   readonly name: string
@@ -65,13 +65,13 @@ export interface Role {
   readonly oid: number
   readonly name: string
   readonly superuser: boolean
-  /** What to take from it so that it can do nothing but own: `NOLOGIN`, `NOBYPASSRLS` … */
+  /** Words of ALTER ROLE that leave it nothing but ownership: `NOLOGIN`, `NOBYPASSRLS` … */
   readonly excess: readonly string[]
   /** Roles that it is a direct member of, with or without inheriting from them. */
   readonly memberOf: readonly string[]
 }
 
-/** What the controller wrote down about a relation when it last put masks on it. */
+/** The record of the controller about a relation, from when it last masked it. */
 export interface Guard {
   readonly oid: number
   /** SELECT grants that were there, or came by hand since: what comes back when masking ends. */
@@ -101,11 +101,11 @@ export interface ColumnGrant extends Grant {
 export interface Twin {
   readonly schema: string
   readonly name: string
-  /** What we asked for, to see whether that has changed. */
+  /** The definition that we asked for, to see whether the policy changed it. */
   readonly wanted: string
-  /** What PostgreSQL made of it, to see whether somebody has changed that. Null: it refused. */
+  /** The definition that PostgreSQL stored, to see whether a role has changed it. Null: PostgreSQL refused ours. */
   readonly made: string | null
-  /** It could not be changed, as somebody used it, so everybody lost it for the time being. */
+  /** It could not be changed, because a session used it, so every role lost it until it can. */
   readonly isClosed?: boolean
 }
 
@@ -137,7 +137,7 @@ export interface Snapshot {
   readonly closedTypes: readonly string[]
   /** Roles whose new tables and views come with privileges for others. */
   readonly generous: ReadonlySet<string>
-  /** Who else could act as the owner of the twins. */
+  /** Members of the owner of the twins other than the role of the binding. */
   readonly intruders: readonly { readonly member: string; readonly grantor: string }[]
   /** The role of the binding. */
   readonly user: string

@@ -32,7 +32,7 @@ export interface BoundTarget {
 
 export interface Source extends LoginSource {
   find(databaseId: string): Promise<BoundTarget | null>
-  /** What the rules and the policy say right now. Principals of the directory are exempt through their login roles. */
+  /** Reads the rules and the policy as they are now. Principals of the directory are exempt through their login roles. */
   readPolicy(databaseId: string): Promise<Policy & { readonly exemptPrincipals: readonly string[] }>
   /** For masks that may be another bound database's. */
   claimantOf(databaseId: string): Claimant
@@ -66,7 +66,7 @@ interface Connection {
 export class Controller {
   readonly #options: ControllerOptions
   readonly #connections = new Map<string, Connection>()
-  /** What this node last enforced, to look only at what has changed since, if nobody else came in between. */
+  /** The last outcome of this node: tables that have not changed since are skipped, unless another node wrote in between. */
   readonly #enforced = new Map<string, Pick<Outcome, 'policy' | 'record'>>()
   readonly #logins: Logins
   readonly #told = new Map<string, string>()
@@ -118,7 +118,7 @@ export class Controller {
     return dryRun(database, () => this.#readPolicy(database, databaseId), claimant)
   }
 
-  /** What the policy comes to in the database. */
+  /** The policy with principals resolved to roles of the database. */
   async readPolicy(databaseId: string): Promise<Policy> {
     const database = await this.#connect(databaseId)
     return database ? this.#readPolicy(database, databaseId) : this.#options.source.readPolicy(databaseId)
@@ -244,7 +244,7 @@ export class Controller {
     connection.fit = true
   }
 
-  /** What to grant, as statements; null when that is not what is wrong. */
+  /** The missing privileges as statements; null when none is missing. */
   async #findMissing(databaseId: string): Promise<string | null> {
     try {
       const database = await this.#connect(databaseId)
@@ -257,7 +257,7 @@ export class Controller {
     }
   }
 
-  /** Whatever is wrong with login roles, tables are masked first. */
+  /** An error with login roles must not keep tables from being masked: it is thrown after that. */
   async #settleLogins(database: Database, databaseId: string): Promise<SettledLogins | { error: unknown }> {
     try {
       return await this.#logins.settle(database, databaseId)

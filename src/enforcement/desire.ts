@@ -88,7 +88,7 @@ export function noTwin({ schema, name }: Pick<Relation, 'schema' | 'name'>): Not
   return { code: 'NoTwin', target, message }
 }
 
-/** What has a mask, and every view that reads such a thing, each after what it reads. Views cannot read in a circle. */
+/** Relations with a mask and every view over them, each after the relations that it reads. Views cannot read in a circle. */
 function orderByReads(relations: readonly Relation[], masks: ReadonlyMap<number, Masks>): Relation[] {
   const affected = new Set(masks.keys())
   const readers = Map.groupBy(

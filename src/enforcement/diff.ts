@@ -91,7 +91,7 @@ function prepare({ steps, snapshot, desired }: Plan): void {
     steps.push({ sql: `GRANT USAGE ON TYPE ${type} TO ${owner}`, why: 'twins have columns of it' })
 }
 
-/** Whoever could act as this role would read everything: nobody logs in as it, and nobody else is a member. */
+/** A role that could act as this one would read every masked table: it has NOLOGIN, and no member but the binding's. */
 function prepareOwner(steps: Step[], snapshot: Snapshot, twinOwner: string): void {
   const owner = quoteIdentifier(twinOwner)
   const known = snapshot.roles.get(twinOwner)

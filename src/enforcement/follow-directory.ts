@@ -55,7 +55,7 @@ export class DirectoryFollower {
     }
   }
 
-  /** What fails in a database is written down there and tried again; this is about who has to look. */
+  /** Finds the databases concerned. A failure in one is written to its state and retried there. */
   async #look(): Promise<void> {
     const { readRevision, findConcerned, follow } = this.#options
     const revision = await readRevision()

@@ -12,7 +12,7 @@ export const driftChannel = 'masquerade_drift'
 
 export const shadowPrefix = 'masked_'
 
-/** Owns the twins; may read what they read and nothing else; nobody logs in as it. One per database, roles being shared. */
+/** The NOLOGIN role that owns the twins and may read only the tables behind them. One per database: roles are shared by a server. */
 export function twinOwnerName(database: string): string {
   return shorten(twinOwnerPrefix + database)
 }
@@ -24,7 +24,7 @@ export function isTwinOwnerName(role: string): boolean {
   return role.startsWith(twinOwnerPrefix)
 }
 
-/** Whether the comment of a role says that it is a login role that we made. */
+/** True when the comment of a role marks it as one of our login roles. */
 export function isLoginMark(comment: string | null): boolean {
   return comment?.startsWith(loginMarkPrefix) ?? false
 }

@@ -82,7 +82,7 @@ async function readTwins(
     join pg_catalog.pg_roles o on o.oid = c.relowner`
 }
 
-/** Who holds a role may take it on or inherit from it; who may only hand it on (since 16) does not hold it. */
+/** A member holds a role when it may SET ROLE to it or inherits from it; since 16 an ADMIN option alone gives neither. */
 export async function readRoles(tx: Sql, version: number): Promise<Map<string, Role>> {
   const holds = version >= 160000 ? tx`and (m.inherit_option or m.set_option)` : tx``
   const rows = await tx<Role[]>`
@@ -96,7 +96,7 @@ export async function readRoles(tx: Sql, version: number): Promise<Map<string, R
   return new Map(rows.map((role) => [role.name, role]))
 }
 
-/** Whoever could act as the owner of the twins would read what they read. */
+/** Members of the owner of the twins could read the tables behind them. */
 async function readIntruders(tx: Sql, version: number, twinOwner: string) {
   const holds = version >= 160000 ? tx`and (m.inherit_option or m.set_option)` : tx``
   return await tx<{ member: string; grantor: string }[]>`

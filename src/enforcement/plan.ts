@@ -17,7 +17,7 @@ export interface Note {
   readonly message: string
 }
 
-/** What one relation is to look like while masks are on it. */
+/** The state that a relation is to be in while masks are on it. */
 export interface DesiredRelation extends Access {
   readonly relation: Relation
   readonly pins: readonly Pin[]
@@ -56,7 +56,7 @@ export interface Desired {
   readonly recordedExempt: readonly string[]
   /** Nothing of ours is to be left in the database. */
   readonly empty: boolean
-  /** What an operator should know. */
+  /** For operators. */
   readonly notes: readonly Note[]
 }
 
@@ -70,7 +70,7 @@ export interface Step {
   readonly orElse?: Step
   /** Steps of one name after one another are done together or not at all; the rest of the plan goes on. */
   readonly together?: string
-  /** What is done instead when they fail. */
+  /** The steps to run instead when they fail. */
   readonly otherwise?: readonly Step[]
 }
 

@@ -14,7 +14,7 @@ export interface Rule extends Mask {
   readonly column: string
 }
 
-/** What a database is to look like. A policy that is off has no rules. */
+/** The state that a database is to be in. A policy that is off has no rules. */
 export interface Policy {
   readonly rules: readonly Rule[]
   /** Database roles whose members see raw values; `public` is everybody. */

@@ -17,12 +17,12 @@ import { dropInherited } from './twins/drop-copied-twins.ts'
 
 export interface Outcome {
   readonly policy: Policy
-  /** What was done, or would be. */
+  /** The steps that were run, or would be. */
   readonly steps: readonly Step[]
   readonly notes: readonly Note[]
   /** The whole database was looked at, not some tables of it. */
   readonly isWhole: boolean
-  /** What was written down by the end of it. */
+  /** The version of the record in the database afterwards. */
   readonly record: string
   readonly desired: Desired
   readonly snapshot: Snapshot
@@ -37,7 +37,7 @@ export interface ReconcileOptions {
    */
   readonly focus?: (policy: Policy, record: string) => readonly Target[] | undefined
   readonly lockTimeoutMs?: number
-  /** Whose masks these are to be. Without one they are nobody's, and those of somebody are left alone. */
+  /** The resource that the masks are to belong to. Without one they belong to none, and those of a resource are left alone. */
   readonly claimant?: Claimant
   /** For tests that let the service die between two statements. */
   readonly beforeStep?: (at: number) => void | Promise<void>
@@ -90,7 +90,7 @@ export async function reconcile(
     }
 }
 
-/** What would be done: nothing where the masks are another's, which the state says. */
+/** The steps that would be run: none where the masks belong to another resource, which the state says. */
 export async function dryRun(
   target: Database,
   policy: () => Promise<Policy>,

@@ -89,7 +89,7 @@ const tableKinds = tablePrivileges.map(({ code, severity, privilege, explanation
   }),
 )
 
-/** Whatever a role with default privileges creates is open to others at once. */
+/** Default privileges open every new table of a role to others at once. */
 const defaultPrivileges = kind<{ owner: string; schema: string | null; acl: readonly AclEntry[] }>({
   code: 'DefaultPrivileges',
   severity: 'low',

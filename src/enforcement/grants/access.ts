@@ -1,13 +1,13 @@
 import type { ColumnGrant, Grant, Guard, Relation, Snapshot } from '../catalog.ts'
 import { type exemptions, withAncestors } from './roles.ts'
 
-/** Who was given what, apart from what the controller gave. */
+/** The grants of a relation without those that the controller made. */
 export interface Remembered {
   readonly grants: readonly Grant[]
   readonly columnGrants: readonly ColumnGrant[]
 }
 
-/** Who is to have what while masks are on. */
+/** The grants of a relation while masks are on it. */
 export interface Access {
   readonly remembered: Remembered
   readonly grants: readonly Grant[]
@@ -16,7 +16,7 @@ export interface Access {
 }
 
 /**
- * What people were granted on a relation, seen through what the controller has made of it. A grant made by hand since is
+ * The grants that roles were given on a relation, seen through the changes of the controller. A grant made by hand since is
  * taken as meant: it becomes a grant of the masked data. A revoke made by hand is taken as meant too; where the relation
  * shows no trace of a grant, it is looked for at the twin.
  */
@@ -93,7 +93,7 @@ function rememberColumns(
   return [...kept, ...byHand]
 }
 
-/** Who may no longer pass a grant on takes along what was passed on, as PostgreSQL would have it. */
+/** Drops grants whose grantor may no longer pass them on, as PostgreSQL does. */
 function withoutOrphans<G extends Grant & { readonly column?: number }>(
   grants: readonly G[],
   owner: string,
@@ -111,7 +111,7 @@ function withoutOrphans<G extends Grant & { readonly column?: number }>(
   return grants.filter((grant) => kept.has(grant))
 }
 
-/** Non-exempt: the visible columns. Exempt: what they had, also where it came through somebody who is not exempt. */
+/** Masked roles keep the visible columns. Exempt roles keep all they had, also where it came through a masked role. */
 export function grantAccess(
   relation: Relation,
   remembered: Remembered,

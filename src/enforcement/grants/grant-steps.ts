@@ -95,7 +95,7 @@ export function actAs({ managed, owner }: Relation): { as?: string } {
 
 const mayPassOn = ({ grantable }: Grant) => grantable
 
-/** Whoever passes a grant on must have it first. */
+/** Orders grants: a grantor must hold its privilege before it passes it on. */
 function inOrder<G extends Grant & { readonly column?: string }>(
   grants: readonly G[],
   owner: string,

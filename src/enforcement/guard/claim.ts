@@ -4,7 +4,7 @@ import { guardSchema } from '../names.ts'
 import type { Step } from '../plan.ts'
 import { Unfit } from '../states/explain-failure.ts'
 
-/** Whose masks are in a database. */
+/** The resource that the masks of a database belong to. */
 interface GuardOwner {
   /** Null: they are older than this mark. */
   readonly owner: string | null
@@ -15,9 +15,9 @@ interface GuardOwner {
 /** A bound database that wants its masks in place, and what the service knows of the others. */
 export interface Claimant {
   readonly databaseId: string
-  /** What another bound database is called; null: this service has none of that id. */
+  /** The name of another bound database; null: this service has none of that id. */
   nameOwner(owner: string): Promise<string | null>
-  /** Whether rules of another bound database may be meant for the same one, by its address or by its mere name. */
+  /** True when another bound database with rules has the same address, or just the same name. */
   hasRival(by: 'address' | 'name'): Promise<boolean>
 }
 

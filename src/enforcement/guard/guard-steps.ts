@@ -31,7 +31,7 @@ export function forget(oid: number): Step {
   return { sql: `DELETE FROM ${table} WHERE oid = ${oid}`, why: 'nothing is left to remember about it' }
 }
 
-/** What is asked for, whole: the text of the view and how it runs. */
+/** The definition that we ask for as one text: columns, SELECT and options. */
 export function wantedText({ columns, select, securityBarrier, securityInvoker }: DesiredTwin): string {
   return JSON.stringify([columns, select, securityBarrier, securityInvoker])
 }
@@ -99,7 +99,7 @@ function canonical(value: unknown): string {
   return `{${entries.map(([key, each]) => `${key}:${canonical(each)}`).join(',')}}`
 }
 
-/** Who lost an exemption is written down with the change itself: their sessions end even if we do not live to end them. */
+/** Records the roles that lose an exemption with the change itself: their sessions end even if this node dies first. */
 export function writeExempt(exempt: readonly string[]): Step {
   const list = `ARRAY[${exempt.map(quoteLiteral).join(', ')}]::text[]`
   return {

@@ -10,7 +10,7 @@ export interface GuardRecord {
 
 const nothing: GuardRecord = { version: '', exempt: [] }
 
-/** What is written down in the database about what was enforced there last, by whatever node. */
+/** Reads the record in the database of what a node enforced there last. */
 export async function readRecord(sql: Sql): Promise<GuardRecord> {
   const [found] = await sql<{ there: boolean }[]>`
     select pg_catalog.to_regclass(${`${guardSchema}.relation`}) is not null as there`

@@ -23,7 +23,7 @@ export function storeGrants<G extends Grant>(
   })
 }
 
-/** What was given to a role that is gone is gone. Who gave it may be gone too: then nobody did. */
+/** Drops grants to roles that no longer exist. A grantor that no longer exists becomes an empty name. */
 export function recallGuard(stored: StoredGuard, names: ReadonlyMap<number, string>): Guard {
   const recall = <G extends Grant>(grants: readonly Stored<G>[]) =>
     grants

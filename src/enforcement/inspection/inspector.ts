@@ -17,7 +17,7 @@ export interface InspectorOptions {
 
 /** Looks into masked databases for people, and changes nothing there. */
 export function createInspector({ connect, readPolicy, claimantOf }: InspectorOptions) {
-  /** What goes wrong there is not ours to show: by kind alone, and never with a value. */
+  /** Explains failures of the masked database by kind alone, and never with a value. */
   async function look<T>(databaseId: string, run: (database: Database) => Promise<T>): Promise<T> {
     const database = await connect(databaseId)
     if (!database) fail('BoundDatabaseUnusable', { reason: 'it is not bound any more' })

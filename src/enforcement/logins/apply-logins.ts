@@ -10,13 +10,13 @@ export interface Applied {
   readonly changed: number
   /** Roles that have more than they should and that cannot be put right: nobody logs in as them. */
   readonly blocked: readonly string[]
-  /** What somebody else is changing at the moment. */
+  /** Changes of roles that another session is changing at the moment. */
   readonly busy: readonly LoginChange[]
 }
 
 type Result = 'done' | 'refused' | 'busy'
 
-/** What no repetition changes: privileges, dependencies, grants. */
+/** Errors that no retry changes: privileges, dependencies, grants. */
 const isRefusal = /^(0L|0A|42501|2BP01)/
 /** Locks that are held, and rows that somebody else was the first to change. */
 const isBusy = /^(55P03|XX000)/

@@ -6,7 +6,7 @@ import { describeFinding } from '../preflight/preflight.ts'
 import type { WantedLogin } from './diff-logins.ts'
 import type { ObservedLogin } from './observe-logins.ts'
 
-/** What the directory and the mappings say of somebody who has a role by them. */
+/** A principal of the directory with the database roles that mappings give it. */
 export interface LoginRights {
   readonly principalId: string
   /** The userPrincipalName or the appId. */
@@ -16,7 +16,7 @@ export interface LoginRights {
 
 /**
  * What each principal is to have: the mapped roles that are there and open no way around the masks. A role may have become
- * harmful since it was mapped. Nobody is wanted who is left without any.
+ * harmful since it was mapped. A principal without any such role gets no login role.
  */
 export async function desireLogins(
   sql: Sql,

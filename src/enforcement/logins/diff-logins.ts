@@ -3,7 +3,7 @@ import type { Step } from '../plan.ts'
 import { type Mark, type Sign, writeMark } from './mark.ts'
 import type { LoginSnapshot, Membership, ObservedLogin } from './observe-logins.ts'
 
-/** What a principal is to have in the database. */
+/** The login role that a principal is to have, and its memberships. */
 export interface WantedLogin {
   readonly principalId: string
   readonly role: string
@@ -11,11 +11,11 @@ export interface WantedLogin {
   readonly memberOf: readonly string[]
 }
 
-/** What is done to one login role, all of it or none. */
+/** The changes of one login role: all of them or none. */
 export interface LoginChange {
   readonly login: ObservedLogin
   readonly steps: readonly Step[]
-  /** What is done where that is refused: it can no longer be logged in as, and loses what can be taken from it. */
+  /** The fallback where they are refused: NOLOGIN, and every membership that can be revoked. */
   readonly otherwise: readonly Step[]
   /** Something is taken from it that open sessions may still use. */
   readonly isLosing: boolean
@@ -137,7 +137,7 @@ function rename(from: string, to: string): Step {
   }
 }
 
-/** Nobody can foresee it, and take it first. */
+/** Unforeseeable, so that no role can take the name first. */
 function formerName({ oid }: ObservedLogin, sign: Sign): string {
   return `masquerade former login ${oid}/${sign(`former login ${oid}`).slice(0, 12)}`
 }

@@ -36,7 +36,7 @@ class Busy extends Error {
   }
 }
 
-/** Somebody who changes their own role in an open transaction must not hold up that it is taken from them. */
+/** A session that changes its own role in an open transaction must not delay the revocation of it. */
 const lockTimeoutMs = 400
 
 /**
@@ -122,7 +122,7 @@ export class Logins {
     })
   }
 
-  /** Which roles are whose, without a change. */
+  /** Lists the login roles and their principals, without a change. */
   async list(sql: Sql, databaseId: string): Promise<readonly ObservedLogin[]> {
     const { snapshot, wanted } = await planLogins(this.#options, sql, databaseId)
     return snapshot.logins.filter(({ mark }) => wanted.has(mark.principalId))
@@ -203,7 +203,7 @@ export class Logins {
       }
   }
 
-  /** Somebody who keeps a transaction open that changes their own role does not keep what they are to lose. */
+  /** Ends the sessions of roles that lose rights: an open transaction that changes such a role must not preserve them. */
   async #clear(
     database: Database,
     databaseId: string,
@@ -230,7 +230,7 @@ export class Logins {
     return ended
   }
 
-  /** Whoever set their own password can connect to other databases of the server until it does not count any more. */
+  /** A principal that set its own password can connect to other databases of the server until the password expires. */
   async #endStrays(database: Database, logins: readonly ObservedLogin[]): Promise<number> {
     const ended = await endLoginSessions(database, logins, 'elsewhere')
     if (ended > 0) this.#options.log.warn({ ended }, 'sessions of login roles in other databases ended')

@@ -1,6 +1,6 @@
 import { loginMarkPrefix } from '../../db/login-mark.ts'
 
-/** Whose login role it is. */
+/** The principal that a login role was made for. */
 export interface Owner {
   readonly databaseId: string
   readonly principalId: string
@@ -16,7 +16,7 @@ export type Sign = (text: string) => string
 
 const form = new RegExp(`^${loginMarkPrefix}([0-9a-f-]{36}) ([0-9a-f-]{36}) (\\S+?)( ending)?$`)
 
-/** What the comments of all login roles of a database begin with, or of those of one principal. */
+/** The beginning of the comments of all login roles of a database, or of those of one principal. */
 export function markPrefix(databaseId: string, principalId?: string): string {
   return `${loginMarkPrefix}${databaseId} ${principalId === undefined ? '' : `${principalId} `}`
 }

@@ -9,7 +9,7 @@ export interface Membership {
   readonly isPlain: boolean
 }
 
-/** Somebody who can act as the role, or let others do so. */
+/** A role that can act as the login role, or let others do so. */
 export interface Intruder {
   readonly member: string
   readonly grantor: string | null
@@ -19,7 +19,7 @@ export interface ObservedRole {
   readonly oid: number
   readonly name: string
   readonly canLogin: boolean
-  /** What takes its attributes back to what a login role has. */
+  /** Words of ALTER ROLE that reduce it to the attributes of a login role. */
   readonly excess: readonly string[]
   /** Its password counts for some minutes more. */
   readonly isFresh: boolean

@@ -17,7 +17,7 @@ export type LoginOutcome =
   | { readonly kind: 'ready'; readonly login: Login; readonly changed: boolean }
   /** Nothing is mapped to them that can be given, or they are disabled or gone. */
   | { readonly kind: 'noRole' }
-  /** Somebody else made a role of that name. */
+  /** A role of that name exists and is not ours. */
   | { readonly kind: 'nameTaken'; readonly role: string }
   /** It has more than it should, by somebody whose grants the role of the binding cannot take back. */
   | { readonly kind: 'blocked'; readonly role: string }
@@ -25,22 +25,22 @@ export type LoginOutcome =
   | { readonly kind: 'notAllowed'; readonly statement: string }
   | { readonly kind: 'notBound' }
 
-/** What the management side and the directory know. */
+/** Reads of the management side and the directory. */
 export interface LoginSource {
   /** Null: no database of that id is bound. */
   find(databaseId: string): Promise<object | null>
-  /** What those of the principals have who have something; and the tables that rules name. */
+  /** The rights of those principals that have any, and the tables that rules name. */
   readLogins(
     databaseId: string,
     principalIds: readonly string[],
   ): Promise<{ readonly rights: readonly LoginRights[]; readonly tables: readonly Target[] }>
 }
 
-/** What comes from the key of the service. The same on every node. */
+/** Values derived from the key of the service: the same on every node. */
 export interface LoginKeys {
   roleName(name: string, database: string): string
   password(databaseId: string, principalId: string): string
-  /** What PostgreSQL gets instead of the password. */
+  /** The SCRAM verifier, which PostgreSQL gets instead of the password. */
   verifier(databaseId: string, principalId: string): string
   readonly sign: Sign
 }

@@ -15,7 +15,7 @@ export interface Masked {
 
 export interface MaskedForRole {
   readonly relations: readonly Masked[]
-  /** What is masked for others counts too. */
+  /** Columns that are masked for other roles are among them. */
   readonly watched: readonly Watched[]
   readonly watchedDigest: string
   readonly homonyms: readonly { readonly schema: string; readonly name: string }[]

@@ -19,7 +19,7 @@ export interface Watched {
   readonly shows: readonly WatchedColumn[]
 }
 
-/** What one role sees; the digest is another one as soon as that is. */
+/** The masked columns as one role sees them; the digest changes with any of them. */
 export interface WatchedForRole {
   readonly watched: readonly Watched[]
   readonly digest: string

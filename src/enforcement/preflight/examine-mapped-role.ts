@@ -6,7 +6,7 @@ import type { Target } from '../policy.ts'
 import { findOwned } from './find-owned-tables.ts'
 import type { Finding } from './preflight.ts'
 
-/** What a mapped role is in the database, before it is handed out. */
+/** A role of the database, examined before a mapping gives it to principals. */
 export interface RoleExamination {
   readonly exists: boolean
   /** Where it does not exist: roles that somebody may have meant. */

@@ -17,13 +17,13 @@ export interface Preflight {
   /** Masks could not hold. */
   readonly refusals: readonly Finding[]
   readonly warnings: readonly Finding[]
-  /** Whose masks are there; null: nobody's. */
+  /** The resource that the masks belong to; null: none. */
   readonly owner: MaskOwner | null
 }
 
 interface MaskOwner {
   readonly id: string
-  /** What is wrong where the service does not have that resource. */
+  /** The finding where the service does not have that resource. */
   readonly unknown: Finding
 }
 
@@ -59,7 +59,7 @@ interface Facts {
   readonly signals: boolean
 }
 
-/** What the role of a binding has to have, held against what it has. Tables: those that rules name. */
+/** Compares the rights that the role of a binding needs with those it has. Tables: those that rules name. */
 export async function examine(sql: Sql, tables: readonly Target[]): Promise<Preflight> {
   const [facts] = await sql<Facts[]>`
     select current_setting('server_version') as version, current_setting('server_version_num')::int as "versionNumber",

@@ -32,7 +32,7 @@ const fewestValues = 5
 /** A column of something else has a few values that look right by chance. */
 const leastShare = 0.6
 
-/** What a column most likely holds, by its name and by some of its values; null when it looks harmless. */
+/** The kind of data that a column most likely holds, by its name and a sample; null when it looks harmless. */
 export function judgeColumn(column: Judged, values: readonly string[]): Judgement | null {
   const judged = kinds
     .filter((kind) => suits(column, kind))

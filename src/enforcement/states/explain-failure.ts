@@ -9,7 +9,7 @@ export interface Failure {
   /** It may go away by itself: the database is down, a lock is held. */
   readonly passing: boolean
   readonly reason: string
-  /** What is to be granted can be found out. */
+  /** The preflight can tell which privileges are missing. */
   readonly lacksPrivilege?: true
 }
 

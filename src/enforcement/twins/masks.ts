@@ -3,7 +3,7 @@ import type { Column } from '../catalog.ts'
 
 export type MaskingFunction = 'CCN' | 'Default' | 'Email' | 'Number' | 'SSN' | 'Text'
 
-/** What a mask needs of a rule. */
+/** The fields of a rule that a mask is made of. */
 export interface Mask {
   readonly maskingFunction: MaskingFunction
   readonly numberFrom: string | null
@@ -202,7 +202,7 @@ function defaultValue(column: Column): string {
   return `NULL::${baseType}`
 }
 
-/** What a domain may accept, the usual constant first. Shorter and fuller strings, numbers on either side of zero. */
+/** Constants that a domain may accept, the usual one first. Shorter and fuller strings, numbers on either side of zero. */
 export function candidatesFor(column: Column): readonly string[] {
   const { baseName, baseKind } = column
   if (isString(column)) return texts

@@ -90,7 +90,7 @@ export function isAsMade(known: Twin, observed: ObservedTwin, twin: DesiredTwin)
   )
 }
 
-/** Nobody but the owner of the twins may create in their schemas, except for this one statement. */
+/** Only the owner of the twins may create in their schemas, except for this one statement. */
 function createTwin(twin: DesiredTwin, relation: Relation, twinOwner: string): Step[] {
   const columns = twin.columns.map(quoteIdentifier).join(', ')
   const options = [twin.securityBarrier && 'security_barrier', twin.securityInvoker && 'security_invoker']
