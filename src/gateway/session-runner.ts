@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { loadParser } from '../sql/parse.ts'
 import { AuditWriter } from './audit/audit-writer.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
 import { MaskCache } from './rewrite/mask-cache.ts'
@@ -33,7 +32,6 @@ export async function openSessionRunner({
   registry,
   processes,
 }: SessionRunnerOptions): Promise<SessionRunner> {
-  await loadParser()
   let context = await readContext(ports)
   const renewal = setInterval(() => {
     readContext(ports).then(

@@ -1,4 +1,4 @@
-import { scan } from './scan.ts'
+import { Lexer } from './lexer.ts'
 
 /**
  * The same text for a parser that takes backslashes in plain strings as they are: those that escape something, and what
@@ -7,14 +7,14 @@ import { scan } from './scan.ts'
 export function maskEscapes(text: string): string | undefined {
   const pieces: string[] = []
   let end = 0
-  const isCertain = scan(text, true, (piece, from, to) => {
-    if (piece !== 'plain string') return undefined
+  const lexer = new Lexer(text, { hasEscapes: true })
+  while (lexer.next()) {
+    if (lexer.kind !== 'plain string') continue
     const masked = text
-      .slice(from, to)
+      .slice(lexer.from, lexer.to)
       .replace(/\\([\s\S])/g, (_pair, escaped: string) => `_${/['\\]/.test(escaped) ? '_' : escaped}`)
-    pieces.push(text.slice(end, from), masked)
-    end = to
-    return undefined
-  })
-  return isCertain ? pieces.join('') + text.slice(end) : undefined
+    pieces.push(text.slice(end, lexer.from), masked)
+    end = lexer.to
+  }
+  return lexer.isCertain ? pieces.join('') + text.slice(end) : undefined
 }

@@ -1,34 +1,31 @@
+import { checkText, type Limits } from './limits.ts'
 import { SteadyParser } from './parser-instance.ts'
+import { refuseSql } from './refusal.ts'
+import type { Node } from './syntax-tree.ts'
 
-/** Beyond this a text passes as it is. Flat lists of literals have been cut out of it before. */
-const maxBytes = 65_536
-
-/**
- * Words and operators a text may have: chains of them (`1+1+1…`, joins, unions) become deep trees, and a parser that runs
- * out of stack has to be replaced. Numbers and parameters are not counted.
- */
-const maxPieces = 3_000
-const piece = /[a-z_"\u0080-\uffff]+|[-+*/<>=~!@#%^&|`?:[]/gi
-
+/** Loaded with this module, so that no caller can come before it. */
 const parser = new SteadyParser()
-
-export function loadParser(): Promise<void> {
-  return parser.load()
-}
+await parser.load()
 
 export interface Statement {
-  readonly stmt?: object
+  readonly stmt?: Node
 }
 
-/** Undefined: this is for PostgreSQL itself to make sense of. */
-export function parseStatements(text: string): readonly Statement[] | undefined {
-  if (text === '' || text.length > maxBytes || hasTooManyPieces(text)) return undefined
+/** The syntax trees of the statements in a text, by PostgreSQL's own parser. Refuses what is no SQL or over a limit. */
+export function parseStatements(text: string, limits: Limits): readonly Statement[] {
+  // The parser would read up to a zero byte alone, and halves of surrogate pairs have no bytes in UTF-8.
+  if (text.includes('\0') || !text.isWellFormed()) refuseSql('NotSql')
+  checkText(text, limits)
+  // A text without any byte breaks the parser.
+  if (text === '') return []
   const json = parser.parse(text)
-  return json === undefined ? undefined : JSON.parse(json).stmts
+  if (json === undefined) refuseSql(parser.isLoaded ? 'NotSql' : 'ParserLost')
+  checkNodes(json, limits)
+  return JSON.parse(json).stmts ?? []
 }
 
-function hasTooManyPieces(text: string): boolean {
+function checkNodes(json: string, { nodes }: Limits): void {
   let count = 0
-  for (const _found of text.matchAll(piece)) if (++count > maxPieces) return true
-  return false
+  for (let at = json.indexOf('{'); at >= 0; at = json.indexOf('{', at + 1))
+    if (++count > nodes) refuseSql('TooManyNodes')
 }

@@ -36,7 +36,11 @@ export class SteadyParser {
     this.#spare ??= await createParser()
   }
 
-  /** As an instance does, and undefined also where there is none, or where it broke. */
+  get isLoaded(): boolean {
+    return this.#current !== undefined
+  }
+
+  /** The syntax tree as JSON; undefined: the text is no SQL, or no instance is loaded, or the instance broke. */
   parse(text: string): string | undefined {
     try {
       return this.#current?.parse(text)

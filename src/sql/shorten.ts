@@ -1,4 +1,4 @@
-import { scan } from './scan.ts'
+import { Lexer } from './lexer.ts'
 import type { Splice } from './splice.ts'
 
 export interface Shortened {
@@ -17,19 +17,20 @@ const maxOthers = 10_000
  */
 export function shorten(text: string): Shortened | undefined {
   const lists = new Lists()
+  const lexer = new Lexer(text)
   let others = 0
-  const isCertain = scan(text, false, (piece, from, to) => {
-    if (piece === 'sign' && lists.addSign(text, from)) return lists.depth < maxOthers
-    if (piece === 'word' && lists.addType(to)) return undefined
-    const isWord = piece === 'word' && !(to - from < 8 && isLiteralWord.test(text.slice(from, to)))
-    if (isWord || piece === 'name' || piece === 'sign') {
+  while (lists.depth < maxOthers && others < maxOthers && lexer.next()) {
+    const { kind, from, to } = lexer
+    if (kind === 'sign' && lists.addSign(text, from)) continue
+    if (kind === 'word' && lists.addType(to)) continue
+    const isWord = kind === 'word' && !(to - from < 8 && isLiteralWord.test(text.slice(from, to)))
+    if (isWord || kind === 'name' || kind === 'sign') {
       lists.interrupt()
-      return ++others < maxOthers
-    }
-    lists.addLiteral(from, to)
-    return undefined
-  })
-  return isCertain && lists.cuts.length > 0 ? removeCuts(text, lists.cuts) : undefined
+      others++
+    } else lists.addLiteral(from, to)
+  }
+  const isRead = lexer.kind === 'end' && lexer.isCertain
+  return isRead && lists.cuts.length > 0 ? removeCuts(text, lists.cuts) : undefined
 }
 
 const literal = 1

@@ -1,3 +1,4 @@
+import * as characters from './characters.ts'
 import type { Splice } from './splice.ts'
 
 /** A text with every number and string in it made the same, so that ad hoc statements share one. */
@@ -15,8 +16,7 @@ export interface Template {
 /** Longer texts have none: they seldom come again. */
 export const maxTemplateBytes = 4_096
 
-/** What a byte can begin. 0: something that takes a parser to tell where it ends. */
-const kinds = new Uint8Array(256)
+/** Constants of this file: they are looked at for every byte of every statement. */
 const plain = 1
 const word = 2
 const digit = 3
@@ -27,22 +27,25 @@ const slash = 7
 const dot = 8
 const dollar = 9
 const ampersand = 10
-for (let code = 0x20; code < 0x7f; code++) kinds[code] = plain
-for (const space of '\t\n\r') kinds[space.charCodeAt(0)] = plain
-for (const letter of 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_')
-  kinds[letter.charCodeAt(0)] = word
-for (const number of '0123456789') kinds[number.charCodeAt(0)] = digit
-for (const [sign, kind] of [
-  ["'", quote],
-  ['"', name],
-  ['-', dash],
-  ['/', slash],
-  ['.', dot],
-  ['$', dollar],
-  ['&', ampersand],
-  ['\\', 0],
-] as const)
-  kinds[sign.charCodeAt(0)] = kind
+
+/** What a byte can begin. 0: something that takes a parser to tell where it ends. */
+const kinds = new Uint8Array(256)
+const kindOfClass = new Map([
+  [characters.space, plain],
+  [characters.sign, plain],
+  [characters.letter, word],
+  [characters.digit, digit],
+  [characters.apostrophe, quote],
+  [characters.quote, name],
+  [characters.dash, dash],
+  [characters.slash, slash],
+  [characters.dot, dot],
+  [characters.dollar, dollar],
+  [characters.ampersand, ampersand],
+])
+for (let code = 0; code < 0x80; code++)
+  if (!'\f\v\\'.includes(String.fromCharCode(code)))
+    kinds[code] = kindOfClass.get(characters.classOf(code)) ?? 0
 
 const quoteCode = 0x27
 const backslashCode = 0x5c

@@ -1,6 +1,8 @@
 import { quoteIdentifier } from '../../db/quote.ts'
+import { statementLimits } from '../../sql/limits.ts'
 import { findListEnd, findNameEnd } from '../../sql/name-end.ts'
 import { parseStatements, type Statement } from '../../sql/parse.ts'
+import { SqlRefusal } from '../../sql/refusal.ts'
 import type { Splice } from '../../sql/splice.ts'
 import { findTouches } from '../audit/find-touches.ts'
 import { type StatementEffect, unparsed } from '../audit/touch.ts'
@@ -20,8 +22,20 @@ const none: TextAnalysis = {
  * else stays to the byte. `utf8` is what the parser gets. What cannot be parsed stays as it is.
  */
 export function rewriteText(utf8: Buffer, names: Names): TextAnalysis {
-  const statements = parseStatements(utf8.toString())
-  if (!statements) return none
+  try {
+    return rewriteStatements(
+      parseStatements(utf8.toString(), statementLimits),
+      utf8.toString('latin1'),
+      names,
+    )
+  } catch (error) {
+    if (error instanceof SqlRefusal) return none
+    throw error
+  }
+}
+
+/** `bytes` has one character for each byte: positions of the parser count bytes. */
+function rewriteStatements(statements: readonly Statement[], bytes: string, names: Names): TextAnalysis {
   const splices: Splice[] = []
   const nameChanges: NameChanges[] = []
   const effects: StatementEffect[] = []
@@ -30,7 +44,7 @@ export function rewriteText(utf8: Buffer, names: Names): TextAnalysis {
   let isPathKnown = true
   for (const statement of statements) {
     const found = findMoves(statement, current)
-    splices.push(...found.moves.map((move) => spliceOf(utf8, move)))
+    splices.push(...found.moves.map((move) => spliceOf(bytes, move)))
     readsTwin ||= found.moves.some(({ kind }) => kind !== 'catalog')
     const effect = { ...findTouches(statement, current), isPathUnknown: statements.length > 1 }
     if (effect.touch || effect.prepares !== undefined || effect.executes.length > 0 || effect.dependsOnPath)
@@ -74,7 +88,7 @@ function hasEffect({ path, hides, uncovers }: NameChanges): boolean {
   return path !== undefined || hides !== undefined || uncovers !== undefined
 }
 
-function spliceOf(bytes: Buffer, move: Move): Splice {
+function spliceOf(bytes: string, move: Move): Splice {
   if (move.kind === 'insert') return { from: move.at, to: move.at, text: Buffer.from(move.text) }
   const end = findNameEnd(bytes, move.at, move.parts)
   if (move.kind === 'name') return { from: move.at, to: end, text: Buffer.from(render(move.to)) }

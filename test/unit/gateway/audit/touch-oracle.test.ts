@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import pg from 'pg'
-import { loadParser } from '../../../../src/sql/parse.ts'
 import { createMaskedDatabase } from '../../../support/masked-database.ts'
 import { forEachCluster } from '../../../support/postgres.ts'
 import { cases } from './touch-cases.ts'
@@ -61,7 +60,6 @@ forEachCluster((cluster) => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     let client: pg.Client
     before(async () => {
-      await loadParser()
       target = await createMaskedDatabase(cluster)
       await target.database.sql.unsafe(`
         create type public.place as (city text, street text);

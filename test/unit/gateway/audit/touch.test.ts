@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { rewriteText } from '../../../../src/gateway/rewrite/rewrite.ts'
-import { loadParser } from '../../../../src/sql/parse.ts'
 import { cases } from './touch-cases.ts'
 import { exemptRole, look, maskedRole, touched, wanted } from './touch-scene.ts'
 
 describe('what a statement touches', () => {
-  before(loadParser)
-
   for (const [text, short] of cases) {
     test(text, () => assert.deepEqual(touched(maskedRole, text), wanted(short)))
   }

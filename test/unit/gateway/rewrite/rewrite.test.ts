@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import pino from 'pino'
 import type { MaskedRelation } from '../../../../src/gateway/ports.ts'
 import { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
 import { SessionTexts } from '../../../../src/gateway/session/session-texts.ts'
-import { loadParser } from '../../../../src/sql/parse.ts'
 import { SteadyParser } from '../../../../src/sql/parser-instance.ts'
 import { readSearchPath } from '../../../../src/sql/search-path.ts'
 import { join, mapPosition } from '../../../../src/sql/splice.ts'
@@ -47,8 +46,6 @@ const rewrite = (texts: SessionTexts, text: string, encoding: BufferEncoding = '
 }
 
 describe('rewriting', () => {
-  before(loadParser)
-
   for (const [written, sent] of cases)
     test(written.replaceAll('\n', ' ') || '(nothing)', () => {
       const masks = new MaskMap({ relations, homonyms })

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import pino from 'pino'
 import { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
 import { rewriteText } from '../../../../src/gateway/rewrite/rewrite.ts'
 import { SessionTexts } from '../../../../src/gateway/session/session-texts.ts'
-import { loadParser } from '../../../../src/sql/parse.ts'
 import { join } from '../../../../src/sql/splice.ts'
 import { findTemplate } from '../../../../src/sql/template.ts'
 import { cases } from './rewrite-cases.ts'
@@ -26,8 +25,6 @@ const templateOf = (text: string) => {
 const newMap = () => new MaskMap({ relations: masked, homonyms: masked })
 
 describe('templates of statements', () => {
-  before(loadParser)
-
   const templates: Record<string, string | undefined> = {
     "select 1, 'it''s', x1, \"a'1\" from t2 where a=.5 and b > 1e10":
       "select 1, 'a', x1, \"a'1\" from t2 where a=1 and b > 1",

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { before, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import pino from 'pino'
 import { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
 import { SessionTexts } from '../../../../src/gateway/session/session-texts.ts'
-import { loadParser } from '../../../../src/sql/parse.ts'
 import { SteadyParser } from '../../../../src/sql/parser-instance.ts'
 
 const customers = {
@@ -18,8 +17,6 @@ const customers = {
 const createMap = () => new MaskMap({ relations: [customers], homonyms: [customers] })
 
 describe('how often a text is parsed', () => {
-  before(loadParser)
-
   const open = (masks: () => MaskMap, path = 'public') =>
     new SessionTexts({
       masks,

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { pino } from 'pino'
 import type { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
 import { SessionTexts } from '../../../../src/gateway/session/session-texts.ts'
 import { Settled } from '../../../../src/gateway/session/settled.ts'
-import { loadParser } from '../../../../src/sql/parse.ts'
 import { exemptRole, maskedRole } from '../audit/touch-scene.ts'
 
 describe('what a text means before the server has told its settings', () => {
-  before(loadParser)
-
   function isUncertain(text: string, { isSettled = true, hearsPath = true, masks = exemptRole as MaskMap }) {
     const texts = new SessionTexts({
       masks: () => masks,
