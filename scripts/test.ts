@@ -1,12 +1,12 @@
 // npm test: the checks, then every test. npm run check: the checks and the house tests. With names of files or
 // folders: the tests in them. The last line is always the tally.
-import { globSync, statSync } from 'node:fs'
-import { availableParallelism, constants } from 'node:os'
+import { globSync, readFileSync, statSync } from 'node:fs'
+import { constants } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { runCheck } from './test/run-check.ts'
-import { runFile } from './test/run-file.ts'
+import { runFiles } from './test/run-files.ts'
 import { addTally, describeTally, emptyTally, type Report, type Tally } from './test/tally.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -22,6 +22,8 @@ const usage = 'Usage: npm test -- [--name PATTERN] [FILE OR FOLDER …], or npm 
 class UsageError extends Error {}
 
 process.chdir(root)
+// Shards, and the commands that tests start, load the same modules again and again.
+process.env.NODE_COMPILE_CACHE ??= path.join(root, 'node_modules/.cache/compiled')
 const stopping = new AbortController()
 let signalReceived: NodeJS.Signals | undefined
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
@@ -51,30 +53,20 @@ async function runEverything(): Promise<Tally> {
     console.log(report.text)
     total = addTally(total, report.tally)
   }
-  if (names.length === 0)
-    await Promise.all(checks.map(async (check) => print(await runCheck(check, stopping.signal))))
-  await runTests(files, namePattern, print)
+  const clusters = files.some(mayNeedDatabase) ? startClusters() : undefined
+  try {
+    if (names.length === 0)
+      await Promise.all(checks.map(async (check) => print(await runCheck(check, stopping.signal))))
+    process.env.MASQUERADE_TEST_CLUSTERS = JSON.stringify((await clusters)?.clusters ?? [])
+    if (!stopping.signal.aborted) await runFiles(files, { namePattern, signal: stopping.signal, print })
+  } finally {
+    await (await clusters)?.stop()
+  }
   return total
 }
 
-async function runTests(files: string[], namePattern: string | undefined, print: (report: Report) => void) {
-  if (stopping.signal.aborted) return
-  const clusters = files.some((file) => file.startsWith('test/spec/')) ? await startClusters() : undefined
-  if (clusters) process.env.MASQUERADE_TEST_CLUSTERS = JSON.stringify(clusters.clusters)
-  try {
-    const waiting = files.values()
-    const work = async () => {
-      // All workers draw from the same iterator.
-      for (const file of waiting) {
-        if (stopping.signal.aborted) return
-        const report = await runFile(file, { namePattern, signal: stopping.signal })
-        if (!stopping.signal.aborted) print(report)
-      }
-    }
-    await Promise.all(Array.from({ length: Math.max(2, availableParallelism()) }, work))
-  } finally {
-    await clusters?.stop()
-  }
+function mayNeedDatabase(file: string): boolean {
+  return readFileSync(file, 'utf8').includes('/support/')
 }
 
 /** Loaded late: a fault in the sources fails the run, and must not keep it from saying so in its last line. */

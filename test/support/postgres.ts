@@ -1,24 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { after, describe } from 'node:test'
+import { describe } from 'node:test'
 import { type Database, openDatabase, type Sql } from '../../src/db/database.ts'
-import { type Cluster, type ClusterName, listClusterNames, startCluster, templateName } from './cluster.ts'
+import { type Cluster, type ClusterName, templateName } from './cluster.ts'
 
 export type TestDatabase = AsyncDisposable & { url: string; database: Database }
 
-/** The runner starts the clusters once for all files and names them here; a file run by itself starts its own. */
-const shared: Cluster[] | undefined = process.env.MASQUERADE_TEST_CLUSTERS
-  ? JSON.parse(process.env.MASQUERADE_TEST_CLUSTERS)
-  : undefined
-const own = new Map<ClusterName, ReturnType<typeof startCluster>>()
-
-after(async () => {
-  for (const cluster of own.values()) await (await cluster).stop()
-})
+/** The runner starts the clusters once for all files, and names them here. */
+const clusters: Cluster[] = JSON.parse(process.env.MASQUERADE_TEST_CLUSTERS ?? '[]')
 
 /** Defines the same tests once for each PostgreSQL at hand. */
 export function forEachCluster(define: (cluster: ClusterName) => void): void {
-  const names = shared?.map(({ name }) => name) ?? listClusterNames()
-  for (const name of names) describe(`on ${name}`, () => define(name))
+  for (const { name } of clusters) describe(`on ${name}`, () => define(name))
 }
 
 /** A database of its own with every migration applied. `await using` drops it. */
@@ -32,7 +24,7 @@ export async function createEmptyDatabase(cluster: ClusterName = 'embedded-18'):
 }
 
 async function create(clusterName: ClusterName, template: string): Promise<TestDatabase> {
-  const cluster = await findCluster(clusterName)
+  const cluster = findCluster(clusterName)
   const name = `test_${randomBytes(8).toString('hex')}`
   await administer(cluster, (sql) => sql`create database ${sql(name)} template ${sql(template)}`)
   const url = cluster.url.replace(/[^/]*$/, name)
@@ -47,12 +39,10 @@ async function create(clusterName: ClusterName, template: string): Promise<TestD
   }
 }
 
-async function findCluster(name: ClusterName): Promise<Cluster> {
-  const found = shared?.find((cluster) => cluster.name === name)
-  if (found) return found
-  const started = own.get(name) ?? startCluster(name)
-  own.set(name, started)
-  return await started
+function findCluster(name: ClusterName): Cluster {
+  const found = clusters.find((cluster) => cluster.name === name)
+  if (!found) throw new Error(`there is no PostgreSQL ${name}: run the tests by npm test`)
+  return found
 }
 
 /** Cloning fails while somebody else, autovacuum for one, is in the template. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -17,11 +17,18 @@ before(() => {
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Runs the test command on one file with this content. */
-async function runTests(source: string, ...args: string[]): Promise<{ code: number; lines: string[] }> {
-  const file = path.join(folder, 'sample.test.ts')
-  writeFileSync(file, `import { before, describe, test } from 'node:test'\n${source}\n`)
-  const { NODE_TEST_CONTEXT: _, ...env } = process.env
-  const child = spawn(process.execPath, [entry, ...args, file], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+function runTests(source: string, ...args: string[]): Promise<{ code: number; lines: string[] }> {
+  return runFiles([source], ...args)
+}
+
+/** Runs the test command on files with these contents. */
+async function runFiles(sources: string[], ...args: string[]): Promise<{ code: number; lines: string[] }> {
+  const files = sources.map((source, at) => {
+    const file = path.join(folder, `sample${at || ''}.test.ts`)
+    writeFileSync(file, `import { after, before, describe, test } from 'node:test'\n${source}\n`)
+    return file
+  })
+  const child = spawn(process.execPath, [entry, ...args, ...files], { stdio: ['ignore', 'pipe', 'inherit'] })
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text
@@ -120,4 +127,37 @@ test('a good file takes one line', async () => {
   const { lines } = await runTests(`console.log('a trace'); ${fine}`)
   assert.equal(lines.length, 2)
   assert.match(lines[0] ?? '', /^✓ .*sample\.test\.ts · 1 passed, 0 failed · \d/)
+})
+
+describe('files that share a process', () => {
+  // More files than processes, on every machine.
+  const many = 2 * availableParallelism() + 2
+
+  test('are reported each by itself when one of them ends the process', async () => {
+    const good = Array.from({ length: many }, () => fine)
+    const { lines } = await runFiles([`${fine}; test('exit', () => process.exit(7))`, ...good])
+    assert.equal(lines.at(-1), `${many} passed, 1 failed`)
+    assert.match(lines.join('\n'), /✗ \S*sample\.test\.ts: its process ended with exit code 7/)
+  })
+
+  test('are reported each by itself when one of them kills the process', async () => {
+    const good = Array.from({ length: many }, () => fine)
+    const { lines } = await runFiles([`test('k', () => process.kill(process.pid, 'SIGKILL'))`, ...good])
+    assert.equal(lines.at(-1), `${many} passed, 1 failed`)
+    assert.match(lines.join('\n'), /✗ \S*sample\.test\.ts: its process was ended by SIGKILL/)
+  })
+
+  test('run their hooks for themselves alone', async () => {
+    const counting = `before(() => { globalThis.open = (globalThis.open ?? 0) + 1 }); after(() => globalThis.open--)
+      test('t', () => { if (globalThis.open !== 1) throw new Error(String(globalThis.open)) })`
+    const { lines } = await runFiles(Array.from({ length: many }, () => counting))
+    assert.equal(lines.at(-1), `${many} passed, 0 failed`)
+  })
+
+  test('do not follow a file that failed into its process', async () => {
+    const failing = `globalThis.left = true; test('f', () => { throw new Error('x') })`
+    const careful = `test('t', () => { if (globalThis.left) throw new Error('left behind') })`
+    const { lines } = await runFiles([failing, failing, ...Array.from({ length: many }, () => careful)])
+    assert.equal(lines.at(-1), `${many} passed, 2 failed`)
+  })
 })

@@ -1,0 +1,63 @@
+import { describeOutcome, indent, paint, type Report } from './tally.ts'
+
+/** What a shard tells about a test or suite that ended. The file itself is the suite with nesting 0. */
+export interface TestEnd {
+  readonly nesting: number
+  readonly isSuite: boolean
+  readonly isSkipped: boolean
+  readonly failure?: {
+    /** The name of the test, its place and its error. */
+    readonly text: string
+    readonly isCausedByChildren: boolean
+  }
+}
+
+/** Collects what one file's tests did, and what it printed meanwhile. */
+export class FileResults {
+  readonly #file: string
+  readonly #startedAt = performance.now()
+  readonly #failures: string[] = []
+  readonly #output: string[] = []
+  /** By depth: whether a test ended there since the last one that ended a level above. */
+  readonly #seenAt: boolean[] = []
+  #passed = 0
+  #skipped = 0
+
+  constructor(file: string) {
+    this.#file = file
+  }
+
+  get hasFailed(): boolean {
+    return this.#failures.length > 0
+  }
+
+  take({ nesting, isSuite, isSkipped, failure }: TestEnd): void {
+    const hasChildren = this.#seenAt[nesting + 1] === true
+    this.#seenAt[nesting + 1] = false
+    this.#seenAt[nesting] = true
+    if (isSkipped) this.#skipped++
+    else if (failure) {
+      if (!failure.isCausedByChildren) this.fail(failure.text)
+    } else if (!hasChildren && !isSuite) this.#passed++
+  }
+
+  takeOutput(text: string): void {
+    this.#output.push(text)
+  }
+
+  fail(text: string): void {
+    this.#failures.push(text)
+  }
+
+  report(): Report {
+    if (this.#passed + this.#skipped + this.#failures.length === 0) this.fail(`${this.#file}: holds no test`)
+    const tally = { passed: this.#passed, failed: this.#failures.length, skipped: this.#skipped }
+    const lines = [describeOutcome(this.#file, tally, performance.now() - this.#startedAt)]
+    if (tally.failed > 0) {
+      lines.push(...this.#failures.map((text) => indent(`${paint('red', '✗')} ${text}`)))
+      const output = this.#output.join('').trimEnd()
+      if (output) lines.push(indent(`what ${this.#file} printed:\n${indent(output)}`))
+    }
+    return { text: lines.join('\n'), tally }
+  }
+}

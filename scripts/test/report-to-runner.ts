@@ -1,0 +1,62 @@
+// The reporter of a shard: it sends each result to the runner.
+import path from 'node:path'
+import { inspect } from 'node:util'
+import { send } from './shard-messages.ts'
+import { indent } from './tally.ts'
+
+interface TestResult {
+  readonly name: string
+  readonly nesting: number
+  readonly line?: number
+  readonly column?: number
+  readonly file?: string
+  readonly skip?: string | boolean
+  readonly todo?: string | boolean
+  readonly message?: string
+  readonly details: { readonly type?: string; readonly error?: Error }
+}
+
+export default async function* reportToRunner(
+  events: AsyncIterable<{ type: string; data: TestResult }>,
+): AsyncGenerator<never> {
+  for await (const { type, data } of events) {
+    if (type === 'test:pass' || type === 'test:fail') takeResult(data)
+    const message = data.message ?? ''
+    if (type === 'test:diagnostic' && /^(Error|Warning): /.test(message))
+      send({ kind: 'strayError', text: message })
+  }
+  yield* []
+}
+
+function takeResult(result: TestResult): void {
+  const { nesting, skip, todo, details } = result
+  send({
+    kind: 'testEnd',
+    end: {
+      nesting,
+      isSuite: details.type === 'suite',
+      isSkipped: isMarked(skip) || isMarked(todo),
+      ...(details.error && {
+        failure: {
+          text: describeFailure(result, details.error),
+          isCausedByChildren:
+            'failureType' in details.error && details.error.failureType === 'subtestsFailed',
+        },
+      }),
+    },
+  })
+}
+
+function isMarked(mark: string | boolean | undefined): boolean {
+  return mark !== undefined && mark !== false
+}
+
+function describeFailure({ name, nesting, file, line, column }: TestResult, error: Error): string {
+  const where = file && nesting > 0 ? ` (${path.relative('', file)}:${line}:${column})` : ''
+  const cause = error.cause instanceof Error ? error.cause : (error.cause ?? error.message)
+  const text = typeof cause === 'string' ? cause : inspect(cause, { depth: 8 })
+  const lines = text
+    .split('\n')
+    .filter((each) => !/^\s+at .*\bnode:.*[^{]$|lines matching cause stack/.test(each))
+  return `${name}${where}\n${indent(lines.join('\n'))}`
+}

@@ -1,0 +1,35 @@
+import { availableParallelism } from 'node:os'
+import { needsOwnProcess, sortByDuration } from './plan.ts'
+import { ShardProcess } from './shard-process.ts'
+import type { Report } from './tally.ts'
+
+interface Options {
+  readonly namePattern: string | undefined
+  readonly signal: AbortSignal
+  readonly print: (report: Report) => void
+}
+
+/** Runs the files on shards that all draw from one queue. */
+export async function runFiles(files: readonly string[], options: Options): Promise<void> {
+  const queue = sortByDuration(files).values()
+  const shards = Math.min(Math.max(2, availableParallelism()), files.length)
+  await Promise.all(Array.from({ length: shards }, () => work(queue, options)))
+}
+
+async function work(queue: Iterator<string> & Iterable<string>, options: Options): Promise<void> {
+  let shard: ShardProcess | undefined
+  const end = async () => {
+    const report = await shard?.end()
+    shard = undefined
+    if (report && !options.signal.aborted) options.print(report)
+  }
+  for (const file of queue) {
+    if (options.signal.aborted) break
+    if (needsOwnProcess(file)) await end()
+    shard ??= new ShardProcess(options)
+    const report = await shard.runFile(file)
+    if (!options.signal.aborted) options.print(report)
+    if (needsOwnProcess(file) || !shard.isUsable) await end()
+  }
+  await end()
+}
