@@ -1,7 +1,8 @@
 import path from 'node:path'
 
-/** Files that change their process for good, or measure it. They get a process of their own. */
+/** Files that need a process of their own, each with the reason. */
 const ownProcess: Readonly<Record<string, string>> = {
+  'test/spec/storage/embedded.test.ts': 'changes the user of its process',
   'test/spec/gateway/endings.test.ts': 'measures the memory of its process',
 }
 

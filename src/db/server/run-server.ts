@@ -58,7 +58,7 @@ export async function runServer(plan: ServerPlan): Promise<RunningServer> {
     pid: child.pid ?? 0,
     ...(hasSocket && { socketDirectory: plan.directory }),
     died: new Promise((resolve) => {
-      exited.then(() => isStopping || resolve(readReason(plan.directory) ?? 'it was ended from outside'))
+      exited.then(() => isStopping || resolve(readReason(plan) ?? 'it was ended from outside'))
     }),
     async stop() {
       isStopping = true
@@ -101,17 +101,17 @@ const loggedSettings = {
   log_truncate_on_rotation: 'on',
 }
 
-async function waitUntilReady(child: ChildProcess, { directory, port }: ServerPlan): Promise<void> {
+async function waitUntilReady(child: ChildProcess, plan: ServerPlan): Promise<void> {
   let spawnError: Error | undefined
   child.once('error', (error) => {
     spawnError = error
   })
   for (;;) {
-    const lines = readPostmasterFile(directory)
+    const lines = readPostmasterFile(plan.directory)
     if (lines[0] === String(child.pid) && lines[7]?.trim() === 'ready') return
     if (spawnError || child.exitCode !== null || child.signalCode !== null) {
-      const reason = spawnError?.message ?? readReason(directory) ?? `it ended with ${child.exitCode}`
-      throw new ServerStartError(reason, port)
+      const reason = spawnError?.message ?? readReason(plan) ?? `it ended with ${child.exitCode}`
+      throw new ServerStartError(reason, plan.port)
     }
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
@@ -131,15 +131,17 @@ export class ServerStartError extends OperatorError {
 }
 
 /** The server complains to its standard error at first, and to its log file once that is open. */
-function readReason(directory: string): string | undefined {
+function readReason({ directory, fast }: ServerPlan): string | undefined {
   const logs = path.join(directory, 'log')
-  const newest = (existsSync(logs) ? readdirSync(logs) : [])
+  const newest = (existsSync(logs) && !fast ? readdirSync(logs) : [])
     .map((name) => path.join(logs, name))
     .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)[0]
   for (const file of [`${directory}.log`, newest]) {
     if (file === undefined) continue
     const lines = readFileSync(file, 'utf8').split('\n')
-    const line = lines.findLast((text) => /(FATAL|PANIC):/.test(text))
+    // A log file can hold what an earlier server of the same day complained about.
+    const sinceStart = lines.slice(lines.findLastIndex((text) => text.includes('starting PostgreSQL')) + 1)
+    const line = sinceStart.findLast((text) => /(FATAL|PANIC):/.test(text))
     if (line) return line.replace(/^.*?(FATAL|PANIC):\s*/, '').trim()
   }
   return undefined
