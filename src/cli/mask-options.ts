@@ -1,23 +1,26 @@
+import { type MaskField, maskFields, ruleFields } from '../masking/rules/rule-fields.ts'
+
+type OptionName = (typeof ruleFields)[MaskField]['option']
+const names = maskFields.map((field): OptionName => ruleFields[field].option)
+
 /** The options by which a command line says how to mask. */
 export const maskOptions = {
   column: { type: 'string' },
   function: { type: 'string' },
-  from: { type: 'string' },
-  to: { type: 'string' },
-  prefix: { type: 'string' },
-  suffix: { type: 'string' },
-  replacement: { type: 'string' },
+  ...(Object.fromEntries(names.map((name) => [name, { type: 'string' }])) as Record<
+    OptionName,
+    { type: 'string' }
+  >),
 } as const
 
-type MaskValues = { readonly [name in keyof typeof maskOptions]?: string }
-
 /** The properties of a rule that they stand for; what was not given is left out. */
-export function readMaskProperties({ from, to, prefix, suffix, replacement }: MaskValues) {
-  return {
-    ...(from !== undefined && { numberFrom: from }),
-    ...(to !== undefined && { numberTo: to }),
-    ...(prefix !== undefined && { prefixSize: prefix }),
-    ...(suffix !== undefined && { suffixSize: suffix }),
-    ...(replacement !== undefined && { replacementString: replacement }),
-  }
+export function readMaskProperties(
+  values: Readonly<Partial<Record<OptionName, string | undefined>>>,
+): Partial<Record<MaskField, string>> {
+  return Object.fromEntries(
+    maskFields.flatMap((field) => {
+      const value = values[ruleFields[field].option]
+      return value === undefined ? [] : [[field, value]]
+    }),
+  )
 }

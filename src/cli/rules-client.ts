@@ -1,5 +1,6 @@
+import { optionalFields, requiredFields } from '../masking/rules/rule-fields.ts'
 import type { MaskingApi } from './masking-api.ts'
-import { type FilePolicy, type FileRule, optionalFields } from './rules-file.ts'
+import type { FilePolicy, FileRule } from './rules-file.ts'
 
 interface Answer {
   readonly id: string
@@ -38,16 +39,10 @@ export function rulesOf(api: MaskingApi, database: string) {
 export type Rules = ReturnType<typeof rulesOf>
 
 function readAnswer({ id, properties }: Answer): FileRule {
-  const text = (field: string) => properties[field] ?? ''
+  const required = requiredFields.map((field) => [field, properties[field] ?? ''])
   const options = optionalFields
     .filter((field) => typeof properties[field] === 'string')
     .map((field) => [field, properties[field]])
-  return {
-    name: decodeURIComponent(id.split('/').at(-1) ?? ''),
-    schemaName: text('schemaName'),
-    tableName: text('tableName'),
-    columnName: text('columnName'),
-    maskingFunction: text('maskingFunction'),
-    ...Object.fromEntries(options),
-  }
+  const name = decodeURIComponent(id.split('/').at(-1) ?? '')
+  return { name, ...Object.fromEntries([...required, ...options]) }
 }

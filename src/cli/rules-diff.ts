@@ -1,4 +1,5 @@
-import { type FilePolicy, type FileRule, optionalFields, type RulesFile } from './rules-file.ts'
+import { allFields, columnFields, optionalFields } from '../masking/rules/rule-fields.ts'
+import type { FilePolicy, FileRule, RulesFile } from './rules-file.ts'
 
 export interface RulesDiff {
   readonly create: readonly FileRule[]
@@ -50,10 +51,8 @@ export function renderDiff(diff: RulesDiff, prune: boolean): string {
   return lines.map((line) => `${line}\n`).join('')
 }
 
-const shownFields = ['schemaName', 'tableName', 'columnName', 'maskingFunction', ...optionalFields] as const
-
 function changesOf(before: FileRule, after: FileRule) {
-  return shownFields
+  return allFields
     .map((field) => ({ field, from: show(before[field]), to: show(after[field]) }))
     .filter(({ from, to }) => from !== to)
 }
@@ -63,7 +62,7 @@ function show(value: string | undefined): string {
 }
 
 export function describeRule(rule: FileRule): string {
-  const column = [rule.schemaName, rule.tableName, rule.columnName].map(quote).join('.')
+  const column = columnFields.map((field) => quote(rule[field])).join('.')
   const options = optionalFields
     .filter((field) => rule[field] !== undefined)
     .map((field) => ` ${field}=${JSON.stringify(rule[field])}`)

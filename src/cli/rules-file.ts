@@ -1,20 +1,16 @@
 import { parseDocument, stringify } from 'yaml'
 import { OperatorError } from '../kernel/operator-error.ts'
+import {
+  type OptionalField,
+  optionalFields,
+  type RequiredField,
+  requiredFields,
+} from '../masking/rules/rule-fields.ts'
 
 /** A rule as the file and the API name its parts; what is not set is left out. */
-export interface FileRule {
-  readonly name: string
-  readonly schemaName: string
-  readonly tableName: string
-  readonly columnName: string
-  readonly maskingFunction: string
-  readonly aliasName?: string
-  readonly numberFrom?: string
-  readonly numberTo?: string
-  readonly prefixSize?: string
-  readonly suffixSize?: string
-  readonly replacementString?: string
-}
+export type FileRule = Readonly<
+  { name: string } & Record<RequiredField, string> & Partial<Record<OptionalField, string>>
+>
 
 export interface FilePolicy {
   readonly dataMaskingState: string
@@ -27,15 +23,7 @@ export interface RulesFile {
   readonly rules: readonly FileRule[]
 }
 
-const required = ['name', 'schemaName', 'tableName', 'columnName', 'maskingFunction'] as const
-export const optionalFields = [
-  'aliasName',
-  'numberFrom',
-  'numberTo',
-  'prefixSize',
-  'suffixSize',
-  'replacementString',
-] as const
+const required = ['name', ...requiredFields] as const
 
 /** Scalars stay the text they are: a bound such as 0.10 or 007 must not become another on its way. */
 export function parseRulesFile(content: string, file: string): RulesFile {

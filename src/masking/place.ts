@@ -17,7 +17,6 @@ export const canonicalNamespace = 'Vendor.Sql'
 export const serverPath =
   '/subscriptions/:subscriptionId/resourceGroups/:resourceGroupName/providers/Vendor.Sql/servers/:serverName'
 export const databasePath = `${serverPath}/databases/:databaseName`
-export const mappingsPath = `${databasePath}/roleMappings`
 export const policyPath = `${databasePath}/dataMaskingPolicies/Default`
 
 export function readServerPlace(params: Params): ServerPlace {
@@ -50,6 +49,20 @@ export function checkName(params: Params, parameter: string): string {
   return name
 }
 
+/** Names of rules and mappings, which are parts of no scope: almost anything goes. */
+export function checkFreeName(params: Params, parameter: string): string {
+  const name = params[parameter] ?? ''
+  const length = [...name].length
+  const reason =
+    length < 1 || length > 128
+      ? 'it must have 1 to 128 characters'
+      : /[\p{Cc}\p{Cs}]/u.test(name)
+        ? 'control characters are not allowed'
+        : undefined
+  if (reason) fail('InvalidResourceName', { parameter, reason }, { target: parameter })
+  return name
+}
+
 /** A name as part of an id: what would end or split a path segment is percent-encoded, all else stays readable. */
 export function asSegment(name: string): string {
   return name.replaceAll(/[/\\?#%]/g, (character) => encodeURIComponent(character))
@@ -64,6 +77,13 @@ export function scopeOf(params: Params, namespace = canonicalNamespace): string 
   if (serverName !== undefined) scope += `/providers/${namespace}/servers/${asSegment(serverName)}`
   if (databaseName !== undefined) scope += `/databases/${asSegment(databaseName)}`
   return scope
+}
+
+/** The id of the resource at a path, under the namespace that the caller used. */
+export function fillPath(path: string, values: Params, namespace: string): string {
+  return path
+    .replace(canonicalNamespace, () => namespace)
+    .replaceAll(/:(\w+)/g, (_all, parameter: string) => asSegment(values[parameter] ?? ''))
 }
 
 export function idOf(place: ServerPlace | DatabasePlace, namespace: string): string {

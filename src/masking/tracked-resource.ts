@@ -1,14 +1,14 @@
 import { Type } from 'typebox'
-import { fail } from '../kernel/problem.ts'
-import { nullableString } from './rules/rule.ts'
+import { refuseContent } from './faults.ts'
+import { nullableString, optionalString } from './schemas.ts'
 
 /** Servers and databases: resources with a place and tags of their own. */
 export const trackedInput = {
-  id: Type.Optional(nullableString),
-  name: Type.Optional(nullableString),
-  type: Type.Optional(nullableString),
-  kind: Type.Optional(nullableString),
-  location: Type.Optional(nullableString),
+  id: optionalString,
+  name: optionalString,
+  type: optionalString,
+  kind: optionalString,
+  location: optionalString,
   tags: Type.Optional(Type.Record(Type.String(), Type.String())),
 }
 
@@ -33,14 +33,13 @@ const storable = (text: string, longest: number) =>
 /** What was sent; undefined where it was not, so that a short body changes nothing else. */
 export function readTracked({ location, tags }: Tracked) {
   if (typeof location === 'string' && !storable(location, 128))
-    refuse('location', 'must have 1 to 128 characters, none of them a control character')
+    refuseContent('location', 'must have 1 to 128 characters, none of them a control character')
   const entries = Object.entries(tags ?? {})
-  if (entries.length > mostTags) refuse('tags', `may have at most ${mostTags} entries`)
+  if (entries.length > mostTags) refuseContent('tags', `may have at most ${mostTags} entries`)
   if (entries.some(([name, value]) => !storable(name, 512) || (value !== '' && !storable(value, 256))))
-    refuse('tags', 'may have names of 512 and values of 256 characters, none of them a control character')
+    refuseContent(
+      'tags',
+      'may have names of 512 and values of 256 characters, none of them a control character',
+    )
   return { location: location ?? undefined, tags }
-}
-
-function refuse(target: string, reason: string): never {
-  fail('InvalidRequestContent', { reason: `'${target}' ${reason}.` }, { target })
 }

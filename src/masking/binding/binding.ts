@@ -2,7 +2,8 @@ import { isIP } from 'node:net'
 import { type Static, Type } from 'typebox'
 import type { DatabaseAddress } from '../../db/database-url.ts'
 import { isLoopbackHost } from '../../kernel/network.ts'
-import { type Detail, fail } from '../../kernel/problem.ts'
+import { type Fault, failOn } from '../faults.ts'
+import { nullableString, oneOf, strict } from '../schemas.ts'
 
 /** From the weakest to the strongest. */
 const sslModes = ['disable', 'require', 'verify-ca', 'verify-full'] as const
@@ -18,7 +19,8 @@ export interface Binding {
   readonly sslRootCertificate: string | null
 }
 
-const nullable = (type: string) => ({ type: [type, 'null'] })
+/** Where a binding stands in the body. */
+export const bindingStem = 'properties.binding'
 
 /** Kind and range of the fields are checked by `readBinding`, which answers for all of them at once. */
 export const bindingInput = Type.Object(
@@ -27,12 +29,12 @@ export const bindingInput = Type.Object(
     port: Type.Optional(Type.Integer()),
     database: Type.String(),
     user: Type.String(),
-    password: Type.Optional(Type.Unsafe<string | null>(nullable('string'))),
-    sslmode: Type.Optional(Type.Unsafe<(typeof sslModes)[number] | null>({ enum: [...sslModes, null] })),
-    sslRootCertificate: Type.Optional(Type.Unsafe<string | null>(nullable('string'))),
+    password: Type.Optional(nullableString),
+    sslmode: Type.Optional(oneOf([...sslModes, null])),
+    sslRootCertificate: Type.Optional(nullableString),
     passwordSet: Type.Optional(Type.Boolean()),
   },
-  { additionalProperties: false },
+  strict,
 )
 export type BindingInput = Static<typeof bindingInput>
 
@@ -41,8 +43,8 @@ export const bindingAnswer = Type.Object({
   port: Type.Integer(),
   database: Type.String(),
   user: Type.String(),
-  sslmode: Type.Unsafe<(typeof sslModes)[number]>({ enum: sslModes }),
-  sslRootCertificate: Type.Unsafe<string | null>(nullable('string')),
+  sslmode: oneOf(sslModes),
+  sslRootCertificate: nullableString,
   passwordSet: Type.Boolean(),
 })
 
@@ -60,17 +62,23 @@ export function readBinding(input: BindingInput, allowedHosts: readonly string[]
     sslmode: input.sslmode ?? (isLoopbackHost(input.host) ? 'disable' : 'require'),
     sslRootCertificate: input.sslRootCertificate ?? null,
   }
-  failOn([
-    ...(isHost(binding.host) ? [] : [fault('host', 'must be a host name or an IP address')]),
-    ...(isAllowed(binding.host, allowedHosts)
-      ? []
-      : [fault('host', 'is not among the hosts that this service may be bound to')]),
-    ...(binding.port >= 1 && binding.port <= 65_535 ? [] : [fault('port', 'must be from 1 to 65535')]),
-    ...checkIdentifier('database', binding.database),
-    ...checkIdentifier('user', binding.user),
-    ...checkPassword(input.password ?? ''),
-    ...checkCertificate(binding),
-  ])
+  const faults: (Fault | false)[] = [
+    !isHost(binding.host) && { field: 'host', reason: 'must be a host name or an IP address' },
+    !isAllowed(binding.host, allowedHosts) && {
+      field: 'host',
+      reason: 'is not among the hosts that this service may be bound to',
+    },
+    (binding.port < 1 || binding.port > 65_535) && { field: 'port', reason: 'must be from 1 to 65535' },
+    checkIdentifier('database', binding.database),
+    checkIdentifier('user', binding.user),
+    checkPassword(input.password ?? ''),
+    checkCertificate(binding),
+  ]
+  failOn(
+    'InvalidBinding',
+    faults.filter((fault) => fault !== false),
+    bindingStem,
+  )
   return binding
 }
 
@@ -83,18 +91,6 @@ export function sharesSecret(before: Binding, after: Binding): boolean {
     before.sslRootCertificate === after.sslRootCertificate &&
     sslModes.indexOf(after.sslmode) >= sslModes.indexOf(before.sslmode)
   )
-}
-
-export function fault(field: string, reason: string): Detail {
-  const target = `properties.binding.${field}`
-  return { code: 'InvalidValue', message: `'${target}' ${reason}.`, target }
-}
-
-export function failOn(details: readonly Detail[]): undefined {
-  const [first] = details
-  if (!first) return undefined
-  const reason = details.map(({ message }) => message).join(' ')
-  fail('InvalidBinding', { reason }, { target: first.target ?? '', details })
 }
 
 /** Never a path: a socket would let the service's own account in. */
@@ -112,24 +108,25 @@ function isAllowed(host: string, allowed: readonly string[]): boolean {
   )
 }
 
-function checkIdentifier(field: string, text: string): Detail[] {
+function checkIdentifier(field: string, text: string): Fault | false {
   if (text === '' || Buffer.byteLength(text) > 63)
-    return [fault(field, 'must have 1 to 63 bytes: PostgreSQL has no longer names')]
-  return text.includes('\0') || !text.isWellFormed() ? [fault(field, 'must be well-formed Unicode')] : []
+    return { field, reason: 'must have 1 to 63 bytes: PostgreSQL has no longer names' }
+  return (text.includes('\0') || !text.isWellFormed()) && { field, reason: 'must be well-formed Unicode' }
 }
 
-function checkPassword(text: string): Detail[] {
+function checkPassword(text: string): Fault | false {
   const isUsable = text.length <= 1024 && !text.includes('\0') && text.isWellFormed()
-  return isUsable ? [] : [fault('password', 'must be well-formed Unicode of at most 1024 characters')]
+  return !isUsable && { field: 'password', reason: 'must be well-formed Unicode of at most 1024 characters' }
 }
 
-function checkCertificate({ sslRootCertificate: pem, sslmode }: Binding): Detail[] {
-  if (pem === null) return []
+function checkCertificate({ sslRootCertificate: pem, sslmode }: Binding): Fault | false {
+  const field = 'sslRootCertificate'
+  if (pem === null) return false
   if (!sslmode.startsWith('verify-'))
-    return [fault('sslRootCertificate', "needs 'properties.binding.sslmode' verify-ca or verify-full")]
+    return { field, reason: "needs 'properties.binding.sslmode' verify-ca or verify-full" }
   const isPem =
     pem.length <= 65_536 && /^-----BEGIN CERTIFICATE-----\s[\s\S]+-----END CERTIFICATE-----\s*$/.test(pem)
-  return isPem ? [] : [fault('sslRootCertificate', 'must be PEM certificates')]
+  return !isPem && { field, reason: 'must be PEM certificates' }
 }
 
 export function addressOf(binding: Binding, password: string): DatabaseAddress {

@@ -1,4 +1,3 @@
-import { created, ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
@@ -6,21 +5,21 @@ import { nameBound, refuseSecondBinding } from '../binding/bind-once.ts'
 import {
   type Binding,
   type BindingInput,
-  failOn,
-  fault,
+  bindingStem,
   readBinding,
   sharesSecret,
 } from '../binding/binding.ts'
 import { type Finding, type Greeting, secretPlace } from '../binding/bound-catalog.ts'
-import { checkConditions, entityTag } from '../entity-tag.ts'
-import { namespaceOfRequest, operation, resourceApiVersions, withEnforcement } from '../operation.ts'
-import { canonicalNamespace, databasePath, readDatabasePlace, scopeOf } from '../place.ts'
-import { selectRules } from '../rules/rule-row.ts'
+import { checkConditions } from '../entity-tag.ts'
+import { failOn } from '../faults.ts'
+import { type MaskingPorts, operation, resourceApiVersions, withEnforcement } from '../operation.ts'
+import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
+import { answerStored, auditChange, siteOf } from '../resource.ts'
+import { ruleRows } from '../rules/rule.ts'
 import { readTracked } from '../tracked-resource.ts'
 import {
   databaseAnswer,
   databaseInput,
-  databaseTarget,
   renderConnection,
   renderDatabase,
   renderPreflight,
@@ -49,7 +48,7 @@ export const createOrUpdateDatabase = operation({
     const binding = readBinding(input, ports.bindingHosts)
     const before = await findDatabase(tx, caller.tenantId, place)
     const password = choosePassword(before, binding, input, ports.secrets)
-    const rules = before ? await selectRules(tx, before.id) : []
+    const rules = before ? await ruleRows.list(tx, before.id) : []
     const tables = rules.map(({ schemaName, tableName }) => ({ schema: schemaName, table: tableName }))
     const reached = await ports.catalogs.greet(binding, password, tables)
     if ('value' in reached) {
@@ -59,14 +58,15 @@ export const createOrUpdateDatabase = operation({
     return { connection: renderConnection(reached), preflight: renderPreflight(reached) }
   },
 
-  async run({ params, body, caller, tx, request, ports, audit }, tried) {
-    const place = readDatabasePlace(params)
-    const namespace = namespaceOfRequest({ request, ports })
-    const { location, tags } = readTracked(body)
-    if (ports.strict) await requireServer(tx, caller.tenantId, place, namespace)
-    const before = await lockOrCreateDatabase(tx, caller.tenantId, place)
-    checkConditions(request, before.declared ? before.version : null)
-    const input = body.properties?.binding
+  async run(context, tried) {
+    const site = siteOf(context)
+    const { tx, tenantId, ports } = site
+    const place = readDatabasePlace(site.params)
+    const { location, tags } = readTracked(context.body)
+    if (ports.strict) await requireServer(site, place)
+    const before = await lockOrCreateDatabase(tx, tenantId, place)
+    checkConditions(site.request, before.declared ? before.version : null)
+    const input = context.body.properties?.binding
     if (input === null) await refuseWhileMasked(tx, before)
     const after = {
       ...before,
@@ -75,19 +75,12 @@ export const createOrUpdateDatabase = operation({
       ...(input === null && { binding: null, bindingSecret: null, bound: false }),
       ...(input && seal(before, input, ports)),
     }
-    if (input && after.binding)
-      await refuseSecondBinding(tx, { id: before.id, tenantId: caller.tenantId }, after.binding)
+    if (input && after.binding) await refuseSecondBinding(tx, { id: before.id, tenantId }, after.binding)
     const version = await store(tx, after, input !== undefined)
-    audit({
-      action,
-      target: databaseTarget(before.place),
-      before: before.declared ? renderDatabase(before, canonicalNamespace) : null,
-      after: renderDatabase(after, canonicalNamespace),
-    })
-    const shown = renderDatabase(after, namespace)
+    auditChange(context.audit, action, renderDatabase, before.declared ? before : null, after)
+    const shown = renderDatabase(after, site.namespace)
     const full = tried ? { ...shown, properties: { ...shown.properties, ...tried } } : shown
-    const answer = before.declared ? ok(full, entityTag(version)) : created(full, entityTag(version))
-    return withEnforcement(answer, after, ports, true)
+    return withEnforcement(answerStored(full, version, !before.declared), after, ports, true)
   },
 })
 
@@ -144,13 +137,14 @@ function choosePassword(
 }
 
 function refusePassword(reason: string): never {
-  return failOn([fault('password', reason)]) ?? fail('InternalServerError')
+  failOn('InvalidBinding', [{ field: 'password', reason }], bindingStem)
+  return fail('InternalServerError')
 }
 
 function seal(
   before: DatabaseRow,
   input: BindingInput,
-  { secrets, bindingHosts }: { readonly secrets: SecretBox; readonly bindingHosts: readonly string[] },
+  { secrets, bindingHosts }: MaskingPorts,
 ): Pick<DatabaseRow, 'binding' | 'bindingSecret' | 'bound'> {
   const binding = readBinding(input, bindingHosts)
   const password = choosePassword(before, binding, input, secrets)

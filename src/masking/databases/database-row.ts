@@ -3,7 +3,8 @@ import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { Binding } from '../binding/binding.ts'
 import type { KeyRange } from '../page.ts'
-import { type DatabasePlace, idOf, keyOf } from '../place.ts'
+import { type DatabasePlace, idOf, keyOf, readDatabasePlace } from '../place.ts'
+import type { Site } from '../resource.ts'
 
 export interface DatabaseRow {
   readonly id: string
@@ -22,12 +23,7 @@ export interface DatabaseRow {
   readonly version: number
 }
 
-interface Stored extends Omit<DatabaseRow, 'place' | 'bound'> {
-  readonly subscriptionId: string
-  readonly resourceGroupName: string
-  readonly serverName: string
-  readonly databaseName: string
-}
+type Stored = Omit<DatabaseRow, 'place' | 'bound'> & DatabasePlace
 
 /** Where a resource is until somebody says otherwise. */
 export const defaultLocation = 'local'
@@ -44,13 +40,19 @@ function asDatabaseRow(stored: Stored): DatabaseRow {
   return { ...rest, place, bound: stored.binding !== null }
 }
 
+/**
+ * With a lock for a change: every write to a database, its policy or its rules takes it first, so that writes to one
+ * database happen one after the other, each seeing what the one before it left.
+ */
 export async function findDatabase(
   tx: Query,
   tenantId: string,
   place: DatabasePlace,
+  isChange = false,
 ): Promise<DatabaseRow | null> {
   const [row] = await tx<Stored[]>`
-    select ${databaseColumns(tx)} from masked_database where tenant_id = ${tenantId} and key = ${keyOf(place)}`
+    select ${databaseColumns(tx)} from masked_database where tenant_id = ${tenantId} and key = ${keyOf(place)}
+    ${isChange ? tx`for update` : tx``}`
   return row ? asDatabaseRow(row) : null
 }
 
@@ -67,27 +69,12 @@ export async function selectDatabases(
   return rows.map(asDatabaseRow)
 }
 
-/**
- * Every write to a database, its policy or its rules takes this lock first, so that writes to one database happen one
- * after the other, each seeing what the one before it left.
- */
-export async function lockDatabase(
-  tx: Query,
-  tenantId: string,
-  place: DatabasePlace,
-): Promise<DatabaseRow | null> {
-  const [row] = await tx<Stored[]>`
-    select ${databaseColumns(tx)} from masked_database
-    where tenant_id = ${tenantId} and key = ${keyOf(place)} for update`
-  return row ? asDatabaseRow(row) : null
-}
-
 export async function lockOrCreateDatabase(
   tx: Query,
   tenantId: string,
   place: DatabasePlace,
 ): Promise<DatabaseRow> {
-  const found = await lockDatabase(tx, tenantId, place)
+  const found = await findDatabase(tx, tenantId, place, true)
   if (found) return found
   await tx`
     insert into masked_database
@@ -97,30 +84,23 @@ export async function lockOrCreateDatabase(
     on conflict (tenant_id, key) do nothing`
   // Nothing again only when another request created and deleted it in between.
   return (
-    (await lockDatabase(tx, tenantId, place)) ??
+    (await findDatabase(tx, tenantId, place, true)) ??
     fail('Conflict', { reason: 'The database was deleted meanwhile.' })
   )
 }
 
-/** In strict mode nothing hangs on a server or database that nobody declared. */
-export async function requireDeclared(
-  tx: Query,
-  tenantId: string,
-  place: DatabasePlace,
-  database: DatabaseRow | null,
-  namespace: string,
-): Promise<void> {
-  await requireServer(tx, tenantId, place, namespace)
-  if (!database?.declared) fail('ParentResourceNotFound', { id: idOf(place, namespace) })
+/** The database of the path. In strict mode nothing hangs on a server or database that was not declared. */
+export async function findDeclared(site: Site, isChange = false): Promise<DatabaseRow | null> {
+  const place = readDatabasePlace(site.params)
+  const database = await findDatabase(site.tx, site.tenantId, place, isChange)
+  if (!site.ports.strict) return database
+  await requireServer(site, place)
+  if (!database?.declared) fail('ParentResourceNotFound', { id: idOf(place, site.namespace) })
+  return database
 }
 
-export async function requireServer(
-  tx: Query,
-  tenantId: string,
-  { subscriptionId, resourceGroupName, serverName }: DatabasePlace,
-  namespace: string,
-): Promise<void> {
-  const server = { subscriptionId, resourceGroupName, serverName }
+export async function requireServer({ tx, tenantId, namespace }: Site, place: DatabasePlace): Promise<void> {
+  const { databaseName: _, ...server } = place
   const [row] = await tx`select 1 from server where tenant_id = ${tenantId} and key = ${keyOf(server)}`
   if (!row) fail('ParentResourceNotFound', { id: idOf(server, namespace) })
 }

@@ -1,22 +1,21 @@
 import { type Static, Type } from 'typebox'
 import { type BindingInput, bindingAnswer, bindingInput, renderBinding } from '../binding/binding.ts'
 import type { Finding, Greeting, Reached } from '../binding/bound-catalog.ts'
-import { canonicalNamespace, type DatabasePlace, fold, idOf } from '../place.ts'
-import { nullableString } from '../rules/rule.ts'
+import { resourceApiVersions } from '../operation.ts'
+import { keyRange } from '../page.ts'
+import { idOf, keyOf, readServerPlace, serverPath } from '../place.ts'
+import type { ListedKind } from '../resource.ts'
+import { nullableString, oneOf, strict } from '../schemas.ts'
 import { trackedAnswer, trackedInput } from '../tracked-resource.ts'
-import type { DatabaseRow } from './database-row.ts'
-
-const strict = { additionalProperties: false }
+import { type DatabaseRow, selectDatabases } from './database-row.ts'
 
 const enforcement = Type.Object({
-  state: Type.Unsafe<'NotBound' | 'Enforced' | 'Pending' | 'Failed'>({
-    enum: ['NotBound', 'Enforced', 'Pending', 'Failed'],
-  }),
+  state: oneOf(['NotBound', 'Enforced', 'Pending', 'Failed']),
   reason: nullableString,
 })
 
 const connection = Type.Object({
-  state: Type.Unsafe<'Reachable' | 'Unreachable'>({ enum: ['Reachable', 'Unreachable'] }),
+  state: oneOf(['Reachable', 'Unreachable']),
   serverVersion: nullableString,
   reason: nullableString,
 })
@@ -94,6 +93,19 @@ export function renderConnection(reached: Reached<Greeting>): Static<typeof conn
     : { state: 'Unreachable', serverVersion: null, reason: reached.unreachable }
 }
 
-export function databaseTarget(place: DatabasePlace): string {
-  return fold(idOf(place, canonicalNamespace))
+export const databaseKind: ListedKind<DatabaseRow> = {
+  plural: 'Databases',
+  clause: 'MASK-107',
+  summary: { list: 'List the databases of a server' },
+  action: 'Vendor.Sql/servers/databases',
+  apiVersions: resourceApiVersions,
+  listPath: `${serverPath}/databases`,
+  answer: databaseAnswer,
+  async findParent({ params }) {
+    readServerPlace(params)
+  },
+  list: ({ tx, tenantId, params }, _parent, { after, limit }) =>
+    selectDatabases(tx, tenantId, { ...keyRange(keyOf(readServerPlace(params))), position: after }, limit),
+  pageKeyOf: ({ place }) => keyOf(place),
+  render: renderDatabase,
 }

@@ -1,14 +1,13 @@
 import { noContent } from '../../api/operation.ts'
 import { checkConditions } from '../entity-tag.ts'
 import { operation, resourceApiVersions } from '../operation.ts'
-import { canonicalNamespace, databasePath, readDatabasePlace, scopeOf } from '../place.ts'
+import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { renderPolicy } from '../policy/policy.ts'
-import { renderMapping } from '../role-mappings/mapping.ts'
-import { selectMappings } from '../role-mappings/mapping-row.ts'
-import { renderRule } from '../rules/rule.ts'
-import { selectRules } from '../rules/rule-row.ts'
-import { databaseTarget, renderDatabase } from './database.ts'
-import { lockDatabase } from './database-row.ts'
+import { auditChange, siteOf } from '../resource.ts'
+import { mappingKind } from '../role-mappings/mapping.ts'
+import { ruleKind } from '../rules/rule.ts'
+import { renderDatabase } from './database.ts'
+import { type DatabaseRow, findDatabase } from './database-row.ts'
 import { refuseWhileMasked } from './refuse-while-masked.ts'
 
 const action = 'Vendor.Sql/servers/databases/delete'
@@ -23,26 +22,24 @@ export const deleteDatabase = operation({
   permission: { action, scope: scopeOf },
   answers: { 200: null, 204: null },
 
-  async run({ params, caller, tx, request, ports, audit }) {
-    const database = await lockDatabase(tx, caller.tenantId, readDatabasePlace(params))
-    checkConditions(request, database?.version ?? null)
+  async run(context) {
+    const site = siteOf(context)
+    const { tx, tenantId } = site
+    const database = await findDatabase(tx, tenantId, readDatabasePlace(site.params), true)
+    checkConditions(site.request, database?.version ?? null)
     if (!database) return noContent
     await refuseWhileMasked(tx, database)
-    const rules = await selectRules(tx, database.id)
-    const mappings = await selectMappings(tx, database.id)
-    const principals = mappings.map(({ principalId }) => principalId)
-    const types = await ports.principals.find(caller.tenantId, principals)
+    const all = { after: '', limit: 0, filter: undefined }
+    const rules = await ruleKind.list(site, database, all)
+    const mappings = await mappingKind.list(site, database, all)
     await tx`delete from masked_database where id = ${database.id}`
-    audit({
-      action,
-      target: databaseTarget(database.place),
-      before: {
-        ...renderDatabase(database, canonicalNamespace),
-        policy: renderPolicy(database, canonicalNamespace),
-        rules: rules.map((rule) => renderRule(rule, database, canonicalNamespace)),
-        roleMappings: mappings.map((each) => renderMapping(each, database.place, types, canonicalNamespace)),
-      },
+    const renderWhole = (row: DatabaseRow, namespace: string) => ({
+      ...renderDatabase(row, namespace),
+      policy: renderPolicy(row, namespace),
+      rules: rules.map((rule) => ruleKind.render(rule, namespace)),
+      roleMappings: mappings.map((mapping) => mappingKind.render(mapping, namespace)),
     })
+    auditChange(context.audit, action, renderWhole, database, undefined)
     return { status: 200 }
   },
 })

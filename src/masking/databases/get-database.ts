@@ -1,8 +1,9 @@
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
 import { entityTag } from '../entity-tag.ts'
-import { namespaceOfRequest, operation, resourceApiVersions, withEnforcement } from '../operation.ts'
+import { operation, resourceApiVersions, withEnforcement } from '../operation.ts'
 import { databasePath, idOf, readDatabasePlace, scopeOf } from '../place.ts'
+import { siteOf } from '../resource.ts'
 import { databaseAnswer, renderDatabase } from './database.ts'
 import { findDatabase } from './database-row.ts'
 
@@ -16,19 +17,16 @@ export const getDatabase = operation({
   permission: { action: 'Vendor.Sql/servers/databases/read', scope: scopeOf },
   answers: { 200: databaseAnswer },
 
-  async run({ params, caller, tx, request, ports }) {
+  async run(context) {
+    const { params, tenantId, namespace, tx, ports } = siteOf(context)
     const place = readDatabasePlace(params)
-    const namespace = namespaceOfRequest({ request, ports })
-    const database = await findDatabase(tx, caller.tenantId, place)
+    const database = await findDatabase(tx, tenantId, place)
     if (!database) fail('ResourceNotFound', { id: idOf(place, namespace) })
     const enforcement = database.bound
       ? await ports.enforcement.report(database.id)
       : { state: 'NotBound', reason: 'The database is not bound to a PostgreSQL database.' }
     const shown = renderDatabase(database, namespace)
-    const answer = ok(
-      { ...shown, properties: { ...shown.properties, enforcement } },
-      entityTag(database.version),
-    )
-    return withEnforcement(answer, database, ports, false)
+    const body = { ...shown, properties: { ...shown.properties, enforcement } }
+    return withEnforcement(ok(body, entityTag(database.version)), database, ports, false)
   },
 })

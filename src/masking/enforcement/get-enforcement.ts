@@ -3,7 +3,7 @@ import { ok } from '../../api/operation.ts'
 import { findDatabase } from '../databases/database-row.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
-import { nullableString } from '../rules/rule.ts'
+import { nullableString, oneOf } from '../schemas.ts'
 import type { EnforcementReport } from './enforcement.ts'
 
 const notBound: EnforcementReport = {
@@ -17,7 +17,7 @@ const notBound: EnforcementReport = {
 }
 
 export const enforcementAnswer = Type.Object({
-  state: Type.Unsafe<EnforcementReport['state']>({ enum: ['NotBound', 'Enforced', 'Pending', 'Failed'] }),
+  state: oneOf(['NotBound', 'Enforced', 'Pending', 'Failed']),
   reason: nullableString,
   notes: Type.Array(Type.Object({ code: Type.String(), target: Type.String(), message: Type.String() })),
   checkedAt: nullableString,
@@ -42,8 +42,9 @@ export const getEnforcement = operation({
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound) return withEnforcement(ok(notBound), database, ports, false)
     const report = await ports.enforcement.report(database.id)
-    const plan = query.plan === 'true' ? { plan: await ports.enforcement.plan(database.id) } : {}
-    const statements = plan.plan ? { plan: plan.plan.map(({ sql, why }) => ({ sql, why })) } : {}
-    return withEnforcement(ok({ ...report, ...statements }), database, ports, false)
+    const plan = query.plan === 'true' ? await ports.enforcement.plan(database.id) : undefined
+    const statements = plan?.map(({ sql, why }) => ({ sql, why }))
+    const answer = ok({ ...report, ...(statements && { plan: statements }) })
+    return withEnforcement(answer, database, ports, false)
   },
 })

@@ -1,4 +1,4 @@
-import type { MaskingFunction, RuleProperties } from '../rules/rule.ts'
+import type { ColumnField, MaskField, RequiredField, RuleProperties } from '../rules/rule-fields.ts'
 
 /** A way around the masks of a database that is still open. */
 export interface Exposure {
@@ -8,12 +8,7 @@ export interface Exposure {
   readonly roles: readonly string[]
   readonly explanation: string
   readonly remedy: string | null
-  readonly rule: {
-    readonly schemaName: string
-    readonly tableName: string
-    readonly columnName: string
-    readonly maskingFunction: MaskingFunction
-  } | null
+  readonly rule: Pick<RuleProperties, RequiredField> | null
 }
 
 export interface ColumnPlace {
@@ -22,7 +17,7 @@ export interface ColumnPlace {
   readonly column: string
 }
 
-type MaskOptions = Omit<RuleProperties, 'schemaName' | 'tableName' | 'columnName' | 'aliasName'>
+type MaskOptions = Pick<RuleProperties, 'maskingFunction' | MaskField>
 
 export interface Recommendation extends ColumnPlace {
   readonly kind: string
@@ -60,8 +55,6 @@ export interface Inspection {
   preview(databaseId: string, request: PreviewRequest): Promise<Preview | null>
 }
 
-export function asColumnPlace(
-  rule: Pick<RuleProperties, 'schemaName' | 'tableName' | 'columnName'>,
-): ColumnPlace {
+export function asColumnPlace(rule: Pick<RuleProperties, ColumnField>): ColumnPlace {
   return { schema: rule.schemaName, table: rule.tableName, column: rule.columnName }
 }

@@ -3,21 +3,20 @@ import { ok } from '../../api/operation.ts'
 import { findDatabase } from '../databases/database-row.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
-import { type MaskingFunction, maskingFunctions } from '../rules/rule.ts'
+import { columnFields, maskingFunctions } from '../rules/rule-fields.ts'
+import { each, oneOf } from '../schemas.ts'
 import type { Exposure } from './inspection.ts'
 
 const severities: readonly Exposure['severity'][] = ['high', 'medium', 'low']
 
-export const suggestedRule = Type.Object({
-  schemaName: Type.String(),
-  tableName: Type.String(),
-  columnName: Type.String(),
-  maskingFunction: Type.Unsafe<MaskingFunction>({ enum: maskingFunctions }),
+const suggestedRule = Type.Object({
+  ...each(columnFields, Type.String()),
+  maskingFunction: oneOf(maskingFunctions),
 })
 
 const exposure = Type.Object({
   code: Type.String(),
-  severity: Type.Unsafe<Exposure['severity']>({ enum: severities }),
+  severity: oneOf(severities),
   objects: Type.Array(Type.Object({ kind: Type.String(), name: Type.String() })),
   roles: Type.Array(
     Type.String({ description: 'Database roles that can go this way; none: not tied to roles' }),

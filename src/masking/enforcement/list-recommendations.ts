@@ -3,23 +3,18 @@ import { ok } from '../../api/operation.ts'
 import { findDatabase } from '../databases/database-row.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
-import { type MaskingFunction, maskingFunctions, nullableString } from '../rules/rule.ts'
-import { selectRules } from '../rules/rule-row.ts'
+import { ruleRows } from '../rules/rule.ts'
+import { columnFields, maskFields, maskingFunctions, pick } from '../rules/rule-fields.ts'
+import { each, nullableString, oneOf } from '../schemas.ts'
 import { asColumnPlace, type Recommendation } from './inspection.ts'
 
 const recommendation = Type.Object({
-  schemaName: Type.String(),
-  tableName: Type.String(),
-  columnName: Type.String(),
+  ...each(columnFields, Type.String()),
   kind: Type.String(),
   confidence: Type.Number({ minimum: 0, maximum: 1 }),
   reasons: Type.Array(Type.String()),
-  maskingFunction: Type.Unsafe<MaskingFunction>({ enum: maskingFunctions }),
-  numberFrom: nullableString,
-  numberTo: nullableString,
-  prefixSize: nullableString,
-  suffixSize: nullableString,
-  replacementString: nullableString,
+  maskingFunction: oneOf(maskingFunctions),
+  ...each(maskFields, nullableString),
 })
 
 export const listRecommendations = operation({
@@ -35,7 +30,7 @@ export const listRecommendations = operation({
   async run({ params, caller, tx, ports }) {
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound) return withEnforcement(ok({ value: [] }), database, ports, false)
-    const rules = await selectRules(tx, database.id)
+    const rules = await ruleRows.list(tx, database.id)
     const found = await ports.inspection.recommend(database.id, rules.map(asColumnPlace))
     return withEnforcement(ok({ value: found.map(render) }), database, ports, false)
   },
@@ -50,10 +45,6 @@ function render({ schema, table, column, kind, confidence, reasons, suggestion }
     confidence,
     reasons,
     maskingFunction: suggestion.maskingFunction,
-    numberFrom: suggestion.numberFrom ?? null,
-    numberTo: suggestion.numberTo ?? null,
-    prefixSize: suggestion.prefixSize ?? null,
-    suffixSize: suggestion.suffixSize ?? null,
-    replacementString: suggestion.replacementString ?? null,
+    ...pick({ ...each(maskFields, null), ...suggestion }, maskFields),
   }
 }

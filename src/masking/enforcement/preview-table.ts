@@ -4,10 +4,11 @@ import { fail } from '../../kernel/problem.ts'
 import { type DatabaseRow, findDatabase } from '../databases/database-row.ts'
 import { apiVersions, type MaskingPorts, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
-import { checkIdentifierLengths, fitColumn } from '../rules/fit-column.ts'
-import { nullableString, type RuleProperties, ruleInput } from '../rules/rule.ts'
-import { selectRules } from '../rules/rule-row.ts'
-import { failOn, validateRule } from '../rules/validate-rule.ts'
+import { checkAgainstCatalog } from '../rules/create-or-update-rule.ts'
+import { ruleInput, ruleRows } from '../rules/rule.ts'
+import { columnFields, maskFields, pick, type RuleProperties } from '../rules/rule-fields.ts'
+import { validateRule } from '../rules/validate-rule.ts'
+import { nullableString, strict } from '../schemas.ts'
 import { asColumnPlace, type PreviewRequest } from './inspection.ts'
 
 const mostRows = 50
@@ -20,7 +21,7 @@ const previewInput = Type.Object(
     rule: Type.Optional(ruleInput.properties.properties),
     top: Type.Optional(Type.Integer({ minimum: 1, maximum: mostRows })),
   },
-  { additionalProperties: false },
+  strict,
 )
 
 const values = Type.Array(nullableString)
@@ -55,7 +56,7 @@ export const previewTable = operation({
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound) fail('InvalidPreview', { reason: 'the database is not bound to a PostgreSQL' })
     const draft = body.rule && (await readDraft(body, database, ports))
-    const saved = await selectRules(tx, database.id)
+    const saved = await ruleRows.list(tx, database.id)
     const rules = draft ? [...saved.filter((rule) => !isSameColumn(rule, draft)), draft] : saved
     const entries = database.exemptPrincipals.split(';').filter((entry) => entry !== '')
     const shown = await ports.inspection.preview(database.id, {
@@ -79,25 +80,18 @@ type Named = RuleProperties & { readonly name: string }
 async function readDraft(
   { schemaName, tableName, rule }: Static<typeof previewInput>,
   database: DatabaseRow,
-  { catalogs }: MaskingPorts,
+  ports: MaskingPorts,
 ): Promise<Named> {
   const draft = validateRule({ ...rule, schemaName, tableName })
-  failOn(checkIdentifierLengths(draft))
-  const reached = await catalogs.findColumn(database, draft)
-  if ('value' in reached) failOn(fitColumn(draft, reached.value))
+  await checkAgainstCatalog(draft, database, ports)
   return { ...draft, name: '' }
 }
 
 function isSameColumn(one: RuleProperties, other: RuleProperties): boolean {
-  return (['schemaName', 'tableName', 'columnName'] as const).every((field) => one[field] === other[field])
+  return columnFields.every((field) => one[field] === other[field])
 }
 
-function asMask({
-  schemaName,
-  tableName,
-  columnName,
-  aliasName,
-  ...rest
-}: Named): PreviewRequest['rules'][number] {
-  return { ...rest, ...asColumnPlace({ schemaName, tableName, columnName }) }
+function asMask(rule: Named): PreviewRequest['rules'][number] {
+  const { name, maskingFunction } = rule
+  return { name, maskingFunction, ...pick(rule, maskFields), ...asColumnPlace(rule) }
 }

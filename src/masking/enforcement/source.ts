@@ -5,8 +5,8 @@ import type { SecretBox } from '../../kernel/secret-box.ts'
 import { nameBound } from '../binding/bind-once.ts'
 import { addressOf, type Binding } from '../binding/binding.ts'
 import { secretPlace } from '../binding/bound-catalog.ts'
-import { type MappingProperties, selectMappings } from '../role-mappings/mapping-row.ts'
-import { selectRules } from '../rules/rule-row.ts'
+import { type MappingProperties, mappingRows } from '../role-mappings/mapping.ts'
+import { ruleRows } from '../rules/rule.ts'
 
 interface SourceOptions {
   readonly sql: Query
@@ -75,7 +75,7 @@ export function createEnforcementSource({ sql, secrets, findExempt, readRights }
       const [row] = await sql<{ tenantId: string; state: string; exempt: string }[]>`
         select tenant_id as "tenantId", policy_state as state, exempt_principals as exempt from masked_database
         where id = ${databaseId}`
-      const rules = row?.state === 'Enabled' ? await selectRules(sql, databaseId) : []
+      const rules = row?.state === 'Enabled' ? await ruleRows.list(sql, databaseId) : []
       const entries = (row?.exempt ?? '').split(';').filter((entry) => entry !== '')
       const suspended = await sql<{ schema: string; table: string }[]>`
         select schema_name as schema, table_name as "table" from suspension where database_id = ${databaseId}
@@ -121,7 +121,7 @@ export function createEnforcementSource({ sql, secrets, findExempt, readRights }
       const [[row], mappings, tables] = await Promise.all([
         sql<{ tenantId: string }[]>`
           select tenant_id as "tenantId" from masked_database where id = ${databaseId} and binding is not null`,
-        selectMappings(sql, databaseId),
+        mappingRows.list(sql, databaseId),
         sql<{ schema: string; table: string }[]>`
           select distinct schema_name as schema, table_name as "table" from masking_rule
           where database_id = ${databaseId}`,

@@ -1,8 +1,9 @@
 import { ok } from '../../api/operation.ts'
-import { defaultLocation, findDatabase, requireDeclared } from '../databases/database-row.ts'
+import { defaultLocation, findDeclared } from '../databases/database-row.ts'
 import { entityTag } from '../entity-tag.ts'
-import { apiVersions, namespaceOfRequest, operation, withEnforcement } from '../operation.ts'
+import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
+import { siteOf } from '../resource.ts'
 import { type Policy, policyAnswer, renderPolicy } from './policy.ts'
 
 export const getPolicy = operation({
@@ -15,13 +16,16 @@ export const getPolicy = operation({
   permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/read', scope: scopeOf },
   answers: { 200: policyAnswer },
 
-  async run({ params, caller, tx, request, ports }) {
-    const place = readDatabasePlace(params)
-    const namespace = namespaceOfRequest({ request, ports })
-    const database = await findDatabase(tx, caller.tenantId, place)
-    if (ports.strict) await requireDeclared(tx, caller.tenantId, place, database, namespace)
-    const fresh: Policy = { place, location: defaultLocation, policyState: 'Disabled', exemptPrincipals: '' }
-    const answer = ok(renderPolicy(database ?? fresh, namespace), entityTag(database?.policyVersion ?? 0))
-    return withEnforcement(answer, database, ports, false)
+  async run(context) {
+    const site = siteOf(context)
+    const database = await findDeclared(site)
+    const fresh: Policy = {
+      place: readDatabasePlace(site.params),
+      location: defaultLocation,
+      policyState: 'Disabled',
+      exemptPrincipals: '',
+    }
+    const shown = renderPolicy(database ?? fresh, site.namespace)
+    return withEnforcement(ok(shown, entityTag(database?.policyVersion ?? 0)), database, site.ports, false)
   },
 })

@@ -1,10 +1,9 @@
 import { type Static, Type } from 'typebox'
 import type { DatabaseRow } from '../databases/database-row.ts'
-import { canonicalNamespace, type DatabasePlace, fold, idOf } from '../place.ts'
-import { envelopeInput, nullableString } from '../rules/rule.ts'
+import { fillPath, policyPath } from '../place.ts'
+import { envelopeInput, nullableString, oneOf, optionalString, strict } from '../schemas.ts'
 
-const strict = { additionalProperties: false }
-const state = Type.Unsafe<'Enabled' | 'Disabled'>({ enum: ['Enabled', 'Disabled'] })
+const state = oneOf(['Enabled', 'Disabled'])
 
 /** The legacy properties are taken and have no effect. */
 export const policyInput = Type.Object(
@@ -13,9 +12,9 @@ export const policyInput = Type.Object(
     properties: Type.Object(
       {
         dataMaskingState: state,
-        exemptPrincipals: Type.Optional(nullableString),
-        applicationPrincipals: Type.Optional(nullableString),
-        maskingLevel: Type.Optional(nullableString),
+        exemptPrincipals: optionalString,
+        applicationPrincipals: optionalString,
+        maskingLevel: optionalString,
       },
       strict,
     ),
@@ -41,7 +40,7 @@ export type Policy = Pick<DatabaseRow, 'place' | 'location' | 'policyState' | 'e
 
 export function renderPolicy(policy: Policy, namespace: string): Static<typeof policyAnswer> {
   return {
-    id: policyId(policy.place, namespace),
+    id: fillPath(policyPath, { ...policy.place }, namespace),
     name: 'Default',
     type: `${namespace}/servers/databases/dataMaskingPolicies`,
     location: policy.location,
@@ -53,12 +52,4 @@ export function renderPolicy(policy: Policy, namespace: string): Static<typeof p
       maskingLevel: '',
     },
   }
-}
-
-function policyId(place: DatabasePlace, namespace: string): string {
-  return `${idOf(place, namespace)}/dataMaskingPolicies/Default`
-}
-
-export function policyTarget(place: DatabasePlace): string {
-  return fold(policyId(place, canonicalNamespace))
 }

@@ -1,10 +1,11 @@
 import { ok } from '../../api/operation.ts'
-import { fail } from '../../kernel/problem.ts'
-import { findDatabase, lockOrCreateDatabase, requireDeclared } from '../databases/database-row.ts'
+import { findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts'
 import { checkConditions, entityTag } from '../entity-tag.ts'
-import { apiVersions, namespaceOfRequest, operation, withEnforcement } from '../operation.ts'
-import { canonicalNamespace, policyPath, readDatabasePlace, scopeOf } from '../place.ts'
-import { policyAnswer, policyInput, policyTarget, renderPolicy } from './policy.ts'
+import { refuseContent } from '../faults.ts'
+import { apiVersions, operation, withEnforcement } from '../operation.ts'
+import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
+import { auditChange, siteOf } from '../resource.ts'
+import { policyAnswer, policyInput, renderPolicy } from './policy.ts'
 
 const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
 
@@ -19,35 +20,28 @@ export const updatePolicy = operation({
   body: policyInput,
   answers: { 200: policyAnswer },
 
-  async run({ params, body, caller, tx, request, ports, audit }) {
-    const place = readDatabasePlace(params)
-    const namespace = namespaceOfRequest({ request, ports })
-    const exemptPrincipals = readExemptPrincipals(body.properties.exemptPrincipals ?? '')
-    if (ports.strict) {
-      const known = await findDatabase(tx, caller.tenantId, place)
-      await requireDeclared(tx, caller.tenantId, place, known, namespace)
-    }
-    const before = await lockOrCreateDatabase(tx, caller.tenantId, place)
-    checkConditions(request, before.policyVersion)
-    const after = { ...before, policyState: body.properties.dataMaskingState, exemptPrincipals }
+  async run(context) {
+    const site = siteOf(context)
+    const { tx, tenantId, ports } = site
+    const place = readDatabasePlace(site.params)
+    const { dataMaskingState, exemptPrincipals: sent } = context.body.properties
+    const exemptPrincipals = readExemptPrincipals(sent ?? '')
+    if (ports.strict) await findDeclared(site)
+    const before = await lockOrCreateDatabase(tx, tenantId, place)
+    checkConditions(site.request, before.policyVersion)
+    const after = { ...before, policyState: dataMaskingState, exemptPrincipals }
     const [row] = await tx<{ version: number }[]>`
       update masked_database set policy_state = ${after.policyState}, policy_state_chosen = true,
         exempt_principals = ${exemptPrincipals}, policy_version = nextval('resource_version')
       where id = ${before.id} returning policy_version as version`
-    audit({
-      action,
-      target: policyTarget(before.place),
-      before: renderPolicy(before, canonicalNamespace),
-      after: renderPolicy(after, canonicalNamespace),
-    })
-    const answer = ok(renderPolicy(after, namespace), entityTag(row?.version ?? 0))
+    auditChange(context.audit, action, renderPolicy, before, after)
+    const answer = ok(renderPolicy(after, site.namespace), entityTag(row?.version ?? 0))
     return withEnforcement(answer, before, ports, true)
   },
 })
 
 const longestEntry = 320
 const mostEntries = 1000
-const target = 'properties.exemptPrincipals'
 
 /** One string with semicolons, each entry a database role, or a user or group of the directory. */
 export function readExemptPrincipals(text: string): string {
@@ -64,6 +58,6 @@ export function readExemptPrincipals(text: string): string {
         : unique.some((entry) => /[\p{Cc}\p{Cs}]/u.test(entry))
           ? 'may not hold control characters'
           : undefined
-  if (reason) fail('InvalidRequestContent', { reason: `'${target}' ${reason}.` }, { target })
+  if (reason) refuseContent('properties.exemptPrincipals', reason)
   return unique.join(';')
 }

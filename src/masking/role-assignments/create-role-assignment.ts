@@ -1,42 +1,39 @@
 import { type Static, Type } from 'typebox'
 import { created, ok } from '../../api/operation.ts'
-import type { MaskingRole } from '../../auth/masking-roles.ts'
-import type { Query } from '../../db/query.ts'
+import { findMaskingRole, type MaskingRole } from '../../auth/masking-roles.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
-import { authorizationApiVersions, namespaceOfRequest, operation } from '../operation.ts'
-import { canonicalNamespace, scopeOf } from '../place.ts'
-import { nullableString } from '../rules/rule.ts'
+import { authorizationApiVersions, operation } from '../operation.ts'
+import { scopeOf } from '../place.ts'
+import { auditChange, type Site, siteOf } from '../resource.ts'
+import { optionalString, strict } from '../schemas.ts'
 import {
   findRoleAssignment,
   type RoleAssignment,
   readRoleAssignmentName,
   readScope,
   renderRoleAssignment,
-  roleAssignmentAnswer,
-  roleAssignmentTarget,
-  scopePaths,
+  roleAssignmentKind,
+  roleDefinitions,
 } from './role-assignment.ts'
-import { roleNames, roleOfDefinition, roleOfName } from './role-definitions.ts'
 
 const action = 'Vendor.Authorization/roleAssignments/write'
-const strict = { additionalProperties: false }
-const optional = Type.Optional(nullableString)
+const roles = Object.keys(roleDefinitions) as MaskingRole[]
 
 const roleAssignmentInput = Type.Object(
   {
-    id: optional,
-    name: optional,
-    type: optional,
+    id: optionalString,
+    name: optionalString,
+    type: optionalString,
     properties: Type.Object(
       {
         principalId: Type.String(),
-        roleDefinitionId: optional,
-        roleName: optional,
-        principalType: optional,
-        scope: optional,
-        createdOn: optional,
-        createdBy: optional,
+        roleDefinitionId: optionalString,
+        roleName: optionalString,
+        principalType: optionalString,
+        scope: optionalString,
+        createdOn: optionalString,
+        createdBy: optionalString,
       },
       strict,
     ),
@@ -50,52 +47,51 @@ export const createRoleAssignment = operation({
   clause: 'MASK-87',
   summary: 'Assign a role at a scope to a user, group or service principal',
   method: 'PUT',
-  path: scopePaths.map((path) => `${path}/:roleAssignmentName`),
+  path: roleAssignmentKind.path,
   apiVersions: authorizationApiVersions,
   permission: { action, scope: scopeOf },
   body: roleAssignmentInput,
-  answers: { 200: roleAssignmentAnswer, 201: roleAssignmentAnswer },
+  answers: { 200: roleAssignmentKind.answer, 201: roleAssignmentKind.answer },
 
-  async run({ params, body, caller, tx, request, ports, audit }) {
-    const { tenantId } = caller
-    const { scope, shownScope } = readScope(params)
-    const id = readRoleAssignmentName(params)
-    const role = readRole(body.properties)
-    const principalId = body.properties.principalId.toLowerCase()
-    const found = await ports.principals.find(tenantId, isUuid(principalId) ? [principalId] : [])
+  async run(context) {
+    const site = siteOf(context)
+    const { properties } = context.body
+    const place = readScope(site.params)
+    const id = readRoleAssignmentName(site.params)
+    const role = readRole(properties)
+    const principalId = properties.principalId.toLowerCase()
+    const found = await site.ports.principals.find(site.tenantId, isUuid(principalId) ? [principalId] : [])
     const principalType = found.get(principalId)
     if (!principalType) refuse('principalId', `names no user, group or service principal of the directory`)
-    if (body.properties.principalType && body.properties.principalType !== principalType)
+    if (properties.principalType && properties.principalType !== principalType)
       refuse('principalType', `is ${principalType} for that principal`)
-    const namespace = namespaceOfRequest({ request, ports })
 
-    const wanted = { id, scope, shownScope, role, principalId }
-    const before = await findRoleAssignment(tx, tenantId, id)
+    const wanted = { id, ...place, role, principalId, principalType }
+    const before = await findRoleAssignment(site)
     if (before) {
       refuseChange(before, wanted)
-      return ok(renderRoleAssignment(before, found, namespace))
+      return ok(renderRoleAssignment(before, site.namespace))
     }
-    const after = await insert(tx, tenantId, wanted, caller.objectId)
-    audit({
-      action,
-      target: roleAssignmentTarget(after),
-      after: renderRoleAssignment(after, found, canonicalNamespace),
-    })
-    return created(renderRoleAssignment(after, found, namespace))
+    const after = await insert(site, wanted, context.caller.objectId)
+    auditChange(context.audit, action, renderRoleAssignment, null, after)
+    return created(renderRoleAssignment(after, site.namespace))
   },
 })
 
+/** By the id of its definition, alone or at the end of a path, which may be under any scope; or by its name. */
 function readRole({ roleDefinitionId, roleName }: Input): MaskingRole {
   if (!roleDefinitionId && !roleName) refuse('roleDefinitionId', `or 'properties.roleName' is required`)
-  const byId = roleDefinitionId ? roleOfDefinition(roleDefinitionId) : undefined
-  const byName = roleName ? roleOfName(roleName) : undefined
-  if (roleDefinitionId && !byId) refuse('roleDefinitionId', `is not the id of one of the roles ${roleNames}`)
-  if (roleName && !byName) refuse('roleName', `is not one of ${roleNames}`)
+  const definition = roleDefinitionId?.toLowerCase().split('/').at(-1)
+  const byId = definition && roles.find((role) => roleDefinitions[role] === definition)
+  const byName = roleName ? findMaskingRole(roleName) : undefined
+  const names = roles.join(', ')
+  if (roleDefinitionId && !byId) refuse('roleDefinitionId', `is not the id of one of the roles ${names}`)
+  if (roleName && !byName) refuse('roleName', `is not one of ${names}`)
   if (byId && byName && byId !== byName) refuse('roleName', `is not the role that the definition is, ${byId}`)
-  return byId ?? byName ?? fail('InternalServerError')
+  return byId || byName || fail('InternalServerError')
 }
 
-type Wanted = Pick<RoleAssignment, 'id' | 'scope' | 'shownScope' | 'role' | 'principalId'>
+type Wanted = Omit<RoleAssignment, 'createdAt' | 'createdBy'>
 
 /** An assignment never becomes another: what was granted under an id stays what it was. */
 function refuseChange(before: RoleAssignment, { scope, role, principalId }: Wanted): void {
@@ -105,12 +101,7 @@ function refuseChange(before: RoleAssignment, { scope, role, principalId }: Want
     })
 }
 
-async function insert(
-  tx: Query,
-  tenantId: string,
-  wanted: Wanted,
-  createdBy: string,
-): Promise<RoleAssignment> {
+async function insert({ tx, tenantId }: Site, wanted: Wanted, createdBy: string): Promise<RoleAssignment> {
   const { id, scope, shownScope, role, principalId } = wanted
   const rows = await tx<{ createdAt: Date }[]>`
     insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id, created_by)

@@ -1,23 +1,25 @@
 import { type Static, Type } from 'typebox'
 import type { MaskingRole } from '../../auth/masking-roles.ts'
 import type { Params } from '../../auth/permission.ts'
-import { normalizeScope } from '../../auth/role-assignments.ts'
+import { isWithin, normalizeScope } from '../../auth/role-assignments.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { authorizationOf } from '../namespace.ts'
-import type { PrincipalType } from '../operation.ts'
+import { authorizationApiVersions, type PrincipalType } from '../operation.ts'
 import { canonicalNamespace, checkName, databasePath, scopeOf, serverPath } from '../place.ts'
-import { definitionOf } from './role-definitions.ts'
+import type { Kind, Site } from '../resource.ts'
+import { nullableString } from '../schemas.ts'
 
 /** Everything a role can be assigned at. */
-export const scopePaths = [
+const listPath = [
   '',
   '/subscriptions/:subscriptionId',
   '/subscriptions/:subscriptionId/resourceGroups/:resourceGroupName',
   serverPath,
   databasePath,
 ].map((scope) => `${scope}/providers/Vendor.Authorization/roleAssignments`)
+const parameter = 'roleAssignmentName'
 
 export interface RoleAssignment {
   readonly id: string
@@ -27,9 +29,11 @@ export interface RoleAssignment {
   readonly principalId: string
   readonly createdAt: Date
   readonly createdBy: string | null
+  readonly principalType: PrincipalType | null
 }
+type Stored = Omit<RoleAssignment, 'principalType'>
 
-export const roleAssignmentAnswer = Type.Object({
+const roleAssignmentAnswer = Type.Object({
   id: Type.String(),
   name: Type.String(),
   type: Type.String(),
@@ -37,74 +41,142 @@ export const roleAssignmentAnswer = Type.Object({
     roleDefinitionId: Type.String(),
     roleName: Type.String(),
     principalId: Type.String(),
-    principalType: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+    principalType: nullableString,
     scope: Type.String(),
     createdOn: Type.String(),
-    createdBy: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+    createdBy: nullableString,
   }),
 })
 
-const columns = (tx: Query) => tx`
-  id, scope, shown_scope as "shownScope", role, principal_id as "principalId", created_at as "createdAt",
-  created_by as "createdBy"`
+/** The ids under which the original service knows these roles; tools have them by heart. */
+export const roleDefinitions: Readonly<Record<MaskingRole, string>> = {
+  Owner: '8e3af657-a8ff-443c-a75c-2fe8c4bcb635',
+  Contributor: 'b24988ac-6180-42a0-ab88-20f7382dd24c',
+  'SQL Security Manager': '056cd41c-7e88-42e1-933e-88ba6a50c9c3',
+  Reader: 'acdd72a7-3385-48ef-bd42-f606fba81ae7',
+}
 
-/** Its names are checked, so that no scope reads like another. */
+/** The scope of the path. Its names are checked, so that no scope reads like another. */
 export function readScope(params: Params): { scope: string; shownScope: string } {
-  const { roleAssignmentName: _, ...place } = params
-  for (const parameter of Object.keys(place)) checkName(place, parameter)
+  const { [parameter]: _, ...place } = params
+  for (const name of Object.keys(place)) checkName(place, name)
   const shownScope = scopeOf(place)
   return { scope: normalizeScope(shownScope), shownScope }
 }
 
 export function readRoleAssignmentName(params: Params): string {
-  const parameter = 'roleAssignmentName'
   const name = params[parameter] ?? ''
   if (!isUuid(name))
     fail('InvalidResourceName', { parameter, reason: 'it must be a UUID' }, { target: parameter })
   return name.toLowerCase()
 }
 
+const columns = (tx: Query) => tx`
+  id, scope, shown_scope as "shownScope", role, principal_id as "principalId", created_at as "createdAt",
+  created_by as "createdBy"`
+
 /** By its id alone: an id is given once, at whatever scope. */
-export async function findRoleAssignment(
-  tx: Query,
-  tenantId: string,
-  id: string,
-): Promise<RoleAssignment | null> {
-  const [row] = await tx<RoleAssignment[]>`
-    select ${columns(tx)} from role_assignment where tenant_id = ${tenantId} and id = ${id}`
-  return row ?? null
+export async function findRoleAssignment(site: Site): Promise<RoleAssignment | null> {
+  const { tx, tenantId, params } = site
+  const rows = await tx<Stored[]>`
+    select ${columns(tx)} from role_assignment
+    where tenant_id = ${tenantId} and id = ${readRoleAssignmentName(params)}`
+  return (await withTypes(site, rows))[0] ?? null
 }
 
-export async function selectRoleAssignments(tx: Query, tenantId: string): Promise<RoleAssignment[]> {
-  return await tx<RoleAssignment[]>`
-    select ${columns(tx)} from role_assignment where tenant_id = ${tenantId}
-    order by scope collate "C", role, created_at, id`
+async function withTypes({ tenantId, ports }: Site, rows: readonly Stored[]): Promise<RoleAssignment[]> {
+  const types = await ports.principals.find(tenantId, [
+    ...new Set(rows.map(({ principalId }) => principalId)),
+  ])
+  return rows.map((row) => ({ ...row, principalType: types.get(row.principalId) ?? null }))
+}
+
+export const roleAssignmentKind: Kind<RoleAssignment, string> = {
+  noun: 'RoleAssignment',
+  plural: 'RoleAssignments',
+  clause: 'MASK-87',
+  summary: {
+    get: 'Get one role assignment',
+    list: 'List the role assignments that count at a scope, and those below it',
+    delete: 'Delete a role assignment; 204 when there was none',
+  },
+  action: 'Vendor.Authorization/roleAssignments',
+  apiVersions: authorizationApiVersions,
+  path: listPath.map((path) => `${path}/:${parameter}`),
+  listPath,
+  listQuery: Type.Object({ $filter: Type.Optional(Type.String()) }),
+  answer: roleAssignmentAnswer,
+  showsDeleted: true,
+
+  async findParent(site, isChange) {
+    const { scope } = readScope(site.params)
+    const id = parameter in site.params ? readRoleAssignmentName(site.params) : ''
+    if (isChange && scope === '/') await keepOneOwner(site, id)
+    return scope
+  },
+  async find(site, scope) {
+    const assignment = await findRoleAssignment(site)
+    return assignment?.scope === scope ? assignment : null
+  },
+  async list(site, scope, { filter }) {
+    const isWanted = readFilter(filter, scope)
+    const all = await site.tx<Stored[]>`
+      select ${columns(site.tx)} from role_assignment where tenant_id = ${site.tenantId}
+      order by scope collate "C", role, created_at, id`
+    const isNear = (assigned: string) => isWithin(scope, assigned) || isWithin(assigned, scope)
+    return withTypes(
+      site,
+      all.filter((assignment) => isNear(assignment.scope) && isWanted(assignment)),
+    )
+  },
+  render: renderRoleAssignment,
+  async remove({ tx, tenantId }, { id }) {
+    await tx`delete from role_assignment where tenant_id = ${tenantId} and id = ${id}`
+  },
+}
+
+/** The filters of the original service that need no directory. */
+function readFilter(filter: string | undefined, scope: string): (assignment: Stored) => boolean {
+  if (filter === undefined) return () => true
+  if (/^\s*atScope\(\)\s*$/i.test(filter)) return (assignment) => isWithin(scope, assignment.scope)
+  const principal = /^\s*principalId\s+eq\s+'([0-9a-f-]{36})'\s*$/i.exec(filter)?.[1]?.toLowerCase()
+  if (principal !== undefined) return (assignment) => assignment.principalId === principal
+  return fail('InvalidQueryOption', {
+    option: '$filter',
+    reason: "must be atScope() or principalId eq '{id}'",
+  })
+}
+
+/** Locks all Owners of `/`, so that the last two cannot remove each other at the same moment. */
+async function keepOneOwner({ tx, tenantId, ports }: Site, id: string): Promise<void> {
+  const owners = await tx<{ id: string; principalId: string }[]>`
+    select id, principal_id as "principalId" from role_assignment
+    where tenant_id = ${tenantId} and scope = '/' and role = 'Owner' order by id for update`
+  if (!owners.some((owner) => owner.id === id)) return
+  const others = owners.filter((owner) => owner.id !== id).map(({ principalId }) => principalId)
+  if ((await ports.principals.find(tenantId, others)).size > 0) return
+  fail('Conflict', { reason: "The last Owner at '/' cannot be removed. Make another one first." })
 }
 
 export function renderRoleAssignment(
   assignment: RoleAssignment,
-  types: ReadonlyMap<string, PrincipalType>,
   namespace: string,
 ): Static<typeof roleAssignmentAnswer> {
+  const { id, role, principalId, principalType, createdAt, createdBy } = assignment
   const authorization = authorizationOf(namespace)
   const scope = assignment.shownScope.replace(`/providers/${canonicalNamespace}/`, `/providers/${namespace}/`)
-  const stem = scope === '/' ? '' : scope
   return {
-    id: `${stem}/providers/${authorization}/roleAssignments/${assignment.id}`,
-    name: assignment.id,
+    id: `${scope === '/' ? '' : scope}/providers/${authorization}/roleAssignments/${id}`,
+    name: id,
     type: `${authorization}/roleAssignments`,
     properties: {
-      roleDefinitionId: definitionOf(assignment.role, authorization),
-      roleName: assignment.role,
-      principalId: assignment.principalId,
-      principalType: types.get(assignment.principalId) ?? null,
+      roleDefinitionId: `/providers/${authorization}/roleDefinitions/${roleDefinitions[role]}`,
+      roleName: role,
+      principalId,
+      principalType,
       scope,
-      createdOn: assignment.createdAt.toISOString(),
-      createdBy: assignment.createdBy,
+      createdOn: createdAt.toISOString(),
+      createdBy,
     },
   }
-}
-
-export function roleAssignmentTarget({ scope, id }: Pick<RoleAssignment, 'scope' | 'id'>): string {
-  return `${scope === '/' ? '' : scope}/providers/vendor.authorization/roleassignments/${id}`
 }

@@ -1,20 +1,32 @@
 import { type Static, Type } from 'typebox'
-import type { Params } from '../../auth/permission.ts'
-import { readFreeName } from '../free-name.ts'
-import type { PrincipalType } from '../operation.ts'
-import { asSegment, canonicalNamespace, type DatabasePlace, fold, idOf } from '../place.ts'
-import { envelopeInput, nullableString } from '../rules/rule.ts'
-import type { Mapping } from './mapping-row.ts'
+import { type Child, childKind, childTable } from '../children.ts'
+import type { DatabaseRow } from '../databases/database-row.ts'
+import { apiVersions, type PrincipalType } from '../operation.ts'
+import { type DatabasePlace, databasePath, fillPath } from '../place.ts'
+import type { Kind, Site } from '../resource.ts'
+import { envelopeInput, nullableString, optionalString, strict } from '../schemas.ts'
 
-const strict = { additionalProperties: false }
-const optional = Type.Optional(nullableString)
+/** Who gets a database role: a principal itself, or everybody who is in a group at any depth. */
+export interface MappingProperties {
+  readonly databaseRole: string
+  readonly principalId: string
+}
+
+export interface Mapping extends Child<MappingProperties> {
+  readonly place: DatabasePlace
+  /** Null: the principal is gone, and nobody has the role by this mapping. */
+  readonly principalType: PrincipalType | null
+}
 
 /** Required properties are optional here: that one is missing is said by the mapping's own error. */
 export const mappingInput = Type.Object(
   {
     ...envelopeInput,
     properties: Type.Optional(
-      Type.Object({ databaseRole: optional, principalId: optional, principalType: optional }, strict),
+      Type.Object(
+        { databaseRole: optionalString, principalId: optionalString, principalType: optionalString },
+        strict,
+      ),
     ),
   },
   strict,
@@ -28,34 +40,58 @@ export const mappingAnswer = Type.Object({
   properties: Type.Object({
     databaseRole: Type.String(),
     principalId: Type.String(),
-    /** Null: the principal is gone, and nobody has the role by this mapping. */
     principalType: nullableString,
   }),
 })
 
-export function readMappingName(params: Params): string {
-  return readFreeName(params, 'roleMappingName')
-}
+const listPath = `${databasePath}/roleMappings`
+export const mappingPath = `${listPath}/:roleMappingName`
 
-export function renderMapping(
-  { name, databaseRole, principalId }: Pick<Mapping, 'name' | 'databaseRole' | 'principalId'>,
-  place: DatabasePlace,
-  types: ReadonlyMap<string, PrincipalType>,
-  namespace: string,
-): Static<typeof mappingAnswer> {
+export function renderMapping(mapping: Mapping, namespace: string): Static<typeof mappingAnswer> {
+  const { name, place, databaseRole, principalId, principalType } = mapping
   return {
-    id: mappingId(place, name, namespace),
+    id: fillPath(mappingPath, { ...place, roleMappingName: name }, namespace),
     name,
     type: `${namespace}/servers/databases/roleMappings`,
-    properties: { databaseRole, principalId, principalType: types.get(principalId) ?? null },
+    properties: { databaseRole, principalId, principalType },
   }
 }
 
-export function mappingId(place: DatabasePlace, name: string, namespace: string): string {
-  return `${idOf(place, namespace)}/roleMappings/${asSegment(name)}`
+export const mappingRows = childTable<MappingProperties>({
+  table: 'role_mapping',
+  fields: ['databaseRole', 'principalId'],
+  unique: ['databaseRole', 'principalId'],
+})
+
+export const mappingParts = {
+  rows: mappingRows,
+  parameter: 'roleMappingName',
+  async complete(
+    { tenantId, ports }: Site,
+    { place }: DatabaseRow,
+    rows: readonly Child<MappingProperties>[],
+  ): Promise<Mapping[]> {
+    const types = await ports.principals.find(tenantId, [
+      ...new Set(rows.map(({ principalId }) => principalId)),
+    ])
+    return rows.map((row) => ({ ...row, place, principalType: types.get(row.principalId) ?? null }))
+  },
 }
 
-/** What the audit log calls the mapping. */
-export function mappingTarget(place: DatabasePlace, name: string): string {
-  return fold(mappingId(place, name, canonicalNamespace))
+export const mappingKind: Kind<Mapping, DatabaseRow | null> = {
+  ...childKind<MappingProperties, Mapping>(mappingParts),
+  noun: 'RoleMapping',
+  plural: 'RoleMappings',
+  clause: 'GATE-21',
+  summary: {
+    get: 'Get one role mapping',
+    list: 'List the role mappings of a database',
+    delete: 'Delete one role mapping; 204 when there was none',
+  },
+  action: 'Vendor.Sql/servers/databases/roleMappings',
+  apiVersions,
+  path: mappingPath,
+  listPath,
+  answer: mappingAnswer,
+  render: renderMapping,
 }

@@ -1,48 +1,40 @@
-import type { Query } from '../../db/query.ts'
-import { type Detail, fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import type { RoleExamination } from '../binding/bound-catalog.ts'
 import { nearestNames } from '../binding/nearest-names.ts'
 import type { DatabaseRow } from '../databases/database-row.ts'
-import type { MaskingPorts, PrincipalType } from '../operation.ts'
-import { selectRules } from '../rules/rule-row.ts'
-import type { MappingInput } from './mapping.ts'
-import type { MappingProperties } from './mapping-row.ts'
+import { type Fault, failOn, suggest } from '../faults.ts'
+import type { PrincipalType } from '../operation.ts'
+import type { Site } from '../resource.ts'
+import { ruleRows } from '../rules/rule.ts'
+import type { MappingInput, MappingProperties } from './mapping.ts'
 
 const longestRoleBytes = 63
-
-interface Fault {
-  readonly field: 'databaseRole' | 'principalId' | 'principalType'
-  readonly reason: string
-}
 
 /** All that can be said about a mapping without its database. */
 export async function validateMapping(
   input: MappingInput,
-  tenantId: string,
-  { principals }: MaskingPorts,
-): Promise<{ mapping: MappingProperties; types: ReadonlyMap<string, PrincipalType> }> {
+  { tenantId, ports }: Site,
+): Promise<MappingProperties> {
   const databaseRole = input.databaseRole ?? ''
   const principalId = (input.principalId ?? '').toLowerCase()
-  const types = await principals.find(tenantId, isUuid(principalId) ? [principalId] : [])
-  failOn([
+  const types = await ports.principals.find(tenantId, isUuid(principalId) ? [principalId] : [])
+  failOn('InvalidRoleMapping', [
     ...checkRole(databaseRole),
     ...checkPrincipal(principalId, input.principalType, types.get(principalId)),
   ])
-  return { mapping: { databaseRole, principalId }, types }
+  return { databaseRole, principalId }
 }
 
 /** A database that cannot be reached does not stop the mapping: it is held against the database before it counts. */
 export async function checkAgainstDatabase(
   { databaseRole }: MappingProperties,
   database: DatabaseRow,
-  tx: Query,
-  { catalogs }: MaskingPorts,
+  { tx, ports }: Site,
 ): Promise<void> {
-  const rules = await selectRules(tx, database.id)
+  const rules = await ruleRows.list(tx, database.id)
   const tables = rules.map(({ schemaName, tableName }) => ({ schema: schemaName, table: tableName }))
-  const reached = await catalogs.examineRole(database, databaseRole, tables)
-  if ('value' in reached) failOn(findFaults(databaseRole, reached.value))
+  const reached = await ports.catalogs.examineRole(database, databaseRole, tables)
+  if ('value' in reached) failOn('InvalidRoleMapping', findFaults(databaseRole, reached.value))
 }
 
 function checkRole(role: string): Fault[] {
@@ -76,23 +68,6 @@ function findFaults(role: string, { exists, others, objections }: RoleExaminatio
       field: 'databaseRole',
       reason: `cannot be mapped. ${message}${statements.map((each) => ` Run: ${each};`).join('')}`,
     }))
-  const nearest = nearestNames(role, others)
-  const hint = nearest.length > 0 ? `; did you mean ${nearest.map((name) => `'${name}'`).join(' or ')}?` : ''
+  const hint = suggest(nearestNames(role, others))
   return [{ field: 'databaseRole', reason: `names no role of the bound database: '${role}'${hint}` }]
-}
-
-function failOn(faults: readonly Fault[]): void {
-  if (faults.length === 0) return
-  const details = faults.map(
-    ({ field, reason }): Detail => ({
-      code: 'InvalidValue',
-      message: `'properties.${field}' ${reason.replace(/([^.;?])$/, '$1.')}`,
-      target: `properties.${field}`,
-    }),
-  )
-  fail(
-    'InvalidRoleMapping',
-    { reason: details.map(({ message }) => message).join(' ') },
-    { target: details[0]?.target ?? '', details },
-  )
 }

@@ -1,156 +1,109 @@
-import { type Answer, type Context, created, ok } from '../../api/operation.ts'
-import type { Params } from '../../auth/permission.ts'
-import type { Query } from '../../db/query.ts'
+import type { Answer, AuditEntry } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
-import {
-  type DatabaseRow,
-  findDatabase,
-  lockOrCreateDatabase,
-  requireDeclared,
-} from '../databases/database-row.ts'
-import { checkConditions, entityTag } from '../entity-tag.ts'
-import {
-  apiVersions,
-  type MaskingPorts,
-  namespaceOfRequest,
-  operation,
-  withEnforcement,
-} from '../operation.ts'
-import { canonicalNamespace, policyPath, readDatabasePlace, scopeOf } from '../place.ts'
+import { storeChild } from '../children.ts'
+import { type DatabaseRow, findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts'
+import { checkConditions } from '../entity-tag.ts'
+import { apiVersions, type MaskingPorts, operation, withEnforcement } from '../operation.ts'
+import { checkFreeName, readDatabasePlace, scopeOf } from '../place.ts'
 import { enableByRule } from '../policy/enable-by-rule.ts'
+import { auditChange, type Site, siteOf } from '../resource.ts'
 import { checkIdentifierLengths, fitColumn } from './fit-column.ts'
 import {
   type Rule,
-  type RuleInput,
-  type RuleProperties,
   renderRule,
   ruleAnswer,
   ruleInput,
-  ruleTarget,
+  ruleKind,
+  ruleParts,
+  rulePath,
+  ruleRows,
 } from './rule.ts'
-import { readRuleName } from './rule-name.ts'
-import { findRule, findRuleOfColumn, insertRule, removeRule, updateRule } from './rule-row.ts'
-import { failOn, requireNames, validateRule } from './validate-rule.ts'
+import { columnFields, type RuleProperties } from './rule-fields.ts'
+import { refuseRule, requireNames, validateRule } from './validate-rule.ts'
 
-const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/rules'
+const { action } = ruleKind
+const parameter = 'dataMaskingRuleName'
 
 export const createOrUpdateRule = operation({
   name: 'createOrUpdateRule',
   clause: 'MASK-52',
   summary: 'Create or update a masking rule, or delete it by the state Disabled',
   method: 'PUT',
-  path: `${policyPath}/rules/:dataMaskingRuleName`,
+  path: rulePath,
   apiVersions,
   permission: { action: `${action}/write`, scope: scopeOf },
   body: ruleInput,
   answers: { 200: ruleAnswer, 201: ruleAnswer },
 
-  async prepare({ params, body, caller, tx, request, ports }): Promise<Prepared> {
-    const place = readDatabasePlace(params)
-    const name = readRuleName(params)
-    const input = body.properties ?? {}
+  /** Returns the version of the binding whose catalog the rule was held against; null: it looked like a deletion. */
+  async prepare(context): Promise<number | null> {
+    const site = siteOf(context)
+    const input = context.body.properties ?? {}
+    readDatabasePlace(site.params)
+    const name = checkFreeName(site.params, parameter)
     requireNames(input)
-    const database = await findDatabase(tx, caller.tenantId, place)
-    if (ports.strict)
-      await requireDeclared(tx, caller.tenantId, place, database, namespaceOfRequest({ request, ports }))
-    const exists = database !== null && (await findRule(tx, database.id, name)) !== null
-    if (exists && input.ruleState === 'Disabled') return { checkedBinding: null }
+    const database = await findDeclared(site)
+    const exists = database !== null && (await ruleRows.find(site.tx, database.id, name)) !== null
+    if (exists && input.ruleState === 'Disabled') return null
     const rule = validateRule(input)
-    if (database?.bound) await checkAgainstCatalog(rule, database, ports)
-    return { checkedBinding: database?.bindingVersion ?? 0 }
+    if (database?.bound) await checkAgainstCatalog(rule, database, site.ports)
+    return database?.bindingVersion ?? 0
   },
 
-  async run(context, prepared): Promise<Answer> {
-    const { params, body, caller, tx, request, ports } = context
-    const input = body.properties ?? {}
-    const database = await lockOrCreateDatabase(tx, caller.tenantId, readDatabasePlace(params))
-    const name = readRuleName(params)
-    const before = await findRule(tx, database.id, name)
-    checkConditions(request, before?.version ?? null)
-    const change: Change = { database, name, before, namespace: namespaceOfRequest({ request, ports }) }
-    const answer =
-      before && input.ruleState === 'Disabled'
-        ? await deleteByState(context, change, before, input)
-        : await store(context, change, input, prepared)
-    return withEnforcement(answer, database, ports, true)
+  async run(context, checkedBinding): Promise<Answer> {
+    const site = siteOf(context)
+    const input = context.body.properties ?? {}
+    const name = checkFreeName(site.params, parameter)
+    const database = await lockOrCreateDatabase(site.tx, site.tenantId, readDatabasePlace(site.params))
+    const before = await ruleKind.find(site, database, true)
+    checkConditions(site.request, before?.version ?? null)
+    if (before && input.ruleState === 'Disabled') {
+      const answer = await deleteByState(site, context.audit, database, before, requireNames(input))
+      return withEnforcement(answer, database, site.ports, true)
+    }
+    if (checkedBinding !== database.bindingVersion)
+      fail('Conflict', {
+        reason: 'The rule or the binding of the database changed meanwhile. Send the request again.',
+      })
+    const answer = await storeChild<RuleProperties, Rule>(site, context.audit, {
+      kind: ruleKind,
+      parts: ruleParts,
+      database,
+      name,
+      before,
+      properties: validateRule(input),
+      explainHolder: (holder) =>
+        `The column has a rule already: '${holder}'. Change that rule, or delete it first.`,
+    })
+    if (!before) await enableByRule(site.tx, context.audit, database)
+    return withEnforcement(answer, database, site.ports, true)
   },
 })
 
-interface Prepared {
-  /** The version of the binding whose catalog the rule was held against; null: it looked like a deletion. */
-  readonly checkedBinding: number | null
-}
-
-interface Change {
-  readonly database: DatabaseRow
-  readonly name: string
-  readonly before: Rule | null
-  readonly namespace: string
-}
-
-type WriteContext = Pick<Context<MaskingPorts, unknown, unknown>, 'tx' | 'audit'> & {
-  params: Params
-  tx: Query
-}
-
 /** A database that cannot be reached does not stop the rule: it is stored, and pending until it can. */
-async function checkAgainstCatalog(
+export async function checkAgainstCatalog(
   rule: RuleProperties,
   database: DatabaseRow,
   { catalogs }: MaskingPorts,
 ): Promise<void> {
-  failOn(checkIdentifierLengths(rule))
+  refuseRule(checkIdentifierLengths(rule))
   const reached = await catalogs.findColumn(database, rule)
-  if ('value' in reached) failOn(fitColumn(rule, reached.value))
-}
-
-async function store(
-  { tx, audit }: WriteContext,
-  { database, name, before, namespace }: Change,
-  input: RuleInput,
-  { checkedBinding }: Prepared,
-): Promise<Answer> {
-  if (checkedBinding !== database.bindingVersion)
-    fail('Conflict', {
-      reason: 'The rule or the binding of the database changed meanwhile. Send the request again.',
-    })
-  const rule = validateRule(input)
-  const holder = await findRuleOfColumn(tx, database.id, rule)
-  if (holder !== null && holder !== before?.name)
-    fail('Conflict', {
-      reason: `The column has a rule already: '${holder}'. Change that rule, or delete it first.`,
-    })
-  const after = before
-    ? await updateRule(tx, database.id, name, rule)
-    : await insertRule(tx, database.id, name, rule)
-  audit({
-    action: `${action}/write`,
-    target: ruleTarget(database.place, after.name),
-    before: before && renderRule(before, database, canonicalNamespace),
-    after: renderRule(after, database, canonicalNamespace),
-  })
-  if (!before) await enableByRule(tx, audit, database)
-  const shown = renderRule(after, database, namespace)
-  return before ? ok(shown, entityTag(after.version)) : created(shown, entityTag(after.version))
+  if ('value' in reached) refuseRule(fitColumn(rule, reached.value))
 }
 
 async function deleteByState(
-  { tx, audit }: WriteContext,
-  { database, namespace }: Change,
+  { tx, namespace }: Site,
+  audit: (entry: AuditEntry) => void,
+  database: DatabaseRow,
   rule: Rule,
-  input: RuleInput,
+  named: Pick<RuleProperties, (typeof columnFields)[number]>,
 ): Promise<Answer> {
-  const named = requireNames(input)
-  failOn(
-    (['schemaName', 'tableName', 'columnName'] as const)
+  refuseRule(
+    columnFields
       .filter((field) => named[field] !== rule[field])
       .map((field) => ({ field, reason: `is not that of the rule to delete, which has '${rule[field]}'` })),
   )
-  await removeRule(tx, database.id, rule.name)
-  audit({
-    action: `${action}/delete`,
-    target: ruleTarget(database.place, rule.name),
-    before: renderRule(rule, database, canonicalNamespace),
-  })
-  return ok(renderRule(rule, database, namespace, 'Disabled'))
+  await ruleRows.remove(tx, database.id, rule.name)
+  auditChange(audit, `${action}/delete`, renderRule, rule, undefined)
+  return { status: 200, body: renderRule(rule, namespace, 'Disabled') }
 }

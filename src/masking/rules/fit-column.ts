@@ -1,13 +1,14 @@
 import type { CatalogColumn, ColumnType } from '../binding/find-column.ts'
 import { compareDecimals, type Decimal, fitsNumeric, parseDecimal } from '../decimal.ts'
-import type { RuleProperties } from './rule.ts'
-import type { Fault } from './validate-rule.ts'
+import { suggest } from '../faults.ts'
+import { columnFields, type RuleProperties } from './rule-fields.ts'
+import type { RuleFault } from './validate-rule.ts'
 
 const longestIdentifierBytes = 63
 
 /** PostgreSQL would cut longer names and find, or mask, something else. */
-export function checkIdentifierLengths(rule: RuleProperties): Fault[] {
-  return (['schemaName', 'tableName', 'columnName'] as const)
+export function checkIdentifierLengths(rule: RuleProperties): RuleFault[] {
+  return columnFields
     .filter((field) => Buffer.byteLength(rule[field]) > longestIdentifierBytes)
     .map((field) => ({
       field,
@@ -16,7 +17,7 @@ export function checkIdentifierLengths(rule: RuleProperties): Fault[] {
 }
 
 /** Pure: whether the rule can mask what the catalog says is there. */
-export function fitColumn(rule: RuleProperties, column: CatalogColumn): Fault[] {
+export function fitColumn(rule: RuleProperties, column: CatalogColumn): RuleFault[] {
   if ('unmaskable' in column) return [{ field: column.unmaskable, reason: column.reason }]
   if ('missing' in column) return [{ field: column.missing, reason: explainMissing(rule, column) }]
   return checkFunction(rule, column.type)
@@ -25,14 +26,11 @@ export function fitColumn(rule: RuleProperties, column: CatalogColumn): Fault[] 
 const nouns = { schemaName: 'schema', tableName: 'table', columnName: 'column' }
 
 function explainMissing(rule: RuleProperties, column: Extract<CatalogColumn, { missing: unknown }>): string {
-  const hint =
-    column.nearest.length > 0
-      ? `; did you mean ${column.nearest.map((name) => `'${name}'`).join(' or ')}?`
-      : ''
+  const hint = suggest(column.nearest)
   return `names no ${nouns[column.missing]} of the bound database: '${rule[column.missing]}'${hint}`
 }
 
-function checkFunction(rule: RuleProperties, type: ColumnType): Fault[] {
+function checkFunction(rule: RuleProperties, type: ColumnType): RuleFault[] {
   const isString = type.category === 'S'
   const isNumber = Object.hasOwn(ranges, type.name)
   const fitting = [
@@ -71,7 +69,7 @@ const ranges: Readonly<Record<string, Range>> = {
   numeric: symmetric('9'.repeat(130)),
 }
 
-function checkBound(field: 'numberFrom' | 'numberTo', rule: RuleProperties, type: ColumnType): Fault[] {
+function checkBound(field: 'numberFrom' | 'numberTo', rule: RuleProperties, type: ColumnType): RuleFault[] {
   const bound = parseDecimal(rule[field] ?? '')
   if (!bound || fits(bound, type)) return []
   return [{ field, reason: `does not fit the column, which is of type ${type.shown}` }]

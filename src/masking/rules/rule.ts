@@ -1,40 +1,21 @@
 import { type Static, Type } from 'typebox'
-import { asSegment, canonicalNamespace, type DatabasePlace, fold, idOf } from '../place.ts'
+import { type Child, childKind, childTable } from '../children.ts'
+import type { DatabaseRow } from '../databases/database-row.ts'
+import { apiVersions } from '../operation.ts'
+import { fillPath, policyPath } from '../place.ts'
+import type { Kind } from '../resource.ts'
+import { each, envelopeInput, nullableString, oneOf, optionalString, strict } from '../schemas.ts'
+import {
+  allFields,
+  columnFields,
+  maskingFunctions,
+  optionalFields,
+  pick,
+  type RuleProperties,
+  requiredFields,
+} from './rule-fields.ts'
 
-export const maskingFunctions = ['CCN', 'Default', 'Email', 'Number', 'SSN', 'Text'] as const
-export type MaskingFunction = (typeof maskingFunctions)[number]
-
-/** The properties of a rule as they are stored: what does not apply to its function is null. */
-export interface RuleProperties {
-  readonly schemaName: string
-  readonly tableName: string
-  readonly columnName: string
-  readonly maskingFunction: MaskingFunction
-  readonly aliasName: string | null
-  readonly numberFrom: string | null
-  readonly numberTo: string | null
-  readonly prefixSize: string | null
-  readonly suffixSize: string | null
-  readonly replacementString: string | null
-}
-
-export interface Rule extends RuleProperties {
-  readonly name: string
-  readonly version: number
-}
-
-export const nullableString = Type.Unsafe<string | null>({ type: ['string', 'null'] })
-const optional = Type.Optional(nullableString)
-const strict = { additionalProperties: false }
-
-/** Read-only fields of the envelope: a body that was read before can be sent again. */
-export const envelopeInput = {
-  id: optional,
-  name: optional,
-  type: optional,
-  location: optional,
-  kind: optional,
-}
+export interface Rule extends Child<RuleProperties>, Pick<DatabaseRow, 'place' | 'location'> {}
 
 /** Required properties are optional here: that they are missing is said by the rule's own error, all at once. */
 export const ruleInput = Type.Object(
@@ -43,22 +24,11 @@ export const ruleInput = Type.Object(
     properties: Type.Optional(
       Type.Object(
         {
-          id: optional,
-          schemaName: optional,
-          tableName: optional,
-          columnName: optional,
-          maskingFunction: Type.Optional(
-            Type.Unsafe<MaskingFunction | null>({ enum: [...maskingFunctions, null] }),
-          ),
-          ruleState: Type.Optional(
-            Type.Unsafe<'Enabled' | 'Disabled' | null>({ enum: ['Enabled', 'Disabled', null] }),
-          ),
-          aliasName: optional,
-          numberFrom: optional,
-          numberTo: optional,
-          prefixSize: optional,
-          suffixSize: optional,
-          replacementString: optional,
+          id: optionalString,
+          ...each(columnFields, optionalString),
+          maskingFunction: Type.Optional(oneOf([...maskingFunctions, null])),
+          ruleState: Type.Optional(oneOf(['Enabled', 'Disabled', null])),
+          ...each(optionalFields, optionalString),
         },
         strict,
       ),
@@ -76,60 +46,63 @@ export const ruleAnswer = Type.Object({
   kind: nullableString,
   properties: Type.Object({
     id: Type.String(),
-    schemaName: Type.String(),
-    tableName: Type.String(),
-    columnName: Type.String(),
-    maskingFunction: Type.Unsafe<MaskingFunction>({ enum: maskingFunctions }),
-    ruleState: Type.Unsafe<'Enabled' | 'Disabled'>({ enum: ['Enabled', 'Disabled'] }),
-    aliasName: nullableString,
-    numberFrom: nullableString,
-    numberTo: nullableString,
-    prefixSize: nullableString,
-    suffixSize: nullableString,
-    replacementString: nullableString,
+    ...each(columnFields, Type.String()),
+    maskingFunction: oneOf(maskingFunctions),
+    ruleState: oneOf(['Enabled', 'Disabled']),
+    ...each(optionalFields, nullableString),
   }),
 })
 
-export interface RulePlace {
-  readonly place: DatabasePlace
-  readonly location: string
-}
+export const rulePath = `${policyPath}/rules/:dataMaskingRuleName`
 
 export function renderRule(
-  rule: RuleProperties & { readonly name: string },
-  { place, location }: RulePlace,
+  rule: Rule,
   namespace: string,
   ruleState: 'Enabled' | 'Disabled' = 'Enabled',
 ): Static<typeof ruleAnswer> {
-  const { schemaName, tableName, columnName } = rule
   return {
-    id: ruleId(place, rule.name, namespace),
+    id: fillPath(rulePath, { ...rule.place, dataMaskingRuleName: rule.name }, namespace),
     name: null,
     type: `${namespace}/servers/databases/dataMaskingPolicies/rules`,
-    location,
+    location: rule.location,
     kind: null,
     properties: {
-      id: `${schemaName}_${tableName}_${columnName}`,
-      schemaName,
-      tableName,
-      columnName,
-      maskingFunction: rule.maskingFunction,
+      id: columnFields.map((field) => rule[field]).join('_'),
+      ...pick(rule, requiredFields),
       ruleState,
-      aliasName: rule.aliasName,
-      numberFrom: rule.numberFrom,
-      numberTo: rule.numberTo,
-      prefixSize: rule.prefixSize,
-      suffixSize: rule.suffixSize,
-      replacementString: rule.replacementString,
+      ...pick(rule, optionalFields),
     },
   }
 }
 
-export function ruleId(place: DatabasePlace, name: string, namespace: string): string {
-  return `${idOf(place, namespace)}/dataMaskingPolicies/Default/rules/${asSegment(name)}`
+export const ruleRows = childTable<RuleProperties>({
+  table: 'masking_rule',
+  fields: allFields,
+  unique: columnFields,
+})
+
+export const ruleParts = {
+  rows: ruleRows,
+  parameter: 'dataMaskingRuleName',
+  complete: (_site: unknown, { place, location }: DatabaseRow, rows: readonly Child<RuleProperties>[]) =>
+    rows.map((rule): Rule => ({ ...rule, place, location })),
 }
 
-/** What the audit log calls the rule. */
-export function ruleTarget(place: DatabasePlace, name: string): string {
-  return fold(ruleId(place, name, canonicalNamespace))
+export const ruleKind: Kind<Rule, DatabaseRow | null> = {
+  ...childKind<RuleProperties, Rule>(ruleParts),
+  noun: 'Rule',
+  plural: 'Rules',
+  clause: 'MASK-106',
+  listClause: 'MASK-54',
+  summary: {
+    get: 'Get one masking rule',
+    list: 'List the masking rules of a database',
+    delete: 'Delete one masking rule; 204 when there was none',
+  },
+  action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/rules',
+  apiVersions,
+  path: rulePath,
+  listPath: `${policyPath}/rules`,
+  answer: ruleAnswer,
+  render: renderRule,
 }

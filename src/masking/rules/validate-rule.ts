@@ -1,78 +1,63 @@
-import { type Detail, fail } from '../../kernel/problem.ts'
+import { fail } from '../../kernel/problem.ts'
 import { compareDecimals, parseDecimal } from '../decimal.ts'
-import type { RuleInput, RuleProperties } from './rule.ts'
+import { type Fault, failOn } from '../faults.ts'
+import type { RuleInput } from './rule.ts'
+import {
+  columnFields,
+  type OptionalField,
+  optionalFields,
+  type RequiredField,
+  type RuleProperties,
+  requiredFields,
+  ruleFields,
+} from './rule-fields.ts'
 
-/** What a field is and what would be right. */
-export interface Fault {
-  readonly field: keyof RuleProperties
-  readonly reason: string
-}
-
-type Named = Pick<RuleProperties, 'schemaName' | 'tableName' | 'columnName' | 'maskingFunction'>
+export type RuleFault = Fault & { readonly field: keyof RuleProperties }
 
 const longestText = 128
 const largestSize = 2_147_483_647n
 
 /** The four required properties, which every PUT needs, also the one that deletes. */
-export function requireNames(input: RuleInput): Named {
+export function requireNames(input: RuleInput): Pick<RuleProperties, RequiredField> {
+  refuseRule(
+    requiredFields
+      .filter((field) => !input[field])
+      .map((field) => ({ field, reason: input[field] === '' ? 'must not be empty' : 'is required' })),
+  )
   const { schemaName, tableName, columnName, maskingFunction } = input
-  if (schemaName && tableName && columnName && maskingFunction) {
-    const faults = [
-      ...checkText('schemaName', schemaName),
-      ...checkText('tableName', tableName),
-      ...checkText('columnName', columnName),
-    ]
-    failOn(faults)
-    return { schemaName, tableName, columnName, maskingFunction }
-  }
-  const missing = (['schemaName', 'tableName', 'columnName', 'maskingFunction'] as const)
-    .filter((field) => !input[field])
-    .map((field) => ({ field, reason: input[field] === '' ? 'must not be empty' : 'is required' }))
-  return failOn(missing) ?? fail('InternalServerError')
+  if (!schemaName || !tableName || !columnName || !maskingFunction) return fail('InternalServerError')
+  const named = { schemaName, tableName, columnName, maskingFunction }
+  refuseRule(columnFields.flatMap((field) => checkText(field, named[field])))
+  return named
 }
 
 /** All that can be said about a rule without its database. */
 export function validateRule(input: RuleInput): RuleProperties {
   const named = requireNames(input)
-  const isNumber = named.maskingFunction === 'Number'
-  const isText = named.maskingFunction === 'Text'
-  const rule: RuleProperties = {
-    ...named,
-    aliasName: input.aliasName ?? null,
-    numberFrom: isNumber ? (input.numberFrom ?? null) : null,
-    numberTo: isNumber ? (input.numberTo ?? null) : null,
-    prefixSize: isText ? (input.prefixSize ?? null) : null,
-    suffixSize: isText ? (input.suffixSize ?? null) : null,
-    replacementString: isText ? (input.replacementString ?? null) : null,
-  }
-  failOn([
-    ...checkText('aliasName', rule.aliasName),
-    ...checkText('replacementString', rule.replacementString),
-    ...(isNumber ? checkBounds(rule) : []),
-    ...checkSize('prefixSize', rule.prefixSize),
-    ...checkSize('suffixSize', rule.suffixSize),
+  const applies = (field: OptionalField) =>
+    !('only' in ruleFields[field]) || ruleFields[field].only === named.maskingFunction
+  const options = optionalFields.map((field) => [field, applies(field) ? (input[field] ?? null) : null])
+  const rule = { ...named, ...(Object.fromEntries(options) as Record<OptionalField, string | null>) }
+  const check = (kind: string, find: (field: OptionalField, value: string | null) => RuleFault[]) =>
+    optionalFields
+      .filter((field) => ruleFields[field].kind === kind && applies(field))
+      .flatMap((field) => find(field, rule[field]))
+  const bounds = check('bound', checkBound)
+  refuseRule([
+    ...check('text', checkText),
+    ...bounds,
+    ...(bounds.length === 0 ? checkOrder(rule) : []),
+    ...check('size', checkSize),
   ])
   return rule
 }
 
-export function failOn(faults: readonly Fault[]): undefined {
-  if (faults.length === 0) return undefined
-  const details = faults.map(
-    ({ field, reason }): Detail => ({
-      code: 'InvalidValue',
-      message: `'properties.${field}' ${reason}.`,
-      target: `properties.${field}`,
-    }),
-  )
-  fail(
-    'InvalidDataMaskingRule',
-    { reason: details.map(({ message }) => message).join(' ') },
-    { target: details[0]?.target ?? '', details },
-  )
+export function refuseRule(faults: readonly RuleFault[]): void {
+  failOn('InvalidDataMaskingRule', faults)
 }
 
 /** Longer texts, or ones that PostgreSQL would not give back as they came, are refused. */
-function checkText(field: Fault['field'], text: string | null): Fault[] {
+function checkText(field: keyof RuleProperties, text: string | null): RuleFault[] {
   if (text === null) return []
   if ([...text].length > longestText)
     return [{ field, reason: `must have at most ${longestText} characters` }]
@@ -81,15 +66,7 @@ function checkText(field: Fault['field'], text: string | null): Fault[] {
   return []
 }
 
-function checkBounds({ numberFrom, numberTo }: RuleProperties): Fault[] {
-  const faults = [...checkBound('numberFrom', numberFrom), ...checkBound('numberTo', numberTo)]
-  const [from, to] = [parseDecimal(numberFrom ?? ''), parseDecimal(numberTo ?? '')]
-  if (faults.length === 0 && from && to && compareDecimals(from, to) > 0)
-    return [{ field: 'numberFrom', reason: "must not be greater than 'properties.numberTo'" }]
-  return faults
-}
-
-function checkBound(field: 'numberFrom' | 'numberTo', text: string | null): Fault[] {
+function checkBound(field: OptionalField, text: string | null): RuleFault[] {
   if (text === null) return [{ field, reason: "is required when 'properties.maskingFunction' is Number" }]
   if (text.length <= longestText && parseDecimal(text)) return []
   return [
@@ -100,7 +77,14 @@ function checkBound(field: 'numberFrom' | 'numberTo', text: string | null): Faul
   ]
 }
 
-function checkSize(field: 'prefixSize' | 'suffixSize', text: string | null): Fault[] {
+function checkOrder({ numberFrom, numberTo }: RuleProperties): RuleFault[] {
+  const [from, to] = [parseDecimal(numberFrom ?? ''), parseDecimal(numberTo ?? '')]
+  return from && to && compareDecimals(from, to) > 0
+    ? [{ field: 'numberFrom', reason: "must not be greater than 'properties.numberTo'" }]
+    : []
+}
+
+function checkSize(field: OptionalField, text: string | null): RuleFault[] {
   if (text === null || (/^\d{1,20}$/.test(text) && BigInt(text) <= largestSize)) return []
   return [{ field, reason: `must be a whole number from "0" to "${largestSize}"` }]
 }

@@ -1,10 +1,10 @@
-import { created, ok } from '../../api/operation.ts'
 import { defaultLocation } from '../databases/database-row.ts'
-import { checkConditions, entityTag } from '../entity-tag.ts'
-import { namespaceOfRequest, operation, resourceApiVersions } from '../operation.ts'
-import { canonicalNamespace, keyOf, readServerPlace, scopeOf, serverPath } from '../place.ts'
+import { checkConditions } from '../entity-tag.ts'
+import { operation, resourceApiVersions } from '../operation.ts'
+import { keyOf, readServerPlace, scopeOf, serverPath } from '../place.ts'
+import { answerStored, auditChange, siteOf } from '../resource.ts'
 import { readTracked } from '../tracked-resource.ts'
-import { lockServer, renderServer, serverAnswer, serverInput, serverTarget } from './server.ts'
+import { renderServer, serverAnswer, serverInput, serverKind } from './server.ts'
 
 const action = 'Vendor.Sql/servers/write'
 
@@ -19,12 +19,13 @@ export const createOrUpdateServer = operation({
   body: serverInput,
   answers: { 200: serverAnswer, 201: serverAnswer },
 
-  async run({ params, body, caller, tx, request, ports, audit }) {
-    const { tenantId } = caller
-    const sent = readServerPlace(params)
-    const { location, tags } = readTracked(body)
-    const before = await lockServer(tx, tenantId, sent)
-    checkConditions(request, before?.version ?? null)
+  async run(context) {
+    const site = siteOf(context)
+    const { tx, tenantId } = site
+    const sent = readServerPlace(site.params)
+    const { location, tags } = readTracked(context.body)
+    const before = await serverKind.find(site, undefined, true)
+    checkConditions(site.request, before?.version ?? null)
     const after = {
       place: before?.place ?? sent,
       location: location ?? before?.location ?? defaultLocation,
@@ -38,13 +39,7 @@ export const createOrUpdateServer = operation({
       on conflict (tenant_id, key) do update set location = excluded.location, tags = excluded.tags,
         version = nextval('resource_version')
       returning version`
-    audit({
-      action,
-      target: serverTarget(sent),
-      before: before && renderServer(before, canonicalNamespace),
-      after: renderServer(after, canonicalNamespace),
-    })
-    const shown = renderServer(after, namespaceOfRequest({ request, ports }))
-    return before ? ok(shown, entityTag(row?.version ?? 0)) : created(shown, entityTag(row?.version ?? 0))
+    auditChange(context.audit, action, renderServer, before, after)
+    return answerStored(renderServer(after, site.namespace), row?.version ?? 0, before === null)
   },
 })

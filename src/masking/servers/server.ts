@@ -1,10 +1,21 @@
 import { type Static, Type } from 'typebox'
 import type { Query } from '../../db/query.ts'
-import type { KeyRange } from '../page.ts'
-import { canonicalNamespace, fold, idOf, keyOf, type ServerPlace } from '../place.ts'
+import { fail } from '../../kernel/problem.ts'
+import { resourceApiVersions } from '../operation.ts'
+import { keyRange } from '../page.ts'
+import {
+  checkName,
+  fold,
+  idOf,
+  keyOf,
+  readServerPlace,
+  type ServerPlace,
+  scopeOf,
+  serverPath,
+} from '../place.ts'
+import type { Kind, Site } from '../resource.ts'
+import { strict } from '../schemas.ts'
 import { trackedAnswer, trackedInput } from '../tracked-resource.ts'
-
-const strict = { additionalProperties: false }
 
 export const serverInput = Type.Object(
   {
@@ -20,7 +31,6 @@ export const serverAnswer = Type.Object({
 })
 
 export interface Server {
-  readonly key: string
   readonly place: ServerPlace
   readonly location: string
   readonly tags: Readonly<Record<string, string>>
@@ -30,53 +40,78 @@ export interface Server {
 type Stored = Omit<Server, 'place'> & ServerPlace
 
 const columns = (tx: Query) => tx`
-  key, subscription_id as "subscriptionId", resource_group as "resourceGroupName", name as "serverName", location,
-  tags, version`
+  subscription_id as "subscriptionId", resource_group as "resourceGroupName", name as "serverName", location, tags,
+  version`
 
 function asServer({ subscriptionId, resourceGroupName, serverName, ...rest }: Stored): Server {
   return { ...rest, place: { subscriptionId, resourceGroupName, serverName } }
 }
 
-export async function findServer(tx: Query, tenantId: string, place: ServerPlace): Promise<Server | null> {
-  const [row] = await tx<Stored[]>`
-    select ${columns(tx)} from server where tenant_id = ${tenantId} and key = ${keyOf(place)}`
-  return row ? asServer(row) : null
+export const serverKind: Kind<Server> = {
+  noun: 'Server',
+  plural: 'Servers',
+  clause: 'MASK-107',
+  summary: {
+    get: 'Get a server',
+    list: 'List the servers of a subscription or of a resource group',
+    delete: 'Delete a server that has no databases; 204 when there was none',
+  },
+  action: 'Vendor.Sql/servers',
+  apiVersions: resourceApiVersions,
+  path: serverPath,
+  listPath: [
+    '/subscriptions/:subscriptionId/providers/Vendor.Sql/servers',
+    '/subscriptions/:subscriptionId/resourceGroups/:resourceGroupName/providers/Vendor.Sql/servers',
+  ],
+  answer: serverAnswer,
+
+  async findParent({ params }) {
+    for (const parameter of Object.keys(params)) checkName(params, parameter)
+  },
+  async find({ tx, tenantId, params }, _parent, isChange) {
+    const [row] = await tx<Stored[]>`
+      select ${columns(tx)} from server where tenant_id = ${tenantId} and key = ${keyOf(readServerPlace(params))}
+      ${isChange ? tx`for update` : tx``}`
+    return row ? asServer(row) : null
+  },
+  async list({ tx, tenantId, params }, _parent, { after: position, limit }) {
+    const { after, before } = keyRange(fold(scopeOf(params)))
+    const rows = await tx<Stored[]>`
+      select ${columns(tx)} from server
+      where tenant_id = ${tenantId} and key > ${after} and key < ${before} and key > ${position}
+      order by key limit ${limit}`
+    return rows.map(asServer)
+  },
+  pageKeyOf: ({ place }) => keyOf(place),
+  versionOf: ({ version }) => version,
+  render: renderServer,
+  async remove(site, { place }) {
+    await refuseWithDatabases(site, place)
+    await site.tx`delete from server where tenant_id = ${site.tenantId} and key = ${keyOf(place)}`
+  },
 }
 
-export async function lockServer(tx: Query, tenantId: string, place: ServerPlace): Promise<Server | null> {
-  const [row] = await tx<Stored[]>`
-    select ${columns(tx)} from server where tenant_id = ${tenantId} and key = ${keyOf(place)} for update`
-  return row ? asServer(row) : null
-}
-
-export async function selectServers(
-  tx: Query,
-  tenantId: string,
-  range: KeyRange & { readonly position: string },
-  limit: number,
-): Promise<Server[]> {
-  const rows = await tx<Stored[]>`
-    select ${columns(tx)} from server
-    where tenant_id = ${tenantId} and key > ${range.after} and key < ${range.before} and key > ${range.position}
-    order by key limit ${limit}`
-  return rows.map(asServer)
+async function refuseWithDatabases({ tx, tenantId }: Site, place: ServerPlace): Promise<void> {
+  const { after, before } = keyRange(keyOf(place))
+  const [held] = await tx<{ count: number }[]>`
+    select count(*) from masked_database where tenant_id = ${tenantId} and key > ${after} and key < ${before}`
+  if (held && held.count > 0)
+    fail('Conflict', {
+      reason: `The server '${place.serverName}' still has ${held.count} databases. Delete them first.`,
+    })
 }
 
 export function renderServer(
-  server: Omit<Server, 'key' | 'version'>,
+  { place, location, tags }: Omit<Server, 'version'>,
   namespace: string,
 ): Static<typeof serverAnswer> {
   return {
-    id: idOf(server.place, namespace),
-    name: server.place.serverName,
+    id: idOf(place, namespace),
+    name: place.serverName,
     type: `${namespace}/servers`,
     kind: null,
-    location: server.location,
-    tags: { ...server.tags },
+    location,
+    tags: { ...tags },
     properties: { state: 'Ready' },
   }
-}
-
-export function serverTarget(place: ServerPlace): string {
-  return fold(idOf(place, canonicalNamespace))
 }

@@ -1,0 +1,23 @@
+import { Type } from 'typebox'
+
+export const strict = { additionalProperties: false }
+export const nullableString = Type.Unsafe<string | null>({ type: ['string', 'null'] })
+export const optionalString = Type.Optional(nullableString)
+
+/** Read-only fields of the envelope: a body that was read before can be sent again. */
+export const envelopeInput = {
+  id: optionalString,
+  name: optionalString,
+  type: optionalString,
+  location: optionalString,
+  kind: optionalString,
+}
+
+export function oneOf<const T extends readonly (string | null)[]>(values: T) {
+  return Type.Unsafe<T[number]>({ enum: [...values] })
+}
+
+/** The same schema under several names. */
+export function each<F extends string, S>(fields: readonly F[], schema: S): Record<F, S> {
+  return Object.fromEntries(fields.map((field) => [field, schema])) as Record<F, S>
+}
