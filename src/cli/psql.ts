@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { chooseDatabase } from './gateway-database.ts'
-import { chooseLogin, type GatewayLogin } from './gateway-login.ts'
-import { findGateway, type GatewayPlace } from './gateway-place.ts'
+import { chooseLogin } from './gateway-login.ts'
+import { findGateway } from './gateway-place.ts'
 import { environmentFor, runPsql } from './run-psql.ts'
 
 const options = {
@@ -27,15 +26,15 @@ server/database and so on; it may be left out where the service of this data dir
 
   --as USER        Somebody else. A userPrincipalName: whoever can read the data directory gets a token for that user,
                    signed with the service's key, and the audit log tells so; everybody else is asked to sign in as
-                   that user. A name without '@': a role of the database, with its password (PGPASSWORD, or asked for).
+                   that user. A name without '@': a role of the database, with its password (PGPASSWORD, or psql asks).
   --url URL        Which service, unless the one that was signed in to, or the one of this data directory.
   --gateway PLACE  Its gateway, HOST or HOST:PORT. Unless said, that of this data directory, or port 6432 of the URL's host.
   --ca FILE        PEM file of the CA to trust.
   -c COMMAND       Run this and end. May be given several times, also with -f.
   -f FILE          Run this file and end; '-' is the standard input.
 
-Arguments behind '--' are psql's own. Where psql is not installed, a small prompt stands in for it, which knows -c, -f,
--x and '-v ON_ERROR_STOP=1' and runs statements from a terminal or from the standard input; \\? lists the rest.
+Arguments behind '--' are psql's own. Where psql is not installed, -c still works and prints tables; everything else needs
+psql: postgresql-client on Debian and Ubuntu, postgresql on Fedora, libpq of Homebrew on macOS.
 
 Exit codes are psql's: 0 done, 1 failed, 2 no connection (or wrong use), 3 an error in a script with ON_ERROR_STOP.`,
   async run(args) {
@@ -63,34 +62,8 @@ Exit codes are psql's: 0 done, 1 failed, 2 no connection (or wrong use), 3 an er
         : [],
     )
     const code = await runPsql([...wanted, ...rest], environmentFor(service.place, login, database))
-    return code ?? standIn(service.place, login, database, [...wanted, ...rest])
+    if (code !== null) return code
+    const { runCommands } = await import('./run-commands.ts')
+    return runCommands([...wanted, ...rest], service.place, login, database)
   },
-}
-
-/** The prompt for where psql is missing. Its libraries are loaded only then. */
-async function standIn(
-  place: GatewayPlace,
-  login: GatewayLogin,
-  database: string,
-  args: readonly string[],
-): Promise<number> {
-  const { readPromptArgs } = await import('./prompt/arguments.ts')
-  const { openPrompt } = await import('./prompt/prompt.ts')
-  const { askPassword } = await import('./prompt/ask-password.ts')
-  const wishes = readPromptArgs(args)
-  const password = login.password ?? process.env.PGPASSWORD ?? (await askPassword(login.user))
-  return openPrompt({
-    place: {
-      host: place.host,
-      port: place.port,
-      ssl: {
-        ...(place.caFile && { ca: readFileSync(place.caFile) }),
-        ...(place.name !== place.host && { servername: place.name }),
-      },
-    },
-    user: login.user,
-    password,
-    database,
-    ...wishes,
-  })
 }

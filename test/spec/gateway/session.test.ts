@@ -4,9 +4,9 @@ import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import type pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
-import { sendCancel } from '../../../src/cli/prompt/cancel.ts'
 import { int32 } from '../../../src/wire/messages.ts'
 import { writeCancel } from '../../../src/wire/startup.ts'
+import { sendCancel } from '../../support/cancel.ts'
 import { useGateway } from '../../support/gateway.ts'
 
 describe('a session through the gateway', () => {

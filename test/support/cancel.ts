@@ -1,6 +1,6 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
-import { sslRequest, writeCancel } from '../../wire/startup.ts'
+import { sslRequest, writeCancel } from '../../src/wire/startup.ts'
 
 export interface Place {
   readonly host: string
