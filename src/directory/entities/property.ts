@@ -1,4 +1,3 @@
-/** What JSON can hold. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 export type JsonObject = { readonly [name: string]: Json }
 
@@ -36,11 +35,38 @@ export interface Property {
   readonly maxLength?: number
   /** A rule beyond type and length, for the value or each item of a collection. */
   readonly accepts?: (value: Json) => boolean
-  /** Where the value lies when that is not `properties`: a column of directory_object. */
+  /** The column that holds the value where `properties` does not. */
   readonly column?: string
+  /** Computes the value to show from the rest of the entity. */
+  readonly derive?: (entity: Stored) => Json
 }
 
 export type Properties = Readonly<Record<string, Property>>
+
+/** A table of properties and the kind of entity that it describes. */
+export interface Described {
+  readonly kind: string
+  /** The kind in error messages. */
+  readonly noun: string
+  readonly properties: Properties
+}
+
+/** An entity as its table in the database holds it. */
+export interface Stored {
+  readonly id: string
+  readonly kind: string
+  /** Defaults and nulls are not stored. */
+  readonly properties: JsonObject
+  /** Undefined for entities without an etag. */
+  readonly version?: number
+  readonly createdAt?: Date
+  readonly updatedAt?: Date
+  readonly deletedAt?: Date | null
+  /** The user or group that an item belongs to. */
+  readonly ownerId?: string
+  /** The folder, calendar, list or thread that an item lies in. */
+  readonly parentId?: string | null
+}
 
 export const text: Property = { type: 'string', maxLength: 1024 }
 export const flag: Property = { type: 'boolean' }

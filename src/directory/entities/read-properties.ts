@@ -1,6 +1,5 @@
 import { fail } from '../../kernel/problem.ts'
-import type { Described } from '../objects/kinds/resource.ts'
-import type { Json, JsonObject, Property } from './property.ts'
+import type { Described, Json, JsonObject, Property } from './property.ts'
 import { readValue } from './read-value.ts'
 import { isStorableJson } from './storable.ts'
 

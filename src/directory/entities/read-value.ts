@@ -88,3 +88,7 @@ function readDateTime(value: string): string | undefined {
 export function formatDateTime(time: Date): string {
   return time.toISOString().replace('.000Z', 'Z')
 }
+
+export function showTime(time: Date | null | undefined): string | null {
+  return time ? formatDateTime(time) : null
+}

@@ -1,6 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import type { Described } from '../objects/kinds/resource.ts'
-import type { Properties, Property } from './property.ts'
+import type { Described, Properties, Property } from './property.ts'
 
 /** `getUser`, `listUsers`. */
 export function nameOperation(verb: string, noun: string): string {
@@ -28,7 +27,12 @@ export function bodySchema({ kind, noun, properties }: Described, what: 'creatio
   )
 }
 
-export function entitySchema({ kind, properties }: Described): TSchema {
+export function entitySchema({
+  kind,
+  properties,
+  schema,
+}: Described & { readonly schema?: TSchema }): TSchema {
+  if (schema) return schema
   return Type.Object(
     Object.fromEntries(
       Object.entries(properties)

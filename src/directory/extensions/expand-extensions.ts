@@ -1,9 +1,11 @@
 import { Type } from 'typebox'
+import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { Json } from '../entities/property.ts'
+import type { Json, Stored } from '../entities/property.ts'
 import { nameOf } from './extension-name.ts'
 import type { Extension } from './extension-store.ts'
+import { requireToReadExtensions } from './permissions.ts'
 import { idOf, renderExtension } from './render-extension.ts'
 
 export const expandOption = Type.Optional(
@@ -16,14 +18,10 @@ export interface Expansion {
 }
 
 /** Reads `$expand=extensions`; undefined where there is none. Nothing else can be expanded. */
-export function readExpansion(text: string | undefined, isExtensible = true): Expansion | undefined {
+export function readExpansion(text: string | undefined): Expansion | undefined {
   if (text === undefined) return undefined
   const match = /^\s*extensions\s*(?:\(\s*\$?filter\s*=(.*)\)\s*)?$/i.exec(text)
-  if (!match || !isExtensible)
-    return fail('InvalidQueryOption', {
-      option: '$expand',
-      reason: isExtensible ? 'can only be extensions' : 'is not supported here',
-    })
+  if (!match) return fail('InvalidQueryOption', { option: '$expand', reason: 'can only be extensions' })
   return { name: match[1] === undefined ? undefined : readIdFilter(match[1], '$expand') }
 }
 
@@ -46,23 +44,25 @@ type Expanded = ReadonlyMap<string, readonly Record<string, Json>[]>
 /** The open extensions of these directory objects or items, by the id of what they hang on. */
 export async function expandExtensions(
   tx: Query,
-  tenantId: string,
+  caller: Caller,
   place: 'object' | 'item',
-  ids: readonly string[],
+  entities: readonly Stored[],
   { name }: Expansion,
 ): Promise<Expanded> {
-  if (ids.length === 0) return new Map()
+  if (place === 'object') for (const entity of entities) requireToReadExtensions(caller, entity)
+  if (entities.length === 0) return new Map()
+  const ids = entities.map(({ id }) => id)
   const column = place === 'object' ? tx`object_id` : tx`item_id`
   const rows = await tx<(Extension & { on: string })[]>`
     select ${column} as on, name, properties as data from open_extension
-    where tenant_id = ${tenantId} and ${column} = any(${ids as string[]})
+    where tenant_id = ${caller.tenantId} and ${column} = any(${ids})
       and ${name === undefined ? tx`true` : tx`lower(name) = lower(${name})`}
     order by created_at, name`
   const byResource = Map.groupBy(rows, (row) => row.on)
   return new Map(
     ids.map((id) => [
       id,
-      (byResource.get(id) ?? []).map((row) => renderExtension(row, idOf(place, row.name))),
+      (byResource.get(id) ?? []).map((row) => renderExtension(row.name, row.data, idOf(place, row.name))),
     ]),
   )
 }

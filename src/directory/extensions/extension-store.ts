@@ -1,9 +1,7 @@
-import type { Change } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { translateConstraints } from '../../db/sqlstate.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { Found } from '../addresses/find-resource.ts'
-import type { EntityWrite } from '../entities/entity-write.ts'
 import type { JsonObject } from '../entities/property.ts'
 import { nameOf } from './extension-name.ts'
 
@@ -21,7 +19,7 @@ translateConstraints({
 const maxPerApplication = 2
 const maxOnItem = 100
 
-/** What an extension hangs on. */
+/** The condition for the extensions of one resource. */
 function onResource(tx: Query, { object, item }: Found) {
   return item ? tx`item_id = ${item.id}` : tx`object_id = ${object.id}`
 }
@@ -98,24 +96,4 @@ export async function deleteExtension(
   await tx`
     delete from open_extension
     where tenant_id = ${tenantId} and ${onResource(tx, found)} and name = ${name}`
-}
-
-/** The change is logged as one of the resource: whoever follows the resource wants to know. */
-export function describeExtensionChange(
-  { object, item }: Found,
-  kind: 'extensionCreated' | 'extensionUpdated' | 'extensionDeleted',
-  name: string,
-): Change {
-  const resource = item ?? object
-  return { entity: resource.kind, entityId: resource.id, kind, data: { name } }
-}
-
-export function describeWrite(
-  verb: EntityWrite['verb'],
-  { object: owner }: Found,
-  id: string | undefined,
-  before: JsonObject,
-  changes: JsonObject,
-): EntityWrite {
-  return { verb, kind: 'openExtension', id, owner, before, changes }
 }

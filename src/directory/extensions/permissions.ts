@@ -1,7 +1,7 @@
 import type { Caller } from '../../auth/caller.ts'
 import { notSupported, type PermissionRow } from '../../auth/permission.ts'
 import { requirePermissions } from '../../auth/permit.ts'
-import type { DirectoryObject } from '../objects/object-store.ts'
+import type { Stored } from '../entities/property.ts'
 import { atLeast, type ExtensionResource } from '../permissions.ts'
 
 /** Reading a resource's open extensions, and the resource itself where it is an item. Writing is DIR-67. */
@@ -25,12 +25,12 @@ export const otherUsers = {
   write: atLeast('User.ReadWrite.All', notSupported, 'User.ReadWrite.All'),
 } as const
 
+/** The kinds of directory objects that can have open extensions. */
+export const extensibleObjects: ReadonlySet<string> = new Set(['user', 'group', 'device', 'organization'])
+
 /** For answers about directory objects that are expanded by their extensions. */
-export function requireToReadExtensions(
-  caller: Caller,
-  { kind, id }: Pick<DirectoryObject, 'kind' | 'id'>,
-): void {
-  if (kind !== 'user' && kind !== 'group' && kind !== 'device' && kind !== 'organization') return
+export function requireToReadExtensions(caller: Caller, { kind, id }: Pick<Stored, 'kind' | 'id'>): void {
+  if (!extensibleObjects.has(kind)) return
   const isOther = kind === 'user' && id !== caller.objectId
-  requirePermissions(caller, isOther ? otherUsers.read : readPermissions[kind])
+  requirePermissions(caller, isOther ? otherUsers.read : readPermissions[kind as ExtensionResource])
 }

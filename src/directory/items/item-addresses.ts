@@ -1,16 +1,28 @@
 import { type Address, addresses, type ItemKind, isObjectKind } from '../addresses/addresses.ts'
+import type { Verb } from '../entities/entity-operations.ts'
 
 export interface ItemAddress extends Address {
   readonly kind: ItemKind
   /** Ends the names of operations. */
   readonly noun: string
-  /** Paths of the collections that instances lie in; none for what there is one of. */
+  /** Paths of the collections that instances lie in; none where a mailbox or group has one of the kind. */
   readonly collections: readonly string[]
+  readonly verbs: readonly Verb[]
 }
 
-const itemAddresses = Object.entries<Address>(addresses)
+export const itemAddresses: readonly ItemAddress[] = Object.entries<Address>(addresses)
   .filter((entry): entry is [string, Address & { kind: ItemKind }] => !isObjectKind(entry[1].kind))
-  .map(([noun, address]) => ({ ...address, noun, collections: address.paths.flatMap(collectionsOf) }))
+  .map(([noun, address]) => {
+    const collections = address.paths.flatMap(collectionsOf)
+    return { ...address, noun, collections, verbs: verbsOf(address.kind, collections) }
+  })
+
+/** Conversations, threads and posts are made together, by operations of their own. */
+function verbsOf(kind: ItemKind, collections: readonly string[]): Verb[] {
+  if (collections.length === 0) return ['get', 'update']
+  const isMadeTogether = kind === 'conversation' || kind === 'thread' || kind === 'post'
+  return isMadeTogether ? ['list', 'get', 'update', 'delete'] : ['create', 'list', 'get', 'update', 'delete']
+}
 
 /** Folders lie in folders: the one that a path names has a collection of its own. */
 function collectionsOf(path: string): string[] {
@@ -18,14 +30,3 @@ function collectionsOf(path: string): string[] {
   const collection = path.replace(/\/:\w+$/, '')
   return collection.endsWith('/childFolders') ? [collection, `${path}/childFolders`] : [collection]
 }
-
-/** What can be read and changed: items, and what a mailbox or group has one of. */
-export const instances: readonly ItemAddress[] = itemAddresses
-/** What can be listed and deleted. */
-export const listed: readonly ItemAddress[] = itemAddresses.filter(
-  ({ collections }) => collections.length > 0,
-)
-/** What is made by itself; conversations, threads and posts are made together. */
-export const creatable: readonly ItemAddress[] = listed.filter(
-  ({ kind }) => kind !== 'conversation' && kind !== 'thread' && kind !== 'post',
-)

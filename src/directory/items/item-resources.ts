@@ -1,6 +1,5 @@
 import type { ItemKind } from '../addresses/addresses.ts'
-import type { Properties } from '../entities/property.ts'
-import type { Described } from '../objects/kinds/resource.ts'
+import type { Described, Properties } from '../entities/property.ts'
 import { calendar, calendarGroup, event } from './kinds/calendar.ts'
 import { contact, contactFolder } from './kinds/contacts.ts'
 import { conversation, post, thread } from './kinds/conversations.ts'

@@ -3,21 +3,19 @@ import { translateConstraints } from '../../db/sqlstate.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import type { ItemKind } from '../addresses/addresses.ts'
-import type { JsonObject } from '../entities/property.ts'
+import type { JsonObject, Stored } from '../entities/property.ts'
 import { idOfDefault, storeDefaults } from './default-items.ts'
 
-// Somebody deleted what the new item was to lie in.
+// Another request deleted the folder, list or owner of the new item.
 translateConstraints({
   item_tenant_id_owner_id_fkey: 'ItemNotFound',
   item_tenant_id_parent_id_fkey: 'ItemNotFound',
 })
 
-export interface Item {
-  readonly id: string
+export interface Item extends Stored {
   readonly kind: ItemKind
   readonly ownerId: string
   readonly parentId: string | null
-  readonly properties: JsonObject
   readonly createdAt: Date
   readonly updatedAt: Date
   readonly version: number
@@ -87,11 +85,6 @@ export async function updateItem(
     where o.tenant_id = ${tenantId} and o.id = ${item.id}
     returning ${itemColumns(tx)}`
   return written(stored)
-}
-
-/** Something happened in it. */
-export function touchItem(tx: Query, tenantId: string, item: Item): Promise<Item> {
-  return updateItem(tx, tenantId, item, {})
 }
 
 /** With all that lies in it, and all extensions. */

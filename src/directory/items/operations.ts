@@ -1,21 +1,13 @@
 import type { Operation } from '../../api/operation.ts'
+import { operationsOn } from '../entities/entity-operations.ts'
 import type { DirectoryPorts } from '../operation.ts'
-import { createConversation } from './create-conversation.ts'
-import { createItem } from './create-item.ts'
-import { createThread } from './create-thread.ts'
-import { deleteItem } from './delete-item.ts'
-import { getItem } from './get-item.ts'
-import { listItems } from './list-items.ts'
-import { reply } from './reply.ts'
-import { updateItem } from './update-item.ts'
+import { createConversation, createThread, reply } from './conversations.ts'
+import { itemAddresses } from './item-addresses.ts'
+import { itemSet } from './item-set.ts'
 
 export const itemsOperations: readonly Operation<DirectoryPorts>[] = [
-  ...createItem,
+  ...itemAddresses.flatMap((address) => operationsOn(itemSet(address), address.verbs)),
   createConversation,
   createThread,
   ...reply,
-  ...listItems,
-  ...getItem,
-  ...updateItem,
-  ...deleteItem,
 ]

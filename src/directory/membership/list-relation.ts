@@ -3,11 +3,13 @@ import { type Context, ok } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { holds } from '../../auth/permit.ts'
 import { fail } from '../../kernel/problem.ts'
+import { answerCount } from '../entities/list-entities.ts'
+import { contextOf, namespace } from '../entities/show-entity.ts'
 import type { ObjectKind, Resource } from '../objects/kinds/resource.ts'
 import { isObjectKind, resources } from '../objects/kinds/resources.ts'
 import { objectPermissions, readableProperties } from '../objects/object-permissions.ts'
 import { type DirectoryObject, objectColumns } from '../objects/object-store.ts'
-import { contextOf, namespace, renderItem } from '../objects/render-object.ts'
+import { renderItem } from '../objects/render-object.ts'
 import { fieldsOf, restrictFields } from '../odata/field.ts'
 import {
   countQuery,
@@ -81,7 +83,7 @@ export function countRelation(relation: Relation) {
       const kinds = readCast(relation, params.cast)
       requireReadable(caller, kinds, query)
       const source = await openSource(relation, context, kinds)
-      return ok(String(await countRows(tx, query, source)), { 'content-type': 'text/plain' })
+      return answerCount(await countRows(tx, query, source))
     },
   })
 }

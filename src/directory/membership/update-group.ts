@@ -3,19 +3,14 @@ import type { Caller } from '../../auth/caller.ts'
 import { requirePermissions } from '../../auth/permit.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
+import { checkPrecondition, entityTag } from '../entities/entity-tag.ts'
 import type { JsonObject } from '../entities/property.ts'
 import { isAnnotation, unknownNames } from '../entities/read-properties.ts'
 import { bodySchema, entitySchema } from '../entities/schemas.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { recalculateMail } from '../objects/group-mail.ts'
 import { group as resource } from '../objects/kinds/group.ts'
-import {
-  checkPrecondition,
-  type DirectoryObject,
-  describeChange,
-  entityTag,
-  updateObject,
-} from '../objects/object-store.ts'
+import { type DirectoryObject, describeChange, updateObject } from '../objects/object-store.ts'
 import { renderItem, renderObject } from '../objects/render-object.ts'
 import { operation } from '../operation.ts'
 import { requireDataLocationRole, requireDelegated, updateGroupPermissions } from '../permissions.ts'

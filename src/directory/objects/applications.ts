@@ -1,40 +1,25 @@
 import { randomUUID } from 'node:crypto'
-import type { Caller } from '../../auth/caller.ts'
-import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import { operationsOn } from '../entities/entity-operations.ts'
+import type { EntityContext } from '../entities/entity-set.ts'
 import type { Json, JsonObject } from '../entities/property.ts'
-import { createObject } from './create-object.ts'
-import { deleteObject } from './delete-object.ts'
-import { getObject } from './get-object.ts'
 import { application } from './kinds/application.ts'
 import { servicePrincipal } from './kinds/service-principal.ts'
-import { countObjects, listObjects } from './list-objects.ts'
-import { updateObjectOf } from './update-object.ts'
+import { objectSet } from './object-set.ts'
 
-export const applicationOperations = [
-  listObjects(application),
-  countObjects(application),
-  getObject(application),
-  createObject(application, {
-    complete: async (_tx, _caller, properties) => ({ ...properties, appId: randomUUID() }),
-  }),
-  updateObjectOf(application),
-  deleteObject(application),
-]
+const applications = objectSet(application, {
+  creation: { complete: async (_context, properties) => ({ ...properties, appId: randomUUID() }) },
+})
 
-export const servicePrincipalOperations = [
-  listObjects(servicePrincipal),
-  countObjects(servicePrincipal),
-  getObject(servicePrincipal),
-  createObject(servicePrincipal, { complete: describePrincipal }),
-  updateObjectOf(servicePrincipal),
-  deleteObject(servicePrincipal),
-]
+const servicePrincipals = objectSet(servicePrincipal, { creation: { complete: describePrincipal } })
 
-/** What a service principal takes over from its application. */
+export const applicationOperations = [applications, servicePrincipals].flatMap((set) =>
+  operationsOn(set, ['list', 'count', 'get', 'create', 'update', 'delete']),
+)
+
+/** Adds what a service principal takes over from its application. */
 async function describePrincipal(
-  tx: Query,
-  { tenantId }: Caller,
+  { tx, caller: { tenantId } }: EntityContext,
   properties: JsonObject,
 ): Promise<JsonObject> {
   const appId = String(properties.appId)

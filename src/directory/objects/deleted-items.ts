@@ -1,23 +1,32 @@
 import { Type } from 'typebox'
 import { noContent, ok } from '../../api/operation.ts'
-import type { Caller } from '../../auth/caller.ts'
 import { holds } from '../../auth/permit.ts'
-import type { Query } from '../../db/query.ts'
-import { entitySchema, listSchema, nameOperation } from '../entities/schemas.ts'
-import { type Fields, fieldsOf } from '../odata/field.ts'
-import { countQuery, countRows, type ListSource, listPage, listQuery } from '../odata/list.ts'
+import { appendChanges } from '../../db/change-log.ts'
+import { operationsOn } from '../entities/entity-operations.ts'
+import type { EntityContext } from '../entities/entity-set.ts'
+import { entityQuery } from '../entities/entity-view.ts'
+import { entitySchema } from '../entities/schemas.ts'
+import { namespace } from '../entities/show-entity.ts'
+import { fieldsOf } from '../odata/field.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
-import { performPurge, performRestoration } from './deletion.ts'
-import { entityQuery } from './get-object.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
 import { application } from './kinds/application.ts'
 import { group } from './kinds/group.ts'
 import type { ObjectKind, Resource } from './kinds/resource.ts'
 import { servicePrincipal } from './kinds/service-principal.ts'
 import { user } from './kinds/user.ts'
 import { objectPermissions, readDeletedPermissions } from './object-permissions.ts'
-import { type DirectoryObject, findObject, objectColumns } from './object-store.ts'
-import { contextOf, namespace, renderItem, renderObject } from './render-object.ts'
+import { describePlace, type ObjectSet, objectSet, sourceOf } from './object-set.ts'
+import {
+  type DirectoryObject,
+  describeChange,
+  findObject,
+  purgeObject,
+  restoreObject,
+} from './object-store.ts'
+import { findCompanions } from './remove-object.ts'
+import { renderObject } from './render-object.ts'
 
 const restorable: readonly Resource[] = [user, group, application, servicePrincipal]
 const rowOf = (kind: ObjectKind, action: 'read' | 'delete') =>
@@ -26,11 +35,11 @@ const rows = (action: 'read' | 'delete') => restorable.map(({ kind }) => rowOf(k
 const anyEntity = Type.Union(restorable.map(entitySchema))
 const path = '/directory/deletedItems/:id'
 
-/** A deleted object of a kind that the caller may do this with; the others are not there for them. */
+/** A deleted object of a kind that the caller may read or delete; the other kinds are not there for them. */
 function findDeleted(
-  { tx, caller, params }: { tx: Query; caller: Caller; params: Readonly<Record<string, string>> },
+  { tx, caller, params }: EntityContext,
   action: 'read' | 'delete',
-  options: { lock?: true } = {},
+  options: { lock?: boolean } = {},
 ): Promise<DirectoryObject> {
   const kinds = restorable.map(({ kind }) => kind).filter((kind) => holds(caller, rowOf(kind, action)))
   return findObject(tx, caller.tenantId, kinds, params.id ?? '', { deleted: true, ...options })
@@ -61,9 +70,19 @@ const restoreDeletedItem = operation({
   permission: { anyRow: rows('delete') },
   answers: { 200: anyEntity },
   async run(context) {
+    const { tx, caller, request, audit } = context
+    const { tenantId } = caller
     const object = await findDeleted(context, 'delete', { lock: true })
-    const restored = await performRestoration(context, object)
-    return ok(renderObject(restored, context.request.baseUrl, { set: 'directoryObjects', typed: true }))
+    const { kind, id, properties: before } = object
+    await beforeWrite(context, { verb: 'restore', kind, id, before, changes: {} })
+    const companions = await findCompanions(tx, tenantId, object, object.deletedAt)
+    const restored = await restoreObject(tx, tenantId, id)
+    const changes = [describeChange('restored', restored)]
+    for (const one of companions)
+      changes.push(describeChange('restored', await restoreObject(tx, tenantId, one.id)))
+    audit({ action: `restore ${kind}`, target: describePlace(object).path, after: restored.properties })
+    await appendChanges(tx, tenantId, changes)
+    return ok(renderObject(restored, request.baseUrl, { set: 'directoryObjects', typed: true }))
   },
 })
 
@@ -76,70 +95,41 @@ const purgeDeletedItem = operation({
   permission: { anyRow: rows('delete') },
   answers: { 204: null },
   async run(context) {
-    await performPurge(context, await findDeleted(context, 'delete', { lock: true }))
+    const { tx, caller, audit } = context
+    const object = await findDeleted(context, 'delete', { lock: true })
+    const { kind, id, properties: before } = object
+    await beforeWrite(context, { verb: 'purge', kind, id, before, changes: {} })
+    await purgeObject(tx, caller.tenantId, id)
+    audit({ action: `purge ${kind}`, target: describePlace(object).path, before })
+    await appendChanges(tx, caller.tenantId, [describeChange('purged', object)])
     return noContent
   },
 })
 
-function listDeleted(resource: Resource) {
+/** Deleted objects of one kind, by the name of their type behind deletedItems. */
+function deletedSet(resource: Resource): ObjectSet {
+  const { kind } = resource
+  const { searchable: _, ...living } = objectSet(resource)
   const fields = fieldsOf([resource])
-  return operation({
-    name: nameOperation('listDeleted', resource.set),
-    clause: 'DIR-134',
-    summary: `List deleted ${resource.set}`,
-    method: 'GET',
-    path: castPaths(resource),
-    permission: { row: readDeletedPermissions(resource.kind) },
-    query: listQuery,
-    answers: { 200: listSchema(resource) },
-    async run({ tx, caller, query, request }) {
-      const select = readSelect(query.$select, [resource])
-      const source = deletedOf(tx, caller.tenantId, resource, fields)
-      const page = await listPage<DirectoryObject>(tx, request, query, source)
-      return ok({
-        '@odata.context': contextOf(request.baseUrl, resource.set, select),
-        ...page.annotations,
-        value: page.rows.map((object) => renderItem(object, { select })),
-      })
-    },
-  })
-}
-
-function countDeleted(resource: Resource) {
-  const fields = fieldsOf([resource])
-  return operation({
-    name: nameOperation('countDeleted', resource.set),
-    clause: 'DIR-139',
-    summary: `Count deleted ${resource.set}`,
-    method: 'GET',
-    path: castPaths(resource).map((cast) => `${cast}/$count`),
-    permission: { row: readDeletedPermissions(resource.kind) },
-    query: countQuery,
-    answers: { 200: Type.Integer() },
-    async run({ tx, caller, query }) {
-      const source = deletedOf(tx, caller.tenantId, resource, fields)
-      return ok(String(await countRows(tx, query, source)), { 'content-type': 'text/plain' })
-    },
-  })
-}
-
-function castPaths({ kind }: Resource): string[] {
-  return [namespace, 'microsoft.graph', 'graph'].map((name) => `/directory/deletedItems/${name}.${kind}`)
-}
-
-function deletedOf(tx: Query, tenantId: string, { kind }: Resource, fields: Fields): ListSource {
   return {
-    columns: objectColumns(tx),
-    from: tx`directory_object o`,
-    where: tx`o.tenant_id = ${tenantId} and o.kind = ${kind} and o.deleted_at is not null`,
-    id: 'o.id',
-    fields,
-    type: `${namespace}.${kind}`,
+    ...living,
+    many: `Deleted${living.many}`,
+    collections: [namespace, 'microsoft.graph', 'graph'].map(
+      (name) => `/directory/deletedItems/${name}.${kind}`,
+    ),
+    permissions: { ...living.permissions, read: { row: readDeletedPermissions(kind) } },
+    extensionsOn: undefined,
+    readable: () => undefined,
+    async open(context, options) {
+      const collection = await living.open(context, options)
+      const { tx, caller } = context
+      return { ...collection, source: () => ({ ...sourceOf(tx, caller.tenantId, kind, true), fields }) }
+    },
   }
 }
 
 export const deletedItemOperations = [
-  ...restorable.flatMap((resource) => [listDeleted(resource), countDeleted(resource)]),
+  ...restorable.flatMap((resource) => operationsOn(deletedSet(resource), ['list', 'count'])),
   getDeletedItem,
   restoreDeletedItem,
   purgeDeletedItem,

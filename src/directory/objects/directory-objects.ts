@@ -1,44 +1,22 @@
 import { Type } from 'typebox'
-import { noContent, ok } from '../../api/operation.ts'
+import { ok } from '../../api/operation.ts'
 import { holds } from '../../auth/permit.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
+import { operationsOn } from '../entities/entity-operations.ts'
+import { entityQuery } from '../entities/entity-view.ts'
+import { contextOf } from '../entities/show-entity.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
-import { performDeletion } from './deletion.ts'
-import { entityQuery } from './get-object.ts'
 import type { ObjectKind } from './kinds/resource.ts'
 import { isObjectKind, resources } from './kinds/resources.ts'
 import { anyObjectPermissions, objectPermissions } from './object-permissions.ts'
-import {
-  checkPrecondition,
-  type DirectoryObject,
-  entityTag,
-  findObject,
-  objectColumns,
-} from './object-store.ts'
-import { contextOf, renderItem, renderObject } from './render-object.ts'
+import { describePlace, type ObjectSet, objectSet } from './object-set.ts'
+import { type DirectoryObject, findObject, objectColumns } from './object-store.ts'
+import { renderItem } from './render-object.ts'
 
 const anyObject = Type.Object({ '@odata.type': Type.String(), id: Type.String() })
 const all = Object.values(resources)
-
-const getDirectoryObject = operation({
-  name: 'getDirectoryObject',
-  clause: 'DIR-134',
-  summary: 'Get a directory object of any kind',
-  method: 'GET',
-  path: '/directoryObjects/:id',
-  permission: { row: anyObjectPermissions.read },
-  query: entityQuery,
-  answers: { 200: anyObject },
-  async run({ tx, caller, params, query, request }) {
-    const select = readSelect(query.$select, all)
-    const object = await findObject(tx, caller.tenantId, [], params.id ?? '')
-    return ok(renderObject(object, request.baseUrl, { set: 'directoryObjects', typed: true, select }), {
-      etag: entityTag(object),
-    })
-  },
-})
 
 const deletableKinds: readonly ObjectKind[] = [
   'user',
@@ -49,24 +27,30 @@ const deletableKinds: readonly ObjectKind[] = [
   'device',
 ]
 
-const deleteDirectoryObject = operation({
-  name: 'deleteDirectoryObject',
-  clause: 'DIR-134',
-  summary: 'Delete a directory object of any kind that can be deleted',
-  method: 'DELETE',
-  path: '/directoryObjects/:id',
-  permission: { anyRow: deletableKinds.map((kind) => objectPermissions[kind].delete) },
-  answers: { 204: null },
-  async run(context) {
-    const { tx, caller, params, request } = context
-    // Kinds that the caller may not delete are not there for them.
-    const kinds = deletableKinds.filter((kind) => holds(caller, objectPermissions[kind].delete))
-    const object = await findObject(tx, caller.tenantId, kinds, params.id ?? '', { lock: true })
-    checkPrecondition(request, object)
-    await performDeletion(context, object)
-    return noContent
+const users = objectSet(resources.user)
+
+/** Objects of any kind by their id. Kinds that the caller may not delete are not there to be deleted. */
+const directoryObjects: ObjectSet = {
+  ...users,
+  kind: 'directoryObject',
+  one: 'DirectoryObject',
+  schema: anyObject,
+  properties: Object.assign({}, ...all.map(({ properties }) => properties)),
+  extensionsOn: undefined,
+  instances: ['/directoryObjects/:id'],
+  permissions: {
+    ...users.permissions,
+    read: { row: anyObjectPermissions.read },
+    delete: { anyRow: deletableKinds.map((kind) => objectPermissions[kind].delete) },
   },
-})
+  readable: () => undefined,
+  async find({ tx, caller, params }, { writes, lock = false }) {
+    const kinds = writes ? deletableKinds.filter((kind) => holds(caller, objectPermissions[kind].delete)) : []
+    const object = await findObject(tx, caller.tenantId, kinds, params.id ?? '', { lock })
+    return { ...describePlace(object), set: 'directoryObjects' }
+  },
+  show: (object, rendering) => renderItem(object, { ...rendering, typed: true }),
+}
 
 const maxIds = 1000
 
@@ -88,7 +72,7 @@ const getByIds = operation({
   ),
   answers: { 200: Type.Object({ '@odata.context': Type.String(), value: Type.Array(anyObject) }) },
   async run({ tx, caller, body, query, request }) {
-    const select = readSelect(query.$select, all)
+    const select = readSelect(query.$select, [directoryObjects])
     const kinds = readTypes(body.types ?? [])
     const bad = body.ids.find((id) => !isUuid(id))
     if (bad !== undefined) fail('InvalidObjectIdentifier', { id: bad.slice(0, 200) })
@@ -114,4 +98,4 @@ function readTypes(types: readonly string[]): ObjectKind[] | undefined {
   })
 }
 
-export const directoryObjectOperations = [getDirectoryObject, deleteDirectoryObject, getByIds]
+export const directoryObjectOperations = [...operationsOn(directoryObjects, ['get', 'delete']), getByIds]

@@ -1,14 +1,13 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
+import { operationsOn } from '../entities/entity-operations.ts'
 import { failValue } from '../entities/read-properties.ts'
+import { contextOf } from '../entities/show-entity.ts'
 import { operation } from '../operation.ts'
-import { createObject } from './create-object.ts'
-import { getObject } from './get-object.ts'
 import { directoryRole } from './kinds/directory-role.ts'
-import { countObjects, listObjects } from './list-objects.ts'
 import { objectPermissions } from './object-permissions.ts'
-import { contextOf } from './render-object.ts'
+import { objectSet } from './object-set.ts'
 import { findRoleTemplate, roleTemplates } from './role-templates.ts'
 
 const templateSchema = Type.Object({
@@ -52,22 +51,20 @@ const getRoleTemplate = operation({
   },
 })
 
-export const directoryRoleOperations = [
-  listObjects(directoryRole),
-  countObjects(directoryRole),
-  getObject(directoryRole),
-  // Creating a role is activating it: everything else about it comes from its template.
-  createObject(directoryRole, {
+/** Creating a role is activating it: everything else about it comes from its template. */
+const directoryRoles = objectSet(directoryRole, {
+  creation: {
     name: 'activateDirectoryRole',
-    complete: async (_tx, _caller, { roleTemplateId }) => {
+    complete: async (_context, { roleTemplateId }) => {
       const template = findRoleTemplate(String(roleTemplateId)) ?? failValue(directoryRole, 'roleTemplateId')
-      return {
-        roleTemplateId: template.id,
-        displayName: template.displayName,
-        description: template.description,
-      }
+      const { id, displayName, description } = template
+      return { roleTemplateId: id, displayName, description }
     },
-  }),
+  },
+})
+
+export const directoryRoleOperations = [
+  ...operationsOn(directoryRoles, ['list', 'count', 'get', 'create']),
   listRoleTemplates,
   getRoleTemplate,
 ]

@@ -1,30 +1,26 @@
 import type { Caller } from '../../auth/caller.ts'
+import { operationsOn } from '../entities/entity-operations.ts'
 import type { JsonObject } from '../entities/property.ts'
 import { requireDataLocationRole } from '../permissions.ts'
-import { createObject } from './create-object.ts'
-import { deleteObject } from './delete-object.ts'
-import { getObject } from './get-object.ts'
 import { recalculateMail } from './group-mail.ts'
 import { checkTogether } from './group-rules.ts'
 import { group } from './kinds/group.ts'
-import { countObjects, listObjects } from './list-objects.ts'
+import { objectSet } from './object-set.ts'
 
 function checkCreation(caller: Caller, properties: JsonObject): void {
   checkTogether(properties, properties)
   if (properties.preferredDataLocation !== undefined) requireDataLocationRole(caller)
 }
 
-/** Updating a group is among the operations on its membership: it can add members too. */
-export const groupOperations = [
-  listObjects(group),
-  countObjects(group),
-  getObject(group),
-  createObject(group, {
+const groups = objectSet(group, {
+  creation: {
     check: checkCreation,
-    complete: async (tx, { tenantId }, properties) => ({
+    complete: async ({ tx, caller }, properties) => ({
       ...properties,
-      ...(await recalculateMail(tx, tenantId, {}, properties)),
+      ...(await recalculateMail(tx, caller.tenantId, {}, properties)),
     }),
-  }),
-  deleteObject(group),
-]
+  },
+})
+
+/** Updating a group is among the operations on its membership: it can add members too. */
+export const groupOperations = operationsOn(groups, ['list', 'count', 'get', 'create', 'delete'])

@@ -1,18 +1,14 @@
-import type { RequestFacts } from '../../api/operation.ts'
 import type { Change } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { translateConstraints } from '../../db/sqlstate.ts'
 import { fail, Problem } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
-import type { JsonObject } from '../entities/property.ts'
+import type { JsonObject, Stored } from '../entities/property.ts'
 import type { ObjectKind } from './kinds/resource.ts'
 import { principalNameForm } from './kinds/user.ts'
 
-export interface DirectoryObject {
-  readonly id: string
+export interface DirectoryObject extends Stored {
   readonly kind: ObjectKind
-  /** What is stored; defaults and null are not. */
-  readonly properties: JsonObject
   readonly createdAt: Date
   readonly deletedAt: Date | null
   readonly version: number
@@ -36,9 +32,9 @@ export function objectColumns(tx: Query) {
 
 interface FindOptions {
   /** Keeps others from changing the object until the transaction ends. */
-  readonly lock?: true
+  readonly lock?: boolean
   /** Looks among the deleted objects instead. */
-  readonly deleted?: true
+  readonly deleted?: boolean
 }
 
 /** The object with this id, of one of these kinds (none given: of any kind). Not found is a 404 that names the id. */
@@ -156,15 +152,4 @@ export type ObjectChange = 'created' | 'updated' | 'deleted' | 'restored' | 'pur
 /** The change log's entry about an object, for `appendChanges` at the end of the transaction. */
 export function describeChange(change: ObjectChange, object: DirectoryObject): Change {
   return { entity: object.kind, entityId: object.id, kind: change, data: { version: object.version } }
-}
-
-export function entityTag({ version }: Pick<DirectoryObject, 'version'>): string {
-  return `W/"${version}"`
-}
-
-/** Refuses a write whose `If-Match` names another state than the present one. */
-export function checkPrecondition({ ifMatch }: RequestFacts, object: Pick<DirectoryObject, 'version'>): void {
-  if (ifMatch === undefined || ifMatch.trim() === '*') return
-  const tags = ifMatch.split(',').map((tag) => tag.trim())
-  if (!tags.includes(entityTag(object)) && !tags.includes(`"${object.version}"`)) fail('PreconditionFailed')
 }

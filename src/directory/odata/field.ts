@@ -1,5 +1,4 @@
-import type { Property } from '../entities/property.ts'
-import type { Described } from '../objects/kinds/resource.ts'
+import type { Described, Property } from '../entities/property.ts'
 
 /** What a list can be filtered and sorted by: a property and where PostgreSQL finds it. */
 export interface Field {

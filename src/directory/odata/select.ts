@@ -1,6 +1,6 @@
 import { fail } from '../../kernel/problem.ts'
-import type { Described } from '../objects/kinds/resource.ts'
-import { namespace } from '../objects/render-object.ts'
+import type { Described } from '../entities/property.ts'
+import { namespace } from '../entities/show-entity.ts'
 
 /** Directory-extension and schema-extension properties have an underscore in the name, no others do. */
 const extensionName = /^[A-Za-z0-9]+_\w+$/

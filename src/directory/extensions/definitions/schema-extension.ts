@@ -1,111 +1,138 @@
-import { Type } from 'typebox'
-import type { Caller } from '../../../auth/caller.ts'
-import type { Query } from '../../../db/query.ts'
+import { randomInt } from 'node:crypto'
+import { type Static, Type } from 'typebox'
 import { fail } from '../../../kernel/problem.ts'
-import type { Json } from '../../entities/property.ts'
-import { makeFields } from '../../odata/field.ts'
-import type { ListSource } from '../../odata/list.ts'
+import { isUuid } from '../../../kernel/uuid.ts'
+import type { Stored } from '../../entities/property.ts'
+import { isStorableText } from '../../entities/storable.ts'
 import { targetNames } from '../custom-properties.ts'
 import type { DataType } from '../data-types.ts'
 
-export type Status = 'InDevelopment' | 'Available' | 'Deprecated'
-
-export interface SchemaProperty {
-  readonly name: string
-  readonly type: DataType
-}
+type Status = 'InDevelopment' | 'Available' | 'Deprecated'
+type Field = { readonly name: string; readonly type: DataType }
 
 /** A schema extension: a complex property with typed fields, for some kinds of resources. */
-export interface SchemaExtension {
-  readonly id: string
-  readonly description: string | null
-  readonly owner: string
-  readonly status: Status
-  readonly targetTypes: readonly string[]
-  readonly properties: readonly SchemaProperty[]
+export interface SchemaExtension extends Stored {
+  readonly properties: {
+    readonly description: string | null
+    readonly targetTypes: readonly string[]
+    readonly status: Status
+    /** The appId of the application that may change the definition. */
+    readonly owner: string
+    readonly properties: readonly Field[]
+  }
 }
 
-const maxProperties = 100
+export type Definition = SchemaExtension['properties']
+
+const maxFields = 100
 const types: readonly DataType[] = ['Binary', 'Boolean', 'DateTime', 'Integer', 'String']
 
-export const schemaExtensionSchema = Type.Object({
-  id: Type.String(),
-  description: Type.Union([Type.String(), Type.Null()]),
-  owner: Type.String(),
-  status: Type.String(),
-  targetTypes: Type.Array(Type.String()),
-  properties: Type.Array(Type.Object({ name: Type.String(), type: Type.String() })),
-})
-
-export const sentProperties = Type.Array(
+const description = Type.Optional(Type.Union([Type.String({ maxLength: 1024 }), Type.Null()]))
+const sentTargets = Type.Array(Type.String(), { minItems: 1, maxItems: 20 })
+const sentFields = Type.Array(
   Type.Object(
     { '@odata.type': Type.Optional(Type.String()), name: Type.String(), type: Type.String() },
     { additionalProperties: false },
   ),
-  { minItems: 1, maxItems: maxProperties },
+  { minItems: 1, maxItems: maxFields },
 )
-export const sentTargets = Type.Array(Type.String(), { minItems: 1, maxItems: 20 })
 
-const fields = makeFields([
-  { name: 'id', sql: 'd.id', type: 'text', filter: true, sort: true },
-  { name: 'description', sql: 'd.description', type: 'text', filter: true, sort: false },
-  { name: 'owner', sql: 'd.owner', type: 'text', filter: true, sort: false },
-  { name: 'status', sql: 'd.status', type: 'text', filter: true, sort: false },
-])
-
-/** All schema extensions; the table's alias is `d`. */
-export function schemaExtensionsOf(tx: Query, tenantId: string): ListSource {
-  return {
-    columns: tx`d.id, d.description, d.owner, d.status, d.target_types as "targetTypes", d.properties`,
-    from: tx`schema_extension d`,
-    where: tx`d.tenant_id = ${tenantId}`,
-    // Pages go by a uuid, and the id is a name.
-    id: 'md5(d.id)::uuid',
-    fields,
-    type: 'vendor.graph.schemaExtension',
-  }
-}
-
-export async function findSchemaExtension(
-  tx: Query,
-  tenantId: string,
-  id: string,
-  { lock = false } = {},
-): Promise<SchemaExtension> {
-  if (!/^\w{1,200}$/.test(id)) fail('ObjectNotFound', { id: id.slice(0, 200) })
-  const { columns, from, where } = schemaExtensionsOf(tx, tenantId)
-  const [definition] = await tx<SchemaExtension[]>`
-    select ${columns} from ${from} where ${where} and d.id = ${id} ${lock ? tx`for update` : tx``}`
-  return definition ?? fail('ObjectNotFound', { id })
-}
-
-export function showSchemaExtension(definition: SchemaExtension): Record<string, Json> {
-  const { id, description, targetTypes, status, owner, properties } = definition
-  return {
-    id,
+export const newSchemaExtension = Type.Object(
+  {
+    '@odata.type': Type.Optional(Type.String()),
+    id: Type.String(),
     description,
-    targetTypes,
-    status,
-    owner,
-    properties: properties.map(({ name, type }) => ({ name, type })),
+    owner: Type.Optional(Type.String()),
+    targetTypes: sentTargets,
+    properties: sentFields,
+  },
+  { additionalProperties: false },
+)
+
+export const changedSchemaExtension = Type.Object(
+  {
+    '@odata.type': Type.Optional(Type.String()),
+    id: Type.Optional(Type.String()),
+    owner: Type.Optional(Type.String()),
+    description,
+    status: Type.Optional(Type.String()),
+    targetTypes: Type.Optional(sentTargets),
+    properties: Type.Optional(sentFields),
+  },
+  { additionalProperties: false },
+)
+
+/** The definition that a body creates, of the application `owner` unless the body names another. */
+export function readNewDefinition(
+  body: Static<typeof newSchemaExtension>,
+  caller: { readonly applicationId: string },
+): Definition & { readonly id: string } {
+  const owner = body.owner ?? caller.applicationId
+  if (!isUuid(owner)) failValue('owner')
+  return {
+    id: completeId(body.id),
+    description: readDescription(body.description ?? null),
+    owner: owner.toLowerCase(),
+    status: 'InDevelopment',
+    targetTypes: readTargetTypes(body.targetTypes),
+    properties: readFields(body.properties),
   }
 }
 
-/** Only the application that owns a definition changes it, or a person who owns that application. */
-export async function requireOwner(tx: Query, caller: Caller, owner: string): Promise<void> {
-  if (caller.applicationId === owner.toLowerCase()) return
-  if (caller.kind !== 'delegated') fail('InsufficientPrivileges')
-  const [edge] = await tx`
-    select 1 from owner_edge
-    join directory_object application on application.tenant_id = owner_edge.tenant_id
-      and application.id = owner_edge.object_id and application.deleted_at is null
-    where owner_edge.tenant_id = ${caller.tenantId} and owner_edge.owner_id = ${caller.objectId}
-      and application.kind in ('application', 'servicePrincipal')
-      and lower(application.app_id) = ${owner.toLowerCase()}`
-  if (!edge) fail('InsufficientPrivileges')
+/** The definition after a change. Resources may rely on what it has: targets and fields are added, never removed. */
+export function changeDefinition(
+  { id, properties: before }: SchemaExtension,
+  sent: Static<typeof changedSchemaExtension>,
+): Definition {
+  if (sent.id !== undefined && sent.id !== id) failValue('id')
+  if (sent.owner !== undefined && sent.owner.toLowerCase() !== before.owner) failValue('owner')
+  return {
+    ...before,
+    description: sent.description === undefined ? before.description : readDescription(sent.description),
+    status: sent.status === undefined ? before.status : nextStatus(before.status, sent.status),
+    targetTypes: [...new Set([...before.targetTypes, ...readTargetTypes(sent.targetTypes ?? [])])],
+    properties: [...before.properties, ...readAddedFields(before.properties, sent.properties ?? [])],
+  }
 }
 
-export function readProperties(sent: readonly { name: string; type: string }[]): SchemaProperty[] {
+const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789'
+
+/** `<domain>_<name>` as it was sent, or a name alone with a random prefix. */
+function completeId(sent: string): string {
+  if (/^[a-z][a-z0-9]{0,62}_[A-Za-z][A-Za-z0-9_]{0,63}$/.test(sent) && !sent.startsWith('extension_'))
+    return sent
+  if (!/^[A-Za-z][A-Za-z0-9]{0,63}$/.test(sent)) return failValue('id')
+  const random = Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join('')
+  return `ext${random}_${sent}`
+}
+
+function readDescription(text: string | null): string | null {
+  return text === null || isStorableText(text) ? text : failValue('description')
+}
+
+/** A definition that is available can be deprecated and made available again, but never goes back into development. */
+const nextOf: Readonly<Record<Status, readonly Status[]>> = {
+  InDevelopment: ['InDevelopment', 'Available'],
+  Available: ['Available', 'Deprecated'],
+  Deprecated: ['Deprecated', 'Available'],
+}
+
+function nextStatus(status: Status, sent: string): Status {
+  return nextOf[status].find((next) => next === sent) ?? failValue('status')
+}
+
+const targetsByName = new Map(
+  [...Object.values(targetNames), 'AdministrativeUnit']
+    .filter((name) => name !== 'Application')
+    .map((name) => [name.toLowerCase(), name]),
+)
+
+function readTargetTypes(sent: readonly string[]): string[] {
+  const read = sent.map((name) => targetsByName.get(name.toLowerCase()) ?? failValue('targetTypes'))
+  return [...new Set(read)]
+}
+
+function readFields(sent: readonly { name: string; type: string }[]): Field[] {
   const names = new Set(sent.map(({ name }) => name.toLowerCase()))
   if (names.size !== sent.length) failValue('properties')
   return sent.map(({ name, type }) => {
@@ -115,17 +142,14 @@ export function readProperties(sent: readonly { name: string; type: string }[]):
   })
 }
 
-const targetsByName = new Map(
-  [...Object.values(targetNames), 'AdministrativeUnit']
-    .filter((name) => name !== 'Application')
-    .map((name) => [name.toLowerCase(), name]),
-)
-
-export function readTargetTypes(sent: readonly string[]): string[] {
-  const read = sent.map((name) => targetsByName.get(name.toLowerCase()) ?? failValue('targetTypes'))
-  return [...new Set(read)]
+function readAddedFields(before: readonly Field[], sent: readonly { name: string; type: string }[]): Field[] {
+  return readFields(sent).filter(({ name, type }) => {
+    const known = before.find((field) => field.name.toLowerCase() === name.toLowerCase())
+    if (known && (known.name !== name || known.type !== type)) failValue('properties')
+    return !known
+  })
 }
 
-export function failValue(property: string): never {
+function failValue(property: string): never {
   return fail('InvalidPropertyValue', { property, resource: 'SchemaExtension' }, { target: property })
 }

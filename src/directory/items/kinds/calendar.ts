@@ -1,4 +1,5 @@
 import { flag, type Properties, text } from '../../entities/property.ts'
+import { wellKnownNameOf } from '../default-items.ts'
 import * as of from './shared.ts'
 
 export const event: Properties = {
@@ -45,7 +46,11 @@ export const calendar: Properties = {
   id: of.id,
   name: of.requiredTitle,
   color: { type: 'string', default: 'auto', maxLength: 32 },
-  isDefaultCalendar: { type: 'boolean', write: 'never' },
+  isDefaultCalendar: {
+    type: 'boolean',
+    write: 'never',
+    derive: ({ ownerId = '', id }) => wellKnownNameOf(ownerId, 'calendar', id) !== undefined,
+  },
   canEdit: { type: 'boolean', write: 'never', default: true },
 }
 

@@ -5,7 +5,7 @@ export const conversation: Properties = {
   id: of.id,
   topic: { ...of.requiredTitle, write: 'creation' },
   hasAttachments: of.never,
-  lastDeliveredDateTime: { type: 'dateTime', write: 'never', column: 'updated_at' },
+  lastDeliveredDateTime: of.delivered.thread,
 }
 
 export const thread: Properties = {
@@ -13,7 +13,7 @@ export const thread: Properties = {
   topic: of.title,
   isLocked: { ...flag, default: false },
   hasAttachments: of.never,
-  lastDeliveredDateTime: { type: 'dateTime', write: 'never', column: 'updated_at' },
+  lastDeliveredDateTime: of.delivered.thread,
   toRecipients: of.recipients,
   ccRecipients: of.recipients,
 }
@@ -21,7 +21,7 @@ export const thread: Properties = {
 export const post: Properties = {
   id: of.id,
   ...of.times,
-  receivedDateTime: { type: 'dateTime', write: 'never', column: 'created_at' },
+  receivedDateTime: of.delivered.post,
   categories: of.categories,
   body: of.body,
   from: of.recipient,

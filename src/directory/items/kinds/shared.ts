@@ -1,15 +1,41 @@
 import type { Json, Properties, Property } from '../../entities/property.ts'
+import { showTime } from '../../entities/read-value.ts'
+import { isJsonObject } from '../../entities/storable.ts'
 
-/** What every item has, whatever its kind. */
-export const id: Property = { type: 'guid', write: 'never', filter: true }
+export const id: Property = { type: 'guid', write: 'never', filter: true, derive: (item) => item.id }
 
-export const times = {
-  createdDateTime: { type: 'dateTime', write: 'never', filter: true, sort: true, column: 'created_at' },
-  lastModifiedDateTime: { type: 'dateTime', write: 'never', filter: true, sort: true, column: 'updated_at' },
-} as const satisfies Properties
+const created: Property = {
+  type: 'dateTime',
+  write: 'never',
+  column: 'created_at',
+  derive: ({ createdAt }) => showTime(createdAt),
+}
+const updated: Property = {
+  type: 'dateTime',
+  write: 'never',
+  column: 'updated_at',
+  derive: ({ updatedAt }) => showTime(updatedAt),
+}
+
+export const times: Properties = {
+  createdDateTime: { ...created, filter: true, sort: true },
+  lastModifiedDateTime: { ...updated, filter: true, sort: true },
+}
+
+/** When a post or thread reached its group. */
+export const delivered = { post: created, thread: updated } as const
+
+/** A time that the sender may give; else that of the creation. */
+export function sentTime(name: 'receivedDateTime' | 'sentDateTime'): Property {
+  return { type: 'dateTime', derive: ({ properties, createdAt }) => properties[name] ?? showTime(createdAt) }
+}
 
 /** The item it lies in. */
-export const parentId: Property = { type: 'guid', write: 'never' }
+export const parentId: Property = {
+  type: 'guid',
+  write: 'never',
+  derive: (item) => item.parentId ?? null,
+}
 
 export const title: Property = { type: 'string', maxLength: 255, filter: true, sort: true }
 export const requiredTitle: Property = {
@@ -43,7 +69,20 @@ export const body: Property = {
     },
   },
 }
-export const bodyPreview: Property = { type: 'string', write: 'never' }
+
+const previewLength = 255
+
+/** The beginning of the text; what stands in angle brackets is taken for markup. */
+export const bodyPreview: Property = {
+  type: 'string',
+  write: 'never',
+  derive({ properties: { body: stored } }) {
+    const { content = '', contentType = '' } = isJsonObject(stored) ? stored : {}
+    const start = typeof content === 'string' ? content.slice(0, previewLength * 8) : ''
+    const isHtml = String(contentType).toLowerCase() === 'html'
+    return [...(isHtml ? start.replace(/<[^>]*>/g, '') : start)].slice(0, previewLength).join('')
+  },
+}
 
 const emailAddress: Properties = { name: line, address: { type: 'string', maxLength: 320 } }
 

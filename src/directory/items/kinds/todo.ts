@@ -1,4 +1,5 @@
 import { flag, type Properties } from '../../entities/property.ts'
+import { wellKnownNameOf } from '../default-items.ts'
 import * as of from './shared.ts'
 
 export const todoTaskList: Properties = {
@@ -6,7 +7,11 @@ export const todoTaskList: Properties = {
   displayName: of.requiredTitle,
   isOwner: { ...flag, write: 'never', default: true },
   isShared: of.never,
-  wellknownListName: { type: 'string', write: 'never' },
+  wellknownListName: {
+    type: 'string',
+    write: 'never',
+    derive: ({ ownerId = '', id }) => (wellKnownNameOf(ownerId, 'todoTaskList', id) ? 'defaultList' : 'none'),
+  },
 }
 
 export const todoTask: Properties = {

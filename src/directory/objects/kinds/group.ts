@@ -1,5 +1,6 @@
 import { isUuid } from '../../../kernel/uuid.ts'
-import { flag, type Json, type Properties, readOnlyText } from '../../entities/property.ts'
+import { flag, type Json, type Properties } from '../../entities/property.ts'
+import { showTime } from '../../entities/read-value.ts'
 import { isJsonObject } from '../../entities/storable.ts'
 import {
   createdDateTime,
@@ -8,6 +9,7 @@ import {
   onlyBySelect,
   onPremisesProperties,
   type Resource,
+  securityIdentifier,
 } from './resource.ts'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the rule is about all of ASCII
@@ -71,7 +73,12 @@ export const group: Resource = {
     preferredDataLocation: { type: 'string', maxLength: 64 },
     preferredLanguage: { type: 'string', maxLength: 64 },
     proxyAddresses: { type: 'strings', write: 'never', default: [] },
-    renewedDateTime: { type: 'dateTime', write: 'never', column: 'created_at' },
+    renewedDateTime: {
+      type: 'dateTime',
+      write: 'never',
+      column: 'created_at',
+      derive: ({ properties, createdAt }) => properties.renewedDateTime ?? showTime(createdAt),
+    },
     resourceBehaviorOptions: { type: 'strings', write: 'creation', default: [] },
     resourceProvisioningOptions: { type: 'strings', default: [] },
     securityEnabled: {
@@ -81,7 +88,7 @@ export const group: Resource = {
       filter: true,
       column: 'security_enabled',
     },
-    securityIdentifier: readOnlyText,
+    securityIdentifier,
     theme: { type: 'string', maxLength: 64 },
     uniqueName: { type: 'string', maxLength: 256, write: 'creation', filter: true },
     visibility: {

@@ -1,4 +1,5 @@
-import { type Properties, type Property, readOnlyText } from '../../entities/property.ts'
+import { type Described, type Properties, type Property, readOnlyText } from '../../entities/property.ts'
+import { showTime } from '../../entities/read-value.ts'
 
 export type ObjectKind =
   | 'user'
@@ -10,14 +11,6 @@ export type ObjectKind =
   | 'directoryRole'
   | 'organization'
 
-/** What a table of properties is about. */
-export interface Described {
-  readonly kind: string
-  /** The resource in error messages. */
-  readonly noun: string
-  readonly properties: Properties
-}
-
 export interface Resource extends Described {
   readonly kind: ObjectKind
   /** The entity set: first segment of the path, and what `@odata.context` names. */
@@ -28,8 +21,13 @@ export interface Resource extends Described {
 
 /** The properties that every directory object has, whatever its kind. */
 export const objectProperties = {
-  id: { type: 'guid', write: 'never', filter: true, column: 'id' },
-  deletedDateTime: { type: 'dateTime', write: 'never', column: 'deleted_at' },
+  id: { type: 'guid', write: 'never', filter: true, column: 'id', derive: ({ id }) => id },
+  deletedDateTime: {
+    type: 'dateTime',
+    write: 'never',
+    column: 'deleted_at',
+    derive: ({ deletedAt }) => showTime(deletedAt),
+  },
 } as const satisfies Properties
 
 export const createdDateTime: Property = {
@@ -38,6 +36,7 @@ export const createdDateTime: Property = {
   filter: true,
   sort: true,
   column: 'created_at',
+  derive: ({ createdAt }) => showTime(createdAt),
 }
 
 export const optionalDisplayName: Property = {
@@ -69,4 +68,16 @@ export const onPremisesProperties: Properties = {
   onPremisesSamAccountName: readOnlyText,
   onPremisesSecurityIdentifier: readOnlyText,
   onPremisesProvisioningErrors: { type: 'json', write: 'never', default: [] },
+}
+
+/** The id in the form of a security identifier: its four 32-bit parts, as a GUID lies in memory. */
+export const securityIdentifier: Property = {
+  ...readOnlyText,
+  derive({ id }) {
+    const bytes = Buffer.from(id.replaceAll('-', ''), 'hex')
+    bytes.subarray(0, 4).reverse()
+    bytes.subarray(4, 6).reverse()
+    bytes.subarray(6, 8).reverse()
+    return `S-1-12-1-${[0, 4, 8, 12].map((at) => bytes.readUInt32LE(at)).join('-')}`
+  },
 }

@@ -6,6 +6,7 @@ import {
   onlyBySelect,
   onPremisesProperties,
   type Resource,
+  securityIdentifier,
 } from './resource.ts'
 
 export const principalNameForm =
@@ -83,7 +84,7 @@ export const user: Resource = {
       postalCode: { type: 'string', maxLength: 40 },
       preferredDataLocation: { type: 'string', maxLength: 64 },
       proxyAddresses: { type: 'strings', write: 'never', default: [] },
-      securityIdentifier: readOnlyText,
+      securityIdentifier,
       showInAddressList: flag,
       state: { type: 'string', maxLength: 128, filter: true },
       streetAddress: { type: 'string', maxLength: 1024 },

@@ -1,0 +1,31 @@
+import { noContent } from '../../api/operation.ts'
+import { appendChanges } from '../../db/change-log.ts'
+import { operation } from '../operation.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
+import type { EntitySet } from './entity-set.ts'
+import { checkPrecondition } from './entity-tag.ts'
+import type { Stored } from './property.ts'
+
+export function deleteEntity<Row extends Stored>(set: EntitySet<Row>) {
+  return operation({
+    name: `delete${set.one}`,
+    clause: set.clause,
+    summary: `Delete one ${set.kind} with all that belongs to it`,
+    method: 'DELETE',
+    path: set.instances,
+    permission: set.permissions.delete,
+    answers: { 204: null },
+    async run(context) {
+      const { tx, caller, request, audit } = context
+      const located = await set.find(context, { writes: true, lock: true })
+      const { row, path: target, owner } = located
+      const { id, kind, properties: before } = row
+      checkPrecondition(request, row)
+      await beforeWrite(context, { verb: 'delete', kind, id, ...(owner && { owner }), before, changes: {} })
+      const changes = await set.remove(context, located)
+      audit({ action: `delete ${kind}`, target, before })
+      await appendChanges(tx, caller.tenantId, changes)
+      return noContent
+    },
+  })
+}

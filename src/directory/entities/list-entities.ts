@@ -1,0 +1,55 @@
+import { Type } from 'typebox'
+import { ok } from '../../api/operation.ts'
+import { countQuery, countRows, listPage, listQuery, searchableQuery } from '../odata/list.ts'
+import { operation } from '../operation.ts'
+import type { EntitySet } from './entity-set.ts'
+import { readView, showRows, withViewOptions } from './entity-view.ts'
+import type { Stored } from './property.ts'
+import { listSchema } from './schemas.ts'
+import { contextOf } from './show-entity.ts'
+
+export function listEntities<Row extends Stored>(set: EntitySet<Row>) {
+  const { $select: _, ...options } = (set.searchable ? searchableQuery : listQuery).properties
+  return operation({
+    name: `list${set.many}`,
+    clause: set.clause,
+    summary: `List entities of the kind ${set.kind}`,
+    method: 'GET',
+    path: set.collections,
+    permission: set.permissions.read,
+    query: withViewOptions(set, options),
+    answers: { 200: listSchema(set) },
+    async run(context) {
+      const { tx, caller, query, request } = context
+      const view = readView(set, caller, query)
+      const collection = await set.open(context, { writes: false })
+      const page = await listPage<Row>(tx, request, query, collection.source())
+      return ok({
+        '@odata.context': contextOf(request.baseUrl, collection.set, view.select),
+        ...page.annotations,
+        value: await showRows(context, set, page.rows, view),
+      })
+    },
+  })
+}
+
+export function countEntities<Row extends Stored>(set: EntitySet<Row>) {
+  return operation({
+    name: `count${set.many}`,
+    clause: 'DIR-139',
+    summary: `Count entities of the kind ${set.kind}`,
+    method: 'GET',
+    path: set.collections.map((path) => `${path}/$count`),
+    permission: set.permissions.read,
+    query: countQuery,
+    answers: { 200: Type.Integer() },
+    async run(context) {
+      const { source } = await set.open(context, { writes: false })
+      return answerCount(await countRows(context.tx, context.query, source()))
+    },
+  })
+}
+
+export function answerCount(count: number) {
+  return ok(String(count), { 'content-type': 'text/plain' })
+}

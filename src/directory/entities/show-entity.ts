@@ -1,0 +1,45 @@
+import { entityTag } from './entity-tag.ts'
+import type { Described, Json, Stored } from './property.ts'
+
+export const namespace = 'vendor.graph'
+
+export interface Rendering {
+  /** Properties to show instead of the default set. */
+  readonly select?: readonly string[] | undefined
+  /** The properties that the caller may read; undefined: all. */
+  readonly readable?: ReadonlySet<string> | undefined
+  /** Names the type of the entity: for collections that hold several types. */
+  readonly typed?: boolean | undefined
+}
+
+/** An entity as it stands in a collection. */
+export function showEntity(
+  { properties }: Pick<Described, 'properties'>,
+  entity: Stored,
+  { select, readable, typed }: Rendering = {},
+): Record<string, Json> {
+  const shown: Record<string, Json> = {}
+  if (typed) shown['@odata.type'] = `#${namespace}.${entity.kind}`
+  if (entity.version !== undefined) shown['@odata.etag'] = entityTag(entity)
+  for (const name of select ?? defaultNames(properties)) {
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined
+    const stored = entity.properties[name]
+    if (readable && !readable.has(name)) shown[name] = property?.type === 'strings' ? [] : null
+    else if (property?.secret) shown[name] = null
+    else if (property?.derive) shown[name] = property.derive(entity)
+    else if (property) shown[name] = stored ?? property.default ?? null
+    else if (stored !== undefined) shown[name] = stored
+  }
+  return shown
+}
+
+function defaultNames(properties: Described['properties']): string[] {
+  return Object.entries(properties)
+    .filter(([, { onlyBySelect, secret }]) => !onlyBySelect && !secret)
+    .map(([name]) => name)
+}
+
+/** The `@odata.context` of a collection; `/$entity` behind it makes it that of one entity. */
+export function contextOf(baseUrl: string, set: string, select?: readonly string[]): string {
+  return `${baseUrl}/$metadata#${set}${select ? `(${select.join(',')})` : ''}`
+}

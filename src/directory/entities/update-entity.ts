@@ -1,0 +1,47 @@
+import { noContent } from '../../api/operation.ts'
+import { appendChanges } from '../../db/change-log.ts'
+import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
+import { operation } from '../operation.ts'
+import { beforeWrite } from '../write-rules/before-write.ts'
+import { withoutSecrets } from './create-entity.ts'
+import type { EntitySet } from './entity-set.ts'
+import { checkPrecondition } from './entity-tag.ts'
+import { answerEntity } from './get-entity.ts'
+import type { JsonObject, Stored } from './property.ts'
+import { readChangedProperties, unknownNames } from './read-properties.ts'
+import { bodySchema, entitySchema } from './schemas.ts'
+
+export function updateEntity<Row extends Stored>(set: EntitySet<Row>) {
+  const { update } = set
+  if (!update) throw new Error(`${set.kind} has no rules for updates`)
+  return operation({
+    name: `update${set.one}`,
+    clause: set.clause,
+    summary: `Update one ${set.kind}`,
+    method: 'PATCH',
+    path: set.instances,
+    permission: set.permissions.update,
+    body: update.body ?? bodySchema(set, 'update'),
+    answers: update.answersWithEntity ? { 200: entitySchema(set) } : { 204: null },
+    async run(context) {
+      const { tx, caller, request, audit } = context
+      const body = context.body as JsonObject
+      // Definitions are locked before the entity, in the order in which the deletion of a definition locks them.
+      const custom = await extensionPropertiesFor(tx, caller.tenantId, set.kind, unknownNames(set, body))
+      const located = await set.find(context, { writes: true, lock: true })
+      const { row, path, owner } = located
+      const { id, kind, properties: before } = row
+      const changes =
+        (await update.read?.(context, located, body)) ?? readChangedProperties(set, body, custom, before)
+      update.check?.(caller, changes)
+      await beforeWrite(context, { verb: 'update', kind, id, ...(owner && { owner }), before, changes })
+      checkPrecondition(request, row)
+      const updated = await update.store(context, located, withoutSecrets(set, changes))
+      const after = { ...located, row: updated }
+      await update.also?.(context, after, changes)
+      audit({ action: `update ${kind}`, target: path, before, after: updated.properties })
+      await appendChanges(tx, caller.tenantId, [set.describeChange('updated', updated)])
+      return update.answersWithEntity ? answerEntity(context, set, after) : noContent
+    },
+  })
+}

@@ -1,0 +1,148 @@
+import type { Change } from '../../db/change-log.ts'
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import type { ItemKind } from '../addresses/addresses.ts'
+import { type Found, findResource } from '../addresses/find-resource.ts'
+import { collectionOf, pathOf } from '../addresses/resource-path.ts'
+import { readNew } from '../entities/create-entity.ts'
+import type { Collection, Creation, EntityContext, EntitySet, Located } from '../entities/entity-set.ts'
+import type { Described } from '../entities/property.ts'
+import { namespace } from '../entities/show-entity.ts'
+import { readExtensionsFilter } from '../extensions/expand-extensions.ts'
+import { readPermissions } from '../extensions/permissions.ts'
+import type { DirectoryObject } from '../objects/object-store.ts'
+import { type Fields, fieldsOf } from '../odata/field.ts'
+import type { ListSource } from '../odata/list.ts'
+import { deleteOpenExtensionPermissions } from '../permissions.ts'
+import { defaultPlaces, idOfDefault, storeDefaults, wellKnownNameOf } from './default-items.ts'
+import { insertInlineExtensions } from './inline-extensions.ts'
+import type { ItemAddress } from './item-addresses.ts'
+import { itemResource } from './item-resources.ts'
+import { deleteItem, type Item, insertItem, itemColumns, updateItem } from './item-store.ts'
+
+export type ItemSet = EntitySet<Item>
+
+/** The items of one kind at one address. */
+export function itemSet(address: ItemAddress): ItemSet {
+  const { kind, noun, row } = address
+  const write = { row: deleteOpenExtensionPermissions[row] }
+  return {
+    ...newItems(kind),
+    clause: 'DIR-135',
+    one: noun,
+    many: `${noun}s`,
+    collections: address.collections,
+    instances: address.paths,
+    permissions: { read: { row: readPermissions[row] }, create: write, update: write, delete: write },
+    extensionsOn: address.extensible ? 'item' : undefined,
+    async open(context, { writes = false }) {
+      const { tx, caller, params } = context
+      const found = await findResource(tx, caller, address, params, { writes })
+      if (!writes) await storeDefaults(tx, caller.tenantId, found.object.id, kind)
+      return openItems(context, kind, found)
+    },
+    async find({ tx, caller, params }, { writes = false, lock = false }) {
+      const { object, item } = await findResource(tx, caller, address, params, { writes, lock })
+      return locateItem(object, item ?? fail('ItemNotFound'))
+    },
+    describeChange: describeItemChange,
+    update: {
+      store: ({ tx, caller }, { row: item }, changes) => updateItem(tx, caller.tenantId, item, changes),
+      answersWithEntity: true,
+    },
+    async remove({ tx, caller }, { row: item }) {
+      if (wellKnownNameOf(item.ownerId, item.kind, item.id)) fail('DefaultItemStays')
+      await deleteItem(tx, caller.tenantId, item.id)
+      return [describeItemChange('deleted', item)]
+    },
+  }
+}
+
+/** What is needed to create items of a kind: a body may bring open extensions along. */
+export function newItems(kind: ItemKind): Described & { readonly creation: Creation<Item> } {
+  const described = itemResource(kind)
+  return {
+    ...described,
+    creation: {
+      read: (context, { extensions: _, ...body }) => readNew(context, described, body),
+      also: (context, { row: item, owner }, _sent, { extensions = [] }) =>
+        insertInlineExtensions(context, { object: owner as DirectoryObject, item }, extensions),
+    },
+  }
+}
+
+/** The items of a kind that belong to an owner, and lie in a parent where there is one. */
+export function openItems(
+  { tx, caller: { tenantId } }: EntityContext,
+  kind: ItemKind,
+  { object, item: parent }: Found,
+): Collection<Item> {
+  return {
+    set: collectionOf(object, kind, parent?.id ?? null),
+    owner: object,
+    source: () => sourceOf(tx, tenantId, kind, { object, item: parent }),
+    async insert(properties) {
+      const parentId = parent?.id ?? (await placeOfNew(tx, tenantId, object.id, kind))
+      return locateItem(
+        object,
+        await insertItem(tx, tenantId, { kind, ownerId: object.id, parentId, properties }),
+      )
+    },
+  }
+}
+
+function locateItem(owner: DirectoryObject, row: Item): Located<Item> {
+  return {
+    row,
+    owner,
+    set: collectionOf(owner, row.kind, row.parentId),
+    path: pathOf({ object: owner, item: row }),
+  }
+}
+
+/** The default folder, calendar or list; null for kinds that lie in none. */
+async function placeOfNew(
+  tx: Query,
+  tenantId: string,
+  ownerId: string,
+  kind: ItemKind,
+): Promise<string | null> {
+  const [placeKind, name] = defaultPlaces[kind] ?? []
+  if (!placeKind || !name) return null
+  await storeDefaults(tx, tenantId, ownerId, placeKind)
+  return idOfDefault(ownerId, placeKind, name) ?? null
+}
+
+const knownFields = new Map<ItemKind, Fields>()
+
+/** Under a parent the items that lie in it; else all of the owner's, but only the outermost folders. */
+function sourceOf(tx: Query, tenantId: string, kind: ItemKind, { object, item: parent }: Found): ListSource {
+  const fields = knownFields.get(kind) ?? fieldsOf([itemResource(kind)], {})
+  knownFields.set(kind, fields)
+  const isFolder = kind === 'mailFolder' || kind === 'contactFolder'
+  const outermost = isFolder ? tx`o.parent_id is null` : tx`true`
+  return {
+    columns: itemColumns(tx),
+    from: tx`item o`,
+    where: tx`o.tenant_id = ${tenantId} and o.owner_id = ${object.id} and o.kind = ${kind}
+      and ${parent ? tx`o.parent_id = ${parent.id}` : outermost}`,
+    id: 'o.id',
+    fields,
+    type: `${namespace}.${kind}`,
+    readFilter: (text) => {
+      const name = readExtensionsFilter(text)
+      return name === undefined ? undefined : holdsExtension(tx, name)
+    },
+  }
+}
+
+function holdsExtension(tx: Query, name: string) {
+  return tx`exists (
+    select from open_extension as e
+    where e.tenant_id = o.tenant_id and e.item_id = o.id and lower(e.name) = lower(${name}))`
+}
+
+export function describeItemChange(kind: 'created' | 'updated' | 'deleted', item: Item): Change {
+  const { id, ownerId, version } = item
+  return { entity: item.kind, entityId: id, kind, data: { owner: ownerId, version } }
+}

@@ -1,0 +1,102 @@
+import type { Query } from '../../db/query.ts'
+import type { EntityContext, EntitySet, FindOptions, Located, Update } from '../entities/entity-set.ts'
+import { nameOperation } from '../entities/schemas.ts'
+import { namespace } from '../entities/show-entity.ts'
+import { extensibleObjects } from '../extensions/permissions.ts'
+import { fieldsOf, restrictFields } from '../odata/field.ts'
+import type { ListSource } from '../odata/list.ts'
+import type { ObjectKind, Resource } from './kinds/resource.ts'
+import { resources } from './kinds/resources.ts'
+import { objectPermissions, readableProperties } from './object-permissions.ts'
+import {
+  type DirectoryObject,
+  describeChange,
+  findObject,
+  findUser,
+  insertObject,
+  objectColumns,
+  updateObject,
+} from './object-store.ts'
+import { removeObject } from './remove-object.ts'
+
+export type ObjectSet = EntitySet<DirectoryObject>
+
+/** The directory objects of one kind, with what is special about them. */
+export function objectSet(resource: Resource, special: Partial<ObjectSet> = {}): ObjectSet {
+  const { kind, set } = resource
+  const fields = fieldsOf([resource])
+  const readable: ObjectSet['readable'] = (caller) => readableProperties(caller, kind)
+  return {
+    ...resource,
+    clause: 'DIR-134',
+    one: nameOperation('', kind),
+    many: nameOperation('', set),
+    collections: [`/${set}`],
+    instances: [`/${set}/:id`],
+    permissions: permissionsOf(kind),
+    extensionsOn: extensibleObjects.has(kind) ? 'object' : undefined,
+    searchable: true,
+    readable,
+    find: (context, options) => locate(context, kind, options),
+    async open({ tx, caller }) {
+      const { tenantId } = caller
+      return {
+        set,
+        source: () => ({
+          ...sourceOf(tx, tenantId, kind),
+          fields: restrictFields(fields, readable(caller)),
+        }),
+        insert: async (properties) => describePlace(await insertObject(tx, tenantId, kind, properties)),
+      }
+    },
+    describeChange,
+    update: objectUpdate,
+    remove: removeObject,
+    ...special,
+  }
+}
+
+function permissionsOf(kind: ObjectKind): ObjectSet['permissions'] {
+  const { read, create, update, delete: remove } = objectPermissions[kind]
+  return { read: { row: read }, create: { row: create }, update: { row: update }, delete: { row: remove } }
+}
+
+/** The rows of a list of living or deleted objects. */
+export function sourceOf(
+  tx: Query,
+  tenantId: string,
+  kind: ObjectKind,
+  isDeleted = false,
+): Omit<ListSource, 'fields'> {
+  return {
+    columns: objectColumns(tx),
+    from: tx`directory_object o`,
+    where: tx`o.tenant_id = ${tenantId} and o.kind = ${kind}
+      and ${isDeleted ? tx`o.deleted_at is not null` : tx`o.deleted_at is null`}`,
+    id: 'o.id',
+    type: `${namespace}.${kind}`,
+  }
+}
+
+/** Users go by userPrincipalName too; without a key in the path the user is the caller. */
+async function locate(
+  { tx, caller, params }: EntityContext,
+  kind: ObjectKind,
+  { lock = false }: FindOptions,
+): Promise<Located<DirectoryObject>> {
+  return describePlace(
+    kind === 'user'
+      ? await findUser(tx, caller.tenantId, params.id ?? caller.objectId, { lock })
+      : await findObject(tx, caller.tenantId, kind, params.id ?? '', { lock }),
+  )
+}
+
+export function describePlace(row: DirectoryObject): Located<DirectoryObject> {
+  const { set } = resources[row.kind]
+  return { row, set, path: `/${set}/${row.id}` }
+}
+
+export const objectUpdate: Update<DirectoryObject> = {
+  store: ({ tx, caller }, { row }, changes) => updateObject(tx, caller.tenantId, row, changes),
+  answersWithEntity: false,
+}
