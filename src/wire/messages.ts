@@ -103,6 +103,13 @@ export function findText(
   return { from: start, to: end, name: isParse ? bytes.toString('latin1', from + 5, start - 1) : '' }
 }
 
+/** Where the name of the statement begins in the Bind message that stands in `bytes`: behind the name of the portal. */
+export function findBoundName(bytes: Buffer, from: number, to: number): number {
+  let at = from + 5
+  while (at < to && bytes[at] !== 0) at++
+  return at + 1
+}
+
 /** It ends with a zero; bytes stay bytes. */
 export function readName(bytes: Buffer, from: number, to: number): string {
   const end = bytes.indexOf(0, from)

@@ -1,5 +1,5 @@
 import { BoundedCache } from '../../kernel/cache.ts'
-import { ByteTable } from '../session/byte-table.ts'
+import { ByteTable } from './byte-table.ts'
 
 const recentPlaces = 256
 

@@ -14,7 +14,7 @@ import type { BackendAddress, FoundDatabase, GatewayLimits, GatewayPorts } from 
 import type { MaskCache } from '../rewrite/mask-cache.ts'
 import { Relay } from './relay.ts'
 import type { Cancellable } from './session-registry.ts'
-import { SessionTexts } from './session-texts.ts'
+import { StatementTexts } from './statement-texts.ts'
 
 /** What all sessions of a gateway share. */
 export interface GatewayContext {
@@ -142,7 +142,7 @@ async function relaySession(
   if (isOfLoginRole && !principal) refuse('TokenNeeded', { role })
   const reported = entry.parameters.get('search_path')
   const held = await masks.hold(database.id, role)
-  const texts = new SessionTexts({
+  const texts = new StatementTexts({
     masks: () => held.current(),
     role,
     database: database.address.database,

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import pino from 'pino'
 import type { MaskedRelation } from '../../../../src/gateway/ports.ts'
 import { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
-import { SessionTexts } from '../../../../src/gateway/session/session-texts.ts'
+import { StatementTexts } from '../../../../src/gateway/session/statement-texts.ts'
 import { SteadyParser } from '../../../../src/sql/parser-instance.ts'
 import { readSearchPath } from '../../../../src/sql/search-path.ts'
 import { join, mapPosition } from '../../../../src/sql/splice.ts'
@@ -31,7 +31,7 @@ const homonyms = [
   { schema: 'sales', name: 'customers' },
 ]
 const open = (parameters: Record<string, string> = {}, masks = new MaskMap({ relations, homonyms })) =>
-  new SessionTexts({
+  new StatementTexts({
     masks: () => masks,
     role: 'ann',
     database: 'shop',
@@ -40,7 +40,7 @@ const open = (parameters: Record<string, string> = {}, masks = new MaskMap({ rel
     ),
     log: pino({ level: 'silent' }),
   })
-const rewrite = (texts: SessionTexts, text: string, encoding: BufferEncoding = 'utf8') => {
+const rewrite = (texts: StatementTexts, text: string, encoding: BufferEncoding = 'utf8') => {
   const moved = texts.rewrite(Buffer.from(text, encoding))
   return moved ? join(moved.original, moved.splices).toString(encoding) : text
 }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import pino from 'pino'
 import { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
 import { rewriteText } from '../../../../src/gateway/rewrite/rewrite.ts'
-import { SessionTexts } from '../../../../src/gateway/session/session-texts.ts'
+import { StatementTexts } from '../../../../src/gateway/session/statement-texts.ts'
 import { join } from '../../../../src/sql/splice.ts'
 import { findTemplate } from '../../../../src/sql/template.ts'
 import { cases } from './rewrite-cases.ts'
@@ -89,7 +89,7 @@ describe('templates of statements', () => {
               return /^\d/.test(found) ? (others[at % others.length] ?? found) : found
             })
           : text
-        const texts = new SessionTexts({
+        const texts = new StatementTexts({
           masks: () => masks,
           role: 'ann',
           database: 'shop',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import pino from 'pino'
 import { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
-import { SessionTexts } from '../../../../src/gateway/session/session-texts.ts'
+import { StatementTexts } from '../../../../src/gateway/session/statement-texts.ts'
 import { SteadyParser } from '../../../../src/sql/parser-instance.ts'
 
 const customers = {
@@ -18,7 +18,7 @@ const createMap = () => new MaskMap({ relations: [customers], homonyms: [custome
 
 describe('how often a text is parsed', () => {
   const open = (masks: () => MaskMap, path = 'public') =>
-    new SessionTexts({
+    new StatementTexts({
       masks,
       role: 'analyst',
       database: 'shop',
@@ -33,7 +33,7 @@ describe('how often a text is parsed', () => {
       return count
     }
   }
-  const rewrite = (texts: SessionTexts, text: string) =>
+  const rewrite = (texts: StatementTexts, text: string) =>
     assert.ok(texts.rewrite(Buffer.from(text)), `${text} is not moved`)
   const byId = (id: number) => `select email from public.customers where id = ${id} and name <> 'n${id}'`
   /** One that has no template. */

@@ -2,13 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { pino } from 'pino'
 import type { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
-import { SessionTexts } from '../../../../src/gateway/session/session-texts.ts'
-import { Settled } from '../../../../src/gateway/session/settled.ts'
+import { SettingsReport } from '../../../../src/gateway/session/ledger/settings-report.ts'
+import { StatementTexts } from '../../../../src/gateway/session/statement-texts.ts'
 import { exemptRole, maskedRole } from '../audit/touch-scene.ts'
 
 describe('what a text means before the server has told its settings', () => {
-  function isUncertain(text: string, { isSettled = true, hearsPath = true, masks = exemptRole as MaskMap }) {
-    const texts = new SessionTexts({
+  function isUncertain(
+    text: string,
+    { areSettingsKnown = true, hearsPath = true, masks = exemptRole as MaskMap },
+  ) {
+    const texts = new StatementTexts({
       masks: () => masks,
       role: 'ann',
       database: 'shop',
@@ -17,7 +20,7 @@ describe('what a text means before the server has told its settings', () => {
       log: pino({ level: 'silent' }),
     })
     const bytes = Buffer.from(text)
-    texts.rewrite(bytes, 0, bytes.length, isSettled)
+    texts.rewrite(bytes, 0, bytes.length, areSettingsKnown)
     return texts.effects.some(({ touch }) => touch?.isUnparsed)
   }
   const plain = [
@@ -31,7 +34,7 @@ describe('what a text means before the server has told its settings', () => {
   test('plain texts and names that one relation has are certain', () => {
     for (const masks of [exemptRole, maskedRole])
       for (const text of plain) {
-        assert.ok(!isUncertain(text, { masks, isSettled: false }), text)
+        assert.ok(!isUncertain(text, { masks, areSettingsKnown: false }), text)
         assert.ok(!isUncertain(text, { masks, hearsPath: false }), text)
       }
   })
@@ -39,7 +42,7 @@ describe('what a text means before the server has told its settings', () => {
   test('backslashes, other letters and names that several have are not, and are once it is settled', () => {
     for (const masks of [exemptRole, maskedRole])
       for (const text of open) {
-        assert.ok(isUncertain(text, { masks, isSettled: false }), text)
+        assert.ok(isUncertain(text, { masks, areSettingsKnown: false }), text)
         assert.ok(!isUncertain(text, { masks }), text)
       }
   })
@@ -52,19 +55,19 @@ describe('what a text means before the server has told its settings', () => {
   })
 
   test('it is settled when the server is ready and nothing runs that it will not be ready after', () => {
-    const settled = new Settled()
+    const settings = new SettingsReport()
     const steps: [() => void, boolean][] = [
-      [() => settled.run(), false],
-      [() => settled.ready(), false],
-      [() => settled.end(), false],
-      [() => settled.ready(), true],
-      [() => settled.end(), false],
-      [() => settled.run(), false],
-      [() => settled.ready(), false],
+      [() => settings.run(), false],
+      [() => settings.ready(), false],
+      [() => settings.end(), false],
+      [() => settings.ready(), true],
+      [() => settings.end(), false],
+      [() => settings.run(), false],
+      [() => settings.ready(), false],
     ]
     for (const [step, is] of steps) {
       step()
-      assert.equal(settled.is, is)
+      assert.equal(settings.isComplete, is)
     }
   })
 })

@@ -1,0 +1,248 @@
+import { mapPosition, type Rewritten } from '../../../sql/splice.ts'
+import { type Field, readFields, writeFields } from '../../../wire/messages.ts'
+import type { PreparedStatement } from './prepared-statement.ts'
+
+/** A message that the server has not answered yet. */
+interface Sent {
+  /** ReadyForQuery will answer it. */
+  readonly ends: boolean
+  readonly rewritten: Rewritten | undefined
+  /** The client does not know of it. */
+  readonly isOurs?: true
+  /** A Sync: the server does not answer it while it takes in a COPY. */
+  readonly isSync?: true
+  /** A CopyDone or CopyFail, which the server does not answer. */
+  readonly endsCopy?: true
+  /** The statement that the server has once it answers. */
+  readonly prepared?: PreparedStatement | undefined
+  /** Statements that the query prepares by PREPARE, in order. */
+  readonly prepares?: (PreparedStatement | undefined)[] | undefined
+  /** The statement that the server has closed once it answers. */
+  readonly closes?: PreparedStatement | undefined
+  /** The gateway sent it, but the client hears of its failure: the client wanted to use the statement. */
+  readonly isRenewal?: true
+  /** The statement that is prepared again. */
+  readonly renews?: PreparedStatement | undefined
+  /** Its text was changed, and the gateway does not hold it. */
+  readonly isForgotten?: true
+}
+
+/** Texts of unanswered statements of one session. Errors about statements beyond carry no position. */
+const maxHeldBytes = 4 << 20
+/** The server never answers the end of a COPY that did not begin: a client that sends more desynchronises its own session. */
+const maxCopyEnds = 1_000
+/** A pipeline that never runs empty is cut from time to time. */
+const compactAt = 1_000
+
+const last: Sent = { ends: true, rewritten: undefined }
+const unended: Sent = { ends: false, rewritten: undefined }
+const sync: Sent = { ends: true, rewritten: undefined, isSync: true }
+const copyEnd: Sent = { ends: false, rewritten: undefined, endsCopy: true }
+const own: Sent = { ends: true, rewritten: undefined, isOurs: true }
+
+/** Messages in the order in which the server will answer them: tells which of them an answer or an error is about. */
+export class Pipeline {
+  readonly #onSkipped: (statement: PreparedStatement) => void
+  #sent: Sent[] = []
+  /** How many of them were answered. */
+  #done = 0
+  /** The server takes in a COPY whose end the client has not sent. */
+  #isCopying = false
+  /** After an error of the extended protocol the server ignores everything before the next Sync. */
+  #isSkipping = false
+  #heldBytes = 0
+  #copyEnds = 0
+  /** Messages of the extended protocol that no Sync has followed yet. */
+  #isOpen = false
+  #isMixed = false
+  #isQuiet = true
+
+  /** `onSkipped` hears of every statement that the server did not prepare. */
+  constructor(onSkipped: (statement: PreparedStatement) => void = () => {}) {
+    this.#onSkipped = onSkipped
+  }
+
+  /** The server will say when it is ready: it is at work, or waits for the data of a COPY. */
+  get isAwaited(): boolean {
+    if (this.#isMixed) return !this.#isQuiet
+    return this.#sent.slice(this.#done).some(({ ends }) => ends)
+  }
+
+  /**
+   * The client once sent a simple query behind messages without a Sync, which drivers hardly do. The gateway cannot tell
+   * whether an error skips that query, so it cannot attribute answers any more.
+   */
+  get isMixed(): boolean {
+    return this.#isMixed
+  }
+
+  /** The server will ignore what is sent now. */
+  get isSkipping(): boolean {
+    return this.#isSkipping
+  }
+
+  /** The server has answered everything. */
+  get isDone(): boolean {
+    return this.#first() === undefined
+  }
+
+  /** The next answer is to a query of the gateway. */
+  get isOurs(): boolean {
+    return this.#first()?.isOurs === true
+  }
+
+  /** A message of the extended protocol whose answer does not matter here. */
+  sendOpen(): void {
+    this.#isOpen = true
+    this.#isQuiet = false
+  }
+
+  /** A message that ReadyForQuery will answer. */
+  sendLast(rewritten?: Rewritten, prepares?: (PreparedStatement | undefined)[]): void {
+    this.#isMixed ||= this.#isOpen
+    this.#send(rewritten || prepares ? { ends: true, rewritten, prepares } : last)
+  }
+
+  sendSync(): void {
+    this.#isSkipping = false
+    this.#isOpen = false
+    this.#isQuiet = false
+    if (!this.#isCopying) this.#send(sync)
+  }
+
+  sendCopyEnd(): void {
+    if (!this.#isCopying && this.#copyEnds < maxCopyEnds) this.#send(copyEnd)
+    this.#isCopying = false
+  }
+
+  sendParse(rewritten: Rewritten | undefined, prepared?: PreparedStatement): void {
+    this.#send(rewritten || prepared ? { ends: false, rewritten, prepared } : unended)
+  }
+
+  sendClose(closes?: PreparedStatement): void {
+    this.#send(closes ? { ends: false, rewritten: undefined, closes } : unended)
+  }
+
+  /** Close and Parse of the gateway's own before a message of the client. */
+  sendRenewal(renews: PreparedStatement, rewritten: Rewritten | undefined): void {
+    this.#send({ ends: false, rewritten: undefined, isRenewal: true })
+    this.#send({ ends: false, rewritten, renews, isRenewal: true })
+  }
+
+  /** A query of the gateway's own: the client does not get its answer. */
+  sendOwn(): void {
+    this.#send(own)
+  }
+
+  /** The server takes in a COPY: it answers no Sync before the end of that. */
+  copying(): void {
+    const pending = this.#sent.slice(this.#done)
+    const end = pending.findIndex((one) => one.endsCopy)
+    const during = end < 0 ? pending : pending.slice(0, end)
+    this.#isCopying = end < 0
+    if (end >= 0) this.#copyEnds--
+    this.#sent = [...during.filter((one) => !one.isSync), ...(end < 0 ? [] : pending.slice(end + 1))]
+    this.#done = 0
+  }
+
+  /** An error ends a COPY, too. Outside of a simple query the server ignores everything before the next Sync. */
+  failed(): void {
+    this.#isCopying = false
+    const first = this.#first()
+    if (first?.ends && !first.isSync) return
+    for (let one = first; one && !one.isSync; one = this.#first()) this.#skipFirst(one)
+    this.#isSkipping = this.#first() === undefined
+  }
+
+  /** The Parse or Close that ParseComplete or CloseComplete answers. */
+  answered(): Sent | undefined {
+    const first = this.#first()
+    if (first?.ends !== false) return undefined
+    this.#finishFirst()
+    return first
+  }
+
+  /** The statement that the tag PREPARE is about; undefined: it is not known which. */
+  answeredPrepare(): PreparedStatement | undefined {
+    return this.#first()?.prepares?.shift()
+  }
+
+  ready(): void {
+    this.#isQuiet = true
+    this.#isSkipping = false
+    this.#isCopying = false
+    for (let one = this.#first(); one?.ends === false; one = this.#first()) this.#skipFirst(one)
+    const answered = this.#first()
+    if (answered) this.#skipFirst(answered)
+  }
+
+  /**
+   * The same error or notice about the client's own text. Outside of texts it is about a statement that was prepared before,
+   * and it is not known which: its position may be wrong, and is left out if `mayBeMoved`.
+   */
+  correct(frame: Buffer, mayBeMoved: boolean): Buffer | undefined {
+    const first = this.#first()
+    const rewritten = first?.rewritten
+    const isKnown = first !== undefined && !first.isSync && !first.isForgotten
+    if (!rewritten && (isKnown || !(mayBeMoved || first?.isForgotten))) return undefined
+    const fields = readFields(frame).flatMap((field): Field[] => {
+      const [code, text] = field
+      if (code !== 'P') return [field]
+      return rewritten ? [[code, String(mapPosition(rewritten, Number(text)))]] : []
+    })
+    return writeFields(frame.toString('latin1', 0, 1), fields)
+  }
+
+  #send(one: Sent): void {
+    this.#isQuiet = false
+    if (!one.ends && !one.endsCopy) this.#isOpen = true
+    if (this.#isSkipping) {
+      this.#skip(one)
+      return
+    }
+    if (one.endsCopy) this.#copyEnds++
+    const size = sizeOf(one)
+    if (size > 0 && this.#heldBytes + size > maxHeldBytes) {
+      if (one.prepared) one.prepared.text = undefined
+      const isForgotten = one.rewritten && ({ isForgotten: true } as const)
+      this.#sent.push({ ...one, rewritten: undefined, ...isForgotten })
+      return
+    }
+    this.#heldBytes += size
+    this.#sent.push(one)
+  }
+
+  /** The server does not answer the end of a COPY: it stays until the message behind it is answered. */
+  #first(): Sent | undefined {
+    let at = this.#done
+    while (this.#sent[at]?.endsCopy) at++
+    return this.#sent[at]
+  }
+
+  #skipFirst(first: Sent): void {
+    this.#finishFirst()
+    this.#skip(first)
+  }
+
+  #skip({ prepared, prepares }: Sent): void {
+    if (prepared) this.#onSkipped(prepared)
+    if (prepares) for (const statement of prepares) if (statement) this.#onSkipped(statement)
+  }
+
+  #finishFirst(): void {
+    const first = this.#first()
+    if (first) this.#heldBytes -= sizeOf(first)
+    for (; this.#sent[this.#done]?.endsCopy; this.#done++) this.#copyEnds--
+    this.#done++
+    // Mostly there is one; emptied by its length, the array would be made anew for every statement.
+    if (this.#sent.length === 1) this.#sent.pop()
+    else if (this.#done >= this.#sent.length) this.#sent.length = 0
+    else if (this.#done < compactAt) return
+    else this.#sent = this.#sent.slice(this.#done)
+    this.#done = 0
+  }
+}
+
+function sizeOf({ rewritten, prepared }: Sent): number {
+  return (rewritten?.original.length ?? 0) + (prepared?.textBytes ?? 0)
+}

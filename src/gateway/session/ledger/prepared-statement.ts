@@ -1,0 +1,87 @@
+import type { Splice } from '../../../sql/splice.ts'
+import { type StatementEffect, unparsed } from '../../audit/touch.ts'
+
+/** The client's Parse message, from which the gateway can prepare the statement again. */
+export interface PreparedText {
+  readonly parse: Buffer
+  /** What the server was sent in place of parts of the text. */
+  readonly splices: readonly Splice[]
+  /** Stands for the settings by which its bytes are read; undefined: every setting reads them alike. */
+  readonly reading: string | undefined
+}
+
+export interface StatementFacts {
+  /** Each byte as a letter. */
+  readonly name: string
+  readonly effects: readonly StatementEffect[]
+  /** Of the masks under which the text was read. */
+  readonly version: number
+  /** The search path under which it was read. */
+  readonly path: string
+  /** Undefined: the gateway cannot prepare it again. */
+  readonly text?: PreparedText | undefined
+}
+
+/** PostgreSQL ignores the rest of a name. */
+export const maxNameBytes = 63
+/** What one statement costs beside its bytes. */
+const entryBytes = 300
+export const neverRenewed = -1
+
+/** A statement that the server has, or may have, under a name. */
+export class PreparedStatement {
+  readonly name: string
+  text: PreparedText | undefined
+  effects: readonly StatementEffect[]
+  version: number
+  /** Under another search path it touches something else; undefined: it does not depend on the path. */
+  path: string | undefined
+  /** It was counted when it was prepared: its first run is not counted again. */
+  isFresh: boolean
+  /** sent: not answered yet; held: the server has it; gone: the server refused or closed it. */
+  state: 'sent' | 'held' | 'gone' = 'sent'
+  /** The stretch between two Syncs or queries in which it was sent. */
+  readonly segment: number
+  /** The statement that the name means if the server refuses this one. */
+  previous: PreparedStatement | undefined
+  /** How many statements of the chain before it have no answer of their own to wait for. */
+  unanswerable = 0
+  /** The client has sent its Close, which the server has not answered yet. */
+  isClosing = false
+  /** Renewals that the server has not answered yet. */
+  renewals = 0
+  /** The segment of the last renewal, while the server may not have taken it. */
+  renewedIn = neverRenewed
+
+  constructor(facts: StatementFacts, segment: number) {
+    const { name, effects, version, path, text } = facts
+    this.name = name
+    this.segment = segment
+    this.text = text
+    this.effects = effects
+    this.version = version
+    this.path = dependsOnPath(effects) ? path : undefined
+    this.isFresh = effects.length > 0
+  }
+
+  get textBytes(): number {
+    return this.text ? this.text.parse.length + entryBytes : 0
+  }
+
+  /** The gateway has read its text again, under other masks. */
+  readAgain({ effects, version, path }: Omit<StatementFacts, 'name'>): void {
+    this.effects = effects
+    this.version = version
+    this.path = dependsOnPath(effects) ? path : undefined
+    this.isFresh = effects.length > 0
+  }
+}
+
+function dependsOnPath(effects: readonly StatementEffect[]): boolean {
+  for (const effect of effects) if (effect.dependsOnPath) return !effects.some(isUnparsed)
+  return false
+}
+
+function isUnparsed(effect: StatementEffect): boolean {
+  return unparsed.includes(effect)
+}

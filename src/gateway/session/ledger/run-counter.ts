@@ -1,0 +1,118 @@
+import type { SessionTouches } from '../../audit/session-touches.ts'
+import type { StatementEffect } from '../../audit/touch.ts'
+import type { PreparedStatement } from './prepared-statement.ts'
+import type { PreparedStatements } from './prepared-statements.ts'
+
+/** Under which masks and search path the gateway reads texts now. */
+export interface ReadingState {
+  readonly version: number
+  /** Undefined: the server may have another one by now. */
+  readonly path: string | undefined
+}
+
+/** A search path that equals no other: the server may have any. */
+export const unknownPath = ''
+/** More statements than a name is likely to mean at once; beyond, the audit says that it does not know. */
+const maxMeanings = 8
+
+/** Counts what statements touch when they run, and notes what they prepare by PREPARE. */
+export class RunCounter {
+  readonly #touches: SessionTouches
+  readonly #statements: PreparedStatements
+
+  constructor(touches: SessionTouches, statements: PreparedStatements) {
+    this.#touches = touches
+    this.#statements = statements
+  }
+
+  /** A simple query runs. Returns what it prepares, in the order in which the server will confirm it. */
+  runQuery(
+    effects: readonly StatementEffect[],
+    state: ReadingState,
+    segment: number,
+  ): (PreparedStatement | undefined)[] | undefined {
+    let prepared: (PreparedStatement | undefined)[] | undefined
+    this.#run(effects, state, segment, (name, own, { version, path = unknownPath }) => {
+      prepared ??= []
+      prepared.push(this.#statements.add({ name, effects: own, version, path }, segment, true))
+    })
+    return prepared
+  }
+
+  /** A text runs, or will run, by message: the server's answer does not tell which of its statements it is about. */
+  runText(effects: readonly StatementEffect[], state: ReadingState, segment: number): void {
+    this.#run(effects, state, segment, (name, own, { version, path = unknownPath }) => {
+      const known = this.#statements.get(name)
+      const isSame = known?.version === version && known.effects[0]?.touch?.key === own[0]?.touch?.key
+      if (!isSame || (known.path ?? path) !== path)
+        this.#statements.add({ name, effects: own, version, path }, segment, false)
+    })
+  }
+
+  /** The client binds a prepared statement. Runs for every execution. */
+  runPrepared(statement: PreparedStatement, state: ReadingState, segment: number): void {
+    if (statement.state === 'held') this.#runOne(statement, state, segment)
+    else this.#eachMeaning(statement, segment, (one) => this.#runOne(one, state, segment))
+  }
+
+  #runOne(statement: PreparedStatement, state: ReadingState, segment: number): void {
+    if (isStale(statement, state)) this.#touches.countUnknown()
+    if (statement.isFresh) statement.isFresh = false
+    else if (statement.effects.length > 0) this.runText(statement.effects, state, segment)
+  }
+
+  #run(
+    effects: readonly StatementEffect[],
+    state: ReadingState,
+    segment: number,
+    prepare: (name: string, effects: readonly StatementEffect[], state: ReadingState) => void,
+  ): void {
+    for (const { touch, prepares, executes, dependsOnPath, isPathUnknown } of effects) {
+      const here = isPathUnknown ? { version: state.version, path: undefined } : state
+      if (touch) this.#touches.count(touch)
+      if (prepares !== undefined)
+        prepare(
+          toLatin1(prepares),
+          touch || dependsOnPath ? [{ touch, executes: [], dependsOnPath }] : [],
+          here,
+        )
+      for (const name of executes) this.#execute(toLatin1(name), here, segment)
+    }
+  }
+
+  /** EXECUTE. What it runs executes nothing further, so a statement that names itself ends. */
+  #execute(name: string, state: ReadingState, segment: number): void {
+    const statement = this.#statements.get(name) ?? this.#statements.unread
+    if (!statement) return
+    this.#eachMeaning(statement, segment, (one) => {
+      if (isStale(one, state)) this.#touches.countUnknown()
+      if (one.isFresh) one.isFresh = false
+      else for (const { touch } of one.effects) if (touch) this.#touches.count(touch)
+    })
+  }
+
+  /** Every statement that the server may run under the name. One sent in this segment is certain: if it failed, so will the run. */
+  #eachMeaning(head: PreparedStatement, segment: number, visit: (one: PreparedStatement) => void): void {
+    let count = 0
+    for (let one: PreparedStatement | undefined = head; one; one = one.previous) {
+      if (one.state === 'gone') continue
+      if (++count > maxMeanings) {
+        this.#touches.countUnknown()
+        return
+      }
+      visit(one)
+      if (one.state === 'held' || one.segment === segment) return
+    }
+  }
+}
+
+/** Masks or the search path have changed since it was read: it may touch what was not found then. */
+function isStale(statement: PreparedStatement, { version, path = unknownPath }: ReadingState): boolean {
+  if (statement.version !== version) return true
+  return statement.path !== undefined && (path === unknownPath || statement.path !== path)
+}
+
+/** Names come as letters from the parser and as bytes from the wire. */
+function toLatin1(name: string): string {
+  return Buffer.from(name).toString('latin1')
+}

@@ -1,0 +1,236 @@
+import type { Rewritten } from '../../../sql/splice.ts'
+import type { SessionTouches } from '../../audit/session-touches.ts'
+import type { StatementEffect } from '../../audit/touch.ts'
+import { Pipeline } from './pipeline.ts'
+import { neverRenewed, type PreparedStatement, type PreparedText } from './prepared-statement.ts'
+import { PreparedStatements } from './prepared-statements.ts'
+import { type ReadingState, RunCounter, unknownPath } from './run-counter.ts'
+import { SettingsReport } from './settings-report.ts'
+
+/**
+ * What a session has asked of its server and what the server has prepared for it.
+ *
+ * Invariant: for every name, the ledger holds every statement that the server may run under that name: the last one that the
+ * server confirmed, and those sent after it whose answers are pending. So each run is counted as what it was, or as more, and
+ * only a statement that the server is certain to have is prepared again. Names beyond a bound are not held.
+ */
+export class StatementLedger {
+  readonly #touches: SessionTouches
+  readonly #statements = new PreparedStatements()
+  readonly #runs: RunCounter
+  readonly #settings = new SettingsReport()
+  readonly #pipeline = new Pipeline((statement) => {
+    if (!this.#pipeline.isMixed) this.#statements.refuse(statement)
+  })
+  /** Statements with a Close or a renewal that the server has not answered. */
+  readonly #unsettled = new Set<PreparedStatement>()
+  /** Counts Syncs and queries: an error skips what follows it in the same segment, and nothing else. */
+  #segment = 0
+  /** The server has some prepared statement by another text than the client's. */
+  #hasMoved = false
+
+  constructor(touches: SessionTouches) {
+    this.#touches = touches
+    this.#runs = new RunCounter(touches, this.#statements)
+  }
+
+  get isAwaited(): boolean {
+    return this.#pipeline.isAwaited
+  }
+
+  get isOurs(): boolean {
+    return this.#pipeline.isOurs
+  }
+
+  /** True when no ParameterStatus can be pending. */
+  get areSettingsKnown(): boolean {
+    return this.#settings.isComplete
+  }
+
+  /** A function call that touches no relation. */
+  sendFunctionCall(): void {
+    this.#endSegment()
+    this.#pipeline.sendLast()
+  }
+
+  /** The client's query. */
+  sendQuery(effects: readonly StatementEffect[], state: ReadingState, moved?: Rewritten): void {
+    this.#touches.statements++
+    this.#segment++
+    const prepares = this.#runs.runQuery(effects, state, this.#segment)
+    this.#endSegment()
+    this.#pipeline.sendLast(moved, prepares)
+  }
+
+  /** A query of the gateway's own, which the client does not hear of. */
+  sendOwnQuery(): void {
+    this.#pipeline.sendOwn()
+  }
+
+  /** The statement counts as touched even if the client is never seen to run it. */
+  sendParse(
+    name: string,
+    effects: readonly StatementEffect[],
+    state: ReadingState,
+    {
+      moved,
+      text,
+    }: { readonly moved?: Rewritten | undefined; readonly text?: PreparedText | undefined } = {},
+  ): void {
+    this.#hasMoved ||= moved !== undefined
+    if (effects.length > 0) this.#runs.runText(effects, state, this.#segment)
+    const { version, path = unknownPath } = state
+    const isKnown = name === '' && effects.length === 0 && this.#statements.isUnnamedClean(version)
+    const prepared = isKnown
+      ? undefined
+      : this.#statements.add({ name, effects, version, path, text }, this.#segment, !this.#pipeline.isMixed)
+    this.#pipeline.sendParse(moved, prepared)
+  }
+
+  /** A Parse that is too long to be read: any name may mean it. */
+  sendUnreadParse(effects: readonly StatementEffect[], state: ReadingState): void {
+    this.#touches.statements++
+    this.#runs.runText(effects, state, this.#segment)
+    const { version, path = unknownPath } = state
+    this.#statements.addUnread({ effects, version, path }, this.#segment)
+    this.#pipeline.sendParse(undefined)
+  }
+
+  /** A Bind that is too long to be read: it may run any statement. */
+  sendUnreadBind(effects: readonly StatementEffect[], state: ReadingState): void {
+    this.#touches.statements++
+    this.#runs.runText(effects, state, this.#segment)
+    this.sendExecute()
+  }
+
+  /** The statement whose name begins at `start`, as it was sent last. */
+  find(bytes: Buffer, start: number): PreparedStatement | undefined {
+    return this.#statements.find(bytes, start)
+  }
+
+  /** Runs for every execution. */
+  sendBind(statement: PreparedStatement | undefined, state: ReadingState): void {
+    this.#touches.statements++
+    this.#pipeline.sendOpen()
+    const run = statement ?? this.#statements.unread
+    if (run) this.#runs.runPrepared(run, state, this.#segment)
+    this.#settings.run()
+  }
+
+  sendExecute(): void {
+    this.#pipeline.sendOpen()
+    this.#settings.run()
+  }
+
+  sendDescribe(): void {
+    this.#pipeline.sendOpen()
+  }
+
+  /** Undefined: a portal, or a statement that the ledger does not hold. */
+  sendClose(statement?: PreparedStatement): void {
+    for (let one = statement; one; one = one.previous) {
+      one.isClosing = true
+      this.#unsettled.add(one)
+    }
+    this.#pipeline.sendClose(statement)
+  }
+
+  sendSync(): void {
+    this.#endSegment()
+    this.#pipeline.sendSync()
+  }
+
+  sendCopyEnd(): void {
+    this.#pipeline.sendCopyEnd()
+  }
+
+  /** Whether the server is certain to have the statement, but for other masks than those of now. */
+  needsRenewal(statement: PreparedStatement, version: number): boolean {
+    const { renewedIn, state, text, isClosing } = statement
+    if (statement.version === version && (renewedIn === neverRenewed || renewedIn === this.#segment))
+      return false
+    if (state !== 'held' || !text || isClosing) return false
+    // The gateway sends nothing of its own while it cannot tell which answers are its own.
+    return !this.#pipeline.isSkipping && !this.#pipeline.isMixed
+  }
+
+  /** The gateway has read the statement under the masks of now: what it touches counts again. */
+  readAgain(statement: PreparedStatement, effects: readonly StatementEffect[], state: ReadingState): void {
+    if (effects.length > 0) this.#runs.runText(effects, state, this.#segment)
+    statement.readAgain({ effects, version: state.version, path: state.path ?? unknownPath })
+  }
+
+  /** By the settings of now it would be another statement. */
+  dropText(statement: PreparedStatement): void {
+    this.#statements.dropText(statement)
+  }
+
+  /** The server may have closed the statement without preparing it again. */
+  mayBeMissing({ renewedIn }: PreparedStatement): boolean {
+    return renewedIn !== neverRenewed
+  }
+
+  /** Close and Parse of the statement, sent before the client's message that uses it. */
+  sendRenewal(statement: PreparedStatement, text: PreparedText, moved: Rewritten | undefined): void {
+    this.#hasMoved ||= moved !== undefined
+    statement.text = text
+    statement.renewals++
+    statement.renewedIn = this.#segment
+    this.#unsettled.add(statement)
+    this.#pipeline.sendRenewal(statement, moved)
+  }
+
+  hearReady(): void {
+    this.#pipeline.ready()
+    if (!this.#pipeline.isDone) return
+    this.#settings.ready()
+    this.#segment++
+    for (const statement of this.#unsettled) {
+      statement.isClosing = false
+      statement.renewals = 0
+    }
+    this.#unsettled.clear()
+  }
+
+  hearCopyIn(): void {
+    this.#pipeline.copying()
+  }
+
+  /** ParseComplete or CloseComplete. Returns whether it answers the gateway alone. */
+  hearComplete(): boolean {
+    const { prepared, closes, renews, isRenewal = false } = this.#pipeline.answered() ?? {}
+    if (this.#pipeline.isMixed) return isRenewal
+    if (prepared) this.#statements.confirm(prepared)
+    if (closes) this.#statements.close(closes)
+    if (renews && --renews.renewals === 0) renews.renewedIn = neverRenewed
+    return isRenewal
+  }
+
+  /** By SQL, a name came to mean a statement. */
+  hearPrepare(): void {
+    const statement = this.#pipeline.answeredPrepare()
+    if (statement && !this.#pipeline.isMixed) this.#statements.confirm(statement)
+  }
+
+  /** By SQL, names came to mean no statement: DEALLOCATE, DISCARD. The server does not say which names. */
+  hearDeallocate(): void {
+    this.#statements.dropTexts()
+  }
+
+  /** The same notice about the client's own text; undefined: it is as it came. */
+  hearNotice(frame: Buffer): Buffer | undefined {
+    return this.#pipeline.correct(frame, this.#hasMoved)
+  }
+
+  /** The same error about the client's own text; undefined: it is as it came. */
+  hearError(frame: Buffer): Buffer | undefined {
+    const corrected = this.#pipeline.correct(frame, this.#hasMoved)
+    this.#pipeline.failed()
+    return corrected
+  }
+
+  #endSegment(): void {
+    this.#settings.end()
+    this.#segment++
+  }
+}

@@ -1,0 +1,83 @@
+import { isUtf8 } from 'node:buffer'
+import { maskEscapes } from '../../sql/mask-escapes.ts'
+import type { Splice } from '../../sql/splice.ts'
+import { type ClientEncoding, type ClientText, findEncoding, utf8 } from './client-encoding.ts'
+
+/** How the bytes of a session's texts become letters and back, by the settings that the server reports. */
+export class TextReader {
+  readonly #parameters: Map<string, string>
+  #encoding: ClientEncoding | undefined
+
+  constructor(parameters: ReadonlyMap<string, string>) {
+    this.#parameters = new Map(parameters)
+    this.#encoding = this.#findEncoding()
+  }
+
+  setParameter(name: string, value: string): void {
+    this.#parameters.set(name, value)
+    if (name === 'client_encoding') this.#encoding = this.#findEncoding()
+  }
+
+  getParameter(name: string): string | undefined {
+    return this.#parameters.get(name)
+  }
+
+  get isUtf8(): boolean {
+    return this.#encoding === utf8
+  }
+
+  /** Stands for the settings by which bytes of a text are read. */
+  get reading(): string {
+    return `${this.#parameters.get('client_encoding')} ${this.#parameters.get('standard_conforming_strings')}`
+  }
+
+  /** The same for one text; undefined: every setting reads it alike. */
+  readingOf(bytes: Buffer, from: number, to: number): string | undefined {
+    return isPlain(bytes, from, to) ? undefined : this.reading
+  }
+
+  isUtf8Text(bytes: Buffer): boolean {
+    return this.isUtf8 && isUtf8(bytes)
+  }
+
+  /** The text as the parser can read it: what it finds stands at the same places. Undefined: it cannot be read. */
+  decode(text: Buffer): (ClientText & Pick<ClientEncoding, 'count'>) | undefined {
+    const encoding = isAscii(text) ? utf8 : this.#encoding
+    const read = encoding?.read(text)
+    if (!encoding || !read) return undefined
+    const isEscaped =
+      this.#parameters.get('standard_conforming_strings') === 'off' && read.string.includes('\\')
+    // Backslashes in plain strings would be read differently by the parser and by the server.
+    const string = isEscaped ? maskEscapes(read.string) : read.string
+    return string === undefined ? undefined : { string, place: read.place, count: encoding.count }
+  }
+
+  /** The splices in the client's encoding; undefined: it lacks one of their letters. */
+  encode(splices: readonly Splice[]): Splice[] | undefined {
+    const written: Splice[] = []
+    for (const { from, to, text } of splices) {
+      const own = isAscii(text) ? text : this.#encoding?.write(text)
+      if (!own) return undefined
+      written.push({ from, to, text: own })
+    }
+    return written
+  }
+
+  #findEncoding(): ClientEncoding | undefined {
+    const client = this.#parameters.get('client_encoding') ?? 'UTF8'
+    return findEncoding(client, this.#parameters.get('server_encoding') ?? 'UTF8')
+  }
+}
+
+/** The same text in every encoding, whether or not backslashes escape. */
+export function isPlain(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) {
+    const code = bytes[at] ?? 0
+    if (code >= 0x80 || code === 0x5c) return false
+  }
+  return true
+}
+
+function isAscii(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte < 0x80)
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { SessionTouches } from '../../../../../src/gateway/audit/session-touches.ts'
+import { nothingFound, type StatementEffect, touchOf } from '../../../../../src/gateway/audit/touch.ts'
+import { PreparedStatements } from '../../../../../src/gateway/session/ledger/prepared-statements.ts'
+import { StatementLedger } from '../../../../../src/gateway/session/ledger/statement-ledger.ts'
+import { findBoundName, message } from '../../../../../src/wire/messages.ts'
+
+const reads = (column: string): StatementEffect => ({
+  touch: touchOf('SELECT', { ...nothingFound(), raw: new Set([column]) }),
+  executes: [],
+})
+
+/** What clients send, as the conversation passes it on. */
+function open() {
+  const touches = new SessionTouches(() => {})
+  const ledger = new StatementLedger(touches)
+  const state = (version: number) => ({ version, path: undefined })
+  return {
+    touches,
+    ledger,
+    query: (effects: StatementEffect[], version = 1) => ledger.sendQuery(effects, state(version)),
+    parse: (name: string, effects: StatementEffect[], version = 1) =>
+      ledger.sendParse(name, effects, state(version)),
+    bind: (name: string, version = 1, portal = '') => {
+      const frame = message('B', `${portal}\0${name}\0`)
+      ledger.sendBind(ledger.find(frame, findBoundName(frame, 0, frame.length)), state(version))
+    },
+    counts: () => touches.take().touches.map(({ raw, count }) => `${raw} ${count}`),
+  }
+}
+
+describe('what a session touches', () => {
+  test('a prepared statement counts when it is sent and at every run but the first', () => {
+    const { touches, parse, bind, counts } = open()
+    parse('s', [reads('a')])
+    for (let run = 0; run < 4; run++) bind('s', 1, run % 2 === 0 ? '' : 'portal')
+    parse('', [reads('b')])
+    bind('')
+    bind('unknown')
+    assert.deepEqual(counts(), ['a 4', 'b 1'])
+    parse('', [])
+    bind('')
+    assert.deepEqual(counts(), [])
+    assert.equal(touches.statements, 7)
+  })
+
+  test('names are those that PostgreSQL tells apart', () => {
+    const { query, parse, bind, counts } = open()
+    parse(Buffer.from('é').toString('latin1'), [reads('a')])
+    query([{ executes: ['é'] }])
+    query([{ executes: ['é'] }])
+    parse('x'.repeat(70), [reads('b')])
+    bind('x'.repeat(63))
+    bind('x'.repeat(80))
+    assert.deepEqual(counts(), ['a 2', 'b 2'])
+  })
+
+  test('what was prepared under other masks may touch more than was found', () => {
+    const { query, parse, bind, counts } = open()
+    parse('clean', [])
+    parse('', [])
+    parse('s', [reads('a')])
+    for (const name of ['clean', '', 's']) bind(name)
+    assert.deepEqual(counts(), ['a 1'])
+    for (const name of ['clean', '', 's']) bind(name, 2)
+    query([{ executes: ['clean'] }], 2)
+    assert.deepEqual(counts(), [' 4', 'a 1'])
+    parse('clean', [], 2)
+    bind('clean', 2)
+    assert.deepEqual(counts(), [])
+  })
+
+  test('many names, old and new, are found as in a plain map', () => {
+    const name = fc.stringMatching(/^[a-c]{0,3}$/)
+    fc.assert(
+      fc.property(fc.array(fc.tuple(name, fc.option(fc.nat(), { nil: undefined }), name)), (steps) => {
+        const names = new PreparedStatements()
+        const plain = new Map<string, number | undefined>()
+        for (const [set, value, asked] of steps) {
+          const known = names.get(set)
+          if (value !== undefined) names.add({ name: set, effects: [], version: value, path: '' }, 0, true)
+          else if (known) names.close(known)
+          plain.set(set, value)
+          for (let time = 0; time < 2; time++)
+            assert.equal(names.find(Buffer.from(`x${asked}\0y`), 1)?.version, plain.get(asked))
+          assert.equal(names.get(asked)?.version, plain.get(asked))
+        }
+      }),
+    )
+  })
+
+  test('what runs itself ends', () => {
+    const { parse, bind, counts } = open()
+    parse('loop', [{ executes: ['loop'] }])
+    for (let run = 0; run < 3; run++) bind('loop')
+    assert.deepEqual(counts(), [])
+  })
+
+  test('it holds no more than so much', () => {
+    const { touches, parse, bind } = open()
+    for (let each = 0; each < 5_000; each++) parse(`s${each}`, [reads(`column${each}`)])
+    const { touches: listed, leftOut } = touches.take()
+    assert.deepEqual([listed.length, leftOut], [100, 4_900])
+    bind('s4999')
+    bind('s4999')
+    assert.equal(touches.take().touches.length, 0)
+  })
+
+  test('a Bind that is cut short runs no statement', () => {
+    const { ledger, parse, counts } = open()
+    parse('s', [reads('a')])
+    assert.deepEqual(counts(), ['a 1'])
+    for (const bytes of [Buffer.alloc(0), Buffer.from('portal'), Buffer.from('portal\0s')]) {
+      const frame = message('B', bytes)
+      ledger.sendBind(ledger.find(frame, findBoundName(frame, 0, frame.length)), { version: 1, path: '' })
+    }
+    assert.deepEqual(counts(), [])
+  })
+})
