@@ -43,6 +43,7 @@ import { buildHttp, type Room } from './http/server.ts'
 import { readHostNames } from './issuer/address.ts'
 import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
+import { isSignInOpen } from './issuer/state-adapter.ts'
 import { loopbackHosts } from './kernel/network.ts'
 import { OperatorError } from './kernel/operator-error.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
@@ -107,6 +108,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     assignmentsOf: async (tenant, id) =>
       listAssignedRoles(database.sql, tenant, [id, ...(await graph.groupsOf(tenant, id))]),
     readStanding: (...ids) => readStanding(database.sql, tenantId, ...ids),
+    isSignInOpen: (id) => isSignInOpen(database.sql, id),
     origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
   })
   cleanup.defer(() => auth.close())

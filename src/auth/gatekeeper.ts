@@ -2,7 +2,7 @@ import { fail } from '../kernel/problem.ts'
 import { type Caller, makeCaller } from './caller.ts'
 import type { Params, Permission } from './permission.ts'
 import { permitByTable } from './permit.ts'
-import type { Standing } from './principals.ts'
+import type { IsSignInOpen, ReadStanding, Standing } from './principals.ts'
 import { type AssignmentsOf, encodeScopeSegment, requireAction } from './role-assignments.ts'
 import type { VerifiedToken } from './verify-token.ts'
 
@@ -18,7 +18,8 @@ export interface Gatekeeper {
 export interface GatekeeperParts {
   readonly assignmentsOf: AssignmentsOf
   verify(token: string): Promise<VerifiedToken>
-  standingOf(objectId: string, applicationId: string): Promise<Standing>
+  readonly standingOf: ReadStanding
+  readonly isSignInOpen: IsSignInOpen
   throttle(caller: Caller): Promise<void>
 }
 
@@ -28,6 +29,7 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
       const token = await parts.verify(readBearer(authorization))
       const { objectId, applicationId } = token.facts
       checkStanding(token, await parts.standingOf(objectId, applicationId))
+      if (token.signInId !== undefined && !(await parts.isSignInOpen(token.signInId))) fail('InvalidToken')
       return makeCaller(token.facts)
     },
 
@@ -48,7 +50,7 @@ function readBearer(authorization: string | undefined): string {
   return /^bearer +([\w.~+/=-]+)$/i.exec(header)?.[1] ?? fail('InvalidToken')
 }
 
-/** A token is a promise from the past: whoever it is about must still be there. */
+/** Refuses a token whose principal or client was deleted, disabled or cut off since it was issued. */
 function checkStanding({ facts, issuer, issuedAtMs }: VerifiedToken, standing: Standing): void {
   const wanted = facts.kind === 'delegated' ? 'user' : 'servicePrincipal'
   const principal =

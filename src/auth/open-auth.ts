@@ -4,7 +4,8 @@ import { createSecretBox, type SecretBox } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
 import { createGatekeeper, type Gatekeeper } from './gatekeeper.ts'
 import { createIdentity, type Identity } from './identity.ts'
-import { createPrincipals, type ReadStanding } from './principals.ts'
+import type { IsSignInOpen, ReadStanding } from './principals.ts'
+import { remember } from './remember.ts'
 import type { AssignmentsOf } from './role-assignments.ts'
 import { loadSecretKey } from './secret-key.ts'
 import { openSigningKeys, type SigningKeys } from './signing-keys.ts'
@@ -28,6 +29,7 @@ export interface AuthOptions {
   readonly embedded: boolean
   readonly assignmentsOf: AssignmentsOf
   readonly readStanding: ReadStanding
+  readonly isSignInOpen: IsSignInOpen
   readonly log: Logger
   /** Where the service is reached; asked for with every token, known once it listens. */
   origin(): string
@@ -36,7 +38,7 @@ export interface AuthOptions {
 const defaultRequestsPerSecond = 100
 
 export async function openAuth(options: AuthOptions): Promise<Auth> {
-  const { settings, database, tenantId, assignmentsOf, readStanding, log, origin } = options
+  const { settings, database, tenantId, assignmentsOf, readStanding, isSignInOpen, log, origin } = options
   const secretBox = createSecretBox(loadSecretKey(settings.dataDir, settings.secretKeyFile))
   const outsideIssuers = loadTrustedIssuers(settings.trustedIssuersFile, tenantId, log)
   const signingKeys = await openSigningKeys({
@@ -49,7 +51,8 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
   const gatekeeper = createGatekeeper({
     assignmentsOf,
     verify: createVerifier({ identity, signingKeys, outsideIssuers }),
-    standingOf: createPrincipals(readStanding, settings.tokenCheckSeconds),
+    standingOf: remember(readStanding, settings.tokenCheckSeconds),
+    isSignInOpen: remember(isSignInOpen, settings.tokenCheckSeconds),
     throttle: createThrottle(settings.rateLimit ?? (options.embedded ? 0 : defaultRequestsPerSecond)),
   })
   return { identity, secretBox, signingKeys, gatekeeper, close: () => signingKeys.close() }

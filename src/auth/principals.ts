@@ -1,5 +1,3 @@
-import { BoundedCache } from '../kernel/cache.ts'
-
 /** What the directory says about the principal and the client that a token names. */
 export interface Standing {
   /** What the directory holds under the object id. */
@@ -12,21 +10,8 @@ export interface Standing {
   readonly validFromMs: number
 }
 
-const rememberedPrincipals = 50_000
-
 /** Reads what the directory says now about a principal and the client that got its token. */
 export type ReadStanding = (objectId: string, applicationId: string) => Promise<Standing>
 
-/** Reads each standing at most once in `maxAgeSeconds`: a principal that was shut out gets in for no longer than that. */
-export function createPrincipals(readStanding: ReadStanding, maxAgeSeconds: number): ReadStanding {
-  const cache = new BoundedCache<Promise<Standing>>(rememberedPrincipals)
-  return function standingOf(objectId: string, applicationId: string): Promise<Standing> {
-    const key = `${objectId} ${applicationId}`
-    const known = cache.get(key)
-    if (known) return known
-    const found = readStanding(objectId, applicationId)
-    cache.set(key, found, Date.now() + maxAgeSeconds * 1000)
-    found.catch(() => cache.delete(key))
-    return found
-  }
-}
+/** True while the sign-in that a token came from goes on: neither signed out nor revoked, no code or token replayed. */
+export type IsSignInOpen = (signInId: string) => Promise<boolean>

@@ -31,6 +31,8 @@ export interface VerifiedToken {
   readonly issuer: AcceptedIssuer
   readonly kid: string
   readonly issuedAtMs: number
+  /** The sign-in that the token came from; undefined for an application's, an operator's and an outside one. */
+  readonly signInId: string | undefined
 }
 
 const maxTokenBytes = 16 * 1024
@@ -69,6 +71,7 @@ export function createVerifier({ identity, signingKeys, outsideIssuers }: Verifi
       issuer,
       kid: header.kid,
       issuedAtMs: Number(claims.iat) * 1000,
+      signInId: issuer.ours && typeof claims.sid === 'string' ? claims.sid : undefined,
     }
     cache.set(digest, verified, Math.min(expiresAtMs, Date.now() + maxCacheMs))
     return verified

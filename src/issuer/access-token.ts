@@ -7,6 +7,7 @@ import {
   listDelegatedPermissions,
 } from '../directory/applications/granted-permissions.ts'
 import { chooseGranted, permissionsIn } from './choose-granted.ts'
+import type { IssuerSecret } from './issuer-secret.ts'
 
 /** Documented in the decision on the token service: a permission taken away is gone after this at the latest. */
 export const accessTokenLifetimeSeconds = 60 * 60
@@ -22,7 +23,7 @@ export function clientFactsOf(client: Client): { servicePrincipalId: string; fir
  * Replaces the library's claims by ours. What was granted is read here, from the tables, at each issue: a token
  * carries no more than stands there now, whatever an older code or refresh token was made for.
  */
-export function writeAccessTokenClaims(sql: Query, identity: Identity) {
+export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: IssuerSecret) {
   return async (
     ctx: KoaContextWithOIDC,
     token: AccessToken | ClientCredentials,
@@ -47,7 +48,8 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity) {
       token.kind === 'ClientCredentials'
         ? await describeApplication(sql, identity, client)
         : await describeUser(sql, identity, client, token)
-    jwt.payload = { ...common, ...specific }
+    const signIn = token.kind === 'AccessToken' && token.grantId ? { sid: secret.nameOf(token.grantId) } : {}
+    jwt.payload = { ...common, ...signIn, ...specific }
   }
 }
 

@@ -1,4 +1,7 @@
-import { defaultScope, signInScopes } from '../auth/known-permissions.ts'
+import { defaultScope, knownPermissions, signInScopes } from '../auth/known-permissions.ts'
+
+/** Every scope that a token of ours can be asked for. */
+export const resourceScopes: readonly string[] = [defaultScope, ...Object.keys(knownPermissions)]
 
 /** The scopes of a request that name permissions. */
 export function permissionsIn(scopes: Iterable<string>): string[] {

@@ -2,13 +2,13 @@ import type { Interaction } from 'oidc-provider'
 import { findUser } from '../directory/accounts/find-user.ts'
 import { consentPermissions } from '../directory/applications/granted-permissions.ts'
 import { clientFactsOf } from './access-token.ts'
-import { type MissingConsent, recordScopes } from './consent.ts'
+import { type MissingConsent, openGrant } from './consent.ts'
 import { renderApprovalNeeded, renderConsent, renderExpired } from './sign-in-pages.ts'
 import { finish, noteChange, show, type Visit } from './visit.ts'
 
 export async function askConsent(visit: Visit): Promise<void> {
   const { ctx, options, interaction, clientName, action, formToken } = visit
-  const user = await findUser(options.database.sql, options.tenantId, {
+  const user = await findUser(options.database.sql, options.identity.tenantId, {
     id: interaction.session?.accountId ?? '',
   })
   if (!user) return show(ctx, 400, renderExpired())
@@ -33,19 +33,14 @@ export async function consent(visit: Visit): Promise<void> {
   const client = await provider.Client.find(String(interaction.params.client_id))
   if (administratorOnly.length > 0 || !userId || !client) return finish(visit, { error: 'access_denied' })
   const { servicePrincipalId } = clientFactsOf(client)
-  const { tenantId, database } = options
+  const { identity, database } = options
+  const { tenantId } = identity
   await database.transaction(async (tx) => {
     await consentPermissions(tx, { tenantId, servicePrincipalId, userId, permissions: consentable })
     const after = { userId, permissions: consentable }
     const target = `/servicePrincipals/${servicePrincipalId}`
     if (consentable.length > 0) await noteChange(visit, tx, userId, { action: 'consent', target, after })
   })
-  const grant = new provider.Grant({ accountId: userId, clientId: client.clientId })
-  const scopes = new Set(
-    String(interaction.params.scope ?? '')
-      .split(' ')
-      .filter(Boolean),
-  )
-  recordScopes(grant, interaction.params.resource, scopes)
-  await finish(visit, { consent: { grantId: await grant.save() } })
+  const grant = await openGrant(provider, identity, { accountId: userId, clientId: client.clientId })
+  await finish(visit, { consent: { grantId: grant.jti } })
 }

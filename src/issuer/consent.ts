@@ -1,8 +1,10 @@
-import { type Grant, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
+import { type Grant, interactionPolicy, type KoaContextWithOIDC, type Provider } from 'oidc-provider'
+import type { Identity } from '../auth/identity.ts'
 import { defaultScope, isConsentable, signInScopes } from '../auth/known-permissions.ts'
 import type { Query } from '../db/query.ts'
 import { listDelegatedPermissions } from '../directory/applications/granted-permissions.ts'
 import { clientFactsOf } from './access-token.ts'
+import { resourceScopes } from './choose-granted.ts'
 
 const { Check, Prompt, base } = interactionPolicy
 
@@ -76,30 +78,34 @@ export async function findMissingConsent(
   }
 }
 
-/** The library's own record of the consent; the tables stay the authority on what a token carries. */
-export function loadGrant(sql: Query, tenantId: string) {
+/**
+ * Finds the grant of the session and client, or opens one. It records every scope and is never saved again: the tables
+ * say what a token carries, and saving it again could bring back a grant that another node ends at this moment.
+ */
+export function loadGrant(sql: Query, identity: Identity) {
   return async (ctx: KoaContextWithOIDC): Promise<Grant | undefined> => {
-    const { provider, result, session, client, params, requestParamScopes } = ctx.oidc
+    const { provider, result, session, client } = ctx.oidc
     const consented = result?.consent?.grantId
     if (consented) return provider.Grant.find(consented)
     if (!client || !session?.accountId || !ctx.oidc.account) return undefined
-    const lacking = await findMissingConsent(ctx, sql, tenantId)
+    const lacking = await findMissingConsent(ctx, sql, identity.tenantId)
     if (lacking.consentable.length + lacking.administratorOnly.length > 0) return undefined
     const known = session.grantIdFor(client.clientId)
-    const grant =
-      (known ? await provider.Grant.find(known) : undefined) ??
-      new provider.Grant({ accountId: session.accountId, clientId: client.clientId })
-    recordScopes(grant, params?.resource, requestParamScopes)
-    await grant.save()
-    return grant
+    const grant = known ? await provider.Grant.find(known) : undefined
+    if (grant) return grant
+    const { accountId } = session
+    return openGrant(provider, identity, { accountId, clientId: client.clientId })
   }
 }
 
-export function recordScopes(grant: Grant, resource: unknown, scopes: ReadonlySet<string>): void {
-  const isSignInScope = (name: string) => (signInScopes as readonly string[]).includes(name)
-  const aboutSignIn = [...scopes].filter(isSignInScope)
-  const permissions = [...scopes].filter((name) => !isSignInScope(name))
-  if (aboutSignIn.length > 0) grant.addOIDCScope(aboutSignIn.join(' '))
-  for (const one of [resource].flat())
-    if (typeof one === 'string' && permissions.length > 0) grant.addResourceScope(one, permissions.join(' '))
+export async function openGrant(
+  provider: Provider,
+  identity: Identity,
+  whose: { readonly accountId: string; readonly clientId: string },
+): Promise<Grant> {
+  const grant = new provider.Grant(whose)
+  grant.addOIDCScope(signInScopes.join(' '))
+  grant.addResourceScope(identity.origin(), resourceScopes.join(' '))
+  await grant.save()
+  return grant
 }

@@ -8,7 +8,7 @@ import {
 } from 'oidc-provider'
 import type { Logger } from 'pino'
 import type { Identity } from '../auth/identity.ts'
-import { defaultScope, isKnownPermission, knownPermissions, signInScopes } from '../auth/known-permissions.ts'
+import { isKnownPermission, signInScopes } from '../auth/known-permissions.ts'
 import { type SigningKey, signingAlgorithm } from '../auth/signing-keys.ts'
 import type { Database } from '../db/database.ts'
 import { findUser } from '../directory/accounts/find-user.ts'
@@ -16,7 +16,7 @@ import { checkSecret } from '../directory/applications/application-secret.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import { accessTokenLifetimeSeconds, writeAccessTokenClaims } from './access-token.ts'
 import { describeAccount } from './account.ts'
-import { permissionsIn } from './choose-granted.ts'
+import { permissionsIn, resourceScopes } from './choose-granted.ts'
 import { clientFacts, createClientDirectory } from './client-directory.ts'
 import { createInteractionPolicy, loadGrant } from './consent.ts'
 import { createDeviceFlow, describeDeviceCode, guardUserCodes } from './device-flow.ts'
@@ -24,6 +24,7 @@ import { answerInteractions } from './interactions.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 import { renderLibraryError, renderLogout, renderLogoutDone } from './library-pages.ts'
 import { libraryPagePolicy } from './page.ts'
+import { requireConsented, widenRefreshScopes } from './refresh-scopes.ts'
 import { interactionRoute, routes } from './route.ts'
 import { createStateAdapter } from './state-adapter.ts'
 
@@ -55,12 +56,13 @@ export function createProvider(options: ProviderOptions, keys: readonly SigningK
     return checkSecret(sql, tenantId, String(this.application_id), actual)
   }
   Object.assign(provider.Client.prototype, { compareClientSecret })
+  widenRefreshScopes(provider)
   provider.use(async (ctx, next) => {
     ctx.set('content-security-policy', libraryPagePolicy)
     await next()
   })
   provider.use(
-    answerInteractions(provider, { database, tenantId, secret, log }) as Parameters<typeof provider.use>[0],
+    answerInteractions(provider, { database, identity, secret, log }) as Parameters<typeof provider.use>[0],
   )
   provider.use(guardUserCodes(sql) as Parameters<typeof provider.use>[0])
   // Without a listener the framework would write to the console.
@@ -93,7 +95,8 @@ function configure(
     conformIdTokenClaims: false,
     responseTypes: ['code'],
     allowOmittingSingleRegisteredRedirectUri: false,
-    pkce: { required: () => true },
+    // A confidential client proves by its secret that a code is its own.
+    pkce: { required: (_ctx, client) => client.clientAuthMethod === 'none' },
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
     clientDefaults: { id_token_signed_response_alg: signingAlgorithm },
     enabledJWA: { idTokenSigningAlgValues: [signingAlgorithm] },
@@ -117,7 +120,7 @@ function configure(
         ? describeAccount(user, tenantId)
         : undefined
     },
-    loadExistingGrant: loadGrant(sql, tenantId),
+    loadExistingGrant: loadGrant(sql, identity),
     interactions: {
       policy: createInteractionPolicy(sql, tenantId),
       url: (ctx, interaction) =>
@@ -126,10 +129,13 @@ function configure(
           `${interactionRoute}/${interaction.uid}`,
         ),
     },
-    formats: { customizers: { jwt: writeAccessTokenClaims(sql, identity) } },
+    formats: { customizers: { jwt: writeAccessTokenClaims(sql, identity, secret) } },
     issueRefreshToken: async (_ctx, client, code) =>
       client.grantTypeAllowed('refresh_token') && code.scopes.has('offline_access'),
-    rotateRefreshToken: true,
+    rotateRefreshToken: async (ctx) => {
+      await requireConsented(sql, tenantId)(ctx)
+      return true
+    },
     expiresWithSession: async (_ctx, code) => !code.scopes.has('offline_access'),
     renderError: renderLibraryError,
     ttl: {
@@ -171,8 +177,6 @@ function describeKey({ kid, privateKey }: SigningKey) {
   return { ...privateKey.export({ format: 'jwk' }), kid, alg: signingAlgorithm, use: 'sig' }
 }
 
-const allScopes = [defaultScope, ...Object.keys(knownPermissions)].join(' ')
-
 async function describeResource(
   ctx: KoaContextWithOIDC,
   resource: string,
@@ -183,7 +187,7 @@ async function describeResource(
     if (!isKnownPermission(name)) throw new errors.InvalidScope('there is no such permission', name)
   keepOfflineAccess(ctx)
   return {
-    scope: allScopes,
+    scope: resourceScopes.join(' '),
     audience: resource,
     accessTokenTTL: accessTokenLifetimeSeconds,
     accessTokenFormat: 'jwt',

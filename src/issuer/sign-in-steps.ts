@@ -31,7 +31,7 @@ export async function changePassword(visit: Visit, form: URLSearchParams): Promi
   if (next === form.get('password')) return again(400, 'The new password is the present one.')
   try {
     await options.database.transaction(async (tx) => {
-      await setPassword(tx, options.tenantId, outcome.user.id, next)
+      await setPassword(tx, options.identity.tenantId, outcome.user.id, next)
       const target = `/users/${outcome.user.id}`
       await noteChange(visit, tx, outcome.user.id, { action: 'change password', target })
     })
@@ -43,7 +43,7 @@ export async function changePassword(visit: Visit, form: URLSearchParams): Promi
 }
 
 async function verify({ ctx, options }: Visit, form: URLSearchParams) {
-  const outcome = await verifySignIn(options.database.sql, options.tenantId, {
+  const outcome = await verifySignIn(options.database.sql, options.identity.tenantId, {
     userPrincipalName: form.get('user') ?? '',
     password: form.get('password') ?? '',
     address: ctx.req.socket.remoteAddress ?? '',

@@ -3,8 +3,14 @@ import type { Query } from '../db/query.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 
-/** What ends with its grant. A sign-in under way names a grant too, and goes on without it. */
+/** Models whose rows end with their grant. An interaction names a grant too, and goes on without it. */
 const grantable = ['AccessToken', 'AuthorizationCode', 'DeviceCode', 'RefreshToken']
+
+/**
+ * A client whose requests run in parallel sends the same refresh token with each of them. For so long after its first
+ * use it gets further successors; a later use is a replay and ends the grant with all its tokens.
+ */
+export const refreshGraceSeconds = 30
 
 interface StateStore {
   readonly sql: Query
@@ -15,7 +21,7 @@ interface StateStore {
 interface Row {
   readonly id: string
   readonly payload: { readonly sealed: string }
-  readonly consumed_at: Date | null
+  readonly consumed: number | null
 }
 
 /**
@@ -29,8 +35,13 @@ export function createStateAdapter(model: string, { sql, box, secret }: StateSto
   const open = (row: Row | undefined): AdapterPayload | undefined => {
     if (!row) return undefined
     const payload = JSON.parse(box.open(place(row.id), Buffer.from(row.payload.sealed, 'base64')))
-    return row.consumed_at ? { ...payload, consumed: Math.floor(row.consumed_at.getTime() / 1000) } : payload
+    return row.consumed === null ? payload : { ...payload, consumed: row.consumed }
   }
+
+  const graceSeconds = model === 'RefreshToken' ? refreshGraceSeconds : 0
+  const columns = sql`
+    id, payload, case when consumed_at <= now() - make_interval(secs => ${graceSeconds}::int)
+      then extract(epoch from consumed_at)::int end as consumed`
 
   const revokeByGrantId = async (grantId: string) => {
     await sql`delete from oidc_state where grant_id = ${secret.nameOf(grantId)}`
@@ -55,35 +66,38 @@ export function createStateAdapter(model: string, { sql, box, secret }: StateSto
 
     async find(id) {
       const [row] = await sql<Row[]>`
-        select id, payload, consumed_at from oidc_state
+        select ${columns} from oidc_state
         where model = ${model} and id = ${secret.nameOf(id)} and (expires_at is null or expires_at > now())`
       return open(row)
     },
 
     async findByUid(uid) {
       const [row] = await sql<Row[]>`
-        select id, payload, consumed_at from oidc_state
+        select ${columns} from oidc_state
         where model = ${model} and uid = ${secret.nameOf(uid)} and (expires_at is null or expires_at > now())`
       return open(row)
     },
 
     async findByUserCode(userCode) {
       const [row] = await sql<Row[]>`
-        select id, payload, consumed_at from oidc_state
+        select ${columns} from oidc_state
         where model = ${model} and user_code = ${secret.nameOf(userCode)}
           and (expires_at is null or expires_at > now())`
       return open(row)
     },
 
-    /** Of two nodes that see the same code or refresh token at once, one wins; the other has found a replay. */
+    /** Of two nodes that redeem the same code at once, one wins; the other has found a replay and ends the grant. */
     async consume(id) {
       const name = secret.nameOf(id)
       const consumed = await sql`
         update oidc_state set consumed_at = now()
         where model = ${model} and id = ${name} and consumed_at is null returning 1`
       if (consumed.length > 0) return
-      const [row] = await sql<Row[]>`
-        select id, payload, consumed_at from oidc_state where model = ${model} and id = ${name}`
+      const [row] = await sql<
+        Row[]
+      >`select ${columns} from oidc_state where model = ${model} and id = ${name}`
+      // `find` reports a refresh token past its grace as consumed; this one was used in parallel.
+      if (row && graceSeconds > 0) return
       const grantId = open(row)?.grantId
       if (grantId) await revokeByGrantId(grantId)
       throw new errors.InvalidGrant('already used')
@@ -101,4 +115,12 @@ export function createStateAdapter(model: string, { sql, box, secret }: StateSto
 export async function purgeState(sql: Query): Promise<void> {
   await sql`delete from oidc_state where expires_at < now() - interval '1 minute'`
   await sql`delete from sign_in_attempt where last_failure_at < now() - interval '1 day'`
+}
+
+/** True while the grant is there that a token names in `sid`: it goes when it is revoked, replayed or signed out of. */
+export async function isSignInOpen(sql: Query, signInId: string): Promise<boolean> {
+  const rows = await sql`
+    select 1 from oidc_state
+    where model = 'Grant' and id = ${signInId} and (expires_at is null or expires_at > now())`
+  return rows.length > 0
 }

@@ -1,5 +1,6 @@
 import type { Interaction, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
+import type { Identity } from '../auth/identity.ts'
 import { writeAudit } from '../db/audit.ts'
 import type { Database, Tx } from '../db/database.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
@@ -7,7 +8,7 @@ import { contentSecurityPolicy } from './page.ts'
 
 export interface InteractionOptions {
   readonly database: Database
-  readonly tenantId: string
+  readonly identity: Identity
   readonly secret: IssuerSecret
   readonly log: Logger
 }
@@ -42,7 +43,7 @@ export async function finish({ ctx, provider }: Visit, result: Record<string, un
 
 /** What a person changes on these pages is audited like what they change through the API. */
 export function noteChange(
-  { options: { tenantId }, interaction }: Visit,
+  { options, interaction }: Visit,
   tx: Tx,
   userId: string,
   entry: { action: string; target: string; after?: unknown },
@@ -50,7 +51,7 @@ export function noteChange(
   const applicationId = String(interaction.params.client_id)
   return writeAudit(
     tx,
-    { kind: 'delegated', tenantId, objectId: userId, applicationId },
+    { kind: 'delegated', tenantId: options.identity.tenantId, objectId: userId, applicationId },
     interaction.uid,
     entry,
   )

@@ -1,4 +1,5 @@
 import * as oidc from 'openid-client'
+import { refreshGraceSeconds } from '../../src/issuer/state-adapter.ts'
 import type { Browser, Page } from './browser.ts'
 import type { Person } from './issuer.ts'
 import type { TestService } from './service.ts'
@@ -36,4 +37,11 @@ export async function beginSignIn(
 
 export function signIn(browser: Browser, page: Page, { userPrincipalName, password }: Person): Promise<Page> {
   return browser.submit(page, { user: userPrincipalName, password })
+}
+
+/** As if the refresh tokens that were used had been used longer ago than a second use is allowed. */
+export async function endGrace({ database }: TestService): Promise<void> {
+  const grace = `${refreshGraceSeconds} seconds`
+  await database.sql`
+    update oidc_state set consumed_at = consumed_at - ${grace}::interval where model = 'RefreshToken'`
 }

@@ -8,7 +8,7 @@ import { after, before, describe } from 'node:test'
 import { firstPartyApplications } from '../../../src/auth/first-party.ts'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
-import { addApplication, addPerson, claimsOf, trustService } from '../../support/issuer.ts'
+import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { signIn } from '../../support/sign-in.ts'
 
@@ -19,6 +19,21 @@ const program = `
   const options = { authorityHost, disableInstanceDiscovery: true }
   const token = await new ClientSecretCredential(tenant, client, secret, options).getToken(scope)
   process.stdout.write(JSON.stringify(token))`
+
+/** After a sign-in, rounds of four tokens at once: `claims` keeps the client from answering out of its cache. */
+const parallelProgram = `
+  const { DeviceCodeCredential } = await import('@azure/identity')
+  const [tenantId, clientId, authorityHost] = JSON.parse(process.argv[1])
+  const userPromptCallback = (prompt) => console.log(JSON.stringify(prompt))
+  const options = { tenantId, clientId, authorityHost, disableInstanceDiscovery: true, userPromptCallback }
+  const credential = new DeviceCodeCredential(options)
+  await credential.getToken('https://graph.microsoft.com/User.Read')
+  const scopes = ['https://graph.microsoft.com/User.Read', 'https://graph.microsoft.com/User.ReadBasic.All',
+    'https://management.azure.com/user_impersonation', 'https://management.azure.com/.default']
+  for (const round of [1, 2, 3]) {
+    const ask = (scope) => credential.getToken(scope, { claims: '{"access_token":{}}' })
+    console.log(JSON.stringify(await Promise.all(scopes.map(ask))))
+  }`
 
 const deviceProgram = `
   const { DeviceCodeCredential } = await import('@azure/identity')
@@ -52,6 +67,24 @@ describe('@azure/identity', () => {
     return { stdout, stderr }
   }
 
+  /** Enters the code that the program prints; gives a function that reads its next line. */
+  const signInOnDevice = async (child: ReturnType<typeof start>, person: Person) => {
+    const complaints = text(child.stderr)
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+    const read = async () => {
+      const next = await lines.next()
+      return next.done ? assert.fail(await complaints) : JSON.parse(next.value)
+    }
+    const prompt = await read()
+    assert.match(prompt.message, new RegExp(prompt.userCode))
+    const browser = new Browser()
+    const page = await browser.submit(await browser.open(prompt.verificationUri), {
+      user_code: prompt.userCode,
+    })
+    await signIn(browser, await browser.submit(page, { confirm: 'yes' }), person)
+    return read
+  }
+
   for (const resource of ['https://graph.microsoft.com', 'https://management.azure.com'])
     clause(
       'TOK-53',
@@ -76,25 +109,32 @@ describe('@azure/identity', () => {
       const person = await addPerson(service)
       const { appId } = firstPartyApplications.cli
       const scope = 'https://graph.microsoft.com/.default'
-      const child = start(deviceProgram, [service.tenantId, appId, service.auth.identity.origin(), scope])
-      const complaints = text(child.stderr)
-      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-      const prompt = JSON.parse((await lines.next()).value ?? '{}')
-      assert.match(prompt.message, new RegExp(prompt.userCode))
-      const browser = new Browser()
-      const page = await browser.submit(await browser.open(prompt.verificationUri), {
-        user_code: prompt.userCode,
-      })
-      await signIn(browser, await browser.submit(page, { confirm: 'yes' }), person)
-      const next = await lines.next()
-      if (next.done) assert.fail(await complaints)
-      const { token } = JSON.parse(next.value ?? '{}')
+      const parameters = [service.tenantId, appId, service.auth.identity.origin(), scope]
+      const read = await signInOnDevice(start(deviceProgram, parameters), person)
+      const { token } = await read()
       assert.equal(claimsOf(token).oid, person.id)
       assert.match(String(claimsOf(token).scp), /User\.Read/)
       // For the other API it asks nobody: the refresh token is enough.
-      const silent = await lines.next()
-      if (silent.done) assert.fail(await complaints)
-      assert.equal(claimsOf(JSON.parse(silent.value).token).oid, person.id)
+      assert.equal(claimsOf((await read()).token).oid, person.id)
+    },
+  )
+
+  clause(
+    'TOK-71',
+    'Four parallel `getToken` of `@azure/identity` after one sign-in get tokens for either API, again and again.',
+    async () => {
+      trustService(service)
+      const person = await addPerson(service)
+      const { appId } = firstPartyApplications.cli
+      const parameters = [service.tenantId, appId, service.auth.identity.origin()]
+      const read = await signInOnDevice(start(parallelProgram, parameters), person)
+      for (const _round of [1, 2, 3]) {
+        const tokens: { token: string }[] = await read()
+        const scopes = tokens.map(({ token }) => claimsOf(token).scp)
+        const all = 'User.Read User.ReadBasic.All user_impersonation'
+        assert.deepEqual(scopes, ['User.Read', 'User.ReadBasic.All', 'user_impersonation', all])
+        for (const { token } of tokens) await service.auth.gatekeeper.authenticate(`Bearer ${token}`)
+      }
     },
   )
 

@@ -65,6 +65,39 @@ describe('a web application', () => {
     },
   )
 
+  clause(
+    'TOK-19',
+    'PKCE with the method `S256` is required of public clients. A confidential client may leave it out, as its secret is required; a code that was asked for with a challenge needs its verifier.',
+    async () => {
+      const issuer = new URL(service.auth.identity.issuer())
+      const config = await oidc.discovery(issuer, application.appId, application.secret)
+      const scope = 'openid User.Read'
+      const browser = new Browser(client)
+      const open = async (challenge: Record<string, string>) => {
+        const url = oidc.buildAuthorizationUrl(config, { redirect_uri: redirectUri, scope, ...challenge })
+        const page = await browser.open(url)
+        return page.url.origin === client ? page : await signIn(browser, page, person)
+      }
+      const plain = { code_challenge: 'x'.repeat(43), code_challenge_method: 'plain' }
+      assert.equal((await open(plain)).url.searchParams.get('error'), 'invalid_request')
+
+      const done = await open({})
+      const metadata = config.serverMetadata()
+      const others = [
+        new oidc.Configuration(metadata, application.appId, undefined, oidc.None()),
+        new oidc.Configuration(metadata, application.appId, 'mq_wrong'),
+      ]
+      for (const other of others)
+        await assert.rejects(oidc.authorizationCodeGrant(other, done.url), { error: 'invalid_client' })
+      const withVerifier = { pkceCodeVerifier: oidc.randomPKCECodeVerifier() }
+      await assert.rejects(oidc.authorizationCodeGrant(config, done.url, withVerifier), {
+        error: 'invalid_grant',
+      })
+      const tokens = await oidc.authorizationCodeGrant(config, done.url)
+      assert.equal(claimsOf(tokens.access_token).oid, person.id)
+    },
+  )
+
   clause('TOK-30', 'A code of one application is of no use to another.', async () => {
     const other = await addApplication(service, { properties: singlePage })
     const { url } = await begin('openid User.Read')

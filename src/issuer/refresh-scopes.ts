@@ -1,0 +1,42 @@
+import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { Query } from '../db/query.ts'
+import { listDelegatedPermissions } from '../directory/applications/granted-permissions.ts'
+import { clientFactsOf } from './access-token.ts'
+import { permissionsIn, resourceScopes } from './choose-granted.ts'
+
+/**
+ * Lets a refresh ask for other permissions than the sign-in did, as the official clients do for their second API. The
+ * library holds a refresh to the scopes of the refresh token; `requireConsented` refuses what was not consented.
+ */
+export function widenRefreshScopes(provider: Provider): void {
+  Object.defineProperty(provider.RefreshToken.prototype, 'scopes', {
+    get(this: { scope?: string }): Set<string> {
+      const own = this.scope?.split(' ') ?? []
+      const params = Provider.ctx?.oidc.params
+      const isRefresh = params?.grant_type === 'refresh_token' && typeof params.scope === 'string'
+      return new Set(isRefresh ? [...own, ...resourceScopes] : own)
+    },
+  })
+}
+
+/**
+ * Refuses a refresh for another resource, or for permissions that neither the sign-in asked for nor anybody consented.
+ * It runs before the refresh token is used up, which a refused client keeps and may send again.
+ */
+export function requireConsented(sql: Query, tenantId: string) {
+  return async (ctx: KoaContextWithOIDC): Promise<void> => {
+    const { client, params, requestParamScopes } = ctx.oidc
+    const token = ctx.oidc.entities.RefreshToken
+    if (!client || !token?.accountId) throw new Error('a refresh without a client or a person')
+    for (const resource of [params?.resource ?? []].flat())
+      if (!token.resourceIndicators.has(String(resource))) throw new errors.InvalidTarget()
+    const asked = token.scope?.split(' ') ?? []
+    const added = permissionsIn(requestParamScopes).filter((name) => !asked.includes(name))
+    if (added.length === 0) return
+    const delegation = { tenantId, userId: token.accountId, ...clientFactsOf(client) }
+    const granted = await listDelegatedPermissions(sql, delegation)
+    const lacking = added.filter((name) => !granted.includes(name))
+    if (lacking.length > 0)
+      throw new errors.InvalidScope('nobody has consented to these permissions', lacking.join(' '))
+  }
+}
