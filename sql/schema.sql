@@ -77,6 +77,11 @@ create table directory_object (
   constraint directory_object_properties_check CHECK ((jsonb_typeof(properties) = 'object'::text))
 );
 
+create table directory_write (
+  writer xid8 not null,
+  constraint directory_write_pkey PRIMARY KEY (writer)
+);
+
 create table enforcement_state (
   database_id uuid not null,
   state text not null,
@@ -385,6 +390,34 @@ CREATE UNIQUE INDEX service_principal_app_id_is_unique ON directory_object USING
 CREATE UNIQUE INDEX unified_mail_nickname_is_unique ON directory_object USING btree (tenant_id, lower(mail_nickname)) WHERE (unified AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX user_principal_name_is_unique ON directory_object USING btree (tenant_id, lower(user_principal_name)) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
 
+CREATE OR REPLACE FUNCTION masquerade.log_unlogged_write()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  delete from masquerade.directory_write where writer = new.writer;
+  if pg_catalog.current_setting('masquerade.logged', true) is distinct from 'on' then
+    with counter as (
+      insert into masquerade.revision_counter as counter (tenant_id, value)
+        select tenant_id, 1 from masquerade.instance
+      on conflict (tenant_id) do update set value = counter.value + 1
+      returning tenant_id, value
+    )
+    insert into masquerade.change_log (tenant_id, revision, entity, entity_id, kind)
+      select tenant_id, value, 'directory', tenant_id::text, 'rewritten' from counter;
+  end if;
+  return null;
+end $function$
+;
+CREATE OR REPLACE FUNCTION masquerade.note_directory_write()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into masquerade.directory_write (writer) values (pg_catalog.pg_current_xact_id()) on conflict do nothing;
+  return null;
+end $function$
+;
 CREATE OR REPLACE FUNCTION masquerade.note_policy_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -479,13 +512,16 @@ $function$
 
 CREATE TRIGGER application_permission_voids_tokens AFTER DELETE ON masquerade.application_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('service_principal_id');
 CREATE TRIGGER delegated_permission_voids_tokens AFTER DELETE ON masquerade.delegated_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id', 'client_id');
+CREATE TRIGGER objects_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
 CREATE TRIGGER principals_changed AFTER DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
 CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((new.kind = 'group'::text) AND (new.deleted_at IS NOT NULL) AND (old.deleted_at IS NULL) AND ((new.properties -> 'isAssignableToRole'::text) = 'true'::jsonb))) EXECUTE FUNCTION void_tokens_of_members();
+CREATE CONSTRAINT TRIGGER unlogged_write AFTER INSERT ON masquerade.directory_write DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION log_unlogged_write();
 CREATE TRIGGER masks_enforced AFTER INSERT OR UPDATE OF enforced_at ON masquerade.enforcement_state FOR EACH ROW EXECUTE FUNCTION tell_of_masks();
 CREATE TRIGGER policy_changed AFTER UPDATE OF policy_state, exempt_principals, binding_version ON masquerade.masked_database FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER rule_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.masking_rule FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER member_edge_voids_tokens AFTER DELETE ON masquerade.member_edge REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION void_tokens_of_former_members();
 CREATE TRIGGER members_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.member_edge FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
+CREATE TRIGGER members_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.member_edge FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
 CREATE TRIGGER mapping_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.role_mapping FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER suspension_changed AFTER INSERT OR DELETE ON masquerade.suspension FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER user_password_voids_tokens AFTER DELETE OR UPDATE OF hash ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id');

@@ -12,7 +12,7 @@ import { hearEvents } from './db/events.ts'
 import { openStore, type Store } from './db/store.ts'
 import { readStanding } from './directory/accounts/standing.ts'
 import { type Administrator, bootstrap } from './directory/first-start/bootstrap.ts'
-import { createSqlGraph } from './directory/membership/sql-graph.ts'
+import { type OpenedGraph, openGraph } from './directory/membership/open-graph.ts'
 import { permissionTables } from './directory/permissions.ts'
 import { findExempt, isExemptPrincipal } from './directory/principals/exempt-principals.ts'
 import { findLoginName } from './directory/principals/find-login-name.ts'
@@ -58,6 +58,7 @@ import { version } from './version.ts'
 import { writeVerifier } from './wire/scram.ts'
 
 export interface Service {
+  readonly memberships: OpenedGraph
   readonly listeners: Listeners
   readonly gateway: Gateway
   readonly enforcement: Controller
@@ -97,7 +98,17 @@ export async function startService(options: StartOptions): Promise<Service> {
     onProgress?.('creating the sample directory')
     await createSample(database, tenantId, settings.tenantDomain)
   }
-  const graph = createSqlGraph(database.sql)
+  const metrics = createMetrics()
+  const memberships = openGraph({
+    database,
+    address: store.address,
+    tenantId,
+    memoryBytes: settings.membershipMemoryMb * 1024 * 1024,
+    log,
+    registry: metrics.registry,
+  })
+  cleanup.defer(() => memberships.close())
+  const { graph } = memberships
   let place: { host: string; httpPort: number; httpsPort: number } = settings
   const auth = await openAuth({
     settings,
@@ -128,7 +139,6 @@ export async function startService(options: StartOptions): Promise<Service> {
   })
   cleanup.defer(() => issuer.close())
 
-  const metrics = createMetrics()
   const { secretBox } = auth
   const gatekeeper = emulator?.emulate(auth.gatekeeper, tenantId, administrator) ?? auth.gatekeeper
   const catalogs = openBoundCatalogs(secretBox, { examine, examineRole: examineMappedRole })
@@ -169,7 +179,10 @@ export async function startService(options: StartOptions): Promise<Service> {
     store.address,
     {
       masks: (id) => void gateway?.refresh(id),
-      directory: () => follower.hear(),
+      directory: () => {
+        memberships.hear()
+        follower.hear()
+      },
       restored: () => {
         follower.hear()
         gateway?.refreshAll()
@@ -274,7 +287,16 @@ export async function startService(options: StartOptions): Promise<Service> {
   gateway = opened
   cleanup.defer(() => opened.close(settings.shutdownTimeoutSeconds * 1000))
 
-  const service = { listeners, gateway: opened, enforcement, database, store, auth, administrator }
+  const service = {
+    listeners,
+    memberships,
+    gateway: opened,
+    enforcement,
+    database,
+    store,
+    auth,
+    administrator,
+  }
   await bringSample(settings, service, onProgress ?? (() => {}))
   const parts = cleanup.move()
   let stopping: Promise<void> | undefined

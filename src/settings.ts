@@ -103,6 +103,12 @@ const schema = {
     '0',
     'The gateway passes on logins by cleartext or MD5 password, and logins for which the database asks no password at all.',
   ),
+  MEMBERSHIP_MEMORY_MB: whole(
+    '1024',
+    0,
+    1_048_576,
+    'What the index of memberships may take of memory; a directory that needs more is asked in SQL. 0: no index.',
+  ),
   DATA_DIR: {
     doc: 'Directory for everything the service keeps: the embedded database, keys, certificates, the log.',
     default: './data',

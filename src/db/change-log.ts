@@ -59,7 +59,7 @@ async function takeRevisions(tx: Query, tenantId: string, count: number): Promis
   const [counter] = await tx<{ value: number }[]>`
     insert into revision_counter as counter (tenant_id, value) values (${tenantId}, ${count})
     on conflict (tenant_id) do update set value = counter.value + excluded.value
-    returning value`
+    returning value, set_config('masquerade.logged', 'on', true)`
   if (!counter) throw new Error('the revision counter returned no row')
   return counter.value
 }

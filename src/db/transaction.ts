@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
-import { from as copyFrom } from 'pg-copy-streams'
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { createSql, type Run, type Sql, type Statement } from './sql.ts'
 import { ConnectionFailure } from './sqlstate.ts'
 
@@ -10,6 +10,8 @@ export type Tx = Sql & {
   savepoint<T>(run: (tx: Tx) => Promise<T>): Promise<T>
   /** Sends rows to a `copy … from stdin` statement, in the format that the statement names. */
   copy(statement: string, chunks: Iterable<string | Buffer>): Promise<void>
+  /** Hands what a `copy … to stdout` statement sends to `take`, piece by piece. */
+  copyOut(statement: string, take: (chunk: Buffer) => void | Promise<void>): Promise<void>
 }
 
 type Send = (client: pg.ClientBase, statement: Statement) => ReturnType<Run>
@@ -60,9 +62,19 @@ function openSession(client: pg.PoolClient, send: Send) {
     last = result.catch(() => {})
     return result
   }
+  const copyOutInTurn = (statement: string, take: (chunk: Buffer) => void | Promise<void>): Promise<void> => {
+    if (!isOpen) return Promise.reject(new Error('the transaction is over'))
+    if (lost) return Promise.reject(new ConnectionFailure(lost))
+    const result = last.then(async () => {
+      for await (const chunk of client.query(copyTo(statement))) await take(chunk as Buffer)
+    })
+    last = result.catch(() => {})
+    return result
+  }
   const sendText = (text: string) => sendInTurn({ text, values: [], isSimple: true })
   const tx: Tx = Object.assign(createSql(sendInTurn), {
     copy: copyInTurn,
+    copyOut: copyOutInTurn,
     async savepoint<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
       const name = `s${++savepoints}`
       await sendText(`savepoint ${name}`)

@@ -1,10 +1,9 @@
 import { Type } from 'typebox'
-import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { operation } from '../operation.ts'
-import { identifiers } from './get-member-groups.ts'
-import { findTarget, type Target, targets } from './targets.ts'
+import { answerIds, identifiers } from './get-member-groups.ts'
+import { readTarget, type TargetPath, targets } from './targets.ts'
 
 const mostIds = 20
 const ids = Type.Array(Type.String(), { maxItems: mostIds, description: `At most ${mostIds} identifiers` })
@@ -14,7 +13,7 @@ const checks = {
   checkMemberObjects: Type.Object({ ids }, { additionalProperties: false }),
 }
 
-function checkMemberships(name: keyof typeof checks, target: Target) {
+function checkMemberships(name: keyof typeof checks, target: TargetPath) {
   return operation({
     name: `${name}Of${target.noun}`,
     clause: 'DIR-138',
@@ -27,11 +26,12 @@ function checkMemberships(name: keyof typeof checks, target: Target) {
     answers: { 200: identifiers },
     async run({ params, body, caller, tx, request, ports }) {
       const asked = readIds('groupIds' in body ? body.groupIds : body.ids)
-      const { id } = await findTarget(tx, caller, target.kind, params)
-      const value = await ports.graph.groupsAmong(caller.tenantId, id, asked, {
+      const wanted = await readTarget(tx, caller, target, params)
+      const { revision, found, ids } = await ports.graph.membershipsAmong(caller.tenantId, wanted, asked, {
         includeRoles: name === 'checkMemberObjects',
       })
-      return ok({ '@odata.context': `${request.baseUrl}/$metadata#Collection(Edm.String)`, value })
+      if (!found) return fail('ObjectNotFound', { id: params.id ?? caller.objectId })
+      return answerIds(request, revision, ids)
     },
   })
 }

@@ -1,11 +1,22 @@
+import type { ObjectKind } from '../objects/kinds/resource.ts'
+
 /**
- * Who is a member of what, through any depth of nesting. Every question about transitive membership goes through
- * this interface and nothing else, so that how it is answered can change.
+ * Transitive membership, through any depth of nesting. Every question about it goes through this interface, and every
+ * answer is of the newest committed state.
  *
- * Deleted groups do not count, nor what is reached through them alone. Circles are fine, and no object is a member
- * of itself.
+ * Deleted groups do not count, nor groups that are reached through them alone. Circles are fine, and no object is a
+ * member of itself.
  */
 export interface MembershipGraph {
+  /** An object, its groups, and the revision of the directory that both are of. */
+  membershipsOf(tenantId: string, target: Target, choice?: GroupChoice): Promise<Memberships>
+  /** As `membershipsOf`, with those of the candidates that the object is a member of; in the order given. */
+  membershipsAmong(
+    tenantId: string,
+    target: Target,
+    candidates: readonly string[],
+    choice?: Pick<GroupChoice, 'includeRoles'>,
+  ): Promise<Memberships>
   /** The groups of an object, in no particular order; at most `limit` of them. */
   groupsOf(tenantId: string, objectId: string, choice?: GroupChoice): Promise<string[]>
   /** Which of these groups, and roles where asked for, the object is a member of; in the order given. */
@@ -34,4 +45,19 @@ export interface GroupChoice {
   readonly securityEnabledOnly?: boolean
   readonly includeRoles?: boolean
   readonly limit?: number
+}
+
+/** An object by its id or, a user, by userPrincipalName. */
+export interface Target {
+  readonly key: string
+  readonly isName: boolean
+  /** Undefined: an object of any kind. */
+  readonly kind: ObjectKind | undefined
+}
+
+export interface Memberships {
+  readonly revision: number
+  /** Undefined: no such object, or it is deleted or of another kind. */
+  readonly found: { readonly id: string; readonly kind: ObjectKind } | undefined
+  readonly ids: string[]
 }

@@ -1,9 +1,18 @@
-import type { Query } from '../../db/query.ts'
-import type { MembershipGraph } from './graph.ts'
+import type { Fragment, Query } from '../../db/query.ts'
+import type { ObjectKind } from '../objects/kinds/resource.ts'
+import type { GroupChoice, MembershipGraph, Memberships, Target } from './graph.ts'
 
 /** The membership graph asked of PostgreSQL: every answer is of the newest committed state. */
 export function createSqlGraph(sql: Query): MembershipGraph {
   return {
+    membershipsOf: (tenantId, target, choice) => readMemberships(sql, tenantId, target, choice),
+
+    async membershipsAmong(tenantId, target, candidates, choice) {
+      const { ids, ...rest } = await readMemberships(sql, tenantId, target, choice)
+      const found = new Set(ids)
+      return { ...rest, ids: candidates.filter((id) => found.has(id)) }
+    },
+
     async groupsOf(tenantId, objectId, choice = {}) {
       const { securityEnabledOnly = false, includeRoles = false, limit } = choice
       const rows = await sql<{ id: string }[]>`
@@ -59,11 +68,41 @@ export function createSqlGraph(sql: Query): MembershipGraph {
   }
 }
 
+/** One statement, so that the object, its groups and the revision are of one snapshot. */
+async function readMemberships(
+  sql: Query,
+  tenantId: string,
+  { key, isName, kind }: Target,
+  { securityEnabledOnly = false, includeRoles = false, limit }: GroupChoice = {},
+): Promise<Memberships> {
+  const object = sql`
+    select id, kind from directory_object
+    where tenant_id = ${tenantId} and deleted_at is null
+      and ${isName ? sql`kind = 'user' and lower(user_principal_name) = lower(${key}::text)` : sql`id = ${key}::uuid`}`
+  const [row] = await sql<{ revision: number; id: string | null; kind: ObjectKind | null; ids: string[] }[]>`
+    ${walkUp(sql, tenantId, isName ? sql`(select id from (${object}) as object)` : sql`${key}::uuid`)}
+    select coalesce((select value from revision_counter where tenant_id = ${tenantId}), 0) as revision,
+      object.id, object.kind,
+      array(
+        select walk.id from walk
+        where walk.id <> object.id
+          ${securityEnabledOnly ? sql`and security_enabled` : sql``}
+          ${includeRoles ? sql`` : sql`and kind = 'group'`}
+        ${limit === undefined ? sql`` : sql`limit ${limit}`}
+      ) as ids
+    from (select) as always left join (${object}) as object on true`
+  if (!row) throw new Error('a question about memberships returned no row')
+  const isWanted = row.id !== null && (kind === undefined || kind === row.kind)
+  if (!isWanted || row.id === null || row.kind === null)
+    return { revision: row.revision, found: undefined, ids: [] }
+  return { revision: row.revision, found: { id: row.id, kind: row.kind }, ids: row.ids }
+}
+
 /**
  * OFFSET 0 keeps the lookups of edges and objects index scans, one for each step: the planner takes the walk for
  * much longer than it is and would rather hash the whole directory, which is a hundred times slower.
  */
-function walkUp(sql: Query, tenantId: string, objectId: string) {
+function walkUp(sql: Query, tenantId: string, objectId: string | Fragment) {
   const alive = sql`
     cross join lateral (
       select id, kind, security_enabled from directory_object

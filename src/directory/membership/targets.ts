@@ -1,12 +1,16 @@
 import type { Caller } from '../../auth/caller.ts'
 import type { Params, PermissionRow } from '../../auth/permission.ts'
 import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import type { ObjectKind } from '../objects/kinds/resource.ts'
+import { principalNameForm } from '../objects/kinds/user.ts'
 import { type DirectoryObject, findObject, findUser } from '../objects/object-store.ts'
 import { getMemberGroupsPermissions } from '../permissions.ts'
+import type { Target } from './graph.ts'
 
 /** A way to name the object whose memberships are asked for. */
-export interface Target {
+export interface TargetPath {
   /** Ends the names of operations: getMemberGroupsOfUser. */
   readonly noun: string
   readonly path: string
@@ -15,7 +19,7 @@ export interface Target {
   readonly row: PermissionRow
 }
 
-export const targets: readonly Target[] = [
+export const targets: readonly TargetPath[] = [
   {
     noun: 'DirectoryObject',
     path: '/directoryObjects/:id',
@@ -40,7 +44,27 @@ export const targets: readonly Target[] = [
   { noun: 'Device', path: '/devices/:id', kind: 'device', row: getMemberGroupsPermissions.device },
 ]
 
-/** The object that the path names, of the kind that the path says; a user also by userPrincipalName. */
+/**
+ * The object that the path names, not looked up yet; a user also by userPrincipalName. A malformed key is refused, and an
+ * alternate key such as an appId is looked up here.
+ */
+export async function readTarget(
+  query: Query,
+  caller: Caller,
+  { kind }: TargetPath,
+  params: Params,
+): Promise<Target> {
+  const key = params.id ?? caller.objectId
+  if (isUuid(key)) return { key: key.toLowerCase(), isName: false, kind }
+  if (kind !== 'user') {
+    const { id } = await findObject(query, caller.tenantId, kind ?? [], key)
+    return { key: id, isName: false, kind }
+  }
+  if (!principalNameForm.test(key)) fail('InvalidObjectIdentifier', { id: key.slice(0, 200) })
+  return { key, isName: true, kind }
+}
+
+/** The object that a path names, of the kind that the path says; a user also by userPrincipalName. */
 export function findTarget(
   query: Query,
   caller: Caller,

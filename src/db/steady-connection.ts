@@ -1,0 +1,81 @@
+import pg from 'pg'
+import { schemaName } from './database.ts'
+import type { DatabaseAddress } from './database-url.ts'
+import { ConnectionFailure } from './sqlstate.ts'
+
+/** Rows as lists of columns, in the text form of PostgreSQL. */
+export type TextRow = readonly (string | null)[]
+
+const connectTimeoutMs = 5_000
+/** A store that takes longer than this to read one row is as good as gone. */
+const answerTimeoutMs = 5_000
+
+/**
+ * One connection, opened when it is needed and again after it was lost. `session` grows with each new connection: while
+ * it stays the same, every answer came from the same server, whose log can only have grown.
+ */
+export class SteadyConnection {
+  readonly #address: DatabaseAddress
+  readonly #applicationName: string
+  #client: Promise<pg.Client> | undefined
+  #session = 0
+
+  constructor(address: DatabaseAddress, applicationName: string) {
+    this.#address = address
+    this.#applicationName = applicationName
+  }
+
+  get session(): number {
+    return this.#session
+  }
+
+  /** Runs a prepared statement under its name. Rejects with `ConnectionFailure` when the connection is lost. */
+  async query(name: string, text: string, values: readonly unknown[]): Promise<TextRow[]> {
+    this.#client ??= this.#connect()
+    const opening = this.#client
+    try {
+      const client = await opening
+      const { rows } = await client.query<(string | null)[]>({
+        name,
+        text,
+        values: [...values],
+        rowMode: 'array',
+        types: { getTypeParser: () => (value: string | Buffer) => value },
+      })
+      return rows
+    } catch (error) {
+      if (error instanceof pg.DatabaseError) throw error
+      if (this.#client === opening) this.#client = undefined
+      void opening.then((client) => client.end()).catch(() => {})
+      throw new ConnectionFailure(error)
+    }
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client
+    this.#client = undefined
+    await client?.then((one) => one.end()).catch(() => {})
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const address = this.#address
+    const client = new pg.Client({
+      ...address,
+      password: () => address.password,
+      ssl: address.ssl ?? false,
+      application_name: this.#applicationName,
+      connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: answerTimeoutMs,
+      keepAlive: true,
+      options: `-c search_path=${schemaName} -c TimeZone=UTC`,
+    })
+    const forget = () => {
+      this.#client = undefined
+    }
+    client.on('error', forget)
+    client.on('end', forget)
+    await client.connect()
+    this.#session++
+    return client
+  }
+}

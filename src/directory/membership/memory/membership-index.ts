@@ -1,0 +1,239 @@
+import type { Adjacency } from './adjacency.ts'
+import { type Key, readUuid } from './key-table.ts'
+import type { ObjectState, ObjectTable } from './object-table.ts'
+
+/** One step of the change log, as far as it concerns memberships. */
+export type EdgeChange =
+  | { readonly kind: 'memberAdded' | 'memberRemoved'; readonly container: Key; readonly member: Key }
+  | { readonly kind: 'purged'; readonly object: Key }
+
+export interface GroupFilter {
+  readonly securityEnabledOnly: boolean
+  readonly includeRoles: boolean
+  readonly limit: number
+}
+
+/** As many changes as this share of all edges are merged into the arrays, and never fewer than `mergeAtLeast`. */
+const mergeShare = 0.1
+const mergeAtLeast = 10_000
+
+/**
+ * The direct memberships of one tenant at one revision. No transitive closure: removing an edge is then removing one
+ * edge, where a closure has to find out which other paths remain.
+ */
+export class MembershipIndex {
+  #revision: number
+  readonly #objects: ObjectTable
+  readonly #up: Adjacency
+  readonly #down: Adjacency
+  #edges: number
+  /** An object was visited by the present walk when its entry is `#walk`; nothing is ever cleared. */
+  #seen: Int32Array
+  #walk = 0
+  #isMerging = false
+
+  constructor(revision: number, objects: ObjectTable, up: Adjacency, down: Adjacency, edges: number) {
+    this.#revision = revision
+    this.#objects = objects
+    this.#up = up
+    this.#down = down
+    this.#edges = edges
+    this.#seen = new Int32Array(objects.count + 1024)
+  }
+
+  get revision(): number {
+    return this.#revision
+  }
+
+  get size(): { objects: number; edges: number; bytes: number } {
+    const bytes = this.#objects.bytes + this.#up.bytes + this.#down.bytes + this.#seen.byteLength
+    return { objects: this.#objects.count, edges: this.#edges, bytes }
+  }
+
+  get objects(): ObjectTable {
+    return this.#objects
+  }
+
+  /**
+   * Applies the changes up to `revision`: edges in the order of the log, then the states that the objects they touched
+   * have at that revision (undefined: the object is gone).
+   */
+  apply(
+    revision: number,
+    edges: readonly EdgeChange[],
+    states: readonly { readonly id: Key; readonly state: ObjectState | undefined }[],
+  ): void {
+    for (const change of edges)
+      if (change.kind === 'purged') this.#removeEdgesOf(this.#objects.find(change.object))
+      else
+        this.#change(change.kind, this.#objects.number(change.container), this.#objects.number(change.member))
+    for (const { id, state } of states)
+      if (state) this.#objects.put(state)
+      else {
+        const object = this.#objects.find(id)
+        if (object >= 0) this.#objects.drop(object)
+      }
+    this.#revision = revision
+    if (this.#seen.length < this.#objects.count) {
+      this.#seen = new Int32Array(Math.floor(this.#objects.count * 1.5))
+      this.#walk = 0
+    }
+  }
+
+  /** Merges recent changes into the arrays when they have become many; `breathe` lets others work in between. */
+  async merge(breathe: () => Promise<void>, atLeast = mergeAtLeast): Promise<void> {
+    if (this.#isMerging || this.#up.pending < Math.max(atLeast, this.#edges * mergeShare)) return
+    this.#isMerging = true
+    try {
+      const objects = this.#objects.count
+      await this.#up.merge(objects, breathe)
+      await this.#down.merge(objects, breathe)
+    } finally {
+      this.#isMerging = false
+    }
+  }
+
+  /** The groups, and roles where asked for, that contain the object at any depth. */
+  groupsOf(object: number, { securityEnabledOnly, includeRoles, limit }: GroupFilter): string[] {
+    const found: string[] = []
+    for (const container of this.#walkUp(object)) {
+      if (securityEnabledOnly && !this.#objects.isSecured(container)) continue
+      if (!includeRoles && !this.#objects.isGroup(container)) continue
+      found.push(this.#objects.keptIdOf(container))
+      if (found.length >= limit) break
+    }
+    return found
+  }
+
+  groupsAmong(object: number, candidates: readonly string[], includeRoles: boolean): string[] {
+    const containers = new Set(this.#walkUp(object))
+    return candidates.filter((id) => {
+      const container = this.numberOf(id)
+      return container >= 0 && containers.has(container) && (includeRoles || this.#objects.isGroup(container))
+    })
+  }
+
+  groupsWithin(container: number): string[] {
+    return this.#walkDown(container).map((group) => this.#objects.keptIdOf(group))
+  }
+
+  membersOf(container: number): string[] {
+    const groups = this.#walkDown(container)
+    const members: number[] = []
+    for (const group of groups) this.#down.collect(group, members)
+    const walk = this.#beginWalk()
+    this.#seen[container] = walk
+    const found: string[] = []
+    for (const member of members) {
+      if (this.#seen[member] === walk) continue
+      this.#seen[member] = walk
+      if (this.#objects.isAlive(member)) found.push(this.#objects.idOf(member))
+    }
+    return found
+  }
+
+  /** Breadth first with containers in the order of their ids, so that the answer is always the same shortest chain. */
+  explain(from: number, to: number): string[] | null {
+    if (from === to) return null
+    const cameFrom = new Map<number, number>()
+    let frontier = [from]
+    while (frontier.length > 0 && !cameFrom.has(to)) {
+      const next: number[] = []
+      for (const member of frontier)
+        for (const container of this.#containersInOrder(member)) {
+          if (container === from || cameFrom.has(container)) continue
+          cameFrom.set(container, member)
+          next.push(container)
+        }
+      frontier = next
+    }
+    if (!cameFrom.has(to)) return null
+    const chain: string[] = []
+    for (let at: number | undefined = to; at !== undefined && at !== from; at = cameFrom.get(at))
+      chain.unshift(this.#objects.keptIdOf(at))
+    return chain
+  }
+
+  /** The number of the object with this id, or -1. */
+  numberOf(id: string): number {
+    const key = readUuid(id)
+    return key ? this.#objects.find(key) : -1
+  }
+
+  #containersInOrder(member: number): number[] {
+    const containers: number[] = []
+    this.#up.collect(member, containers)
+    const named = containers
+      .filter((container) => this.#objects.isContainer(container))
+      .map((container) => ({ container, id: this.#objects.keptIdOf(container) }))
+    return named.sort((a, b) => (a.id < b.id ? -1 : 1)).map(({ container }) => container)
+  }
+
+  #change(kind: 'memberAdded' | 'memberRemoved', container: number, member: number): void {
+    if (kind === 'memberAdded') {
+      this.#up.add(member, container)
+      this.#down.add(container, member)
+      this.#edges++
+    } else {
+      this.#up.remove(member, container)
+      this.#down.remove(container, member)
+      this.#edges--
+    }
+  }
+
+  #removeEdgesOf(object: number): void {
+    if (object < 0) return
+    const containers: number[] = []
+    const members: number[] = []
+    this.#up.collect(object, containers)
+    this.#down.collect(object, members)
+    for (const container of containers) this.#change('memberRemoved', container, object)
+    for (const member of members) this.#change('memberRemoved', object, member)
+  }
+
+  #beginWalk(): number {
+    if (this.#walk === 0x7fffffff) {
+      this.#seen.fill(0)
+      this.#walk = 0
+    }
+    return ++this.#walk
+  }
+
+  /** Containers of the object at any depth, never itself. */
+  #walkUp(object: number): number[] {
+    const found: number[] = []
+    if (object < 0) return found
+    const walk = this.#beginWalk()
+    this.#seen[object] = walk
+    const edges: number[] = []
+    this.#up.collect(object, edges)
+    for (let next = 0; ; ) {
+      for (const container of edges) {
+        if (this.#seen[container] === walk || !this.#objects.isContainer(container)) continue
+        this.#seen[container] = walk
+        found.push(container)
+      }
+      if (next === found.length) return found
+      edges.length = 0
+      this.#up.collect(found[next++] as number, edges)
+    }
+  }
+
+  /** The container and the groups within it at any depth. */
+  #walkDown(container: number): number[] {
+    const walk = this.#beginWalk()
+    this.#seen[container] = walk
+    const found = [container]
+    const edges: number[] = []
+    for (let next = 0; next < found.length; next++) {
+      edges.length = 0
+      this.#down.collect(found[next] as number, edges)
+      for (const member of edges) {
+        if (this.#seen[member] === walk || !this.#objects.isGroup(member)) continue
+        this.#seen[member] = walk
+        found.push(member)
+      }
+    }
+    return found
+  }
+}

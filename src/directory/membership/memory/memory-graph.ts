@@ -1,0 +1,290 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Database } from '../../../db/database.ts'
+import type { GroupChoice, MembershipGraph, Memberships, Target } from '../graph.ts'
+import { countMemberships, estimateBytes, loadIndex } from './load-index.ts'
+import type { Entry, LogFeed } from './log-feed.ts'
+import type { MembershipIndex } from './membership-index.ts'
+import type { MembershipMetrics } from './metrics.ts'
+import { hashName } from './object-table.ts'
+
+export interface MemoryGraphOptions {
+  readonly tenantId: string
+  readonly database: Database
+  readonly feed: LogFeed
+  /** Answers while the index is not there or cannot be brought up to date. */
+  readonly sql: MembershipGraph
+  readonly memoryBytes: number
+  /** Changes that are merged at once; only tests need another number. */
+  readonly mergeAtLeast?: number
+  readonly log: Logger
+  readonly metrics: MembershipMetrics
+}
+
+/** Further behind than this, loading anew is faster than following. */
+const mostChanges = 20_000
+const retryLoadMs = 5_000
+/** One answer of so many is compared with SQL, one at a time. */
+const auditEvery = 500
+
+/**
+ * Memberships from memory, as new as those from SQL: a question is answered only after a check, sent after the question
+ * came, has shown that the index has every committed change. Questions that come while a check is under way share the
+ * next one, so that under load a check costs each of them next to nothing.
+ */
+export class MemoryGraph implements MembershipGraph {
+  readonly #options: MemoryGraphOptions
+  #index: MembershipIndex | undefined
+  #entry: Entry = { revision: 0, mark: '' }
+  /** The session of the feed in which the log was seen to be the one that the index follows. */
+  #session = -1
+  #running: Promise<MembershipIndex | undefined> | undefined
+  #queued: Promise<MembershipIndex | undefined> | undefined
+  #loading: Promise<void> | undefined
+  #loadAgainAt = 0
+  #answers = 0
+  #auditing: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(options: MemoryGraphOptions) {
+    this.#options = options
+    options.metrics.show(() => this.#index?.size ?? { objects: 0, edges: 0, bytes: 0 })
+    this.#load()
+  }
+
+  /** A hint that the directory changed: brings the index up to date before a question has to wait for it. */
+  hear(): void {
+    if (this.#index && !this.#running) void this.#reach()
+  }
+
+  /** Resolves when no load is under way. */
+  async settled(): Promise<void> {
+    while (this.#loading) await this.#loading
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.allSettled([this.#loading, this.#running, this.#queued, this.#auditing])
+  }
+
+  async membershipsOf(tenantId: string, target: Target, choice: GroupChoice = {}): Promise<Memberships> {
+    const index = await this.#present(tenantId, target)
+    if (!index) return await this.#options.sql.membershipsOf(tenantId, target, choice)
+    if (++this.#answers % auditEvery === 0) this.#audit(target)
+    return readMemberships(index, target, choice)
+  }
+
+  async membershipsAmong(
+    tenantId: string,
+    target: Target,
+    candidates: readonly string[],
+    choice: Pick<GroupChoice, 'includeRoles'> = {},
+  ): Promise<Memberships> {
+    const index = await this.#present(tenantId, target)
+    if (!index) return await this.#options.sql.membershipsAmong(tenantId, target, candidates, choice)
+    const { object, found } = findTarget(index, target)
+    const ids = found ? index.groupsAmong(object, candidates, choice.includeRoles ?? false) : []
+    return { revision: index.revision, found, ids }
+  }
+
+  async groupsOf(tenantId: string, objectId: string, choice: GroupChoice = {}): Promise<string[]> {
+    const index = await this.#present(tenantId)
+    if (!index) return await this.#options.sql.groupsOf(tenantId, objectId, choice)
+    return index.groupsOf(index.numberOf(objectId), fillChoice(choice))
+  }
+
+  async groupsAmong(
+    tenantId: string,
+    objectId: string,
+    candidates: readonly string[],
+    choice: Pick<GroupChoice, 'includeRoles'> = {},
+  ): Promise<string[]> {
+    const index = await this.#present(tenantId)
+    if (!index) return await this.#options.sql.groupsAmong(tenantId, objectId, candidates, choice)
+    return index.groupsAmong(index.numberOf(objectId), candidates, choice.includeRoles ?? false)
+  }
+
+  async groupsWithin(tenantId: string, containerId: string): Promise<string[]> {
+    const index = await this.#present(tenantId)
+    if (!index) return await this.#options.sql.groupsWithin(tenantId, containerId)
+    const container = index.numberOf(containerId)
+    return container < 0 ? [containerId] : index.groupsWithin(container)
+  }
+
+  async membersOf(tenantId: string, containerId: string): Promise<string[]> {
+    const index = await this.#present(tenantId)
+    if (!index) return await this.#options.sql.membersOf(tenantId, containerId)
+    const container = index.numberOf(containerId)
+    return container < 0 ? [] : index.membersOf(container)
+  }
+
+  async explain(tenantId: string, objectId: string, groupId: string): Promise<string[] | null> {
+    const index = await this.#present(tenantId)
+    if (!index) return await this.#options.sql.explain(tenantId, objectId, groupId)
+    const [from, to] = [index.numberOf(objectId), index.numberOf(groupId)]
+    return from < 0 || to < 0 ? null : index.explain(from, to)
+  }
+
+  /** The index with every change that was committed before the call; undefined when SQL has to answer. */
+  async #present(tenantId: string, target?: Target): Promise<MembershipIndex | undefined> {
+    const { tenantId: own, metrics } = this.#options
+    const canFind = target === undefined || !target.isName || hashName(target.key) !== undefined
+    const index = tenantId === own && canFind ? await this.#reach() : undefined
+    metrics.countAnswer(index ? 'memory' : 'sql')
+    return index
+  }
+
+  /** Sends a check, or waits for the next one where one is under way already: that one was sent too early for us. */
+  #reach(): Promise<MembershipIndex | undefined> {
+    if (this.#queued) return this.#queued
+    if (!this.#running) return this.#run()
+    this.#queued = this.#running.then(() => {
+      this.#queued = undefined
+      return this.#run()
+    })
+    return this.#queued
+  }
+
+  #run(): Promise<MembershipIndex | undefined> {
+    const run = this.#advance()
+      .catch((err: unknown) => {
+        this.#options.log.debug({ err }, 'memberships are asked of SQL: the change log cannot be read')
+        return undefined
+      })
+      .finally(() => {
+        if (this.#running === run) this.#running = undefined
+      })
+    this.#running = run
+    return run
+  }
+
+  async #advance(): Promise<MembershipIndex | undefined> {
+    const index = this.#index
+    if (!index) {
+      if (Date.now() >= this.#loadAgainAt) this.#load()
+      return undefined
+    }
+    const { feed } = this.#options
+    const newest = await feed.readNewest()
+    if (feed.session !== this.#session && !(await this.#recognise())) return undefined
+    if (this.#index !== index) return undefined
+    if (newest === index.revision) return index
+    if (newest < index.revision) return this.#drop('the change log is shorter than it was')
+    if (newest - index.revision > mostChanges) return this.#drop('the index is too far behind')
+    const changes = await feed.readChanges(index.revision)
+    if (!changes) return this.#drop('the change log has a gap')
+    // A connection that was lost in between leads to a log that was not compared.
+    if (feed.session !== this.#session || this.#index !== index) return undefined
+    if (changes.entry) {
+      index.apply(changes.entry.revision, changes.edges, changes.states)
+      this.#entry = changes.entry
+    }
+    void index.merge(yieldToOthers, this.#options.mergeAtLeast)
+    return index
+  }
+
+  /** On a new connection: is this the log that the index was made from? After a failover or a restore it may not be. */
+  async #recognise(): Promise<boolean> {
+    const { feed } = this.#options
+    const session = feed.session
+    if (!(await feed.has(this.#entry))) {
+      this.#drop('the change log is another one')
+      return false
+    }
+    if (feed.session !== session) return false
+    this.#session = session
+    return true
+  }
+
+  #drop(reason: string): undefined {
+    this.#options.log.warn({ reason }, 'the membership index is loaded anew')
+    this.#index = undefined
+    this.#load()
+  }
+
+  #load(): void {
+    if (this.#loading || this.#isClosed) return
+    this.#loading = this.#loadNow()
+      .catch((err: unknown) => {
+        this.#loadAgainAt = Date.now() + retryLoadMs
+        if (!this.#isClosed) this.#options.log.warn({ err }, 'the membership index could not be loaded')
+      })
+      .finally(() => {
+        this.#loading = undefined
+      })
+  }
+
+  async #loadNow(): Promise<void> {
+    const { database, tenantId, memoryBytes, log, metrics } = this.#options
+    const { objects, edges } = await countMemberships(database, tenantId)
+    const needed = estimateBytes(objects, edges)
+    if (needed > memoryBytes) {
+      this.#loadAgainAt = Date.now() + 60 * retryLoadMs
+      log.warn({ objects, edges, needed, memoryBytes }, 'the membership index does not fit: SQL answers')
+      return
+    }
+    log.info({ objects, edges }, 'loading the membership index')
+    const startedAt = performance.now()
+    const { index, entry } = await loadIndex(database, tenantId)
+    metrics.countLoad()
+    // Known again by the next check before it is used: it was read over another connection.
+    this.#session = -1
+    this.#entry = entry
+    this.#index = index
+    const seconds = Math.round(performance.now() - startedAt) / 1000
+    log.info({ ...index.size, revision: index.revision, seconds }, 'the membership index is loaded')
+  }
+
+  /** Compares memory and SQL at one revision. A difference is a defect: it is reported, and the index loaded anew. */
+  #audit(target: Target): void {
+    if (this.#auditing || this.#isClosed) return
+    this.#auditing = this.#compare(target)
+      .catch(() => {})
+      .finally(() => {
+        this.#auditing = undefined
+      })
+  }
+
+  async #compare(target: Target): Promise<void> {
+    const { sql, tenantId, log, metrics } = this.#options
+    const choice = { includeRoles: true }
+    const expected = await sql.membershipsOf(tenantId, target, choice)
+    const index = await this.#reach()
+    if (!index || index.revision !== expected.revision) return
+    const actual = readMemberships(index, target, choice)
+    const isEqual =
+      actual.found?.id === expected.found?.id &&
+      actual.found?.kind === expected.found?.kind &&
+      actual.ids.toSorted().join() === expected.ids.toSorted().join()
+    metrics.countAudit(isEqual ? 'equal' : 'different')
+    if (isEqual) return
+    log.error({ object: expected.found?.id, revision: expected.revision }, 'the membership index was wrong')
+    this.#drop('it differed from the store')
+  }
+}
+
+function readMemberships(index: MembershipIndex, target: Target, choice: GroupChoice): Memberships {
+  const { object, found } = findTarget(index, target)
+  return {
+    revision: index.revision,
+    found,
+    ids: found ? index.groupsOf(object, fillChoice(choice)) : [],
+  }
+}
+
+function findTarget(index: MembershipIndex, { key, isName, kind }: Target) {
+  const { objects } = index
+  const name = isName ? hashName(key) : undefined
+  const object = name ? objects.findUser(name) : index.numberOf(key)
+  const actual = object >= 0 && objects.isAlive(object) ? objects.kindOf(object) : undefined
+  if (actual === undefined || (kind !== undefined && kind !== actual)) return { object, found: undefined }
+  return { object, found: { id: objects.idOf(object), kind: actual } }
+}
+
+function fillChoice({
+  securityEnabledOnly = false,
+  includeRoles = false,
+  limit = Number.POSITIVE_INFINITY,
+}: GroupChoice) {
+  return { securityEnabledOnly, includeRoles, limit }
+}

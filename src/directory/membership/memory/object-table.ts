@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto'
+import type { ObjectKind } from '../../objects/kinds/resource.ts'
+import { type Key, KeyTable, readKey, writeUuid } from './key-table.ts'
+
+/** What the index keeps of a directory object. */
+export interface ObjectState {
+  readonly id: Key
+  readonly kind: ObjectKind
+  readonly isSecurityEnabled: boolean
+  readonly isDeleted: boolean
+  /** `hashName` of the userPrincipalName; undefined for objects without one. */
+  readonly name: Key | undefined
+}
+
+const kinds: readonly ObjectKind[] = [
+  'user',
+  'group',
+  'servicePrincipal',
+  'application',
+  'orgContact',
+  'device',
+  'directoryRole',
+  'organization',
+]
+const codes = new Map(kinds.map((kind, code) => [kind, code]))
+const groupCode = kinds.indexOf('group')
+const roleCode = kinds.indexOf('directoryRole')
+const kindBits = 15
+const securedBit = 16
+const deletedBit = 32
+const presentBit = 64
+
+/** Directory objects as numbers, with their ids, names and one byte of facts each. A number is never given twice. */
+export class ObjectTable {
+  readonly #ids = new KeyTable()
+  readonly #names = new KeyTable()
+  #facts = new Uint8Array(4096)
+  #count = 0
+  /** Groups appear in answers again and again: their ids are written once. */
+  readonly #texts: string[] = []
+
+  get count(): number {
+    return this.#count
+  }
+
+  get bytes(): number {
+    return this.#ids.bytes + this.#names.bytes + this.#facts.byteLength + this.#texts.length * 8
+  }
+
+  /** The number of the object with this id, present or not; a new one where there is none. */
+  number(id: Key): number {
+    const known = this.#ids.find(id)
+    if (known >= 0) return known
+    const object = this.#count++
+    if (object >= this.#facts.length) {
+      const facts = new Uint8Array(Math.floor(this.#facts.length * 1.5))
+      facts.set(this.#facts)
+      this.#facts = facts
+    }
+    this.#ids.set(object, id)
+    return object
+  }
+
+  put(state: ObjectState): number {
+    const object = this.number(state.id)
+    this.#facts[object] =
+      (codes.get(state.kind) ?? kindBits) |
+      (state.isSecurityEnabled ? securedBit : 0) |
+      (state.isDeleted ? deletedBit : 0) |
+      presentBit
+    if (state.name) this.#names.set(object, state.name)
+    else this.#names.clear(object)
+    return object
+  }
+
+  /** The object does not exist any more; its number stays. */
+  drop(object: number): void {
+    this.#facts[object] = 0
+    this.#names.clear(object)
+  }
+
+  /** The number of an id that was ever seen, or -1. */
+  find(id: Key): number {
+    return this.#ids.find(id)
+  }
+
+  /** The user with this hash of a name, or -1. */
+  findUser(name: Key): number {
+    return this.#names.find(name, (object) => this.isAlive(object) && this.kindOf(object) === 'user')
+  }
+
+  isAlive(object: number): boolean {
+    return ((this.#facts[object] as number) & (presentBit | deletedBit)) === presentBit
+  }
+
+  isGroup(object: number): boolean {
+    const facts = this.#facts[object] as number
+    return (facts & (presentBit | deletedBit)) === presentBit && (facts & kindBits) === groupCode
+  }
+
+  /** A group or role that was not deleted. */
+  isContainer(object: number): boolean {
+    const facts = this.#facts[object] as number
+    if ((facts & (presentBit | deletedBit)) !== presentBit) return false
+    const code = facts & kindBits
+    return code === groupCode || code === roleCode
+  }
+
+  isSecured(object: number): boolean {
+    return ((this.#facts[object] as number) & securedBit) !== 0
+  }
+
+  kindOf(object: number): ObjectKind | undefined {
+    return kinds[(this.#facts[object] as number) & kindBits]
+  }
+
+  idOf(object: number): string {
+    return writeUuid(this.#ids.keyOf(object))
+  }
+
+  /** As `idOf`, for objects whose ids are asked for often. */
+  keptIdOf(object: number): string {
+    const kept = this.#texts[object]
+    if (kept !== undefined) return kept
+    const text = this.idOf(object)
+    this.#texts[object] = text
+    return text
+  }
+}
+
+/**
+ * 128 bits of a SHA-256 stand for a name: two names of one hash cannot be made, and a million names need no strings.
+ * Undefined for names beyond ASCII, whose lower case depends on the locale of the database: SQL finds those.
+ */
+export function hashName(name: string): Key | undefined {
+  if (!/^[\0-\x7f]+$/.test(name)) return undefined
+  return readKey(createHash('sha256').update(name.toLowerCase()).digest())
+}
+
+/** `hashName` in SQL; null for objects without a name and for names beyond ASCII. */
+export const nameHash = `case when octet_length(user_principal_name) = length(user_principal_name)
+  then substr(sha256(convert_to(lower(user_principal_name collate "C"), 'UTF8')), 1, 16) end`
