@@ -71,3 +71,34 @@ export async function readRevision(sql: Query, tenantId: string): Promise<number
   >`select value from revision_counter where tenant_id = ${tenantId}`
   return counter?.value ?? 0
 }
+
+/** An entry of the log. `mark` tells it from the entry of the same revision in another history. */
+export interface LogEntry {
+  readonly revision: number
+  readonly mark: string
+}
+
+const mark = `extract(epoch from at)::text || ' ' || entity_id || ' ' || kind`
+
+/** Statements over the log for readers that follow it; `$1` is the tenant. */
+export const logTexts = {
+  newest: 'select value from revision_counter where tenant_id = $1',
+  markAt: `select ${mark} from change_log where tenant_id = $1 and revision = $2`,
+  /** Entries after the revision `$2`; `other` is the second object of an edge. */
+  since: `select revision, entity, entity_id, kind, data ->> 'id' as other, ${mark} as mark from change_log
+    where tenant_id = $1 and revision > $2`,
+} as const
+
+/** The newest entry that a transaction sees. */
+export async function readNewestEntry(tx: Query, tenantId: string): Promise<LogEntry> {
+  const [row] = await tx.unsafe<LogEntry[]>(
+    `select revision, ${mark} as mark from change_log where tenant_id = $1 order by revision desc limit 1`,
+    [tenantId],
+  )
+  return row ?? { revision: 0, mark: '' }
+}
+
+/** The revision as a part of a larger statement, of the same snapshot as the rest of it. */
+export function selectRevision(sql: Query, tenantId: string): Fragment {
+  return sql`coalesce((select value from revision_counter where tenant_id = ${tenantId}), 0)`
+}

@@ -10,6 +10,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'application_secret',
     'delegated_permission',
     'directory_object',
+    'directory_write',
     'extension_property',
     'first_start',
     'item',

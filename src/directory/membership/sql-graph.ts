@@ -1,3 +1,4 @@
+import { selectRevision } from '../../db/change-log.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 import type { ObjectKind } from '../objects/kinds/resource.ts'
 import type { GroupChoice, MembershipGraph, Memberships, Target } from './graph.ts'
@@ -81,7 +82,7 @@ async function readMemberships(
       and ${isName ? sql`kind = 'user' and lower(user_principal_name) = lower(${key}::text)` : sql`id = ${key}::uuid`}`
   const [row] = await sql<{ revision: number; id: string | null; kind: ObjectKind | null; ids: string[] }[]>`
     ${walkUp(sql, tenantId, isName ? sql`(select id from (${object}) as object)` : sql`${key}::uuid`)}
-    select coalesce((select value from revision_counter where tenant_id = ${tenantId}), 0) as revision,
+    select ${selectRevision(sql, tenantId)} as revision,
       object.id, object.kind,
       array(
         select walk.id from walk

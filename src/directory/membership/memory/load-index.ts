@@ -1,18 +1,18 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
+import { type LogEntry, readNewestEntry } from '../../../db/change-log.ts'
 import type { Database, Tx } from '../../../db/database.ts'
 import { quoteLiteral } from '../../../db/quote.ts'
 import type { ObjectKind } from '../../objects/kinds/resource.ts'
 import { Adjacency } from './adjacency.ts'
 import { CopyReader } from './copy-reader.ts'
 import { type Key, readKey } from './key-table.ts'
-import { type Entry, readEntry } from './log-feed.ts'
 import { MembershipIndex } from './membership-index.ts'
 import { nameHash, ObjectTable } from './object-table.ts'
 
 export interface LoadedIndex {
   readonly index: MembershipIndex
   /** The log entry of the index's revision, by which the log is known again. */
-  readonly entry: Entry
+  readonly entry: LogEntry
 }
 
 /** What an index of that many objects and edges takes, in bytes; measured by `bench/membership.ts`. */
@@ -35,7 +35,7 @@ export async function loadIndex(database: Database, tenantId: string): Promise<L
   return await database.transaction(async (tx) => {
     await tx`set transaction isolation level repeatable read, read only`
     await tx`set local statement_timeout = 0`
-    const entry = await readEntry(tx, tenantId)
+    const entry = await readNewestEntry(tx, tenantId)
     const objects = await loadObjects(tx, tenantId)
     const edges = await loadEdges(tx, tenantId, objects)
     const { count, members, containers } = edges

@@ -1,48 +1,33 @@
-import type { Query } from '../../../db/query.ts'
+import { type LogEntry, logTexts } from '../../../db/change-log.ts'
 import type { SteadyConnection, TextRow } from '../../../db/steady-connection.ts'
 import type { ObjectKind } from '../../objects/kinds/resource.ts'
 import { type Key, readKey, readUuid } from './key-table.ts'
 import type { EdgeChange } from './membership-index.ts'
 import { nameHash, type ObjectState } from './object-table.ts'
 
-/** The newest entry of the change log. `mark` tells it from another entry of the same revision in another history. */
-export interface Entry {
-  readonly revision: number
-  readonly mark: string
-}
-
 /** The changes that lead from one revision to another. */
 export interface Changes {
   /** The last of them; undefined when there are none. */
-  readonly entry: Entry | undefined
+  readonly entry: LogEntry | undefined
   readonly edges: readonly EdgeChange[]
   readonly states: readonly { readonly id: Key; readonly state: ObjectState | undefined }[]
 }
 
-const mark = `extract(epoch from at)::text || ' ' || entity_id || ' ' || kind`
 const objectKinds = `('user', 'group', 'servicePrincipal', 'application', 'orgContact', 'device', 'directoryRole',
   'organization')`
-
-const newestText = 'select value from revision_counter where tenant_id = $1'
-
-const markText = `select ${mark} from change_log where tenant_id = $1 and revision = $2`
 
 /**
  * One statement, so that counter, log and states are of one snapshot. Revisions are given in the order of commits and
  * without gaps: the snapshot has exactly the changes up to its counter.
  */
 const changesText = `
-  with log as materialized (
-    select revision, entity, entity_id, kind, data ->> 'id' as other, ${mark} as mark from change_log
-    where tenant_id = $1 and revision > $2
-  )
+  with log as materialized (${logTexts.since}), counter as (${logTexts.newest})
   select counter.value, log.revision, log.kind, log.entity_id, log.other, log.mark, log.entity in ${objectKinds},
     o.kind, o.security_enabled, o.deleted_at is not null, encode(${nameHash}, 'hex')
-  from revision_counter counter
+  from counter
   left join log on true
   left join directory_object o on o.tenant_id = $1 and o.id = case
     when log.entity in ${objectKinds} and log.kind not in ('memberAdded', 'memberRemoved') then log.entity_id::uuid end
-  where counter.tenant_id = $1
   order by log.revision`
 
 /** What the change log says, read over one connection. */
@@ -62,14 +47,14 @@ export class LogFeed {
 
   /** The revision of the newest committed change. */
   async readNewest(): Promise<number> {
-    const [row] = await this.#connection.query('revision', newestText, [this.#tenantId])
+    const [row] = await this.#connection.query('revision', logTexts.newest, [this.#tenantId])
     return Number(row?.[0] ?? 0)
   }
 
   /** True when the log still has this very entry: the history that led to it is the one we know. */
-  async has({ revision, mark }: Entry): Promise<boolean> {
+  async has({ revision, mark }: LogEntry): Promise<boolean> {
     if (revision === 0) return true
-    const [row] = await this.#connection.query('mark', markText, [this.#tenantId, revision])
+    const [row] = await this.#connection.query('mark', logTexts.markAt, [this.#tenantId, revision])
     return row?.[0] === mark
   }
 
@@ -78,15 +63,6 @@ export class LogFeed {
     const rows = await this.#connection.query('changes', changesText, [this.#tenantId, revision])
     return readChanges(rows, revision)
   }
-}
-
-/** The newest entry, in the snapshot of a transaction. */
-export async function readEntry(tx: Query, tenantId: string): Promise<Entry> {
-  const [row] = await tx.unsafe<{ revision: number; mark: string }[]>(
-    `select revision, ${mark} as mark from change_log where tenant_id = $1 order by revision desc limit 1`,
-    [tenantId],
-  )
-  return row ?? { revision: 0, mark: '' }
 }
 
 function readChanges(rows: readonly TextRow[], after: number): Changes | undefined {

@@ -1,9 +1,10 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { LogEntry } from '../../../db/change-log.ts'
 import type { Database } from '../../../db/database.ts'
 import type { GroupChoice, MembershipGraph, Memberships, Target } from '../graph.ts'
 import { countMemberships, estimateBytes, loadIndex } from './load-index.ts'
-import type { Entry, LogFeed } from './log-feed.ts'
+import type { LogFeed } from './log-feed.ts'
 import type { MembershipIndex } from './membership-index.ts'
 import type { MembershipMetrics } from './metrics.ts'
 import { hashName } from './object-table.ts'
@@ -35,7 +36,7 @@ const auditEvery = 500
 export class MemoryGraph implements MembershipGraph {
   readonly #options: MemoryGraphOptions
   #index: MembershipIndex | undefined
-  #entry: Entry = { revision: 0, mark: '' }
+  #entry: LogEntry = { revision: 0, mark: '' }
   /** The session of the feed in which the log was seen to be the one that the index follows. */
   #session = -1
   #running: Promise<MembershipIndex | undefined> | undefined
