@@ -23,7 +23,7 @@ export function createEntity<Row extends Stored>(set: EntitySet<Row>) {
     async run(context) {
       const { tx, caller } = context
       const body = context.body as JsonObject
-      const collection = await set.open(context, { writes: true })
+      const collection = await set.openToCreate(context)
       const located = await storeNewEntity(context, set, collection, body)
       await appendChanges(tx, caller.tenantId, [set.describeChange('created', located.row)])
       return answerCreated(context, set, located, body)

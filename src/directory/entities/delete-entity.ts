@@ -17,7 +17,7 @@ export function deleteEntity<Row extends Stored>(set: EntitySet<Row>) {
     answers: { 204: null },
     async run(context) {
       const { tx, caller, request, audit } = context
-      const located = await set.find(context, { writes: true, lock: true })
+      const located = await set.find(context, 'write')
       const { row, path: target, owner } = located
       const { id, kind, properties: before } = row
       checkPrecondition(request, row)

@@ -13,19 +13,17 @@ export interface EntityContext extends WriteContext {
   readonly request: RequestFacts
 }
 
-export interface FindOptions {
-  readonly writes?: boolean
-  /** Keeps others from changing the entity until the transaction ends. */
-  readonly lock?: boolean
-}
-
-/** The collection that a path names. */
-export interface Collection<Row> {
+/** The collection that a path names, to list. */
+export interface Listing {
   /** As `@odata.context` has it: `users`, `users('{id}')/messages`. */
   readonly set: string
+  readonly source: ListSource
+}
+
+/** The collection that a path names, to create an entity in. */
+export interface Collection<Row> {
   /** The directory object that the collection belongs to. */
   readonly owner?: Stored
-  source(): ListSource
   insert(properties: JsonObject): Promise<Located<Row>>
 }
 
@@ -87,8 +85,11 @@ export interface EntitySet<Row extends Stored> extends Described {
   readonly selectable?: false
   /** Lists take `$search`. */
   readonly searchable?: true
-  open(context: EntityContext, options: FindOptions): Promise<Collection<Row>>
-  find(context: EntityContext, options: FindOptions): Promise<Located<Row>>
+  /** Absent: an operation of its own lists them. */
+  openToList?(context: EntityContext): Promise<Listing>
+  openToCreate(context: EntityContext): Promise<Collection<Row>>
+  /** `write` locks the entity until the transaction ends. */
+  find(context: EntityContext, purpose: 'read' | 'write'): Promise<Located<Row>>
   /** Shows a row in another way than its table does. */
   show?(row: Row, rendering: Rendering): Record<string, Json>
   /** The properties that the caller may read; undefined: all. */

@@ -19,7 +19,7 @@ export function getEntity<Row extends Stored>(set: EntitySet<Row>) {
     answers: { 200: entitySchema(set) },
     async run(context) {
       const view = readView(set, context.caller, context.query)
-      return answerEntity(context, set, await set.find(context, {}), view)
+      return answerEntity(context, set, await set.find(context, 'read'), view)
     },
   })
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { countQuery, countRows, listPage, listQuery, searchableQuery } from '../odata/list.ts'
 import { operation } from '../operation.ts'
-import type { EntitySet } from './entity-set.ts'
+import type { EntityContext, EntitySet, Listing } from './entity-set.ts'
 import { readView, showRows, withViewOptions } from './entity-view.ts'
 import type { Stored } from './property.ts'
 import { listSchema } from './schemas.ts'
@@ -22,10 +22,10 @@ export function listEntities<Row extends Stored>(set: EntitySet<Row>) {
     async run(context) {
       const { tx, caller, query, request } = context
       const view = readView(set, caller, query)
-      const collection = await set.open(context, { writes: false })
-      const page = await listPage<Row>(tx, request, query, collection.source())
+      const { set: name, source } = await openToList(set, context)
+      const page = await listPage<Row>(tx, request, query, source)
       return ok({
-        '@odata.context': contextOf(request.baseUrl, collection.set, view.select),
+        '@odata.context': contextOf(request.baseUrl, name, view.select),
         ...page.annotations,
         value: await showRows(context, set, page.rows, view),
       })
@@ -44,10 +44,15 @@ export function countEntities<Row extends Stored>(set: EntitySet<Row>) {
     query: countQuery,
     answers: { 200: Type.Integer() },
     async run(context) {
-      const { source } = await set.open(context, { writes: false })
-      return answerCount(await countRows(context.tx, context.query, source()))
+      const { source } = await openToList(set, context)
+      return answerCount(await countRows(context.tx, context.query, source))
     },
   })
+}
+
+function openToList<Row extends Stored>(set: EntitySet<Row>, context: EntityContext): Promise<Listing> {
+  if (!set.openToList) throw new Error(`${set.many} cannot be listed in the usual way`)
+  return set.openToList(context)
 }
 
 export function answerCount(count: number) {

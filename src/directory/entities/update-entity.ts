@@ -28,7 +28,7 @@ export function updateEntity<Row extends Stored>(set: EntitySet<Row>) {
       const body = context.body as JsonObject
       // Definitions are locked before the entity, in the order in which the deletion of a definition locks them.
       const custom = await extensionPropertiesFor(tx, caller.tenantId, set.kind, unknownNames(set, body))
-      const located = await set.find(context, { writes: true, lock: true })
+      const located = await set.find(context, 'write')
       const { row, path, owner } = located
       const { id, kind, properties: before } = row
       const changes =

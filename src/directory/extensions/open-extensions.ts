@@ -56,15 +56,11 @@ function extensionSet(address: ExtensibleAddress): EntitySet<OpenExtension> {
     instances: address.paths.map((path) => `${path}/extensions/:extensionId`),
     permissions: { read: { row: readPermissions[address.row] }, create: write, update: write, delete: write },
     selectable: false,
-    async open({ tx, caller, params }) {
+    async openToCreate({ tx, caller, params }) {
       const { tenantId, applicationId } = caller
       const found = await findResource(tx, caller, address, params, { writes: true, lock: true })
       return {
-        set: setOf(found),
         owner: found.object,
-        source: () => {
-          throw new Error('open extensions are listed by an operation of their own')
-        },
         async insert({ extensionName, ...data }) {
           const name = String(extensionName)
           await insertExtension(tx, tenantId, found, { name, applicationId, data })
@@ -72,10 +68,11 @@ function extensionSet(address: ExtensibleAddress): EntitySet<OpenExtension> {
         },
       }
     },
-    async find({ tx, caller, params }, { writes = false, lock = false }) {
+    async find({ tx, caller, params }, purpose) {
+      const writes = purpose === 'write'
       const found = await findResource(tx, caller, address, params, { writes })
       const id = params.extensionId ?? ''
-      const { name, data } = await findExtension(tx, caller.tenantId, found, id, { lock })
+      const { name, data } = await findExtension(tx, caller.tenantId, found, id, { lock: writes })
       return locate(found, name, data, idOf(place, name))
     },
     show: ({ id, properties, shownId }) => renderExtension(id, properties, shownId),

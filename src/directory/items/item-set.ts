@@ -35,14 +35,20 @@ export function itemSet(address: ItemAddress): ItemSet {
     instances: address.paths,
     permissions: { read: { row: readPermissions[row] }, create: write, update: write, delete: write },
     extensionsOn: address.extensible ? 'item' : undefined,
-    async open(context, { writes = false }) {
-      const { tx, caller, params } = context
-      const found = await findResource(tx, caller, address, params, { writes })
-      if (!writes) await storeDefaults(tx, caller.tenantId, found.object.id, kind)
-      return openItems(context, kind, found)
+    async openToList({ tx, caller, params }) {
+      const found = await findResource(tx, caller, address, params, { writes: false })
+      const { object, item: parent } = found
+      await storeDefaults(tx, caller.tenantId, object.id, kind)
+      const source = sourceOf(tx, caller.tenantId, kind, found)
+      return { set: collectionOf(object, kind, parent?.id ?? null), source }
     },
-    async find({ tx, caller, params }, { writes = false, lock = false }) {
-      const { object, item } = await findResource(tx, caller, address, params, { writes, lock })
+    async openToCreate(context) {
+      const { tx, caller, params } = context
+      return openItems(context, kind, await findResource(tx, caller, address, params, { writes: true }))
+    },
+    async find({ tx, caller, params }, purpose) {
+      const writes = purpose === 'write'
+      const { object, item } = await findResource(tx, caller, address, params, { writes, lock: writes })
       return locateItem(object, item ?? fail('ItemNotFound'))
     },
     describeChange: describeItemChange,
@@ -78,9 +84,7 @@ export function openItems(
   { object, item: parent }: Found,
 ): Collection<Item> {
   return {
-    set: collectionOf(object, kind, parent?.id ?? null),
     owner: object,
-    source: () => sourceOf(tx, tenantId, kind, { object, item: parent }),
     async insert(properties) {
       const parentId = parent?.id ?? (await placeOfNew(tx, tenantId, object.id, kind))
       return locateItem(

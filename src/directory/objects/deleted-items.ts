@@ -108,7 +108,7 @@ const purgeDeletedItem = operation({
 
 /** Deleted objects of one kind, by the name of their type behind deletedItems. */
 function deletedSet(resource: Resource): ObjectSet {
-  const { kind } = resource
+  const { kind, set } = resource
   const { searchable: _, ...living } = objectSet(resource)
   const fields = fieldsOf([resource])
   return {
@@ -120,10 +120,8 @@ function deletedSet(resource: Resource): ObjectSet {
     permissions: { ...living.permissions, read: { row: readDeletedPermissions(kind) } },
     extensionsOn: undefined,
     readable: () => undefined,
-    async open(context, options) {
-      const collection = await living.open(context, options)
-      const { tx, caller } = context
-      return { ...collection, source: () => ({ ...sourceOf(tx, caller.tenantId, kind, true), fields }) }
+    async openToList({ tx, caller }) {
+      return { set, source: { ...sourceOf(tx, caller.tenantId, kind, true), fields } }
     },
   }
 }

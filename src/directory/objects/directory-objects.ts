@@ -44,8 +44,9 @@ const directoryObjects: ObjectSet = {
     delete: { anyRow: deletableKinds.map((kind) => objectPermissions[kind].delete) },
   },
   readable: () => undefined,
-  async find({ tx, caller, params }, { writes, lock = false }) {
-    const kinds = writes ? deletableKinds.filter((kind) => holds(caller, objectPermissions[kind].delete)) : []
+  async find({ tx, caller, params }, purpose) {
+    const lock = purpose === 'write'
+    const kinds = lock ? deletableKinds.filter((kind) => holds(caller, objectPermissions[kind].delete)) : []
     const object = await findObject(tx, caller.tenantId, kinds, params.id ?? '', { lock })
     return { ...describePlace(object), set: 'directoryObjects' }
   },

@@ -1,5 +1,5 @@
 import type { Query } from '../../db/query.ts'
-import type { EntityContext, EntitySet, FindOptions, Located, Update } from '../entities/entity-set.ts'
+import type { EntityContext, EntitySet, Located, Update } from '../entities/entity-set.ts'
 import { nameOperation } from '../entities/schemas.ts'
 import { namespace } from '../entities/show-entity.ts'
 import { extensibleObjects } from '../extensions/permissions.ts'
@@ -37,18 +37,14 @@ export function objectSet(resource: Resource, special: Partial<ObjectSet> = {}):
     extensionsOn: extensibleObjects.has(kind) ? 'object' : undefined,
     searchable: true,
     readable,
-    find: (context, options) => locate(context, kind, options),
-    async open({ tx, caller }) {
-      const { tenantId } = caller
-      return {
-        set,
-        source: () => ({
-          ...sourceOf(tx, tenantId, kind),
-          fields: restrictFields(fields, readable(caller)),
-        }),
-        insert: async (properties) => describePlace(await insertObject(tx, tenantId, kind, properties)),
-      }
+    async openToList({ tx, caller }) {
+      const source = sourceOf(tx, caller.tenantId, kind)
+      return { set, source: { ...source, fields: restrictFields(fields, readable(caller)) } }
     },
+    openToCreate: async ({ tx, caller }) => ({
+      insert: async (properties) => describePlace(await insertObject(tx, caller.tenantId, kind, properties)),
+    }),
+    find: (context, purpose) => locate(context, kind, { lock: purpose === 'write' }),
     describeChange,
     update: objectUpdate,
     remove: removeObject,
@@ -82,12 +78,12 @@ export function sourceOf(
 async function locate(
   { tx, caller, params }: EntityContext,
   kind: ObjectKind,
-  { lock = false }: FindOptions,
+  options: { readonly lock: boolean },
 ): Promise<Located<DirectoryObject>> {
   return describePlace(
     kind === 'user'
-      ? await findUser(tx, caller.tenantId, params.id ?? caller.objectId, { lock })
-      : await findObject(tx, caller.tenantId, kind, params.id ?? '', { lock }),
+      ? await findUser(tx, caller.tenantId, params.id ?? caller.objectId, options)
+      : await findObject(tx, caller.tenantId, kind, params.id ?? '', options),
   )
 }
 

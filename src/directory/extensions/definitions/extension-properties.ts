@@ -97,12 +97,14 @@ const extensionProperties: EntitySet<Stored> = {
   instances: ['/applications/:id/extensionProperties/:extensionProperty'],
   permissions: { read, create: write, update: write, delete: write },
   selectable: false,
-  async open({ tx, caller: { tenantId }, params }, { writes = false }) {
-    const owner = await findObject(tx, tenantId, 'application', params.id ?? '', { lock: writes })
+  async openToList({ tx, caller: { tenantId }, params }) {
+    const { id } = await findObject(tx, tenantId, 'application', params.id ?? '')
+    return { set: setOf(id), source: sourceOf(tx, tenantId, id) }
+  },
+  async openToCreate({ tx, caller: { tenantId }, params }) {
+    const owner = await findObject(tx, tenantId, 'application', params.id ?? '', { lock: true })
     return {
-      set: `applications('${owner.id}')/extensionProperties`,
       owner,
-      source: () => sourceOf(tx, tenantId, owner.id),
       async insert(properties) {
         const { name, dataType, targetObjects, isMultiValued } = properties
         const row = { id: crypto.randomUUID(), kind: described.kind, properties }
@@ -115,7 +117,8 @@ const extensionProperties: EntitySet<Stored> = {
     }
   },
   // The lock on the application is enough: nothing else changes its definitions.
-  async find({ tx, caller: { tenantId }, params }, { lock = false }) {
+  async find({ tx, caller: { tenantId }, params }, purpose) {
+    const lock = purpose === 'write'
     const owner = await findObject(tx, tenantId, 'application', params.id ?? '', { lock })
     const id = params.extensionProperty ?? ''
     if (!isUuid(id)) fail('InvalidObjectIdentifier', { id: id.slice(0, 200) })
@@ -135,11 +138,15 @@ const extensionProperties: EntitySet<Stored> = {
   },
 }
 
+function setOf(applicationId: string): string {
+  return `applications('${applicationId}')/extensionProperties`
+}
+
 function locate(owner: Stored, row: Stored): Located<Stored> {
   return {
     row,
     owner,
-    set: `applications('${owner.id}')/extensionProperties`,
+    set: setOf(owner.id),
     path: `/applications/${owner.id}/extensionProperties/${row.id}`,
   }
 }

@@ -70,26 +70,23 @@ const schemaExtensions: EntitySet<SchemaExtension> = {
   instances: [`/${set}/:id`],
   permissions: { read, create: write, update: write, delete: write },
   selectable: false,
-  async open({ tx, caller: { tenantId } }) {
-    return {
-      set,
-      source: () => sourceOf(tx, tenantId),
-      async insert({ id, ...sent }) {
-        const properties = sent as Definition
-        const { description, owner, status, targetTypes, properties: typed } = properties
-        await tx`
-          insert into schema_extension (tenant_id, id, description, owner, status, target_types, properties)
-          values (${tenantId}, ${id}, ${description}, ${owner}, ${status}, ${targetTypes as string[]},
-            ${tx.json(typed)})`
-        return locate({ id: String(id), kind: described.kind, properties })
-      },
-    }
-  },
-  async find({ tx, caller: { tenantId }, params: { id = '' } }, { lock = false }) {
+  openToList: async ({ tx, caller }) => ({ set, source: sourceOf(tx, caller.tenantId) }),
+  openToCreate: async ({ tx, caller: { tenantId } }) => ({
+    async insert({ id, ...sent }) {
+      const properties = sent as Definition
+      const { description, owner, status, targetTypes, properties: typed } = properties
+      await tx`
+        insert into schema_extension (tenant_id, id, description, owner, status, target_types, properties)
+        values (${tenantId}, ${id}, ${description}, ${owner}, ${status}, ${targetTypes as string[]},
+          ${tx.json(typed)})`
+      return locate({ id: String(id), kind: described.kind, properties })
+    },
+  }),
+  async find({ tx, caller: { tenantId }, params: { id = '' } }, purpose) {
     if (!/^\w{1,200}$/.test(id)) fail('ObjectNotFound', { id: id.slice(0, 200) })
     const { columns, from, where } = sourceOf(tx, tenantId)
     const [row] = await tx<SchemaExtension[]>`
-      select ${columns} from ${from} where ${where} and o.id = ${id} ${lock ? tx`for update` : tx``}`
+      select ${columns} from ${from} where ${where} and o.id = ${id} ${purpose === 'write' ? tx`for update` : tx``}`
     return locate(row ?? fail('ObjectNotFound', { id }))
   },
   describeChange,
