@@ -71,3 +71,19 @@ export interface Stored {
 export const text: Property = { type: 'string', maxLength: 1024 }
 export const flag: Property = { type: 'boolean' }
 export const readOnlyText: Property = { type: 'string', write: 'never' }
+
+/** Accepts these words exactly as they are written. */
+export function oneOf(...words: readonly string[]): (value: Json) => boolean {
+  return (value) => words.some((word) => word === value)
+}
+
+/** Accepts these words in any case: `HTML`, `html`. */
+export function oneOfWords(...words: readonly string[]): (value: Json) => boolean {
+  const known = new Set(words.map((word) => word.toLowerCase()))
+  return (value) => typeof value === 'string' && known.has(value.toLowerCase())
+}
+
+/** Accepts text that is not blank. */
+export function isNotBlank(value: Json): boolean {
+  return typeof value === 'string' && value.trim() !== ''
+}

@@ -76,11 +76,16 @@ function acceptOr(property: Property, value: Json | undefined): Json | undefined
   return value !== undefined && (property.accepts?.(value) ?? true) ? value : undefined
 }
 
+/** A time without a zone is one in UTC. */
 function readDateTime(value: string): string | undefined {
   if (!dateTimeForm.test(value)) return undefined
-  const zoned = /T.*(Z|[+-]\d\d:\d\d)$/.test(value) || !value.includes('T') ? value : `${value}Z`
-  const time = new Date(zoned)
-  // The parser takes 30 February for 1 March.
+  const isZoned = /T.*(Z|[+-]\d\d:\d\d)$/.test(value) || !value.includes('T')
+  return readMoment(isZoned ? value : `${value}Z`)
+}
+
+/** The moment in UTC; undefined when it is no day of the calendar: the parser takes 30 February for 1 March. */
+export function readMoment(value: string): string | undefined {
+  const time = new Date(value)
   const day = new Date(`${value.slice(0, 10)}T00:00:00Z`).getUTCDate()
   return Number.isNaN(time.getTime()) || day !== Number(value.slice(8, 10)) ? undefined : formatDateTime(time)
 }

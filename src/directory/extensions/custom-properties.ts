@@ -1,5 +1,6 @@
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import { isJsonObject } from '../entities/storable.ts'
 import { type DataType, maxValues, readValueOf } from './data-types.ts'
 
 /** A property that an application has defined: a directory extension, or a schema extension with its fields. */
@@ -121,10 +122,10 @@ function describeSchemaExtension(row: SchemaExtension, resource: string): Custom
     name: row.id,
     update(stored, sent) {
       if (sent === null) return undefined
-      // What is deprecated is still shown and can be removed, and takes no new data.
-      if (row.status === 'Deprecated' || !isRecord(sent))
+      // A deprecated definition takes no new data; stored data is still shown and can be removed.
+      if (row.status === 'Deprecated' || !isJsonObject(sent))
         fail('InvalidPropertyValue', { property: row.id, resource })
-      const fields = new Map(Object.entries(isRecord(stored) ? stored : {}))
+      const fields = new Map<string, unknown>(Object.entries(isJsonObject(stored) ? stored : {}))
       for (const [name, value] of Object.entries(sent)) {
         if (name === '@odata.type') continue
         const type = types.get(name)
@@ -138,8 +139,4 @@ function describeSchemaExtension(row: SchemaExtension, resource: string): Custom
       return fields.size === 0 ? undefined : Object.fromEntries(fields)
     },
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

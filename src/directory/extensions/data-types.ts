@@ -1,3 +1,6 @@
+import { readMoment } from '../entities/read-value.ts'
+import { isStorableText } from '../entities/storable.ts'
+
 /** The types that a property of an extension definition can have, and how a value of each is read. */
 export type DataType = 'Binary' | 'Boolean' | 'DateTime' | 'Integer' | 'LargeInteger' | 'String'
 
@@ -14,16 +17,13 @@ export const readValueOf: Readonly<Record<DataType, (value: unknown) => unknown>
   // JSON numbers beyond 2^53 have lost their last digits before they get here: refused rather than rounded.
   LargeInteger: (value) => (isIntegerWithin(value, 2 ** 53) ? value : undefined),
   String: (value) =>
-    typeof value === 'string' && [...value].length <= maxTextLength && isStorable(value) ? value : undefined,
+    typeof value === 'string' && [...value].length <= maxTextLength && isStorableText(value)
+      ? value
+      : undefined,
 }
 
 export function isDataType(value: unknown): value is DataType {
   return typeof value === 'string' && Object.hasOwn(readValueOf, value)
-}
-
-/** PostgreSQL stores neither NUL nor half a surrogate pair. */
-function isStorable(value: string): boolean {
-  return !value.includes('\0') && value.isWellFormed()
 }
 
 function isIntegerWithin(value: unknown, limit: number): boolean {
@@ -40,10 +40,5 @@ const dateTimeForm = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,7})?)?
 
 /** Kept in UTC; a date alone is its midnight. Undefined when it is no day of the calendar. */
 function readDateTime(value: string): string | undefined {
-  if (!dateTimeForm.test(value)) return undefined
-  // The parser takes 30 February for 1 March.
-  const day = new Date(`${value.slice(0, 10)}T00:00:00Z`).getUTCDate()
-  const time = new Date(value)
-  if (day !== Number(value.slice(8, 10)) || Number.isNaN(time.getTime())) return undefined
-  return time.toISOString().replace('.000Z', 'Z')
+  return dateTimeForm.test(value) ? readMoment(value) : undefined
 }

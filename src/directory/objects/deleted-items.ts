@@ -18,13 +18,7 @@ import { servicePrincipal } from './kinds/service-principal.ts'
 import { user } from './kinds/user.ts'
 import { objectPermissions, readDeletedPermissions } from './object-permissions.ts'
 import { describePlace, type ObjectSet, objectSet, sourceOf } from './object-set.ts'
-import {
-  type DirectoryObject,
-  describeChange,
-  findObject,
-  purgeObject,
-  restoreObject,
-} from './object-store.ts'
+import { type DirectoryObject, describeChange, findObject, purgeObject, setDeleted } from './object-store.ts'
 import { findCompanions } from './remove-object.ts'
 import { renderObject } from './render-object.ts'
 
@@ -76,10 +70,10 @@ const restoreDeletedItem = operation({
     const { kind, id, properties: before } = object
     await beforeWrite(context, { verb: 'restore', kind, id, before, changes: {} })
     const companions = await findCompanions(tx, tenantId, object, object.deletedAt)
-    const restored = await restoreObject(tx, tenantId, id)
+    const restored = await setDeleted(tx, tenantId, id, false)
     const changes = [describeChange('restored', restored)]
     for (const one of companions)
-      changes.push(describeChange('restored', await restoreObject(tx, tenantId, one.id)))
+      changes.push(describeChange('restored', await setDeleted(tx, tenantId, one.id, false)))
     audit({ action: `restore ${kind}`, target: describePlace(object).path, after: restored.properties })
     await appendChanges(tx, tenantId, changes)
     return ok(renderObject(restored, request.baseUrl, { set: 'directoryObjects', typed: true }))

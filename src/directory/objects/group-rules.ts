@@ -1,6 +1,35 @@
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
 import type { JsonObject } from '../entities/property.ts'
-import { failValue } from '../entities/read-properties.ts'
-import { group } from './kinds/group.ts'
+import {
+  type CustomProperties,
+  failValue,
+  isAnnotation,
+  readChangedProperties,
+} from '../entities/read-properties.ts'
+import { group, standAloneProperties } from './kinds/group.ts'
+import type { DirectoryObject } from './object-store.ts'
+
+/** The property of a body that must come in a request of its own; in company it is refused. */
+export function findStandAlone(body: JsonObject, hasCompany: boolean): string | undefined {
+  const names = Object.keys(body).filter((name) => !isAnnotation(name))
+  const alone = names.find((name) => Object.hasOwn(standAloneProperties, name))
+  if (alone !== undefined && (hasCompany || names.length > 1))
+    fail('StandAloneProperty', { property: alone }, { target: alone })
+  return alone
+}
+
+/** The changes that a body makes to a group; null clears a property. */
+export function readGroupChanges(
+  stored: DirectoryObject,
+  body: JsonObject,
+  custom: CustomProperties,
+): JsonObject {
+  const sent = readChangedProperties(group, body, custom, stored.properties)
+  const changes = { ...sent, ...recalculate(sent, stored.properties) }
+  checkTogether(sent, { ...stored.properties, ...changes })
+  return changes
+}
 
 /** Rules between properties: of what is set now, about the group as it would be. */
 export function checkTogether(sent: JsonObject, after: JsonObject): void {
@@ -10,10 +39,10 @@ export function checkTogether(sent: JsonObject, after: JsonObject): void {
   if (sent.securityEnabled === false && after.isAssignableToRole === true) failValue(group, 'securityEnabled')
 }
 
-/** What an update changes beside what was sent. */
-export function recalculate(sent: JsonObject, stored: JsonObject): JsonObject {
+/** The changes that follow from those in the body. */
+function recalculate(sent: JsonObject, stored: JsonObject): JsonObject {
   const after = { ...stored, ...sent }
-  // Nobody new can be subscribed to what there is no subscription to.
+  // Without subscriptions a group subscribes no new members.
   const endsSubscription = sent.subscriptionEnabled === false && stored.autoSubscribeNewMembers === true
   return {
     ...(endsSubscription && { autoSubscribeNewMembers: null }),
@@ -30,4 +59,28 @@ function isUnified({ groupTypes }: JsonObject): boolean {
 
 function hasLabels({ assignedLabels }: JsonObject): boolean {
   return Array.isArray(assignedLabels) && assignedLabels.length > 0
+}
+
+/** The mail address of a group follows from its alias and the tenant's domain: what changes of it with `changes`. */
+export async function recalculateMail(
+  tx: Query,
+  tenantId: string,
+  before: JsonObject,
+  changes: JsonObject,
+): Promise<JsonObject> {
+  if (changes.mailEnabled === undefined && changes.mailNickname === undefined) return {}
+  const { mailEnabled, mailNickname } = { ...before, ...changes }
+  if (mailEnabled !== true) return before.mail === undefined ? {} : { mail: null, proxyAddresses: null }
+  const domain = await findDomain(tx, tenantId)
+  if (domain === undefined) return {}
+  const mail = `${String(mailNickname)}@${domain}`
+  return mail === before.mail ? {} : { mail, proxyAddresses: [`SMTP:${mail}`] }
+}
+
+async function findDomain(tx: Query, tenantId: string): Promise<string | undefined> {
+  const [row] = await tx<{ name: string }[]>`
+    select domain ->> 'name' as name
+    from directory_object, jsonb_array_elements(properties -> 'verifiedDomains') as domain
+    where tenant_id = ${tenantId} and id = ${tenantId} and domain -> 'isDefault' = 'true' limit 1`
+  return row?.name
 }

@@ -120,18 +120,15 @@ export async function updateObject(
   return written(updated)
 }
 
-/** Deletes so that it can be restored: edges stay, but nobody finds the object. */
-export async function softDeleteObject(tx: Query, tenantId: string, id: string): Promise<DirectoryObject> {
+/** Deletes an object so that it can be restored, or restores it. The edges of a deleted object stay. */
+export async function setDeleted(
+  tx: Query,
+  tenantId: string,
+  id: string,
+  isDeleted: boolean,
+): Promise<DirectoryObject> {
   const [object] = await tx<DirectoryObject[]>`
-    update directory_object o set deleted_at = now(), version = o.version + 1
-    where o.tenant_id = ${tenantId} and o.id = ${id}
-    returning ${objectColumns(tx)}`
-  return written(object)
-}
-
-export async function restoreObject(tx: Query, tenantId: string, id: string): Promise<DirectoryObject> {
-  const [object] = await tx<DirectoryObject[]>`
-    update directory_object o set deleted_at = null, version = o.version + 1
+    update directory_object o set deleted_at = ${isDeleted ? tx`now()` : tx`null`}, version = o.version + 1
     where o.tenant_id = ${tenantId} and o.id = ${id}
     returning ${objectColumns(tx)}`
   return written(object)

@@ -8,7 +8,7 @@ import {
   describeChange,
   objectColumns,
   purgeObject,
-  softDeleteObject,
+  setDeleted,
 } from './object-store.ts'
 
 /** Deletes a locked object: kinds that can be restored go to deletedItems, the others are gone. */
@@ -22,7 +22,7 @@ export async function removeObject(
   }
   const changes = []
   for (const { id } of [object, ...(await findCompanions(tx, tenantId, object, null))])
-    changes.push(describeChange('deleted', await softDeleteObject(tx, tenantId, id)))
+    changes.push(describeChange('deleted', await setDeleted(tx, tenantId, id, true)))
   return changes
 }
 

@@ -1,3 +1,4 @@
+import { fail } from '../../kernel/problem.ts'
 import type { Described, Property } from '../entities/property.ts'
 
 /** What a list can be filtered and sorted by: a property and where PostgreSQL finds it. */
@@ -17,6 +18,19 @@ export type Fields = ReadonlyMap<string, Field>
 
 export function makeFields(fields: readonly Field[]): Fields {
   return new Map(fields.map((field) => [field.name.toLowerCase(), field]))
+}
+
+/** The field of a query option; refuses properties that are unknown or that the option does not support. */
+export function requireField(
+  { fields, type }: { readonly fields: Fields; readonly type: string },
+  option: '$filter' | '$orderby' | '$search',
+  name: string,
+  isSupported: (field: Field) => boolean,
+): Field {
+  const field = fields.get(name.toLowerCase())
+  if (!field) return fail('UnknownPropertyInQuery', { property: name.slice(0, 200), type })
+  if (isSupported(field)) return field
+  return fail('UnsupportedQuery', { option, reason: `is not supported on the property '${field.name}'` })
 }
 
 /** The fields of resources of some kinds; their table's alias is `o`, and `columns` are those it has for properties. */

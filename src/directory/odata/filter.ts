@@ -2,7 +2,7 @@ import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { isStorableText } from '../entities/storable.ts'
-import type { Field, Fields } from './field.ts'
+import { type Field, type Fields, requireField } from './field.ts'
 import { type Filter, type Literal, parseFilter } from './filter-parser.ts'
 
 /**
@@ -37,15 +37,8 @@ function compile(tx: Query, filter: Filter, scope: Scope): Fragment {
   }
 }
 
-function findField(name: string, { fields, type }: Scope): Field {
-  const field = fields.get(name.toLowerCase())
-  if (!field) return fail('UnknownPropertyInQuery', { property: name.slice(0, 200), type })
-  if (!field.filter)
-    fail('UnsupportedQuery', {
-      option: '$filter',
-      reason: `is not supported on the property '${field.name}'`,
-    })
-  return field
+function findField(name: string, scope: Scope): Field {
+  return requireField(scope, '$filter', name, ({ filter }) => filter)
 }
 
 const operators = { eq: '=', ne: '=', gt: '>', ge: '>=', lt: '<', le: '<=' } as const

@@ -3,7 +3,7 @@ import type { RequestFacts } from '../../api/operation.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { withoutDirectoryPrefix } from '../../kernel/surface.ts'
-import type { Field, Fields } from './field.ts'
+import { type Field, type Fields, requireField } from './field.ts'
 import { compileFilter } from './filter.ts'
 import { compileSearch } from './search.ts'
 import { fingerprintList, type Position, readSkipToken, writeSkipToken } from './skip-token.ts'
@@ -140,7 +140,7 @@ function readCount(text: string | undefined): boolean {
   return text.toLowerCase() === 'true'
 }
 
-function readOrder(text: string | undefined, { fields, type }: ListSource): Order {
+function readOrder(text: string | undefined, source: ListSource): Order {
   if (text === undefined) return { field: undefined, descending: false }
   const match = /^\s*([\w/]+)(?:\s+(asc|desc))?\s*$/i.exec(text)
   if (!match)
@@ -149,13 +149,7 @@ function readOrder(text: string | undefined, { fields, type }: ListSource): Orde
       reason: 'must be one property, followed by asc or desc where needed',
     })
   const [, name = '', direction = 'asc'] = match
-  const field = fields.get(name.toLowerCase())
-  if (!field) return fail('UnknownPropertyInQuery', { property: name.slice(0, 200), type })
-  if (!field.sort)
-    fail('UnsupportedQuery', {
-      option: '$orderby',
-      reason: `is not supported on the property '${field.name}'`,
-    })
+  const field = requireField(source, '$orderby', name, ({ sort }) => sort)
   return { field, descending: direction.toLowerCase() === 'desc' }
 }
 

@@ -1,6 +1,6 @@
 import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { Field, Fields } from './field.ts'
+import { type Field, type Fields, requireField } from './field.ts'
 import { compileStartsWith } from './filter.ts'
 
 const maxLength = 1024
@@ -22,26 +22,15 @@ export function compileSearch(tx: Query, text: string, fields: Fields, type: str
     if (!match) return refuse('must have the form "property:text", joined by AND or OR')
     if (++count > maxTerms) refuse(`has more than ${maxTerms} terms`)
     const [, name = '', value = '', next = ''] = match
-    alternatives
-      .at(-1)
-      ?.push(compileTerm(tx, findField(name, fields, type), value.replaceAll(/\\(.)/gs, '$1')))
+    const isSearchable = ({ filter, type: kind }: Field) => filter && kind === 'text'
+    const field = requireField({ fields, type }, '$search', name, isSearchable)
+    alternatives.at(-1)?.push(compileTerm(tx, field, value.replaceAll(/\\(.)/gs, '$1')))
     if (next === 'OR') alternatives.push([])
     joined = next
   }
   return alternatives
     .map((terms) => terms.reduce((left, right) => tx`${left} and ${right}`))
     .reduce((left, right) => tx`((${left}) or (${right}))`)
-}
-
-function findField(name: string, fields: Fields, type: string): Field {
-  const field = fields.get(name.toLowerCase())
-  if (!field) return fail('UnknownPropertyInQuery', { property: name.slice(0, 200), type })
-  if (!field.filter || field.type !== 'text')
-    fail('UnsupportedQuery', {
-      option: '$search',
-      reason: `is not supported on the property '${field.name}'`,
-    })
-  return field
 }
 
 function compileTerm(tx: Query, field: Field, value: string): Fragment {

@@ -3,7 +3,7 @@ import type { Tx } from '../../db/database.ts'
 import type { Query } from '../../db/query.ts'
 import { serviceAppId } from '../applications/api-principal.ts'
 import type { JsonObject } from '../entities/property.ts'
-import { notTransferred } from './not-transferred.ts'
+import { notTransferred } from './read-line.ts'
 
 const pageSize = 5000
 /** Before every id. */

@@ -13,9 +13,11 @@ import { checkTogether } from '../objects/group-rules.ts'
 import type { ObjectKind, Resource } from '../objects/kinds/resource.ts'
 import { isObjectKind, resources } from '../objects/kinds/resources.ts'
 import { findRoleTemplate } from '../objects/role-templates.ts'
-import { notTransferred } from './not-transferred.ts'
 
-/** What one line of a file says. */
+/** Shown with an application, but of no use without the secrets, which never leave the directory. */
+export const notTransferred = ['passwordCredentials', 'keyCredentials']
+
+/** The content of one line of a file. */
 export type Entry =
   | ObjectEntry
   | { readonly type: 'member'; readonly containerId: string; readonly memberId: string }

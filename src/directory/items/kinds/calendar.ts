@@ -1,4 +1,4 @@
-import { flag, type Properties, text } from '../../entities/property.ts'
+import { flag, oneOfWords, type Properties, text } from '../../entities/property.ts'
 import { wellKnownNameOf } from '../default-items.ts'
 import * as of from './shared.ts'
 
@@ -13,12 +13,12 @@ export const event: Properties = {
   sensitivity: {
     type: 'string',
     default: 'normal',
-    accepts: of.oneOf('normal', 'personal', 'private', 'confidential'),
+    accepts: oneOfWords('normal', 'personal', 'private', 'confidential'),
   },
   showAs: {
     type: 'string',
     default: 'busy',
-    accepts: of.oneOf('free', 'tentative', 'busy', 'oof', 'workingElsewhere', 'unknown'),
+    accepts: oneOfWords('free', 'tentative', 'busy', 'oof', 'workingElsewhere', 'unknown'),
   },
   start: of.dateTimeTimeZone,
   end: of.dateTimeTimeZone,
@@ -31,7 +31,7 @@ export const event: Properties = {
   attendees: {
     type: {
       objects: {
-        type: { type: 'string', accepts: of.oneOf('required', 'optional', 'resource') },
+        type: { type: 'string', accepts: oneOfWords('required', 'optional', 'resource') },
         emailAddress: { type: { object: { name: text, address: text } } },
         status: { type: 'json' },
       },

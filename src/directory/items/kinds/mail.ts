@@ -1,4 +1,4 @@
-import { flag, type Properties } from '../../entities/property.ts'
+import { flag, oneOfWords, type Properties } from '../../entities/property.ts'
 import * as of from './shared.ts'
 
 export const message: Properties = {
@@ -26,7 +26,7 @@ export const message: Properties = {
   replyTo: of.recipients,
   flag: {
     type: {
-      object: { flagStatus: { type: 'string', accepts: of.oneOf('notFlagged', 'flagged', 'complete') } },
+      object: { flagStatus: { type: 'string', accepts: oneOfWords('notFlagged', 'flagged', 'complete') } },
     },
     default: { flagStatus: 'notFlagged' },
   },

@@ -1,4 +1,4 @@
-import type { Json, Properties, Property } from '../../entities/property.ts'
+import { isNotBlank, oneOfWords, type Properties, type Property } from '../../entities/property.ts'
 import { showTime } from '../../entities/read-value.ts'
 import { isJsonObject } from '../../entities/storable.ts'
 
@@ -42,19 +42,13 @@ export const requiredTitle: Property = {
   ...title,
   required: true,
   nullable: false,
-  accepts: (value) => typeof value === 'string' && value.trim() !== '',
-}
-
-/** The service's words are small and large at will: `HTML`, `html`. */
-export function oneOf(...words: readonly string[]) {
-  const known = new Set(words.map((word) => word.toLowerCase()))
-  return (value: Json) => typeof value === 'string' && known.has(value.toLowerCase())
+  accepts: isNotBlank,
 }
 
 export const importance: Property = {
   type: 'string',
   default: 'normal',
-  accepts: oneOf('low', 'normal', 'high'),
+  accepts: oneOfWords('low', 'normal', 'high'),
 }
 
 export const categories: Property = { type: 'strings', default: [] }
@@ -64,7 +58,7 @@ const line: Property = { type: 'string', maxLength: 1024 }
 export const body: Property = {
   type: {
     object: {
-      contentType: { type: 'string', accepts: oneOf('text', 'html') },
+      contentType: { type: 'string', accepts: oneOfWords('text', 'html') },
       content: { type: 'string', maxLength: 512 * 1024 },
     },
   },

@@ -1,4 +1,4 @@
-import { flag, type Properties } from '../../entities/property.ts'
+import { flag, oneOfWords, type Properties } from '../../entities/property.ts'
 import { wellKnownNameOf } from '../default-items.ts'
 import * as of from './shared.ts'
 
@@ -22,7 +22,7 @@ export const todoTask: Properties = {
     type: 'string',
     default: 'notStarted',
     filter: true,
-    accepts: of.oneOf('notStarted', 'inProgress', 'completed', 'waitingOnOthers', 'deferred'),
+    accepts: oneOfWords('notStarted', 'inProgress', 'completed', 'waitingOnOthers', 'deferred'),
   },
   importance: of.importance,
   body: of.body,

@@ -1,4 +1,4 @@
-import { type Properties, readOnlyText, text } from '../../entities/property.ts'
+import { oneOf, type Properties, readOnlyText, text } from '../../entities/property.ts'
 import { createdDateTime, displayName, objectProperties, type Resource } from './resource.ts'
 
 const urls = { type: 'strings', default: [], maxLength: 256 } as const
@@ -52,11 +52,12 @@ export const application: Resource = {
       type: 'string',
       default: 'AzureADMyOrg',
       filter: true,
-      accepts: (value) =>
-        value === 'AzureADMyOrg' ||
-        value === 'AzureADMultipleOrgs' ||
-        value === 'AzureADandPersonalMicrosoftAccount' ||
-        value === 'PersonalMicrosoftAccount',
+      accepts: oneOf(
+        'AzureADMyOrg',
+        'AzureADMultipleOrgs',
+        'AzureADandPersonalMicrosoftAccount',
+        'PersonalMicrosoftAccount',
+      ),
     },
     tags: { type: 'strings', default: [], maxLength: 100 },
     uniqueName: { type: 'string', maxLength: 256, write: 'creation', filter: true },

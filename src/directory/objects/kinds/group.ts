@@ -1,5 +1,5 @@
 import { isUuid } from '../../../kernel/uuid.ts'
-import { flag, type Json, type Properties } from '../../entities/property.ts'
+import { flag, type Json, oneOf, type Properties } from '../../entities/property.ts'
 import { showTime } from '../../entities/read-value.ts'
 import { isJsonObject } from '../../entities/storable.ts'
 import {
@@ -16,20 +16,16 @@ import {
 const mailNicknameForm = /^[\x00-\x7f]+$/
 const mailNicknameExcludes = /[@()\\[\]";:.<>, ]/
 
+const standAlone = { type: 'boolean', nullable: false, write: 'elsewhere' } as const
+
 /** Each must come in a PATCH of its own, which answers 200 with the group. */
 export const standAloneProperties = {
-  allowExternalSenders: { type: 'boolean', default: false, nullable: false, write: 'elsewhere' },
-  autoSubscribeNewMembers: { type: 'boolean', default: false, nullable: false, write: 'elsewhere' },
-  hideFromAddressLists: { type: 'boolean', default: false, nullable: false, write: 'elsewhere' },
-  hideFromOutlookClients: { type: 'boolean', default: false, nullable: false, write: 'elsewhere' },
-  isSubscribedByMail: { type: 'boolean', default: true, nullable: false, write: 'elsewhere' },
-  unseenCount: {
-    type: 'integer',
-    default: 0,
-    nullable: false,
-    write: 'elsewhere',
-    accepts: (value) => Number(value) >= 0,
-  },
+  allowExternalSenders: { ...standAlone, default: false },
+  autoSubscribeNewMembers: { ...standAlone, default: false },
+  hideFromAddressLists: { ...standAlone, default: false },
+  hideFromOutlookClients: { ...standAlone, default: false },
+  isSubscribedByMail: { ...standAlone, default: true },
+  unseenCount: { ...standAlone, type: 'integer', default: 0, accepts: (value) => Number(value) >= 0 },
 } as const satisfies Properties
 
 export const group: Resource = {
@@ -51,7 +47,7 @@ export const group: Resource = {
       nullable: false,
       filter: true,
       maxLength: 5,
-      accepts: (value) => value === 'Unified' || value === 'DynamicMembership',
+      accepts: oneOf('Unified', 'DynamicMembership'),
     },
     isAssignableToRole: { type: 'boolean', write: 'creation', filter: true },
     mail: { type: 'string', write: 'never', filter: true, sort: true },
@@ -65,10 +61,7 @@ export const group: Resource = {
       accepts: isMailNickname,
     },
     membershipRule: { type: 'string', maxLength: 3072 },
-    membershipRuleProcessingState: {
-      type: 'string',
-      accepts: (value) => value === 'On' || value === 'Paused',
-    },
+    membershipRuleProcessingState: { type: 'string', accepts: oneOf('On', 'Paused') },
     ...onPremisesProperties,
     preferredDataLocation: { type: 'string', maxLength: 64 },
     preferredLanguage: { type: 'string', maxLength: 64 },
@@ -91,10 +84,7 @@ export const group: Resource = {
     securityIdentifier,
     theme: { type: 'string', maxLength: 64 },
     uniqueName: { type: 'string', maxLength: 256, write: 'creation', filter: true },
-    visibility: {
-      type: 'string',
-      accepts: (value) => value === '' || value === 'Private' || value === 'Public',
-    },
+    visibility: { type: 'string', accepts: oneOf('', 'Private', 'Public') },
     ...onlyBySelect({
       assignedLabels: {
         type: {

@@ -1,4 +1,10 @@
-import { type Described, type Properties, type Property, readOnlyText } from '../../entities/property.ts'
+import {
+  type Described,
+  isNotBlank,
+  type Properties,
+  type Property,
+  readOnlyText,
+} from '../../entities/property.ts'
 import { showTime } from '../../entities/read-value.ts'
 
 export type ObjectKind =
@@ -45,7 +51,7 @@ export const optionalDisplayName: Property = {
   maxLength: 256,
   filter: true,
   sort: true,
-  accepts: (value) => typeof value === 'string' && value.trim() !== '',
+  accepts: isNotBlank,
 }
 
 export const displayName: Property = { ...optionalDisplayName, required: true }

@@ -1,4 +1,4 @@
-import { flag, readOnlyText, text } from '../../entities/property.ts'
+import { flag, oneOf, readOnlyText, text } from '../../entities/property.ts'
 import {
   createdDateTime,
   displayName,
@@ -96,8 +96,4 @@ export const user: Resource = {
       userType: { type: 'string', filter: true, default: 'Member', accepts: oneOf('Member', 'Guest') },
     }),
   },
-}
-
-function oneOf(...values: readonly string[]) {
-  return (value: unknown) => values.some((allowed) => allowed === value)
 }
