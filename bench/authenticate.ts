@@ -1,6 +1,6 @@
 // What the cache of verified tokens is worth: processor time to authenticate a caller with a new token each time, as a
 // ratio to one token again and again. Both go through everything that a request goes through before its permission is
-// checked, the look at the principal's standing in PostgreSQL included. Run: node bench/authenticate.ts
+// checked, the look at the principal's standing in PostgreSQL included. Run: npm run bench bench/authenticate.ts
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'

@@ -1,6 +1,6 @@
 // Whether a rule PUT slows down with the number of rules there are: 1,000 rules are created on one database, and in turns
 // with them the first rule of as many other databases. The ratio is that of the last 100 to the first 100, each median
-// taken by that of the first rules at the same time, so that the machine's moods drop out. Run: node bench/rules.ts
+// taken by that of the first rules at the same time, so that the machine's moods drop out. Run: npm run bench bench/rules.ts
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'

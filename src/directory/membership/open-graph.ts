@@ -5,7 +5,7 @@ import type { DatabaseAddress } from '../../db/database-url.ts'
 import { SteadyConnection } from '../../db/steady-connection.ts'
 import type { MembershipGraph } from './graph.ts'
 import { LogFeed } from './memory/log-feed.ts'
-import { MemoryGraph } from './memory/memory-graph.ts'
+import { type IndexSize, MemoryGraph, noIndex } from './memory/memory-graph.ts'
 import { createMembershipMetrics } from './memory/metrics.ts'
 import { createSqlGraph } from './sql-graph.ts'
 
@@ -15,6 +15,8 @@ export interface OpenedGraph {
   hear(): void
   /** Resolves when the index is in memory, or is not going to be. */
   settled(): Promise<void>
+  /** What the index holds; zero while there is none. */
+  size(): IndexSize
   close(): Promise<void>
 }
 
@@ -30,7 +32,8 @@ interface GraphOptions {
 
 export function openGraph({ address, memoryBytes, registry, ...options }: GraphOptions): OpenedGraph {
   const sql = createSqlGraph(options.database.sql)
-  if (memoryBytes === 0) return { graph: sql, hear() {}, async settled() {}, async close() {} }
+  if (memoryBytes === 0)
+    return { graph: sql, hear() {}, async settled() {}, size: () => noIndex, async close() {} }
   const connection = new SteadyConnection(address, 'masquerade memberships')
   const feed = new LogFeed(connection, options.tenantId)
   const metrics = createMembershipMetrics(registry)
@@ -39,6 +42,7 @@ export function openGraph({ address, memoryBytes, registry, ...options }: GraphO
     graph,
     hear: () => graph.hear(),
     settled: () => graph.settled(),
+    size: () => graph.size(),
     async close() {
       await graph.close()
       await connection.close()

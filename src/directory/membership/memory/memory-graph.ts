@@ -22,6 +22,14 @@ export interface MemoryGraphOptions {
   readonly metrics: MembershipMetrics
 }
 
+export interface IndexSize {
+  readonly objects: number
+  readonly edges: number
+  readonly bytes: number
+}
+
+export const noIndex: IndexSize = { objects: 0, edges: 0, bytes: 0 }
+
 /** Further behind than this, loading anew is faster than following. */
 const mostChanges = 20_000
 const retryLoadMs = 5_000
@@ -49,7 +57,7 @@ export class MemoryGraph implements MembershipGraph {
 
   constructor(options: MemoryGraphOptions) {
     this.#options = options
-    options.metrics.show(() => this.#index?.size ?? { objects: 0, edges: 0, bytes: 0 })
+    options.metrics.show(() => this.size())
     this.#load()
   }
 
@@ -61,6 +69,10 @@ export class MemoryGraph implements MembershipGraph {
   /** Resolves when no load is under way. */
   async settled(): Promise<void> {
     while (this.#loading) await this.#loading
+  }
+
+  size(): IndexSize {
+    return this.#index?.size ?? noIndex
   }
 
   async close(): Promise<void> {
