@@ -1,7 +1,7 @@
 import { operationsOf } from '../api/operation.ts'
 import type { MembershipGraph } from './membership/graph.ts'
 
-/** What the directory room needs from elsewhere; put together in `main.ts`. */
+/** Functions that the directory needs from other rooms; `main.ts` passes them. */
 export interface DirectoryPorts {
   readonly graph: MembershipGraph
   /** Throws unless `current` is the user's password; attempts are counted like sign-ins. */

@@ -5,7 +5,7 @@ import { membershipOperations } from './membership/operations.ts'
 import { objectsOperations } from './objects/operations.ts'
 import type { DirectoryPorts } from './operation.ts'
 
-/** The directory API is these lists. */
+/** Every operation of the directory API. */
 export function directoryRoom(ports: DirectoryPorts) {
   return {
     operations: [

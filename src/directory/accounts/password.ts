@@ -70,13 +70,13 @@ export async function setPassword(
 
 let nobody: Promise<string> | undefined
 
-/** Makes the hash that unknown people are checked against, so that the first of them does not wait for it. */
+/** Makes the hash that passwords of unknown users are checked against, so that the first check is not slower. */
 export async function preparePasswords(): Promise<void> {
   nobody ??= hash('a password that nobody has', options)
   await nobody
 }
 
-/** Takes as long for a person who does not exist, or has no password, as for one who does. */
+/** Takes as long for a user who does not exist, or has no password, as for one who has. */
 export async function isPassword(stored: string | undefined, password: string): Promise<boolean> {
   await preparePasswords()
   const matches = await verify(stored ?? (await nobody) ?? '', password.slice(0, passwordRules.longest * 2))

@@ -9,7 +9,8 @@ interface Row {
 }
 
 const everyClient = '00000000-0000-0000-0000-000000000000'
-/** Makes every token void that the principal has by now. A changed password and a withdrawn permission do it too. */
+
+/** Revokes every token that the principal has. A changed password and a withdrawn permission do so too. */
 export async function voidTokens(tx: Query, tenantId: string, principalId: string): Promise<void> {
   await tx`
     insert into token_cutoff (tenant_id, principal_id, client_id, valid_from)
@@ -17,7 +18,7 @@ export async function voidTokens(tx: Query, tenantId: string, principalId: strin
     on conflict (tenant_id, principal_id, client_id) do update set valid_from = excluded.valid_from`
 }
 
-/** What the directory says about a principal and the application that got its token. */
+/** The standing of a principal, and of the application that got its token, in the directory. */
 export async function readStanding(
   sql: Query,
   tenantId: string,
@@ -51,7 +52,7 @@ export async function readStanding(
     kind: row?.kind === 'user' || row?.kind === 'servicePrincipal' ? row.kind : 'absent',
     enabled: row?.enabled ?? false,
     client: row?.client_enabled === true ? 'enabled' : row?.client_enabled === false ? 'disabled' : 'absent',
-    // Tokens tell their time in whole seconds.
+    // Tokens have their times in whole seconds.
     validFromMs: row?.valid_from ? Math.floor(row.valid_from.getTime() / 1000) * 1000 : 0,
   }
 }

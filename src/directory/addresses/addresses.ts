@@ -22,10 +22,10 @@ export interface Address {
   readonly kind: ExtensibleObjectKind | ItemKind
   /** Its row in the permission tables. */
   readonly row: ExtensionResource
-  /** Open extensions can hang on it. */
+  /** The resource can have open extensions. */
   readonly extensible: boolean
   readonly paths: readonly string[]
-  /** Keys that the path says by a word of its own. */
+  /** Keys that the path implies: `/calendar` is the default calendar. */
   readonly given: Params
 }
 
@@ -49,9 +49,9 @@ const cast = (key: string, kind: Kind) =>
   ['vendor', 'microsoft'].map((name) => `/directoryObjects/${key}/${name}.graph.${kind}`)
 
 /**
- * Every address of the resources that open extensions hang on, and of the folders, lists and threads around them,
- * by the noun that ends the names of operations (deleteOpenExtensionOfMessage). The row is that of the permission
- * tables. `find-resource.ts` looks the keys up from left to right; `:childFolders` stands for any number of levels.
+ * Every address of the resources that can have open extensions, and of the folders, lists and threads around them, by
+ * the noun that ends the names of operations (deleteOpenExtensionOfMessage). `find-resource.ts` looks the keys up from
+ * left to right; `:childFolders` stands for any number of levels.
  */
 export const addresses = {
   User: extensible('user', 'user', ['/me', '/users/:user', ...cast(':user', 'user')]),

@@ -33,11 +33,11 @@ export interface Found {
 
 interface FindOptions {
   readonly writes: boolean
-  /** Keeps others from changing what the path names until the transaction ends. */
+  /** Locks the resource until the transaction ends. */
   readonly lock?: boolean
 }
 
-/** What the path names, if it is within the caller's reach. */
+/** The resource that the path names; refuses callers who may not reach it. */
 export async function findResource(
   tx: Query,
   caller: Caller,
@@ -56,7 +56,7 @@ export async function findResource(
   return { object, item: await findInnermost(tx, caller.tenantId, object.id, keys, lock) }
 }
 
-/** `/users/me` is `/me`. */
+/** The keys of a path without `/users/me`, which is `/me`. */
 function withoutMe(caller: Caller, params: Params): Params {
   const { user, ...others } = params
   if (user?.toLowerCase() !== 'me') return params
@@ -100,8 +100,8 @@ async function findInnermost(
 }
 
 /**
- * A person reaches their own mailbox and tasks, and what hangs on their own user; to reach another's user needs the
- * permission for all users. Whoever may not learns nothing about whether the other exists.
+ * People reach their own mailbox, tasks and extensions. The extensions of another user take the permission for all
+ * users; a caller without it does not learn whether the other user exists.
  */
 async function checkReach(
   tx: Query,

@@ -3,7 +3,7 @@ import { resources } from '../objects/kinds/resources.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
 import type { ItemKind } from './addresses.ts'
 
-/** The collection of a kind, under its owner or, where the arrow says so, under its parent. */
+/** The collection of a kind under its owner; behind an arrow, under its parent. */
 const collections: Readonly<Record<ItemKind, string>> = {
   message: 'messages',
   mailFolder: 'mailFolders',

@@ -23,7 +23,7 @@ export interface Delegation {
   readonly firstParty: boolean
 }
 
-/** What a client may do for a user: consented for everybody, or for this user. */
+/** The permissions of a client for a user: consented for all users, or for this one. */
 export async function listDelegatedPermissions(sql: Query, delegation: Delegation): Promise<string[]> {
   const { tenantId, servicePrincipalId, userId, firstParty } = delegation
   const rows = await sql<{ permission: string }[]>`
@@ -88,7 +88,7 @@ export async function withdrawConsent(tx: Query, consent: Consent): Promise<void
       and user_id is not distinct from ${userId}::uuid and permission = any(${[...permissions]})`
 }
 
-/** Consent to the sign-in itself is kept beside that to permissions. */
+/** Consent may name the scopes of the sign-in beside permissions. */
 function checkConsent(permissions: readonly string[]): void {
   checkKnown(permissions.filter((name) => !(signInScopes as readonly string[]).includes(name)))
 }

@@ -5,7 +5,7 @@ import { addPassword, removePassword } from './passwords.ts'
 import { permissionGrantOperations } from './permission-grants.ts'
 import { roleAssignmentOperations } from './role-assignments.ts'
 
-/** What makes an application or a person able to call: secrets, passwords and grants. */
+/** Operations on credentials and grants: secrets, passwords, application permissions and consent. */
 export const credentialOperations: readonly Operation<DirectoryPorts>[] = [
   addPassword,
   removePassword,

@@ -7,7 +7,7 @@ const row = (cell: string): PermissionRow => ({
   leastPrivileged: false,
 })
 
-/** Secrets and grants make an application as strong as they say: no general write permission reaches them. */
+/** A secret or grant makes its holder as strong as the application: general write permissions do not suffice. */
 export const credentialPermissions = {
   write: row('Application.ReadWrite.All'),
 } as const

@@ -15,7 +15,7 @@ export type PropertyType =
   /** Any JSON value of bounded size. */
   | 'json'
 
-/** One row of a resource's table: all that the service knows of a property. */
+/** One row of a table of properties: all that the service knows about a property. */
 export interface Property {
   readonly type: PropertyType
   readonly required?: true
@@ -23,7 +23,7 @@ export interface Property {
   readonly write?: 'never' | 'creation' | 'elsewhere'
   /** False: an update cannot clear it with null. */
   readonly nullable?: false
-  /** Shown, and filtered by, where nothing is stored. */
+  /** The value where nothing is stored, for answers and filters. */
   readonly default?: Json
   /** Not in the default set: `$select` must name it. */
   readonly onlyBySelect?: true

@@ -3,12 +3,12 @@ import type { Described, Json, JsonObject, Property } from './property.ts'
 import { readValue } from './read-value.ts'
 import { isStorableJson } from './storable.ts'
 
-/** Properties beyond the table: those that extension definitions add to a kind. */
+/** The properties that extension definitions add to a kind. */
 export type CustomProperties = ReadonlyMap<string, { update(stored: unknown, sent: unknown): unknown }>
 
 const none: CustomProperties = new Map()
 
-/** The properties of a body that creates an object: all that is required is there, nulls are left out. */
+/** The properties of a body that creates an entity, without nulls; refuses a body without a required one. */
 export function readNewProperties(
   resource: Described,
   body: JsonObject,
@@ -26,7 +26,7 @@ export function readNewProperties(
   return properties
 }
 
-/** The properties of a body that updates an object; null stands for clearing one. */
+/** The properties of a body that updates an entity; null clears one. */
 export function readChangedProperties(
   resource: Described,
   body: JsonObject,
@@ -39,14 +39,14 @@ export function readChangedProperties(
   return properties
 }
 
-/** Names in a body that the table does not have: what an extension definition may explain. */
+/** The names in a body that are not in the table; extension definitions may define them. */
 export function unknownNames(resource: Described, body: JsonObject): string[] {
   return propertiesOf(body)
     .map(([name]) => name)
     .filter((name) => !Object.hasOwn(resource.properties, name))
 }
 
-/** Clients send back annotations of what they read; those say nothing about the object. */
+/** Annotations are ignored: clients send back those that they read. */
 export function isAnnotation(name: string): boolean {
   return name.startsWith('@odata.')
 }

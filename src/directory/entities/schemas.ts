@@ -6,7 +6,7 @@ export function nameOperation(verb: string, noun: string): string {
   return verb + noun.charAt(0).toUpperCase() + noun.slice(1)
 }
 
-/** A body is checked against the resource's table, whose messages clients know; this says what may be in it. */
+/** Describes a body for readers of the API; requests are checked by the table of properties, for its messages. */
 export function bodySchema({ kind, noun, properties }: Described, what: 'creation' | 'update') {
   const writable = Object.entries(properties).filter(([, { write }]) =>
     what === 'creation'

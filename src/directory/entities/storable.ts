@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from './property.ts'
 
-/** PostgreSQL stores neither NUL nor half a surrogate pair; both would come back as a failure of ours. */
+/** PostgreSQL stores neither NUL nor half a surrogate pair: a statement with them would fail as a defect of ours. */
 export function isStorableText(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed()
 }

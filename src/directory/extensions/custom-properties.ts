@@ -7,8 +7,8 @@ import { type DataType, maxValues, readValueOf } from './data-types.ts'
 export interface CustomProperty {
   readonly name: string
   /**
-   * What is stored after `sent` is applied to what was stored; undefined: nothing, its data is removed.
-   * Fails with InvalidPropertyValue when the definition does not allow it.
+   * The value to store after `sent` is applied to the stored one; undefined: the value is removed.
+   * Fails with InvalidPropertyValue when the definition does not allow the value.
    */
   update(stored: unknown, sent: unknown): unknown
 }
@@ -16,7 +16,7 @@ export interface CustomProperty {
 /** `extension_<appId>_<name>`, `<domain>_<name>`. */
 const definitionName = /^[A-Za-z0-9]+_\w+$/
 
-/** How definitions name the kinds that can hold their values. */
+/** The names that definitions have for the kinds that can hold their values. */
 export const targetNames = {
   user: 'User',
   group: 'Group',
@@ -33,8 +33,8 @@ export const targetNames = {
 
 /**
  * The custom properties of a kind of resource, by name: all of them, or those `among` some names. Values lie in the
- * resource's `properties` under these names. A kind that no definition can target has none. The definitions stay
- * until the transaction ends, so that a value is never stored after its definition is gone.
+ * resource's `properties` under these names. A kind that no definition can target has none. The definitions are locked
+ * until the transaction ends, so that no value is stored after its definition was deleted.
  */
 export async function extensionPropertiesFor(
   tx: Query,

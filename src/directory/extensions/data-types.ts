@@ -8,7 +8,7 @@ export const maxTextLength = 256
 export const maxBinaryBytes = 256
 export const maxValues = 256
 
-/** The value to store, or undefined when it is none of the type. */
+/** The value to store, or undefined when it does not have the type. */
 export const readValueOf: Readonly<Record<DataType, (value: unknown) => unknown>> = {
   Binary: (value) => (typeof value === 'string' && isBase64(value) ? value : undefined),
   Boolean: (value) => (typeof value === 'boolean' ? value : undefined),
@@ -38,7 +38,7 @@ function isBase64(value: string): boolean {
 
 const dateTimeForm = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,7})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 
-/** Kept in UTC; a date alone is its midnight. Undefined when it is no day of the calendar. */
+/** The time in UTC, for a date its midnight; undefined when the calendar has no such day. */
 function readDateTime(value: string): string | undefined {
   return dateTimeForm.test(value) ? readMoment(value) : undefined
 }

@@ -12,7 +12,7 @@ export const expandOption = Type.Optional(
   Type.String({ description: "extensions, or extensions($filter=id eq '{extensionId}')" }),
 )
 
-/** Which extensions `$expand` asks for: all, or the one of a name. */
+/** The extensions that `$expand` asks for: those of one name, or all. */
 export interface Expansion {
   readonly name: string | undefined
 }
@@ -41,7 +41,7 @@ export function readExtensionsFilter(text: string): string | undefined {
 
 type Expanded = ReadonlyMap<string, readonly Record<string, Json>[]>
 
-/** The open extensions of these directory objects or items, by the id of what they hang on. */
+/** The open extensions of these directory objects or items, by the id of the object or item. */
 export async function expandExtensions(
   tx: Query,
   caller: Caller,

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../entities/property.ts'
 import { isStorableJson } from '../entities/storable.ts'
 import { isExtensionType, isSameName, nameOf, readNewName } from './extension-name.ts'
 
-/** Bytes of one extension as JSON, and how many properties it may have. */
+/** The most bytes of one extension as JSON; `maxProperties` is the most properties of one. */
 const limits = { object: 2048, item: 64 * 1024 } as const
 const maxProperties = 200
 
@@ -25,7 +25,7 @@ export function readNewExtension(body: JsonObject): { name: string; data: JsonOb
   return { name, data: withoutNulls(dataOf(body)) }
 }
 
-/** The data after a change: what is sent replaces what was there, null removes it, the rest stays. */
+/** The data after a change: a value replaces the stored one, null removes it, other properties stay. */
 export function changeData(name: string, data: JsonObject, body: JsonObject): JsonObject {
   if (body['@odata.type'] !== undefined) checkType(body)
   checkName(body, name)
@@ -53,7 +53,7 @@ function checkName({ extensionName, id }: JsonObject, name: string): void {
     fail('InvalidPropertyValue', { property: 'id', resource: 'OpenTypeExtension' })
 }
 
-/** The extension's own properties, without what the service and OData say about them. */
+/** The extension's own properties, without its name, its id and OData's annotations. */
 function dataOf(body: JsonObject): JsonObject {
   const own = Object.entries(body).filter(
     ([name]) => name !== 'extensionName' && name !== 'id' && !name.includes('@odata.'),

@@ -2,7 +2,7 @@ import { fail } from '../../kernel/problem.ts'
 
 export const extensionType = 'vendor.graph.openTypeExtension'
 
-/** Under these the original service and its clients know the type; a fully qualified name may begin with any. */
+/** The names of the type that the original service and its clients use; any may begin a fully qualified name. */
 const typeNames = [
   extensionType,
   'microsoft.graph.openTypeExtension',
@@ -11,7 +11,7 @@ const typeNames = [
 
 const nameForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$/
 
-/** A name stands in paths, so it has no characters that mean something there. */
+/** Refuses characters that have a meaning in a path, where names appear. */
 export function readNewName(name: string): string {
   if (!nameForm.test(name) || qualifierOf(name) !== undefined)
     fail('InvalidPropertyValue', { property: 'extensionName', resource: 'OpenTypeExtension' })
@@ -27,7 +27,7 @@ export function qualify(name: string): string {
   return `${extensionType}.${name}`
 }
 
-/** Names are the same however they are written in large and small letters. */
+/** Names are compared without regard to case. */
 export function isSameName(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }

@@ -28,7 +28,7 @@ function columns(tx: Query) {
   return tx`name, application_id as "applicationId", properties as data`
 }
 
-/** By name or fully qualified name. */
+/** Finds an extension by its name or fully qualified name. */
 export async function findExtension(
   tx: Query,
   tenantId: string,
@@ -51,7 +51,7 @@ export async function listExtensions(tx: Query, tenantId: string, found: Found):
     where tenant_id = ${tenantId} and ${onResource(tx, found)} order by created_at, name`
 }
 
-/** Lock the resource first: the limits are counted, and two at once would both be the last. */
+/** Lock the resource first: two requests that count at once would both stay below the limit. */
 export async function insertExtension(
   tx: Query,
   tenantId: string,

@@ -96,7 +96,7 @@ function extensionSet(address: ExtensibleAddress): EntitySet<OpenExtension> {
         await replaceData(tx, caller.tenantId, row.found, row.id, data)
         return { ...row, properties: data }
       },
-      // As the original has it.
+      // The original answers 204 for objects and 200 for items.
       answersWithEntity: place === 'item',
     },
     async remove({ tx, caller }, { row }) {

@@ -4,7 +4,7 @@ import { requirePermissions } from '../../auth/permit.ts'
 import type { Stored } from '../entities/property.ts'
 import { atLeast, type ExtensionResource } from '../permissions.ts'
 
-/** Reading a resource's open extensions, and the resource itself where it is an item. Writing is DIR-67. */
+/** Permissions to read a resource's open extensions, and to read an item itself. DIR-67 has those to write. */
 export const readPermissions: Readonly<Record<ExtensionResource, PermissionRow>> = {
   device: atLeast('Directory.Read.All, Directory.AccessAsUser.All', notSupported, 'Device.Read.All'),
   event: atLeast('Calendars.Read', 'Calendars.Read', 'Calendars.Read'),
@@ -19,7 +19,7 @@ export const readPermissions: Readonly<Record<ExtensionResource, PermissionRow>>
   user: atLeast('User.Read', 'User.Read', 'User.Read.All'),
 }
 
-/** What hangs on a user other than the caller, who reaches their own with less. */
+/** Permissions for the extensions of other users than the caller. */
 export const otherUsers = {
   read: atLeast('User.Read.All', notSupported, 'User.Read.All'),
   write: atLeast('User.ReadWrite.All', notSupported, 'User.ReadWrite.All'),
@@ -28,7 +28,7 @@ export const otherUsers = {
 /** The kinds of directory objects that can have open extensions. */
 export const extensibleObjects: ReadonlySet<string> = new Set(['user', 'group', 'device', 'organization'])
 
-/** For answers about directory objects that are expanded by their extensions. */
+/** Refuses to expand the extensions of an object to callers who may not read them. */
 export function requireToReadExtensions(caller: Caller, { kind, id }: Pick<Stored, 'kind' | 'id'>): void {
   if (!extensibleObjects.has(kind)) return
   const isOther = kind === 'user' && id !== caller.objectId

@@ -70,7 +70,7 @@ export const createThread = operation({
   },
 })
 
-/** As the original has it, a reply is accepted without a body; the posts of the thread show it. */
+/** As in the original, the answer to a reply is 202 without a body; the posts of the thread show it. */
 const replyTo = (noun: 'Thread' | 'Post', address: Address) =>
   operation({
     name: `replyTo${noun}`,
@@ -141,7 +141,7 @@ async function writePost(
   return writeItem(context, 'post', owner, thread, { sender: from, ...body, from })
 }
 
-/** At least one, and each an object. */
+/** The threads or posts in a body: at least one, and each an object. */
 function readBodies(
   kind: 'thread' | 'conversation',
   property: string,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Query } from '../../db/query.ts'
 import type { ItemKind } from '../addresses/addresses.ts'
 
-/** What a mailbox or group has from the beginning: the names that stand for it in paths, and what it is called. */
+/** The items that every mailbox and group has: their well-known names in paths, and their titles. */
 const defaults: Readonly<Partial<Record<ItemKind, Readonly<Record<string, string>>>>> = {
   mailFolder: {
     inbox: 'Inbox',
@@ -19,7 +19,7 @@ const defaults: Readonly<Partial<Record<ItemKind, Readonly<Record<string, string
   todoTaskList: { tasks: 'Tasks' },
 }
 
-/** Where a new item goes when the path names no place for it, and what that lies in. */
+/** The default item that a new item lies in when the path names none. */
 export const defaultPlaces: Readonly<Partial<Record<ItemKind, readonly [ItemKind, string]>>> = {
   message: ['mailFolder', 'drafts'],
   event: ['calendar', 'calendar'],
@@ -27,20 +27,20 @@ export const defaultPlaces: Readonly<Partial<Record<ItemKind, readonly [ItemKind
   contact: ['contactFolder', 'contacts'],
 }
 
-/** The id of what a well-known name stands for; undefined for any other text. */
+/** The id of the item with a well-known name; undefined for any other text. */
 export function idOfDefault(ownerId: string, kind: ItemKind, name: string): string | undefined {
   const lowered = name.toLowerCase()
   return Object.hasOwn(defaults[kind] ?? {}, lowered) ? makeId(ownerId, kind, lowered) : undefined
 }
 
-/** The well-known name of an item; undefined for one that somebody has made. */
+/** The well-known name of an item; undefined for items that callers made. */
 export function wellKnownNameOf(ownerId: string, kind: ItemKind, id: string): string | undefined {
   return Object.keys(defaults[kind] ?? {}).find((name) => makeId(ownerId, kind, name) === id)
 }
 
 /**
- * Stores what the owner has of this kind from the beginning, where nobody has asked for it before. It was there all
- * along, as far as anybody can tell: so this is no change of the directory, and a read may do it.
+ * Stores the default items of this kind, on the first request for them. For callers they were always there: this is no
+ * change of the directory, and reads may do it.
  */
 export async function storeDefaults(
   tx: Query,
@@ -63,7 +63,7 @@ export async function storeDefaults(
   await tx`insert into item ${tx(rows)} on conflict do nothing`
 }
 
-/** The same name always has the same id, so that two who ask at once make one folder and not two. */
+/** The id follows from the name, so that two first requests at once make one folder and not two. */
 function makeId(ownerId: string, kind: ItemKind, name: string): string {
   const bytes = createHash('sha256').update(`${ownerId.toLowerCase()} ${kind} ${name}`).digest()
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6)

@@ -24,7 +24,7 @@ function verbsOf(kind: ItemKind, collections: readonly string[]): Verb[] {
   return isMadeTogether ? ['list', 'get', 'update', 'delete'] : ['create', 'list', 'get', 'update', 'delete']
 }
 
-/** Folders lie in folders: the one that a path names has a collection of its own. */
+/** The collections that the instances at a path lie in; folders lie in folders, at any depth. */
 function collectionsOf(path: string): string[] {
   if (!/\/:\w+$/.test(path)) return []
   const collection = path.replace(/\/:\w+$/, '')

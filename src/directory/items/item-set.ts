@@ -64,7 +64,7 @@ export function itemSet(address: ItemAddress): ItemSet {
   }
 }
 
-/** What is needed to create items of a kind: a body may bring open extensions along. */
+/** The rules for creating items of a kind. A body may have open extensions for the new item. */
 export function newItems(kind: ItemKind): Described & { readonly creation: Creation<Item> } {
   const described = itemResource(kind)
   return {

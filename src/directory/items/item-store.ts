@@ -71,7 +71,7 @@ export async function insertItem(tx: Query, tenantId: string, item: NewItem): Pr
   return written(stored)
 }
 
-/** Stores changed properties; null takes one away. Lock the item first: it is written as it was read. */
+/** Stores changed properties; null clears one. Lock the item first: all its properties are written. */
 export async function updateItem(
   tx: Query,
   tenantId: string,
@@ -87,7 +87,7 @@ export async function updateItem(
   return written(stored)
 }
 
-/** With all that lies in it, and all extensions. */
+/** Deletes an item with the items in it and all extensions. */
 export async function deleteItem(tx: Query, tenantId: string, id: string): Promise<void> {
   await tx`delete from item where tenant_id = ${tenantId} and id = ${id}`
 }

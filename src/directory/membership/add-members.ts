@@ -56,7 +56,7 @@ function isMemberType(kind: ObjectKind): kind is MemberType {
 }
 
 export interface Adding {
-  /** Skips who is a member already instead of failing. */
+  /** Skips objects that are members already instead of failing. */
   readonly lenient: boolean
 }
 
@@ -87,7 +87,7 @@ export async function addMembers(
   return added.map(({ id }) => describeMembership('memberAdded', group, id))
 }
 
-/** A group is no member of itself, and a group that can hold roles has no groups in it: who joins those, is seen. */
+/** Refuses a group in itself, and groups in a group that can hold roles: others could fill these unseen. */
 function refuseImpossible(group: DirectoryObject, member: DirectoryObject): void {
   const isImpossible =
     !isMemberType(member.kind) ||

@@ -19,7 +19,7 @@ export interface MembershipGraph {
   ): Promise<Memberships>
   /** The groups of an object, in no particular order; at most `limit` of them. */
   groupsOf(tenantId: string, objectId: string, choice?: GroupChoice): Promise<string[]>
-  /** Which of these groups, and roles where asked for, the object is a member of; in the order given. */
+  /** Those of the candidates that contain the object, roles only where asked for; in the order given. */
   groupsAmong(
     tenantId: string,
     objectId: string,
@@ -41,7 +41,7 @@ export interface MembershipGraph {
 }
 
 export interface GroupChoice {
-  /** Leaves out of the result, not of the way to it, the groups that are not security-enabled. */
+  /** Leaves groups that are not security-enabled out of the result; memberships through them still count. */
   readonly securityEnabledOnly?: boolean
   readonly includeRoles?: boolean
   readonly limit?: number

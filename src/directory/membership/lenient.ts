@@ -1,6 +1,6 @@
 import type { Answer, RequestFacts } from '../../api/operation.ts'
 
-/** Whether the caller wants references that exist already to be skipped instead of refused. */
+/** True when the caller wants references that exist already to be skipped instead of refused. */
 export function isLenient({ preferences }: RequestFacts): boolean {
   return preferences.get('handling')?.toLowerCase() === 'lenient'
 }

@@ -91,7 +91,7 @@ export function countRelation(relation: Relation) {
 const cast = new RegExp(`^(?:${namespace.replace('.', '\\.')}|microsoft\\.graph)\\.(\\w+)$`, 'i')
 const kindsByName = new Map(Object.keys(resources).map((kind) => [kind.toLowerCase(), kind]))
 
-/** `/members/vendor.graph.user` is the members that are users. */
+/** The kinds to list: `/members/vendor.graph.user` lists the members that are users. */
 function readCast(relation: Relation, segment: string | undefined): readonly ObjectKind[] {
   if (segment === undefined) return relation.to
   const kind = kindsByName.get(cast.exec(segment)?.[1]?.toLowerCase() ?? '')
@@ -100,14 +100,14 @@ function readCast(relation: Relation, segment: string | undefined): readonly Obj
   return [kind]
 }
 
-/** A filter, an order or a search tells about properties, so it is only for those who may read them. */
+/** Refuses filters, orders and searches, which reveal properties, to callers who may not read these. */
 function requireReadable(caller: Caller, kinds: readonly ObjectKind[], query: ListQuery): void {
   const tells = [query.$filter, query.$orderby, query.$search].some((option) => option !== undefined)
   if (tells && !kinds.every((kind) => holds(caller, objectPermissions[kind].read)))
     fail('InsufficientPrivileges')
 }
 
-/** Of an object that the caller may not read, the relation shows that it is there, and no more. */
+/** The relation shows only the id of an object that the caller may not read. */
 function selectFor(
   caller: Caller,
   { kind }: DirectoryObject,

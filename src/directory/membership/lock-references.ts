@@ -3,12 +3,12 @@ import { isUuid } from '../../kernel/uuid.ts'
 import { type DirectoryObject, objectColumns } from '../objects/object-store.ts'
 import type { ObjectReference } from './object-reference.ts'
 
-/** Enough to keep objects from being deleted or changed meanwhile, or also to change them. */
+/** `share` keeps others from changing or deleting the objects; `no key update` is for changing them. */
 export type LockStrength = 'share' | 'no key update'
 
 export interface LockedReferences {
   readonly container: DirectoryObject | undefined
-  /** What each reference names, in their order; undefined where there is no such object of that kind. */
+  /** The object of each reference, in their order; undefined where there is no such object of that kind. */
   readonly objects: readonly (DirectoryObject | undefined)[]
 }
 
@@ -31,7 +31,7 @@ export async function lockReferences(
   }
 }
 
-/** Ids of what is referred to; a name that nobody has stays as it is. */
+/** The ids that the references name; a name without a user stays as it is. */
 async function resolveNames(
   tx: Query,
   tenantId: string,
@@ -49,7 +49,7 @@ async function resolveNames(
   return references.map(({ key }) => ids.get(key.toLowerCase()) ?? key)
 }
 
-/** All in one statement and in the order of their ids, so that no two requests wait for each other. */
+/** Locks in one statement and in the order of ids, so that two requests cannot deadlock. */
 async function lockObjects(
   tx: Query,
   tenantId: string,

@@ -3,14 +3,14 @@ import { isUuid } from '../../kernel/uuid.ts'
 import type { ObjectKind } from '../objects/kinds/resource.ts'
 import { principalNameForm } from '../objects/kinds/user.ts'
 
-/** An id out of a path, in the spelling in which ids are stored. */
+/** The id in a path, in the spelling in which ids are stored. */
 export function readObjectId(text: string | undefined): string {
   if (text === undefined || !isUuid(text))
     return fail('InvalidObjectIdentifier', { id: (text ?? '').slice(0, 200) })
   return text.toLowerCase()
 }
 
-/** What the URL of a directory object says: its key, and its kind unless it goes by directoryObjects. */
+/** A directory object as its URL names it: by key, and by kind unless the path begins with directoryObjects. */
 export interface ObjectReference {
   /** An id in lower case, or the userPrincipalName of a user. */
   readonly key: string
@@ -28,9 +28,9 @@ const kindOfSet: ReadonlyMap<string, ObjectKind | undefined> = new Map([
 
 const maxLength = 2048
 
-/** Reads the URL of an object to refer to. Its host does not matter: behind a proxy every client knows us by another. */
+/** Reads the URL of an object to refer to. Its host is ignored: behind a proxy, clients use hosts that we do not know. */
 export function readReference(value: unknown, property: string): ObjectReference {
-  // URL.parse forgives blanks and control characters; a reference that has them was not meant so.
+  // URL.parse drops blanks and control characters: a reference with them would be read as another.
   const isPlain = typeof value === 'string' && value.length <= maxLength && !/[\p{Cc}\s]/u.test(value)
   const url = isPlain ? URL.parse(value) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password)

@@ -6,15 +6,15 @@ function atLeast(delegated: string, application = delegated): PermissionRow {
   return { delegated, personal: notSupported, application, leastPrivileged: true }
 }
 
-/** Where the pairs of a relation lie, and which end of the pair the path names. */
+/** The table that holds the pairs of a relation, and the end of the pair that the path names. */
 export type Edge = 'memberOfContainer' | 'containerOfMember' | 'ownerOfObject' | 'objectOfOwner'
 
 export interface Relation {
   readonly path: string
   readonly name: string
-  /** Of what kind the object is that the path names. */
+  /** The kind of the object that the path names. */
   readonly from: ObjectKind
-  /** Of what kinds the related objects can be. */
+  /** The kinds of the related objects. */
   readonly to: readonly ObjectKind[]
   readonly edge: Edge
   readonly transitive?: true
@@ -63,7 +63,7 @@ function ownedObjects(path: string, read: PermissionRow): Relation {
 
 const members = { path: '/groups/:id', from: 'group', to: memberKinds, edge: 'memberOfContainer' } as const
 
-/** Which objects are related to which, who may see it and who may change it. */
+/** The relations between objects, and the permissions to read and change them. */
 export const relations: readonly Relation[] = [
   {
     ...members,

@@ -143,7 +143,7 @@ function walkDown(sql: Query, tenantId: string, containerId: string) {
     )`
 }
 
-/** The words of the index that has what a walk needs. */
+/** The condition of the partial index that a walk reads. */
 function isContainer(sql: Query) {
   return sql`kind in ('group', 'directoryRole') and deleted_at is null`
 }

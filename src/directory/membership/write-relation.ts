@@ -17,7 +17,7 @@ import { readObjectId, readReference } from './object-reference.ts'
 import { columnsOf } from './relation-source.ts'
 import { nounOf, type Relation } from './relations.ts'
 
-/** Adds to a relation where the permission is the same whoever is added; members of a group have their own. */
+/** Adds to a relation whose permission does not depend on the added object, as that for members of a group does. */
 export function addToRelation(relation: Relation, permission: PermissionRow) {
   const { path, name, edge, from } = relation
   const { table, near, far } = columnsOf[edge]
@@ -104,7 +104,7 @@ function checkContainer(
   return container.properties
 }
 
-/** A role goes to groups that were made for it alone: anybody may fill the others. */
+/** Roles go only to groups that can hold roles: far more callers may add members to the others. */
 function canBeAdded({ from, to }: Relation, { kind, properties }: DirectoryObject): boolean {
   if (from === 'directoryRole' && kind === 'group') return properties.isAssignableToRole === true
   return to.includes(kind)

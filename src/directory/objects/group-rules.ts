@@ -10,7 +10,7 @@ import {
 import { group, standAloneProperties } from './kinds/group.ts'
 import type { DirectoryObject } from './object-store.ts'
 
-/** The property of a body that must come in a request of its own; in company it is refused. */
+/** The property of a body that must come in a request of its own; refuses it together with others. */
 export function findStandAlone(body: JsonObject, hasCompany: boolean): string | undefined {
   const names = Object.keys(body).filter((name) => !isAnnotation(name))
   const alone = names.find((name) => Object.hasOwn(standAloneProperties, name))
@@ -31,7 +31,7 @@ export function readGroupChanges(
   return changes
 }
 
-/** Rules between properties: of what is set now, about the group as it would be. */
+/** Refuses properties of a body that do not fit the group as it would be after the write. */
 export function checkTogether(sent: JsonObject, after: JsonObject): void {
   if (sent.autoSubscribeNewMembers === true && after.subscriptionEnabled === false)
     failValue(group, 'autoSubscribeNewMembers')
@@ -61,7 +61,7 @@ function hasLabels({ assignedLabels }: JsonObject): boolean {
   return Array.isArray(assignedLabels) && assignedLabels.length > 0
 }
 
-/** The mail address of a group follows from its alias and the tenant's domain: what changes of it with `changes`. */
+/** The changes to a group's mail address, which is made of its alias and the tenant's domain. */
 export async function recalculateMail(
   tx: Query,
   tenantId: string,

@@ -16,7 +16,7 @@ const readUsers = row(
   'User.ReadBasic.All, User.Read.All, User.ReadWrite.All, Directory.Read.All, Directory.ReadWrite.All',
   'User.Read.All, User.ReadWrite.All, Directory.Read.All, Directory.ReadWrite.All',
 )
-/** All that there is to read of people; with less, DIR-155. */
+/** Permissions to read every property of users; DIR-155 is about callers with less. */
 const readWholeUsers = row('User.Read.All, User.ReadWrite.All, Directory.Read.All, Directory.ReadWrite.All')
 const writeUsers = row('User.ReadWrite.All, Directory.ReadWrite.All')
 const readGroups = row(
@@ -34,7 +34,7 @@ const writeRoles = row('RoleManagement.ReadWrite.Directory')
 const writeContacts = row('Directory.ReadWrite.All')
 const writeDevices = row('Directory.AccessAsUser.All', 'Device.ReadWrite.All, Directory.ReadWrite.All')
 
-/** Who may do what with objects of each kind. */
+/** Permissions for objects of each kind. */
 export const objectPermissions: Readonly<Record<ObjectKind, Readonly<Record<ObjectAction, PermissionRow>>>> =
   {
     user: { read: readUsers, create: writeUsers, update: writeUsers, delete: writeUsers },
@@ -95,17 +95,17 @@ const basicUserProperties: ReadonlySet<string> = new Set([
   'userPrincipalName',
 ])
 
-/** DIR-155: the properties that somebody who may read a kind sees of it; undefined: all of them. */
+/** DIR-155: the properties of a kind that a caller sees who may read the kind; undefined: all of them. */
 export function readableProperties(caller: Caller, kind: ObjectKind): ReadonlySet<string> | undefined {
   return kind === 'user' && !holds(caller, readWholeUsers) ? basicUserProperties : undefined
 }
 
-/** Deleted objects show all that they were. */
+/** Permissions to read deleted objects, which show every property. */
 export function readDeletedPermissions(kind: ObjectKind): PermissionRow {
   return kind === 'user' ? readWholeUsers : objectPermissions[kind].read
 }
 
-/** The signed-in user's own object. */
+/** Permissions for the signed-in user's own object. */
 export const ownPermissions = {
   read: row(
     'User.Read, User.ReadWrite, User.ReadBasic.All, User.Read.All, User.ReadWrite.All, Directory.Read.All, Directory.ReadWrite.All',
@@ -115,16 +115,16 @@ export const ownPermissions = {
   update: row('User.ReadWrite, User.ReadWrite.All, Directory.ReadWrite.All', notSupported, 'User.ReadWrite'),
 } as const
 
-/** Objects whatever their kind. */
+/** Permissions for objects of any kind. */
 export const anyObjectPermissions = {
   read: row('Directory.Read.All, Directory.ReadWrite.All'),
 } as const
 
-/** Setting somebody's password, beside updating the user. */
+/** Permissions to set a user's password, beside those to update the user. */
 export const passwordPermissions = row(
   'Directory.AccessAsUser.All',
   'User.ReadWrite.All and Directory.ReadWrite.All',
 )
 
-/** Groups that can hold directory roles. */
+/** Permissions for groups that can hold directory roles. */
 export const roleAssignablePermissions = row('RoleManagement.ReadWrite.Directory')

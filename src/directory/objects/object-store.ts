@@ -37,7 +37,7 @@ interface FindOptions {
   readonly deleted?: boolean
 }
 
-/** The object with this id, of one of these kinds (none given: of any kind). Not found is a 404 that names the id. */
+/** The object with this id, of one of these kinds or, where none is given, of any kind; else fails with a 404. */
 export async function findObject(
   tx: Query,
   tenantId: string,
@@ -56,7 +56,7 @@ export async function findObject(
   return object ?? fail('ObjectNotFound', { id })
 }
 
-/** Keys other than the id, as in `/applications(appId='…')`, and where they lie. */
+/** The SQL of keys other than the id, as in `/applications(appId='…')`. */
 const alternateKeys: Partial<Record<ObjectKind, Readonly<Record<string, string>>>> = {
   application: { appid: 'o.app_id' },
   servicePrincipal: { appid: 'o.app_id' },
@@ -104,7 +104,7 @@ export async function insertObject(
   return written(object)
 }
 
-/** Stores changed properties; null takes one away. Lock the object first: it is written as it was read. */
+/** Stores changed properties; null clears one. Lock the object first: all its properties are written. */
 export async function updateObject(
   tx: Query,
   tenantId: string,
@@ -134,7 +134,7 @@ export async function setDeleted(
   return written(object)
 }
 
-/** Deletes for good, with all that hangs on the object. */
+/** Deletes an object for good, with its edges, extensions and items. */
 export async function purgeObject(tx: Query, tenantId: string, id: string): Promise<void> {
   await tx`delete from directory_object where tenant_id = ${tenantId} and id = ${id}`
 }

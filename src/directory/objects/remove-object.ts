@@ -26,7 +26,7 @@ export async function removeObject(
   return changes
 }
 
-/** A deleted application signs nobody in: its service principal is deleted with it, and restored with it. */
+/** Service principals that are deleted and restored with their application: a deleted application gets no tokens. */
 export async function findCompanions(
   tx: Query,
   tenantId: string,

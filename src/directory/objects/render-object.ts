@@ -8,7 +8,7 @@ export function renderItem(object: DirectoryObject, rendering?: Rendering): Reco
   return showEntity(resources[object.kind], object, rendering)
 }
 
-/** An object as the whole answer. `set` is the entity set of the path it was asked for by. */
+/** An object as the whole answer. `set` is the entity set of the requested path. */
 export function renderObject(
   object: DirectoryObject,
   baseUrl: string,

@@ -1,7 +1,7 @@
 import { fail } from '../../kernel/problem.ts'
 import type { Described, Property } from '../entities/property.ts'
 
-/** What a list can be filtered and sorted by: a property and where PostgreSQL finds it. */
+/** A property to filter and sort a list by, and its SQL. */
 export interface Field {
   readonly name: string
   /** SQL of the value; a constant of ours, never made of input. */
@@ -13,7 +13,7 @@ export interface Field {
   readonly always?: boolean
 }
 
-/** By name in lower case: OData clients are not careful about case. */
+/** Fields by their names in lower case: OData clients are not careful about case. */
 export type Fields = ReadonlyMap<string, Field>
 
 export function makeFields(fields: readonly Field[]): Fields {
@@ -44,7 +44,7 @@ export function fieldsOf(
   return makeFields(fields)
 }
 
-/** The same fields for somebody who may not read all of them: the others can be neither filtered nor sorted by. */
+/** The same fields for a caller who may not read all of them: the others can be neither filtered nor sorted by. */
 export function restrictFields(fields: Fields, readable: ReadonlySet<string> | undefined): Fields {
   if (!readable) return fields
   return makeFields(

@@ -35,7 +35,7 @@ interface Token {
   readonly value?: Literal
 }
 
-/** Reads a `$filter`. What it cannot read is refused with the reason, never skipped. */
+/** Parses a `$filter`, or refuses it with the reason; no part of it is ever skipped. */
 export function parseFilter(text: string): Filter {
   if (text.length > maxLength) refuse(`is longer than ${maxLength} characters`)
   const parser = new FilterParser(tokenize(text))

@@ -33,7 +33,7 @@ export const countQuery = Type.Object({ $filter: option('Condition, as for the l
 const defaultTop = 100
 const maxTop = 999
 
-/** Where a list gets its rows. Every text of SQL in it is a constant of ours. */
+/** The source of a list's rows. Every text of SQL in it is a constant of ours. */
 export interface ListSource {
   /** Columns of a row, without the word select. */
   readonly columns: Fragment
@@ -42,7 +42,7 @@ export interface ListSource {
   readonly where: Fragment
   /** SQL of the row's id, a uuid that no other row of this list has. */
   readonly id: string
-  /** What can be filtered and sorted by. */
+  /** The properties to filter and sort by. */
   readonly fields: Fields
   /** The type named in messages, such as `vendor.graph.user`. */
   readonly type: string
@@ -168,7 +168,7 @@ function sortValue(tx: Query, { field }: Order): Fragment {
 function orderBy(tx: Query, { field, descending }: Order, source: ListSource, isSearch: boolean): Fragment {
   const direction = tx.unsafe(descending ? 'desc' : 'asc')
   const id = tx.unsafe(source.id)
-  // The planner expects words to be common and would walk the whole list in its order to find the first few.
+  // Keeps the planner from walking the whole list in its order: it expects words to be common.
   if (isSearch && !field) return tx`coalesce(${id}, ${id})`
   return field ? tx`${sortKey(tx, field)} ${direction}, ${id} ${direction}` : tx`${id}`
 }
@@ -198,7 +198,7 @@ function readTimeOf({ sortValue: text }: Position): string {
     : fail('InvalidQueryOption', { option: '$skiptoken', reason: 'is not one of ours' })
 }
 
-/** The count is said once, on the first page. */
+/** The link to the next page, without `$count`: only the first page has the count. */
 function nextLink(request: RequestFacts, query: ListQuery, token: string): string {
   const options = Object.entries({ ...query, $count: undefined, $skiptoken: token }).flatMap(
     ([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`]),

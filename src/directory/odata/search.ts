@@ -7,7 +7,7 @@ const maxLength = 1024
 const maxTerms = 20
 const term = /\s*"([A-Za-z]+):((?:[^"\\]|\\.)*)"\s*(AND|OR|$)/y
 
-/** Searched by word; other properties by how they begin. */
+/** Properties that are searched by word; others are searched by prefix. */
 const wordProperties = new Set(['displayName', 'description'])
 
 /** A `$search` such as `"displayName:ada" AND "mail:ada@"` as a condition; AND binds tighter than OR. */
@@ -35,7 +35,7 @@ export function compileSearch(tx: Query, text: string, fields: Fields, type: str
 
 function compileTerm(tx: Query, field: Field, value: string): Fragment {
   if (!wordProperties.has(field.name)) return compileStartsWith(tx, field, value)
-  // Letters and digits alone: nothing in it means anything to to_tsquery.
+  // Words of letters and digits alone have no operators of to_tsquery in them.
   const words = value.split(/[^\p{L}\p{N}]+/u).filter(Boolean)
   if (words.length === 0) refuse('has a term without a word')
   const query = words.map((word) => `${word}:*`).join(' & ')

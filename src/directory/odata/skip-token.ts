@@ -3,7 +3,7 @@ import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { isStorableText } from '../entities/storable.ts'
 
-/** Where a page ended: the sort value and id of its last row. Rows may come and go before and after it. */
+/** The end of a page: the sort value and id of its last row. Rows may be added and deleted around it. */
 export interface Position {
   readonly sortValue: string | null
   readonly id: string

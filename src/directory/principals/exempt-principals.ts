@@ -7,7 +7,7 @@ interface Principal {
   readonly kind: string
 }
 
-/** What an exempt list stands for. */
+/** The roles and principals that an exempt list names. */
 export interface Exempt {
   /** Names of database roles. */
   readonly roles: string[]
@@ -16,12 +16,12 @@ export interface Exempt {
 }
 
 /**
- * What an exempt list stands for: each entry as the name of a role, and, where it names a user, a group or an application
- * of the directory, these people and applications, through any depth of groups. These are exempt through the login roles
- * that are made for them: whoever may create roles could create one that is called like somebody.
+ * The roles and principals that an exempt list names. Each entry is the name of a role. An entry that names a user, an
+ * application or a group also exempts this principal, or the members of the group at any depth. Principals are exempt
+ * through the login roles that the controller makes for them: a role with CREATEROLE could create one with any name.
  *
- * Entries name directory objects by id, userPrincipalName or appId alone. A displayName is not unique: whoever may create
- * a group could name it like an entry, and be exempt.
+ * Entries name directory objects by id, userPrincipalName or appId alone. A displayName is not unique: a caller who may
+ * create a group could give it the name of an entry, and be exempt.
  */
 export async function findExempt(
   sql: Query,
@@ -46,7 +46,7 @@ export async function findExempt(
   return { roles: [...new Set(entries)].sort(), principals: principals.map(({ id }) => id).sort() }
 }
 
-/** Whether the list names the principal itself, by id, userPrincipalName or appId, or a group that it is in. */
+/** True when the list names the principal, by id, userPrincipalName or appId, or a group that contains it. */
 export async function isExemptPrincipal(
   sql: Query,
   graph: MembershipGraph,

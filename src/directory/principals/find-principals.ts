@@ -2,7 +2,7 @@ import type { Query } from '../../db/query.ts'
 
 const types = { user: 'User', group: 'Group', servicePrincipal: 'ServicePrincipal' } as const
 
-/** What kinds of principal the ids are, of those that can hold a role. */
+/** The kind of principal of each id, for those that can hold a role. */
 export async function findPrincipals(
   tx: Query,
   tenantId: string,

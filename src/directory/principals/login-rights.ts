@@ -7,7 +7,7 @@ export interface Mapped {
   readonly principalId: string
 }
 
-/** What somebody of the directory logs in as, and the database roles that they have. */
+/** The login of a user or application, and the database roles that it has. */
 export interface LoginRights {
   readonly principalId: string
   /** The userPrincipalName or the appId. */
@@ -16,8 +16,8 @@ export interface LoginRights {
 }
 
 /**
- * The rights of those principals who have some: through mappings to themselves and to the groups they are in, at any depth.
- * Whoever is deleted, disabled or of another tenant has none.
+ * The rights of the principals that have some, by mappings to themselves and to the groups that contain them at any
+ * depth. A principal that is deleted, disabled or of another tenant has none.
  */
 export async function readLoginRights(
   sql: Query,
@@ -56,7 +56,7 @@ async function findHolders(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const holders = new Map(ids.map((id) => [id, new Set([id])]))
-  // Up from the people or down from the groups, whichever are fewer.
+  // Up from the principals or down from the groups, whichever are fewer.
   if (ids.length <= mapped.length)
     for (const id of ids)
       for (const group of await graph.groupsAmong(tenantId, id, mapped)) holders.get(id)?.add(group)

@@ -4,12 +4,12 @@ const maxBytes = 63
 const hashLength = 16
 
 /**
- * The role that somebody logs in as in one database. Roles are shared by all databases of a server: with one role for each
- * person, who may map roles in one database would give rights in the others.
+ * The role that a principal logs in as in one database. All databases of a server share their roles: with one role for
+ * each principal, a caller who may map roles in one database would give rights in the others.
  */
 export function loginRoleName(principalName: string, database: string): string {
   const name = `${principalName.toLowerCase()}/${database}`
-  // PostgreSQL keeps names that begin so to itself.
+  // PostgreSQL reserves names that begin with pg_.
   const isReserved = name.startsWith('pg_')
   if (Buffer.byteLength(name) <= maxBytes && !isReserved) return name
   const hash = createHash('sha256').update(name).digest('hex').slice(0, hashLength)

@@ -5,8 +5,8 @@ import { importDirectory } from '../transfer/import-directory.ts'
 const file = new URL('company.jsonl', import.meta.url)
 
 /**
- * A small made-up ferry company, so that a first look at the service has something to look at. Only a directory with
- * nothing in it but the organization gets it: what somebody deleted does not come back.
+ * Creates a small made-up ferry company for a first look at the service, in a directory that has nothing but its
+ * organization: objects that a caller deleted do not come back.
  */
 export async function createSample(database: Database, tenantId: string, domain: string): Promise<boolean> {
   const text = (await readFile(file, 'utf8')).replaceAll('{domain}', domain)

@@ -18,7 +18,7 @@ import { stages } from './stage.ts'
 interface Staged {
   readonly counts: ImportCounts
   readonly definitions: readonly Definition[]
-  /** Those of single lines, found before. */
+  /** The faults of single lines, which were found while reading. */
   readonly faults: readonly Fault[]
 }
 
@@ -70,8 +70,8 @@ function sortFaults(faults: readonly Fault[]): Fault[] {
 class Repeated extends Error {}
 
 /**
- * Inserts and counts: only when rows were passed over is it worth asking which and why, and that has to be asked of
- * the state before. What can be inserted stays, so that the checks that follow find it.
+ * Inserts and counts. Only when rows were skipped, `explain` finds out which and why, in the state before the insert.
+ * The other rows are inserted all the same, so that the checks that follow find them.
  */
 async function insertAll(
   tx: Tx,

@@ -6,12 +6,12 @@ import type { JsonObject } from '../entities/property.ts'
 import { notTransferred } from './read-line.ts'
 
 const pageSize = 5000
-/** Before every id. */
+/** Sorts before every id. */
 const none = '00000000-0000-0000-0000-000000000000'
 
 /**
- * The living directory as JSON lines, in one order whatever the order of its making. Left out is what every
- * installation makes by itself: the organization, the product's applications, the administrator of the first start.
+ * The directory as JSON lines, without deleted objects, in an order that does not depend on its history. Left out are
+ * the objects that every installation creates: the organization, the product's applications, the first administrator.
  */
 export async function* exportDirectory(tx: Tx, tenantId: string): AsyncGenerator<string> {
   await tx`set transaction isolation level repeatable read, read only`
@@ -33,7 +33,7 @@ export async function* exportDirectory(tx: Tx, tenantId: string): AsyncGenerator
 interface Source {
   readonly tx: Query
   readonly tenantId: string
-  /** Ids of the objects that every installation makes by itself. */
+  /** Ids of the objects that every installation creates. */
   readonly own: readonly string[]
 }
 

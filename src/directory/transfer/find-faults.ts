@@ -2,7 +2,7 @@ import type { Query } from '../../db/query.ts'
 import type { StageName } from './stage.ts'
 import { stages } from './stage.ts'
 
-/** What is wrong with one line of a file. */
+/** A fault in one line of a file. */
 export interface Fault {
   readonly line: number
   readonly reason: string
@@ -54,7 +54,7 @@ export interface EdgeRules {
   readonly stage: Extract<StageName, 'member' | 'roleMember' | 'owner'>
   readonly containers: readonly string[]
   readonly members: readonly string[]
-  /** What the ends are called in a message. */
+  /** The words for both ends in messages. */
   readonly words: readonly [container: string, member: string]
 }
 
@@ -87,7 +87,7 @@ export async function findEdgeFaults(
     order by 1 limit ${limit}`
 }
 
-/** Edges that come twice, or are there already. Asked only when there are some. */
+/** Edges that come twice, or that the directory has already. */
 export async function findRepeatedEdges(
   tx: Query,
   tenantId: string,

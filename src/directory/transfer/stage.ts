@@ -1,6 +1,6 @@
 import type { Tx } from '../../db/database.ts'
 
-/** Where lines wait until they are checked. The tables end with the transaction. */
+/** Temporary tables that hold the lines of a file until they are checked; the transaction drops them. */
 export const stages = {
   object: {
     table: 'import_object',

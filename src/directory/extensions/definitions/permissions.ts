@@ -1,7 +1,7 @@
 import { notSupported, type PermissionRow } from '../../../auth/permission.ts'
 import { atLeast } from '../../permissions.ts'
 
-/** Who may read and write the definitions of extensions. */
+/** Permissions to read and write the definitions of extensions. */
 export const definitionPermissions = {
   readProperties: atLeast('Application.Read.All', notSupported, 'Application.Read.All'),
   writeProperties: atLeast('Application.ReadWrite.All', notSupported, 'Application.ReadWrite.All'),

@@ -7,7 +7,7 @@ interface Row {
   readonly version: number
 }
 
-/** Takes the values of a property whose definition is gone off everything; nobody could read or remove them later. */
+/** Removes all values of a property whose definition was deleted: no request could read or remove them later. */
 export async function removeValues(tx: Query, tenantId: string, name: string): Promise<Change[]> {
   const objects = await tx<Row[]>`
     update directory_object set properties = properties - ${name}::text, version = version + 1

@@ -30,7 +30,7 @@ export function sentTime(name: 'receivedDateTime' | 'sentDateTime'): Property {
   return { type: 'dateTime', derive: ({ properties, createdAt }) => properties[name] ?? showTime(createdAt) }
 }
 
-/** The item it lies in. */
+/** The id of the item that it lies in. */
 export const parentId: Property = {
   type: 'guid',
   write: 'never',
@@ -66,7 +66,7 @@ export const body: Property = {
 
 const previewLength = 255
 
-/** The beginning of the text; what stands in angle brackets is taken for markup. */
+/** The beginning of the text; in HTML, text in angle brackets is taken for markup. */
 export const bodyPreview: Property = {
   type: 'string',
   write: 'never',
@@ -88,7 +88,7 @@ export const recipients: Property = {
   maxLength: 500,
 }
 
-/** A time of day somewhere: the zone is said beside it. */
+/** A local time with its time zone beside it. */
 export const dateTimeTimeZone: Property = {
   type: {
     object: {

@@ -24,7 +24,7 @@ const scopeFields: Properties = {
   value: text,
 }
 
-/** A secret's row without the secret; an operation of its own adds and removes them. */
+/** A credential as it is shown, without its secret. Operations of their own add and remove credentials. */
 export const credentialFields: Properties = {
   keyId: { type: 'guid' },
   displayName: text,

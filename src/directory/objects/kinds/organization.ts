@@ -15,7 +15,7 @@ const domainFields: Properties = {
   type: text,
 }
 
-/** There is one: the tenant itself, and its id is the tenant's. */
+/** A tenant has one organization, and its id is the tenant's. */
 export const organization: Resource = {
   kind: 'organization',
   set: 'organization',

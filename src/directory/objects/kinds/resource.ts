@@ -19,9 +19,9 @@ export type ObjectKind =
 
 export interface Resource extends Described {
   readonly kind: ObjectKind
-  /** The entity set: first segment of the path, and what `@odata.context` names. */
+  /** The entity set: the first segment of paths, and the name in `@odata.context`. */
   readonly set: string
-  /** A deleted one lies in deletedItems for a while and can be restored. */
+  /** Deleted objects of the kind go to deletedItems and can be restored. */
   readonly restorable: boolean
 }
 
@@ -56,7 +56,7 @@ export const optionalDisplayName: Property = {
 
 export const displayName: Property = { ...optionalDisplayName, required: true }
 
-/** Marks a table's rows as not in the default set. */
+/** Marks properties as shown only where `$select` names them. */
 export function onlyBySelect(properties: Properties): Properties {
   return Object.fromEntries(
     Object.entries(properties).map(([name, property]) => [
@@ -66,7 +66,7 @@ export function onlyBySelect(properties: Properties): Properties {
   )
 }
 
-/** What a synchronisation with a directory elsewhere would fill in. */
+/** Properties that a synchronisation from another directory would set. */
 export const onPremisesProperties: Properties = {
   onPremisesLastSyncDateTime: { type: 'dateTime', write: 'never' },
   onPremisesSyncEnabled: { type: 'boolean', write: 'never' },

@@ -18,7 +18,7 @@ export const servicePrincipal: Resource = {
     appRoleAssignmentRequired: { type: 'boolean', default: false, nullable: false },
     createdDateTime,
     description: { type: 'string', maxLength: 1024 },
-    // The application's, unless one is given.
+    // The application's name, unless the body has one.
     displayName: optionalDisplayName,
     homepage: text,
     loginUrl: text,
