@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { renderImpliedPermissions } from '../src/auth/implied-permissions.ts'
+import { renderPermissions } from '../src/auth/permissions-page.ts'
 import { renderErrors } from '../src/http/errors-page.ts'
 import { renderSettings } from '../src/settings.ts'
 
@@ -7,4 +7,4 @@ import { renderSettings } from '../src/settings.ts'
 const docs = new URL('../docs/', import.meta.url)
 writeFileSync(new URL('settings.md', docs), renderSettings())
 writeFileSync(new URL('errors.md', docs), renderErrors())
-writeFileSync(new URL('permissions.md', docs), renderImpliedPermissions())
+writeFileSync(new URL('permissions.md', docs), renderPermissions())

@@ -19,6 +19,8 @@ import { findLoginName } from './directory/principals/find-login-name.ts'
 import { findPrincipals } from './directory/principals/find-principals.ts'
 import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
+import { createRightsCheck, readEveryoneMay } from './directory/rights/person-rights.ts'
+import { hasEnabledPrincipal } from './directory/rights/remaining-administrators.ts'
 import { directoryRoom } from './directory/room.ts'
 import { createSample } from './directory/sample/create-sample.ts'
 import { Controller } from './enforcement/controller.ts'
@@ -50,6 +52,7 @@ import type { SecretBox } from './kernel/secret-box.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound, selectBound } from './masking/binding/find-bound.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
+import { givenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
 import { bringSample } from './sample/bring-sample.ts'
@@ -109,6 +112,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   })
   cleanup.defer(() => memberships.close())
   const { graph } = memberships
+  const everyoneMay = readEveryoneMay(settings.everyoneCreates)
   let place: { host: string; httpPort: number; httpsPort: number } = settings
   const auth = await openAuth({
     settings,
@@ -120,6 +124,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       listAssignedRoles(database.sql, tenant, [id, ...(await graph.groupsOf(tenant, id))]),
     readStanding: (...ids) => readStanding(database.sql, tenantId, ...ids),
     isSignInOpen: (id) => isSignInOpen(database.sql, id),
+    requireAnyRight: createRightsCheck(database.sql, everyoneMay),
     origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
   })
   cleanup.defer(() => auth.close())
@@ -210,11 +215,14 @@ export async function startService(options: StartOptions): Promise<Service> {
     principals: {
       find: (tenant, ids) => findPrincipals(database.sql, tenant, ids),
       isExempt: (tenant, id, entries) => isExemptPrincipal(database.sql, graph, tenant, id, entries),
+      hasEnabled: (tx, tenant, ids) => hasEnabledPrincipal(tx, tenant, ids, ['user', 'servicePrincipal']),
     },
   })
   const directory = directoryRoom({
     graph,
     changePassword: (...change) => changePassword(database, tenantId, ...change),
+    everyoneMay,
+    ...givenRights,
   })
   const rooms: Room[] = [masking, directory]
   const operations = rooms.flatMap((room) => room.operations)

@@ -201,6 +201,15 @@ const schema = {
     },
   } as Setting<readonly string[]>,
   AUDIT_SECONDS: whole('30', 1, 3600, 'How often each masked database is looked at for drift.'),
+  EVERYONE_CREATES: {
+    doc: 'Objects that every signed-in person may create through an application with the permission, and then owns: groups, registrations of applications.',
+    default: 'groups,applications',
+    allowed: '`groups`, `applications`, both separated by a comma, or `none`',
+    read: (text) => {
+      const names = text === 'none' ? [] : list(text)
+      return names.every((name) => name === 'groups' || name === 'applications') ? names : undefined
+    },
+  } as Setting<readonly string[]>,
   DEMO: flag('1', 'Sample data on the first start of the embedded database.'),
   RATE_LIMIT: {
     doc: 'Requests per second that one caller may make; 0 turns the limit off. Unset: off on the embedded database, 100 otherwise.',

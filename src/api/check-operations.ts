@@ -1,3 +1,4 @@
+import { effectiveRights } from '../auth/effective-rights.ts'
 import { type PermissionRow, parseCell } from '../auth/permission.ts'
 import type { Operation } from './operation.ts'
 
@@ -10,7 +11,22 @@ export function checkOperations(operations: readonly Operation<never>[], tables:
   if (faults.length > 0) throw new Error(`operations and permissions do not fit:\n${faults.join('\n')}`)
 }
 
-function findFaults({ name, permission }: Operation<never>): string[] {
+function findFaults(operation: Operation<never>): string[] {
+  return [...findPermissionFaults(operation), ...findRightFaults(operation)]
+}
+
+/** A write of the directory without a right of the person would be open to everybody whose application may write. */
+function findRightFaults({ name, surface, method, reads, right }: Operation<never>): string[] {
+  const rights = [right ?? []].flat()
+  if (surface !== 'directory' || method === 'GET' || reads)
+    return rights.length > 0 && !reads ? [`${name}: a read needs no right of the person`] : []
+  if (rights.length === 0) return [`${name}: no effective right`]
+  return rights
+    .filter((one) => !Object.hasOwn(effectiveRights, one))
+    .map((one) => `${name}: there is no effective right '${one}'`)
+}
+
+function findPermissionFaults({ name, permission }: Operation<never>): string[] {
   // The types ask for a permission; what was cast around them is caught here.
   const given: Partial<Operation<never>['permission']> = permission ?? {}
   if ('action' in given) return given.action ? [] : [`${name}: the action has no name`]

@@ -1,5 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Caller } from '../auth/caller.ts'
+import type { Rights } from '../auth/effective-rights.ts'
 import type { Params, Permission } from '../auth/permission.ts'
 import type { Query } from '../db/query.ts'
 import type { Surface } from '../kernel/surface.ts'
@@ -64,6 +65,11 @@ export interface Operation<Ports = unknown, Body = unknown, Options = unknown> {
   /** The versions the operation can be asked for; undefined: its surface has none. */
   readonly apiVersions?: readonly string[]
   readonly permission: Permission
+  /**
+   * The right that the signed-in person needs beside the permission; of several, one admits the request, and the rules
+   * about the write require the one that it takes.
+   */
+  readonly right?: Rights
   /** A POST that only reads (an OData action such as getMemberGroups): it gets no transaction. */
   readonly reads?: true
   readonly query?: TObject
@@ -87,14 +93,20 @@ interface Definition<Ports, B extends TSchema | undefined, Q extends TObject | u
   run(context: Context<Ports, BodyOf<B>, QueryOf<Q>>, prepared: Prepared): Promise<Answer>
 }
 
+/** A write that leaves out the right of the person does not compile. */
+export type WritesNeedRight =
+  | { readonly method: 'GET' }
+  | { readonly reads: true }
+  | { readonly right: Rights }
+
 /** The maker of a surface's operations: `const operation = operationsOf<MaskingPorts>('masking')`. */
-export function operationsOf<Ports>(surface: Surface) {
+export function operationsOf<Ports, Demands = unknown>(surface: Surface) {
   return function operation<
     const B extends TSchema | undefined = undefined,
     const Q extends TObject | undefined = undefined,
     Prepared = undefined,
-  >(definition: Definition<Ports, B, Q, Prepared>): Operation<Ports> {
-    const { path, ...rest } = definition
+  >(definition: Definition<Ports, B, Q, Prepared> & Demands): Operation<Ports> {
+    const { path, ...rest } = definition as Definition<Ports, B, Q, Prepared>
     return {
       ...rest,
       surface,

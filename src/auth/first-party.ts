@@ -1,4 +1,4 @@
-import { directoryRoleTemplates } from './directory-roles.ts'
+import { type DirectoryRole, directoryRoleTemplates } from './directory-roles.ts'
 import { knownPermissions } from './known-permissions.ts'
 
 /** Applications of the product itself, the same in every installation. Both act for the person who signs in. */
@@ -24,20 +24,33 @@ export function isFirstParty(appId: string): boolean {
 
 const everyone = ['User.Read', 'User.ReadBasic.All', 'user_impersonation']
 
-const ofRole: Readonly<Record<string, readonly string[]>> = {
-  [directoryRoleTemplates['Global Administrator']]: Object.keys(knownPermissions),
-  [directoryRoleTemplates['User Administrator']]: [
-    'User.ReadWrite.All',
-    'Group.ReadWrite.All',
-    'GroupMember.ReadWrite.All',
-    'Directory.Read.All',
+const writeGroups = [
+  'Directory.Read.All',
+  'Group.ReadWrite.All',
+  'GroupMember.ReadWrite.All',
+  'User.ReadWrite.All',
+]
+const setPasswords = ['Directory.AccessAsUser.All', 'Directory.Read.All', 'User.ReadWrite.All']
+const grantLow = ['Application.ReadWrite.All', 'DelegatedPermissionGrant.ReadWrite.All', 'Directory.Read.All']
+
+/** Writes reach no further than the rights of the person: `effective-rights.ts`. */
+const ofRole: Partial<Record<DirectoryRole, readonly string[]>> = {
+  'Global Administrator': Object.keys(knownPermissions),
+  'User Administrator': [...writeGroups, 'Directory.AccessAsUser.All'],
+  'Directory Writers': writeGroups,
+  'Groups Administrator': writeGroups,
+  'Application Administrator': grantLow,
+  'Cloud Application Administrator': grantLow,
+  'Privileged Role Administrator': [
+    ...writeGroups,
+    ...grantLow,
+    'AppRoleAssignment.ReadWrite.All',
+    'RoleManagement.ReadWrite.Directory',
   ],
-  [directoryRoleTemplates['Directory Writers']]: [
-    'Directory.Read.All',
-    'Group.ReadWrite.All',
-    'GroupMember.ReadWrite.All',
-    'User.ReadWrite.All',
-  ],
+  'Privileged Authentication Administrator': setPasswords,
+  'Authentication Administrator': setPasswords,
+  'Password Administrator': setPasswords,
+  'Helpdesk Administrator': setPasswords,
 }
 
 /**
@@ -45,8 +58,10 @@ const ofRole: Readonly<Record<string, readonly string[]>> = {
  * granted these one by one; a person without a role reads names and uses their masking roles.
  */
 export function firstPartyPermissions(roleTemplateIds: Iterable<string>): string[] {
+  const held = new Set(roleTemplateIds)
   const permissions = new Set(everyone)
-  for (const role of roleTemplateIds)
-    if (Object.hasOwn(ofRole, role)) for (const name of ofRole[role] ?? []) permissions.add(name)
+  for (const [role, names] of Object.entries(ofRole))
+    if (held.has(directoryRoleTemplates[role as DirectoryRole]))
+      for (const name of names ?? []) permissions.add(name)
   return [...permissions]
 }

@@ -1,5 +1,6 @@
 import { fail } from '../kernel/problem.ts'
 import { type Caller, makeCaller } from './caller.ts'
+import type { RightName, Rights } from './effective-rights.ts'
 import type { Params, Permission } from './permission.ts'
 import { permitByTable } from './permit.ts'
 import type { IsSignInOpen, ReadStanding, Standing } from './principals.ts'
@@ -9,8 +10,8 @@ import type { VerifiedToken } from './verify-token.ts'
 /** What stands between a request and its operation. */
 export interface Gatekeeper {
   authenticate(authorization: string | undefined): Promise<Caller>
-  /** Throws when the caller may not. */
-  permit(caller: Caller, permission: Permission, params: Params): Promise<void>
+  /** Throws when the caller may not, or when none of the rights is one of the signed-in person. */
+  permit(caller: Caller, permission: Permission, params: Params, rights?: Rights): Promise<void>
   /** Throws when the caller has used up its allowance. */
   throttle(caller: Caller): Promise<void>
 }
@@ -21,6 +22,8 @@ export interface GatekeeperParts {
   readonly standingOf: ReadStanding
   readonly isSignInOpen: IsSignInOpen
   throttle(caller: Caller): Promise<void>
+  /** Throws unless the signed-in person has one of the rights over the object that the path names. */
+  requireAnyRight(caller: Caller, rights: readonly RightName[], params: Params): Promise<void>
 }
 
 export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
@@ -33,8 +36,13 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
       return makeCaller(token.facts)
     },
 
-    async permit(caller, permission, params) {
-      if (!('action' in permission)) return permitByTable(caller, permission)
+    async permit(caller, permission, params, rights = []) {
+      if (!('action' in permission)) {
+        permitByTable(caller, permission)
+        const any = [rights].flat()
+        if (any.length > 0) await parts.requireAnyRight(caller, any, params)
+        return
+      }
       const segments = Object.entries(params).map(([name, value]) => [name, encodeScopeSegment(value)])
       const scope = permission.scope(Object.fromEntries(segments))
       await requireAction(parts.assignmentsOf, caller, permission.action, scope)

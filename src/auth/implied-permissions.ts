@@ -53,14 +53,14 @@ function addAll(held: Set<string>, names: readonly string[] = []): void {
   for (const name of names) held.add(name)
 }
 
-/** The text of `docs/permissions.md`. */
+/** The part of `docs/permissions.md` about implied permissions. */
 export function renderImpliedPermissions(): string {
   const rows = Object.keys(impliedPermissions).map((name) => {
     const all = [...withImplied([name])].filter((other) => other !== name).sort()
     return `| \`${name}\` | ${all.map((other) => `\`${other}\``).join(', ')} |`
   })
   return [
-    '# Permissions that imply others',
+    '## Permissions that imply others',
     '',
     'Some tables of the directory API name the least privileged permission alone. There, a stronger permission of this',
     'table does as well. Every other table is exact: a permission that it does not list does not help. This page is',

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
 import { createSecretBox, type SecretBox } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
-import { createGatekeeper, type Gatekeeper } from './gatekeeper.ts'
+import { createGatekeeper, type Gatekeeper, type GatekeeperParts } from './gatekeeper.ts'
 import { createIdentity, type Identity } from './identity.ts'
 import type { IsSignInOpen, ReadStanding } from './principals.ts'
 import { remember } from './remember.ts'
@@ -30,6 +30,7 @@ export interface AuthOptions {
   readonly assignmentsOf: AssignmentsOf
   readonly readStanding: ReadStanding
   readonly isSignInOpen: IsSignInOpen
+  readonly requireAnyRight: GatekeeperParts['requireAnyRight']
   readonly log: Logger
   /** Where the service is reached; asked for with every token, known once it listens. */
   origin(): string
@@ -50,6 +51,7 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
   const identity = createIdentity(tenantId, origin, settings.audiences)
   const gatekeeper = createGatekeeper({
     assignmentsOf,
+    requireAnyRight: options.requireAnyRight,
     verify: createVerifier({ identity, signingKeys, outsideIssuers }),
     standingOf: remember(readStanding, settings.tokenCheckSeconds),
     isSignInOpen: remember(isSignInOpen, settings.tokenCheckSeconds),

@@ -1,11 +1,18 @@
-import { operationsOf } from '../api/operation.ts'
+import { operationsOf, type WritesNeedRight } from '../api/operation.ts'
+import type { Query } from '../db/query.ts'
 import type { MembershipGraph } from './membership/graph.ts'
+import type { ReadGivenRights } from './rights/carried-rights.ts'
+import type { RightsOfEveryone } from './rights/person-rights.ts'
 
 /** Functions that the directory needs from other rooms; `main.ts` passes them. */
 export interface DirectoryPorts {
   readonly graph: MembershipGraph
   /** Throws unless `current` is the user's password; attempts are counted like sign-ins. */
   changePassword(userId: string, current: string, next: string): Promise<void>
+  readonly everyoneMay: RightsOfEveryone
+  readonly readGivenRights: ReadGivenRights
+  /** The principals that are Owner of masking at `/`. */
+  readRootOwners(sql: Query, tenantId: string): Promise<readonly string[]>
 }
 
-export const operation = operationsOf<DirectoryPorts>('directory')
+export const operation = operationsOf<DirectoryPorts, WritesNeedRight>('directory')

@@ -4,6 +4,7 @@ import { itemsOperations } from './items/operations.ts'
 import { membershipOperations } from './membership/operations.ts'
 import { objectsOperations } from './objects/operations.ts'
 import type { DirectoryPorts } from './operation.ts'
+import { listCarriedRights } from './rights/list-carried-rights.ts'
 
 /** Every operation of the directory API. */
 export function directoryRoom(ports: DirectoryPorts) {
@@ -14,6 +15,7 @@ export function directoryRoom(ports: DirectoryPorts) {
       ...membershipOperations,
       ...extensionsOperations,
       ...itemsOperations,
+      ...listCarriedRights,
     ],
     ports,
   }

@@ -22,7 +22,7 @@ export async function admit(runner: Runner, operation: Operation, request: Fasti
   const caller = await runner.gatekeeper.authenticate(request.headers.authorization)
   if (caller.kind === 'application' && isMe(request)) fail('DelegatedOnly')
   await runner.gatekeeper.throttle(caller)
-  await runner.gatekeeper.permit(caller, operation.permission, request.params as Params)
+  await runner.gatekeeper.permit(caller, operation.permission, request.params as Params, operation.right)
   return caller
 }
 

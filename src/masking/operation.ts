@@ -1,4 +1,5 @@
 import { type Answer, type Context, operationsOf } from '../api/operation.ts'
+import type { Query } from '../db/query.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import type { BoundCatalogs } from './binding/bound-catalog.ts'
 import type { Enforcement } from './enforcement/enforcement.ts'
@@ -28,6 +29,8 @@ export interface Principals {
   find(tenantId: string, ids: readonly string[]): Promise<ReadonlyMap<string, PrincipalType>>
   /** Whether an exempt list names the principal, or a group that it is in at any depth. */
   isExempt(tenantId: string, id: string, entries: readonly string[]): Promise<boolean>
+  /** True when one of the ids is an enabled user or service principal, or a group that has one at any depth. */
+  hasEnabled(tx: Query, tenantId: string, ids: readonly string[]): Promise<boolean>
 }
 
 /** The versions of the specification and of our own operations beside it. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { renderImpliedPermissions } from '../../src/auth/implied-permissions.ts'
+import { renderPermissions } from '../../src/auth/permissions-page.ts'
 import { renderErrors } from '../../src/http/errors-page.ts'
 import { problems } from '../../src/kernel/problem.ts'
 import { renderSettings } from '../../src/settings.ts'
@@ -18,7 +18,7 @@ test('docs/settings.md is what the schema of the settings says', () => {
 })
 
 test('docs/permissions.md is what the table of implied permissions says', () => {
-  assert.equal(dropPadding(readText('docs/permissions.md')), dropPadding(renderImpliedPermissions()))
+  assert.equal(dropPadding(readText('docs/permissions.md')), dropPadding(renderPermissions()))
 })
 
 test('a page of errors that is out of date is found', () => {

@@ -1,4 +1,5 @@
 import { randomUUID, sign } from 'node:crypto'
+import { directoryRoleTemplates } from '../../src/auth/directory-roles.ts'
 import { consumerTenantId } from '../../src/auth/identity.ts'
 import type { MaskingRole } from '../../src/auth/masking-roles.ts'
 import { normalizeScope } from '../../src/auth/role-assignments.ts'
@@ -11,13 +12,21 @@ export interface TokenRequest {
   /** Object id of a user or service principal that the directory holds. Absent: one that the support keeps. */
   readonly principal?: string
   readonly personal?: boolean
-  /** Template ids of directory roles. */
+  /** Template ids of directory roles. Absent: none for a named principal, Global Administrator for the usual one. */
   readonly directoryRoles?: readonly string[]
   /** Client id. One that the directory does not know is registered. */
   readonly applicationId?: string
   /** A principal of its own with this role; the scope is `/` unless said. */
   readonly role?: MaskingRole
   readonly scope?: string
+}
+
+/** For tests that are about something else than the rights of people. */
+export const globalAdministrator: readonly string[] = [directoryRoleTemplates['Global Administrator']]
+
+/** Tests that are about something else than the rights of people use the usual caller, who has them all. */
+function usualRoles({ principal, role, personal }: TokenRequest): readonly string[] {
+  return principal || role || personal ? [] : globalAdministrator
 }
 
 export type Claims = Record<string, unknown>
@@ -87,7 +96,7 @@ export async function createTokens({ database: { sql }, store: { tenantId }, aut
       sub: oid,
       azp: applicationId,
       ...(kind === 'delegated'
-        ? { idtyp: 'user', scp: scopes.join(' '), wids: request.directoryRoles ?? [] }
+        ? { idtyp: 'user', scp: scopes.join(' '), wids: request.directoryRoles ?? usualRoles(request) }
         : { idtyp: 'app', roles: request.permissions ?? [] }),
     }
   }

@@ -12,6 +12,7 @@ export const changeOwnPassword = operation({
   method: 'POST',
   path: '/me/changePassword',
   permission: { anyCaller: 'it is about the caller alone, and asks for the present password' },
+  right: 'changeOwnPassword',
   // A wrong password is counted even though the request fails: the port has a transaction of its own.
   reads: true,
   body: Type.Object({ currentPassword: password, newPassword: password }, { additionalProperties: false }),

@@ -1,7 +1,5 @@
 import { Type } from 'typebox'
 import { noContent, ok } from '../../api/operation.ts'
-import type { Caller } from '../../auth/caller.ts'
-import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import type { EntityWrite } from '../entities/entity-write.ts'
@@ -32,6 +30,7 @@ export const addPassword = operation({
   method: 'POST',
   path: '/applications/:id/addPassword',
   permission: { row: credentialPermissions.write },
+  right: 'manageApplication',
   body: Type.Object(
     {
       passwordCredential: Type.Optional(
@@ -52,7 +51,6 @@ export const addPassword = operation({
     const { tx, caller, params, body, request, audit } = context
     const { tenantId } = caller
     const application = await findObject(tx, tenantId, 'application', params.id ?? '', { lock: true })
-    await requireForStrongApplication(tx, caller, application)
     const { displayName, startDateTime, endDateTime } = body.passwordCredential ?? {}
     const startsAt = readMoment(startDateTime, 'startDateTime')
     const endsAt = readMoment(endDateTime, 'endDateTime')
@@ -79,30 +77,6 @@ export const addPassword = operation({
   },
 })
 
-/** With any of these an application gets whatever it wants, and with a secret of the application so does its holder. */
-const strongest = [
-  'AppRoleAssignment.ReadWrite.All',
-  'DelegatedPermissionGrant.ReadWrite.All',
-  'RoleManagement.ReadWrite.Directory',
-]
-
-/** DIR-154 */
-async function requireForStrongApplication(
-  tx: Query,
-  { tenantId, permissions }: Caller,
-  { properties: { appId } }: DirectoryObject,
-): Promise<void> {
-  const lacking = strongest.filter((name) => !permissions.has(name))
-  const { count } = await tx`
-    select from application_permission granted
-    join directory_object principal
-      on principal.tenant_id = granted.tenant_id and principal.id = granted.service_principal_id
-    where granted.tenant_id = ${tenantId} and principal.app_id = ${String(appId)}
-      and granted.permission = any(${lacking})
-    limit 1`
-  if (count > 0) fail('InsufficientPrivileges')
-}
-
 function readMoment(text: string | null | undefined, property: string): Date | undefined {
   if (text === null || text === undefined) return undefined
   const moment = new Date(text)
@@ -117,6 +91,7 @@ export const removePassword = operation({
   method: 'POST',
   path: '/applications/:id/removePassword',
   permission: { row: credentialPermissions.write },
+  right: 'manageApplication',
   body: Type.Object({ keyId: Type.String({ maxLength: 100 }) }, { additionalProperties: false }),
   answers: { 204: null },
   async run(context) {

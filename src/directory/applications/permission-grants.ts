@@ -136,6 +136,7 @@ const createGrant = operation({
   method: 'POST',
   path: '/oauth2PermissionGrants',
   permission: { row: permissionGrantPermissions.write },
+  right: 'consentForPeople',
   body: Type.Object(
     {
       clientId: Type.String(),
@@ -179,6 +180,7 @@ const updateGrant = operation({
   method: 'PATCH',
   path: '/oauth2PermissionGrants/:id',
   permission: { row: permissionGrantPermissions.write },
+  right: 'consentForPeople',
   body: Type.Object({ scope }, { additionalProperties: false }),
   answers: { 204: null },
   async run(context) {
@@ -211,6 +213,7 @@ const deleteGrant = operation({
   method: 'DELETE',
   path: '/oauth2PermissionGrants/:id',
   permission: { row: permissionGrantPermissions.write },
+  right: 'consentForPeople',
   answers: { 204: null },
   async run(context) {
     const { tx, caller, params, audit } = context

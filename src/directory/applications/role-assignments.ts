@@ -94,6 +94,7 @@ function createAssignment(collection: Collection) {
     method: 'POST',
     path: `/servicePrincipals/:id/${collection}`,
     permission: { row: roleAssignmentPermissions.write },
+    right: 'grantPermissions',
     body: Type.Object(
       { principalId: guid, resourceId: guid, appRoleId: guid },
       { additionalProperties: false },
@@ -141,6 +142,7 @@ function deleteAssignment(collection: Collection) {
     method: 'DELETE',
     path: `/servicePrincipals/:id/${collection}/:assignment`,
     permission: { row: roleAssignmentPermissions.write },
+    right: 'grantPermissions',
     answers: { 204: null },
     async run(context) {
       const { tx, caller, params, audit } = context

@@ -2,6 +2,7 @@ import { type Answer, created } from '../../api/operation.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { operation } from '../operation.ts'
+import { ownCreated } from '../rights/own-created.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import type { Collection, EntityContext, EntitySet, Located, ShownSet } from './entity-set.ts'
 import { tagHeader } from './entity-tag.ts'
@@ -18,6 +19,7 @@ export function createEntity<Row extends Stored>(set: EntitySet<Row>) {
     method: 'POST',
     path: set.collections,
     permission: set.permissions.create,
+    right: set.rights.create,
     body: set.creation?.body ?? bodySchema(set, 'creation'),
     answers: { 201: entitySchema(set) },
     async run(context) {
@@ -25,7 +27,8 @@ export function createEntity<Row extends Stored>(set: EntitySet<Row>) {
       const body = context.body as JsonObject
       const collection = await set.openToCreate(context)
       const located = await storeNewEntity(context, set, collection, body)
-      await appendChanges(tx, caller.tenantId, [set.describeChange('created', located.row)])
+      const owned = await ownCreated(tx, caller, located.row)
+      await appendChanges(tx, caller.tenantId, [set.describeChange('created', located.row), ...owned])
       return answerCreated(context, set, located, body)
     },
   })

@@ -14,6 +14,7 @@ export function deleteEntity<Row extends Stored>(set: EntitySet<Row>) {
     method: 'DELETE',
     path: set.instances,
     permission: set.permissions.delete,
+    right: set.rights.delete,
     answers: { 204: null },
     async run(context) {
       const { tx, caller, request, audit } = context

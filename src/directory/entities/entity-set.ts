@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { RequestFacts } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
+import type { Rights } from '../../auth/effective-rights.ts'
 import type { Params, Permission } from '../../auth/permission.ts'
 import type { Change } from '../../db/change-log.ts'
 import type { ListSource } from '../odata/list.ts'
@@ -79,6 +80,8 @@ export interface EntitySet<Row extends Stored> extends Described {
   readonly collections: readonly string[]
   readonly instances: readonly string[]
   readonly permissions: Readonly<Record<'read' | 'create' | 'update' | 'delete', Permission>>
+  /** The right of the person for each write. */
+  readonly rights: Readonly<Record<'create' | 'update' | 'delete', Rights>>
   /** The table that open extensions of these entities refer to; undefined: they have none. */
   readonly extensionsOn?: 'object' | 'item' | undefined
   /** False: the original has no `$select` here. */

@@ -21,6 +21,7 @@ export function updateEntity<Row extends Stored>(set: EntitySet<Row>) {
     method: 'PATCH',
     path: set.instances,
     permission: set.permissions.update,
+    right: set.rights.update,
     body: update.body ?? bodySchema(set, 'update'),
     answers: update.answersWithEntity ? { 200: entitySchema(set) } : { 204: null },
     async run(context) {

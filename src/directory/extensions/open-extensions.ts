@@ -10,6 +10,7 @@ import type { JsonObject, Stored } from '../entities/property.ts'
 import { contextOf } from '../entities/show-entity.ts'
 import { operation } from '../operation.ts'
 import { deleteOpenExtensionPermissions } from '../permissions.ts'
+import { extensionRights, forEachWrite } from '../rights/declared-rights.ts'
 import { readIdFilter } from './expand-extensions.ts'
 import { changeData, changedExtension, checkSize, newExtension, readNewExtension } from './extension-data.ts'
 import { isSameName, qualify } from './extension-name.ts'
@@ -55,6 +56,7 @@ function extensionSet(address: ExtensibleAddress): EntitySet<OpenExtension> {
     collections: address.paths.map((path) => `${path}/extensions`),
     instances: address.paths.map((path) => `${path}/extensions/:extensionId`),
     permissions: { read: { row: readPermissions[address.row] }, create: write, update: write, delete: write },
+    rights: forEachWrite(extensionRights[address.row]),
     selectable: false,
     async openToCreate({ tx, caller, params }) {
       const { tenantId, applicationId } = caller

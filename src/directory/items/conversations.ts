@@ -34,6 +34,7 @@ export const createConversation = operation({
   method: 'POST',
   path: '/groups/:group/conversations',
   permission,
+  right: 'writeGroupItems',
   body: openBody('topic (required), threads (at least one, each with posts)'),
   answers: { 201: entitySchema(itemResource('conversation')) },
   async run(context) {
@@ -59,6 +60,7 @@ export const createThread = operation({
   method: 'POST',
   path: ['/groups/:group/threads', '/groups/:group/conversations/:conversation/threads'],
   permission,
+  right: 'writeGroupItems',
   body: openBody('topic (of the thread), posts (at least one, each with a body)'),
   answers: { 201: entitySchema(itemResource('thread')) },
   async run(context) {
@@ -79,6 +81,7 @@ const replyTo = (noun: 'Thread' | 'Post', address: Address) =>
     method: 'POST',
     path: address.paths.map((path) => `${path}/reply`),
     permission,
+    right: 'writeGroupItems',
     body: openBody('post (with a body)'),
     answers: { 202: null },
     async run(context) {

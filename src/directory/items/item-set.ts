@@ -14,6 +14,7 @@ import type { DirectoryObject } from '../objects/object-store.ts'
 import { type Fields, fieldsOf } from '../odata/field.ts'
 import type { ListSource } from '../odata/list.ts'
 import { deleteOpenExtensionPermissions } from '../permissions.ts'
+import { extensionRights, forEachWrite } from '../rights/declared-rights.ts'
 import { defaultPlaces, idOfDefault, storeDefaults, wellKnownNameOf } from './default-items.ts'
 import { insertInlineExtensions } from './inline-extensions.ts'
 import type { ItemAddress } from './item-addresses.ts'
@@ -34,6 +35,7 @@ export function itemSet(address: ItemAddress): ItemSet {
     collections: address.collections,
     instances: address.paths,
     permissions: { read: { row: readPermissions[row] }, create: write, update: write, delete: write },
+    rights: forEachWrite(extensionRights[row]),
     extensionsOn: address.extensible ? 'item' : undefined,
     async openToList({ tx, caller, params }) {
       const found = await findResource(tx, caller, address, params, { writes: false })

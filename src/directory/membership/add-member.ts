@@ -18,6 +18,7 @@ export const addMember = operation({
   method: 'POST',
   path: '/groups/:id/members/$ref',
   permission: { anyRow: addMembersRows },
+  right: 'changeMembers',
   body: reference,
   answers: { 204: null },
   async run(context) {

@@ -8,6 +8,7 @@ import type { ObjectKind } from '../objects/kinds/resource.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
 import { addMembersPermissions, type MemberType, requireForRoleAssignableGroup } from '../permissions.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
+import { describeMembership } from './describe-membership.ts'
 import { type LockStrength, lockReferences } from './lock-references.ts'
 import type { ObjectReference } from './object-reference.ts'
 
@@ -99,12 +100,4 @@ function refuseImpossible(group: DirectoryObject, member: DirectoryObject): void
 /** Ids of the members among changes, for the audit. */
 export function addedIds(changes: readonly Change[]): string[] {
   return changes.map(({ data }) => (data as { id: string }).id)
-}
-
-export function describeMembership(
-  kind: 'memberAdded' | 'memberRemoved' | 'ownerAdded' | 'ownerRemoved',
-  container: Pick<DirectoryObject, 'id' | 'kind'>,
-  otherId: string,
-): Change {
-  return { entity: container.kind, entityId: container.id, kind, data: { id: otherId } }
 }

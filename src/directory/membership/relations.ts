@@ -1,3 +1,4 @@
+import type { RightName } from '../../auth/effective-rights.ts'
 import { notSupported, type PermissionRow } from '../../auth/permission.ts'
 import type { ObjectKind } from '../objects/kinds/resource.ts'
 
@@ -22,6 +23,8 @@ export interface Relation {
   /** Absent: an operation of its own adds to it, or nothing does. */
   readonly add?: PermissionRow
   readonly remove?: PermissionRow
+  /** The right of the person to add and remove. */
+  readonly right: RightName
 }
 
 const memberKinds: readonly ObjectKind[] = ['user', 'group', 'servicePrincipal', 'orgContact', 'device']
@@ -37,14 +40,27 @@ const readUser = atLeast('User.Read.All and GroupMember.Read.All, Directory.Read
 const readSelf = atLeast('User.Read and GroupMember.Read.All, Directory.Read.All', notSupported)
 
 function memberships(path: string, from: ObjectKind, read: PermissionRow): Relation[] {
-  const common = { path, from, to: containerKinds, edge: 'containerOfMember', read } as const
+  const common = {
+    path,
+    from,
+    to: containerKinds,
+    edge: 'containerOfMember',
+    read,
+    right: 'changeMembers',
+  } as const
   return [
     { ...common, name: 'memberOf' },
     { ...common, name: 'transitiveMemberOf', transitive: true },
   ]
 }
 
-function owners(path: string, from: ObjectKind, read: PermissionRow, write: PermissionRow): Relation {
+function owners(
+  path: string,
+  from: ObjectKind,
+  read: PermissionRow,
+  write: PermissionRow,
+  right: RightName,
+): Relation {
   return {
     path,
     name: 'owners',
@@ -54,14 +70,29 @@ function owners(path: string, from: ObjectKind, read: PermissionRow, write: Perm
     read,
     add: write,
     remove: write,
+    right,
   }
 }
 
 function ownedObjects(path: string, read: PermissionRow): Relation {
-  return { path, name: 'ownedObjects', from: 'user', to: ownedKinds, edge: 'objectOfOwner', read }
+  return {
+    path,
+    name: 'ownedObjects',
+    from: 'user',
+    to: ownedKinds,
+    edge: 'objectOfOwner',
+    read,
+    right: 'changeGroupOwners',
+  }
 }
 
-const members = { path: '/groups/:id', from: 'group', to: memberKinds, edge: 'memberOfContainer' } as const
+const members = {
+  path: '/groups/:id',
+  from: 'group',
+  to: memberKinds,
+  edge: 'memberOfContainer',
+  right: 'changeMembers',
+} as const
 
 /** The relations between objects, and the permissions to read and change them. */
 export const relations: readonly Relation[] = [
@@ -81,10 +112,17 @@ export const relations: readonly Relation[] = [
     read: atLeast('RoleManagement.Read.Directory'),
     add: writeRoles,
     remove: writeRoles,
+    right: 'manageRoles',
   },
-  owners('/groups/:id', 'group', readMembers, atLeast('Group.ReadWrite.All')),
-  owners('/applications/:id', 'application', readApplications, writeApplications),
-  owners('/servicePrincipals/:id', 'servicePrincipal', readApplications, writeApplications),
+  owners('/groups/:id', 'group', readMembers, atLeast('Group.ReadWrite.All'), 'changeGroupOwners'),
+  owners('/applications/:id', 'application', readApplications, writeApplications, 'manageApplication'),
+  owners(
+    '/servicePrincipals/:id',
+    'servicePrincipal',
+    readApplications,
+    writeApplications,
+    'manageServicePrincipal',
+  ),
   ...memberships('/me', 'user', readSelf),
   ...memberships('/users/:id', 'user', readUser),
   ...memberships('/groups/:id', 'group', readMembers),

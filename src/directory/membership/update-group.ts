@@ -14,6 +14,7 @@ import { type DirectoryObject, describeChange, updateObject } from '../objects/o
 import { renderItem, renderObject } from '../objects/render-object.ts'
 import { operation } from '../operation.ts'
 import { requireDataLocationRole, requireDelegated, updateGroupPermissions } from '../permissions.ts'
+import { objectRights } from '../rights/declared-rights.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { addedIds, addMembers, addMembersRows, lockForAdding } from './add-members.ts'
 import { answerLenient, isLenient } from './lenient.ts'
@@ -29,6 +30,7 @@ export const updateGroup = operation({
   method: 'PATCH',
   path: '/groups/:id',
   permission: { anyRow: [updateGroupPermissions.group, ...addMembersRows] },
+  right: objectRights.group.update,
   body: bodySchema(resource, 'update'),
   answers: { 200: entitySchema(resource), 204: null },
   async run(context) {

@@ -10,7 +10,7 @@ import { operation } from '../operation.ts'
 import { requireForRoleAssignableGroup } from '../permissions.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { reference } from './add-member.ts'
-import { describeMembership } from './add-members.ts'
+import { describeMembership } from './describe-membership.ts'
 import { answerLenient, isLenient } from './lenient.ts'
 import { lockReferences } from './lock-references.ts'
 import { readObjectId, readReference } from './object-reference.ts'
@@ -28,6 +28,7 @@ export function addToRelation(relation: Relation, permission: PermissionRow) {
     method: 'POST',
     path: `${path}/${name}/$ref`,
     permission: { row: permission },
+    right: relation.right,
     body: reference,
     answers: { 204: null },
     async run(context) {
@@ -66,6 +67,7 @@ export function removeFromRelation(relation: Relation, permission: PermissionRow
     method: 'DELETE',
     path: `${path}/${name}/:otherId/$ref`,
     permission: { row: permission },
+    right: relation.right,
     answers: { 204: null },
     async run(context) {
       const { params, caller, tx, audit } = context

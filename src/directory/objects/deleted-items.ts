@@ -10,6 +10,7 @@ import { namespace } from '../entities/show-entity.ts'
 import { fieldsOf } from '../odata/field.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
+import { rightsToDelete } from '../rights/declared-rights.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { application } from './kinds/application.ts'
 import { group } from './kinds/group.ts'
@@ -62,6 +63,7 @@ const restoreDeletedItem = operation({
   method: 'POST',
   path: `${path}/restore`,
   permission: { anyRow: rows('delete') },
+  right: rightsToDelete(restorable.map(({ kind }) => kind)),
   answers: { 200: anyEntity },
   async run(context) {
     const { tx, caller, request, audit } = context
@@ -87,6 +89,7 @@ const purgeDeletedItem = operation({
   method: 'DELETE',
   path,
   permission: { anyRow: rows('delete') },
+  right: rightsToDelete(restorable.map(({ kind }) => kind)),
   answers: { 204: null },
   async run(context) {
     const { tx, caller, audit } = context

@@ -8,6 +8,7 @@ import { entityQuery } from '../entities/entity-view.ts'
 import { contextOf } from '../entities/show-entity.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
+import { rightsToDelete } from '../rights/declared-rights.ts'
 import type { ObjectKind } from './kinds/resource.ts'
 import { isObjectKind, resources } from './kinds/resources.ts'
 import { anyObjectPermissions, objectPermissions } from './object-permissions.ts'
@@ -43,6 +44,7 @@ const directoryObjects: ObjectSet = {
     read: { row: anyObjectPermissions.read },
     delete: { anyRow: deletableKinds.map((kind) => objectPermissions[kind].delete) },
   },
+  rights: { ...users.rights, delete: rightsToDelete(deletableKinds) },
   readable: () => undefined,
   async find({ tx, caller, params }, purpose) {
     const lock = purpose === 'write'

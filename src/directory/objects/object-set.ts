@@ -5,6 +5,7 @@ import { namespace } from '../entities/show-entity.ts'
 import { extensibleObjects } from '../extensions/permissions.ts'
 import { fieldsOf, restrictFields } from '../odata/field.ts'
 import type { ListSource } from '../odata/list.ts'
+import { objectRights } from '../rights/declared-rights.ts'
 import type { ObjectKind, Resource } from './kinds/resource.ts'
 import { resources } from './kinds/resources.ts'
 import { objectPermissions, readableProperties } from './object-permissions.ts'
@@ -34,6 +35,7 @@ export function objectSet(resource: Resource, special: Partial<ObjectSet> = {}):
     collections: [`/${set}`],
     instances: [`/${set}/:id`],
     permissions: permissionsOf(kind),
+    rights: objectRights[kind],
     extensionsOn: extensibleObjects.has(kind) ? 'object' : undefined,
     searchable: true,
     readable,

@@ -6,27 +6,11 @@ import { operationsOn } from '../entities/entity-operations.ts'
 import type { EntityContext, Located } from '../entities/entity-set.ts'
 import type { JsonObject } from '../entities/property.ts'
 import { isJsonObject } from '../entities/storable.ts'
+import { isSelfService } from '../rights/self-service.ts'
 import { user } from './kinds/user.ts'
 import { objectPermissions, ownPermissions } from './object-permissions.ts'
 import { objectSet, objectUpdate } from './object-set.ts'
 import type { DirectoryObject } from './object-store.ts'
-
-/** Properties that people may change about themselves without a permission over all users. */
-const ownProperties = new Set([
-  'aboutMe',
-  'businessPhones',
-  'city',
-  'country',
-  'faxNumber',
-  'givenName',
-  'mobilePhone',
-  'officeLocation',
-  'postalCode',
-  'preferredLanguage',
-  'state',
-  'streetAddress',
-  'surname',
-])
 
 async function storePassword(
   { tx, caller }: EntityContext,
@@ -44,7 +28,7 @@ async function storePassword(
 /** A caller who may change their own object alone changes no account, name or password with it. */
 function checkOwnUpdate(caller: Caller, changes: JsonObject): void {
   if (holds(caller, objectPermissions.user.update)) return
-  for (const name of Object.keys(changes)) if (!ownProperties.has(name)) fail('InsufficientPrivileges')
+  for (const name of Object.keys(changes)) if (!isSelfService(name)) fail('InsufficientPrivileges')
 }
 
 const users = objectSet(user, {

@@ -1,10 +1,20 @@
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
-import { requireForGroupThatHoldsRoles, requirePowerOverAccount } from './role-holders.ts'
+import { keepAdministrators } from './keep-administrators.ts'
+import { requireForCarryingGroup } from './require-for-carrying-group.ts'
+import { requirePersonsRight } from './require-persons-right.ts'
+import { requirePowerOverAccount } from './require-power-over-account.ts'
+import { requireStrongerThanApplication } from './require-stronger-than-application.ts'
 
 /** Refuses a write by throwing a `Problem`. */
 type WriteRule = (context: WriteContext, write: EntityWrite) => Promise<void> | void
 
-const rules: readonly WriteRule[] = [requireForGroupThatHoldsRoles, requirePowerOverAccount]
+const rules: readonly WriteRule[] = [
+  requirePersonsRight,
+  requireForCarryingGroup,
+  requirePowerOverAccount,
+  requireStrongerThanApplication,
+  keepAdministrators,
+]
 
 /**
  * Checks a write against what is stored. Every operation that writes an entity of the directory calls it, after the

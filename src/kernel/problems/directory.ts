@@ -96,6 +96,18 @@ export const directoryProblems = {
     message: 'The result would have more than {limit} identifiers.',
   },
 
+  // rights beyond the permission tables
+  RightsRequired: {
+    status: 403,
+    code: 'Authorization_RequestDenied',
+    message: 'Insufficient privileges to complete the operation. {reason}',
+  },
+  LastAdministrator: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: 'The change would leave no enabled {what}. Make another one first.',
+  },
+
   // credentials and what was granted
   PasswordTooWeak: {
     status: 400,

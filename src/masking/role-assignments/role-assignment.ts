@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { lockAdministrators } from '../../auth/administrators-lock.ts'
 import type { MaskingRole } from '../../auth/masking-roles.ts'
 import type { Params } from '../../auth/permission.ts'
 import { isWithin, normalizeScope } from '../../auth/role-assignments.ts'
@@ -147,14 +148,15 @@ function readFilter(filter: string | undefined, scope: string): (assignment: Sto
   })
 }
 
-/** Locks all Owners of `/`, so that the last two cannot remove each other at the same moment. */
+/** MASK-125: of transactions that take Owners away, here or in the directory, each sees what the one before did. */
 async function keepOneOwner({ tx, tenantId, ports }: Site, id: string): Promise<void> {
+  await lockAdministrators(tx)
   const owners = await tx<{ id: string; principalId: string }[]>`
     select id, principal_id as "principalId" from role_assignment
-    where tenant_id = ${tenantId} and scope = '/' and role = 'Owner' order by id for update`
+    where tenant_id = ${tenantId} and scope = '/' and role = 'Owner'`
   if (!owners.some((owner) => owner.id === id)) return
   const others = owners.filter((owner) => owner.id !== id).map(({ principalId }) => principalId)
-  if ((await ports.principals.find(tenantId, others)).size > 0) return
+  if (await ports.principals.hasEnabled(tx, tenantId, others)) return
   fail('Conflict', { reason: "The last Owner at '/' cannot be removed. Make another one first." })
 }
 

@@ -5,6 +5,7 @@ import { clause, tableRows } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { addExtensibleResources, type ExtensibleResources, fillPath } from '../../support/extensible.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { globalAdministrator } from '../../support/tokens.ts'
 
 const everything = [
   'Directory.AccessAsUser.All',
@@ -30,7 +31,11 @@ describe('delete open extension', () => {
     service = await startTestService()
     directory = fillDirectory(service)
     ids = await addExtensibleResources(service, directory)
-    owner = service.tokenFor({ permissions: everything, principal: ids.user })
+    owner = service.tokenFor({
+      permissions: everything,
+      principal: ids.user,
+      directoryRoles: globalAdministrator,
+    })
   })
   after(() => service?.[Symbol.asyncDispose]())
 

@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { globalAdministrator } from '../../support/tokens.ts'
 
 const permissions = [
   'Application.ReadWrite.All',
@@ -25,7 +26,7 @@ describe('definitions of extensions', () => {
     service = await startTestService()
     directory = fillDirectory(service)
     user = await directory.user()
-    token = service.tokenFor({ permissions, principal: user })
+    token = service.tokenFor({ permissions, principal: user, directoryRoles: globalAdministrator })
     appId = randomUUID()
     application = await directory.add('application', { displayName: 'Payroll', appId })
   })

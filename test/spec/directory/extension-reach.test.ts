@@ -6,6 +6,7 @@ import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { addExtensibleResources, type ExtensibleResources } from '../../support/extensible.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { globalAdministrator } from '../../support/tokens.ts'
 
 /** The least that a person needs for each resource: to read its extensions, and to change them. */
 const least: Record<string, readonly [read: string, write: string]> = {
@@ -36,7 +37,7 @@ describe('who reaches which extensions', () => {
   after(() => service?.[Symbol.asyncDispose]())
 
   const tokenOf = (permissions: readonly string[], principal = ids.user) =>
-    service.tokenFor({ permissions, principal })
+    service.tokenFor({ permissions, principal, directoryRoles: globalAdministrator })
   const send = (method: string, path: string, token: string, body?: unknown) =>
     service.request(method, `/v1.0${path}`, { token, ...(body !== undefined && { body }) })
 

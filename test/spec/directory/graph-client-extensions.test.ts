@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fillDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { globalAdministrator } from '../../support/tokens.ts'
 
 /** A program as a user of the official client would write it; only the endpoint and the token are ours. */
 const program = `
@@ -45,7 +46,11 @@ describe('the official client', () => {
 
   test('keeps extensions and follows pages, unchanged, over HTTPS with our CA', async () => {
     const permissions = ['Mail.ReadWrite', 'Tasks.ReadWrite', 'User.ReadWrite']
-    const token = service.tokenFor({ permissions, principal: await fillDirectory(service).user() })
+    const token = service.tokenFor({
+      permissions,
+      principal: await fillDirectory(service).user(),
+      directoryRoles: globalAdministrator,
+    })
     await service.tokens.settled()
     const ca = join(service.dataDir, 'client-ca.pem')
     await writeFile(ca, service.listeners.ca ?? '')

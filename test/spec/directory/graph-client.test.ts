@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { globalAdministrator } from '../../support/tokens.ts'
 
 /** A program as a user of the official client would write it; only the address and the token are ours. */
 const program = `
@@ -126,7 +127,11 @@ describe('the official Graph client, unchanged', () => {
     for (const displayName of ['a', 'b', 'c', 'd', 'e']) await directory.add('orgContact', { displayName })
     const ca = join(service.dataDir, 'client-ca.pem')
     await writeFile(ca, service.listeners.ca ?? '')
-    const TOKEN = service.tokenFor({ principal: me, permissions: Object.keys(knownPermissions) })
+    const TOKEN = service.tokenFor({
+      principal: me,
+      permissions: Object.keys(knownPermissions),
+      directoryRoles: globalAdministrator,
+    })
     await service.tokens.settled()
     environment = {
       PATH: process.env.PATH ?? '',

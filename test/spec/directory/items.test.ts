@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { globalAdministrator } from '../../support/tokens.ts'
 
 const permissions = [
   'Calendars.ReadWrite',
@@ -74,7 +75,7 @@ describe('items', () => {
     directory = fillDirectory(service)
     user = await directory.user()
     group = await directory.unifiedGroup()
-    token = service.tokenFor({ permissions, principal: user })
+    token = service.tokenFor({ permissions, principal: user, directoryRoles: globalAdministrator })
   })
   after(() => service?.[Symbol.asyncDispose]())
 

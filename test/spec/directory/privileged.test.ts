@@ -25,10 +25,17 @@ describe('ways to more than one was given', () => {
 
   clause(
     'DIR-153',
-    "A delegated token sets somebody's password only for a caller who is Global Administrator, User Administrator or Helpdesk Administrator; …",
+    'A delegated token sets the password of another person only for a caller who is Global Administrator, User Administrator, Privileged Authentication Administrator, …',
     async () => {
       const id = await directory.user()
-      const allowed = ['Global Administrator', 'User Administrator', 'Helpdesk Administrator']
+      const allowed = [
+        'Global Administrator',
+        'User Administrator',
+        'Privileged Authentication Administrator',
+        'Authentication Administrator',
+        'Password Administrator',
+        'Helpdesk Administrator',
+      ]
       for (const { displayName, id: template } of roleTemplates) {
         const token = service.tokenFor({ permissions: asUser, directoryRoles: [template] })
         const { status } = await ask(token, 'PATCH', `/users/${id}`, { passwordProfile })
@@ -83,7 +90,7 @@ describe('ways to more than one was given', () => {
 
   clause(
     'DIR-154',
-    'A secret for an application that was granted `AppRoleAssignment.ReadWrite.All`, `DelegatedPermissionGrant.ReadWrite.All` or …',
+    'Credentials, redirect addresses, identifiers, owners, permissions and state of an application or service principal are changed only by …',
     async () => {
       const write = 'Application.ReadWrite.All'
       for (const strongest of [
@@ -103,8 +110,17 @@ describe('ways to more than one was given', () => {
         }
       }
       const { applicationId } = await addApplication(service, { permissions: ['Directory.ReadWrite.All'] })
-      const writer = service.tokenFor({ kind: 'application', permissions: [write] })
-      assert.equal((await ask(writer, 'POST', `/applications/${applicationId}/addPassword`, {})).status, 200)
+      const path = `/applications/${applicationId}/addPassword`
+      for (const [permissions, status] of [
+        [[write], 403],
+        [[write, 'User.ReadWrite.All'], 403],
+        [[write, 'Directory.ReadWrite.All'], 200],
+        [[write, 'AppRoleAssignment.ReadWrite.All'], 200],
+      ] as const)
+        assert.equal(
+          (await ask(service.tokenFor({ kind: 'application', permissions }), 'POST', path, {})).status,
+          status,
+        )
     },
   )
 

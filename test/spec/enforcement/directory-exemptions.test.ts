@@ -20,6 +20,7 @@ describe('exemptions of people and groups of the directory', () => {
       'GroupMember.ReadWrite.All',
       'User.ReadWrite.All',
       'Directory.ReadWrite.All',
+      'RoleManagement.ReadWrite.Directory',
     ]
     const token = masking.service().tokenFor({ permissions, kind: 'application' })
     const options = { token, ...(body !== undefined && { body }) }

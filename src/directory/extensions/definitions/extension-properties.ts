@@ -14,6 +14,7 @@ import { findObject } from '../../objects/object-store.ts'
 import { fieldsOf } from '../../odata/field.ts'
 import type { ListSource } from '../../odata/list.ts'
 import { operation } from '../../operation.ts'
+import { forEachWrite } from '../../rights/declared-rights.ts'
 import { isDataType } from '../data-types.ts'
 import { definitionPermissions } from './permissions.ts'
 import { removeValues } from './remove-values.ts'
@@ -96,6 +97,7 @@ const extensionProperties: EntitySet<Stored> = {
   collections: ['/applications/:id/extensionProperties'],
   instances: ['/applications/:id/extensionProperties/:extensionProperty'],
   permissions: { read, create: write, update: write, delete: write },
+  rights: forEachWrite('manageApplication'),
   selectable: false,
   async openToList({ tx, caller: { tenantId }, params }) {
     const { id } = await findObject(tx, tenantId, 'application', params.id ?? '')

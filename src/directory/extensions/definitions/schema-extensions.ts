@@ -10,6 +10,7 @@ import type { Described, Stored } from '../../entities/property.ts'
 import { namespace } from '../../entities/show-entity.ts'
 import { fieldsOf } from '../../odata/field.ts'
 import type { ListSource } from '../../odata/list.ts'
+import { forEachWrite } from '../../rights/declared-rights.ts'
 import { definitionPermissions } from './permissions.ts'
 import { removeValues } from './remove-values.ts'
 import {
@@ -69,6 +70,7 @@ const schemaExtensions: EntitySet<SchemaExtension> = {
   collections: [`/${set}`],
   instances: [`/${set}/:id`],
   permissions: { read, create: write, update: write, delete: write },
+  rights: forEachWrite('defineSchema'),
   selectable: false,
   openToList: async ({ tx, caller }) => ({ set, source: sourceOf(tx, caller.tenantId) }),
   openToCreate: async ({ tx, caller: { tenantId } }) => ({

@@ -1,0 +1,49 @@
+import type { Caller } from '../../auth/caller.ts'
+import { holdsAnyRole } from '../../auth/effective-rights.ts'
+import { rightsAdministrators } from '../../auth/grantable-permissions.ts'
+import { requirePermissions } from '../../auth/permit.ts'
+import type { Query } from '../../db/query.ts'
+import { fail } from '../../kernel/problem.ts'
+import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
+import { roleAssignablePermissions } from '../objects/object-permissions.ts'
+import { nameRights, readCarriedRights } from '../rights/carried-rights.ts'
+import { ownsObject } from '../rights/person-rights.ts'
+
+/** Properties that decide who is a member, or whether the group counts as one that can have rights. */
+const memberProperties = ['groupTypes', 'membershipRule', 'membershipRuleProcessingState', 'securityEnabled']
+
+/**
+ * DIR-157: the members of a group that carries rights have these rights. A caller who changes the members, the owners
+ * or the existence of such a group gives or takes the rights, so it takes more than the permission to change groups.
+ */
+export async function requireForCarryingGroup(context: WriteContext, write: EntityWrite): Promise<void> {
+  const { tx, caller, ports, audit } = context
+  const { verb, kind, id, before, changes } = write
+  const isPlain = verb === 'update' && !memberProperties.some((name) => Object.hasOwn(changes, name))
+  if (kind !== 'group' || isPlain) return
+  const rights = id
+    ? await readCarriedRights(tx, ports.readGivenRights, caller.tenantId, { id, names: [] })
+    : []
+  const canHoldRoles = before.isAssignableToRole === true || changes.isAssignableToRole === true
+  if (rights.length === 0 && !canHoldRoles) return
+  // Adding and removing has a table of its own (DIR-69).
+  if (canHoldRoles && verb !== 'add' && verb !== 'remove')
+    requirePermissions(caller, roleAssignablePermissions)
+  if (!(await mayChangeHolders(tx, caller, id))) {
+    const carried = rights.length > 0 ? nameRights(rights) : 'the directory roles that it can hold'
+    fail('RightsRequired', {
+      reason: `Members of the group have ${carried}: to change them, the signed-in person must own the group or be Privileged Role Administrator or Global Administrator, and an application needs RoleManagement.ReadWrite.Directory.`,
+    })
+  }
+  if (rights.length === 0) return
+  const said = { verb, ...changes, carriedRights: rights }
+  const isLoss = verb === 'remove' || verb === 'delete' || verb === 'purge'
+  const action = isLoss ? 'take carried rights' : 'give carried rights'
+  audit({ action, target: `/groups/${id}`, ...(isLoss ? { before: said } : { after: said }) })
+}
+
+async function mayChangeHolders(tx: Query, caller: Caller, groupId: string | undefined): Promise<boolean> {
+  if (caller.kind === 'application') return caller.permissions.has('RoleManagement.ReadWrite.Directory')
+  if (holdsAnyRole(caller, rightsAdministrators)) return true
+  return groupId !== undefined && (await ownsObject(tx, caller, groupId))
+}

@@ -1,0 +1,70 @@
+import type { Caller } from '../../auth/caller.ts'
+import {
+  matchesConsent,
+  matchesPermission,
+  mayGrantInPerson,
+  mayGrantRights,
+} from '../../auth/grantable-permissions.ts'
+import { fail } from '../../kernel/problem.ts'
+import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
+import type { Json } from '../entities/property.ts'
+import { type ApplicationStrength, readApplicationStrength } from '../rights/application-strength.ts'
+import { nameRights } from '../rights/carried-rights.ts'
+
+/** Properties that neither lead into an application nor change what it may do. */
+const harmlessProperties: ReadonlySet<string> = new Set([
+  'description',
+  'notes',
+  'notificationEmailAddresses',
+  'tags',
+])
+
+/**
+ * DIR-154: a caller who changes credentials, redirect addresses, owners, permissions or state of an application can act
+ * as the application. So the caller must have, or be able to grant, all that the application can do.
+ */
+export async function requireStrongerThanApplication(
+  { tx, caller, ports }: WriteContext,
+  write: EntityWrite,
+): Promise<void> {
+  const { verb, kind, before, changes } = write
+  if (kind !== 'application' && kind !== 'servicePrincipal') return
+  requireToGrant(caller, write)
+  const isHarmless = verb === 'update' && Object.keys(changes).every((name) => harmlessProperties.has(name))
+  // The service makes up the appId of a new application, so no list can name it yet.
+  if (isHarmless || (verb === 'create' && kind === 'application')) return
+  const appId = String(before.appId ?? changes.appId)
+  const strength = await readApplicationStrength(tx, ports.readGivenRights, caller.tenantId, appId)
+  const isItself = caller.kind === 'application' && caller.applicationId === appId.toLowerCase()
+  const beyond = describeBeyond(caller, strength, isItself)
+  if (beyond.length > 0)
+    fail('RightsRequired', {
+      reason: `The application has ${beyond.join(', ')}, which the caller could not grant.`,
+    })
+}
+
+/** Whatever the application can do and the caller could not grant. An application matches itself, not its users. */
+function describeBeyond(caller: Caller, strength: ApplicationStrength, isItself: boolean): string[] {
+  const consents = strength.consents.filter((name) => !matchesConsent(caller, name))
+  const beyond = consents.map((name) => `the delegated permission ${name}`)
+  if (isItself) return beyond
+  const permissions = strength.permissions.filter((name) => !matchesPermission(caller, name))
+  beyond.push(...permissions.map((name) => `the application permission ${name}`))
+  if (strength.rights.length > 0 && !mayGrantRights(caller)) beyond.push(nameRights(strength.rights))
+  return beyond
+}
+
+/** Refuses permissions that the roles of the signed-in person do not include granting. */
+function requireToGrant(caller: Caller, { verb, changes }: EntityWrite): void {
+  if (verb !== 'add') return
+  const kind = Object.hasOwn(changes, 'appRoleAssignments') ? 'application' : 'delegated'
+  for (const name of namesIn(changes.oauth2PermissionGrants ?? changes.appRoleAssignments))
+    if (!mayGrantInPerson(caller, name, kind))
+      fail('RightsRequired', {
+        reason: `To grant ${name}, the signed-in person must be Global Administrator or Privileged Role Administrator.`,
+      })
+}
+
+function namesIn(value: Json | undefined): string[] {
+  return Array.isArray(value) ? value.map(String) : []
+}

@@ -1,0 +1,92 @@
+import type { Query } from '../db/query.ts'
+import { canonicalNamespace, fold, idOf } from './place.ts'
+
+interface GivenRight {
+  readonly type: 'maskingRole' | 'databaseRole' | 'exemption'
+  readonly name: string | null
+  readonly scope: string
+  readonly given: string
+}
+
+interface DatabaseColumns {
+  readonly subscriptionId: string
+  readonly resourceGroupName: string
+  readonly serverName: string
+  readonly databaseName: string
+}
+
+/**
+ * Every right that masking gives to one of the principals: role assignments at any scope, mapped database roles, and
+ * entries of exempt lists. Policies that are off count as well: enabling one gives nothing that is not listed here.
+ */
+async function readGivenRights(
+  sql: Query,
+  tenantId: string,
+  { ids, names }: { readonly ids: readonly string[]; readonly names: readonly string[] },
+): Promise<GivenRight[]> {
+  const assignments = await sql<{ role: string; scope: string; given: string }[]>`
+    select role, shown_scope as scope, principal_id as given from role_assignment
+    where tenant_id = ${tenantId} and principal_id = any(${[...ids]}::uuid[]) order by scope, role`
+  const mappings = await sql<(DatabaseColumns & { role: string; given: string })[]>`
+    select ${placeColumns(sql)}, m.database_role as role, m.principal_id as given
+    from role_mapping m join masked_database d on d.id = m.database_id
+    where d.tenant_id = ${tenantId} and m.principal_id = any(${[...ids]}::uuid[]) order by d.key, role`
+  const exemptions = await findExemptions(sql, tenantId, ids, names)
+  return [
+    ...assignments.map(({ role, scope, given }) => ({
+      type: 'maskingRole' as const,
+      name: role,
+      scope,
+      given,
+    })),
+    ...mappings.map((row) => ({
+      type: 'databaseRole' as const,
+      name: row.role,
+      scope: idOf(row, canonicalNamespace),
+      given: row.given,
+    })),
+    ...exemptions,
+  ]
+}
+
+/**
+ * Entries of exempt lists that name one of the principals. Names are folded as the exemption itself folds them, by
+ * PostgreSQL and by JavaScript: an entry must not count there and be missed here. An entry may also be the name of the
+ * login role that a user has in one database, `name/database`.
+ */
+async function findExemptions(
+  sql: Query,
+  tenantId: string,
+  ids: readonly string[],
+  names: readonly string[],
+): Promise<GivenRight[]> {
+  const rows = await sql<(DatabaseColumns & { entries: string; folded: string[] })[]>`
+    select ${placeColumns(sql)}, d.exempt_principals as entries,
+      array(select lower(name) from unnest(${[...names]}::text[]) name) as folded
+    from masked_database d
+    where d.tenant_id = ${tenantId} and d.exempt_principals <> ''
+      and (${names.length > 0} or string_to_array(lower(d.exempt_principals), ';') && ${[...ids]}::text[])
+    order by d.key`
+  return rows.flatMap((row) => {
+    const entries = row.entries.split(';').map(fold)
+    const principals = new Set([...ids, ...names.map(fold), ...row.folded])
+    return [...principals]
+      .filter((name) => entries.some((entry) => entry === name || entry.startsWith(`${name}/`)))
+      .map((given) => ({ type: 'exemption', name: null, scope: idOf(row, canonicalNamespace), given }))
+  })
+}
+
+function placeColumns(sql: Query) {
+  return sql`d.subscription_id as "subscriptionId", d.resource_group as "resourceGroupName",
+    d.server_name as "serverName", d.name as "databaseName"`
+}
+
+/** The principals that are Owner at `/`. */
+async function readRootOwners(sql: Query, tenantId: string): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select principal_id as id from role_assignment where tenant_id = ${tenantId} and scope = '/' and role = 'Owner'`
+  return rows.map(({ id }) => id)
+}
+
+/** The questions that the directory asks about rights which masking gives. */
+export const givenRights = { readGivenRights, readRootOwners }

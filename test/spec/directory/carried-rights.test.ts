@@ -1,0 +1,336 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
+import { knownPermissions } from '../../../src/auth/known-permissions.ts'
+import { clause } from '../../support/clause.ts'
+import { fillDirectory } from '../../support/directory.ts'
+import { freshDatabase, useMasking } from '../../support/masking.ts'
+
+const { service, send, putPolicy } = useMasking()
+const directory = () => fillDirectory(service())
+
+const all = Object.keys(knownPermissions)
+const withoutRoles = all.filter((name) => name !== 'RoleManagement.ReadWrite.Directory')
+const ask = (token: string, method: string, path: string, body?: unknown) =>
+  service().request(method, `/v1.0${path}`, { token, ...(body !== undefined && { body }) })
+const refer = (id: string) => ({ '@odata.id': `https://x/v1.0/directoryObjects/${id}` })
+const own = (ownerId: string, objectId: string) =>
+  service().database.sql`
+    insert into owner_edge (tenant_id, object_id, owner_id) values (${service().tenantId}, ${objectId}, ${ownerId})`
+const tokenOf = async (...roles: DirectoryRole[]) =>
+  service().tokenFor({
+    principal: await directory().user(),
+    permissions: all,
+    directoryRoles: roles.map((role) => directoryRoleTemplates[role]),
+  })
+
+const assign = async (principalId: string, roleName = 'Reader', scope = '/subscriptions/sub-9') => {
+  const url = `${scope === '/' ? '' : scope}/providers/Vendor.Authorization/roleAssignments/${randomUUID()}`
+  assert.equal((await send('PUT', url, { properties: { principalId, roleName } })).status, 201)
+}
+const map = async (principalId: string) => {
+  const url = `${freshDatabase()}/roleMappings/${randomUUID().slice(0, 8)}`
+  assert.equal((await send('PUT', url, { properties: { principalId, databaseRole: 'payroll' } })).status, 201)
+}
+const exempt = async (entry: string) => {
+  const put = await putPolicy(freshDatabase(), {
+    dataMaskingState: 'Enabled',
+    exemptPrincipals: `x;${entry}`,
+  })
+  assert.equal(put.status, 200)
+}
+
+/** Every way in which a group comes to carry rights, and the type that it shows. */
+const ways: Readonly<Record<string, { type: string; make(): Promise<string> }>> = {
+  'an exempt list names it': {
+    type: 'exemption',
+    make: async () => {
+      const group = await directory().group()
+      await exempt(group.toUpperCase())
+      return group
+    },
+  },
+  'a mapping names it': {
+    type: 'databaseRole',
+    make: async () => {
+      const group = await directory().group()
+      await map(group)
+      return group
+    },
+  },
+  'a role assignment names it': {
+    type: 'maskingRole',
+    make: async () => {
+      const group = await directory().group()
+      await assign(group)
+      return group
+    },
+  },
+  'a directory role names it': {
+    type: 'directoryRole',
+    make: async () => {
+      const group = await directory().group({ isAssignableToRole: true })
+      await directory().join(group, await directory().role())
+      return group
+    },
+  },
+  'it is within a group that is exempt, at two levels': {
+    type: 'exemption',
+    make: async () => {
+      const [inner, middle, outer] = [
+        await directory().group(),
+        await directory().group(),
+        await directory().group(),
+      ]
+      await directory().join(inner, middle)
+      await directory().join(middle, outer)
+      await exempt(outer)
+      return inner
+    },
+  },
+}
+
+clause(
+  'DIR-157',
+  'A group carries rights when a masking policy exempts it, a role mapping, a masking role assignment or a directory role names it, …',
+  async () => {
+    for (const [way, { type, make }] of Object.entries(ways)) {
+      const group = await make()
+      const member = await directory().user()
+      await directory().join(member, group)
+      const attacker = await directory().user()
+      const attempts: [string, string, unknown?][] = [
+        ['POST', `/groups/${group}/members/$ref`, refer(attacker)],
+        ['PATCH', `/groups/${group}`, { 'members@odata.bind': [refer(attacker)['@odata.id']] }],
+        ['DELETE', `/groups/${group}/members/${member}/$ref`],
+        ['POST', `/groups/${group}/owners/$ref`, refer(attacker)],
+        ['PATCH', `/groups/${group}`, { membershipRule: 'user.city -eq "Ghent"' }],
+        ['PATCH', `/groups/${group}`, { groupTypes: ['DynamicMembership'] }],
+        ['DELETE', `/groups/${group}`],
+        ['DELETE', `/directoryObjects/${group}`],
+        ...(type === 'directoryRole'
+          ? []
+          : ([
+              ['PATCH', `/groups/${group}`, { securityEnabled: false }],
+              ['POST', `/groups/${group}/members/$ref`, refer(await directory().group())],
+            ] as [string, string, unknown][])),
+      ]
+      const weak = [
+        service().tokenFor({ kind: 'application', permissions: withoutRoles }),
+        await tokenOf(
+          'Groups Administrator',
+          'User Administrator',
+          'Directory Writers',
+          'Helpdesk Administrator',
+        ),
+        await tokenOf(),
+      ]
+      for (const token of weak)
+        for (const [method, path, body] of attempts) {
+          const answer = await ask(token, method, path, body)
+          assert.equal(answer.status, 403, `${way}: ${method} ${path}: ${answer.text}`)
+          assert.match(answer.body.error.message, /^Insufficient privileges to complete the operation\./)
+        }
+      const [, groupsAdministrator = ''] = weak
+      const said = await ask(groupsAdministrator, 'POST', `/groups/${group}/members/$ref`, refer(attacker))
+      assert.match(
+        said.body.error.message,
+        /Members of the group have .*must own the group or be Privileged Role/,
+      )
+      assert.deepEqual(await directory().directMembers(group), [member], way)
+      assert.equal(
+        (await ask(groupsAdministrator, 'PATCH', `/groups/${group}`, { description: 'x' })).status,
+        204,
+      )
+
+      const owner = await directory().user()
+      await own(owner, group)
+      const strong = [
+        service().tokenFor({ kind: 'application', permissions: all }),
+        await tokenOf('Privileged Role Administrator'),
+        await tokenOf('Global Administrator'),
+        service().tokenFor({ principal: owner, permissions: all }),
+      ]
+      for (const token of strong) {
+        const joining = await directory().user()
+        const added = await ask(token, 'POST', `/groups/${group}/members/$ref`, refer(joining))
+        assert.equal(added.status, 204, `${way}: ${added.text}`)
+        const [audit] = await service().database.sql<
+          { after: { members: string[]; carriedRights: { type: string }[] } }[]
+        >`
+          select after from audit_event where action = 'give carried rights' order by id desc limit 1`
+        assert.deepEqual(audit?.after.members, [joining])
+        assert.ok(
+          audit?.after.carriedRights.some((right) => right.type === type),
+          way,
+        )
+        assert.equal((await ask(token, 'DELETE', `/groups/${group}/members/${joining}/$ref`)).status, 204)
+        const [taken] = await service().database.sql<{ before: { members: string[] } }[]>`
+          select before from audit_event where action = 'take carried rights' order by id desc limit 1`
+        assert.deepEqual(taken?.before.members, [joining])
+      }
+      assert.equal((await ask(strong[2] ?? '', 'DELETE', `/groups/${group}`)).status, 204)
+      for (const token of weak) {
+        assert.equal((await ask(token, 'POST', `/directory/deletedItems/${group}/restore`)).status, 403, way)
+        assert.equal((await ask(token, 'DELETE', `/directory/deletedItems/${group}`)).status, 403, way)
+      }
+      assert.equal(
+        (await ask(strong[2] ?? '', 'POST', `/directory/deletedItems/${group}/restore`)).status,
+        200,
+      )
+    }
+  },
+)
+
+test('DIR-157: groups that carry nothing are changed as before', async () => {
+  const [group, inner, user] = [
+    await directory().group(),
+    await directory().group(),
+    await directory().user(),
+  ]
+  const around = await directory().group()
+  // Rights of a group within do not reach the group around it.
+  await exempt(inner)
+  await directory().join(inner, around)
+  for (const token of [
+    service().tokenFor({ kind: 'application', permissions: withoutRoles }),
+    await tokenOf('Groups Administrator'),
+  ])
+    for (const id of [group, around]) {
+      assert.equal((await ask(token, 'POST', `/groups/${id}/members/$ref`, refer(user))).status, 204)
+      assert.equal((await ask(token, 'DELETE', `/groups/${id}/members/${user}/$ref`)).status, 204)
+    }
+})
+
+clause(
+  'DIR-158',
+  '`GET /groups/{id}/carriedRights`, and the same of a user and a service principal, lists the rights that the object has: …',
+  async () => {
+    const [inner, outer, user] = [
+      await directory().group(),
+      await directory().group(),
+      await directory().user(),
+    ]
+    await directory().join(inner, outer)
+    await directory().join(user, inner)
+    const name = `named-${randomUUID()}`
+    const named = await directory().user(name)
+    const db = freshDatabase()
+    await putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: `${outer};${name}@EXAMPLE.com` })
+    await assign(inner, 'SQL Security Manager', '/subscriptions/sub-7')
+    const reader = service().tokenFor({ permissions: ['RoleManagement.Read.Directory'] })
+    const read = async (path: string) => {
+      const answer = await ask(reader, 'GET', `${path}/carriedRights`)
+      assert.equal(answer.status, 200, answer.text)
+      assert.ok(answer.body['@odata.context'].endsWith('$metadata#Collection(vendor.graph.carriedRight)'))
+      return answer.body.value
+    }
+    const role = { type: 'maskingRole', name: 'SQL Security Manager', scope: '/subscriptions/sub-7' }
+    const exemption = { type: 'exemption', name: null, scope: db }
+    assert.deepEqual(await read(`/groups/${outer}`), [{ ...exemption, through: null }])
+    assert.deepEqual(await read(`/groups/${inner}`), [
+      { ...role, through: null },
+      { ...exemption, through: outer },
+    ])
+    assert.deepEqual(await read(`/users/${user}`), [
+      { ...role, through: inner },
+      { ...exemption, through: outer },
+    ])
+    assert.deepEqual(await read(`/users/${name}@example.com`), [{ ...exemption, through: null }])
+    assert.deepEqual(await read(`/users/${named}`), [{ ...exemption, through: null }])
+    assert.deepEqual(await read(`/servicePrincipals/${await directory().servicePrincipal()}`), [])
+    assert.equal((await ask(reader, 'GET', `/groups/${randomUUID()}/carriedRights`)).status, 404)
+    const few = service().tokenFor({ permissions: ['Group.ReadWrite.All', 'GroupMember.ReadWrite.All'] })
+    assert.equal((await ask(few, 'GET', `/groups/${outer}/carriedRights`)).status, 403)
+    const shown = await ask(
+      service().tokenFor({ permissions: ['Group.Read.All'] }),
+      'GET',
+      `/groups/${outer}`,
+    )
+    assert.equal(Object.hasOwn(shown.body, 'carriedRights'), false, 'never in the shape of the resource')
+  },
+)
+
+clause(
+  'DIR-159',
+  'A caller who could not grant the rights that masking gives to a user neither sets the password, the userPrincipalName or another means of sign-in …',
+  async () => {
+    const group = await directory().group()
+    await exempt(group)
+    const passwordProfile = { password: 'a long-winded Phrase 42' }
+    const taken = `auditor-${randomUUID()}@example.com`
+    await exempt(taken)
+    const holders = [
+      await directory().user(),
+      await directory().user(),
+      await directory().user(),
+      await directory().user(),
+    ]
+    const [member = '', mapped = '', assigned = '', byName = ''] = holders
+    await directory().join(member, group)
+    await map(mapped)
+    await assign(assigned)
+    await exempt(byName)
+    const weak = [
+      service().tokenFor({ kind: 'application', permissions: withoutRoles }),
+      await tokenOf('User Administrator', 'Helpdesk Administrator', 'Authentication Administrator'),
+    ]
+    const strong = [
+      service().tokenFor({ kind: 'application', permissions: all }),
+      await tokenOf('Global Administrator'),
+      await tokenOf('Privileged Authentication Administrator'),
+    ]
+    const newUser = (userPrincipalName: string) => ({
+      accountEnabled: true,
+      displayName: 'New',
+      mailNickname: 'new',
+      userPrincipalName,
+      passwordProfile,
+    })
+    for (const id of holders) {
+      for (const token of weak) {
+        for (const body of [
+          { passwordProfile },
+          { userPrincipalName: `other-${id}@example.com` },
+          { onPremisesImmutableId: 'x' },
+          { otherMails: ['x@example.com'] },
+          { identities: [{ signInType: 'federated', issuer: 'x', issuerAssignedId: 'x' }] },
+          { accountEnabled: true },
+        ])
+          assert.equal((await ask(token, 'PATCH', `/users/${id}`, body)).status, 403, JSON.stringify(body))
+        assert.equal((await ask(token, 'PATCH', `/users/${id}`, { mobilePhone: '1' })).status, 204)
+        assert.equal((await ask(token, 'PATCH', `/users/${id}`, { accountEnabled: false })).status, 204)
+        assert.equal((await ask(token, 'DELETE', `/users/${id}`)).status, 204)
+        const restored = await ask(token, 'POST', `/directory/deletedItems/${id}/restore`)
+        assert.equal(restored.status, 403, restored.text)
+        const put = await ask(strong[0] ?? '', 'POST', `/directory/deletedItems/${id}/restore`)
+        assert.equal(put.status, 200)
+      }
+      for (const token of strong) {
+        const answer = await ask(token, 'PATCH', `/users/${id}`, { passwordProfile, accountEnabled: true })
+        assert.equal(answer.status, 204, answer.text)
+      }
+    }
+    // Renaming an account, or making one, into a name that is exempt.
+    const plain = await directory().user()
+    for (const token of [...weak, strong[2] ?? '']) {
+      const renamed = await ask(token, 'PATCH', `/users/${plain}`, { userPrincipalName: taken.toUpperCase() })
+      assert.equal(renamed.status, 403, renamed.text)
+      const made = await ask(token, 'POST', '/users', newUser(taken))
+      assert.equal(made.status, 403, made.text)
+    }
+    const oneself = await directory().user()
+    const self = service().tokenFor({
+      principal: oneself,
+      permissions: all,
+      directoryRoles: [directoryRoleTemplates['User Administrator']],
+    })
+    assert.equal((await ask(self, 'PATCH', `/users/${oneself}`, { userPrincipalName: taken })).status, 403)
+    assert.equal((await ask(self, 'PATCH', '/me', { userPrincipalName: taken })).status, 403)
+    assert.equal(
+      (await ask(strong[1] ?? '', 'PATCH', `/users/${plain}`, { userPrincipalName: taken })).status,
+      204,
+    )
+  },
+)

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { beforeEach } from 'node:test'
+import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
+import { knownPermissions } from '../../../src/auth/known-permissions.ts'
+import { clause } from '../../support/clause.ts'
+import { fillDirectory } from '../../support/directory.ts'
+import { addApplication } from '../../support/issuer.ts'
+import { useMasking } from '../../support/masking.ts'
+
+const { service } = useMasking()
+const directory = () => fillDirectory(service())
+const all = Object.keys(knownPermissions)
+const ask = (method: string, path: string, body?: unknown) =>
+  service().request(method, `/v1.0${path}`, {
+    token: service().tokenFor({ kind: 'application', permissions: all }),
+    ...(body !== undefined && { body }),
+  })
+let role: string
+
+beforeEach(async () => {
+  const { database, tenantId } = service()
+  const rows = await database.sql<{ id: string }[]>`
+    select id from directory_object where tenant_id = ${tenantId} and kind = 'directoryRole'
+      and properties ->> 'roleTemplateId' = ${directoryRoleTemplates['Global Administrator']}`
+  role = rows[0]?.id ?? ''
+  await database.sql`delete from member_edge where tenant_id = ${tenantId} and container_id = ${role}`
+})
+
+const administrator = async (): Promise<string> => {
+  const id = await directory().user()
+  await directory().join(id, role)
+  return id
+}
+const refuse = async (method: string, path: string, body?: unknown) => {
+  const answer = await ask(method, path, body)
+  assert.equal(answer.status, 400, `${method} ${path}: ${answer.text}`)
+  assert.equal(answer.body.error.code, 'Request_BadRequest')
+  assert.match(answer.body.error.message, /^The change would leave no enabled /)
+}
+const allow = async (method: string, path: string, body?: unknown) => {
+  const answer = await ask(method, path, body)
+  assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`)
+}
+
+clause(
+  'DIR-160',
+  'No write leaves the directory without an enabled Global Administrator or masking without an enabled Owner at `/`: …',
+  async (t) => {
+    await t.test('the user', async () => {
+      const [first, second] = [await administrator(), await administrator()]
+      await allow('PATCH', `/users/${second}`, { accountEnabled: false })
+      await refuse('DELETE', `/users/${first}`)
+      await refuse('DELETE', `/directoryObjects/${first}`)
+      await refuse('PATCH', `/users/${first}`, { accountEnabled: false })
+      await refuse('DELETE', `/directoryRoles/${role}/members/${first}/$ref`)
+      await allow('PATCH', `/users/${first}`, { city: 'Ghent' })
+      await allow('PATCH', `/users/${second}`, { accountEnabled: true })
+      await allow('DELETE', `/users/${first}`)
+      await allow('DELETE', `/directory/deletedItems/${first}`)
+      await refuse('DELETE', `/users/${second}`)
+    })
+    await t.test('the group', async () => {
+      const [group, user] = [await directory().group({ isAssignableToRole: true }), await directory().user()]
+      await directory().join(group, role)
+      await directory().join(user, group)
+      await refuse('DELETE', `/groups/${group}`)
+      await refuse('DELETE', `/groups/${group}/members/${user}/$ref`)
+      await refuse('DELETE', `/directoryRoles/${role}/members/${group}/$ref`)
+      await refuse('DELETE', `/users/${user}`)
+      await administrator()
+      await allow('DELETE', `/groups/${group}`)
+    })
+    await t.test('two callers at the same time', async () => {
+      for (let round = 0; round < 5; round++) {
+        await service().database.sql`delete from member_edge where container_id = ${role}`
+        const [first, second] = [await administrator(), await administrator()]
+        const answers = await Promise.all([
+          ask('DELETE', `/users/${first}`),
+          round % 2 === 0
+            ? ask('DELETE', `/directoryRoles/${role}/members/${second}/$ref`)
+            : ask('PATCH', `/users/${second}`, { accountEnabled: false }),
+        ])
+        assert.deepEqual(answers.map(({ status }) => status).sort(), [204, 400])
+      }
+    })
+    await t.test('the Owner of masking at /', async () => {
+      await administrator()
+      const { database } = service()
+      await database.sql`delete from role_assignment where scope = '/' and role = 'Owner'`
+      const { applicationId, servicePrincipalId } = await addApplication(service())
+      const [group, user] = [await directory().group(), await directory().user()]
+      await directory().join(user, group)
+      const own = async (principalId: string) => {
+        const id = randomUUID()
+        await database.sql`
+          insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id)
+          values (${id}, ${service().tenantId}, '/', '/', 'Owner', ${principalId})`
+        return id
+      }
+      await own(group)
+      await refuse('DELETE', `/groups/${group}`)
+      await refuse('DELETE', `/groups/${group}/members/${user}/$ref`)
+      await refuse('DELETE', `/users/${user}`)
+      await refuse('PATCH', `/users/${user}`, { accountEnabled: false })
+      await own(servicePrincipalId)
+      await allow('DELETE', `/groups/${group}`)
+      await refuse('DELETE', `/applications/${applicationId}`)
+      await refuse('DELETE', `/servicePrincipals/${servicePrincipalId}`)
+      await refuse('PATCH', `/servicePrincipals/${servicePrincipalId}`, { accountEnabled: false })
+    })
+  },
+)
+
+clause(
+  'MASK-125',
+  'An Owner at `/` counts as the last one when no other principal that is Owner there, directly or through a group, is an enabled user or service principal; …',
+  async () => {
+    const { database, tenantId } = service()
+    await administrator()
+    const sender = service().tokenFor({ role: 'Owner' })
+    await service().tokens.settled()
+    const me = JSON.parse(Buffer.from(sender.split('.')[1] ?? '', 'base64url').toString()).oid
+    await database.sql`delete from role_assignment where scope = '/' and role = 'Owner' and principal_id <> ${me}`
+    const [mine] = await database.sql<{ id: string }[]>`
+      select id from role_assignment where scope = '/' and role = 'Owner' and principal_id = ${me}`
+    const [group, user] = [await directory().group(), await directory().user()]
+    const own = async (principalId: string) => {
+      const id = randomUUID()
+      await database.sql`
+        insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id)
+        values (${id}, ${tenantId}, '/', '/', 'Owner', ${principalId})`
+      return id
+    }
+    const remove = (id: string | undefined) =>
+      service().request(
+        'DELETE',
+        `/providers/Vendor.Authorization/roleAssignments/${id}?api-version=2014-04-01`,
+        { token: sender },
+      )
+    const ofGroup = await own(group)
+    assert.equal((await remove(mine?.id)).status, 409, 'an empty group is no Owner')
+    await directory().join(user, group)
+    await database.sql`
+      update directory_object set properties = properties || '{"accountEnabled":false}' where id = ${user}`
+    assert.equal((await remove(mine?.id)).status, 409, 'a disabled user is no Owner')
+    await database.sql`
+      update directory_object set properties = properties || '{"accountEnabled":true}' where id = ${user}`
+    // One removes the assignment, another the person behind the other assignment.
+    const both = await Promise.all([remove(mine?.id), ask('DELETE', `/users/${user}`)])
+    const refused = both.map(({ status }) => status).filter((status) => status === 409 || status === 400)
+    assert.equal(refused.length, 1, JSON.stringify(both.map(({ status }) => status)))
+    assert.ok(ofGroup)
+  },
+)
