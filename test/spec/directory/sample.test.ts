@@ -42,6 +42,14 @@ describe('the sample directory', () => {
     const clubs = [await find('Book club'), await find('Friends of the lighthouse')]
     const groups = await graph.groupsOf(tenantId, clubs[0] ?? '')
     assert.deepEqual(groups, [clubs[1]])
+    const roles = await graph.groupsOf(tenantId, await find('Mateo Rojas'), { includeRoles: true })
+    for (const name of ['Privileged Role Administrator', 'Groups Administrator', 'Application Administrator'])
+      assert.ok(roles.includes(await find(name)), name)
+    const ownerless = await database.sql<{ name: string }[]>`
+      select display_name as name from directory_object o where kind in ('group', 'application')
+        and display_name in ('Analysts', 'Exempt from masking', 'Directory administrators', 'Night Ledger')
+        and not exists (select from owner_edge e where e.object_id = o.id)`
+    assert.deepEqual([...ownerless], [], 'groups and applications that matter have owners')
     const [extensions] = await database.sql<{ count: number }[]>`select count(*) as count from open_extension`
     assert.ok((extensions?.count ?? 0) >= 3)
     const [named] = await database.sql`

@@ -137,4 +137,14 @@ describe('operations and permission rows fit together, or the service does not s
   test('a cell that cannot be read', () => {
     fails([make({ row: { ...row, personal: 'not supported' } })], {}, /is not the name of a permission/)
   })
+  test('a write of the directory without a right of the person', () => {
+    const write = (right?: unknown) =>
+      ({ ...make({ row }), surface: 'directory', method: 'POST', right }) as unknown as Operation<never>
+    checkOperations([write('createGroup'), write(['updateUser', 'resetPassword'])], {})
+    fails([write()], {}, /x: no effective right/)
+    fails([write([])], {}, /x: no effective right/)
+    fails([write('fly')], {}, /x: there is no effective right 'fly'/)
+    const read = { ...write('createGroup'), method: 'GET' } as unknown as Operation<never>
+    fails([read], {}, /x: a read needs no right/)
+  })
 })
