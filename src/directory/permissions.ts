@@ -25,13 +25,14 @@ export type ExtensionResource =
   | 'user'
 export type MemberType = 'device' | 'group' | 'orgContact' | 'servicePrincipal' | 'user'
 
-const exactly = (delegated: string, application = delegated): PermissionRow => ({
-  delegated,
-  personal: notSupported,
-  application,
-  leastPrivileged: false,
-})
+/** A row that lists every permission that suffices. */
+export const exactly = (
+  delegated: string,
+  application = delegated,
+  personal: string = notSupported,
+): PermissionRow => ({ delegated, personal, application, leastPrivileged: false })
 
+/** A row that lists the least privileged permissions; stronger ones suffice too. */
 export const atLeast = (delegated: string, personal: string, application: string): PermissionRow => ({
   delegated,
   personal,

@@ -2,9 +2,8 @@ import { Type } from 'typebox'
 import { noContent, ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
-import type { EntityWrite } from '../entities/entity-write.ts'
-import type { Json } from '../entities/property.ts'
-import { type DirectoryObject, findObject } from '../objects/object-store.ts'
+import { describeWrite } from '../entities/entity-write.ts'
+import { findObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { addSecret, removeSecret } from './application-secret.ts'
@@ -54,7 +53,10 @@ export const addPassword = operation({
     const { displayName, startDateTime, endDateTime } = body.passwordCredential ?? {}
     const startsAt = readMoment(startDateTime, 'startDateTime')
     const endsAt = readMoment(endDateTime, 'endDateTime')
-    await beforeWrite(context, describeWrite('add', application, [displayName ?? null]))
+    await beforeWrite(
+      context,
+      describeWrite('add', application, { passwordCredentials: [displayName ?? null] }),
+    )
     const secret = await addSecret(tx, tenantId, application.id, {
       displayName: displayName ?? null,
       ...(startsAt && { startsAt }),
@@ -101,17 +103,9 @@ export const removePassword = operation({
     const application = await findObject(tx, tenantId, 'application', params.id ?? '', { lock: true })
     if (!isUuid(keyId))
       fail('InvalidPropertyValue', { property: 'keyId', resource: 'PasswordCredential' }, { target: 'keyId' })
-    await beforeWrite(context, describeWrite('remove', application, [keyId]))
+    await beforeWrite(context, describeWrite('remove', application, { passwordCredentials: [keyId] }))
     await removeSecret(tx, tenantId, application.id, keyId)
     audit({ action: 'remove password', target: `/applications/${application.id}`, before: { keyId } })
     return noContent
   },
 })
-
-function describeWrite(
-  verb: 'add' | 'remove',
-  { kind, id, properties }: DirectoryObject,
-  passwordCredentials: Json[],
-): EntityWrite {
-  return { verb, kind, id, before: properties, changes: { passwordCredentials } }
-}

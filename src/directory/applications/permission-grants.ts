@@ -2,9 +2,9 @@ import { Type } from 'typebox'
 import { created, noContent, ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { EntityWrite } from '../entities/entity-write.ts'
+import { describeWrite } from '../entities/entity-write.ts'
 import { contextOf } from '../entities/show-entity.ts'
-import { type DirectoryObject, findObject } from '../objects/object-store.ts'
+import { findObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { serviceAppId } from './api-principal.ts'
@@ -164,7 +164,7 @@ const createGrant = operation({
       fail('PermissionGrantExists')
     const permissions = words(body.scope)
     if (permissions.length === 0) failField('scope')
-    await beforeWrite(context, describeWrite('add', client, permissions))
+    await beforeWrite(context, describeWrite('add', client, { oauth2PermissionGrants: permissions }))
     await consentPermissions(tx, { tenantId, servicePrincipalId: client.id, userId, permissions })
     const id = joinIds(client.id, userId)
     audit({ action: 'consent', target: `/servicePrincipals/${client.id}`, after: { userId, permissions } })
@@ -191,8 +191,8 @@ const updateGrant = operation({
     const wanted = words(body.scope)
     const consent = { tenantId, servicePrincipalId: client_id, userId }
     const gone = permissions.filter((name) => !wanted.includes(name))
-    await beforeWrite(context, describeWrite('remove', client, gone))
-    await beforeWrite(context, describeWrite('add', client, wanted))
+    await beforeWrite(context, describeWrite('remove', client, { oauth2PermissionGrants: gone }))
+    await beforeWrite(context, describeWrite('add', client, { oauth2PermissionGrants: wanted }))
     await withdrawConsent(tx, { ...consent, permissions: gone })
     await consentPermissions(tx, { ...consent, permissions: wanted })
     const target = `/servicePrincipals/${client_id}`
@@ -220,21 +220,13 @@ const deleteGrant = operation({
     const { tenantId } = caller
     const { client_id, user_id: userId, permissions } = await findGrant(tx, tenantId, params.id ?? '')
     const client = await findObject(tx, tenantId, 'servicePrincipal', client_id, { lock: true })
-    await beforeWrite(context, describeWrite('remove', client, permissions))
+    await beforeWrite(context, describeWrite('remove', client, { oauth2PermissionGrants: permissions }))
     await withdrawConsent(tx, { tenantId, servicePrincipalId: client_id, userId, permissions })
     const target = `/servicePrincipals/${client_id}`
     audit({ action: 'withdraw consent', target, before: { userId, permissions } })
     return noContent
   },
 })
-
-function describeWrite(
-  verb: 'add' | 'remove',
-  { kind, id, properties }: DirectoryObject,
-  oauth2PermissionGrants: readonly string[],
-): EntityWrite {
-  return { verb, kind, id, before: properties, changes: { oauth2PermissionGrants } }
-}
 
 function failField(property: string): never {
   return fail('InvalidPropertyValue', { property, resource: 'OAuth2PermissionGrant' }, { target: property })

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { type Answer, created, noContent, ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { EntityWrite } from '../entities/entity-write.ts'
+import { describeWrite } from '../entities/entity-write.ts'
 import { contextOf } from '../entities/show-entity.ts'
 import { type DirectoryObject, findObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
@@ -111,7 +111,7 @@ function createAssignment(collection: Collection) {
       if (resource.properties.appId !== serviceAppId) failField('resourceId')
       const permission = findPermission(appRoleId) ?? failField('appRoleId')
       if (await isGranted(tx, tenantId, principal, permission)) fail('PermissionGrantExists')
-      await beforeWrite(context, describeWrite('add', principal, permission))
+      await beforeWrite(context, describeWrite('add', principal, { appRoleAssignments: [permission] }))
       await grantApplicationPermissions(tx, tenantId, principal.id, [permission])
       audit({
         action: 'grant permissions',
@@ -155,7 +155,7 @@ function deleteAssignment(collection: Collection) {
       )
       if (!row) return fail('ObjectNotFound', { id: (params.assignment ?? '').slice(0, 200) })
       const principal = await findObject(tx, tenantId, 'servicePrincipal', row.principal_id, { lock: true })
-      await beforeWrite(context, describeWrite('remove', principal, row.permission))
+      await beforeWrite(context, describeWrite('remove', principal, { appRoleAssignments: [row.permission] }))
       await revokeApplicationPermissions(tx, tenantId, row.principal_id, [row.permission])
       audit({
         action: 'revoke permissions',
@@ -165,14 +165,6 @@ function deleteAssignment(collection: Collection) {
       return noContent
     },
   })
-}
-
-function describeWrite(
-  verb: 'add' | 'remove',
-  { kind, id, properties }: DirectoryObject,
-  permission: string,
-): EntityWrite {
-  return { verb, kind, id, before: properties, changes: { appRoleAssignments: [permission] } }
 }
 
 function failField(property: string): never {

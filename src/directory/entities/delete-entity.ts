@@ -4,6 +4,7 @@ import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import type { EntitySet } from './entity-set.ts'
 import { checkPrecondition } from './entity-tag.ts'
+import { describeWrite } from './entity-write.ts'
 import type { Stored } from './property.ts'
 
 export function deleteEntity<Row extends Stored>(set: EntitySet<Row>) {
@@ -20,9 +21,9 @@ export function deleteEntity<Row extends Stored>(set: EntitySet<Row>) {
       const { tx, caller, request, audit } = context
       const located = await set.find(context, 'write')
       const { row, path: target, owner } = located
-      const { id, kind, properties: before } = row
+      const { kind, properties: before } = row
       checkPrecondition(request, row)
-      await beforeWrite(context, { verb: 'delete', kind, id, ...(owner && { owner }), before, changes: {} })
+      await beforeWrite(context, describeWrite('delete', row, {}, owner))
       const changes = await set.remove(context, located)
       audit({ action: `delete ${kind}`, target, before })
       await appendChanges(tx, caller.tenantId, changes)

@@ -2,7 +2,7 @@ import type { AuditEntry } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import type { DirectoryPorts } from '../operation.ts'
-import type { JsonObject } from './property.ts'
+import type { JsonObject, Stored } from './property.ts'
 
 /** The parts of an operation's context that a write needs. */
 export interface WriteContext {
@@ -26,4 +26,14 @@ export interface EntityWrite {
   readonly before: JsonObject
   /** Properties that the write sets, null where it clears one; for `add` and `remove` the list that it changes. */
   readonly changes: JsonObject
+}
+
+/** The write of an entity that is stored already. */
+export function describeWrite(
+  verb: Exclude<EntityWrite['verb'], 'create'>,
+  { kind, id, properties: before }: Stored,
+  changes: JsonObject = {},
+  owner?: Stored,
+): EntityWrite {
+  return { verb, kind, id, before, changes, ...(owner && { owner }) }
 }

@@ -6,6 +6,7 @@ import { beforeWrite } from '../write-rules/before-write.ts'
 import { withoutSecrets } from './create-entity.ts'
 import type { EntitySet } from './entity-set.ts'
 import { checkPrecondition } from './entity-tag.ts'
+import { describeWrite } from './entity-write.ts'
 import { answerEntity } from './get-entity.ts'
 import type { JsonObject, Stored } from './property.ts'
 import { readChangedProperties, unknownNames } from './read-properties.ts'
@@ -31,11 +32,11 @@ export function updateEntity<Row extends Stored>(set: EntitySet<Row>) {
       const custom = await extensionPropertiesFor(tx, caller.tenantId, set.kind, unknownNames(set, body))
       const located = await set.find(context, 'write')
       const { row, path, owner } = located
-      const { id, kind, properties: before } = row
+      const { kind, properties: before } = row
       const changes =
         (await update.read?.(context, located, body)) ?? readChangedProperties(set, body, custom, before)
       update.check?.(caller, changes)
-      await beforeWrite(context, { verb: 'update', kind, id, ...(owner && { owner }), before, changes })
+      await beforeWrite(context, describeWrite('update', row, changes, owner))
       checkPrecondition(request, row)
       const updated = await update.store(context, located, withoutSecrets(set, changes))
       const after = { ...located, row: updated }

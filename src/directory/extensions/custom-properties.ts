@@ -2,6 +2,7 @@ import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isJsonObject } from '../entities/storable.ts'
 import { type DataType, maxValues, readValueOf } from './data-types.ts'
+import { isDefinitionName } from './extension-name.ts'
 
 /** A property that an application has defined: a directory extension, or a schema extension with its fields. */
 export interface CustomProperty {
@@ -12,9 +13,6 @@ export interface CustomProperty {
    */
   update(stored: unknown, sent: unknown): unknown
 }
-
-/** `extension_<appId>_<name>`, `<domain>_<name>`. */
-const definitionName = /^[A-Za-z0-9]+_\w+$/
 
 /** The names that definitions have for the kinds that can hold their values. */
 export const targetNames = {
@@ -42,7 +40,7 @@ export async function extensionPropertiesFor(
   kind: string,
   among?: readonly string[],
 ): Promise<ReadonlyMap<string, CustomProperty>> {
-  const names = among?.filter((name) => definitionName.test(name))
+  const names = among?.filter((name) => isDefinitionName(name))
   if (!Object.hasOwn(targetNames, kind) || names?.length === 0) return new Map()
   const target = targetNames[kind as keyof typeof targetNames]
   const [directory, schema] = [

@@ -40,3 +40,8 @@ function qualifierOf(extensionId: string): string | undefined {
   const lowered = extensionId.toLowerCase()
   return typeNames.map((type) => `${type}.`).find((qualifier) => lowered.startsWith(qualifier))
 }
+
+/** True for `extension_<appId>_<name>` and `<domain>_<name>`; properties of the tables have no underscore. */
+export function isDefinitionName(name: string): boolean {
+  return /^[A-Za-z0-9]+_\w+$/.test(name)
+}

@@ -16,7 +16,7 @@ translateConstraints({
   open_extension_name_on_item: 'ExtensionExistsAlready',
 })
 
-const maxPerApplication = 2
+export const maxPerApplication = 2
 const maxOnItem = 100
 
 /** The condition for the extensions of one resource. */

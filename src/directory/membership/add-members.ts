@@ -3,7 +3,7 @@ import { requirePermissions } from '../../auth/permit.ts'
 import type { Change } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { WriteContext } from '../entities/entity-write.ts'
+import { describeWrite, type WriteContext } from '../entities/entity-write.ts'
 import type { ObjectKind } from '../objects/kinds/resource.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
 import { addMembersPermissions, type MemberType, requireForRoleAssignableGroup } from '../permissions.ts'
@@ -71,14 +71,7 @@ export async function addMembers(
   for (const member of members) refuseImpossible(group, member)
   const ids = members.map(({ id }) => id)
   if (new Set(ids).size < ids.length) fail('ReferenceGivenTwice', { property: 'members' })
-  if (ids.length > 0)
-    await beforeWrite(context, {
-      verb: 'add',
-      kind: 'group',
-      id: group.id,
-      before: group.properties,
-      changes: { members: ids },
-    })
+  if (ids.length > 0) await beforeWrite(context, describeWrite('add', group, { members: ids }))
   const added = await tx<{ id: string }[]>`
     insert into member_edge (tenant_id, container_id, member_id)
     select ${caller.tenantId}, ${group.id}, id from unnest(${ids}::uuid[]) as id order by id

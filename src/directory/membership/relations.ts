@@ -27,9 +27,16 @@ export interface Relation {
   readonly right: RightName
 }
 
-const memberKinds: readonly ObjectKind[] = ['user', 'group', 'servicePrincipal', 'orgContact', 'device']
+export const memberKinds: readonly ObjectKind[] = [
+  'user',
+  'group',
+  'servicePrincipal',
+  'orgContact',
+  'device',
+]
 const containerKinds: readonly ObjectKind[] = ['group', 'directoryRole']
-const ownerKinds: readonly ObjectKind[] = ['user', 'servicePrincipal']
+export const roleMemberKinds: readonly ObjectKind[] = ['user', 'group', 'servicePrincipal']
+export const ownerKinds: readonly ObjectKind[] = ['user', 'servicePrincipal']
 const ownedKinds: readonly ObjectKind[] = ['group', 'application', 'servicePrincipal']
 
 const readMembers = atLeast('GroupMember.Read.All')
@@ -107,7 +114,7 @@ export const relations: readonly Relation[] = [
     path: '/directoryRoles/:id',
     name: 'members',
     from: 'directoryRole',
-    to: ['user', 'group', 'servicePrincipal'],
+    to: roleMemberKinds,
     edge: 'memberOfContainer',
     read: atLeast('RoleManagement.Read.Directory'),
     add: writeRoles,

@@ -4,6 +4,7 @@ import { requirePermissions } from '../../auth/permit.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
 import { checkPrecondition, entityTag } from '../entities/entity-tag.ts'
+import { describeWrite } from '../entities/entity-write.ts'
 import type { JsonObject } from '../entities/property.ts'
 import { isAnnotation, unknownNames } from '../entities/read-properties.ts'
 import { bodySchema, entitySchema } from '../entities/schemas.ts'
@@ -49,14 +50,7 @@ export const updateGroup = operation({
     const mail = await recalculateMail(tx, caller.tenantId, found.group.properties, read)
     const changes = { ...read, ...mail }
     const isChanged = Object.keys(changes).length > 0
-    if (isChanged)
-      await beforeWrite(context, {
-        verb: 'update',
-        kind: 'group',
-        id: found.group.id,
-        before: found.group.properties,
-        changes,
-      })
+    if (isChanged) await beforeWrite(context, describeWrite('update', found.group, changes))
     const group = isChanged ? await updateObject(tx, caller.tenantId, found.group, changes) : found.group
     const lenient = isLenient(request)
     const added = await addMembers(context, found, { lenient })

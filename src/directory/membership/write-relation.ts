@@ -3,8 +3,8 @@ import type { Caller } from '../../auth/caller.ts'
 import type { PermissionRow } from '../../auth/permission.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { JsonObject } from '../entities/property.ts'
-import { resources } from '../objects/kinds/resources.ts'
+import { describeWrite } from '../entities/entity-write.ts'
+import { describePlace } from '../objects/object-set.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { requireForRoleAssignableGroup } from '../permissions.ts'
@@ -19,7 +19,7 @@ import { nounOf, type Relation } from './relations.ts'
 
 /** Adds to a relation whose permission does not depend on the added object, as that for members of a group does. */
 export function addToRelation(relation: Relation, permission: PermissionRow) {
-  const { path, name, edge, from } = relation
+  const { path, name, edge } = relation
   const { table, near, far } = columnsOf[edge]
   return operation({
     name: `addTo${nounOf(relation)}`,
@@ -35,12 +35,12 @@ export function addToRelation(relation: Relation, permission: PermissionRow) {
       const { params, body, caller, tx, request, audit } = context
       const id = readObjectId(params.id)
       const sent = readReference(body['@odata.id'], '@odata.id')
-      const { container, objects } = await lockReferences(tx, caller.tenantId, id, [sent], 'share')
-      const before = checkContainer(caller, relation, id, container)
+      const { container: found, objects } = await lockReferences(tx, caller.tenantId, id, [sent], 'share')
+      const container = checkContainer(caller, relation, id, found)
       const object = objects[0] ?? fail('ObjectNotFound', { id: sent.key })
       if (!canBeAdded(relation, object)) fail('ImpossibleReference', { property: name })
-      const write = { kind: from, id, before, changes: { [name]: [object.id] } }
-      await beforeWrite(context, { verb: 'add', ...write })
+      const after = { [name]: [object.id] }
+      await beforeWrite(context, describeWrite('add', container, after))
       const { count } = await tx`
         insert into ${tx(table)} ${tx({ tenant_id: caller.tenantId, [near]: id, [far]: object.id })}
         on conflict do nothing`
@@ -48,8 +48,8 @@ export function addToRelation(relation: Relation, permission: PermissionRow) {
       if (count === 0 && !lenient) fail('ReferenceExistsAlready', { property: name })
       if (count > 0) {
         const noun = singularOf(name)
-        audit({ action: `add ${noun}`, target: targetOf(relation, id), after: { [name]: [object.id] } })
-        const change = describeMembership(`${noun}Added`, { id, kind: from }, object.id)
+        audit({ action: `add ${noun}`, target: describePlace(container).path, after })
+        const change = describeMembership(`${noun}Added`, container, object.id)
         await appendChanges(tx, caller.tenantId, [change])
       }
       return answerLenient(noContent, lenient)
@@ -58,7 +58,7 @@ export function addToRelation(relation: Relation, permission: PermissionRow) {
 }
 
 export function removeFromRelation(relation: Relation, permission: PermissionRow) {
-  const { path, name, edge, from } = relation
+  const { path, name, edge } = relation
   const { table, near, far } = columnsOf[edge]
   return operation({
     name: `removeFrom${nounOf(relation)}`,
@@ -73,37 +73,34 @@ export function removeFromRelation(relation: Relation, permission: PermissionRow
       const { params, caller, tx, audit } = context
       const id = readObjectId(params.id)
       const otherId = readObjectId(params.otherId)
-      const { container } = await lockReferences(tx, caller.tenantId, id, [], 'share')
-      const before = checkContainer(caller, relation, id, container)
-      const write = { kind: from, id, before, changes: { [name]: [otherId] } }
-      await beforeWrite(context, { verb: 'remove', ...write })
+      const { container: found } = await lockReferences(tx, caller.tenantId, id, [], 'share')
+      const container = checkContainer(caller, relation, id, found)
+      const before = { [name]: [otherId] }
+      await beforeWrite(context, describeWrite('remove', container, before))
       const { count } = await tx`
         delete from ${tx(table)}
         where tenant_id = ${caller.tenantId} and ${tx(near)} = ${id} and ${tx(far)} = ${otherId}`
       if (count === 0) fail('ObjectNotFound', { id: otherId })
       const noun = singularOf(name)
-      audit({ action: `remove ${noun}`, target: targetOf(relation, id), before: { [name]: [otherId] } })
-      const change = describeMembership(`${noun}Removed`, { id, kind: from }, otherId)
+      audit({ action: `remove ${noun}`, target: describePlace(container).path, before })
+      const change = describeMembership(`${noun}Removed`, container, otherId)
       await appendChanges(tx, caller.tenantId, [change])
       return noContent
     },
   })
 }
 
-/**
- * The stored properties of the object that is related to others. Owners of a group that can hold roles decide who holds
- * them, as its members do.
- */
+/** The object that the path names. Owners of a group that can hold roles decide who holds them, as its members do. */
 function checkContainer(
   caller: Caller,
   { from }: Relation,
   id: string,
   container: DirectoryObject | undefined,
-): JsonObject {
+): DirectoryObject {
   if (container?.kind !== from) return fail('ObjectNotFound', { id })
   const isRoleAssignable = from === 'group' && container.properties.isAssignableToRole === true
   if (isRoleAssignable) requireForRoleAssignableGroup(caller)
-  return container.properties
+  return container
 }
 
 /** Roles go only to groups that can hold roles: far more callers may add members to the others. */
@@ -114,8 +111,4 @@ function canBeAdded({ from, to }: Relation, { kind, properties }: DirectoryObjec
 
 function singularOf(name: string): 'owner' | 'member' {
   return name === 'owners' ? 'owner' : 'member'
-}
-
-function targetOf({ from }: Relation, id: string): string {
-  return `/${resources[from].set}/${id}`
 }

@@ -5,6 +5,7 @@ import { appendChanges } from '../../db/change-log.ts'
 import { operationsOn } from '../entities/entity-operations.ts'
 import type { EntityContext } from '../entities/entity-set.ts'
 import { entityQuery } from '../entities/entity-view.ts'
+import { describeWrite } from '../entities/entity-write.ts'
 import { entitySchema } from '../entities/schemas.ts'
 import { namespace } from '../entities/show-entity.ts'
 import { fieldsOf } from '../odata/field.ts'
@@ -69,8 +70,8 @@ const restoreDeletedItem = operation({
     const { tx, caller, request, audit } = context
     const { tenantId } = caller
     const object = await findDeleted(context, 'delete', { lock: true })
-    const { kind, id, properties: before } = object
-    await beforeWrite(context, { verb: 'restore', kind, id, before, changes: {} })
+    const { kind, id } = object
+    await beforeWrite(context, describeWrite('restore', object))
     const companions = await findCompanions(tx, tenantId, object, object.deletedAt)
     const restored = await setDeleted(tx, tenantId, id, false)
     const changes = [describeChange('restored', restored)]
@@ -95,7 +96,7 @@ const purgeDeletedItem = operation({
     const { tx, caller, audit } = context
     const object = await findDeleted(context, 'delete', { lock: true })
     const { kind, id, properties: before } = object
-    await beforeWrite(context, { verb: 'purge', kind, id, before, changes: {} })
+    await beforeWrite(context, describeWrite('purge', object))
     await purgeObject(tx, caller.tenantId, id)
     audit({ action: `purge ${kind}`, target: describePlace(object).path, before })
     await appendChanges(tx, caller.tenantId, [describeChange('purged', object)])

@@ -1,9 +1,7 @@
 import { fail } from '../../kernel/problem.ts'
 import type { Described } from '../entities/property.ts'
 import { namespace } from '../entities/show-entity.ts'
-
-/** Directory-extension and schema-extension properties have an underscore in the name, no others do. */
-const extensionName = /^[A-Za-z0-9]+_\w+$/
+import { isDefinitionName } from '../extensions/extension-name.ts'
 
 /** The properties that `$select` names, in the spelling of the resource; undefined for the default set. */
 export function readSelect(
@@ -18,7 +16,7 @@ export function readSelect(
   if (names.includes('*')) return undefined
   const selected = names.map((name) => {
     if (name === '') fail('InvalidQueryOption', { option: '$select', reason: 'has an empty name' })
-    if (extensionName.test(name)) return name
+    if (isDefinitionName(name)) return name
     return known.get(name.toLowerCase()) ?? failUnknown(name, resources)
   })
   return [...new Set(selected)]

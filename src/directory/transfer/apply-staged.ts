@@ -4,6 +4,7 @@ import type { Fragment } from '../../db/query.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { JsonObject } from '../entities/property.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
+import { memberKinds, ownerKinds, roleMemberKinds } from '../membership/relations.ts'
 import {
   type EdgeRules,
   type Fault,
@@ -26,19 +27,19 @@ const edges: readonly EdgeRules[] = [
   {
     stage: 'member',
     containers: ['group'],
-    members: ['user', 'group', 'device', 'orgContact', 'servicePrincipal'],
+    members: memberKinds,
     words: ['group', 'member'],
   },
   {
     stage: 'roleMember',
     containers: ['directoryRole'],
-    members: ['user', 'group', 'servicePrincipal'],
+    members: roleMemberKinds,
     words: ['role', 'member'],
   },
   {
     stage: 'owner',
     containers: ['group', 'application', 'servicePrincipal', 'device'],
-    members: ['user', 'servicePrincipal'],
+    members: ownerKinds,
     words: ['object', 'owner'],
   },
 ]

@@ -1,6 +1,7 @@
 import type { Query } from '../../db/query.ts'
-import type { StageName } from './stage.ts'
-import { stages } from './stage.ts'
+import { maxPerApplication } from '../extensions/extension-store.ts'
+import { extensibleObjects } from '../extensions/permissions.ts'
+import { type StageName, stages } from './stage.ts'
 
 /** A fault in one line of a file. */
 export interface Fault {
@@ -111,9 +112,6 @@ export async function findRepeatedEdges(
     order by 1 limit ${limit}`
 }
 
-const extensibleKinds = ['user', 'group', 'device', 'organization']
-const maxPerApplication = 2
-
 export async function findExtensionFaults(tx: Query, tenantId: string, limit: number): Promise<Fault[]> {
   return await tx<Fault[]>`
     with present as (
@@ -134,7 +132,7 @@ export async function findExtensionFaults(tx: Query, tenantId: string, limit: nu
       end as reason
     from counted
     left join directory_object object on object.tenant_id = ${tenantId} and object.id = counted.object_id
-      and object.deleted_at is null and object.kind = any(${extensibleKinds})
+      and object.deleted_at is null and object.kind = any(${[...extensibleObjects]})
     where line > 0 and (object.id is null or same_name > 1 or same_application > ${maxPerApplication})
     order by 1 limit ${limit}`
 }

@@ -8,7 +8,7 @@ import { readValue } from '../entities/read-value.ts'
 import { isJsonObject, isStorableJson } from '../entities/storable.ts'
 import { isDataType } from '../extensions/data-types.ts'
 import { checkSize, readNewExtension } from '../extensions/extension-data.ts'
-import { extensionType } from '../extensions/extension-name.ts'
+import { extensionType, isDefinitionName } from '../extensions/extension-name.ts'
 import { checkTogether } from '../objects/group-rules.ts'
 import type { ObjectKind, Resource } from '../objects/kinds/resource.ts'
 import { isObjectKind, resources } from '../objects/kinds/resources.ts'
@@ -106,7 +106,7 @@ function readProperty(resource: Resource, name: string, value: Json, custom: str
   const property = Object.hasOwn(resource.properties, name) ? resource.properties[name] : undefined
   if (property?.secret || notTransferred.includes(name)) return fail('ReadOnlyProperty', { property: name })
   if (!property) {
-    if (!/^[A-Za-z0-9]+_\w+$/.test(name) || !isStorableJson(value))
+    if (!isDefinitionName(name) || !isStorableJson(value))
       fail('InvalidProperty', { property: name.slice(0, 200) })
     custom.push(name)
     return value
