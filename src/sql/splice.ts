@@ -5,6 +5,12 @@ export interface Splice {
   readonly text: Buffer
 }
 
+/** In the order of the text. The parser shows a subquery that several columns are set from once for each of them. */
+export function orderSplices(splices: readonly Splice[]): Splice[] {
+  const sorted = splices.toSorted((a, b) => a.from - b.from || a.to - b.to)
+  return sorted.filter(({ from, to }, at) => from !== sorted[at - 1]?.from || to !== sorted[at - 1]?.to)
+}
+
 export interface Rewritten {
   /** The client's text. */
   readonly original: Buffer

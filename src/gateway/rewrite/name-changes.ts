@@ -1,0 +1,56 @@
+import type { Statement } from '../../sql/parse.ts'
+import { type Node, unwrap } from '../../sql/syntax-tree.ts'
+import type { Names } from './names.ts'
+import type { NameChanges } from './text-analysis.ts'
+
+/** What a statement changes in the meaning of names for those after it. */
+export function findNameChanges({ stmt }: Statement): NameChanges {
+  const [kind, node] = unwrap(stmt)
+  switch (kind) {
+    case 'CreateStmt':
+      return hideOthers(node.relation)
+    case 'ViewStmt':
+      return hideOthers(node.view)
+    case 'CreateTableAsStmt':
+      return hideOthers(node.into?.rel)
+    case 'SelectStmt':
+      return node.intoClause ? hideOthers(node.intoClause.rel) : {}
+    case 'DropStmt': {
+      const last = node.objects?.[0]?.List?.items?.at(-1)?.String?.sval
+      return last === undefined ? {} : { uncovers: last }
+    }
+    case 'DiscardStmt':
+      if (node.target === 'DISCARD_ALL') return { uncovers: 'all', path: 'initial' }
+      return node.target === 'DISCARD_TEMP' ? { uncovers: 'all' } : {}
+    case 'VariableSetStmt':
+      return findPath(node)
+    default:
+      return {}
+  }
+}
+
+function hideOthers(range: Node): NameChanges {
+  const isTemporary = range?.relpersistence === 't' || range?.schemaname === 'pg_temp'
+  return isTemporary ? { hides: range.relname } : {}
+}
+
+function findPath({ kind, name, args }: Node): NameChanges {
+  if (kind === 'VAR_RESET_ALL') return { path: 'initial' }
+  if (name !== 'search_path') return {}
+  if (kind !== 'VAR_SET_VALUE') return { path: 'initial' }
+  const schemas = (args ?? []).map((item: Node) => item.A_Const?.sval?.sval)
+  return schemas.every((schema: unknown) => typeof schema === 'string') ? { path: schemas } : {}
+}
+
+/** What names mean after a statement. The path that a session began with is not known here: nothing is assumed of it. */
+export function changeNames(names: Names, { path, hides, uncovers }: NameChanges): Names {
+  if (path === undefined && hides === undefined && uncovers === undefined) return names
+  const hidden = new Set(uncovers === 'all' ? [] : names.hidden)
+  if (uncovers !== undefined) hidden.delete(uncovers)
+  if (hides !== undefined) hidden.add(hides)
+  return { ...names, hidden, path: Array.isArray(path) ? path : names.path }
+}
+
+export function changesNames({ path, hides, uncovers }: NameChanges): boolean {
+  return path !== undefined || hides !== undefined || uncovers !== undefined
+}

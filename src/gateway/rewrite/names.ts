@@ -1,0 +1,64 @@
+import type { Catalog } from '../../sql/references.ts'
+import type { RangeVar } from '../../sql/syntax-tree.ts'
+import type { MaskedRelation, WatchedRelation } from '../ports.ts'
+import type { Hiding } from './hide-controller-schemas.ts'
+import type { MaskMap } from './mask-map.ts'
+
+/** What names mean to a session at one statement. */
+export interface Names {
+  readonly masks: MaskMap
+  readonly database: string
+  readonly path: readonly string[]
+  /** Temporary relations, which come before everything else. */
+  readonly hidden: ReadonlySet<string>
+  /** What of the catalogs the session is not shown. */
+  readonly hiding?: Hiding | undefined
+}
+
+/** The masked relation of a name; undefined also where a temporary one comes first. */
+export function findMasked(names: Names, range: RangeVar): MaskedRelation | undefined {
+  const schema = isTemporary(names, range) ? undefined : findSchema(names, range)
+  return schema === undefined ? undefined : names.masks.find(schema, range.relname)
+}
+
+/** The relation whose twin goes by this name. */
+export function findBase(names: Names, range: RangeVar): MaskedRelation | undefined {
+  const schema = isTemporary(names, range) ? undefined : findSchema(names, range)
+  return schema === undefined ? undefined : names.masks.findBase(schema, range.relname)
+}
+
+/**
+ * What is watched under a name. Where it is not known which one of that name is meant, all that they show together;
+ * temporary relations are not left out: whether one is there still is a guess.
+ */
+export function findWatched(names: Names, range: RangeVar): WatchedRelation | undefined {
+  const { masks, database } = names
+  if (range.catalogname !== undefined && range.catalogname !== database) return undefined
+  const schema = findSchema(names, range)
+  return schema === undefined
+    ? masks.findWatchedAnywhere(range.relname)
+    : masks.findWatched(schema, range.relname)
+}
+
+export function findSchema(
+  { masks, database, path }: Names,
+  { catalogname, schemaname, relname }: RangeVar,
+): string | undefined {
+  if (catalogname !== undefined && catalogname !== database) return undefined
+  return schemaname ?? masks.resolve(relname, path)
+}
+
+/** The catalog by which names of columns are resolved: what is known of it are the relations with masks. */
+export function catalogOf(names: Names): Catalog {
+  return {
+    locate(range) {
+      const watched = findWatched(names, range)
+      const schema = isTemporary(names, range) ? undefined : findSchema(names, range)
+      return { schema, columns: watched && watched.masked.length > 0 ? watched.attributes : undefined }
+    },
+  }
+}
+
+function isTemporary({ hidden }: Names, { schemaname, relname }: RangeVar): boolean {
+  return schemaname === undefined && hidden.has(relname)
+}

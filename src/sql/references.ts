@@ -1,0 +1,94 @@
+import type { RangeVar } from './syntax-tree.ts'
+
+/**
+ * What a statement does with a relation. `target` is what UPDATE, DELETE and MERGE change, `like` takes its columns alone,
+ * `other` is a use by a statement that is not known in detail: it may do anything.
+ */
+export type RelationUse =
+  | 'read'
+  | 'insert'
+  | 'target'
+  | 'truncate'
+  | 'copyTo'
+  | 'copyFrom'
+  | 'lockToRead'
+  | 'lock'
+  | 'like'
+  | 'other'
+
+/** A relation that a statement names; names of WITH are none. */
+export interface RelationReference {
+  readonly range: RangeVar
+  /** Where the name begins, in bytes of UTF-8, and how many parts it has. */
+  readonly at: number
+  readonly parts: number
+  readonly use: RelationUse
+  /** Its rows are locked or sampled, as those of a view cannot be. */
+  readonly needsTable: boolean
+  /** A query in parentheses may stand here instead. */
+  readonly takesQuery: boolean
+  /** The list of columns of a COPY. */
+  readonly columns?: readonly string[] | undefined
+}
+
+/** A column of a relation; without a name, all of them. */
+export interface ColumnOrigin {
+  readonly relation: RelationReference
+  readonly column?: string | undefined
+}
+
+/** A column, or all of something, as an expression names it. */
+export interface ColumnReference {
+  /** Without the star. */
+  readonly path: readonly string[]
+  readonly isStar: boolean
+  readonly at: number
+  /** Relations that stand in FROM under the qualifier of the name, at the nearest level that has one. */
+  readonly qualified: readonly RelationReference[]
+}
+
+/** Columns that a statement assigns; without a list, all of them. */
+export interface Write {
+  readonly relation: RelationReference
+  readonly columns?: readonly string[] | undefined
+}
+
+/** A query that groups by plain columns alone. */
+export interface Grouping {
+  readonly keys: readonly ColumnReference[]
+  /** Relations in its FROM whose columns go by their own names. */
+  readonly relations: readonly RelationReference[]
+  /** What it names outside of FROM, WHERE and GROUP BY, also in subqueries. */
+  readonly uses: readonly ColumnReference[]
+}
+
+/** The type of a column, cast or function: rows of a relation have a type of its name. */
+export interface TypeReference {
+  readonly path: readonly string[]
+  readonly at: number
+}
+
+/** Everything that one statement refers to. Where a name may mean several things, all of them are in it. */
+export interface References {
+  readonly relations: readonly RelationReference[]
+  readonly columns: readonly ColumnReference[]
+  /** Columns whose values are looked at. */
+  readonly reads: readonly ColumnOrigin[]
+  readonly writes: readonly Write[]
+  readonly groupings: readonly Grouping[]
+  readonly types: readonly TypeReference[]
+  readonly calls: readonly (readonly string[])[]
+  /** Names of prepared statements that it runs. */
+  readonly executes: readonly string[]
+  /** It has code in a string: DO, or the body of a function. */
+  readonly hasHiddenCode: boolean
+}
+
+/** What is known of relations outside of the text. */
+export interface Catalog {
+  /** The schema that a name without one leads to, and the columns in order; undefined where they are not known. */
+  locate(range: RangeVar): {
+    readonly schema?: string | undefined
+    readonly columns?: readonly string[] | undefined
+  }
+}
