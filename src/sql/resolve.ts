@@ -1,4 +1,5 @@
 import type { Statement } from './parse.ts'
+import { type Collector, findOptions, readFrom } from './read-from.ts'
 import type {
   Catalog,
   ColumnOrigin,
@@ -11,18 +12,15 @@ import type {
   Write,
 } from './references.ts'
 import {
-  commonWith,
   findNamed,
   findOrigins,
-  joinSource,
-  querySource,
   relationSource,
   type Scope,
   type Source,
   topScope,
   upwards,
 } from './scope.ts'
-import { type Node, type RangeVar, readStrings, unwrap } from './syntax-tree.ts'
+import { type Node, type RangeVar, readStrings } from './syntax-tree.ts'
 
 /** What these say about a relation is nothing that is in it. */
 const looksAtNoRow = new Set([
@@ -58,7 +56,7 @@ interface Work {
   readonly scope: Scope
 }
 
-class Resolver implements References {
+class Resolver implements References, Collector {
   readonly relations: RelationReference[] = []
   readonly columns: ColumnReference[] = []
   readonly reads: ColumnOrigin[] = []
@@ -76,18 +74,18 @@ class Resolver implements References {
   }
 
   walk(stmt: Node): void {
-    this.#later(stmt, topScope)
+    this.later(stmt, topScope)
     for (let work = this.#work.pop(); work; work = this.#work.pop()) {
       const { node, scope } = work
-      if (Array.isArray(node)) for (const item of node.toReversed()) this.#later(item, scope)
+      if (Array.isArray(node)) for (const item of node.toReversed()) this.later(item, scope)
       else {
-        if (typeof node.relname === 'string') this.#refer(node, 'other')
+        if (typeof node.relname === 'string') this.refer(node, 'other')
         for (const [key, value] of Object.entries(node)) this.#enter(key, value, scope)
       }
     }
   }
 
-  #later(node: Node, scope: Scope): void {
+  later(node: Node, scope: Scope): void {
     if (node !== null && typeof node === 'object') this.#work.push({ node, scope })
   }
 
@@ -110,52 +108,49 @@ class Resolver implements References {
         this.#copy(node, scope)
         break
       case 'TruncateStmt':
-        for (const { RangeVar: range } of node.relations ?? []) this.#write(this.#refer(range, 'truncate'))
+        for (const { RangeVar: range } of node.relations ?? []) this.#write(this.refer(range, 'truncate'))
         break
       case 'LockStmt':
         for (const { RangeVar: range } of node.relations ?? [])
-          this.#refer(range, node.mode === accessShare ? 'lockToRead' : 'lock')
+          this.refer(range, node.mode === accessShare ? 'lockToRead' : 'lock')
         break
       case 'CreateStmt':
         for (const { TableLikeClause: like } of node.tableElts ?? [])
-          if (like) this.#refer(like.relation, 'like')
+          if (like) this.refer(like.relation, 'like')
         break
       case 'TableLikeClause':
-        this.#refer(node.relation, 'like')
+        this.refer(node.relation, 'like')
         break
       case 'ColumnRef':
         this.#column(node, scope)
         break
       case 'ExecuteStmt':
         this.executes.push(node.name)
-        this.#later(node.params, scope)
+        this.later(node.params, scope)
         break
       case 'DoStmt':
         this.hasHiddenCode = true
         break
       case 'CreateFunctionStmt':
         this.hasHiddenCode = true
-        this.#later(node.sql_body, scope)
+        this.later(node.sql_body, scope)
         break
       default:
         if (key === 'FuncCall' || key === 'funccall') this.calls.push(readStrings(node.funcname))
         if (key === 'TypeName' || key === 'typeName')
           this.types.push({ path: readStrings(node.names), at: node.location ?? 0 })
-        if (!looksAtNoRow.has(key)) this.#later(node, scope)
+        if (!looksAtNoRow.has(key)) this.later(node, scope)
     }
   }
 
   #select(node: Node, outer: Scope): void {
     const scope = this.#open(node, outer)
     const { withClause, larg, rarg, fromClause, whereClause, groupClause, ...rest } = node
-    for (const side of [rarg, larg]) if (side) this.#later({ SelectStmt: side }, scope)
-    this.#from(fromClause, scope, {
-      locked: findLocked(node.lockingClause),
-      takesQuery: !isTableCommand(node),
-    })
-    this.#later(whereClause, scope)
+    for (const side of [rarg, larg]) if (side) this.later({ SelectStmt: side }, scope)
+    readFrom(fromClause, scope, this, findOptions(node))
+    this.later(whereClause, scope)
     const isPlain = groupClause?.every((item: Node) => item.ColumnRef)
-    if (!isPlain) this.#later(groupClause, scope)
+    if (!isPlain) this.later(groupClause, scope)
     const uses: ColumnReference[] = []
     if (isPlain)
       this.groupings.push({
@@ -165,15 +160,15 @@ class Resolver implements References {
         ),
         uses,
       })
-    this.#later(rest, isPlain ? { ...scope, uses } : scope)
+    this.later(rest, isPlain ? { ...scope, uses } : scope)
   }
 
   #insert(node: Node, outer: Scope): void {
     const scope = this.#open(node, outer)
-    this.#later(node.selectStmt, scope)
-    const relation = this.#refer(node.relation, 'insert')
+    this.later(node.selectStmt, scope)
+    const relation = this.refer(node.relation, 'insert')
     this.#write(relation, node.cols)
-    const target = this.#sourceOf(relation)
+    const target = this.sourceOf(relation)
     const { onConflictClause: conflict } = node
     if (conflict) {
       for (const { IndexElem: element } of conflict.infer?.indexElems ?? [])
@@ -182,34 +177,34 @@ class Resolver implements References {
       if (conflict.infer?.conname !== undefined) this.reads.push(...target.all)
       this.#write(relation, conflict.targetList ?? [])
       // PostgreSQL asks for the right to read of `excluded` what it asks for of the row itself.
-      this.#later(conflict, { ...scope, sources: [target, rename(target, 'excluded')] })
+      this.later(conflict, { ...scope, sources: [target, rename(target, 'excluded')] })
     }
     this.#returning(node, target, scope)
   }
 
   #change(node: Node, outer: Scope, isDelete: boolean): void {
     const scope = this.#open(node, outer)
-    const relation = this.#refer(node.relation, 'target')
-    const target = this.#sourceOf(relation)
+    const relation = this.refer(node.relation, 'target')
+    const target = this.sourceOf(relation)
     scope.sources.push(target)
     this.#write(relation, isDelete ? undefined : (node.targetList ?? []))
-    this.#from(node.fromClause ?? node.usingClause, scope)
-    this.#later([node.targetList, node.whereClause], scope)
+    readFrom(node.fromClause ?? node.usingClause, scope, this)
+    this.later([node.targetList, node.whereClause], scope)
     this.#returning(node, target, scope)
   }
 
   #merge(node: Node, outer: Scope): void {
     const scope = this.#open(node, outer)
-    const relation = this.#refer(node.relation, 'target')
-    const target = this.#sourceOf(relation)
-    this.#from([node.sourceRelation], scope)
+    const relation = this.refer(node.relation, 'target')
+    const target = this.sourceOf(relation)
+    readFrom([node.sourceRelation], scope, this)
     scope.sources.push(target)
-    this.#later(node.joinCondition, scope)
+    this.later(node.joinCondition, scope)
     for (const { MergeWhenClause: when } of node.mergeWhenClauses ?? []) {
       if (when.commandType === 'CMD_UPDATE') this.#write(relation, when.targetList ?? [])
       else if (when.commandType === 'CMD_INSERT') this.#write(relation, when.targetList)
       else if (when.commandType === 'CMD_DELETE') this.#write(relation)
-      this.#later(when, scope)
+      this.later(when, scope)
     }
     this.#returning(node, target, scope)
   }
@@ -219,18 +214,18 @@ class Resolver implements References {
     if (!clause) return
     const given = (clause.options ?? []).map((option: Node) => option.ReturningOption?.value)
     const rows = ['old', 'new', ...given].map((name) => rename(target, name))
-    this.#later(clause.exprs, { ...scope, sources: [...scope.sources, target, ...rows] })
+    this.later(clause.exprs, { ...scope, sources: [...scope.sources, target, ...rows] })
   }
 
   #copy({ relation: range, attlist, is_from: isFrom, whereClause, query }: Node, scope: Scope): void {
-    this.#later(query, scope)
+    this.later(query, scope)
     if (!range) return
     const columns: string[] | undefined = attlist && readStrings(attlist)
-    const relation = this.#refer(range, isFrom ? 'copyFrom' : 'copyTo', { columns })
-    const source = this.#sourceOf(relation)
+    const relation = this.refer(range, isFrom ? 'copyFrom' : 'copyTo', { columns })
+    const source = this.sourceOf(relation)
     if (isFrom) this.writes.push({ relation, columns })
     else this.reads.push(...(columns?.flatMap((name) => source.find(name) ?? []) ?? source.all))
-    this.#later(whereClause, { ...topScope, sources: [source] })
+    this.later(whereClause, { ...topScope, sources: [source] })
   }
 
   /** A scope with the names of its WITH; each of its queries sees the ones before it, all of them when it is recursive. */
@@ -240,66 +235,13 @@ class Resolver implements References {
     const queries = new Set(outer.queries)
     if (withClause.recursive) for (const { ctename } of list) queries.add(ctename)
     for (const { ctename, ctequery } of list) {
-      this.#later(ctequery, { outer, queries: new Set(queries), sources: [] })
+      this.later(ctequery, { outer, queries: new Set(queries), sources: [] })
       queries.add(ctename)
     }
     return { outer, queries, sources: [] }
   }
 
-  /** In the order of the text: what is lateral sees what stands before it. */
-  #from(items: readonly Node[] | undefined, scope: Scope, options: FromOptions = { takesQuery: true }): void {
-    for (const item of items ?? []) scope.sources.push(...this.#item(item, scope, options))
-  }
-
-  /** Chains of joins lean to the left: only brackets to the right of one take stack. */
-  #item(item: Node, scope: Scope, options: FromOptions): Source[] {
-    const joins: Node[] = []
-    let first = item
-    for (; first?.JoinExpr; first = first.JoinExpr.larg) joins.push(first.JoinExpr)
-    let sources = this.#single(first, scope, options)
-    for (const join of joins.toReversed()) sources = this.#join(join, sources, scope, options)
-    return sources
-  }
-
-  #single(item: Node, scope: Scope, options: FromOptions): Source[] {
-    const [kind, node] = unwrap(item)
-    switch (kind) {
-      case 'RangeVar':
-        return [this.#relation(node, scope, options)]
-      case 'RangeTableSample':
-        this.#later([node.method, node.args, node.repeatable], { ...scope, sources: [...scope.sources] })
-        return this.#item(node.relation, scope, { locked: 'all' })
-      case 'RangeSubselect':
-        this.#later(node.subquery, { ...scope, sources: node.lateral ? [...scope.sources] : [] })
-        return [querySource(node.alias?.aliasname)]
-      default:
-        this.#later(item, { ...scope, sources: [...scope.sources] })
-        return [querySource(node?.alias?.aliasname)]
-    }
-  }
-
-  #join(node: Node, left: Source[], scope: Scope, options: FromOptions): Source[] {
-    const right = this.#item(node.rarg, { ...scope, sources: [...scope.sources, ...left] }, options)
-    const parts = [...left, ...right]
-    for (const name of readStrings(node.usingClause))
-      this.reads.push(...parts.flatMap((part) => part.find(name) ?? []))
-    if (node.isNatural) this.reads.push(...commonWith(left, right), ...commonWith(right, left))
-    this.#later(node.quals, { ...scope, sources: parts })
-    const { alias, join_using_alias: using } = node
-    const named = using ? [...parts, querySource(using.aliasname)] : parts
-    if (!alias) return named
-    const join = joinSource(alias.aliasname, parts, alias.colnames !== undefined)
-    return [...named.map((part) => ({ ...part, isHidden: true })), join]
-  }
-
-  #relation(range: RangeVar, scope: Scope, { locked, takesQuery = false }: FromOptions): Source {
-    const name = range.alias?.aliasname ?? range.relname
-    if (range.schemaname === undefined && scope.queries.has(range.relname)) return querySource(name)
-    const needsTable = locked === 'all' || locked?.has(name) === true
-    return this.#sourceOf(this.#refer(range, 'read', { needsTable, takesQuery }))
-  }
-
-  #refer(
+  refer(
     range: RangeVar,
     use: RelationUse,
     more: Partial<Pick<RelationReference, 'needsTable' | 'takesQuery' | 'columns'>> = {},
@@ -311,7 +253,7 @@ class Resolver implements References {
     return relation
   }
 
-  #sourceOf(relation: RelationReference): Source {
+  sourceOf(relation: RelationReference): Source {
     return relationSource(relation, this.#catalog.locate(relation.range))
   }
 
@@ -333,26 +275,7 @@ class Resolver implements References {
   }
 }
 
-interface FromOptions {
-  /** Names of what is locked by row, or everything. */
-  readonly locked?: ReadonlySet<string> | 'all' | undefined
-  readonly takesQuery?: boolean
-}
-
 function rename(source: Source, name: string): Source {
   const { relation, ...rest } = source
   return { ...rest, name, schema: null }
-}
-
-/** `TABLE t` has a list of columns that stands nowhere, and takes a name alone. */
-function isTableCommand({ targetList }: Node): boolean {
-  return targetList?.length === 1 && !(targetList[0].ResTarget?.location >= 0)
-}
-
-/** `FOR UPDATE OF a, b`, or of everything that is read. */
-function findLocked(clauses: readonly Node[] | undefined): ReadonlySet<string> | 'all' | undefined {
-  if (!clauses) return undefined
-  const lists = clauses.map(({ LockingClause: { lockedRels } }) => lockedRels as Node[] | undefined)
-  if (lists.includes(undefined)) return 'all'
-  return new Set(lists.flatMap((list) => list?.map(({ RangeVar: { relname } }) => relname) ?? []))
 }

@@ -1,5 +1,5 @@
 import { Lexer } from './lexer.ts'
-import type { Splice } from './splice.ts'
+import { placeInOriginal, type Splice } from './splice.ts'
 
 export interface Shortened {
   readonly text: string
@@ -7,6 +7,7 @@ export interface Shortened {
   place(splices: readonly Splice[]): Splice[]
 }
 
+const nothing = Buffer.alloc(0)
 const isLiteralWord = /^(null|true|false|default)$/i
 /** Of everything else: what has more is not for the parser, short or not. */
 const maxOthers = 10_000
@@ -131,30 +132,24 @@ class Lists {
 
 function removeCuts(text: string, cuts: readonly { from: number; to: number }[]): Shortened {
   const kept: string[] = []
-  const shifts: { readonly at: number; readonly by: number }[] = []
+  const removed: Splice[] = []
   let end = 0
-  let at = 0
-  let by = 0
+  let bytes = 0
   for (const { from, to } of cuts) {
     const piece = text.slice(end, from)
     kept.push(piece)
-    at += Buffer.byteLength(piece)
-    by += Buffer.byteLength(text.slice(from, to))
-    shifts.push({ at, by })
+    const at = bytes + Buffer.byteLength(piece)
+    bytes = at + Buffer.byteLength(text.slice(from, to))
+    removed.push({ from: at, to: bytes, text: nothing })
     end = to
   }
-  const place = (byte: number) => byte + (shifts.findLast((shift) => shift.at <= byte)?.by ?? 0)
   return {
     text: kept.join('') + text.slice(end),
     place: (splices) =>
       splices.map(({ from, to, text }) => ({
-        from: place(from),
-        to: to === from ? place(from) : placeEnd(to),
+        from: placeInOriginal(removed, from),
+        to: placeInOriginal(removed, to, to > from),
         text,
       })),
-  }
-  /** What ends where something was cut out ends before it. */
-  function placeEnd(byte: number): number {
-    return byte + (shifts.findLast((shift) => shift.at < byte)?.by ?? 0)
   }
 }

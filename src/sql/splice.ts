@@ -11,6 +11,32 @@ export function orderSplices(splices: readonly Splice[]): Splice[] {
   return sorted.filter(({ from, to }, at) => from !== sorted[at - 1]?.from || to !== sorted[at - 1]?.to)
 }
 
+/**
+ * From a byte of the spliced text to the one of the original. Inside of a text that was put there, it is where that begins.
+ * `isEnd`: the place is where something ends, and nothing that was cut out there belongs to it.
+ */
+export function placeInOriginal(splices: readonly Splice[], at: number, isEnd = false): number {
+  let shift = 0
+  for (const { from, to, text } of splices) {
+    const start = from - shift
+    if (at < start || (isEnd && at === start)) break
+    if (at < start + text.length) return from
+    shift += to - from - text.length
+  }
+  return at + shift
+}
+
+/** From a byte of the original to the one of the spliced text; inside of what was cut out, it is where that began. */
+export function placeInSpliced(splices: readonly Splice[], at: number, isEnd = false): number {
+  let shift = 0
+  for (const { from, to, text } of splices) {
+    if (at < from || (isEnd && at === from)) break
+    if (at < to) return from + shift
+    shift += text.length - (to - from)
+  }
+  return at + shift
+}
+
 export interface Rewritten {
   /** The client's text. */
   readonly original: Buffer

@@ -1,0 +1,103 @@
+import type { ColumnOrigin, RelationReference, RelationUse } from './references.ts'
+import { commonWith, joinSource, querySource, type Scope, type Source } from './scope.ts'
+import { type Node, type RangeVar, readStrings, unwrap } from './syntax-tree.ts'
+
+/** Gathers what a FROM clause refers to. */
+export interface Collector {
+  readonly reads: ColumnOrigin[]
+  /** A part of the tree that is looked at when its scope is complete. */
+  later(node: Node, scope: Scope): void
+  refer(
+    range: RangeVar,
+    use: RelationUse,
+    more?: Partial<Pick<RelationReference, 'needsTable' | 'takesQuery'>>,
+  ): RelationReference
+  sourceOf(relation: RelationReference): Source
+}
+
+interface FromOptions {
+  /** Names of what is locked by row, or everything. */
+  readonly locked?: ReadonlySet<string> | 'all' | undefined
+  readonly takesQuery?: boolean
+}
+
+/** In the order of the text: what is lateral sees what stands before it. */
+export function readFrom(
+  items: readonly Node[] | undefined,
+  scope: Scope,
+  into: Collector,
+  options: FromOptions = { takesQuery: true },
+): void {
+  for (const item of items ?? []) scope.sources.push(...readItem(item, scope, into, options))
+}
+
+/** Chains of joins lean to the left: only brackets to the right of one take stack. */
+function readItem(item: Node, scope: Scope, into: Collector, options: FromOptions): Source[] {
+  const joins: Node[] = []
+  let first = item
+  for (; first?.JoinExpr; first = first.JoinExpr.larg) joins.push(first.JoinExpr)
+  let sources = readSingle(first, scope, into, options)
+  for (const join of joins.toReversed()) sources = readJoin(join, sources, scope, into, options)
+  return sources
+}
+
+function readSingle(item: Node, scope: Scope, into: Collector, options: FromOptions): Source[] {
+  const [kind, node] = unwrap(item)
+  switch (kind) {
+    case 'RangeVar':
+      return [readRelation(node, scope, into, options)]
+    case 'RangeTableSample':
+      into.later([node.method, node.args, node.repeatable], { ...scope, sources: [...scope.sources] })
+      return readItem(node.relation, scope, into, { locked: 'all' })
+    case 'RangeSubselect':
+      into.later(node.subquery, { ...scope, sources: node.lateral ? [...scope.sources] : [] })
+      return [querySource(node.alias?.aliasname)]
+    default:
+      into.later(item, { ...scope, sources: [...scope.sources] })
+      return [querySource(node?.alias?.aliasname)]
+  }
+}
+
+function readJoin(node: Node, left: Source[], scope: Scope, into: Collector, options: FromOptions): Source[] {
+  const right = readItem(node.rarg, { ...scope, sources: [...scope.sources, ...left] }, into, options)
+  const parts = [...left, ...right]
+  for (const name of readStrings(node.usingClause))
+    into.reads.push(...parts.flatMap((part) => part.find(name) ?? []))
+  if (node.isNatural) into.reads.push(...commonWith(left, right), ...commonWith(right, left))
+  into.later(node.quals, { ...scope, sources: parts })
+  const { alias, join_using_alias: using } = node
+  const named = using ? [...parts, querySource(using.aliasname)] : parts
+  if (!alias) return named
+  const join = joinSource(alias.aliasname, parts, alias.colnames !== undefined)
+  return [...named.map((part) => ({ ...part, isHidden: true })), join]
+}
+
+function readRelation(
+  range: RangeVar,
+  scope: Scope,
+  into: Collector,
+  { locked, takesQuery = false }: FromOptions,
+): Source {
+  const name = range.alias?.aliasname ?? range.relname
+  if (range.schemaname === undefined && scope.queries.has(range.relname)) return querySource(name)
+  const needsTable = locked === 'all' || locked?.has(name) === true
+  return into.sourceOf(into.refer(range, 'read', { needsTable, takesQuery }))
+}
+
+/** What the rest of a SELECT says about its FROM. */
+export function findOptions(select: Node): FromOptions {
+  return { locked: findLocked(select.lockingClause), takesQuery: !isTableCommand(select) }
+}
+
+/** `TABLE t` has a list of columns that stands nowhere, and takes a name alone. */
+function isTableCommand({ targetList }: Node): boolean {
+  return targetList?.length === 1 && !(targetList[0].ResTarget?.location >= 0)
+}
+
+/** `FOR UPDATE OF a, b`, or of everything that is read. */
+function findLocked(clauses: readonly Node[] | undefined): ReadonlySet<string> | 'all' | undefined {
+  if (!clauses) return undefined
+  const lists = clauses.map(({ LockingClause: { lockedRels } }) => lockedRels as Node[] | undefined)
+  if (lists.includes(undefined)) return 'all'
+  return new Set(lists.flatMap((list) => list?.map(({ RangeVar: { relname } }) => relname) ?? []))
+}
