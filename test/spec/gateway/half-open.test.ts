@@ -49,7 +49,7 @@ describe('connections that never log in', () => {
   }
 
   const quote =
-    'Ten thousand connections that never log in cost the gateway a bounded amount of memory and keep nobody out…'
+    'Ten thousand connections that never log in cost the gateway a bounded amount of memory and lock out no other…'
   const floods = [
     { kind: 'silent', from: '127.0.0.2', count: 10_000 },
     { kind: 'silent', from: '127.0.0.1', count: 10_000 },

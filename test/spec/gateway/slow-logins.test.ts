@@ -14,7 +14,7 @@ const startupMs = 1_500
 /** Of the error that a login took too long. Machines that run tests are busy. */
 const patienceMs = 15_000
 const quote =
-  'A login has 30 seconds from the first byte to the last, whatever it waits for: a startup packet that comes byte by byte, a TLS handshake, a password.'
+  'A login has 30 seconds from its first byte to its last, whatever it waits for: a startup packet that comes byte by byte, a TLS handshake, a password.'
 
 describe('a login that takes too long', () => {
   let target: Awaited<ReturnType<typeof createMaskedDatabase>>
