@@ -4,7 +4,8 @@ import { AuditWriter } from './audit/audit-writer.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
 import { MaskCache } from './rewrite/mask-cache.ts'
 import { Connections } from './session/connections.ts'
-import { type GatewayContext, runSession } from './session/session.ts'
+import type { GatewayContext } from './session/gateway-context.ts'
+import { runSession } from './session/run-session.ts'
 import type { SessionRegistry } from './session/session-registry.ts'
 
 /** Where sessions live: in one process or in several. */
@@ -54,10 +55,10 @@ export async function openSessionRunner({
     limits,
     masks,
     auditWriter,
-    context: () => context,
+    tlsContext: () => context,
     introduce: (socket, signal) => connections.introduce(socket, signal),
     admit: (session) => connections.admit(session),
-    findCancel: (processId, secret) => connections.findCancel(processId, secret),
+    findCancel: (key) => connections.findCancel(key),
   }
   return {
     processes: [process.pid],

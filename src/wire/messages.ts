@@ -24,9 +24,14 @@ export function query(text: string): Buffer {
   return message('Q', `${text}\0`)
 }
 
-/** The gateway speaks 3.0 and no extensions of it; newer clients are told so and carry on. */
-export function negotiateVersion(unknown: readonly string[]): Buffer {
-  return message('v', int32(3 << 16), int32(unknown.length), ...unknown.map((name) => `${name}\0`))
+/** The gateway knows no extensions and no later minor version: newer clients are told so and carry on. */
+export function negotiateVersion(minor: number, unknown: readonly string[]): Buffer {
+  return message('v', int32((3 << 16) + minor), int32(unknown.length), ...unknown.map((name) => `${name}\0`))
+}
+
+/** BackendKeyData: what a client cancels its statements with. */
+export function backendKey({ processId, secret }: { processId: number; secret: Buffer }): Buffer {
+  return message('K', int32(processId), secret)
 }
 
 export type Field = readonly [code: string, text: string]

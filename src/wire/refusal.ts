@@ -81,7 +81,7 @@ const reasons = {
   Replication: { sqlstate: sqlstate.featureNotSupported, message: 'the gateway does not relay replication' },
   UnsupportedVersion: {
     sqlstate: sqlstate.featureNotSupported,
-    message: 'unsupported frontend protocol {version}: the gateway speaks 3.0',
+    message: 'unsupported frontend protocol {version}: the gateway speaks 3.0 to 3.2',
   },
   TooManyConnections: {
     sqlstate: sqlstate.tooManyConnections,

@@ -3,6 +3,10 @@ import { violation } from './refusal.ts'
 /** PostgreSQL's own limit. */
 export const maxStartupBytes = 10_000
 
+/** Minor versions of protocol 3: the last one, and the one from which on secrets to cancel with may be longer. */
+export const latestMinor = 2
+export const longSecretMinor = 2
+
 const cancelCode = 80877102
 const sslCode = 80877103
 const gssCode = 80877104

@@ -24,6 +24,8 @@ export interface Answer {
 export interface WireClient {
   /** What the server reported at login. */
   readonly parameters: ReadonlyMap<string, string>
+  /** What the server gave to cancel with. */
+  readonly key: { readonly processId: number; readonly secret: Buffer }
   simple(text: string): Promise<Answer>
   /** Parse, Bind, Describe, Execute and Sync at once, with results as text (0) or in binary (1). */
   extended(text: string, format: 0 | 1, values?: readonly (string | null)[]): Promise<Answer>
@@ -36,6 +38,7 @@ export interface WireClient {
 export async function openWireClient(
   url: string,
   parameters: Record<string, string> = {},
+  minor = 0,
 ): Promise<WireClient> {
   const { hostname, port, username, password, pathname } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -43,14 +46,17 @@ export async function openWireClient(
   const reader = new ByteReader(socket)
   const user = decodeURIComponent(username)
   const database = pathname.slice(1)
-  socket.write(writeStartup(Object.entries({ user, database, ...parameters })))
-  const reported = await logIn(socket, reader, decodeURIComponent(password))
+  const startup = writeStartup(Object.entries({ user, database, ...parameters }))
+  startup.writeUInt16BE(minor, 6)
+  socket.write(startup)
+  const { reported, key } = await logIn(socket, reader, decodeURIComponent(password))
   const send = async (...messages: readonly Buffer[]): Promise<Answer> => {
     socket.write(Buffer.concat(messages))
     return readAnswer(await takeUntilReady(reader))
   }
   return {
     parameters: reported,
+    key,
     send,
     simple: (text) => send(query(text)),
     extended: (text, format, values = []) =>
@@ -88,14 +94,16 @@ function parameter(value: string | null): Buffer {
   return Buffer.concat([int32(bytes.length), bytes])
 }
 
-async function logIn(socket: Socket, reader: ByteReader, password: string): Promise<Map<string, string>> {
+async function logIn(socket: Socket, reader: ByteReader, password: string) {
   const scram = new ScramClient(password)
   const reported = new Map<string, string>()
+  let key = { processId: 0, secret: Buffer.alloc(0) }
   for (;;) {
     const frame = await reader.takeFrame(1 << 20)
     const type = String.fromCharCode(frame[0] ?? 0)
     if (type === 'E') throw failure(frame)
-    if (type === 'Z') return reported
+    if (type === 'Z') return { reported, key }
+    if (type === 'K') key = { processId: frame.readUInt32BE(5), secret: Buffer.from(frame.subarray(9)) }
     if (type === 'S') reported.set(...readParameter(frame))
     if (type !== 'R') continue
     const [kind, text] = [frame.readUInt32BE(5), frame.toString('utf8', 9)]

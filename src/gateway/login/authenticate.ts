@@ -2,8 +2,6 @@ import type { Duplex } from 'node:stream'
 import { loginMarkPrefix } from '../../db/login-mark.ts'
 import type { ByteReader } from '../../wire/byte-reader.ts'
 import {
-  int32,
-  message,
   query,
   readFields,
   readFirstResponse,
@@ -24,9 +22,9 @@ export interface CancelKey {
   readonly secret: Buffer
 }
 
-export interface LoggedIn {
+export interface SessionStart {
   readonly parameters: Map<string, string>
-  /** What the database itself would take. */
+  /** The database's own key. Clients get another secret, so that a cancel request always passes the gateway. */
   readonly key: CancelKey | undefined
   /** The last message of the login, still to be sent. */
   readonly ready: Buffer
@@ -64,11 +62,7 @@ export async function passLogin(client: Side, backend: Side, allowWeak: boolean)
 }
 
 /** What the database says of a session once the login is proven. Undefined: it refused, and the client has been told. */
-export async function beginSession(
-  client: Side,
-  backend: Side,
-  ownKey: CancelKey,
-): Promise<LoggedIn | undefined> {
+export async function beginSession(client: Side, backend: Side): Promise<SessionStart | undefined> {
   const parameters = new Map<string, string>()
   let key: CancelKey | undefined
   for (;;) {
@@ -87,7 +81,6 @@ export async function beginSession(
       }
       case 'K':
         key = { processId: frame.readUInt32BE(5), secret: frame.subarray(9) }
-        client.socket.write(message('K', int32(ownKey.processId), ownKey.secret))
         break
       case 'Z':
         return { parameters, key, ready: frame }

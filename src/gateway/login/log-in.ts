@@ -17,10 +17,10 @@ export interface Backend extends Side {
   readonly socket: Socket
 }
 
-/** Somebody who is let in, and the backend that runs for them. */
-export interface Arrival {
+/** A client that is let in, and the backend that runs for it. */
+export interface EstablishedLogin {
   readonly backend: Backend
-  /** As the database knows them. */
+  /** PostgreSQL's name of the client's role. */
   readonly role: string
   readonly principal: Principal | undefined
 }
@@ -37,14 +37,14 @@ export interface LogInOptions {
 }
 
 /** Undefined: the database refused, and the client has been told. */
-export async function logIn(client: Greeted, options: LogInOptions): Promise<Arrival | undefined> {
+export async function logIn(client: Greeted, options: LogInOptions): Promise<EstablishedLogin | undefined> {
   if (isDirectoryName(options.name)) return await logInWithToken(client, options)
   const backend = await start(options.name, options)
   const isIn = await passLogin(client, backend, options.limits.allowWeakLogin)
   return isIn ? { backend, role: options.name, principal: undefined } : undefined
 }
 
-async function logInWithToken(client: Greeted, options: LogInOptions): Promise<Arrival> {
+async function logInWithToken(client: Greeted, options: LogInOptions): Promise<EstablishedLogin> {
   if (!client.encrypted && !isLoopbackAddress(client.socket.remoteAddress ?? '')) refuse('NeedsTlsForToken')
   const { name, database, ports } = options
   const from = client.socket.remoteAddress ?? ''

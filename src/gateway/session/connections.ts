@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { Refusal, refuse } from '../../wire/refusal.ts'
+import type { CancelKey } from '../login/authenticate.ts'
 import { HalfOpen } from '../login/half-open.ts'
 import { LoginQueue } from '../login/login-queue.ts'
-import type { AdmittedSession } from './session.ts'
+import type { Admission, LoggedInSession } from './gateway-context.ts'
 import type { Cancellable, SessionRegistry } from './session-registry.ts'
 
 /** Logins under way. */
@@ -17,7 +19,7 @@ export class Connections {
   readonly #sockets = new Set<Socket>()
   readonly #halfOpen: HalfOpen
   readonly #logins: LoginQueue
-  readonly #admitted = new Set<AdmittedSession>()
+  readonly #admitted = new Set<LoggedInSession>()
   #isClosed = false
 
   /** `processes`: among how many of them connections are shared out. */
@@ -46,25 +48,38 @@ export class Connections {
     if (socket.destroyed) this.#sockets.delete(socket)
   }
 
-  async admit(session: AdmittedSession): Promise<() => void> {
-    const { role, countedAs, key, address, accepted } = session
-    const ownKey = keyOf(session.ownKey.processId, session.ownKey.secret)
-    const admission = await this.#registry.admit({ ownKey, countedAs, cancel: { key, address } })
-    if (admission !== 'admitted') refuse(admission, { role })
+  async admit(session: LoggedInSession): Promise<Admission> {
+    const { accepted } = session
+    const clientKey = await this.#register(session)
+    const id = idOf(clientKey)
     this.#halfOpen.delete(accepted)
     this.#logins.leave(accepted)
     this.#admitted.add(session)
     const release = () => {
       this.#admitted.delete(session)
-      this.#registry.leave(ownKey, { received: accepted.bytesRead || 0, sent: accepted.bytesWritten || 0 })
+      this.#registry.leave(id, { received: accepted.bytesRead || 0, sent: accepted.bytesWritten || 0 })
     }
-    if (!this.#isClosed) return release
+    if (!this.#isClosed) return { clientKey, release }
     release()
     return refuse('Shutdown')
   }
 
-  findCancel(processId: number, secret: Buffer): Promise<Cancellable | undefined> {
-    return this.#registry.find(keyOf(processId, secret))
+  /** Two servers may have processes of the same id: the secret tells their sessions apart. */
+  async #register({ role, countedAs, key, address, secretBytes }: LoggedInSession): Promise<CancelKey> {
+    for (;;) {
+      const clientKey = { processId: key?.processId ?? 0, secret: randomBytes(secretBytes) }
+      const admission = await this.#registry.admit({
+        id: idOf(clientKey),
+        countedAs,
+        cancel: { key, address },
+      })
+      if (admission === 'admitted') return clientKey
+      if (admission !== 'taken') refuse(admission, { role })
+    }
+  }
+
+  findCancel(key: CancelKey): Promise<Cancellable | undefined> {
+    return this.#registry.find(idOf(key))
   }
 
   async drain(timeoutMs: number): Promise<void> {
@@ -83,6 +98,6 @@ export class Connections {
   }
 }
 
-function keyOf(processId: number, secret: Buffer): string {
+function idOf({ processId, secret }: CancelKey): string {
   return `${processId}:${secret.toString('hex')}`
 }

@@ -10,27 +10,28 @@ export interface Cancellable {
 
 /** A session that is logged in. */
 export interface RegisteredSession {
-  /** The one that the client was given to cancel with. */
-  readonly ownKey: string
+  /** Made of the key that the client was given to cancel with. */
+  readonly id: string
   /** The principal, in whatever database, or the role. */
   readonly countedAs: string
   readonly cancel: Cancellable
 }
 
-export type Admission = 'admitted' | 'TooManyConnections' | 'TooManyForRole'
+/** taken: another session has this id. */
+export type Registration = 'admitted' | 'taken' | 'TooManyConnections' | 'TooManyForRole'
 
-/** Everybody who is logged in on this node, in whichever of its processes. */
+/** All sessions that are logged in on this node, in whichever of its processes. */
 export interface SessionRegistry {
   isFull(): Promise<boolean>
-  admit(session: RegisteredSession): Promise<Admission>
-  leave(ownKey: string, traffic: Traffic): void
-  find(ownKey: string): Promise<Cancellable | undefined>
+  admit(session: RegisteredSession): Promise<Registration>
+  leave(id: string, traffic: Traffic): void
+  find(id: string): Promise<Cancellable | undefined>
 }
 
 export class NodeRegistry implements SessionRegistry {
   readonly #limits: Pick<GatewayLimits, 'connections' | 'connectionsPerRole'>
   readonly #metrics: Pick<GatewayMetrics, 'opened' | 'closed'>
-  readonly #byKey = new Map<string, RegisteredSession>()
+  readonly #byId = new Map<string, RegisteredSession>()
   readonly #counts = new Map<string, number>()
 
   constructor(
@@ -42,30 +43,31 @@ export class NodeRegistry implements SessionRegistry {
   }
 
   async isFull(): Promise<boolean> {
-    return this.#byKey.size >= this.#limits.connections
+    return this.#byId.size >= this.#limits.connections
   }
 
-  async admit(session: RegisteredSession): Promise<Admission> {
-    if (this.#byKey.size >= this.#limits.connections) return 'TooManyConnections'
+  async admit(session: RegisteredSession): Promise<Registration> {
+    if (this.#byId.size >= this.#limits.connections) return 'TooManyConnections'
+    if (this.#byId.has(session.id)) return 'taken'
     const count = this.#counts.get(session.countedAs) ?? 0
     if (count >= this.#limits.connectionsPerRole) return 'TooManyForRole'
     this.#counts.set(session.countedAs, count + 1)
-    this.#byKey.set(session.ownKey, session)
+    this.#byId.set(session.id, session)
     this.#metrics.opened()
     return 'admitted'
   }
 
-  leave(ownKey: string, traffic: Traffic): void {
-    const session = this.#byKey.get(ownKey)
+  leave(id: string, traffic: Traffic): void {
+    const session = this.#byId.get(id)
     if (!session) return
-    this.#byKey.delete(ownKey)
+    this.#byId.delete(id)
     const left = (this.#counts.get(session.countedAs) ?? 1) - 1
     if (left > 0) this.#counts.set(session.countedAs, left)
     else this.#counts.delete(session.countedAs)
     this.#metrics.closed(traffic)
   }
 
-  async find(ownKey: string): Promise<Cancellable | undefined> {
-    return this.#byKey.get(ownKey)?.cancel
+  async find(id: string): Promise<Cancellable | undefined> {
+    return this.#byId.get(id)?.cancel
   }
 }

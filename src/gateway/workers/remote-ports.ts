@@ -27,8 +27,8 @@ export function createRemoteRegistry(channel: Channel): SessionRegistry {
   return {
     isFull: () => ask('isFull') as Promise<boolean>,
     admit: (session) => ask('admit', session) as ReturnType<SessionRegistry['admit']>,
-    leave: (ownKey, traffic) => channel.tell('registry.leave', [ownKey, traffic]),
-    find: (ownKey) => ask('find', ownKey) as ReturnType<SessionRegistry['find']>,
+    leave: (id, traffic) => channel.tell('registry.leave', [id, traffic]),
+    find: (id) => ask('find', id) as ReturnType<SessionRegistry['find']>,
   }
 }
 

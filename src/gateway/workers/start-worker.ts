@@ -81,9 +81,9 @@ export async function startWorker({ count, limits, ports, registry }: StartOptio
             for (let time = 0; time < times; time++) call(each, values)
           return
         case 'registry.admit': {
-          const [{ ownKey }] = args as Parameters<NodeRegistry['admit']>
+          const [{ id }] = args as Parameters<NodeRegistry['admit']>
           const admission = await call(name, args)
-          if (admission === 'admitted') own.add(ownKey)
+          if (admission === 'admitted') own.add(id)
           return admission
         }
         case 'registry.leave':
@@ -96,7 +96,7 @@ export async function startWorker({ count, limits, ports, registry }: StartOptio
   )
   child.on('error', (err) => ports.log.error({ err }, 'a worker of the gateway failed'))
   const ended = once(child, 'exit').then(() => {
-    for (const ownKey of own) registry.leave(ownKey, { received: 0, sent: 0 })
+    for (const id of own) registry.leave(id, { received: 0, sent: 0 })
     own.clear()
   })
   const kill = () => void child.kill('SIGKILL')

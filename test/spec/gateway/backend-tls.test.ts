@@ -116,20 +116,20 @@ describe('the way from the gateway to the database', () => {
     server.close()
   })
 
-  test('a client of a later protocol is told that this is 3.0', async () => {
+  test('a client of a later protocol is told that this is 3.2', async () => {
     const gateway = await openBareGateway(target.database, target.url)
     const socket = connect(gateway.port, '127.0.0.1')
     const packet = writeStartup([
       ['user', target.role('analyst')],
       ['_pq_.new', '1'],
     ])
-    packet.writeUInt32BE((3 << 16) + 2, 4)
+    packet.writeUInt32BE((3 << 16) + 9, 4)
     socket.write(packet)
     const heard: Buffer[] = []
     socket.on('data', (chunk) => heard.push(chunk))
     while (Buffer.concat(heard).length < 40) await once(socket, 'data')
     const expected = Buffer.concat([
-      message('v', int32(3 << 16), int32(1), '_pq_.new\0'),
+      message('v', int32((3 << 16) + 2), int32(1), '_pq_.new\0'),
       writeMechanisms(['SCRAM-SHA-256']),
     ])
     assert.deepEqual(Buffer.concat(heard), expected)

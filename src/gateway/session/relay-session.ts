@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto'
+import { Ended } from '../../wire/byte-reader.ts'
+import { backendKey } from '../../wire/messages.ts'
+import { refuse } from '../../wire/refusal.ts'
+import { askAboutItself, beginSession } from '../login/authenticate.ts'
+import type { Greeted } from '../login/greet-client.ts'
+import type { EstablishedLogin } from '../login/log-in.ts'
+import type { FoundDatabase } from '../ports.ts'
+import { cancelStatement } from './cancel.ts'
+import type { ConnectionAttempt, GatewayContext } from './gateway-context.ts'
+import { Relay } from './relay.ts'
+import { StatementTexts } from './statement-texts.ts'
+
+export interface RelaySessionOptions {
+  readonly database: FoundDatabase
+  readonly gateway: GatewayContext
+  readonly attempt: ConnectionAttempt
+  /** How long the secret is that the client takes to cancel with. */
+  readonly secretBytes: number
+}
+
+/** From the end of the login to the end of the session. */
+export async function relaySession(
+  client: Greeted,
+  { backend, role, principal }: EstablishedLogin,
+  { database, gateway, attempt, secretBytes }: RelaySessionOptions,
+): Promise<void> {
+  const { ports, limits, masks } = gateway
+  const entry = await beginSession(client, backend)
+  if (!entry) return
+  const { key } = entry
+  const { searchPath, isOfLoginRole } = await askAboutItself(backend)
+  if (isOfLoginRole && !principal) refuse('TokenNeeded', { role })
+  const reported = entry.parameters.get('search_path')
+  const held = await masks.hold(database.id, role)
+  const texts = new StatementTexts({
+    masks: () => held.current(),
+    role,
+    database: database.address.database,
+    parameters: entry.parameters.set('search_path', reported ?? searchPath),
+    hearsPath: reported !== undefined,
+    log: ports.log,
+  })
+  const from = client.socket.remoteAddress ?? ''
+  const record = { id: randomUUID(), role, principal, database, from, encrypted: client.encrypted }
+  const { touches, end } = gateway.auditWriter.open(record)
+  const relay = new Relay({
+    client: client.socket,
+    backend: backend.socket,
+    texts,
+    touches,
+    idleMs: limits.idleMs,
+    maxMessageBytes: limits.messageBytes,
+    onStatement: (outcome) => ports.metrics.statement(outcome),
+    onFailure: (err) => ports.log.error({ err }, 'a session of the gateway failed'),
+    // Where the database is gone as well, so is the statement.
+    onAbandoned: () => void (key && cancelStatement(database.address, key, limits.startupMs).catch(() => {})),
+  })
+  let release = () => {}
+  try {
+    const admission = await gateway.admit({
+      key,
+      address: database.address,
+      role,
+      countedAs: principal?.id ?? `${database.id} ${role}`,
+      relay,
+      accepted: attempt.accepted,
+      secretBytes,
+    })
+    release = admission.release
+    checkPresence(attempt.signal)
+    await ports.recordSession(record)
+    using _ = { [Symbol.dispose]: end }
+    checkPresence(attempt.signal)
+    attempt.onLogin()
+    // A server without keys, as some poolers are, gives its clients none.
+    if (key) client.socket.write(backendKey(admission.clientKey))
+    client.socket.write(entry.ready)
+    for (const { socket, reader } of [client, backend]) {
+      const unread = reader.release()
+      if (unread.length > 0) socket.unshift(unread)
+    }
+    await relay.run()
+  } finally {
+    release()
+    held.release()
+  }
+}
+
+/** The client no longer waits for the session. */
+function checkPresence({ aborted }: AbortSignal): void {
+  if (aborted) throw new Ended('the client left during the login')
+}

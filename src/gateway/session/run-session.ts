@@ -1,0 +1,115 @@
+import type { Socket } from 'node:net'
+import { type ByteReader, Ended } from '../../wire/byte-reader.ts'
+import { fatal, negotiateVersion } from '../../wire/messages.ts'
+import { Refusal, refuse } from '../../wire/refusal.ts'
+import { latestMinor, longSecretMinor, type StartupPacket } from '../../wire/startup.ts'
+import { findDatabase } from '../login/find-database.ts'
+import { type Greeted, greetClient } from '../login/greet-client.ts'
+import { logIn } from '../login/log-in.ts'
+import { passCancel } from './cancel.ts'
+import type { ConnectionAttempt, GatewayContext } from './gateway-context.ts'
+import { relaySession } from './relay-session.ts'
+
+/** Secrets to cancel with: as PostgreSQL gives them to clients of protocol 3.0, and of 3.2. */
+const shortSecretBytes = 4
+const longSecretBytes = 32
+
+const closeMs = 2_000
+
+/** One client, from its first byte to its last. */
+export async function runSession(plain: Socket, gateway: GatewayContext): Promise<void> {
+  const abort = new AbortController()
+  const readers: ByteReader[] = []
+  const backends: Socket[] = []
+  let client = plain
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    const refusal = new Refusal('StartupTimeout')
+    late.reject(refusal)
+    for (const reader of readers) reader.fail(refusal)
+    abort.abort()
+  }, gateway.limits.startupMs)
+  plain.once('close', () => abort.abort())
+  const run = async () => {
+    const greeted = await greetClient(plain, {
+      context: () => gateway.tlsContext(),
+      allowPlaintext: gateway.limits.allowPlaintext,
+      signal: abort.signal,
+      onReader: (reader) => void readers.push(reader),
+      onTls: (socket) => {
+        client = socket
+      },
+    })
+    if (greeted.packet.kind === 'cancel') return await passCancel(greeted.packet, gateway)
+    await gateway.introduce(plain, abort.signal)
+    await serve(greeted, greeted.packet, gateway, {
+      accepted: plain,
+      signal: abort.signal,
+      onBackend({ socket, reader }) {
+        readers.push(reader)
+        backends.push(socket)
+        if (abort.signal.aborted) socket.destroy()
+      },
+      onLogin: () => clearTimeout(timer),
+    })
+  }
+  try {
+    // Some of what a login waits for cannot be called off.
+    await Promise.race([run(), late.promise])
+  } catch (error) {
+    report(error, client, gateway)
+  } finally {
+    clearTimeout(timer)
+    for (const backend of backends) backend.destroy()
+    if (!client.destroyed) {
+      client.end()
+      setTimeout(() => client.destroy(), closeMs).unref()
+    }
+  }
+}
+
+async function serve(
+  client: Greeted,
+  packet: Extract<StartupPacket, { kind: 'startup' }>,
+  gateway: GatewayContext,
+  attempt: ConnectionAttempt,
+): Promise<void> {
+  const name = checkStartup(packet)
+  const database = await findDatabase(packet.parameters.get('database') || name, gateway.ports)
+  const unknown = [...packet.parameters.keys()].filter((parameter) => parameter.startsWith('_pq_.'))
+  if (packet.minor > latestMinor || unknown.length > 0)
+    client.socket.write(negotiateVersion(Math.min(packet.minor, latestMinor), unknown))
+  const given = new Set([...unknown, 'user', 'database'])
+  const login = await logIn(client, {
+    name,
+    database,
+    parameters: [...packet.parameters].filter(([parameter]) => !given.has(parameter)),
+    limits: gateway.limits,
+    ports: gateway.ports,
+    signal: attempt.signal,
+    onBackend: attempt.onBackend,
+  })
+  const secretBytes = packet.minor < longSecretMinor ? shortSecretBytes : longSecretBytes
+  if (login) await relaySession(client, login, { database, gateway, attempt, secretBytes })
+}
+
+/** The role that the client wants to be. */
+function checkStartup({ major, minor, parameters }: Extract<StartupPacket, { kind: 'startup' }>): string {
+  if (major !== 3) refuse('UnsupportedVersion', { version: `${major}.${minor}` })
+  if (!/^(|0|off|f|false|n|no)$/i.test(parameters.get('replication') ?? '')) refuse('Replication')
+  const role = parameters.get('user')
+  return role ? role : refuse('NoUser')
+}
+
+function report(error: unknown, client: Socket, { ports }: GatewayContext): void {
+  if (error instanceof Ended) {
+    // The client left, or the database hung up in the middle of a login.
+    if (!client.destroyed && client.writable) client.end(fatal(new Refusal('BackendLost')))
+    return
+  }
+  const refusal = error instanceof Refusal ? error : new Refusal('Failure')
+  ports.metrics.refused(refusal.sqlstate)
+  if (error instanceof Refusal) ports.log.info({ reason: error.reason, err: error.cause }, error.message)
+  else ports.log.warn({ err: error }, 'a connection to the gateway failed')
+  if (!client.destroyed && client.writable) client.end(fatal(refusal))
+}
