@@ -2,6 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject 
 import { calculateJwkThumbprint, type JWK, type JWTPayload, SignJWT } from 'jose'
 import type { Logger } from 'pino'
 import type { Database, Tx } from '../db/database.ts'
+import type { Query } from '../db/query.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type SecretBox, SecretBoxError } from '../kernel/secret-box.ts'
 
@@ -187,8 +188,26 @@ function openKey(row: Row, secretBox: SecretBox, known: SigningKey | undefined):
   } catch (cause) {
     if (!(cause instanceof SecretBoxError)) throw cause
     throw new OperatorError(
-      "The secrets in the database were sealed with another key. Give every node of this database the same secret.key (MASQUERADE_SECRET_KEY_FILE), the first node's.",
+      "The secrets in the database were sealed with another key. Give every node of this database the same secret.key (MASQUERADE_SECRET_KEY_FILE), the first node's; where it is lost, 'masquerade admin restore --replace-keys' makes new ones.",
       { cause },
     )
+  }
+}
+
+/** Deletes the keys that this secret key does not open, and returns how many there were. */
+export async function discardSealedKeys(sql: Query, secretBox: SecretBox): Promise<number> {
+  const rows = await sql<Row[]>`select kid, private_key, active_from, expires_at from signing_key`
+  const sealed = rows.filter(({ kid, private_key }) => !opens(secretBox, placeOf(kid), private_key))
+  await sql`delete from signing_key where kid = any(${sealed.map(({ kid }) => kid)})`
+  return sealed.length
+}
+
+function opens(secretBox: SecretBox, place: string, sealed: Uint8Array): boolean {
+  try {
+    secretBox.open(place, sealed)
+    return true
+  } catch (error) {
+    if (!(error instanceof SecretBoxError)) throw error
+    return false
   }
 }

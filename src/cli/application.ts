@@ -15,6 +15,7 @@ import {
   listRegistrations,
   registerApplication,
 } from '../directory/applications/registrations.ts'
+import type { JsonObject } from '../directory/entities/property.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
@@ -77,7 +78,7 @@ const create: Perform = async (access, displayName, values) => {
   return appId
 }
 
-function describeClient(values: Values): Record<string, unknown> {
+function describeClient(values: Values): JsonObject {
   const redirectUris = values['redirect-uri'] ?? []
   for (const uri of redirectUris)
     if (!URL.canParse(uri) || uri.includes('#'))

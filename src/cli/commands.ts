@@ -12,6 +12,7 @@ const commands: Commands = {
   logout: async () => (await import('./logout.ts')).logout,
   psql: async () => (await import('./psql.ts')).psql,
   application: async () => (await import('./application.ts')).application,
+  admin: async () => (await import('./admin.ts')).admin,
   keys: async () => (await import('./keys.ts')).keys,
   database: async () => (await import('./database.ts')).database,
   rules: async () => (await import('./rules.ts')).rules,

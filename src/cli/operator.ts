@@ -23,7 +23,7 @@ export interface OperatorAccess extends AsyncDisposable {
 
 export async function openOperatorAccess(settings: Settings): Promise<OperatorAccess> {
   const { dataDir } = settings
-  const url = settings.databaseUrl ?? readEmbeddedAddress(dataDir)
+  const url = addressOf(settings)
   const secretBox = createSecretBox(readSecretKey(dataDir, settings.secretKeyFile))
   const database = openDatabase({ url, poolSize: 1 })
   try {
@@ -51,6 +51,10 @@ export async function openOperatorAccess(settings: Settings): Promise<OperatorAc
   }
 }
 
+export function addressOf({ databaseUrl, dataDir }: Settings): string | DatabaseAddress {
+  return databaseUrl ?? readEmbeddedAddress(dataDir)
+}
+
 function readEmbeddedAddress(dataDir: string): DatabaseAddress {
   return {
     host: '127.0.0.1',
@@ -76,7 +80,7 @@ function readPrivate(dataDir: string, name: string): string {
   }
 }
 
-async function readTenant(database: Database, { dataDir, databaseUrl }: Settings): Promise<string> {
+export async function readTenant(database: Database, { dataDir, databaseUrl }: Settings): Promise<string> {
   try {
     const tenantId = await readTenantId(database.sql)
     if (tenantId !== undefined) return tenantId

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Query } from '../db/query.ts'
-import type { SecretBox } from '../kernel/secret-box.ts'
+import { type SecretBox, SecretBoxError } from '../kernel/secret-box.ts'
 
 /** What the nodes of an installation share besides the signing keys. */
 export interface IssuerSecret {
@@ -23,6 +23,16 @@ export async function loadIssuerSecret(sql: Query, box: SecretBox): Promise<Issu
     select payload from oidc_state where model = 'IssuerSecret' and id = 'current'`
   if (!row) throw new Error('the secret of the token service is missing')
   return deriveKeys(box.open(place, Buffer.from(row.payload.sealed, 'base64')))
+}
+
+/** Deletes the sign-ins of a secret that this secret key does not open: nobody can read them. */
+export async function discardSealedState(sql: Query, box: SecretBox): Promise<void> {
+  try {
+    await loadIssuerSecret(sql, box)
+  } catch (error) {
+    if (!(error instanceof SecretBoxError)) throw error
+    await sql`delete from oidc_state`
+  }
 }
 
 function deriveKeys(root: string): IssuerSecret {

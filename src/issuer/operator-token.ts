@@ -7,7 +7,11 @@ import { writeAudit } from '../db/audit.ts'
 import type { Query } from '../db/query.ts'
 import { findUserId } from '../directory/accounts/find-user.ts'
 import { listDirectoryRoles } from '../directory/accounts/list-directory-roles.ts'
-import { type FirstStart, findAdministrator, readFirstStart } from '../directory/first-start/bootstrap.ts'
+import {
+  type FirstStart,
+  findAdministrator,
+  readFirstStart,
+} from '../directory/first-start/read-first-start.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 
 /** Whom an operator wants a token for. It carries the permissions asked for, granted or not. */
@@ -91,7 +95,9 @@ async function requireAdministrator(sql: Query, tenantId: string): Promise<strin
   await requireFirstStart(sql, tenantId)
   const administrator = await findAdministrator(sql, tenantId)
   if (administrator) return administrator.id
-  return failFor('The administrator of the first start was deleted. Name another person with --user.')
+  return failFor(
+    "The administrator of the first start was deleted: 'masquerade admin restore' brings it back; --user names another person.",
+  )
 }
 
 async function requireUser(sql: Query, tenantId: string, userPrincipalName: string): Promise<string> {

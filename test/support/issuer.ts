@@ -7,6 +7,7 @@ import {
   grantApplicationPermissions,
 } from '../../src/directory/applications/granted-permissions.ts'
 import { type Registration, registerApplication } from '../../src/directory/applications/registrations.ts'
+import type { JsonObject } from '../../src/directory/entities/property.ts'
 import type { TestService } from './service.ts'
 
 /** From then on this process trusts the service's own CA. */
@@ -16,7 +17,7 @@ export function trustService({ listeners }: TestService): void {
 }
 
 export interface ApplicationWishes {
-  readonly properties?: Readonly<Record<string, unknown>>
+  readonly properties?: JsonObject
   readonly permissions?: readonly string[]
   /** Delegated permissions, consented for everybody. */
   readonly consented?: readonly string[]

@@ -68,6 +68,11 @@ export async function setPassword(
     set hash = excluded.hash, must_change = excluded.must_change, changed_at = clock_timestamp()`
 }
 
+export async function hasPassword(sql: Query, tenantId: string, userId: string): Promise<boolean> {
+  const rows = await sql`select from user_password where tenant_id = ${tenantId} and user_id = ${userId}`
+  return rows.count > 0
+}
+
 let nobody: Promise<string> | undefined
 
 /** Makes the hash that passwords of unknown users are checked against, so that the first check is not slower. */

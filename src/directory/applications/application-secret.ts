@@ -87,6 +87,14 @@ export async function checkSecret(
   return rows.map(({ hash }) => timingSafeEqual(Buffer.from(hash), offered)).includes(true)
 }
 
+/** True for an application with any secret that is valid now. */
+export async function hasSecret(sql: Query, tenantId: string, applicationId: string): Promise<boolean> {
+  const rows = await sql`
+    select from application_secret
+    where tenant_id = ${tenantId} and application_id = ${applicationId} and ends_at > now() limit 1`
+  return rows.count > 0
+}
+
 interface SecretRow {
   readonly key_id: string
   readonly hint: string

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { appendChanges } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import type { JsonObject } from '../entities/property.ts'
 
 export interface Registration {
   readonly appId: string
@@ -16,7 +17,7 @@ export interface RegistrationWishes {
   readonly displayName: string
   readonly appId?: string
   /** Further properties of the application object: redirect URIs, whether it is a public client. */
-  readonly properties?: Readonly<Record<string, unknown>>
+  readonly properties?: JsonObject
 }
 
 /** Creates an application and its service principal. */
@@ -31,14 +32,7 @@ export async function registerApplication(
     applicationId: randomUUID(),
     servicePrincipalId: randomUUID(),
   }
-  const application = { ...properties, appId, displayName }
-  const principal = {
-    appId,
-    displayName,
-    appDisplayName: displayName,
-    appOwnerOrganizationId: tenantId,
-    servicePrincipalNames: [appId],
-  }
+  const { application, principal } = describeRegistration(tenantId, { displayName, appId, properties })
   await tx`
     insert into directory_object (tenant_id, id, kind, properties) values
       (${tenantId}, ${registration.applicationId}, 'application', ${tx.json(application)}),
@@ -49,6 +43,23 @@ export async function registerApplication(
     { entity: 'servicePrincipal', entityId: registration.servicePrincipalId, ...created },
   ])
   return registration
+}
+
+/** The properties of an application and of its service principal. */
+export function describeRegistration(
+  tenantId: string,
+  { appId, displayName, properties = {} }: RegistrationWishes & { readonly appId: string },
+): { application: JsonObject; principal: JsonObject } {
+  return {
+    application: { ...properties, appId, displayName },
+    principal: {
+      appId,
+      displayName,
+      appDisplayName: displayName,
+      appOwnerOrganizationId: tenantId,
+      servicePrincipalNames: [appId],
+    },
+  }
 }
 
 interface RegistrationRow {

@@ -6,7 +6,7 @@ import { registerApplication } from '../applications/registrations.ts'
 /** Nodes that start together queue on it; the number only has to be ours. */
 const advisoryLock = 7_208_951_145
 
-/** Registers the product's own applications on the first start. One that somebody deleted stays deleted. */
+/** Registers the product's own applications on the first start. `masquerade admin restore` brings deleted ones back. */
 export async function ensureFirstParty(database: Database, tenantId: string): Promise<void> {
   const all = Object.values(firstPartyApplications)
   const appIds = all.map(({ appId }) => appId)

@@ -4,6 +4,7 @@ import type { Fragment } from '../../db/query.ts'
 import { Problem } from '../../kernel/problem.ts'
 import type { JsonObject } from '../entities/property.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
+import { listOwnAppIds } from '../first-start/own-clients.ts'
 import { memberKinds, ownerKinds, roleMemberKinds } from '../membership/relations.ts'
 import {
   type EdgeRules,
@@ -11,6 +12,7 @@ import {
   findEdgeFaults,
   findExtensionFaults,
   findObjectFaults,
+  findOwnClientFaults,
   findRepeatedEdges,
 } from './find-faults.ts'
 import { type Definition, type ImportCounts, ImportFailed, maxFaults } from './import-result.ts'
@@ -50,6 +52,7 @@ export async function applyStaged(tx: Tx, tenantId: string, staged: Staged): Pro
   const faults = [...staged.faults]
   const left = () => Math.max(maxFaults - faults.length, 1)
 
+  faults.push(...(await findOwnClientFaults(tx, tenantId, left())))
   const storedObjects = await storeObjects(tx, tenantId, counts.object, () =>
     findObjectFaults(tx, tenantId, left()),
   )
@@ -159,7 +162,7 @@ async function storeDefinitions(
   return faults
 }
 
-function insertExtensionProperty(tx: Tx, tenantId: string, definition: JsonObject) {
+async function insertExtensionProperty(tx: Tx, tenantId: string, definition: JsonObject) {
   const { id, application, name, dataType, targetObjects, isMultiValued } = definition
   return tx`
     insert into extension_property
@@ -168,7 +171,7 @@ function insertExtensionProperty(tx: Tx, tenantId: string, definition: JsonObjec
       ${isMultiValued === true}
     from directory_object o
     where o.tenant_id = ${tenantId} and o.id = ${application}::uuid and o.kind = 'application'
-      and o.deleted_at is null
+      and o.deleted_at is null and o.app_id <> all(${await listOwnAppIds(tx, tenantId)})
     on conflict do nothing`
 }
 

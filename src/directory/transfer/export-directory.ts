@@ -1,8 +1,7 @@
-import { firstPartyApplications } from '../../auth/first-party.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Query } from '../../db/query.ts'
-import { serviceAppId } from '../applications/api-principal.ts'
 import type { JsonObject } from '../entities/property.ts'
+import { listOwnAppIds } from '../first-start/own-clients.ts'
 import { notTransferred } from './read-line.ts'
 
 const pageSize = 5000
@@ -38,14 +37,10 @@ interface Source {
 }
 
 async function findOwn(tx: Query, tenantId: string): Promise<string[]> {
-  const appIds = [serviceAppId, ...Object.values(firstPartyApplications).map(({ appId }) => appId)]
   const rows = await tx<{ id: string }[]>`
-    with first as (
-      select administrator_id, application_id::text as app_id from first_start where tenant_id = ${tenantId}
-    )
-    select id from directory_object where tenant_id = ${tenantId}
-      and (id in (select administrator_id from first)
-        or app_id in (select app_id from first) or app_id = any(${appIds}))
+    select id from directory_object
+    where tenant_id = ${tenantId} and app_id = any(${await listOwnAppIds(tx, tenantId)})
+    union select administrator_id from first_start where tenant_id = ${tenantId}
     union select ${tenantId}::uuid`
   return rows.map(({ id }) => id)
 }

@@ -1,6 +1,7 @@
 import type { Query } from '../../db/query.ts'
 import { maxPerApplication } from '../extensions/extension-store.ts'
 import { extensibleObjects } from '../extensions/permissions.ts'
+import { listOwnAppIds } from '../first-start/own-clients.ts'
 import { type StageName, stages } from './stage.ts'
 
 /** A fault in one line of a file. */
@@ -48,6 +49,19 @@ export async function findObjectFaults(tx: Query, tenantId: string, limit: numbe
     union all
     select line, format('The %s is in use in the directory already.', property)
     from first where exists (select from present where (property, value) = (first.property, first.value))
+    order by 1 limit ${limit}`
+}
+
+/** Lines that would change the product's own clients: another one with their id, or other owners. */
+export async function findOwnClientFaults(tx: Query, tenantId: string, limit: number): Promise<Fault[]> {
+  const own = await listOwnAppIds(tx, tenantId)
+  return await tx<Fault[]>`
+    select line, 'The application belongs to the service itself.' as reason from (
+      select line, lower(properties ->> 'appId') as app_id from import_object
+      union all
+      select edge.line, container.app_id from import_owner edge
+      join directory_object container on container.tenant_id = ${tenantId} and container.id = edge.container_id
+    ) touched where app_id = any(${own})
     order by 1 limit ${limit}`
 }
 

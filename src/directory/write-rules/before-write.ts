@@ -1,5 +1,6 @@
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import { keepAdministrators } from './keep-administrators.ts'
+import { keepOwnClients } from './keep-own-clients.ts'
 import { requireForCarryingGroup } from './require-for-carrying-group.ts'
 import { requirePersonsRight } from './require-persons-right.ts'
 import { requirePowerOverAccount } from './require-power-over-account.ts'
@@ -9,6 +10,7 @@ import { requireStrongerThanApplication } from './require-stronger-than-applicat
 type WriteRule = (context: WriteContext, write: EntityWrite) => Promise<void> | void
 
 const rules: readonly WriteRule[] = [
+  keepOwnClients,
   requirePersonsRight,
   requireForCarryingGroup,
   requirePowerOverAccount,

@@ -107,6 +107,11 @@ export const directoryProblems = {
     code: 'Request_BadRequest',
     message: 'The change would leave no enabled {what}. Make another one first.',
   },
+  OwnClientIsReadOnly: {
+    status: 403,
+    code: 'Authorization_RequestDenied',
+    message: "The application belongs to the service itself and is read-only: '{appId}'.",
+  },
 
   // credentials and what was granted
   PasswordTooWeak: {

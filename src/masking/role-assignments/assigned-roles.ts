@@ -14,15 +14,16 @@ export async function listAssignedRoles(
     where tenant_id = ${tenantId} and principal_id = any(${[...principalIds]}::uuid[])`
 }
 
-/** Assigns a role at `/`, the scope above all others. A principal that holds it already keeps its assignment. */
+/** Assigns a role at `/`, the scope above all others; false for a principal that holds it already. */
 export async function assignAtRoot(
   tx: Query,
   tenantId: string,
   role: MaskingRole,
   principalId: string,
-): Promise<void> {
-  await tx`
+): Promise<boolean> {
+  const assigned = await tx`
     insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id)
     values (${randomUUID()}, ${tenantId}, '/', '/', ${role}, ${principalId})
     on conflict do nothing`
+  return assigned.count > 0
 }
