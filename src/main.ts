@@ -1,6 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { checkOperations } from './api/check-operations.ts'
 import { createLoginCheck } from './auth/database-login.ts'
@@ -48,7 +46,6 @@ import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
 import { isSignInOpen } from './issuer/state-adapter.ts'
 import { loopbackHosts } from './kernel/network.ts'
-import { OperatorError } from './kernel/operator-error.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound, selectBound } from './masking/binding/find-bound.ts'
@@ -338,14 +335,4 @@ function createLoginKeys(secretBox: SecretBox): LoginKeys {
 
 function localOrigins({ httpPort, httpsPort }: { httpPort: number; httpsPort: number }): string[] {
   return loopbackHosts.flatMap((host) => [`http://${host}:${httpPort}`, `https://${host}:${httpsPort}`])
-}
-
-/** The data directory, private to the operator; refused in one line where it cannot be had. */
-export async function prepareDataDir(dataDir: string): Promise<void> {
-  try {
-    await mkdir(join(dataDir), { recursive: true, mode: 0o700 })
-  } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code
-    throw new OperatorError(`The data directory ${dataDir} cannot be created (${code}).`, { cause })
-  }
 }

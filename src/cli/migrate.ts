@@ -1,4 +1,5 @@
 import pino from 'pino'
+import { prepareDataDir } from '../db/data-directory.ts'
 import { openStore } from '../db/store.ts'
 import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
@@ -15,7 +16,6 @@ those who want it as a step of its own. Several at once are safe: they wait for 
   async run(args) {
     readArgs('migrate', args, {})
     const settings = readSettings(process.env)
-    const { prepareDataDir } = await import('../main.ts')
     await prepareDataDir(settings.dataDir)
     const progress = showProgress()
     try {

@@ -1,5 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { prepareDataDir } from '../db/data-directory.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Service } from '../main.ts'
 import { readSettings, type Settings } from '../settings.ts'
@@ -23,7 +24,7 @@ a terminal. Settings are environment variables: docs/settings.md.`,
     readArgs('serve', args, {})
     const settings = readSettings(process.env)
     // Loaded here: the other commands need not wait for the whole service.
-    const { prepareDataDir, startService } = await import('../main.ts')
+    const { startService } = await import('../main.ts')
     await prepareDataDir(settings.dataDir)
     const { log, file } = openLog(settings)
     const progress = showProgress()
