@@ -8,7 +8,8 @@ import type { Report } from './tally.ts'
 
 const program = fileURLToPath(new URL('shard.ts', import.meta.url))
 const reporter = new URL('report-to-runner.ts', import.meta.url).href
-const testTimeoutMs = 5 * 60_000
+// For a whole file, and so for each of its tests: generous, because machines may be busy with other things.
+const testTimeoutMs = 10 * 60_000
 // Tests have a limit of their own: a shard that is silent for longer than that is stuck in a loop.
 const silenceTimeoutMs = testTimeoutMs + 30_000
 const endTimeoutMs = 30_000

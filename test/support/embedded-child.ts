@@ -1,4 +1,5 @@
 // A service with an embedded database and nothing else, for tests that kill it. Prints one line of JSON when it is up.
+import { setImmediate } from 'node:timers/promises'
 import { connectDatabase } from '../../src/db/connect.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
 
@@ -10,7 +11,7 @@ try {
   await sql`insert into kept values (1)`
   // What keeps others out must not be garbage.
   globalThis.gc?.()
-  await new Promise((resolve) => setTimeout(resolve, 10))
+  await setImmediate()
   process.stdout.write(`${JSON.stringify({ pid })}\n`)
   setInterval(() => {}, 1000)
 } catch (error) {

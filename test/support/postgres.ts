@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe } from 'node:test'
 import { type Database, openDatabase, type Sql } from '../../src/db/database.ts'
 import { type Cluster, type ClusterName, templateName } from './cluster.ts'
+import { waitUntil } from './wait-until.ts'
 
 export type TestDatabase = AsyncDisposable & { url: string; database: Database }
 
@@ -49,16 +50,15 @@ function findCluster(name: ClusterName): Cluster {
 async function administer(cluster: Cluster, run: (sql: Sql) => Promise<unknown>): Promise<void> {
   const { sql, close } = openDatabase({ url: cluster.url, poolSize: 1 })
   try {
-    for (let attempt = 1; ; attempt++) {
+    await waitUntil('the template is free', async () => {
       try {
         await run(sql)
-        return
+        return true
       } catch (error) {
-        const isBusy = error instanceof Error && 'code' in error && error.code === '55006'
-        if (!isBusy || attempt === 50) throw error
-        await new Promise((resolve) => setTimeout(resolve, 100))
+        if (error instanceof Error && 'code' in error && error.code === '55006') return false
+        throw error
       }
-    }
+    })
   } finally {
     await close()
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 describe('members whose writing is interrupted', () => {
   let service: TestService
@@ -29,13 +30,12 @@ describe('members whose writing is interrupted', () => {
 
   /** Ends the session that waits for a lock, which is the one in the middle of its write. */
   async function endWaitingSession(): Promise<void> {
-    for (;;) {
+    await waitUntil('a session that waits for a lock', async () => {
       const ended = await service.database.sql`
         select pg_terminate_backend(pid) from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and pid <> pg_backend_pid()`
-      if (ended.length > 0) return
-      await new Promise((resolve) => setTimeout(resolve, 5))
-    }
+      return ended.length > 0
+    })
   }
 
   test('a session that ends after the members are in and before the commit leaves nothing', async () => {
@@ -66,17 +66,16 @@ describe('members whose writing is interrupted', () => {
     const groups = await Promise.all(Array.from({ length: 4 }, () => directory.group()))
     const batches = await Promise.all(Array.from({ length: 24 }, () => makeUsers(3)))
     let isDone = false
-    const interrupt = async () => {
-      while (!isDone) {
+    const interrupt = () =>
+      waitUntil('the end of the requests', async () => {
         // Those in a transaction of the service, with whatever they have written so far.
         await service.database.sql`
           select pg_terminate_backend(pid) from pg_stat_activity
           where datname = current_database() and pid <> pg_backend_pid()
             and (state = 'idle in transaction' or (state = 'active' and backend_xid is not null))
           limit 1`.catch(() => {})
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
-    }
+        return isDone
+      })
     const interruption = interrupt()
     const outcomes = await Promise.all(
       batches.map(async (ids, at) => ({

@@ -5,6 +5,7 @@ import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { apiVersion, emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { forEachCluster } from '../../support/postgres.ts'
+import { retryUntil } from '../../support/wait-until.ts'
 
 const raw = 'ann@example.com'
 const masked = 'aXXX@XXXX.com'
@@ -12,15 +13,10 @@ const mark = 'alter table masquerade_guard.policy drop column owner, drop column
 
 /** For what PostgreSQL does only while nobody is connected to the database. */
 async function alone({ sql }: Database, database: string, statement: string): Promise<void> {
-  for (let attempt = 0; ; attempt++)
-    try {
-      await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
-      await sql.unsafe(statement)
-      return
-    } catch (error) {
-      if (attempt === 50) throw error
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
+  await retryUntil(async () => {
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
+    await sql.unsafe(statement)
+  })
 }
 
 describe('one database, two resources', () => {

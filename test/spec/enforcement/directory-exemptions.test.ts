@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, useMasking } from '../../support/masking.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 describe('exemptions of people and groups of the directory', () => {
   const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '1' })
@@ -101,12 +102,12 @@ describe('exemptions of people and groups of the directory', () => {
   }
   /** What the person sees of the table, once it is what it should be. */
   const eventually = async (expected: RegExp, open = connect) => {
-    for (let attempt = 0; ; attempt++) {
-      const seen = await look(open)
-      if (expected.test(seen)) return
-      assert.ok(attempt < 150, `it stays: ${seen}`)
-      await new Promise((resolve) => setTimeout(resolve, 100))
+    let seen = ''
+    const isSo = async () => {
+      seen = await look(open)
+      return expected.test(seen)
     }
+    await waitUntil(`${expected}`, isSo).catch((error) => assert.fail(`${error.message}; it stays: ${seen}`))
   }
   const exempt = (entries: string) =>
     masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: entries })
@@ -147,12 +148,10 @@ describe('exemptions of people and groups of the directory', () => {
     const [own] = await session.sql`select pg_backend_pid() as pid`
     await directory('DELETE', `/groups/${inner}/members/${userId}/$ref`)
     await eventually(/permission denied/)
-    for (let attempt = 0; ; attempt++) {
+    await waitUntil('the end of the open session', async () => {
       const alive = await target.database.sql`select 1 from pg_stat_activity where pid = ${own?.pid}`
-      if (alive.length === 0) break
-      assert.ok(attempt < 100, 'the session is still open')
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
+      return alive.length === 0
+    })
     await session.close()
     await addMember(inner, userId)
     await eventually(/^ann@example/)

@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { runCommand, startCommand } from '../../support/command.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { apiVersion, emailRule, freshDatabase, policyUrl, ruleUrl } from '../../support/masking.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 describe('a service killed while it enforces a rule', () => {
   const db = freshDatabase()
@@ -62,10 +63,10 @@ describe('a service killed while it enforces a rule', () => {
       await tx.unsafe('lock table public.person in access exclusive mode')
       const phone = { ...emailRule, columnName: 'phone' }
       const put = killed.send('PUT', ruleUrl(db, 'phone'), { properties: phone }).catch(() => {})
-      for (let attempt = 0; (await killed.state().catch(() => 'gone')) === 'Enforced'; attempt++) {
-        assert.ok(attempt < 100, 'the rule was never stored')
-        await new Promise((resolve) => setTimeout(resolve, 50))
-      }
+      await waitUntil(
+        'the rule is stored',
+        async () => (await killed.state().catch(() => 'gone')) !== 'Enforced',
+      )
       killed.child.kill('SIGKILL')
       await put
       await holder.promise
@@ -77,10 +78,7 @@ describe('a service killed while it enforces a rule', () => {
     await held
     const session = target.connectAs('analyst')
     await assert.rejects(session.sql`select email from public.person`, /permission denied/)
-    for (let attempt = 0; (await next.state()) !== 'Enforced'; attempt++) {
-      assert.ok(attempt < 300, 'it was never enforced')
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
+    await waitUntil('the rule is enforced', async () => (await next.state()) === 'Enforced')
     await assert.rejects(session.sql`select phone from public.person`, /permission denied/)
     const [row] = await session.sql`select email, phone from masked_public.person`
     assert.deepEqual(row, { email: 'aXXX@XXXX.com', phone: '5XXX@XXXX.com' })

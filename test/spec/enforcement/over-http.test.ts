@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 describe('rules of a bound database become masks', () => {
   const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
@@ -118,12 +119,10 @@ describe('rules of a bound database become masks', () => {
 
   test('a grant made by hand is taken back, and counted', async () => {
     await target.database.sql.unsafe(`grant select on public.person to "${analyst}"`)
-    for (let attempt = 0; attempt < 100; attempt++) {
+    await waitUntil('the drift is repaired', async () => {
       const seen = await emailSeenBy('analyst').catch((error: Error) => error.message)
-      if (/permission denied/.test(seen)) break
-      assert.ok(attempt < 99, 'the drift was never repaired')
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
+      return /permission denied/.test(seen)
+    })
     const { body } = await masking.send('GET', `${policyUrl(db)}/enforcement`)
     assert.equal(body.driftRepairs, 1)
   })

@@ -10,6 +10,7 @@ import { openBareGateway } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedTable, type MaskedTable } from '../../support/masked-table.ts'
 import { type Network, openNetwork } from '../../support/network.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 describe('how sessions of the gateway end', () => {
   let target: MaskedTable
@@ -139,7 +140,9 @@ describe('how sessions of the gateway end', () => {
     const client = await login(gateway)
     const stream = streamOf(client)
     stream.removeAllListeners('data')
-    stream.resume()
+    const isReady = new Promise<void>((resolve) => {
+      stream.on('data', (bytes: Buffer) => void (bytes.includes('Z\0\0\0\x05') && resolve()))
+    })
     const statement = `\0select email from public.t where email = '${'x'.repeat(3000)}'\0`
     stream.write(message('P', '\0wrong\0', Buffer.alloc(2)))
     const many = Buffer.concat(Array.from({ length: 300 }, () => message('P', statement, Buffer.alloc(2))))
@@ -148,7 +151,7 @@ describe('how sessions of the gateway end', () => {
     const before = used()
     for (let round = 0; round < 100; round++) if (!stream.write(many)) await once(stream, 'drain')
     stream.write(message('S'))
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await isReady
     globalThis.gc?.()
     assert.ok(used() - before < 60 * 1024 * 1024, `${(used() - before) >> 20} MB of 90 MB are kept`)
     await gateway.close(0)
@@ -187,10 +190,11 @@ describe('how sessions of the gateway end', () => {
       return row?.wait_event === 'ClientWrite'
     }
     // The database itself waits for us: nobody takes in what nobody reads.
-    for (let inARow = 0; inARow < 20; ) {
+    let inARow = 0
+    await waitUntil('the database waits for its client', async () => {
       inARow = (await waiting()) ? inARow + 1 : 0
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
+      return inARow === 20
+    })
     const after = process.memoryUsage()
     const grown = after.arrayBuffers + after.external - before.arrayBuffers - before.external
     assert.ok(grown < 64 * 1024 * 1024, `${grown} bytes`)

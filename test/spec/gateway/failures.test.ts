@@ -14,6 +14,7 @@ import { clause } from '../../support/clause.ts'
 import { startCluster } from '../../support/cluster.ts'
 import { policy, rule } from '../../support/masked-database.ts'
 import { type Network, openNetwork } from '../../support/network.ts'
+import { retryUntil, waitUntil } from '../../support/wait-until.ts'
 
 type Client = Awaited<ReturnType<typeof connectWire>>
 
@@ -78,25 +79,18 @@ describe('what breaks while a client is in the middle of something', () => {
     }
   }
   const countLeft = async (): Promise<number> => {
-    for (let attempt = 0; ; attempt++)
-      try {
-        const [row] = await admin.sql`select count(*)::int as n from public.t where id = 77`
-        return row?.n
-      } catch (error) {
-        if (attempt === 100) throw error
-        await new Promise((resolve) => setTimeout(resolve, 100))
-      }
+    const [row] = await retryUntil(
+      async () => await admin.sql`select count(*)::int as n from public.t where id = 77`,
+    )
+    return row?.n
   }
-  const isGone = async (pid: number) => {
-    for (let attempt = 0; attempt < 100; attempt++) {
+  const isGone = (pid: number) =>
+    waitUntil('the end of the session at the database', async () => {
       const query = admin.sql`select 1 from pg_stat_activity where pid = ${pid}`
       // While it recovers it takes no questions.
       const found = await Promise.resolve(query).catch(() => undefined)
-      if (found?.length === 0) return true
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-    return false
-  }
+      return found?.length === 0
+    })
   const within = async <T>(promise: Promise<T>): Promise<T> => {
     const late = AbortSignal.timeout(20_000)
     const hung = once(late, 'abort').then(() => assert.fail('it hangs'))

@@ -7,6 +7,7 @@ import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, useMasking } from '../../support/masking.ts'
 import { forEachCluster } from '../../support/postgres.ts'
+import { retryUntil } from '../../support/wait-until.ts'
 
 type Target = Awaited<ReturnType<typeof createMaskedDatabase>>
 
@@ -240,16 +241,10 @@ forEachCluster((cluster) => {
         const admin = openDatabase({ url: target.url.replace(/[^/]*$/, 'postgres'), poolSize: 1 })
         const rename = async (from: string, to: string) => {
           await masking.service().enforcement.settle(databaseId)
-          await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${from}`
-          for (let attempt = 0; ; attempt++)
-            try {
-              await admin.sql.unsafe(`alter database "${from}" rename to "${to}"`)
-              break
-            } catch (error) {
-              if (attempt === 50) throw error
-              await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${from}`
-              await new Promise((resolve) => setTimeout(resolve, 50))
-            }
+          await retryUntil(async () => {
+            await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${from}`
+            await admin.sql.unsafe(`alter database "${from}" rename to "${to}"`)
+          })
           url.pathname = `/${to}`
           const credentials = isSuperuser ? {} : { user: target.role('binder'), password: 'secret' }
           const put = await masking.send('PUT', db, {

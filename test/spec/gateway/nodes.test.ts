@@ -7,6 +7,7 @@ import { useGateway } from '../../support/gateway.ts'
 import { apiVersion } from '../../support/masking.ts'
 import { bringPeople, ended } from '../../support/people.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { retryUntil } from '../../support/wait-until.ts'
 
 /** Twice the documented time: machines that run tests are busy. */
 const patienceMs = 4_000
@@ -170,13 +171,6 @@ const gone = ['42501', '42P01', '3F000']
 
 /** Errors of these kinds pass; whatever is read is the answer. */
 async function eventually(read: () => Promise<pg.QueryResult>, passing = denied): Promise<unknown[]> {
-  const until = Date.now() + patienceMs
-  for (;;) {
-    try {
-      return (await read()).rows
-    } catch (error) {
-      if (!passing.includes((error as pg.DatabaseError).code ?? '') || Date.now() > until) throw error
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    }
-  }
+  const isPassing = (error: unknown) => passing.includes((error as pg.DatabaseError).code ?? '')
+  return (await retryUntil(read, isPassing, { withinMs: patienceMs, everyMs: 10 })).rows
 }

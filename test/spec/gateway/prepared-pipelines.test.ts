@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { int32, message, query } from '../../../src/wire/messages.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { connectWire } from '../../support/byte-client.ts'
@@ -14,6 +13,7 @@ import {
   useChangingRules,
 } from '../../support/changing-rules.ts'
 import { maskedEmail as mask, rawEmail as raw } from '../../support/masked-table.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const flush = message('H')
 const text = 'select email from public.t where id = 1'
@@ -248,8 +248,9 @@ describe('statements prepared again, among other messages', () => {
     assert.equal(types, '2DCZ2DCZ')
     assert.deepEqual(values.map(String), [mask, mask])
     await setRules()
+    const sofar = client.stream.bytesRead
     client.write(describeStatement(`${long}zzz`), bind(odd), execute, flush)
-    await sleep(200)
+    await waitUntil('an answer', () => client.stream.bytesRead > sofar)
     client.write(bind(long), execute, sync)
     const two = await client.read()
     assert.equal(two.types, 'tT2DC2DCZ')
@@ -281,8 +282,9 @@ describe('statements prepared again, among other messages', () => {
     client.write(parse('a', text), parse('c', 'copy public.sink from stdin'), sync)
     await client.read()
     await setRules('public.t.email')
+    const sofar = client.stream.bytesRead
     client.write(bind('c'), execute, sync)
-    await sleep(100)
+    await waitUntil('an answer', () => client.stream.bytesRead > sofar)
     client.write(message('d', 'one\n'), message('c'), sync, bind('a'), execute, sync)
     const { types } = await client.read(2)
     assert.equal(types, '2GCZ2DCZ')

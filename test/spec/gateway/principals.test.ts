@@ -7,6 +7,7 @@ import type { GatewayLimits, GatewayPorts, Principal } from '../../../src/gatewa
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy } from '../../support/masked-database.ts'
+import { retryUntil } from '../../support/wait-until.ts'
 
 type Target = Awaited<ReturnType<typeof createMaskedDatabase>>
 
@@ -85,7 +86,7 @@ describe('principals at a gateway before two databases', () => {
         await client.end()
         await ended
         // It is counted out when the gateway has heard of it as well.
-        const again = await eventually(() => login(gateway.port, name, 'two'))
+        const again = await retryUntil(() => login(gateway.port, name, 'two'))
         assert.deepEqual((await again.query('select 1 as one')).rows, [{ one: 1 }])
       }
     },
@@ -123,13 +124,3 @@ describe('principals at a gateway before two databases', () => {
       await client.end()
     })
 })
-
-async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
-  for (let tries = 0; ; tries++)
-    try {
-      return await attempt()
-    } catch (error) {
-      if (tries === 50) throw error
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-}

@@ -12,6 +12,7 @@ import { addPerson, claimsOf } from '../../support/issuer.ts'
 import { bindingOf } from '../../support/masked-database.ts'
 import { bringPeople } from '../../support/people.ts'
 import { runProgram } from '../../support/programs.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const main = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
 const hasPsql = findProgram('psql') !== undefined
@@ -254,14 +255,12 @@ describe('masquerade psql', () => {
     },
   )
 
-  const untilAsleep = async (sessions = 1) => {
-    for (;;) {
+  const untilAsleep = (sessions = 1) =>
+    waitUntil('a statement that sleeps', async () => {
       const found = await masked().database.sql`
         select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
-      if (found.length >= sessions) return
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-  }
+      return found.length >= sessions
+    })
 
   test('a person of the directory gets masked rows, and the end of the mapping ends the session', async () => {
     const people = await bringPeople(gateway)

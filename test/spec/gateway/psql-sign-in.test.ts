@@ -12,6 +12,7 @@ import { useGateway } from '../../support/gateway.ts'
 import { addPerson, type Person, trustService } from '../../support/issuer.ts'
 import { bringPeople } from '../../support/people.ts'
 import { signIn } from '../../support/sign-in.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const main = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
 const read = ['-c', 'select email, current_user from public.customers where id = 1']
@@ -60,9 +61,7 @@ describe('masquerade psql on a machine that has nothing of the service but its C
 
   /** At the address and with the code that the command shows. */
   async function signInAs(person: Person, text: () => string): Promise<void> {
-    const until = Date.now() + 30_000
-    while (!/enter the code \S+/.test(text()) && Date.now() < until)
-      await new Promise((resolve) => setTimeout(resolve, 50))
+    await waitUntil('a code to enter', () => /enter the code \S+/.test(text()))
     const [, address = '', code = ''] = /Open (\S+)\s+and enter the code (\S+)/.exec(text()) ?? []
     const browser = new Browser()
     const confirmation = await browser.submit(await browser.open(address), { user_code: code })

@@ -8,6 +8,7 @@ import { int32 } from '../../../src/wire/messages.ts'
 import { writeCancel } from '../../../src/wire/startup.ts'
 import { sendCancel } from '../../support/cancel.ts'
 import { useGateway } from '../../support/gateway.ts'
+import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
 describe('a session through the gateway', () => {
   const gateway = useGateway({ MASQUERADE_GATEWAY_CONNECTIONS_PER_ROLE: '8' })
@@ -159,11 +160,9 @@ describe('a session through the gateway', () => {
     await cancel(processID, foreign.secretKey)
     await cancel(foreign.processID, secretKey)
     await cancel(foreign.processID, foreign.secretKey)
-    await new Promise((resolve) => setTimeout(resolve, 500))
     assert.equal((await other.query('select 1 as one')).rows[0].one, 1)
+    await holdsFor(500, 'the statement of another client runs on', isRunning)
     await other.end()
-    const still = await Promise.race([slow.catch(() => 'cancelled'), analystIsStill()])
-    assert.equal(still, 'running')
     await cancel(processID, secretKey)
     await assert.rejects(slow, { code: '57014' })
     const place = { host: '127.0.0.1', port: gateway.port(), ssl: { rejectUnauthorized: false } }
@@ -176,19 +175,17 @@ describe('a session through the gateway', () => {
     await analyst.end()
 
     async function findSleeper() {
-      for (let attempt = 0; attempt < 200; attempt++) {
+      return waitUntil('the statement', async () => {
         const [found] = await gateway.masked().database.sql`
           select pid from pg_stat_activity where query like '%pg_sleep(60)' and state = 'active' and pid <> pg_backend_pid()`
-        if (found) return found
-        await new Promise((resolve) => setTimeout(resolve, 25))
-      }
-      return assert.fail('the statement never ran')
+        return found
+      })
     }
 
-    async function analystIsStill() {
+    async function isRunning() {
       const [row] = await gateway.masked().database.sql`
         select state from pg_stat_activity where pid = ${own?.pid}`
-      return row?.state === 'active' ? 'running' : row?.state
+      return row?.state === 'active'
     }
   })
 

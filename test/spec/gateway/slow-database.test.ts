@@ -6,6 +6,7 @@ import { bindingOf, createMaskedDatabase } from '../../support/masked-database.t
 import { freshDatabase } from '../../support/masking.ts'
 import { type Network, openNetwork } from '../../support/network.ts'
 import { bringPeople, ended } from '../../support/people.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 describe('a bound database that does not answer any more', () => {
   const gateway = useGateway()
@@ -36,9 +37,9 @@ describe('a bound database that does not answer any more', () => {
       const client = await people.connect(ana.name, ana.token)
 
       for (const line of network.lines) line.pause().unpipe()
-      // The follower is at the silent database now.
       await people.directory.join((await people.user()).id, group)
-      await new Promise((resolve) => setTimeout(resolve, 1_000))
+      const isAsked = () => [...network.lines].some((line) => line.readableLength > 0)
+      await waitUntil('the follower is at the silent database', isAsked)
 
       const end = ended(client, 4_000)
       await people.leave(group, ana.id)

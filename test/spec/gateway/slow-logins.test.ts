@@ -8,6 +8,7 @@ import { sslRequest, writeStartup } from '../../../src/wire/startup.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
+import { holdsFor } from '../../support/wait-until.ts'
 import { openWireClient } from '../../support/wire-client.ts'
 
 const startupMs = 1_500
@@ -108,8 +109,7 @@ describe('a login that takes too long', () => {
         const gateway = await open(ports(promise))
         assert.equal(await logIn(gateway.port), '08006')
         resolve()
-        await new Promise((done) => setTimeout(done, 500))
-        assert.equal(await countSessions(), 0)
+        await holdsFor(500, 'no session comes about', async () => (await countSessions()) === 0)
         await gateway.close(0)
       })
     for (const [name, ports] of Object.entries(waits)) await run(name, ports, byPassword)

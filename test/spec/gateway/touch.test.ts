@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { int32, message, query } from '../../../src/wire/messages.ts'
@@ -8,6 +7,7 @@ import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { bringPeople } from '../../support/people.ts'
+import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
 interface Entry {
   readonly action: string
@@ -74,11 +74,11 @@ describe('what statements touch', () => {
   async function auditOf(run: () => Promise<void>): Promise<Entry[]> {
     const before = new Set((await readAudit()).map(({ requestId }) => requestId))
     await run()
-    for (;;) {
-      const fresh = (await readAudit()).filter(({ requestId }) => !before.has(requestId))
-      if (fresh.some(({ action }) => action === 'gateway/disconnect')) return fresh
-      await sleep(50, undefined, { signal: isOver.signal })
-    }
+    const fresh = await waitUntil('the end of the session in the audit', async () => {
+      const entries = (await readAudit()).filter(({ requestId }) => !before.has(requestId))
+      return entries.some(({ action }) => action === 'gateway/disconnect') && entries
+    })
+    return fresh || []
   }
 
   function touchesOf(entries: readonly Entry[]): Touch[] {
@@ -372,15 +372,11 @@ describe('what statements touch', () => {
         return entries.filter((entry) => entry.requestId === requestId && entry.action === 'gateway/touch')
       }
       await client.query('table customers')
-      await sleep(2_500)
-      assert.equal((await own()).length, 1)
-      for (let run = 0; run < 3; run++) {
-        await client.query('table customers')
-        await sleep(1_000)
-      }
-      assert.equal((await own()).length, 1, 'it is nothing new')
+      await waitUntil('the first touch in the audit', async () => (await own()).length === 1)
+      for (let run = 0; run < 3; run++) await client.query('table customers')
+      await holdsFor(3_000, 'it is nothing new', async () => (await own()).length === 1)
       await client.query('copy customers to stdout')
-      await sleep(2_500)
+      await waitUntil('the second touch in the audit', async () => (await own()).length > 1)
       const [first, second, ...others] = await own()
       assert.deepEqual(others, [])
       assert.deepEqual(touchesOf(first ? [first] : []), [{ kind: 'SELECT', masked: [email], count: 1 }])
@@ -439,12 +435,12 @@ describe('what statements touch', () => {
       await client.query('select email from public.customers')
       await client.end()
       let own: Entry[] = []
-      while (own.length < 3) {
-        await sleep(50, undefined, { signal: isOver.signal })
+      await waitUntil('the entries of the session', async () => {
         own = (await readAudit()).filter(
           ({ actor }) => actor.objectId === ana.id && actor.kind === 'delegated',
         )
-      }
+        return own.length >= 3
+      })
       assert.deepEqual(
         own.map(({ action }) => action),
         ['gateway/connect', 'gateway/touch', 'gateway/disconnect'],

@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { int32 } from '../../../src/wire/messages.ts'
 import { writeCancel } from '../../../src/wire/startup.ts'
@@ -13,18 +12,11 @@ import { openBareGateway } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { bringPeople, ended } from '../../support/people.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const perRole = 6
 const masked = 'aXXX@XXXX.com'
 const readEmail = 'select email from public.customers where id = 1'
-
-async function waitFor(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
-    if (await isSo()) return
-    await sleep(50)
-  }
-  assert.fail(`${what} did not happen`)
-}
 
 function isRunning(pid: number): boolean {
   try {
@@ -51,7 +43,7 @@ describe('workers of the gateway', () => {
     Promise.all(Array.from({ length: count }, () => gateway.connect('analyst')))
   const endAll = async (clients: readonly pg.Client[]) => {
     await Promise.all(clients.map((client) => client.end()))
-    await waitFor('the end of all sessions', areOpen(0))
+    await waitUntil('the end of all sessions', areOpen(0))
   }
   const killOne = () => {
     const [pid = 0] = processes()
@@ -73,10 +65,10 @@ describe('workers of the gateway', () => {
         code: '42703',
         position: '8',
       })
-      await waitFor('the count of sessions', areOpen(4))
-      await waitFor('the count of statements', async () => (await readMetric(moved)) === before + 5)
+      await waitUntil('the count of sessions', areOpen(4))
+      await waitUntil('the count of statements', async () => (await readMetric(moved)) === before + 5)
       await endAll(clients)
-      await waitFor('the audit', async () => {
+      await waitUntil('the audit', async () => {
         const { sql } = gateway.masking.service().database
         const rows =
           await sql`select action, count(*)::int as n from masquerade.audit_event where action like 'gateway/%' group by 1`
@@ -111,7 +103,7 @@ describe('workers of the gateway', () => {
       await people.leave(group, ana.id)
       assert.deepEqual(await Promise.all(ends), ['57P01', '57P01'])
       await assert.rejects(people.connect(ana.name, ana.token, { ssl }), { code: '28000' })
-      await waitFor('the end of all sessions', areOpen(0))
+      await waitUntil('the end of all sessions', areOpen(0))
     },
   )
 
@@ -128,13 +120,13 @@ describe('workers of the gateway', () => {
           isOver = true
         })
         // One that comes before the statement is for nothing.
-        while (!isOver) {
+        await waitUntil('the end of the statement', async () => {
           const other = connect(gateway.port(), '127.0.0.1')
           other.on('error', () => {})
           other.write(writeCancel(processID, int32(secretKey)))
           await once(other.resume(), 'close')
-          await sleep(50)
-        }
+          return isOver
+        })
         await waiting
       }
       await endAll(clients)
@@ -167,7 +159,7 @@ describe('workers of the gateway', () => {
       const names = answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value.rows[0].name] : []))
       assert.deepEqual(names, ['ann', 'ann'])
       await Promise.allSettled(clients.map((client) => client.end()))
-      await waitFor('the end of all sessions', areOpen(0))
+      await waitUntil('the end of all sessions', areOpen(0))
     },
   )
 
@@ -175,17 +167,17 @@ describe('workers of the gateway', () => {
     'GATE-83',
     'A worker that dies ends its own sessions and no others: they are subtracted from the…',
     async () => {
-      await waitFor('the second worker', () => processes().length === 2)
+      await waitUntil('the second worker', () => processes().length === 2)
       const clients = await connectAll(perRole)
       const gone = killOne()
-      await waitFor('the end of its sessions', areOpen(perRole / 2))
+      await waitUntil('the end of its sessions', areOpen(perRole / 2))
       const answers = await Promise.allSettled(clients.map((client) => client.query(readEmail)))
       assert.equal(answers.filter(({ status }) => status === 'fulfilled').length, perRole / 2)
       const more = await connectAll(perRole / 2)
       for (const client of more) assert.equal((await client.query(readEmail)).rows[0].email, masked)
-      await waitFor('another worker', () => processes().length === 2 && !processes().includes(gone))
+      await waitUntil('another worker', () => processes().length === 2 && !processes().includes(gone))
       await Promise.allSettled([...clients, ...more].map((client) => client.end()))
-      await waitFor('the end of all sessions', areOpen(0))
+      await waitUntil('the end of all sessions', areOpen(0))
     },
   )
 
@@ -206,7 +198,7 @@ describe('workers of the gateway', () => {
       assert.equal(workers.length, 2)
       assert.ok(workers.every(isRunning))
       child.kill('SIGKILL')
-      await waitFor('the end of the workers', () => !workers.some(isRunning))
+      await waitUntil('the end of the workers', () => !workers.some(isRunning))
 
       const { database, url, role } = gateway.masked()
       const bare = await openBareGateway(database, url, {}, {}, { workers: 2 })
@@ -218,7 +210,7 @@ describe('workers of the gateway', () => {
       ]
       const told = once(idle, 'error')
       const answer = busy.query('select pg_sleep(2), 1 as done')
-      await waitFor('the statement', async () => {
+      await waitUntil('the statement', async () => {
         const [row] = await database.sql`
           select count(*)::int as n from pg_stat_activity where state = 'active' and query like 'select pg_sleep(2)%'`
         return row?.n === 1

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runCommand } from '../../support/command.ts'
 
@@ -34,11 +34,15 @@ function launch(command: readonly string[], environment: Record<string, string> 
   return { child, isReady, ended: once(child, 'close').then(([code]) => ({ code, stdout })) }
 }
 
+const directory = mkdtempSync(path.join(tmpdir(), 'masquerade launch ü '))
+after(() => rmSync(directory, { recursive: true, force: true }))
+
+/** Each service goes on with the database that the last one has left in good order. */
 async function serve(command: readonly string[], environment: Record<string, string> = {}) {
-  const directory = mkdtempSync(path.join(tmpdir(), 'masquerade launch ü '))
   const service = launch([...command, 'serve'], {
     ...environment,
     MASQUERADE_DATA_DIR: path.join(directory, 'data'),
+    MASQUERADE_DEMO: '0',
     MASQUERADE_HTTP_PORT: '0',
     MASQUERADE_HTTPS_PORT: '0',
     MASQUERADE_GATEWAY_PORT: '0',
@@ -50,7 +54,6 @@ async function serve(command: readonly string[], environment: Record<string, str
   return {
     ...service,
     isDatabaseRunning: () => existsSync(path.join(directory, 'data', 'postgres', 'postmaster.pid')),
-    [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }),
   }
 }
 
@@ -63,7 +66,7 @@ for (const [name, command] of Object.entries({ 'this Node': onThisNode, 'a Node 
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   test(`the launcher passes ${signal} on, and the service stops in good order`, async () => {
-    using service = await serve(onOldNode)
+    const service = await serve(onOldNode)
     assert.ok(service.isDatabaseRunning())
     service.child.kill(signal)
     assert.equal((await service.ended).code, 0)
@@ -76,7 +79,7 @@ const orphans = {
 } as const
 for (const [what, [command, environment]] of Object.entries(orphans))
   test(`a service ${what} stops in good order`, async () => {
-    using service = await serve(command, environment)
+    const service = await serve(command, environment)
     assert.ok(service.isDatabaseRunning())
     service.child.kill('SIGKILL')
     await service.ended

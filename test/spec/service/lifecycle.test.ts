@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { openDatabase } from '../../../src/db/database.ts'
 import { runCommand, startCommand } from '../../support/command.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 describe('the life of a service on its embedded database', () => {
   let directory: string
@@ -55,12 +56,17 @@ describe('the life of a service on its embedded database', () => {
     const group = { displayName: 'Slow', mailNickname: 'slow', mailEnabled: false, securityEnabled: true }
     const slow = request(`${service.origin}/v1.0/groups`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        expect: '100-continue',
+      },
     })
+    slow.flushHeaders()
+    await once(slow, 'continue')
     const answered = once(slow, 'response') as Promise<[{ statusCode: number }]>
     const body = JSON.stringify(group)
     slow.write(body.slice(0, 10))
-    await new Promise((resolve) => setTimeout(resolve, 500))
     service.child.kill('SIGTERM')
     await refusesConnections(service.origin)
     slow.end(body.slice(10))
@@ -107,13 +113,10 @@ describe('the life of a service on its embedded database', () => {
 })
 
 async function refusesConnections(origin: string): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const refused = await fetch(`${origin}/healthz`, { headers: { connection: 'close' } }).then(
+  await waitUntil('connections are refused', () =>
+    fetch(`${origin}/healthz`, { headers: { connection: 'close' } }).then(
       () => false,
       () => true,
-    )
-    if (refused) return
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  assert.fail('connections are still accepted')
+    ),
+  )
 }

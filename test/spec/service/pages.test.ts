@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 describe('the pages outside the two APIs', () => {
   let service: TestService
@@ -76,12 +77,10 @@ describe('the pages outside the two APIs', () => {
     await service.database.sql`
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid()`
-    for (let attempt = 0; attempt < 50; attempt++) {
+    await waitUntil('ready again', async () => {
       const { status, body } = await service.request('GET', '/readyz')
-      if (status === 200) return
-      assert.equal(body.notReady[0].name, 'database')
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-    assert.fail('never ready again')
+      if (status !== 200) assert.equal(body.notReady[0].name, 'database')
+      return status === 200
+    })
   })
 })

@@ -131,10 +131,12 @@ forEachCluster((cluster) => {
 
   it('refuses a statement of a transaction that is over', async () => {
     await using testing = await createTestDatabase(cluster)
+    const over = Promise.withResolvers<void>()
     let late: Promise<unknown> | undefined
     await testing.database.transaction(async (tx) => {
-      late = new Promise((resolve) => setTimeout(resolve, 50)).then(() => tx`select 1`)
+      late = over.promise.then(() => tx`select 1`)
     })
+    over.resolve()
     await assert.rejects(late ?? Promise.resolve(), /the transaction is over/)
   })
 

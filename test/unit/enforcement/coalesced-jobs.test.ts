@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { CoalescedJobs } from '../../../src/enforcement/coalesced-jobs.ts'
+import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
-const until = async (done: () => boolean) => {
-  while (!done()) await new Promise((resolve) => setTimeout(resolve, 1))
-}
+const until = (done: () => boolean) => waitUntil('the job', done, { everyMs: 1 })
 
 test('what hangs keeps no other waiting, and closing does not wait for it for ever', async () => {
   const turns = new CoalescedJobs(1, () => {})
@@ -18,17 +18,20 @@ test('what hangs keeps no other waiting, and closing does not wait for it for ev
 test('however often it is asked for, it runs once at a time and once more', async () => {
   const turns = new CoalescedJobs(1, () => {})
   let [ran, running, most] = [0, 0, 0]
+  const asked = Promise.withResolvers<void>()
   const work = async () => {
     most = Math.max(most, ++running)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await asked.promise
+    await setImmediate()
     running--
     ran++
   }
   turns.request('one', work)
   await until(() => running === 1)
   for (let round = 0; round < 100; round++) turns.request('one', work)
+  asked.resolve()
   await until(() => ran === 2)
-  await new Promise((resolve) => setTimeout(resolve, 60))
+  await holdsFor(60, 'it runs no third time', () => ran === 2)
   assert.deepEqual([ran, most], [2, 1])
   await turns.close()
 })

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { promisify } from 'node:util'
+import { holdsFor } from '../../support/wait-until.ts'
 
 const module = new URL('../../../scripts/setup-lock.mjs', import.meta.url).href
 
@@ -64,11 +65,7 @@ describe('the lock of the set-up', () => {
     mkdirSync(lock)
     writeFileSync(path.join(lock, 'holders'), `${nobody} ${process.pid}`)
     const waiting = work('a')
-    const first = await Promise.race([
-      waiting,
-      new Promise((resolve) => setTimeout(resolve, 700, 'still waiting')),
-    ])
-    assert.equal(first, 'still waiting')
+    await holdsFor(700, 'the lock stays', () => readFileSync(journal, 'utf8') === '')
     rmSync(lock, { recursive: true })
     await waiting
     assert.equal(readFileSync(journal, 'utf8'), '+a-a ')

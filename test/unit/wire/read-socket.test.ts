@@ -6,6 +6,7 @@ import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { readSocket } from '../../../src/wire/read-socket.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 /** Both ends of a connection; the second was accepted, and is paused. */
 async function openPair() {
@@ -99,7 +100,7 @@ describe('reading a socket', () => {
       left += size
       first.near.write(bytes)
     }
-    while (left > 0) await setTimeout(5)
+    await waitUntil('all bytes', () => left === 0)
     assert.equal(received.digest('hex'), sent.digest('hex'))
   })
 })

@@ -6,6 +6,7 @@ import { Problem } from '../../../../src/kernel/problem.ts'
 import { clause } from '../../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../../support/masked-database.ts'
 import { forEachCluster } from '../../../support/postgres.ts'
+import { retryUntil } from '../../../support/wait-until.ts'
 
 const canary = 'zqcanary'
 
@@ -41,15 +42,11 @@ forEachCluster((cluster) => {
       { ...policy(always, [other ?? '']), suspended: [{ schema: 'public', table: 't' }] },
     ]
 
-    const reconcilePatiently = async (state: ReturnType<typeof states>[number]) => {
-      for (let attempt = 1; ; attempt++)
-        try {
-          return await reconcile(target.database, state)
-        } catch (error) {
-          if (attempt === 50 || !(error instanceof Problem)) throw error
-          await new Promise((resolve) => setTimeout(resolve, 20))
-        }
-    }
+    const reconcilePatiently = (state: ReturnType<typeof states>[number]) =>
+      retryUntil(
+        () => reconcile(target.database, state),
+        (error) => error instanceof Problem,
+      )
 
     const statements = [
       'select mail from masked_public.t',

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import { AuditWriter } from '../../../../src/gateway/audit/audit-writer.ts'
 import type { SessionTouches } from '../../../../src/gateway/audit/session-touches.ts'
 import { nothingFound, touchOf } from '../../../../src/gateway/audit/touch.ts'
 import type { SessionEvent } from '../../../../src/gateway/ports.ts'
 import { clause } from '../../../support/clause.ts'
+import { holdsFor, waitUntil } from '../../../support/wait-until.ts'
 
 const session = {
   id: 'one',
@@ -45,12 +45,11 @@ describe('what is written into the audit', () => {
     const { writer } = openWriter(async (events) => void written.push(...events))
     const { touches, end } = writer.open(session)
     runA(touches)
-    await sleep(50)
+    await waitUntil('what is new', () => written.length === 1)
     for (let run = 0; run < 5; run++) runA(touches)
-    await sleep(50)
-    assert.equal(written.length, 1)
+    await holdsFor(50, 'what repeats itself is not written', () => written.length === 1)
     end()
-    await sleep(50)
+    await waitUntil('the end', () => written.length >= 3)
     assert.deepEqual(
       written.map((event) =>
         event.kind === 'touched' ? event.touches.map(({ count }) => count) : event.statements,
@@ -79,11 +78,11 @@ describe('what is written into the audit', () => {
         written.push(...events)
       })
       for (let each = 0; each < 10_020; each++) writer.open({ ...session, id: String(each) }).end()
-      await sleep(50)
+      await waitUntil('the loss', () => lost() > 0 && lines.length > 0)
       assert.equal(lost(), 20)
       assert.equal(lines.filter(({ msg }) => msg.includes('cannot be written')).length, 1)
       isAway = false
-      await sleep(200)
+      await waitUntil('the entries that waited', () => written.length >= 10_000)
       assert.equal(written.length, 10_000)
       assert.deepEqual([written[0]?.session.id, written.at(-1)?.session.id], ['20', '10019'])
       assert.equal(lines.find(({ msg }) => msg.includes('were lost'))?.count, 20)
@@ -92,9 +91,10 @@ describe('what is written into the audit', () => {
   )
 
   test('a store that never answers does not keep the gateway from closing', async () => {
-    const { writer } = openWriter(() => new Promise(() => {}))
+    let asked = 0
+    const { writer } = openWriter(() => new Promise(() => void asked++))
     writer.open(session).end()
-    await sleep(20)
+    await waitUntil('the store is asked', () => asked > 0)
     await writer.close()
   })
 })
