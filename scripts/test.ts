@@ -1,12 +1,15 @@
-// npm test: the checks, then every test. npm run check: the checks and the house tests. With names of files or
+// npm test: the checks, then every test. npm run test:all: more runs of what is random, and every test that uses a
+// database on each PostgreSQL that we support. npm run check: the checks and the house tests. With names of files or
 // folders: the tests in them. The last line is always the tally.
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import type { ClusterName } from '../test/support/cluster.ts'
+import { fetchPostgres, otherMajors } from './test/fetch-postgres.ts'
 import { runCheck } from './test/run-check.ts'
-import { runFiles } from './test/run-files.ts'
+import { type RunOptions, runFiles } from './test/run-files.ts'
 import { addTally, describeTally, emptyTally, type Report, type Tally } from './test/tally.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -17,7 +20,7 @@ const checks = [
   },
   { name: 'types', command: ['typescript', 'tsc', '-p', '.'] },
 ] as const
-const usage = 'Usage: npm test -- [--name PATTERN] [FILE OR FOLDER …], or npm run check'
+const usage = 'Usage: npm test -- [--name PATTERN] [FILE OR FOLDER …], npm run test:all, or npm run check'
 
 class UsageError extends Error {}
 
@@ -46,42 +49,79 @@ process.exitCode = signalReceived
     : 0
 
 async function runEverything(): Promise<Tally> {
-  const { names, namePattern, isCheckOnly } = readArguments()
+  const { names, namePattern, isCheckOnly, isAll } = readArguments()
   const files = names.length > 0 ? names.flatMap(findTests) : findTests(isCheckOnly ? 'test/house' : 'test')
   let total = emptyTally
   const print = (report: Report) => {
     console.log(report.text)
     total = addTally(total, report.tally)
   }
-  const clusters = files.some(mayNeedDatabase) ? startClusters() : undefined
-  try {
-    if (names.length === 0)
-      await Promise.all(checks.map(async (check) => print(await runCheck(check, stopping.signal))))
-    process.env.MASQUERADE_TEST_CLUSTERS = JSON.stringify((await clusters)?.clusters ?? [])
-    if (!stopping.signal.aborted) await runFiles(files, { namePattern, signal: stopping.signal, print })
-  } finally {
-    await (await clusters)?.stop()
-  }
+  const options = { namePattern, signal: stopping.signal, print }
+  if (isAll) process.env.MASQUERADE_TEST_RUNS ??= '20'
+  const checked =
+    names.length > 0 ? [] : checks.map(async (check) => print(await runCheck(check, stopping.signal)))
+  await runOnClusters(files, undefined, options, checked)
+  if (isAll) await runOnOtherMajors(files, options)
   return total
 }
 
+/** Everything that stores or masks in a database, on the versions that `npm test` does not cover. */
+async function runOnOtherMajors(files: string[], options: RunOptions): Promise<void> {
+  for (const major of otherMajors) {
+    if (stopping.signal.aborted) return
+    console.log(`on PostgreSQL ${major}`)
+    try {
+      fetchPostgres(major)
+    } catch (error) {
+      console.log(`left out: ${error instanceof Error ? error.message : error}`)
+      continue
+    }
+    await runOnClusters(files.filter(mayNeedDatabase), [`fetched-${major}`], options)
+  }
+}
+
+async function runOnClusters(
+  files: string[],
+  names: ClusterName[] | undefined,
+  options: RunOptions,
+  before: Promise<void>[] = [],
+): Promise<void> {
+  const starting = files.some(mayNeedDatabase) ? startClusters(names) : undefined
+  try {
+    await Promise.all([starting, ...before])
+    process.env.MASQUERADE_TEST_CLUSTERS = JSON.stringify((await starting)?.clusters ?? [])
+    if (!stopping.signal.aborted) await runFiles(files, options)
+  } finally {
+    await (await starting?.catch(() => undefined))?.stop()
+  }
+}
+
 function mayNeedDatabase(file: string): boolean {
-  return readFileSync(file, 'utf8').includes('/support/')
+  return /\/support\/(?!clause|runs|wait-until)/.test(readFileSync(file, 'utf8'))
 }
 
 /** Loaded late: a fault in the sources fails the run, and must not keep it from saying so in its last line. */
-async function startClusters() {
+async function startClusters(names?: ClusterName[]) {
   const cluster = await import('../test/support/cluster.ts')
-  return await cluster.startClusters()
+  return await cluster.startClusters(names)
 }
 
-function readArguments(): { names: string[]; namePattern: string | undefined; isCheckOnly: boolean } {
+function readArguments(): {
+  names: string[]
+  namePattern: string | undefined
+  isCheckOnly: boolean
+  isAll: boolean
+} {
   try {
     const { values, positionals } = parseArgs({
-      options: { check: { type: 'boolean', default: false }, name: { type: 'string', short: 't' } },
+      options: {
+        check: { type: 'boolean', default: false },
+        all: { type: 'boolean', default: false },
+        name: { type: 'string', short: 't' },
+      },
       allowPositionals: true,
     })
-    return { names: positionals, namePattern: values.name, isCheckOnly: values.check }
+    return { names: positionals, namePattern: values.name, isCheckOnly: values.check, isAll: values.all }
   } catch (error) {
     throw new UsageError(`${error instanceof Error ? error.message : error}\n${usage}`)
   }

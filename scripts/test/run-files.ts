@@ -3,20 +3,20 @@ import { needsOwnProcess, sortByDuration } from './plan.ts'
 import { ShardProcess } from './shard-process.ts'
 import type { Report } from './tally.ts'
 
-interface Options {
+export interface RunOptions {
   readonly namePattern: string | undefined
   readonly signal: AbortSignal
   readonly print: (report: Report) => void
 }
 
 /** Runs the files on shards that all draw from one queue. */
-export async function runFiles(files: readonly string[], options: Options): Promise<void> {
+export async function runFiles(files: readonly string[], options: RunOptions): Promise<void> {
   const queue = sortByDuration(files).values()
   const shards = Math.min(Math.max(2, availableParallelism()), files.length)
   await Promise.all(Array.from({ length: shards }, () => work(queue, options)))
 }
 
-async function work(queue: Iterator<string> & Iterable<string>, options: Options): Promise<void> {
+async function work(queue: Iterator<string> & Iterable<string>, options: RunOptions): Promise<void> {
   let shard: ShardProcess | undefined
   const end = async () => {
     const report = await shard?.end()

@@ -4,14 +4,17 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { nativeFolder } from '../../scripts/test/fetch-postgres.ts'
 import { connectDatabase } from '../../src/db/connect.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { chooseAccount } from '../../src/db/server/account.ts'
+import { prepareBinaries } from '../../src/db/server/binaries.ts'
 import { initCluster } from '../../src/db/server/init-cluster.ts'
 import { runServer } from '../../src/db/server/run-server.ts'
 
-export type ClusterName = 'embedded-18' | `installed-${number}`
+/** `fetched` ones are there for `npm run test:all` alone. */
+export type ClusterName = 'embedded-18' | `installed-${number}` | `fetched-${number}`
 /** `url` is the superuser's, of the database `postgres`. */
 export type Cluster = { name: ClusterName; url: string }
 type StartedCluster = Cluster & { stop(): Promise<void> }
@@ -19,8 +22,10 @@ type StartedCluster = Cluster & { stop(): Promise<void> }
 export const templateName = 'masquerade_template'
 
 /** The embedded PostgreSQL, and the one installed on the machine where there is one. */
-export async function startClusters(): Promise<{ clusters: Cluster[]; stop(): Promise<void> }> {
-  const outcomes = await Promise.allSettled(listClusterNames().map(startCluster))
+export async function startClusters(
+  names: readonly ClusterName[] = listClusterNames(),
+): Promise<{ clusters: Cluster[]; stop(): Promise<void> }> {
+  const outcomes = await Promise.allSettled(names.map(startCluster))
   const started = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
   const stop = async () => {
     await Promise.all(started.map((cluster) => cluster.stop()))
@@ -41,7 +46,7 @@ export function listClusterNames(): ClusterName[] {
 /** Throw-away: nothing is forced to disk, and `stop` deletes it. It holds a migrated template database. */
 export async function startCluster(name: ClusterName): Promise<StartedCluster> {
   const directory = mkdtempSync(path.join(tmpdir(), 'masquerade-test-'))
-  const server = await (name === 'embedded-18' ? runEmbedded(directory) : runInstalled(directory))
+  const server = await (name === 'embedded-18' ? runEmbedded(directory) : runOther(directory, name))
   const cluster = { name, url: server.url }
   const stop = async () => {
     await server.stop()
@@ -61,16 +66,19 @@ async function runEmbedded(directory: string) {
   return { url: url.replace(/[^/]*$/, 'postgres'), stop }
 }
 
-async function runInstalled(parent: string) {
-  const installed = findInstalled()
-  if (!installed) throw new Error('no PostgreSQL is installed on this machine')
+async function runOther(parent: string, name: ClusterName) {
   const directory = path.join(parent, 'postgres')
   const account = chooseAccount(directory)
   // Programs before PostgreSQL 16 go back to their working directory by its path when they look for themselves.
   if (account) chmodSync(parent, 0o711)
-  const version = String(installed.major)
+  const [kind, version = ''] = name.split('-')
+  const bin =
+    kind === 'fetched'
+      ? prepareBinaries(account, parent, nativeFolder(Number(version))).bin
+      : findInstalled()?.bin
+  if (!bin) throw new Error('no PostgreSQL is installed on this machine')
   const password = randomBytes(12).toString('hex')
-  const plan = { bin: installed.bin, directory, account, fast: true }
+  const plan = { bin, directory, account, fast: true }
   await initCluster({ ...plan, version, superuser: 'masquerade', password })
   const port = await findFreePort()
   const { stop } = await runServer({ ...plan, port })

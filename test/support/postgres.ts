@@ -15,12 +15,12 @@ export function forEachCluster(define: (cluster: ClusterName) => void): void {
 }
 
 /** A database of its own with every migration applied. `await using` drops it. */
-export async function createTestDatabase(cluster: ClusterName = 'embedded-18'): Promise<TestDatabase> {
+export async function createTestDatabase(cluster = usualCluster()): Promise<TestDatabase> {
   return await create(cluster, templateName)
 }
 
 /** The same without any of our tables, for tests of how they come about. */
-export async function createEmptyDatabase(cluster: ClusterName = 'embedded-18'): Promise<TestDatabase> {
+export async function createEmptyDatabase(cluster = usualCluster()): Promise<TestDatabase> {
   return await create(cluster, 'template0')
 }
 
@@ -38,6 +38,11 @@ async function create(clusterName: ClusterName, template: string): Promise<TestD
       await administer(cluster, (sql) => sql`drop database if exists ${sql(name)} with (force)`)
     },
   }
+}
+
+/** The first one: in `npm test` the embedded one. */
+function usualCluster(): ClusterName {
+  return clusters[0]?.name ?? 'embedded-18'
 }
 
 function findCluster(name: ClusterName): Cluster {

@@ -22,8 +22,11 @@ import type { Account } from './account.ts'
 export type Binaries = { bin: string; version: string }
 
 /** Uses the package's files where they are, or copies them to where the account can reach them. */
-export function prepareBinaries(account: Account | undefined, dataDirectory: string): Binaries {
-  const native = locatePackage()
+export function prepareBinaries(
+  account: Account | undefined,
+  dataDirectory: string,
+  native = locatePackage(),
+): Binaries {
   repair(native)
   const inPlace = probe(native, account)
   if (inPlace.version) return { bin: path.join(native, 'bin'), version: inPlace.version }

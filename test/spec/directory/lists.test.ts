@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { caller, everything } from '../../support/call.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
+import { runs } from '../../support/runs.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 
 describe('lists', () => {
@@ -100,7 +101,7 @@ describe('lists', () => {
         assert.equal(new Set(seen).size, seen.length, 'a row came twice')
         for (const id of initial) if (!removed.has(id)) assert.ok(seen.includes(id), 'a row was passed over')
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     )
   })
 

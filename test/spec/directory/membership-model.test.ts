@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { createSqlGraph } from '../../../src/directory/membership/sql-graph.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
+import { runs } from '../../support/runs.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 
 const groupCount = 6
@@ -139,7 +140,7 @@ describe('membership against a naive model', () => {
         for (const one of steps) await take(one, ids, model)
         await compare(ids, model)
       }),
-      { numRuns: 15 },
+      { numRuns: runs(15) },
     )
   })
 })

@@ -6,6 +6,7 @@ import type { MaskingFunction } from '../../../src/enforcement/twins/masks.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
+import { runs } from '../../support/runs.ts'
 
 interface StringColumn {
   readonly type: 'text' | 'varchar' | 'char'
@@ -197,7 +198,7 @@ forEachCluster((cluster) => {
                 assert.equal(seen, masked, JSON.stringify({ raw, column }))
               }
           }),
-          { numRuns: 6 },
+          { numRuns: runs(6) },
         )
       },
     )
@@ -236,7 +237,7 @@ forEachCluster((cluster) => {
             )
             assert.equal(row?.inside, true)
           }),
-          { numRuns: 6 },
+          { numRuns: runs(6) },
         )
       },
     )
@@ -261,7 +262,7 @@ forEachCluster((cluster) => {
               assert.ok(!String(row?.shown[at]).includes(needle), `${masking} of ${type}: ${row?.shown[at]}`)
           },
         ),
-        { numRuns: 6 },
+        { numRuns: runs(6) },
       )
     })
   })

@@ -6,6 +6,7 @@ import { createSqlGraph } from '../../../src/directory/membership/sql-graph.ts'
 import { readLoginRights } from '../../../src/directory/principals/login-rights.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { runs } from '../../support/runs.ts'
 
 const people = 3
 const groups = 4
@@ -70,6 +71,6 @@ test('rights are those of the person and of every group that leads to it, whiche
       }
       assert.ok(everybody.every(({ principalId }) => ids.indexOf(principalId) < people))
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   )
 })

@@ -9,6 +9,7 @@ import { compileFilter } from '../../../src/directory/odata/filter.ts'
 import { parseFilter } from '../../../src/directory/odata/filter-parser.ts'
 import { compileSearch } from '../../../src/directory/odata/search.ts'
 import { Problem } from '../../../src/kernel/problem.ts'
+import { runs } from '../../support/runs.ts'
 
 const sql = createSql(async () => assert.fail('nothing is run here'))
 const fields = fieldsOf([user, group])
@@ -80,7 +81,7 @@ test('whatever is sent, a filter is compiled or refused, and no value of it beco
         }
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
 })
 
@@ -98,6 +99,7 @@ test('the text of a value never shows in the statement', () => {
         assert.ok(!text.includes('zq'), text)
       }
     }),
+    { numRuns: runs(100) },
   )
 })
 
@@ -132,6 +134,6 @@ test('whatever is sent, a search is compiled or refused', () => {
         }
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
 })

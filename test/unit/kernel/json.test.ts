@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { parseJson } from '../../../src/kernel/json.ts'
 import { Problem } from '../../../src/kernel/problem.ts'
+import { runs } from '../../support/runs.ts'
 
 const reason = (text: string): string => {
   try {
@@ -23,6 +24,7 @@ describe('strict JSON', () => {
         if (text.includes('__proto__')) return
         assert.deepEqual(parseJson(text), JSON.parse(text))
       }),
+      { numRuns: runs(100) },
     )
   })
 

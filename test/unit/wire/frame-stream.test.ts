@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { FrameStream } from '../../../src/wire/frame-stream.ts'
 import { message } from '../../../src/wire/messages.ts'
 import { Refusal } from '../../../src/wire/refusal.ts'
+import { runs } from '../../support/runs.ts'
 
 const open = (seen: string[] = [], replace: Record<string, Buffer> = {}) =>
   new FrameStream({
@@ -87,6 +88,7 @@ describe('a stream of frames', () => {
           list.filter((each) => 'QPZ'.includes(String.fromCharCode(each[0] ?? 0))).length,
         )
       }),
+      { numRuns: runs(100) },
     )
   })
 

@@ -7,6 +7,7 @@ import { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
 import { StatementTexts } from '../../../../src/gateway/session/statement-texts.ts'
 import { readSearchPath } from '../../../../src/sql/search-path.ts'
 import { join, mapPosition } from '../../../../src/sql/splice.ts'
+import { runs } from '../../../support/runs.ts'
 import { cases } from './rewrite-cases.ts'
 
 const relation = (schema: string, name: string, hasChildren = false): MaskedRelation => ({
@@ -165,6 +166,7 @@ describe('rewriting', () => {
         const text = `select ${one}, email from customers where id in (${two}) and ((${one}), (${two})) in (values (${one})) or public.customers.id = 1${' '.repeat(5000)}`
         assert.equal(rewrite(open(), text), `${rewrite(open(), text.trimEnd())}${' '.repeat(5000)}`)
       }),
+      { numRuns: runs(100) },
     )
   })
 
@@ -204,6 +206,7 @@ describe('rewriting', () => {
         const own = mapPosition(moved, at + 1)
         assert.ok(own >= 1 && own <= text.length + 1)
       }),
+      { numRuns: runs(100) },
     )
   })
 
