@@ -1,11 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { needsOwnProcess, sortByDuration } from './plan.ts'
-import { ShardProcess } from './shard-process.ts'
+import { type ShardOptions, ShardProcess } from './shard-process.ts'
 import type { Report } from './tally.ts'
 
-export interface RunOptions {
-  readonly namePattern: string | undefined
-  readonly signal: AbortSignal
+export interface RunOptions extends ShardOptions {
   readonly print: (report: Report) => void
 }
 

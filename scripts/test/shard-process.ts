@@ -8,21 +8,22 @@ import type { Report } from './tally.ts'
 
 const program = fileURLToPath(new URL('shard.ts', import.meta.url))
 const reporter = new URL('report-to-runner.ts', import.meta.url).href
-// For a whole file, and so for each of its tests: generous, because machines may be busy with other things.
-const testTimeoutMs = 10 * 60_000
 // Tests have a limit of their own: a shard that is silent for longer than that is stuck in a loop.
-const silenceTimeoutMs = testTimeoutMs + 30_000
+const silenceBeyondTimeoutMs = 30_000
 const endTimeoutMs = 30_000
 
-interface Options {
+export interface ShardOptions {
   readonly namePattern: string | undefined
   readonly signal: AbortSignal
+  /** For a whole file, and so for each of its tests. */
+  readonly timeoutMs: number
 }
 
 /** The runner's side of a shard. */
 export class ShardProcess {
   readonly #child: ChildProcess
   readonly #closed: Promise<unknown>
+  readonly #silenceTimeoutMs: number
   readonly #files: string[] = []
   readonly #strayErrors: string[] = []
   #hasFailed = false
@@ -30,9 +31,10 @@ export class ShardProcess {
   #current: FileResults | undefined
   #onFileEnd: (() => void) | undefined
 
-  constructor({ namePattern, signal }: Options) {
+  constructor({ namePattern, signal, timeoutMs }: ShardOptions) {
+    this.#silenceTimeoutMs = timeoutMs + silenceBeyondTimeoutMs
     const name = namePattern === undefined ? [] : [`--test-name-pattern=${namePattern}`]
-    this.#child = fork(program, [String(testTimeoutMs), namePattern ?? ''], {
+    this.#child = fork(program, [String(timeoutMs), namePattern ?? ''], {
       execArgv: [`--test-reporter=${reporter}`, '--test-reporter-destination=stdout', ...name],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       signal,
@@ -55,9 +57,9 @@ export class ShardProcess {
     this.#current = results
     this.#files.push(file)
     this.#silence = setTimeout(() => {
-      results.fail(`${file}: nothing came from its process for ${silenceTimeoutMs / 1000} seconds`)
+      results.fail(`${file}: nothing came from its process for ${this.#silenceTimeoutMs / 1000} seconds`)
       this.#child.kill('SIGKILL')
-    }, silenceTimeoutMs)
+    }, this.#silenceTimeoutMs)
     const fileEnd = new Promise<void>((resolve) => {
       this.#onFileEnd = resolve
     })

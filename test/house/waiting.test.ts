@@ -5,6 +5,8 @@ import { describe, test } from 'node:test'
 /** Files that set a timer of their own, each with the reason. */
 const timers: Readonly<Record<string, string>> = {
   'test/support/wait-until.ts': 'waits for a condition between two looks at it',
+  'test/support/cancel.ts': 'gives up on a server that does not answer',
+  'test/spec/directory/membership-nodes.test.ts': 'keeps up a load for a while under each fault',
   'test/support/people.ts': 'gives up on a session that does not end',
   'test/spec/gateway/slow-logins.test.ts': 'gives up on a login that does not end',
   'test/spec/gateway/bombs.test.ts': 'takes a second without a byte for a full stop',

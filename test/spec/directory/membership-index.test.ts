@@ -13,6 +13,7 @@ import { MemoryGraph } from '../../../src/directory/membership/memory/memory-gra
 import { createSqlGraph } from '../../../src/directory/membership/sql-graph.ts'
 import { clause } from '../../support/clause.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { runs } from '../../support/runs.ts'
 
 const groups = 7
 const others = 5
@@ -203,7 +204,7 @@ describe('the membership index against SQL', () => {
           assert.deepEqual(await describeAll(memory, ids, names), await describeAll(sql, ids, names))
         },
       ),
-      { numRuns: Number(process.env.MASQUERADE_TEST_RUNS ?? 25) },
+      { numRuns: runs(25) },
     )
     const asked = sources.length
     assert.ok(

@@ -164,8 +164,9 @@ describe('a session through the gateway', () => {
     await holdsFor(500, 'the statement of another client runs on', isRunning)
     assert.equal((await other.query('select 1 as one')).rows[0].one, 1)
     await other.end()
+    const cancelled = assert.rejects(slow, { code: '57014' })
     await cancel(processID, secretKey)
-    await assert.rejects(slow, { code: '57014' })
+    await cancelled
     const place = { host: '127.0.0.1', port: gateway.port(), ssl: { rejectUnauthorized: false } }
     for (let attempt = 0; attempt < 10; attempt++) {
       const again = analyst.query('select pg_sleep(60)')

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { SessionTouches } from '../../../../../src/gateway/audit/session-touches.ts'
 import { nothingFound, type StatementEffect, touchOf } from '../../../../../src/gateway/audit/touch.ts'
 import { StatementLedger } from '../../../../../src/gateway/session/ledger/statement-ledger.ts'
+import { runs } from '../../../../support/runs.ts'
 
 /** What a client sends; every statement that it prepares is another one, told by its number. */
 type Step =
@@ -149,7 +150,7 @@ describe('the ledger of statements', () => {
         for (const [column, count] of runs)
           assert.ok((counted.get(column) ?? 0) >= count, `${column} ran ${count} times`)
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
   })
 
@@ -171,7 +172,7 @@ describe('the ledger of statements', () => {
         for (const [column, count] of counted) assert.equal(count, Math.max(1, runs.get(column) ?? 0), column)
         for (const [held, column] of names) assert.equal(find(held)?.effects[0]?.touch?.raw[0], column)
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     )
   })
 })

@@ -6,6 +6,7 @@ import { nothingFound, type StatementEffect, touchOf } from '../../../../../src/
 import { PreparedStatements } from '../../../../../src/gateway/session/ledger/prepared-statements.ts'
 import { StatementLedger } from '../../../../../src/gateway/session/ledger/statement-ledger.ts'
 import { findBoundName, message } from '../../../../../src/wire/messages.ts'
+import { runs } from '../../../../support/runs.ts'
 
 const reads = (column: string): StatementEffect => ({
   touch: touchOf('SELECT', { ...nothingFound(), raw: new Set([column]) }),
@@ -88,6 +89,7 @@ describe('what a session touches', () => {
           assert.equal(names.get(asked)?.version, plain.get(asked))
         }
       }),
+      { numRuns: runs(100) },
     )
   })
 
