@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { firstPartyApplications } from '../../../src/auth/first-party.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
@@ -12,6 +11,7 @@ import { findAdministrator, readFirstStart } from '../../../src/directory/first-
 import { clause } from '../../support/clause.ts'
 import { runCommand, startCommand } from '../../support/command.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { retryUntil } from '../../support/wait-until.ts'
 
 const restoring =
   '`masquerade admin restore` brings back a working administrator, Global Administrator and Owner at `/`, the application "Masquerade administration", the product\'s own clients and a signing key, whatever of these was deleted, disabled or purged. It leaves what is right as it is.'
@@ -43,15 +43,11 @@ describe('masquerade admin restore', () => {
 
   /** Both APIs accept the token, as soon as what the nodes remember is a second old. */
   const assertWorks = async (token: string) => {
-    for (const path of ['/v1.0/organization', policy]) {
-      const deadline = Date.now() + 20_000
-      for (;;) {
+    for (const path of ['/v1.0/organization', policy])
+      await retryUntil(async () => {
         const { status, text } = await service.request('GET', path, { token })
-        if (status === 200) break
-        assert.ok(Date.now() < deadline, `${path} is ${status}: ${text}`)
-        await wait(100)
-      }
-    }
+        assert.equal(status, 200, `${path} is ${status}: ${text}`)
+      })
   }
 
   /** The administrator by the command line, the application by its own secret, and the password in the file. */
