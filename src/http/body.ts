@@ -44,11 +44,11 @@ export function check(schema: TSchema, value: unknown): void {
     validators.set(schema, validator)
   }
   if (validator.Check(value)) return
-  const faults = [...validator.Errors(value)]
-    .filter((error) => error.keyword !== 'boolean') // the shadow of an additionalProperties error
-    .slice(0, 10)
-    .map(explain)
-  const first = faults[0] ?? { target: '', reason: 'it does not have the expected form' }
+  const errors = [...validator.Errors(value)]
+  // Each property too many is an error of its own, and one error names them all where the list of errors has room for it.
+  const others = errors.filter(({ keyword }) => keyword !== 'boolean')
+  const faults = (others.length > 0 ? others : errors).map(explain)
+  const first = faults[0] ?? { target: '', reason: 'does not have the expected form' }
   fail(
     'InvalidRequestContent',
     { reason: sentence(first) },
@@ -92,6 +92,8 @@ function explain({ keyword, instancePath, params, message }: ValidationError): F
   const inner = (names: unknown) =>
     [target, String((names as unknown[])[0]).slice(0, 100)].filter(Boolean).join('.')
   switch (keyword) {
+    case 'boolean':
+      return { target, reason: 'is not a property of this resource' }
     case 'additionalProperties':
       return { target: inner(named.additionalProperties), reason: 'is not a property of this resource' }
     case 'required':

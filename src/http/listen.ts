@@ -1,9 +1,11 @@
 import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { bracketHost, reachableAddress } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { describe, Problem } from '../kernel/problem.ts'
 import type { Certificates } from './certificates.ts'
 import type { Handler } from './server.ts'
 
@@ -34,6 +36,8 @@ export async function listen({ settings, handler, certificates, log }: ListenOpt
   const http = createServer(limits, handler)
   const https = createTlsServer({ ...limits, cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' }, handler)
 
+  for (const server of [http, https]) server.on('connect', refuseTunnel)
+
   const httpPort = await bind(http, settings.host, settings.httpPort, 'MASQUERADE_HTTP_PORT')
   cleanup.defer(() => void http.close())
   const httpsPort = await bind(https, settings.host, settings.httpsPort, 'MASQUERADE_HTTPS_PORT')
@@ -60,6 +64,17 @@ const limits = {
   headersTimeout: 20_000,
   keepAliveTimeout: 65_000,
   maxHeaderSize: 96 * 1024,
+}
+
+/** CONNECT reaches no handler: Node hands over the bare socket. */
+function refuseTunnel(_request: unknown, socket: Duplex): void {
+  const body = JSON.stringify({
+    error: describe(new Problem('UnknownMethod', { method: 'CONNECT' }), 'masking'),
+  })
+  socket.on('error', () => {})
+  socket.end(
+    `HTTP/1.1 501 Not Implemented\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+  )
 }
 
 function bind(server: Server | TlsServer, host: string, port: number, setting: string): Promise<number> {

@@ -13,10 +13,11 @@ import { deadEndFinder } from './find-dead-end.ts'
 import { maskingDialect } from './masking-dialect.ts'
 import type { Metrics } from './metrics.ts'
 import { normalizeUrl } from './normalize-url.ts'
+import { receiveBody } from './receive-body.ts'
 import { admit, perform, type Runner } from './runner.ts'
 
-const bodyLimitBytes = 1024 * 1024
 const dialects = [directoryDialect, maskingDialect]
+const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /** The operations of one room with what they need from elsewhere. */
 export interface Room {
@@ -50,14 +51,13 @@ export async function buildHttp(
   mount: (app: FastifyInstance) => Promise<void>,
 ): Promise<{ app: FastifyInstance; handler: Handler }> {
   const app = fastify({
-    bodyLimit: bodyLimitBytes,
     genReqId: () => randomUUID(),
     logger: false,
     routerOptions: { caseSensitive: false, maxParamLength: 2048, ignoreTrailingSlash: true },
     rewriteUrl: (request) => normalizeUrl(request.url ?? '/'),
     requestTimeout: 60_000,
     return503OnClosing: false,
-    exposeHeadRoutes: false,
+    exposeHeadRoutes: true,
     // What the router refuses before it has found a route.
     frameworkErrors: (error, request, reply) =>
       sendProblem(reply, request, asProblem(error), dialectOf(request)),
@@ -66,6 +66,7 @@ export async function buildHttp(
   app.decorateRequest('operationName', '')
   answerProblems(app, options)
   countRequests(app, options)
+  refuseUnknownMethods(app)
   await mount(app)
   await app.register(async (api) => addOperations(api, options))
   await app.ready()
@@ -75,7 +76,7 @@ export async function buildHttp(
 function addOperations(app: FastifyInstance, options: HttpOptions): void {
   // Bodies stay text until the caller is admitted; the operation then parses what it asked for.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+  app.addContentTypeParser('*', (_request: FastifyRequest, payload: IncomingMessage) => receiveBody(payload))
 
   const allowed = new Map<string, Set<string>>()
   for (const room of options.rooms)
@@ -86,7 +87,7 @@ function addOperations(app: FastifyInstance, options: HttpOptions): void {
         const shape = url.replaceAll(/:\w+/g, ':').toLowerCase()
         allowed.set(shape, (allowed.get(shape) ?? new Set()).add(operation.method))
       }
-  for (const [url, methods] of allowed) refuseOtherMethods(app, url, [...methods])
+  for (const [shape, methods] of allowed) answerOtherMethods(app, shape, [...methods])
 }
 
 function urlsOf({ surface, paths }: Pick<Operation, 'surface' | 'paths'>): string[] {
@@ -115,18 +116,26 @@ function addRoute(
   })
 }
 
-function refuseOtherMethods(app: FastifyInstance, shape: string, methods: readonly string[]): void {
-  const others = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'].filter(
-    (method) => !methods.includes(method),
-  )
+/** What a path answers to methods that no operation of it has: OPTIONS lists those that it knows, others are 405. */
+function answerOtherMethods(app: FastifyInstance, shape: string, methods: readonly string[]): void {
+  const known = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS']
+  const allowed = known.join(', ')
   let position = 0
   const url = shape.replaceAll(/:(?=\/|$)/g, () => `:p${position++}`)
+  app.options(url, async (_request, reply) => reply.code(204).header('allow', allowed).send())
   app.route({
-    method: others,
+    method: usualMethods.filter((method) => !known.includes(method)),
     url,
     handler: async () => {
-      throw new Problem('MethodNotAllowed', { allowed: methods.join(', ') })
+      throw new Problem('MethodNotAllowed', { allowed })
     },
+  })
+}
+
+/** Before the body is read: Fastify has rules of its own for the bodies of other methods. */
+function refuseUnknownMethods(app: FastifyInstance): void {
+  app.addHook('onRequest', async ({ method }) => {
+    if (!usualMethods.includes(method)) throw new Problem('UnknownMethod', { method })
   })
 }
 
@@ -156,9 +165,6 @@ function answerProblems(app: FastifyInstance, { log, rooms }: HttpOptions): void
 export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   const code = (error as { code?: string } | null)?.code ?? ''
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('PayloadTooLarge', { limit: bodyLimitBytes })
-  if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH')
-    return new Problem('MalformedJson', { reason: 'its length is not the announced one' })
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Problem('UnsupportedMediaType', { mediaType: '' })
   if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return new Problem('MalformedUrl')
   const translated = translateDatabaseError(error)

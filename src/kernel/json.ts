@@ -1,50 +1,122 @@
 import { fail } from './problem.ts'
 
-const maxDepth = 64
+/** What a text may hold. Reading stops at the first value beyond, so a text costs no more than its limits. */
+export const jsonLimits = { depth: 64, keys: 5_000, values: 20_000 } as const
 
 /**
  * Parses JSON as strictly as a service that stores what it reads must: a key given twice is refused (which of the
- * two was meant?), nesting is bounded, and keys that reach the prototype of an object are refused.
+ * two was meant?), depth, keys and values are bounded, and the key that reaches the prototype of an object is refused.
  */
 export function parseJson(text: string): unknown {
+  new JsonMeter().add(Buffer.from(text))
   try {
     scan(text)
-    return JSON.parse(text, refusePrototypeKeys)
+    return JSON.parse(text)
   } catch (error) {
-    if (error instanceof JsonError) fail('MalformedJson', { reason: error.message })
     if (error instanceof SyntaxError)
       fail('MalformedJson', { reason: 'it cannot be parsed' }, { cause: error })
     throw error
   }
 }
 
-class JsonError extends Error {}
+/** Counts what a JSON text holds while it arrives in pieces, and fails at the first value beyond a limit. */
+export class JsonMeter {
+  #depth = 0
+  #keys = 0
+  #values = 0
+  #isString = false
+  #isEscaped = false
 
-function refusePrototypeKeys(key: string, value: unknown): unknown {
-  if (key === '__proto__') throw new JsonError("the key '__proto__' is not allowed")
-  return value
+  add(bytes: Uint8Array): void {
+    // Copies in variables: this runs for every byte of a body.
+    let isString = this.#isString
+    let isEscaped = this.#isEscaped
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at] as number
+      if (isEscaped) isEscaped = false
+      else if (byte === codes.quote) isString = !isString
+      else if (isString) isEscaped = byte === codes.backslash
+      else this.#count(byte)
+    }
+    this.#isString = isString
+    this.#isEscaped = isEscaped
+  }
+
+  #count(byte: number): void {
+    switch (byte) {
+      case codes.brace:
+      case codes.bracket:
+        if (++this.#depth > jsonLimits.depth) refuse(`it is nested deeper than ${jsonLimits.depth} levels`)
+        if (++this.#values > jsonLimits.values) refuse(`it has more than ${jsonLimits.values} values`)
+        return
+      case codes.closingBrace:
+      case codes.closingBracket:
+        this.#depth--
+        return
+      case codes.comma:
+        if (++this.#values > jsonLimits.values) refuse(`it has more than ${jsonLimits.values} values`)
+        return
+      case codes.colon:
+        if (++this.#keys > jsonLimits.keys) refuse(`it has more than ${jsonLimits.keys} keys`)
+    }
+  }
 }
 
-const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s"{}[\],:]+/gs
-
-/** Walks the tokens once, with the keys seen so far of each open object on a stack. JSON.parse checks the grammar. */
+/** Walks the text once, with the keys seen so far of each open object on a stack. JSON.parse checks the grammar. */
 function scan(text: string): void {
   const open: (Set<string> | null)[] = []
-  let previous = ''
-  for (const [piece] of text.matchAll(token)) {
-    if (piece === '{') open.push(new Set())
-    else if (piece === '[') open.push(null)
-    else if (piece === '}' || piece === ']') open.pop()
-    else if (piece === ':') noteKey(open.at(-1), previous)
-    if (open.length > maxDepth) throw new JsonError(`it is nested deeper than ${maxDepth} levels`)
-    previous = piece
+  let string = { from: 0, to: 0 }
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case codes.quote:
+        string = { from: at, to: findEnd(text, at) }
+        at = string.to - 1
+        break
+      case codes.brace:
+        open.push(new Set())
+        break
+      case codes.bracket:
+        open.push(null)
+        break
+      case codes.closingBrace:
+      case codes.closingBracket:
+        open.pop()
+        break
+      case codes.colon:
+        noteKey(open.at(-1), text.slice(string.from, string.to))
+    }
   }
+}
+
+const codes = {
+  quote: 0x22,
+  comma: 0x2c,
+  backslash: 0x5c,
+  colon: 0x3a,
+  bracket: 0x5b,
+  closingBracket: 0x5d,
+  brace: 0x7b,
+  closingBrace: 0x7d,
+} as const
+
+/** The index behind the quote that ends the string; that of the end of the text where none does. */
+function findEnd(text: string, start: number): number {
+  for (let quote = text.indexOf('"', start + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+    let slashes = 0
+    while (text[quote - 1 - slashes] === '\\') slashes++
+    if (slashes % 2 === 0) return quote + 1
+  }
+  return text.length
 }
 
 function noteKey(keys: Set<string> | null | undefined, quoted: string): void {
   if (!keys) return
-  const key: unknown = JSON.parse(quoted)
-  if (typeof key !== 'string') return
-  if (keys.has(key)) throw new JsonError(`the key '${key.slice(0, 100)}' is given twice`)
+  const key: string = quoted.includes('\\') ? JSON.parse(quoted) : quoted.slice(1, -1)
+  if (key === '__proto__') refuse("the key '__proto__' is not allowed")
+  if (keys.has(key)) refuse(`the key '${key.slice(0, 100)}' is given twice`)
   keys.add(key)
+}
+
+function refuse(reason: string): never {
+  return fail('MalformedJson', { reason })
 }

@@ -73,6 +73,11 @@ export const requestProblems = {
     message: 'Specified HTTP method is not allowed for the request target.',
     masking: { code: 'MethodNotAllowed', message: 'This resource allows only {allowed}.' },
   },
+  UnknownMethod: {
+    status: 501,
+    code: 'NotImplemented',
+    message: "The service does not know the HTTP method '{method}'.",
+  },
   UnsupportedMediaType: {
     status: 415,
     code: 'UnsupportedMediaType',

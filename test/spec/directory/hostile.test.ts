@@ -104,7 +104,7 @@ const cases: readonly Case[] = [
   ['a body announced as compressed', 'POST', '/groups', group({}), { 'content-encoding': 'gzip' }],
 
   // methods
-  ...(['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE'] as const).map(
+  ...(['PUT', 'DELETE', 'PATCH', 'TRACE', 'QUERY', 'PROPFIND'] as const).map(
     (method): Case => [`${method} on a collection`, method, '/groups'],
   ),
   ['POST on an object', 'POST', '/users/{user}', {}],

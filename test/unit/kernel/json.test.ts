@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { parseJson } from '../../../src/kernel/json.ts'
+import { jsonLimits, parseJson } from '../../../src/kernel/json.ts'
 import { Problem } from '../../../src/kernel/problem.ts'
 import { runs } from '../../support/runs.ts'
 
@@ -65,6 +65,25 @@ describe('strict JSON', () => {
       '{"a":"',
     ])
       assert.notEqual(reason(text), 'accepted', JSON.stringify(text))
+  })
+
+  test('bounds keys and values, and reads no further', () => {
+    const object = (count: number) => `{${Array.from({ length: count }, (_, n) => `"k${n}":1`).join()}}`
+    const { keys, values } = jsonLimits
+    assert.equal(reason(object(keys)), 'accepted')
+    assert.match(reason(object(keys + 1)), /more than 5000 keys/)
+    assert.equal(reason(`[${Array(values).fill('1').join()}]`), 'accepted')
+    assert.match(
+      reason(
+        `[${Array(values + 1)
+          .fill('1')
+          .join()}]`,
+      ),
+      /more than 20000 values/,
+    )
+    assert.match(reason(`[${'[],'.repeat(values)}`), /more than 20000 values/)
+    // What stands behind the limit is not looked at: it is no JSON.
+    assert.match(reason(`${object(keys + 1).slice(0, -1)},}}}`), /more than 5000 keys/)
   })
 
   test('takes a string of a megabyte in its stride', () => {

@@ -1,0 +1,37 @@
+import type { IncomingMessage } from 'node:http'
+import { JsonMeter } from '../kernel/json.ts'
+import { Problem } from '../kernel/problem.ts'
+import { isJson } from './body.ts'
+
+const bodyLimitBytes = 1024 * 1024
+
+/** Receives a body as text. JSON beyond the limits is refused as it arrives: the rest is neither kept nor read. */
+export async function receiveBody(request: IncomingMessage): Promise<string> {
+  const meter = isJson(request.headers['content-type'] ?? '') ? new JsonMeter() : undefined
+  const tooLarge = () => new Problem('PayloadTooLarge', { limit: bodyLimitBytes })
+  if (Number(request.headers['content-length'] ?? 0) > bodyLimitBytes) throw tooLarge()
+  const chunks: Buffer[] = []
+  let length = 0
+  return new Promise((resolve, reject) => {
+    const refuse = (reason: unknown) => {
+      request.off('data', take)
+      request.resume()
+      reject(reason)
+    }
+    const take = (chunk: Buffer) => {
+      length += chunk.length
+      if (length > bodyLimitBytes) return refuse(tooLarge())
+      chunks.push(chunk)
+      try {
+        meter?.add(chunk)
+      } catch (error) {
+        refuse(error)
+      }
+    }
+    request.on('data', take)
+    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
+    request.on('error', (cause) =>
+      reject(new Problem('MalformedJson', { reason: 'its length is not the announced one' }, { cause })),
+    )
+  })
+}

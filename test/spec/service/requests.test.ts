@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { after, before, describe } from 'node:test'
+import { clause } from '../../support/clause.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+
+const rule =
+  '/subscriptions/s/resourceGroups/g/providers/Vendor.Sql/servers/v/databases/d/dataMaskingPolicies/Default/rules/r'
+const version = '?api-version=2014-04-01'
+
+describe('requests of every kind', () => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService()
+  })
+  after(() => service[Symbol.asyncDispose]())
+
+  /** As it is, which `fetch` does not allow for every method. */
+  function send(method: string, path: string, headers: Record<string, string> = {}) {
+    const { promise, resolve, reject } = Promise.withResolvers<{
+      status: number
+      headers: NodeJS.Dict<string | string[]>
+      text: string
+    }>()
+    const sent = httpRequest(service.origin + path, { method, headers, agent: false }, async (answer) => {
+      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text: await text(answer) })
+    })
+    sent.on('error', reject)
+    sent.end()
+    return promise
+  }
+
+  clause(
+    'SVC-01',
+    'A JSON body has at most 64 levels, 5,000 keys and 20,000 values. A body beyond a limit is 400…',
+    async () => {
+      const token = service.tokenFor({ role: 'Owner', permissions: ['Group.ReadWrite.All'] })
+      const hostile: [string, RegExp][] = [
+        [`{${Array.from({ length: 90_000 }, (_, n) => `"k${n}":1`).join()}}`, /more than 5000 keys/],
+        [`{"properties":${'['.repeat(65)}${']'.repeat(65)}}`, /deeper than 64 levels/],
+        [`{"properties":[${Array(400_000).fill('1').join()}]}`, /more than 20000 values/],
+        [`{"properties":[${'{},'.repeat(300_000)}{}]}`, /more than 20000 values/],
+      ]
+      for (const [body, said] of hostile) {
+        const masking = await service.request('PUT', rule + version, { token, body })
+        assert.equal(masking.status, 400, masking.text)
+        assert.equal(masking.body.error.code, 'InvalidRequestContent')
+        assert.match(masking.body.error.message, said)
+        const directory = await service.request('POST', '/v1.0/groups', { token, body })
+        assert.deepEqual([directory.status, directory.body.error.code], [400, 'BadRequest'])
+      }
+      const many = Object.fromEntries(Array.from({ length: 4_000 }, (_, n) => [`k${n}`, n]))
+      const unknown = await service.request('PUT', rule + version, { token, body: { properties: many } })
+      assert.equal(unknown.status, 400)
+      assert.match(unknown.body.error.message, /'properties\.k\d+' is not a property of this resource\./)
+    },
+  )
+
+  clause(
+    'SVC-02',
+    '`HEAD` is answered wherever `GET` is, with the same status and headers and without a body. …',
+    async () => {
+      const authorization = `Bearer ${service.tokenFor({ role: 'Owner', permissions: ['Group.Read.All'] })}`
+      await service.tokens.settled()
+      const rules = rule.replace(/\/r$/, '')
+      const paths = ['/healthz', '/readyz', '/docs', '/openapi.json', '/v1.0/groups', rules + version]
+      for (const path of [...paths, `${rule}${version}`, '/v1.0/nothing']) {
+        const head = await send('HEAD', path, { authorization })
+        const get = await send('GET', path, { authorization })
+        assert.deepEqual([head.status, head.text], [get.status, ''], path)
+        assert.equal(head.headers['content-type'], get.headers['content-type'], path)
+      }
+      const options = await send('OPTIONS', rule + version)
+      assert.deepEqual([options.status, options.headers.allow], [204, 'PUT, GET, DELETE, HEAD, OPTIONS'])
+      assert.equal((await send('OPTIONS', '/v1.0/groups')).status, 204)
+      assert.equal((await send('OPTIONS', '/v1.0/nothing')).status, 400)
+      const other = await send('PATCH', rule + version)
+      assert.deepEqual([other.status, other.headers.allow], [405, options.headers.allow])
+      assert.equal((await send('HEAD', '/v1.0/groups')).status, 401)
+    },
+  )
+
+  clause(
+    'SVC-03',
+    'A method that no path knows, such as `QUERY`, `TRACE`, `CONNECT` or `PROPFIND`, is 501…',
+    async () => {
+      for (const method of ['QUERY', 'TRACE', 'PROPFIND', 'MKCOL', 'SEARCH', 'PURGE', 'M-SEARCH', 'LOCK'])
+        for (const path of [rule, '/v1.0/users', '/healthz', '/nothing', '/'])
+          for (const headers of [{}, { 'content-type': 'application/json' }]) {
+            const answer = await send(method, path, headers)
+            assert.equal(answer.status, 501, `${method} ${path}: ${answer.text}`)
+            assert.equal(JSON.parse(answer.text).error.code, 'NotImplemented')
+          }
+      for (const method of ['QUERY', 'TRACE', 'PROPFIND'])
+        for (const path of ['/organizations/oauth2/v2.0/token', '/.well-known/openid-configuration']) {
+          const { status, text } = await send(method, path)
+          assert.ok([400, 404, 405, 501].includes(status), `${method} ${path}: ${status} ${text}`)
+        }
+      const { promise, resolve, reject } = Promise.withResolvers<string>()
+      const socket = connect(service.listeners.httpPort, '127.0.0.1')
+      socket.on('error', reject)
+      socket.write('CONNECT example.org:443 HTTP/1.1\r\nhost: example.org:443\r\n\r\n')
+      text(socket).then(resolve, reject)
+      const tunnel = await promise
+      assert.match(tunnel, /^HTTP\/1\.1 501 [\s\S]+\{"error":\{[^}]*"code":"NotImplemented"/)
+    },
+  )
+})
