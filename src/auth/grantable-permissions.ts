@@ -36,12 +36,12 @@ export function matchesPermission(caller: Caller, permission: string): boolean {
 }
 
 /**
- * True when the caller could consent to the delegated permission for other people. Permissions that every person can
- * consent to by themselves do not count. An application that has the permission itself is no match for writes: with a
- * sign-in of an administrator the delegated permission reaches further.
+ * True when the caller could consent to the delegated permission for other people. A permission that single people
+ * consented to by themselves does not count; consent for everybody does, as nobody is asked any more. An application that
+ * has the permission itself is no match for writes: with a sign-in of an administrator the delegated one reaches further.
  */
-export function matchesConsent(caller: Caller, permission: string): boolean {
-  if (isOfEveryone(permission)) return true
+export function matchesConsent(caller: Caller, permission: string, forEveryone: boolean): boolean {
+  if (forEveryone ? isAboutSignIn(permission) : isOfEveryone(permission)) return true
   const consents = 'DelegatedPermissionGrant.ReadWrite.All'
   if (caller.kind === 'application' && !isRead(permission)) return caller.permissions.has(consents)
   return mayGrantInPerson(caller, permission, 'delegated') && reaches(caller, permission, consents)
@@ -64,6 +64,11 @@ export function mayGrantInPerson(
   const isLow =
     grantableByApplicationAdministrators.has(permission) || (kind === 'delegated' && isOfEveryone(permission))
   return isLow && holdsAnyRole(caller, applicationAdministrators)
+}
+
+/** Who somebody is: all that a token gives which was asked for nothing else. */
+function isAboutSignIn(permission: string): boolean {
+  return permission === 'User.Read' || !isKnownPermission(permission)
 }
 
 /** Every person consents to these; scopes of the sign-in itself, such as openid, are no permissions at all. */

@@ -24,29 +24,32 @@ async function readGivenRights(
   tenantId: string,
   { ids, names }: { readonly ids: readonly string[]; readonly names: readonly string[] },
 ): Promise<GivenRight[]> {
-  const assignments = await sql<{ role: string; scope: string; given: string }[]>`
-    select role, shown_scope as scope, principal_id as given from role_assignment
-    where tenant_id = ${tenantId} and principal_id = any(${[...ids]}::uuid[]) order by scope, role`
-  const mappings = await sql<(DatabaseColumns & { role: string; given: string })[]>`
-    select ${placeColumns(sql)}, m.database_role as role, m.principal_id as given
+  const roles = await sql<RoleRow[]>`
+    select 'maskingRole' as type, role as name, principal_id as given, shown_scope as scope,
+      null as "subscriptionId", null as "resourceGroupName", null as "serverName", null as "databaseName"
+    from role_assignment where tenant_id = ${tenantId} and principal_id = any(${[...ids]}::uuid[])
+    union all
+    select 'databaseRole', m.database_role, m.principal_id, null, ${placeColumns(sql)}
     from role_mapping m join masked_database d on d.id = m.database_id
-    where d.tenant_id = ${tenantId} and m.principal_id = any(${[...ids]}::uuid[]) order by d.key, role`
-  const exemptions = await findExemptions(sql, tenantId, ids, names)
+    where d.tenant_id = ${tenantId} and m.principal_id = any(${[...ids]}::uuid[])
+    order by type desc, scope, name`
   return [
-    ...assignments.map(({ role, scope, given }) => ({
-      type: 'maskingRole' as const,
-      name: role,
-      scope,
+    ...roles.map(({ type, name, given, scope, ...place }) => ({
+      type,
+      name,
+      scope: scope ?? idOf(place, canonicalNamespace),
       given,
     })),
-    ...mappings.map((row) => ({
-      type: 'databaseRole' as const,
-      name: row.role,
-      scope: idOf(row, canonicalNamespace),
-      given: row.given,
-    })),
-    ...exemptions,
+    ...(await findExemptions(sql, tenantId, ids, names)),
   ]
+}
+
+interface RoleRow extends DatabaseColumns {
+  readonly type: 'maskingRole' | 'databaseRole'
+  readonly name: string
+  readonly given: string
+  /** Null: the right is of the database that the other columns name. */
+  readonly scope: string | null
 }
 
 /**
@@ -62,17 +65,23 @@ async function findExemptions(
 ): Promise<GivenRight[]> {
   const rows = await sql<(DatabaseColumns & { entries: string; folded: string[] })[]>`
     select ${placeColumns(sql)}, d.exempt_principals as entries,
-      array(select lower(name) from unnest(${[...names]}::text[]) name) as folded
+      array(
+        select lower(name) from unnest(${[...names]}::text[]) with ordinality named (name, at) order by at
+      ) as folded
     from masked_database d
     where d.tenant_id = ${tenantId} and d.exempt_principals <> ''
       and (${names.length > 0} or string_to_array(lower(d.exempt_principals), ';') && ${[...ids]}::text[])
     order by d.key`
   return rows.flatMap((row) => {
     const entries = row.entries.split(';').map(fold)
-    const principals = new Set([...ids, ...names.map(fold), ...row.folded])
-    return [...principals]
-      .filter((name) => entries.some((entry) => entry === name || entry.startsWith(`${name}/`)))
-      .map((given) => ({ type: 'exemption', name: null, scope: idOf(row, canonicalNamespace), given }))
+    const isNamed = (name: string) => entries.some((entry) => entry === name || entry.startsWith(`${name}/`))
+    const named = names.filter((name, at) => isNamed(fold(name)) || isNamed(row.folded[at] ?? fold(name)))
+    return [...ids.filter(isNamed), ...named.map(fold)].map((given) => ({
+      type: 'exemption',
+      name: null,
+      scope: idOf(row, canonicalNamespace),
+      given,
+    }))
   })
 }
 

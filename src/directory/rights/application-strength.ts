@@ -5,8 +5,8 @@ import { type CarriedRight, type ReadGivenRights, readCarriedRights } from './ca
 export interface ApplicationStrength {
   /** Application permissions. */
   readonly permissions: readonly string[]
-  /** Delegated permissions that were consented for any person. */
-  readonly consents: readonly string[]
+  /** Delegated permissions, consented for everybody or for single people. */
+  readonly consents: readonly { readonly permission: string; readonly forEveryone: boolean }[]
   readonly rights: readonly CarriedRight[]
 }
 
@@ -21,19 +21,20 @@ export async function readApplicationStrength(
     select id from directory_object
     where tenant_id = ${tenantId} and kind = 'servicePrincipal' and app_id = ${appId.toLowerCase()}`
   const ids = principals.map(({ id }) => id)
-  const permissions = await tx<{ permission: string; delegated: boolean }[]>`
-    select distinct permission, false as delegated from application_permission
-    where tenant_id = ${tenantId} and service_principal_id = any(${ids}::uuid[])
-    union
-    select distinct permission, true from delegated_permission
-    where tenant_id = ${tenantId} and client_id = any(${ids}::uuid[])
-    order by 1`
+  const permissions = await tx<{ permission: string }[]>`
+    select distinct permission from application_permission
+    where tenant_id = ${tenantId} and service_principal_id = any(${ids}::uuid[]) order by 1`
+  const consents = await tx<{ permission: string; forEveryone: boolean }[]>`
+    select permission, bool_or(user_id is null) as "forEveryone" from delegated_permission
+    where tenant_id = ${tenantId} and client_id = any(${ids}::uuid[]) group by permission order by 1`
   const rights: CarriedRight[] = []
   for (const id of ids.length === 0 ? [undefined] : ids)
-    rights.push(...(await readCarriedRights(tx, readGiven, tenantId, { id, names: [appId] })))
+    rights.push(
+      ...(await readCarriedRights(tx, readGiven, tenantId, { id, names: [appId] }, { dormant: true })),
+    )
   return {
-    permissions: permissions.filter(({ delegated }) => !delegated).map(({ permission }) => permission),
-    consents: permissions.filter(({ delegated }) => delegated).map(({ permission }) => permission),
+    permissions: permissions.map(({ permission }) => permission),
+    consents,
     rights,
   }
 }

@@ -1,5 +1,4 @@
 import type { Query } from '../../db/query.ts'
-import { createSqlGraph } from '../membership/sql-graph.ts'
 
 /** A right that masking gives to a principal: a role at a scope, a database role, or exemption from masks. */
 export interface GivenRight {
@@ -19,12 +18,13 @@ export type ReadGivenRights = (
   principals: { readonly ids: readonly string[]; readonly names: readonly string[] },
 ) => Promise<readonly GivenRight[]>
 
-/** A right of a user, a service principal or the members of a group, and the group or role that it comes through. */
+/** A right of a user, a service principal or the members of a group, and the group that it comes through. */
 export interface CarriedRight {
-  readonly type: GivenRight['type'] | 'directoryRole'
+  /** `groupOwnership`: the principal decides who has the rights of a group. */
+  readonly type: GivenRight['type'] | 'directoryRole' | 'groupOwnership'
   readonly name: string | null
   readonly scope: string | null
-  /** Id of the group around the principal; null: the right was given to the principal itself. */
+  /** Id of the group; null: the right was given to the principal itself. */
   readonly through: string | null
 }
 
@@ -33,47 +33,100 @@ export interface Bearer {
   readonly id: string | undefined
   /** The userPrincipalName or the appId. */
   readonly names: readonly string[]
+  /** True for users: the groups that they own count. */
+  readonly owns?: boolean
+}
+
+interface Options {
+  /** Counts deleted groups around the object too: a caller must not fill a group before its restoration. */
+  readonly dormant?: boolean
 }
 
 /**
  * All rights that a principal has, or that the members of a group have by it: given to itself, and to the groups and
- * directory roles around it at any depth. A deleted object shows the rights that its restoration would bring back.
+ * directory roles around it at any depth. A deleted object shows the rights that its restoration would bring back. A
+ * user who owns a group that carries rights has the ownership as a right.
  */
 export async function readCarriedRights(
   tx: Query,
   readGiven: ReadGivenRights,
   tenantId: string,
-  { id, names }: Bearer,
+  { id, names, owns = false }: Bearer,
+  { dormant = false }: Options = {},
 ): Promise<CarriedRight[]> {
-  const around = id ? await createSqlGraph(tx).groupsOf(tenantId, id, { includeRoles: true }) : []
-  const ids = id ? [id, ...around] : []
-  const roles = await tx<{ name: string }[]>`
-    select properties ->> 'displayName' as name from directory_object
-    where tenant_id = ${tenantId} and id = any(${ids}::uuid[]) and kind = 'directoryRole' order by 1`
+  const owned = id && owns ? await listOwnedGroups(tx, tenantId, id) : []
+  const around = id ? await walkUp(tx, tenantId, [id, ...owned], dormant) : []
   const lowerNames = names.map((name) => name.toLowerCase())
+  const ids = [...new Set(around.map((step) => step.id))]
   const given = await readGiven(tx, tenantId, { ids, names: lowerNames })
   const own = new Set([...(id ? [id] : []), ...lowerNames])
+  const reached = new Set([...around.filter(({ root }) => root === id).map((step) => step.id), ...lowerNames])
+  const roles = around.filter(({ root, role }) => root === id && role !== null)
+  const carriers = new Set(given.map((right) => right.given))
+  const ruled = owned.filter((group) =>
+    around.some((step) => step.root === group && (step.role !== null || carriers.has(step.id))),
+  )
   return [
-    ...roles.map(({ name }) => ({ type: 'directoryRole' as const, name, scope: null, through: null })),
-    ...given.map(({ type, name, scope, given: to }) => ({
-      type,
-      name,
-      scope,
-      through: own.has(to) ? null : to,
-    })),
+    ...roles.map(({ role }) => ({ type: 'directoryRole' as const, name: role, scope: null, through: null })),
+    ...given
+      .filter((right) => reached.has(right.given))
+      .map(({ type, name, scope, given: to }) => ({ type, name, scope, through: own.has(to) ? null : to })),
+    ...ruled.map((group) => ({ type: 'groupOwnership' as const, name: null, scope: null, through: group })),
   ]
 }
 
-/** The rights in words, for a refusal; names of databases stay out, a caller without rights must not learn them. */
+async function listOwnedGroups(tx: Query, tenantId: string, ownerId: string): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    select owned.id from owner_edge edge
+    join directory_object owned on owned.tenant_id = edge.tenant_id and owned.id = edge.object_id
+    where edge.tenant_id = ${tenantId} and edge.owner_id = ${ownerId} and owned.kind = 'group' order by owned.id`
+  return rows.map(({ id }) => id)
+}
+
+interface Step {
+  readonly root: string
+  readonly id: string
+  /** Name of the directory role; null for a group or a root. */
+  readonly role: string | null
+}
+
+/** Each root, and the groups and roles around it. OFFSET 0 keeps the lookups index scans, as in the membership graph. */
+async function walkUp(
+  tx: Query,
+  tenantId: string,
+  roots: readonly string[],
+  dormant: boolean,
+): Promise<Step[]> {
+  return await tx<Step[]>`
+    with recursive walk (root, id, role) as (
+      select root, root, null::text from unnest(${[...roots]}::uuid[]) root
+      union
+      select walk.root, container.id, container.role from walk
+      cross join lateral (
+        select container_id from member_edge where tenant_id = ${tenantId} and member_id = walk.id offset 0
+      ) edge
+      cross join lateral (
+        select id, case when kind = 'directoryRole' then display_name end as role from directory_object
+        where tenant_id = ${tenantId} and id = edge.container_id and kind in ('group', 'directoryRole')
+          and (${dormant} or deleted_at is null)
+        offset 0
+      ) container
+    )
+    select root, id, role from walk order by role`
+}
+
+/** The rights in words, for a refusal. Databases stay unnamed: a caller without rights must not learn them. */
 export function nameRights(rights: readonly CarriedRight[]): string {
   const words = rights.map(({ type, name }) =>
-    type === 'exemption'
-      ? 'exemption from masking'
-      : type === 'databaseRole'
-        ? 'a database role'
-        : type === 'maskingRole'
-          ? `the masking role ${name}`
-          : `the directory role ${name}`,
+    type === 'maskingRole' || type === 'directoryRole' ? `${kindWords[type]} ${name}` : kindWords[type],
   )
   return [...new Set(words)].join(', ')
+}
+
+const kindWords: Readonly<Record<CarriedRight['type'], string>> = {
+  directoryRole: 'the directory role',
+  maskingRole: 'the masking role',
+  databaseRole: 'a database role',
+  exemption: 'exemption from masking',
+  groupOwnership: 'ownership of a group that carries rights',
 }

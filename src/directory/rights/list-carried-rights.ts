@@ -30,7 +30,11 @@ export const listCarriedRights = bearers.map(({ kind, set, noun }) =>
         kind === 'user' ? await findUser(tx, tenantId, id) : await findObject(tx, tenantId, kind, id)
       const { userPrincipalName, appId } = object.properties
       const names = [userPrincipalName, appId].filter((name) => typeof name === 'string')
-      const value = await readCarriedRights(tx, ports.readGivenRights, tenantId, { id: object.id, names })
+      const value = await readCarriedRights(tx, ports.readGivenRights, tenantId, {
+        id: object.id,
+        names,
+        owns: kind === 'user',
+      })
       return ok({
         '@odata.context': `${request.baseUrl}/$metadata#Collection(vendor.graph.carriedRight)`,
         value,

@@ -5,18 +5,18 @@ import type { Query } from '../../db/query.ts'
 import type { Stored } from '../entities/property.ts'
 import { describeMembership } from '../membership/describe-membership.ts'
 
-const creationRights: Readonly<Record<string, RightName>> = {
-  group: 'createGroup',
-  application: 'createApplication',
-  servicePrincipal: 'createServicePrincipal',
+const rightsToManage: Readonly<Record<string, RightName>> = {
+  group: 'updateGroup',
+  application: 'manageApplication',
+  servicePrincipal: 'manageServicePrincipal',
 }
 
 /**
- * Makes the person who created an object its owner, unless a directory role includes the creation: without a role,
+ * Makes the person who created an object its owner, unless a directory role includes managing it: without such a role,
  * only the owner can change the object. Returns the changes for the log.
  */
 export async function ownCreated(tx: Query, caller: Caller, object: Stored): Promise<Change[]> {
-  const right = creationRights[object.kind]
+  const right = rightsToManage[object.kind]
   if (right === undefined || caller.kind !== 'delegated' || holdsAnyRole(caller, findRight(right).roles))
     return []
   const owners = await tx<{ id: string }[]>`

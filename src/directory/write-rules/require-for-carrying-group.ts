@@ -22,7 +22,13 @@ export async function requireForCarryingGroup(context: WriteContext, write: Enti
   const isPlain = verb === 'update' && !memberProperties.some((name) => Object.hasOwn(changes, name))
   if (kind !== 'group' || isPlain) return
   const rights = id
-    ? await readCarriedRights(tx, ports.readGivenRights, caller.tenantId, { id, names: [] })
+    ? await readCarriedRights(
+        tx,
+        ports.readGivenRights,
+        caller.tenantId,
+        { id, names: [] },
+        { dormant: true },
+      )
     : []
   const canHoldRoles = before.isAssignableToRole === true || changes.isAssignableToRole === true
   if (rights.length === 0 && !canHoldRoles) return

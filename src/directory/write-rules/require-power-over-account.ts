@@ -57,7 +57,13 @@ async function requireForNewName(context: WriteContext, { before, changes }: Ent
 
 function readRights({ tx, caller, ports }: WriteContext, id: string | undefined, name: Json | undefined) {
   const names = typeof name === 'string' ? [name] : []
-  return readCarriedRights(tx, ports.readGivenRights, caller.tenantId, { id, names })
+  return readCarriedRights(
+    tx,
+    ports.readGivenRights,
+    caller.tenantId,
+    { id, names, owns: true },
+    { dormant: true },
+  )
 }
 
 function concernsAccount({ verb, changes }: EntityWrite): boolean {

@@ -45,8 +45,9 @@ export async function requireStrongerThanApplication(
 
 /** Whatever the application can do and the caller could not grant. An application matches itself, not its users. */
 function describeBeyond(caller: Caller, strength: ApplicationStrength, isItself: boolean): string[] {
-  const consents = strength.consents.filter((name) => !matchesConsent(caller, name))
-  const beyond = consents.map((name) => `the delegated permission ${name}`)
+  const beyond = strength.consents
+    .filter(({ permission, forEveryone }) => !matchesConsent(caller, permission, forEveryone))
+    .map(({ permission }) => `the delegated permission ${permission}`)
   if (isItself) return beyond
   const permissions = strength.permissions.filter((name) => !matchesPermission(caller, name))
   beyond.push(...permissions.map((name) => `the application permission ${name}`))

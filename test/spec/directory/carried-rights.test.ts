@@ -75,6 +75,21 @@ const ways: Readonly<Record<string, { type: string; make(): Promise<string> }>> 
       return group
     },
   },
+  'it is within a deleted group that is exempt once it is restored': {
+    type: 'exemption',
+    make: async () => {
+      const [inner, middle, outer] = [
+        await directory().group(),
+        await directory().group(),
+        await directory().group(),
+      ]
+      await directory().join(inner, middle)
+      await directory().join(middle, outer)
+      await directory().softDelete(middle)
+      await exempt(outer)
+      return inner
+    },
+  },
   'it is within a group that is exempt, at two levels': {
     type: 'exemption',
     make: async () => {
@@ -229,6 +244,11 @@ clause(
     const role = { type: 'maskingRole', name: 'SQL Security Manager', scope: '/subscriptions/sub-7' }
     const exemption = { type: 'exemption', name: null, scope: db }
     assert.deepEqual(await read(`/groups/${outer}`), [{ ...exemption, through: null }])
+    const owner = await directory().user()
+    await own(owner, inner)
+    await own(owner, await directory().group())
+    const ownership = { type: 'groupOwnership', name: null, scope: null, through: inner }
+    assert.deepEqual(await read(`/users/${owner}`), [ownership])
     assert.deepEqual(await read(`/groups/${inner}`), [
       { ...role, through: null },
       { ...exemption, through: outer },
@@ -254,20 +274,23 @@ clause(
 
 clause(
   'DIR-159',
-  'A caller who could not grant the rights that masking gives to a user neither sets the password, the userPrincipalName or another means of sign-in …',
+  'A caller who could not grant the rights that a user has from masking, or by owning a group that carries rights, neither sets the password, …',
   async () => {
     const group = await directory().group()
     await exempt(group)
     const passwordProfile = { password: 'a long-winded Phrase 42' }
     const taken = `auditor-${randomUUID()}@example.com`
     await exempt(taken)
+    const owner = await directory().user()
+    await own(owner, group)
     const holders = [
+      owner,
       await directory().user(),
       await directory().user(),
       await directory().user(),
       await directory().user(),
     ]
-    const [member = '', mapped = '', assigned = '', byName = ''] = holders
+    const [, member = '', mapped = '', assigned = '', byName = ''] = holders
     await directory().join(member, group)
     await map(mapped)
     await assign(assigned)

@@ -283,6 +283,14 @@ describe('rights of people', () => {
         owners.body.value.map((one: { id: string }) => one.id),
         [principal],
       )
+      const developer = open.tokenFor({
+        principal: await fillDirectory(open).user(),
+        permissions,
+        directoryRoles: [directoryRoleTemplates['Application Developer']],
+      })
+      const developed = await ask(developer, 'POST', '/applications', { displayName: 'Developed' }, open)
+      const secret = `/applications/${developed.body.id}/addPassword`
+      assert.equal((await ask(developer, 'POST', secret, {}, open)).status, 200, 'developers own too')
       const admin = open.tokenFor({ permissions })
       const ofAdmin = await ask(admin, 'POST', '/groups', newGroup(), open)
       assert.deepEqual(

@@ -230,7 +230,16 @@ test('DIR-154: an application rotates its own secret, and gets no nearer to its 
 })
 
 test('DIR-154: permissions that people consent to by themselves make no application strong', async () => {
-  const one = await register({ consented: ['User.Read', 'Mail.ReadWrite', 'openid', 'offline_access'] })
+  const one = await register({ consented: ['User.Read', 'openid', 'offline_access'] })
+  await service().database.sql`
+    insert into delegated_permission (tenant_id, client_id, user_id, permission)
+    values (${service().tenantId}, ${one.servicePrincipalId}, ${await directory().user()}, 'Mail.ReadWrite')`
   for (const token of [application('Application.ReadWrite.All'), await person(['Application Administrator'])])
     assert.equal((await ask(token, 'POST', `/applications/${one.applicationId}/addPassword`, {})).status, 200)
+  // With consent for everybody nobody is asked any more: a redirect address would be enough for the mail of others.
+  const wide = await register({ consented: ['Mail.ReadWrite'] })
+  const change = { web: { redirectUris: ['https://evil.example/'] } }
+  const path = `/applications/${wide.applicationId}`
+  assert.equal((await ask(application('Application.ReadWrite.All'), 'PATCH', path, change)).status, 403)
+  assert.equal((await ask(await person(['Application Administrator']), 'PATCH', path, change)).status, 204)
 })

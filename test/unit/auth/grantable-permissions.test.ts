@@ -30,7 +30,7 @@ test('no set of other permissions matches one of the strongest', () => {
       all.filter((name) => !strongest.includes(name)),
     )
     assert.equal(matchesPermission(others, permission), false, permission)
-    assert.equal(matchesConsent(others, permission), false, permission)
+    assert.equal(matchesConsent(others, permission, true), false, permission)
   }
 })
 
@@ -47,10 +47,15 @@ test('a person matches nothing by the permissions of the application alone', () 
 test('an application permission is no match for the consent of people to a write', () => {
   const application = make('application', ['Directory.ReadWrite.All', 'RoleManagement.ReadWrite.Directory'])
   assert.equal(matchesPermission(application, 'Group.ReadWrite.All'), true, 'implied')
-  assert.equal(matchesConsent(application, 'Group.ReadWrite.All'), false)
-  assert.equal(matchesConsent(application, 'Group.Read.All'), true, 'people read no more than applications')
-  assert.equal(matchesConsent(application, 'user_impersonation'), false)
-  assert.equal(matchesConsent(application, 'Mail.ReadWrite'), true, 'people consent by themselves')
+  assert.equal(matchesConsent(application, 'Group.ReadWrite.All', true), false)
+  assert.equal(
+    matchesConsent(application, 'Group.Read.All', true),
+    true,
+    'people read no more than applications',
+  )
+  assert.equal(matchesConsent(application, 'user_impersonation', false), false)
+  assert.equal(matchesConsent(application, 'Mail.ReadWrite', false), true, 'people consent by themselves')
+  assert.equal(matchesConsent(application, 'Mail.ReadWrite', true), false, 'nobody is asked any more')
 })
 
 test('a personal account holds no role, whatever its token claims', () => {
