@@ -1,10 +1,10 @@
 import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
-import type { Listening } from '../db/listen.ts'
 import { changedTables } from './changed-tables.ts'
 import { CoalescedJobs } from './coalesced-jobs.ts'
 import type { Claimant } from './guard/claim.ts'
 import { isExemptAsMeant } from './guard/compare-exempt.ts'
+import { type DriftWatch, watchDrift } from './guard/watch-drift.ts'
 import {
   type LoginKeys,
   type LoginOutcome,
@@ -12,7 +12,6 @@ import {
   Logins,
   type SettledLogins,
 } from './logins/logins.ts'
-import { driftChannel } from './names.ts'
 import type { Note, Step } from './plan.ts'
 import type { Policy } from './policy.ts'
 import { checkVersion, describeFinding, examine } from './preflight/preflight.ts'
@@ -26,8 +25,6 @@ export interface BoundTarget {
   /** Changes with the binding: a new address needs a new connection. */
   readonly key: string
   connect(): Database
-  /** Hears what the database notifies. */
-  listen(channel: string, onNotification: () => void): Promise<Listening>
 }
 
 export interface Source extends LoginSource {
@@ -58,7 +55,7 @@ interface Connection {
   readonly key: string
   readonly target: BoundTarget
   readonly database: Database
-  watch: Listening | null
+  watch: DriftWatch | null
   fit: boolean
 }
 
@@ -302,13 +299,12 @@ export class Controller {
     }
   }
 
-  /** Where the database tells of changes, we listen; where it cannot, the audit has to do. */
+  /** Where the database tells of changes, they are audited within a second; elsewhere the periodic audit finds them. */
   async #watch(databaseId: string): Promise<void> {
     const connection = this.#connections.get(databaseId)
     if (!connection || (connection.watch && !connection.watch.lost) || this.#closed) return
-    // Anybody may notify, as often as they like.
     const wake = () => this.#audit(databaseId)
-    connection.watch = await connection.target.listen(driftChannel, wake).catch(() => null)
+    connection.watch = await watchDrift(connection.database, wake).catch(() => null)
   }
 
   async #connect(databaseId: string): Promise<Database | null> {
@@ -332,7 +328,7 @@ export class Controller {
 }
 
 async function disconnect({ database, watch }: Connection): Promise<void> {
-  await watch?.close()
+  watch?.close()
   await database.close()
 }
 

@@ -7,8 +7,9 @@ export const guardSchema = 'masquerade_guard'
 /** PostgreSQL's word for everybody; no role can have this name. */
 export const everybody = 'public'
 
-/** Name of the event trigger, and of what it notifies. */
-export const driftChannel = 'masquerade_drift'
+/** The event trigger that notes changes of the catalog, and its function. */
+export const driftTrigger = 'masquerade_drift'
+export const driftFunction = 'note_drift'
 
 export const shadowPrefix = 'masked_'
 

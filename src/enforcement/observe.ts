@@ -2,7 +2,7 @@ import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
 import type { Guard, ObservedTwin, Role, Snapshot } from './catalog.ts'
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
-import { driftChannel, guardSchema, shadowPrefix, twinOwnerName } from './names.ts'
+import { driftFunction, driftTrigger, guardSchema, shadowPrefix, twinOwnerName } from './names.ts'
 import type { Target } from './policy.ts'
 import { aclAsJson, findRelations, isOn, readRelations } from './read-relations.ts'
 import { findLegal } from './twins/find-legal-constants.ts'
@@ -20,7 +20,8 @@ export async function observe(
     select current_setting('server_version_num')::int as version, current_database()::text as database, current_user::text as user,
       to_regclass(${`${guardSchema}.relation`}) is not null as guarded,
       (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as superuser,
-      exists (select 1 from pg_catalog.pg_event_trigger where evtname = ${driftChannel} and evtenabled <> 'D') as watched`
+      exists (select 1 from pg_catalog.pg_event_trigger t join pg_catalog.pg_proc p on p.oid = t.evtfoid
+        where evtname = ${driftTrigger} and evtenabled <> 'D' and proname = ${driftFunction}) as watched`
   if (!server) throw new Error('the server did not answer')
   const twinOwner = twinOwnerName(server.database)
   const oids = await findRelations(tx, targets, server.guarded, scope, twinOwner)

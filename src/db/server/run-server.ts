@@ -88,7 +88,13 @@ function serverOptions(plan: ServerPlan, socketDirectory: string): string[] {
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
-const fastSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
+/** Of throw-away servers, which also show what becomes of prepared transactions. */
+const fastSettings = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_prepared_transactions: '10',
+}
 
 /** One file for each day of the week, begun anew when the day comes again. */
 const loggedSettings = {

@@ -1,6 +1,6 @@
 import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
 import type { Guard, Role, Twin } from '../catalog.ts'
-import { driftChannel, everybody, guardSchema } from '../names.ts'
+import { driftFunction, driftTrigger, everybody, guardSchema } from '../names.ts'
 import type { DesiredRelation, DesiredTwin, Step } from '../plan.ts'
 import { storeGrants } from './stored-grants.ts'
 
@@ -115,10 +115,23 @@ function isEverybody(list: string): string {
   return `${quoteLiteral(everybody)} = ANY (${list})`
 }
 
-/** Needs a superuser. Where there is none, the periodic audit finds what this would have told at once. */
+const driftTable = `${quoteIdentifier(guardSchema)}.drift`
+const noteDrift = `${quoteIdentifier(guardSchema)}.${driftFunction}`
+
+/**
+ * Needs a superuser. Where there is none, the periodic audit finds what this would have told within a second. One row for
+ * each transaction that changes the catalog: transactions never wait for each other's rows, and a change succeeds where the
+ * table is gone. Unlogged, the rows are in no publication.
+ */
 export const createWatch: readonly Step[] = [
-  `CREATE OR REPLACE FUNCTION ${quoteIdentifier(guardSchema)}.notify_drift() RETURNS event_trigger LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp AS $$ BEGIN PERFORM pg_notify(${quoteLiteral(driftChannel)}, ''); END $$`,
-  `DROP EVENT TRIGGER IF EXISTS ${quoteIdentifier(driftChannel)}`,
-  `CREATE EVENT TRIGGER ${quoteIdentifier(driftChannel)} ON ddl_command_end EXECUTE FUNCTION ${quoteIdentifier(guardSchema)}.notify_drift()`,
-].map((sql) => ({ sql, why: 'to hear of changes at once' }))
+  `CREATE UNLOGGED TABLE IF NOT EXISTS ${driftTable} (transaction bigint PRIMARY KEY)`,
+  `REVOKE ALL ON ${driftTable} FROM PUBLIC`,
+  `CREATE OR REPLACE FUNCTION ${noteDrift}() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp AS $$ BEGIN
+      IF to_regclass(${quoteLiteral(driftTable)}) IS NOT NULL THEN
+        INSERT INTO ${driftTable} VALUES (txid_current()) ON CONFLICT DO NOTHING; END IF; END $$`,
+  `DROP EVENT TRIGGER IF EXISTS ${quoteIdentifier(driftTrigger)}`,
+  // Of earlier releases.
+  `DROP FUNCTION IF EXISTS ${quoteIdentifier(guardSchema)}.notify_drift()`,
+  `CREATE EVENT TRIGGER ${quoteIdentifier(driftTrigger)} ON ddl_command_end EXECUTE FUNCTION ${noteDrift}()`,
+].map((sql) => ({ sql, why: 'to hear of changes within a second' }))

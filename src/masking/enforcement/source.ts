@@ -1,5 +1,4 @@
 import { type Database, openDatabase } from '../../db/database.ts'
-import { type Listening, listenTo } from '../../db/listen.ts'
 import type { Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { nameBound } from '../binding/bind-once.ts'
@@ -33,7 +32,6 @@ interface Rights {
 interface BoundTarget {
   readonly key: string
   connect(): Database
-  listen(channel: string, onNotification: () => void): Promise<Listening>
 }
 
 /** What enforcement has to know of the management side. */
@@ -57,7 +55,6 @@ export function createEnforcementSource({ sql, secrets, findExempt, readRights }
             // A server that does not even answer that time is up.
             answerTimeoutMs: 35_000,
           }),
-        listen: (channel, onNotification) => listenTo(address(), [channel], { onNotification }),
       }
     },
 
