@@ -7,7 +7,11 @@ import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { firstPartyApplications } from '../../../src/auth/first-party.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { isPassword } from '../../../src/directory/accounts/password.ts'
+import { writeCredentials } from '../../../src/directory/first-start/bootstrap.ts'
 import { findAdministrator, readFirstStart } from '../../../src/directory/first-start/read-first-start.ts'
+import { restoreAdministration } from '../../../src/directory/first-start/restore-administration.ts'
+import { issueOperatorToken } from '../../../src/issuer/operator-token.ts'
+import { assignAtRoot } from '../../../src/masking/role-assignments/assigned-roles.ts'
 import { clause } from '../../support/clause.ts'
 import { runCommand, startCommand } from '../../support/command.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
@@ -53,7 +57,11 @@ describe('masquerade admin restore', () => {
   /** The administrator by the command line, the application by its own secret, and the password in the file. */
   const assertRestored = async () => {
     const { sql } = service.database
-    const token = (await run('token', '--admin')).trim()
+    const origin = service.auth.identity.origin()
+    const token = await issueOperatorToken(
+      { ...service.auth, origin, tenantId: service.tenantId, sql },
+      { for: { kind: 'administrator' }, permissions: [], lifetimeSeconds: 600, audience: undefined },
+    )
     await assertWorks(token)
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
     assert.ok(claims.wids.includes(directoryRoleTemplates['Global Administrator']))
@@ -120,11 +128,8 @@ describe('masquerade admin restore', () => {
         await service.database.sql`delete from ${service.database.sql(table)}`
     },
     'first start forgotten': () => service.database.sql`delete from first_start`,
-    'signing set-up and organization gone': async () => {
-      await service.database.sql`delete from signing_key`
-      await service.database.sql`delete from oidc_state`
-      await service.database.sql`delete from directory_object where kind = 'organization'`
-    },
+    'organization gone': () => service.database.sql`
+      delete from directory_object where kind = 'organization'`,
   }
 
   const addUser = (properties: Record<string, string>) => service.database.sql`
@@ -132,17 +137,31 @@ describe('masquerade admin restore', () => {
     values (${service.tenantId}, ${randomUUID()}, 'user', ${service.database.sql.json(properties)})
     on conflict do nothing`
 
+  // Without a process for each; the command itself runs below, on all of the damage at once.
   for (const [name, damage] of Object.entries(damages))
     clause('TOK-73', restoring, async () => {
       await damage()
-      assert.match(await run('admin', 'restore'), /^The administrator is admin.*\n( {2}.*\n)+$/, name)
+      const { database, tenantId, dataDir } = service
+      const { steps } = await database.transaction(async (tx) => {
+        const restored = await restoreAdministration(tx, {
+          tenantId,
+          domain: 'masquerade.local',
+          assignOwner: (within, tenant, id) => assignAtRoot(within, tenant, 'Owner', id),
+        })
+        writeCredentials(dataDir, tenantId, restored)
+        return restored
+      })
+      assert.ok(steps.length > 0, name)
       await assertRestored()
     })
 
   clause('TOK-73', restoring, async () => {
     for (const damage of Object.values(damages)) await damage()
-    await run('admin', 'restore')
+    await service.database.sql`delete from signing_key`
+    await service.database.sql`delete from oidc_state`
+    assert.match(await run('admin', 'restore'), /^The administrator is admin.*\n( {2}.*\n)+$/)
     await assertRestored()
+    await assertWorks((await run('token', '--admin')).trim())
     const files = await Promise.all(
       ['administrator-password', 'administrator-application.json'].map(readSecret),
     )
