@@ -275,6 +275,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       idleMs: settings.gatewayIdleSeconds * 1000,
       allowWeakLogin: settings.gatewayWeakLogin,
       allowPlaintext: settings.gatewayPlaintext,
+      allowMaskedCopies: settings.gatewayMaskedCopies,
     },
     ports: {
       findDatabases: (name) => findBound(database.sql, tenantId, name),

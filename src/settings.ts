@@ -103,6 +103,10 @@ const schema = {
     '0',
     'The gateway passes on logins by cleartext or MD5 password, and logins for which the database asks no password at all.',
   ),
+  GATEWAY_MASKED_COPIES: flag(
+    '0',
+    'Masked roles may store what they read of masked columns, which are masks, in tables and columns without a mask.',
+  ),
   MEMBERSHIP_MEMORY_MB: whole(
     '1024',
     0,

@@ -42,7 +42,7 @@ export interface WatchedColumn {
 export interface WatchedRelation {
   readonly schema: string
   readonly name: string
-  /** All of its columns, in order, if one of them is masked. */
+  /** All of its columns, in order. */
   readonly attributes: readonly string[]
   /** Its own masked columns. */
   readonly masked: readonly WatchedColumn[]
@@ -145,4 +145,6 @@ export interface GatewayLimits {
   readonly allowWeakLogin: boolean
   /** Let clients of other machines in without TLS. */
   readonly allowPlaintext: boolean
+  /** Masked roles may store masks in other tables. */
+  readonly allowMaskedCopies: boolean
 }

@@ -1,10 +1,12 @@
-import type { ColumnOrigin, RelationReference, RelationUse } from './references.ts'
+import type { Origin, Query, RelationReference, RelationUse } from './references.ts'
 import { commonWith, joinSource, querySource, type Scope, type Source } from './scope.ts'
 import { type Node, type RangeVar, readStrings, unwrap } from './syntax-tree.ts'
+import { createValue, type Queries } from './values.ts'
 
 /** Gathers what a FROM clause refers to. */
 export interface Collector {
-  readonly reads: ColumnOrigin[]
+  readonly queries: Queries
+  read(origins: readonly Origin[]): void
   /** A part of the tree that is looked at when its scope is complete. */
   later(node: Node, scope: Scope): void
   refer(
@@ -51,19 +53,26 @@ function readSingle(item: Node, scope: Scope, into: Collector, options: FromOpti
       return readItem(node.relation, scope, into, { locked: 'all' })
     case 'RangeSubselect':
       into.later(node.subquery, { ...scope, sources: node.lateral ? [...scope.sources] : [] })
-      return [querySource(node.alias?.aliasname)]
-    default:
-      into.later(item, { ...scope, sources: [...scope.sources] })
-      return [querySource(node?.alias?.aliasname)]
+      return [nameQuery(node.alias, into.queries.find(node.subquery))]
+    default: {
+      // All that a function returns is made of what it is given.
+      const value = createValue()
+      into.later(item, { ...scope, sources: [...scope.sources], into: value })
+      return [nameQuery(node?.alias, { parts: [[value]] })]
+    }
   }
+}
+
+function nameQuery(alias: Node, query: Query): Source {
+  // A function without an alias for its columns gives them names of its own.
+  return querySource(alias?.aliasname, { query, renamed: readStrings(alias?.colnames) })
 }
 
 function readJoin(node: Node, left: Source[], scope: Scope, into: Collector, options: FromOptions): Source[] {
   const right = readItem(node.rarg, { ...scope, sources: [...scope.sources, ...left] }, into, options)
   const parts = [...left, ...right]
-  for (const name of readStrings(node.usingClause))
-    into.reads.push(...parts.flatMap((part) => part.find(name) ?? []))
-  if (node.isNatural) into.reads.push(...commonWith(left, right), ...commonWith(right, left))
+  for (const name of readStrings(node.usingClause)) into.read(parts.flatMap((part) => part.find(name) ?? []))
+  if (node.isNatural) into.read([...commonWith(left, right), ...commonWith(right, left)])
   into.later(node.quals, { ...scope, sources: parts })
   const { alias, join_using_alias: using } = node
   const named = using ? [...parts, querySource(using.aliasname)] : parts
@@ -79,7 +88,11 @@ function readRelation(
   { locked, takesQuery = false }: FromOptions,
 ): Source {
   const name = range.alias?.aliasname ?? range.relname
-  if (range.schemaname === undefined && scope.queries.has(range.relname)) return querySource(name)
+  const named = range.schemaname === undefined ? scope.queries.get(range.relname) : undefined
+  if (named) {
+    const renamed = readStrings(range.alias?.colnames)
+    return querySource(name, renamed.length > 0 ? { ...named, renamed } : named)
+  }
   const needsTable = locked === 'all' || locked?.has(name) === true
   return into.sourceOf(into.refer(range, 'read', { needsTable, takesQuery }))
 }

@@ -14,6 +14,7 @@ export type RelationUse =
   | 'lockToRead'
   | 'lock'
   | 'like'
+  | 'create'
   | 'other'
 
 /** A relation that a statement names; names of WITH are none. */
@@ -37,6 +38,33 @@ export interface ColumnOrigin {
   readonly column?: string | undefined
 }
 
+/** A column of the result of a query. Without a name, all of them. */
+export interface QueryOrigin {
+  readonly query: Query
+  readonly column?: string | undefined
+  /** Names that an alias gives to its first columns. */
+  readonly renamed: readonly string[]
+}
+
+export type Origin = ColumnOrigin | QueryOrigin
+
+/** One item of a list: a column of a result, or what is assigned to a column of a table. */
+export interface Value {
+  /** Undefined: it is not known what PostgreSQL calls it. */
+  readonly name: string | undefined
+  /** `*`: it stands for any number of columns. */
+  readonly isStar: boolean
+  /** Everything that it is made of. */
+  readonly from: Origin[]
+  /** What the star is of. */
+  sources?: readonly { find(column: string): readonly Origin[] | undefined }[] | undefined
+}
+
+/** The results of its SELECTs, of which set operations make one. */
+export interface Query {
+  readonly parts: readonly (readonly Value[])[]
+}
+
 /** A column, or all of something, as an expression names it. */
 export interface ColumnReference {
   /** Without the star. */
@@ -51,6 +79,14 @@ export interface ColumnReference {
 export interface Write {
   readonly relation: RelationReference
   readonly columns?: readonly string[] | undefined
+}
+
+/** What a statement stores: a value in one column, or the columns of a query in order. */
+export interface Assignment {
+  readonly relation: RelationReference
+  /** Undefined: the columns of the table in their order. */
+  readonly columns?: readonly string[] | undefined
+  readonly stored: Value | Query
 }
 
 /** A query that groups by plain columns alone. */
@@ -75,6 +111,7 @@ export interface References {
   /** Columns whose values are looked at. */
   readonly reads: readonly ColumnOrigin[]
   readonly writes: readonly Write[]
+  readonly assignments: readonly Assignment[]
   readonly groupings: readonly Grouping[]
   readonly types: readonly TypeReference[]
   readonly calls: readonly (readonly string[])[]

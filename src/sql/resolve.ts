@@ -1,26 +1,9 @@
+import { namesOf, ReferenceCollector } from './collect-references.ts'
 import type { Statement } from './parse.ts'
-import { type Collector, findOptions, readFrom } from './read-from.ts'
-import type {
-  Catalog,
-  ColumnOrigin,
-  ColumnReference,
-  Grouping,
-  References,
-  RelationReference,
-  RelationUse,
-  TypeReference,
-  Write,
-} from './references.ts'
-import {
-  findNamed,
-  findOrigins,
-  relationSource,
-  type Scope,
-  type Source,
-  topScope,
-  upwards,
-} from './scope.ts'
-import { type Node, type RangeVar, readStrings } from './syntax-tree.ts'
+import { findOptions, readFrom } from './read-from.ts'
+import type { Catalog, ColumnReference, References } from './references.ts'
+import { type Scope, type Source, topScope } from './scope.ts'
+import { type Node, readStrings } from './syntax-tree.ts'
 
 /** What these say about a relation is nothing that is in it. */
 const looksAtNoRow = new Set([
@@ -50,32 +33,10 @@ export function resolveReferences({ stmt }: Statement, catalog: Catalog): Refere
   return resolver
 }
 
-/** A part of the tree that is still to be looked at. Deep trees then take no stack. */
-interface Work {
-  readonly node: Node
-  readonly scope: Scope
-}
-
-class Resolver implements References, Collector {
-  readonly relations: RelationReference[] = []
-  readonly columns: ColumnReference[] = []
-  readonly reads: ColumnOrigin[] = []
-  readonly writes: Write[] = []
-  readonly groupings: Grouping[] = []
-  readonly types: TypeReference[] = []
-  readonly calls: string[][] = []
-  readonly executes: string[] = []
-  hasHiddenCode = false
-  readonly #catalog: Catalog
-  readonly #work: Work[] = []
-
-  constructor(catalog: Catalog) {
-    this.#catalog = catalog
-  }
-
+class Resolver extends ReferenceCollector {
   walk(stmt: Node): void {
     this.later(stmt, topScope)
-    for (let work = this.#work.pop(); work; work = this.#work.pop()) {
+    for (let work = this.next(); work; work = this.next()) {
       const { node, scope } = work
       if (Array.isArray(node)) for (const item of node.toReversed()) this.later(item, scope)
       else {
@@ -83,10 +44,6 @@ class Resolver implements References, Collector {
         for (const [key, value] of Object.entries(node)) this.#enter(key, value, scope)
       }
     }
-  }
-
-  later(node: Node, scope: Scope): void {
-    if (node !== null && typeof node === 'object') this.#work.push({ node, scope })
   }
 
   #enter(key: string, node: Node, scope: Scope): void {
@@ -104,11 +61,25 @@ class Resolver implements References, Collector {
       case 'MergeStmt':
         this.#merge(node, scope)
         break
+      case 'CreateTableAsStmt':
+        this.create(node.into, this.queries.find(node.query))
+        this.later(node.query, scope)
+        break
+      case 'SubLink':
+        this.later(node.testexpr, scope)
+        this.later(
+          node.subselect,
+          node.subLinkType === 'EXISTS_SUBLINK' ? { ...scope, into: undefined } : scope,
+        )
+        break
+      case 'NullTest':
+        this.later(node.arg, { ...scope, into: undefined })
+        break
       case 'CopyStmt':
         this.#copy(node, scope)
         break
       case 'TruncateStmt':
-        for (const { RangeVar: range } of node.relations ?? []) this.#write(this.refer(range, 'truncate'))
+        for (const { RangeVar: range } of node.relations ?? []) this.write(this.refer(range, 'truncate'))
         break
       case 'LockStmt':
         for (const { RangeVar: range } of node.relations ?? [])
@@ -122,7 +93,7 @@ class Resolver implements References, Collector {
         this.refer(node.relation, 'like')
         break
       case 'ColumnRef':
-        this.#column(node, scope)
+        this.column(node, scope)
         break
       case 'ExecuteStmt':
         this.executes.push(node.name)
@@ -136,7 +107,15 @@ class Resolver implements References, Collector {
         this.later(node.sql_body, scope)
         break
       default:
-        if (key === 'FuncCall' || key === 'funccall') this.calls.push(readStrings(node.funcname))
+        if (key === 'FuncCall' || key === 'funccall') {
+          const name = readStrings(node.funcname)
+          this.calls.push(name)
+          // A count of values holds none of them.
+          if (name.at(-1) === 'count') {
+            this.later(node, { ...scope, into: undefined })
+            break
+          }
+        }
         if (key === 'TypeName' || key === 'typeName')
           this.types.push({ path: readStrings(node.names), at: node.location ?? 0 })
         if (!looksAtNoRow.has(key)) this.later(node, scope)
@@ -145,7 +124,10 @@ class Resolver implements References, Collector {
 
   #select(node: Node, outer: Scope): void {
     const scope = this.#open(node, outer)
-    const { withClause, larg, rarg, fromClause, whereClause, groupClause, ...rest } = node
+    const { withClause, larg, rarg, fromClause, whereClause, groupClause, targetList, valuesLists, ...rest } =
+      node
+    outer.into?.from.push({ query: this.queries.findSelect(node), renamed: [] })
+    this.#storeInto(node)
     for (const side of [rarg, larg]) if (side) this.later({ SelectStmt: side }, scope)
     readFrom(fromClause, scope, this, findOptions(node))
     this.later(whereClause, scope)
@@ -154,30 +136,42 @@ class Resolver implements References, Collector {
     const uses: ColumnReference[] = []
     if (isPlain)
       this.groupings.push({
-        keys: groupClause.map((item: Node) => this.#column(item.ColumnRef, scope)),
+        keys: groupClause.map((item: Node) => this.column(item.ColumnRef, scope)),
         relations: scope.sources.flatMap((source) =>
           source.relation && !source.isHidden ? [source.relation] : [],
         ),
         uses,
       })
-    this.later(rest, isPlain ? { ...scope, uses } : scope)
+    const inner = isPlain ? { ...scope, uses } : scope
+    const values = this.queries.list(node)
+    this.fill(targetList, values, inner)
+    for (const row of valuesLists ?? []) this.fill(row.List?.items, values, inner)
+    this.later(rest, inner)
   }
 
   #insert(node: Node, outer: Scope): void {
     const scope = this.#open(node, outer)
     this.later(node.selectStmt, scope)
     const relation = this.refer(node.relation, 'insert')
-    this.#write(relation, node.cols)
+    this.write(relation, node.cols)
+    if (node.selectStmt)
+      this.assignments.push({
+        relation,
+        columns: namesOf(node.cols),
+        stored: this.queries.find(node.selectStmt),
+      })
     const target = this.sourceOf(relation)
     const { onConflictClause: conflict } = node
     if (conflict) {
       for (const { IndexElem: element } of conflict.infer?.indexElems ?? [])
-        if (element.name !== undefined) this.reads.push(...(target.find(element.name) ?? []))
+        if (element.name !== undefined) this.read(target.find(element.name) ?? [])
       // A constraint has a name, and the columns of that are not known.
-      if (conflict.infer?.conname !== undefined) this.reads.push(...target.all)
-      this.#write(relation, conflict.targetList ?? [])
+      if (conflict.infer?.conname !== undefined) this.read(target.all)
+      this.write(relation, conflict.targetList ?? [])
       // PostgreSQL asks for the right to read of `excluded` what it asks for of the row itself.
-      this.later(conflict, { ...scope, sources: [target, rename(target, 'excluded')] })
+      const inside = { ...scope, sources: [target, rename(target, 'excluded')] }
+      this.assign(relation, conflict.targetList, inside)
+      this.later([conflict.infer, conflict.whereClause], inside)
     }
     this.#returning(node, target, scope)
   }
@@ -187,9 +181,10 @@ class Resolver implements References, Collector {
     const relation = this.refer(node.relation, 'target')
     const target = this.sourceOf(relation)
     scope.sources.push(target)
-    this.#write(relation, isDelete ? undefined : (node.targetList ?? []))
+    this.write(relation, isDelete ? undefined : (node.targetList ?? []))
     readFrom(node.fromClause ?? node.usingClause, scope, this)
-    this.later([node.targetList, node.whereClause], scope)
+    this.assign(relation, node.targetList, scope)
+    this.later(node.whereClause, scope)
     this.#returning(node, target, scope)
   }
 
@@ -201,20 +196,24 @@ class Resolver implements References, Collector {
     scope.sources.push(target)
     this.later(node.joinCondition, scope)
     for (const { MergeWhenClause: when } of node.mergeWhenClauses ?? []) {
-      if (when.commandType === 'CMD_UPDATE') this.#write(relation, when.targetList ?? [])
-      else if (when.commandType === 'CMD_INSERT') this.#write(relation, when.targetList)
-      else if (when.commandType === 'CMD_DELETE') this.#write(relation)
-      this.later(when, scope)
+      if (when.commandType === 'CMD_UPDATE') this.write(relation, when.targetList ?? [])
+      else if (when.commandType === 'CMD_INSERT') this.write(relation, when.targetList)
+      else if (when.commandType === 'CMD_DELETE') this.write(relation)
+      this.later(when.condition, scope)
+      if (when.commandType === 'CMD_INSERT') this.assignRow(relation, when, scope)
+      else this.assign(relation, when.targetList, scope)
     }
     this.#returning(node, target, scope)
   }
 
   /** Behind RETURNING the row is there before and after, under names of their own. */
-  #returning({ returningClause: clause }: Node, target: Source, scope: Scope): void {
+  #returning(node: Node, target: Source, scope: Scope): void {
+    const { returningClause: clause } = node
     if (!clause) return
     const given = (clause.options ?? []).map((option: Node) => option.ReturningOption?.value)
     const rows = ['old', 'new', ...given].map((name) => rename(target, name))
-    this.later(clause.exprs, { ...scope, sources: [...scope.sources, target, ...rows] })
+    const inside = { ...scope, sources: [...scope.sources, target, ...rows] }
+    this.fill(clause.exprs, this.queries.list(node), inside)
   }
 
   #copy({ relation: range, attlist, is_from: isFrom, whereClause, query }: Node, scope: Scope): void {
@@ -224,7 +223,7 @@ class Resolver implements References, Collector {
     const relation = this.refer(range, isFrom ? 'copyFrom' : 'copyTo', { columns })
     const source = this.sourceOf(relation)
     if (isFrom) this.writes.push({ relation, columns })
-    else this.reads.push(...(columns?.flatMap((name) => source.find(name) ?? []) ?? source.all))
+    else this.read(columns?.flatMap((name) => source.find(name) ?? []) ?? source.all)
     this.later(whereClause, { ...topScope, sources: [source] })
   }
 
@@ -232,46 +231,26 @@ class Resolver implements References, Collector {
   #open({ withClause }: Node, outer: Scope): Scope {
     const list: Node[] = (withClause?.ctes ?? []).map((item: Node) => item.CommonTableExpr)
     if (list.length === 0) return { outer, queries: outer.queries, sources: [] }
-    const queries = new Set(outer.queries)
-    if (withClause.recursive) for (const { ctename } of list) queries.add(ctename)
-    for (const { ctename, ctequery } of list) {
-      this.later(ctequery, { outer, queries: new Set(queries), sources: [] })
-      queries.add(ctename)
+    const queries = new Map(outer.queries)
+    const add = ({ ctename, ctequery, aliascolnames }: Node) =>
+      queries.set(ctename, { query: this.queries.find(ctequery), renamed: readStrings(aliascolnames) })
+    if (withClause.recursive) list.forEach(add)
+    for (const cte of list) {
+      this.later(cte.ctequery, {
+        outer: { ...outer, into: undefined },
+        queries: new Map(queries),
+        sources: [],
+      })
+      add(cte)
     }
     return { outer, queries, sources: [] }
   }
 
-  refer(
-    range: RangeVar,
-    use: RelationUse,
-    more: Partial<Pick<RelationReference, 'needsTable' | 'takesQuery' | 'columns'>> = {},
-  ): RelationReference {
-    const parts = 1 + (range.schemaname === undefined ? 0 : 1) + (range.catalogname === undefined ? 0 : 1)
-    const at = range.location ?? 0
-    const relation = { range, at, parts, use, needsTable: false, takesQuery: false, ...more }
-    this.relations.push(relation)
-    return relation
-  }
-
-  sourceOf(relation: RelationReference): Source {
-    return relationSource(relation, this.#catalog.locate(relation.range))
-  }
-
-  #column({ fields, location }: Node, scope: Scope): ColumnReference {
-    const path = readStrings(fields)
-    const isStar = path.length < fields.length
-    const qualifier = isStar ? path : path.slice(0, -1)
-    const named = qualifier.length > 1 ? findNamed(qualifier, scope) : []
-    const qualified = (named ?? []).flatMap(({ relation }) => relation ?? [])
-    const reference = { path, isStar, at: location ?? 0, qualified }
-    this.columns.push(reference)
-    this.reads.push(...findOrigins(reference, scope))
-    for (const { uses } of upwards(scope)) uses?.push(reference)
-    return reference
-  }
-
-  #write(relation: RelationReference, targets?: readonly Node[]): void {
-    this.writes.push({ relation, columns: targets?.map((target) => target.ResTarget?.name) })
+  /** `SELECT … INTO`, which stands in the first SELECT of a set operation. */
+  #storeInto(select: Node): void {
+    let first = select
+    while (first.larg) first = first.larg
+    if (first.intoClause) this.create(first.intoClause, this.queries.findSelect(select))
   }
 }
 

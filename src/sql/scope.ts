@@ -1,4 +1,4 @@
-import type { ColumnOrigin, ColumnReference, RelationReference } from './references.ts'
+import type { ColumnReference, Origin, Query, RelationReference, Value } from './references.ts'
 
 /** Something in FROM, and the columns that references to it may mean. */
 export interface Source {
@@ -11,16 +11,23 @@ export interface Source {
   readonly columns?: readonly string[]
   /** Behind the alias of a join, which hides the names in it. */
   readonly isHidden?: boolean
-  readonly all: readonly ColumnOrigin[]
+  readonly all: readonly Origin[]
   /** Undefined: it has no such column, as far as is known. */
-  find(column: string): readonly ColumnOrigin[] | undefined
+  find(column: string): readonly Origin[] | undefined
 }
 
 const systemColumns = new Set(['tableoid', 'ctid', 'xmin', 'xmax', 'cmin', 'cmax'])
 
-/** A subquery or a function: what it reads is found where it stands. */
-export function querySource(name: string | undefined): Source {
-  return { name, schema: null, all: [], find: () => undefined }
+/** A query as it is known outside of it; an alias may give other names to its first columns. */
+export interface NamedQuery {
+  readonly query: Query
+  readonly renamed: readonly string[]
+}
+
+/** A subquery, a name of WITH or a function: what it reads is found where it stands. */
+export function querySource(name: string | undefined, named?: NamedQuery): Source {
+  if (!named) return { name, schema: null, all: [], find: () => undefined }
+  return { name, schema: null, all: [named], find: (column) => [{ ...named, column }] }
 }
 
 /** An alias may give other names to the first columns. */
@@ -58,7 +65,7 @@ export function joinSource(name: string, parts: readonly Source[], isRenamed: bo
 }
 
 /** What NATURAL compares: the columns that the other side has too, all where that is not known. */
-export function commonWith(side: readonly Source[], other: readonly Source[]): ColumnOrigin[] {
+export function commonWith(side: readonly Source[], other: readonly Source[]): Origin[] {
   const isKnown = other.every(({ columns }) => columns !== undefined)
   const names = new Set(other.flatMap(({ columns }) => columns ?? []))
   return side.flatMap((source) =>
@@ -69,20 +76,22 @@ export function commonWith(side: readonly Source[], other: readonly Source[]): C
 /** One level of a query: what names in it may mean, from the inside out. */
 export interface Scope {
   readonly outer: Scope | undefined
-  /** Names of WITH. */
-  readonly queries: ReadonlySet<string>
+  /** By their names in WITH. */
+  readonly queries: ReadonlyMap<string, NamedQuery>
   readonly sources: Source[]
   /** Gathers the references made from here. */
   readonly uses?: ColumnReference[]
+  /** What is made of the columns that are named here. */
+  readonly into?: Value | undefined
 }
 
-export const topScope: Scope = { outer: undefined, queries: new Set(), sources: [] }
+export const topScope: Scope = { outer: undefined, queries: new Map(), sources: [] }
 
 /** Every column that this reference can mean; where several things are possible, all of them. */
 export function findOrigins(
   { path, isStar }: Pick<ColumnReference, 'path' | 'isStar'>,
   scope: Scope,
-): readonly ColumnOrigin[] {
+): readonly Origin[] {
   if (isStar && path.length === 0) return scope.sources.flatMap((source) => source.all)
   const [last = ''] = path.slice(-1)
   if (!isStar && path.length === 1) return findColumn(last, scope)
@@ -95,8 +104,8 @@ export function findOrigins(
 }
 
 /** A column of the nearest level that has it for certain, or else the whole row of something called so. */
-function findColumn(name: string, from: Scope): readonly ColumnOrigin[] {
-  const found: ColumnOrigin[] = []
+function findColumn(name: string, from: Scope): readonly Origin[] {
+  const found: Origin[] = []
   for (const scope of upwards(from)) {
     const here = scope.sources.map((source) => source.find(name))
     found.push(...here.flatMap((columns) => columns ?? []))

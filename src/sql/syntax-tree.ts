@@ -10,6 +10,8 @@ export interface RangeVar {
   readonly inh?: boolean
   readonly alias?: { readonly aliasname: string; readonly colnames?: readonly Node[] }
   readonly location?: number
+  /** `t` where the statement says that it is temporary. */
+  readonly relpersistence?: string
 }
 
 /** The one field of a node, which says its kind. */

@@ -15,6 +15,7 @@ export const testLimits: GatewayLimits = {
   messageBytes: 0x3fffffff,
   allowWeakLogin: false,
   allowPlaintext: false,
+  allowMaskedCopies: false,
 }
 
 /** A gateway by itself before one database, without the rest of the service. */

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import pg from 'pg'
+import type { ClusterName } from './cluster.ts'
 import { createMaskedDatabase } from './masked-database.ts'
 import { freshDatabase, useMasking } from './masking.ts'
 
 /** A bound database with two masked tables, and its gateway. `analyst` is masked, `auditor` exempt. */
-export function useGateway(environment: NodeJS.ProcessEnv = {}) {
+export function useGateway(environment: NodeJS.ProcessEnv = {}, cluster?: ClusterName) {
   const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600', ...environment })
   const db = freshDatabase()
   const name = db.replace(/^.*\//, '')
@@ -16,7 +17,7 @@ export function useGateway(environment: NodeJS.ProcessEnv = {}) {
     return target
   }
   before(async () => {
-    target = await createMaskedDatabase()
+    target = await createMaskedDatabase(cluster)
     const analyst = await target.createRole('analyst')
     const auditor = await target.createRole('auditor')
     await target.database.sql.unsafe(tables)

@@ -97,7 +97,7 @@ async function readShowing(sql: Sql): Promise<Relation[]> {
       attribute: '',
       needs: isMasked ? undefined : `${oid}/0`,
     }))
-    return { schema, name, attributes: own.length > 0 ? attributes : [], masked, shows }
+    return { schema, name, attributes, masked, shows }
   })
 }
 

@@ -2,7 +2,7 @@ import type { Statement } from '../../sql/parse.ts'
 import type { References, RelationReference } from '../../sql/references.ts'
 import { unwrap } from '../../sql/syntax-tree.ts'
 import type { WatchedColumn, WatchedRelation } from '../ports.ts'
-import { findSchema, findWatched, type Names } from '../rewrite/names.ts'
+import { findSchema, findWatched, isMoved, type Names } from '../rewrite/names.ts'
 import { kindOf } from './statement-kind.ts'
 import { runsText } from './text-runners.ts'
 import { type Found, nothingFound, type StatementEffect, touchOf } from './touch.ts'
@@ -36,13 +36,13 @@ class Toucher {
     this.#names = names
   }
 
-  /** A lock says nothing about rows, nor do the columns that a new table is to have. */
+  /** A lock says nothing about rows, nor do the columns and the name that a new table is to have. */
   touch(reference: RelationReference): void {
     const { use, range } = reference
-    if (use === 'lock' || use === 'lockToRead' || use === 'like') return
+    if (use === 'lock' || use === 'lockToRead' || use === 'like' || use === 'create') return
     const relation = this.#find(reference)
     if (use === 'other') this.#read(relation?.masked)
-    if (use === 'read') this.#read(relation?.shows, this.#isMoved(relation, range.inh === true))
+    if (use === 'read') this.#read(relation?.shows, isMoved(this.#names, relation, range.inh === true))
     else if (use === 'target' || use === 'copyTo' || use === 'other') this.#read(relation?.shows)
   }
 
@@ -51,9 +51,9 @@ class Toucher {
     const { use, range } = reference
     const relation = this.#find(reference)
     const reads = use === 'copyTo' || (use === 'read' && range.inh === true)
-    const isMoved = (use === 'read' || use === 'copyTo') && this.#isMoved(relation, reads)
+    const moves = (use === 'read' || use === 'copyTo') && isMoved(this.#names, relation, reads)
     const columns = relation?.masked.filter(({ attribute }) => column === undefined || attribute === column)
-    this.#read(columns, isMoved)
+    this.#read(columns, moves)
   }
 
   /** Without a list, all of it. What is written through a view goes to any of the columns that it shows. */
@@ -63,12 +63,6 @@ class Toucher {
       if (!columns || columns.includes(attribute)) this.found.written.add(column)
     if (!columns || columns.length > 0)
       for (const { column } of relation?.shows ?? []) this.found.written.add(column)
-  }
-
-  /** A read of it goes to the twin. */
-  #isMoved(relation: WatchedRelation | undefined, withChildren: boolean): boolean {
-    const moved = relation && this.#names.masks.find(relation.schema, relation.name)
-    return moved !== undefined && (withChildren || !moved.hasChildren)
   }
 
   #find(reference: RelationReference): WatchedRelation | undefined {
@@ -82,8 +76,8 @@ class Toucher {
     return relation
   }
 
-  #read(columns: readonly WatchedColumn[] | undefined, isMoved = false): void {
+  #read(columns: readonly WatchedColumn[] | undefined, moves = false): void {
     for (const { column, isRaw } of columns ?? [])
-      (isRaw && !isMoved ? this.found.raw : this.found.masked).add(column)
+      (isRaw && !moves ? this.found.raw : this.found.masked).add(column)
   }
 }

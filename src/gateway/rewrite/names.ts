@@ -13,6 +13,8 @@ export interface Names {
   readonly hidden: ReadonlySet<string>
   /** What of the catalogs the session is not shown. */
   readonly hiding?: Hiding | undefined
+  /** Masks may be stored in other tables. */
+  readonly allowsCopies?: boolean | undefined
 }
 
 /** The masked relation of a name; undefined also where a temporary one comes first. */
@@ -54,11 +56,23 @@ export function catalogOf(names: Names): Catalog {
     locate(range) {
       const watched = findWatched(names, range)
       const schema = isTemporary(names, range) ? undefined : findSchema(names, range)
-      return { schema, columns: watched && watched.masked.length > 0 ? watched.attributes : undefined }
+      return { schema, columns: watched?.attributes.length ? watched.attributes : undefined }
     },
   }
 }
 
-function isTemporary({ hidden }: Names, { schemaname, relname }: RangeVar): boolean {
+/** A read of it goes to the twin. */
+export function isMoved(
+  { masks }: Names,
+  relation: WatchedRelation | undefined,
+  withChildren: boolean,
+): boolean {
+  const moved = relation && masks.find(relation.schema, relation.name)
+  return moved !== undefined && (withChildren || !moved.hasChildren)
+}
+
+export function isTemporary({ hidden }: Names, range: RangeVar): boolean {
+  const { schemaname, relname, relpersistence } = range
+  if (relpersistence === 't' || schemaname === 'pg_temp') return true
   return schemaname === undefined && hidden.has(relname)
 }

@@ -8,6 +8,7 @@ import { type StatementEffect, unparsed } from '../audit/touch.ts'
 import { findMoves } from './find-moves.ts'
 import { changeNames, changesNames, findNameChanges } from './name-changes.ts'
 import { catalogOf, type Names } from './names.ts'
+import { refuseMaskWrite, type StatementRefusal } from './refuse-mask-write.ts'
 import type { NameChanges, TextAnalysis } from './text-analysis.ts'
 
 const none: TextAnalysis = {
@@ -17,6 +18,9 @@ const none: TextAnalysis = {
   readsTwin: false,
   effects: unparsed,
 }
+
+/** No statement begins so: PostgreSQL parses a text as a whole, and refuses it before any of its statements runs. */
+const unparsable: readonly Splice[] = [{ from: 0, to: 0, text: Buffer.from('! ') }]
 
 /**
  * Moves the reads of a text to the twins by splicing names where PostgreSQL's own parser says that they stand; everything
@@ -43,9 +47,11 @@ function rewriteStatements(statements: readonly Statement[], bytes: string, name
   let current = names
   let readsTwin = false
   let isPathKnown = true
+  let refusal: StatementRefusal | undefined
   for (const statement of statements) {
     const references = resolveReferences(statement, catalogOf(current))
     const moves = findMoves(references, current, bytes)
+    refusal ??= refuseMaskWrite(references, current)
     splices.push(...moves.splices)
     readsTwin ||= moves.readsTwin
     const effect = {
@@ -61,11 +67,12 @@ function rewriteStatements(statements: readonly Statement[], bytes: string, name
     current = changeNames(current, changes)
   }
   return {
-    splices: orderSplices(splices),
-    nameChanges: nameChanges.filter(changesNames),
+    splices: refusal ? unparsable : orderSplices(splices),
+    nameChanges: refusal ? [] : nameChanges.filter(changesNames),
     isParsed: true,
     readsTwin,
     effects,
+    refusal,
   }
 }
 

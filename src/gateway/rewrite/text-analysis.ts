@@ -1,5 +1,6 @@
-import type { Splice } from '../../sql/splice.ts'
+import type { Rewritten, Splice } from '../../sql/splice.ts'
 import type { StatementEffect } from '../audit/touch.ts'
+import type { StatementRefusal } from './refuse-mask-write.ts'
 
 /** What a statement changes in the meaning of names for those after it. */
 export interface NameChanges {
@@ -19,4 +20,16 @@ export interface TextAnalysis {
   readonly readsTwin: boolean
   /** What its statements touch, those that touch something. */
   readonly effects: readonly StatementEffect[]
+  /** The splices then make PostgreSQL refuse the text; the client is told this instead. */
+  readonly refusal?: StatementRefusal | undefined
+}
+
+/** A text that the server got in another form than the client sent it. */
+export interface SentText extends Rewritten {
+  readonly refusal?: StatementRefusal | undefined
+}
+
+export interface RewrittenText extends SentText {
+  /** What was found about the text, or about all texts that differ from it in their literals alone. */
+  readonly analysis: TextAnalysis
 }

@@ -6,10 +6,11 @@ import { largeObjectFunctions } from '../audit/large-objects.ts'
 import type { SessionTouches } from '../audit/session-touches.ts'
 import { unparsed } from '../audit/touch.ts'
 import type { StatementOutcome } from '../metrics.ts'
+import type { RewrittenText } from '../rewrite/text-analysis.ts'
 import type { PreparedStatement, PreparedText } from './ledger/prepared-statement.ts'
 import { StatementLedger } from './ledger/statement-ledger.ts'
 import { renewStatement } from './renew-statement.ts'
-import type { RewrittenStatement, StatementTexts } from './statement-texts.ts'
+import type { StatementTexts } from './statement-texts.ts'
 
 export interface ConversationOptions {
   readonly texts: StatementTexts
@@ -146,7 +147,7 @@ export class Conversation {
     bytes: Buffer,
     from: number,
     to: number,
-    moved: RewrittenStatement | undefined,
+    moved: RewrittenText | undefined,
   ): PreparedText {
     // A copy: the next read overwrites the bytes. In memory of its own: it may stay for days.
     const parse = Buffer.allocUnsafeSlow(to - from)

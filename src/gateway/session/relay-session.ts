@@ -39,6 +39,7 @@ export async function relaySession(
     database: database.address.database,
     parameters: entry.parameters.set('search_path', reported ?? searchPath),
     hearsPath: reported !== undefined,
+    allowsCopies: limits.allowMaskedCopies,
     log: ports.log,
   })
   const from = client.socket.remoteAddress ?? ''

@@ -1,13 +1,12 @@
 import type { Logger } from 'pino'
 import { shorten } from '../../sql/shorten.ts'
-import type { Rewritten } from '../../sql/splice.ts'
 import { findTemplate, maxTemplateBytes, placeSplices } from '../../sql/template.ts'
 import { type StatementEffect, unparsed } from '../audit/touch.ts'
 import type { Hiding } from '../rewrite/hide-controller-schemas.ts'
 import type { MaskMap } from '../rewrite/mask-map.ts'
 import type { Names } from '../rewrite/names.ts'
 import { rewriteText } from '../rewrite/rewrite.ts'
-import type { NameChanges, TextAnalysis } from '../rewrite/text-analysis.ts'
+import type { NameChanges, RewrittenText, TextAnalysis } from '../rewrite/text-analysis.ts'
 import { TextCache } from '../rewrite/text-cache.ts'
 import { utf8 } from './client-encoding.ts'
 import type { ReadingState } from './ledger/run-counter.ts'
@@ -23,12 +22,9 @@ export interface StatementTextsOptions {
   readonly parameters: ReadonlyMap<string, string>
   /** The server reports changes of the search path, as PostgreSQL does from 18 on. */
   readonly hearsPath?: boolean
+  /** Masks may be stored in other tables. */
+  readonly allowsCopies?: boolean
   readonly log: Logger
-}
-
-export interface RewrittenStatement extends Rewritten {
-  /** What was found about the text, or about all texts that differ from it in their literals alone. */
-  readonly analysis: TextAnalysis
 }
 
 const forbidding = 'restrict_nonsystem_relation_kind'
@@ -112,12 +108,7 @@ export class StatementTexts {
    * Undefined: the text stays as it is. It stands in `bytes` from `from` to `to`. While the settings are not known, the server
    * may read it differently: then PostgreSQL denies what it must, and the audit says that it was not certain.
    */
-  rewrite(
-    bytes: Buffer,
-    from = 0,
-    to = bytes.length,
-    areSettingsKnown = true,
-  ): RewrittenStatement | undefined {
+  rewrite(bytes: Buffer, from = 0, to = bytes.length, areSettingsKnown = true): RewrittenText | undefined {
     const masks = this.#options.masks()
     const moved = this.#rewrite(bytes, from, to, masks)
     const { effects } = this
@@ -129,7 +120,7 @@ export class StatementTexts {
     return moved
   }
 
-  #rewrite(bytes: Buffer, from: number, to: number, masks: MaskMap): RewrittenStatement | undefined {
+  #rewrite(bytes: Buffer, from: number, to: number, masks: MaskMap): RewrittenText | undefined {
     const template = masks.isEmpty || this.#findHiding(masks) ? undefined : findTemplate(bytes, from, to)
     // A longer literal may hold the words that forbid views.
     if (!template || template.longest >= forbidding.length)
@@ -150,10 +141,10 @@ export class StatementTexts {
     const splices = this.#reader.isUtf8 ? placed : this.#reader.encode(placed)
     // A copy: the next read overwrites the bytes.
     const original = Buffer.from(bytes.subarray(from, to))
-    return splices && { original, splices, count: utf8.count, analysis: found }
+    return splices && { original, splices, count: utf8.count, analysis: found, refusal: found.refusal }
   }
 
-  #rewriteWhole(text: Buffer, masks: MaskMap): RewrittenStatement | undefined {
+  #rewriteWhole(text: Buffer, masks: MaskMap): RewrittenText | undefined {
     if (text.includes(forbidding)) this.#forbidsViews = text.includes("'view, foreign-table'")
     const hiding = this.#findHiding(masks)
     this.passUnread()
@@ -182,6 +173,7 @@ export class StatementTexts {
       })),
       count: read.count,
       analysis: found,
+      refusal: found.refusal,
     }
   }
 
@@ -220,7 +212,8 @@ export class StatementTexts {
     if (!hiding && !masks.concerns(string)) return nothingMoves
     const { database, log } = this.#options
     const { path, hidden } = this.#scope
-    const names: Names = { masks, database, path, hidden, hiding }
+    const { allowsCopies } = this.#options
+    const names: Names = { masks, database, path, hidden, hiding, allowsCopies }
     try {
       const short = string.length > maxTemplateBytes ? shorten(string) : undefined
       const found = short && rewriteText(Buffer.from(short.text), names)

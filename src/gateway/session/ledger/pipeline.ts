@@ -1,12 +1,14 @@
-import { mapPosition, type Rewritten } from '../../../sql/splice.ts'
+import { mapPosition } from '../../../sql/splice.ts'
 import { type Field, readFields, writeFields } from '../../../wire/messages.ts'
+import type { StatementRefusal } from '../../rewrite/refuse-mask-write.ts'
+import type { SentText } from '../../rewrite/text-analysis.ts'
 import type { PreparedStatement } from './prepared-statement.ts'
 
 /** A message that the server has not answered yet. */
 interface Sent {
   /** ReadyForQuery will answer it. */
   readonly ends: boolean
-  readonly rewritten: Rewritten | undefined
+  readonly rewritten: SentText | undefined
   /** The client does not know of it. */
   readonly isOurs?: true
   /** A Sync: the server does not answer it while it takes in a COPY. */
@@ -33,6 +35,8 @@ const maxHeldBytes = 4 << 20
 const maxCopyEnds = 1_000
 /** A pipeline that never runs empty is cut from time to time. */
 const compactAt = 1_000
+
+const syntaxError = '42601'
 
 const last: Sent = { ends: true, rewritten: undefined }
 const unended: Sent = { ends: false, rewritten: undefined }
@@ -98,7 +102,7 @@ export class Pipeline {
   }
 
   /** A message that ReadyForQuery will answer. */
-  sendLast(rewritten?: Rewritten, prepares?: (PreparedStatement | undefined)[]): void {
+  sendLast(rewritten?: SentText, prepares?: (PreparedStatement | undefined)[]): void {
     this.#isMixed ||= this.#isOpen
     this.#send(rewritten || prepares ? { ends: true, rewritten, prepares } : last)
   }
@@ -115,7 +119,7 @@ export class Pipeline {
     this.#isCopying = false
   }
 
-  sendParse(rewritten: Rewritten | undefined, prepared?: PreparedStatement): void {
+  sendParse(rewritten: SentText | undefined, prepared?: PreparedStatement): void {
     this.#send(rewritten || prepared ? { ends: false, rewritten, prepared } : unended)
   }
 
@@ -124,7 +128,7 @@ export class Pipeline {
   }
 
   /** Close and Parse of the gateway's own before a message of the client. */
-  sendRenewal(renews: PreparedStatement, rewritten: Rewritten | undefined): void {
+  sendRenewal(renews: PreparedStatement, rewritten: SentText | undefined): void {
     this.#send({ ends: false, rewritten: undefined, isRenewal: true })
     this.#send({ ends: false, rewritten, renews, isRenewal: true })
   }
@@ -185,7 +189,11 @@ export class Pipeline {
     const rewritten = first?.rewritten
     const isKnown = first !== undefined && !first.isSync && !first.isForgotten
     if (!rewritten && (isKnown || !(mayBeMoved || first?.isForgotten))) return undefined
-    const fields = readFields(frame).flatMap((field): Field[] => {
+    const refusal = rewritten?.refusal
+    const own = readFields(frame)
+    if (refusal && own.some(([code, text]) => code === 'C' && text === syntaxError))
+      return writeFields(frame.toString('latin1', 0, 1), refuse(own, refusal))
+    const fields = own.flatMap((field): Field[] => {
       const [code, text] = field
       if (code !== 'P') return [field]
       return rewritten ? [[code, String(mapPosition(rewritten, Number(text)))]] : []
@@ -241,6 +249,13 @@ export class Pipeline {
     else this.#sent = this.#sent.slice(this.#done)
     this.#done = 0
   }
+}
+
+/** The server was sent a text that it cannot parse: the client is told why. */
+function refuse(fields: readonly Field[], { sqlstate, message, hint }: StatementRefusal): Field[] {
+  const kept = fields.filter(([code]) => code === 'S' || code === 'V')
+  const bytes = (text: string) => Buffer.from(text).toString('latin1')
+  return [...kept, ['C', sqlstate], ['M', bytes(message)], ['H', bytes(hint)]]
 }
 
 function sizeOf({ rewritten, prepared }: Sent): number {

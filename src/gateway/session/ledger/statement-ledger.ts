@@ -1,6 +1,6 @@
-import type { Rewritten } from '../../../sql/splice.ts'
 import type { SessionTouches } from '../../audit/session-touches.ts'
 import type { StatementEffect } from '../../audit/touch.ts'
+import type { SentText } from '../../rewrite/text-analysis.ts'
 import { Pipeline } from './pipeline.ts'
 import { neverRenewed, type PreparedStatement, type PreparedText } from './prepared-statement.ts'
 import { PreparedStatements } from './prepared-statements.ts'
@@ -54,7 +54,7 @@ export class StatementLedger {
   }
 
   /** The client's query. */
-  sendQuery(effects: readonly StatementEffect[], state: ReadingState, moved?: Rewritten): void {
+  sendQuery(effects: readonly StatementEffect[], state: ReadingState, moved?: SentText): void {
     this.#touches.statements++
     this.#segment++
     const prepares = this.#runs.runQuery(effects, state, this.#segment)
@@ -72,10 +72,7 @@ export class StatementLedger {
     name: string,
     effects: readonly StatementEffect[],
     state: ReadingState,
-    {
-      moved,
-      text,
-    }: { readonly moved?: Rewritten | undefined; readonly text?: PreparedText | undefined } = {},
+    { moved, text }: { readonly moved?: SentText | undefined; readonly text?: PreparedText | undefined } = {},
   ): void {
     this.#hasMoved ||= moved !== undefined
     if (effects.length > 0) this.#runs.runText(effects, state, this.#segment)
@@ -171,7 +168,7 @@ export class StatementLedger {
   }
 
   /** Close and Parse of the statement, sent before the client's message that uses it. */
-  sendRenewal(statement: PreparedStatement, text: PreparedText, moved: Rewritten | undefined): void {
+  sendRenewal(statement: PreparedStatement, text: PreparedText, moved: SentText | undefined): void {
     this.#hasMoved ||= moved !== undefined
     statement.text = text
     statement.renewals++
