@@ -6,7 +6,7 @@ import type { Enforcement } from './enforcement/enforcement.ts'
 import type { Inspection } from './enforcement/inspection.ts'
 import { namespaceOf } from './namespace.ts'
 
-/** What the masking room needs from elsewhere; put together in `main.ts`. */
+/** Functions of other rooms that masking calls; `main.ts` passes them in. */
 export interface MaskingPorts {
   /** Other names of `Vendor.Sql` that paths may have. */
   readonly providerAliases: readonly string[]
@@ -36,7 +36,7 @@ export interface Principals {
 /** The versions of the specification and of our own operations beside it. */
 export const apiVersions = ['2014-04-01']
 
-/** What the official client asks servers and databases in. */
+/** The API versions in which the official client asks for servers and databases. */
 export const resourceApiVersions = ['2014-04-01', '2022-08-01-preview']
 
 export const authorizationApiVersions = ['2014-04-01', '2022-04-01']

@@ -1,7 +1,7 @@
 import type { Params } from '../auth/permission.ts'
 import { fail } from '../kernel/problem.ts'
 
-/** Where a server is. Names in the case somebody gave them. */
+/** The path of a server. Names keep the case in which they were written. */
 export interface ServerPlace {
   readonly subscriptionId: string
   readonly resourceGroupName: string
@@ -31,7 +31,7 @@ export function readDatabasePlace(params: Params): DatabasePlace {
   return { ...readServerPlace(params), databaseName: checkName(params, 'databaseName') }
 }
 
-// What would make a path ambiguous, or cannot be stored as it is.
+// Characters that make a path ambiguous or cannot be stored.
 const forbidden = /[\p{Cc}\p{Cs}/\\?#%]/u
 
 /** Names of everything but rules and mappings: they are parts of scopes, so a name must never read like a longer path. */

@@ -17,7 +17,7 @@ import { type MaskingPorts, namespaceOfRequest, operation } from './operation.ts
 import { decodeSkipToken, encodeSkipToken, nextLink } from './page.ts'
 import { canonicalNamespace, fillPath, fold, scopeOf } from './place.ts'
 
-/** What every step of an operation needs of its request. */
+/** The facts of a request that every step of its operation needs. */
 export interface Site {
   readonly tenantId: string
   readonly params: Params

@@ -30,7 +30,7 @@ const mostTags = 50
 const storable = (text: string, longest: number) =>
   text.length <= longest && !/[\p{Cc}\p{Cs}]/u.test(text) && text.trim() !== ''
 
-/** What was sent; undefined where it was not, so that a short body changes nothing else. */
+/** The properties that the caller sent; undefined for the others, so that a short body changes nothing else. */
 export function readTracked({ location, tags }: Tracked) {
   if (typeof location === 'string' && !storable(location, 128))
     refuseContent('location', 'must have 1 to 128 characters, none of them a control character')

@@ -4,7 +4,7 @@ import type { Binding } from './binding.ts'
 
 const advisoryLock = 7_208_951_147
 
-/** What a bound database is called for somebody of that tenant; null: no database of that id is bound. */
+/** The key of a bound database, but only for callers of its own tenant; null when no database of that id is bound. */
 export async function nameBound(sql: Query, tenantId: string, id: string): Promise<string | null> {
   const [row] = await sql<{ target: string; tenantId: string }[]>`
     select key as target, tenant_id as "tenantId" from masked_database where id = ${id} and binding is not null`
@@ -13,8 +13,8 @@ export async function nameBound(sql: Query, tenantId: string, id: string): Promi
 }
 
 /**
- * Two resources with one database would take off each other's masks. Asked under a lock that all who bind take, until
- * they have committed. An index could not tell of it: it could not be made where there are two already.
+ * Refuses a database that another resource is bound to: each of the two would remove the other's masks. Binding takes
+ * an advisory lock until commit; a unique index could not be created where two such rows exist already.
  */
 export async function refuseSecondBinding(
   tx: Query,

@@ -5,7 +5,7 @@ import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { addressOf, type Binding } from './binding.ts'
 import { type CatalogColumn, type ColumnName, findColumn } from './find-column.ts'
 
-/** What of a database row is needed to reach the real database. */
+/** The columns of a database row that are needed to reach the real database. */
 export interface BoundDatabase {
   readonly id: string
   readonly binding: Binding | null
@@ -13,7 +13,7 @@ export interface BoundDatabase {
   readonly bindingVersion: number
 }
 
-/** What was found out about the database of a binding: whether masks can hold there. */
+/** The result of examining a binding's database: whether masks can be enforced there. */
 export interface Greeting {
   readonly version: string
   readonly refusals: readonly Finding[]
@@ -28,7 +28,7 @@ export interface Finding {
   readonly statements: readonly string[]
 }
 
-/** What was found out about a database role that is to be handed out. */
+/** The result of examining a database role that a mapping would grant. */
 export interface RoleExamination {
   readonly exists: boolean
   readonly others: readonly string[]
@@ -146,7 +146,7 @@ const reasons: Readonly<Record<string, string>> = {
   [sqlstate.cannotConnectNow]: 'the server is starting or stopping',
 }
 
-/** By code alone: messages of a server that may be anybody's are not passed on. */
+/** Chosen by error code alone: the server may be hostile, so its message texts are not passed on. */
 function explain(error: unknown): string {
   const code = codeOf(error)
   const known = reasons[code]

@@ -9,7 +9,7 @@ export interface Bound {
   readonly address: Pick<DatabaseAddress, 'host' | 'port' | 'database' | 'ssl'>
 }
 
-/** The bound databases that somebody may mean by `database`, `server/database` and so on, up to the subscription. */
+/** The bound databases that match `database`, `server/database` and so on, up to the subscription. */
 export async function findBound(sql: Query, tenantId: string, text: string): Promise<Bound[]> {
   const [name = '', server = null, group = null, subscription = null, ...rest] = text.split('/').reverse()
   if (rest.length > 0) return []

@@ -1,6 +1,6 @@
 const mostSuggestions = 3
 
-/** The names that somebody may have meant: the same but for case first, then by the number of edits. */
+/** Suggestions for a mistyped name: those that differ only by case first, then by the number of edits. */
 export function nearestNames(wanted: string, existing: readonly string[]): string[] {
   const furthest = Math.min(wanted.length - 1, Math.max(2, Math.floor(wanted.length / 3)))
   return existing

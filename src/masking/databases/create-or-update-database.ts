@@ -115,8 +115,8 @@ async function refuseMaskedByOther(
 }
 
 /**
- * A password that is not sent again is kept only for the same server, user and protection: a new binding must not
- * carry the old password to a place of somebody's choice.
+ * Keeps a password that the caller does not send again only for the same server, user and protection. Otherwise a
+ * caller could send the stored password to a server of their choice.
  */
 function choosePassword(
   before: DatabaseRow | null,

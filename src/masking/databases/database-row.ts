@@ -25,7 +25,7 @@ export interface DatabaseRow {
 
 type Stored = Omit<DatabaseRow, 'place' | 'bound'> & DatabasePlace
 
-/** Where a resource is until somebody says otherwise. */
+/** The location of a resource whose request names none. */
 export const defaultLocation = 'local'
 
 const databaseColumns = (tx: Query) => tx`

@@ -3,8 +3,8 @@ import { fail } from '../../kernel/problem.ts'
 import type { DatabaseRow } from './database-row.ts'
 
 /**
- * Without its binding nobody could take the masks off the real database, nor give the grants back that they replaced,
- * nor drop the login roles of people.
+ * Refuses while a bound database has role mappings, or rules under an enabled policy. Without the binding, the
+ * controller could neither remove the masks, restore the grants that they replaced, nor drop the login roles.
  */
 export async function refuseWhileMasked(tx: Query, database: DatabaseRow): Promise<void> {
   if (!database.bound) return

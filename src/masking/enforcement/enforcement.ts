@@ -2,7 +2,7 @@ export interface EnforcementReport {
   readonly state: 'NotBound' | 'Enforced' | 'Pending' | 'Failed'
   /** Why it is not enforced; null when it is. */
   readonly reason: string | null
-  /** What an operator should know though masks are in place: a renamed column, a rule without one. */
+  /** Warnings for the operator while masks are in place: a renamed column, a rule without one. */
   readonly notes: readonly { readonly code: string; readonly target: string; readonly message: string }[]
   readonly checkedAt: string | null
   readonly enforcedAt: string | null
@@ -15,6 +15,6 @@ export interface Enforcement {
   report(databaseId: string): Promise<EnforcementReport>
   /** After a committed change of rules, policy or binding: enforces it where that is possible in reasonable time. */
   settle(databaseId: string): Promise<EnforcementReport>
-  /** What would be done now, statement by statement; nothing is. */
+  /** The statements that a reconciliation would run now; none of them is run. */
   plan(databaseId: string): Promise<readonly { readonly sql: string; readonly why: string }[]>
 }

@@ -47,7 +47,7 @@ export const previewTable = operation({
   reads: true,
   path: `${policyPath}/preview`,
   apiVersions,
-  // Rows of people's data: whoever may only read policies does not see them.
+  // The preview shows rows of people's data: the permission to read policies is not enough.
   permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/preview/action', scope: scopeOf },
   body: previewInput,
   answers: { 200: previewAnswer },

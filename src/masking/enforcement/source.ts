@@ -10,12 +10,12 @@ import { ruleRows } from '../rules/rule.ts'
 interface SourceOptions {
   readonly sql: Query
   readonly secrets: SecretBox
-  /** What the entries of an exempt list stand for; the directory knows users and groups. */
+  /** Resolves the entries of an exempt list; the directory knows users and groups. */
   findExempt(
     tenantId: string,
     entries: readonly string[],
   ): Promise<{ readonly roles: readonly string[]; readonly principals: readonly string[] }>
-  /** What mappings give to those of the principals to whom they give something. */
+  /** The database roles that the mappings grant, for those of the principals that get any. */
   readRights(
     tenantId: string,
     mappings: readonly MappingProperties[],
@@ -34,7 +34,7 @@ interface BoundTarget {
   connect(): Database
 }
 
-/** What enforcement has to know of the management side. */
+/** The management data that enforcement reads. */
 export function createEnforcementSource({ sql, secrets, findExempt, readRights }: SourceOptions) {
   return {
     async find(databaseId: string): Promise<BoundTarget | null> {
@@ -58,7 +58,7 @@ export function createEnforcementSource({ sql, secrets, findExempt, readRights }
       }
     },
 
-    /** Bound databases whose exemptions or role mappings may mean somebody of the directory. */
+    /** Bound databases whose exemptions or role mappings may refer to users or groups of the directory. */
     async findConcerned(): Promise<string[]> {
       const rows = await sql<{ id: string }[]>`
         select id from masked_database d where binding is not null
@@ -91,7 +91,7 @@ export function createEnforcementSource({ sql, secrets, findExempt, readRights }
       }
     },
 
-    /** What tells masks of one bound database from those of another. */
+    /** Distinguishes the masks of one bound database from those of another. */
     claimantOf(databaseId: string) {
       return {
         databaseId,

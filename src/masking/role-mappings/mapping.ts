@@ -6,7 +6,7 @@ import { type DatabasePlace, databasePath, fillPath } from '../place.ts'
 import type { Kind, Site } from '../resource.ts'
 import { envelopeInput, nullableString, optionalString, strict } from '../schemas.ts'
 
-/** Who gets a database role: a principal itself, or everybody who is in a group at any depth. */
+/** Grants a database role to a principal, or to every member of a group at any depth. */
 export interface MappingProperties {
   readonly databaseRole: string
   readonly principalId: string
@@ -14,7 +14,7 @@ export interface MappingProperties {
 
 export interface Mapping extends Child<MappingProperties> {
   readonly place: DatabasePlace
-  /** Null: the principal is gone, and nobody has the role by this mapping. */
+  /** Null: the principal is deleted, and the mapping grants the role to no one. */
   readonly principalType: PrincipalType | null
 }
 
