@@ -15,10 +15,11 @@ export const exportCommand: Command = {
 Usage: masquerade export FILE
        masquerade export -
 
-Writes the directory as JSON lines that 'masquerade import' reads, as of one moment and in one order, whoever wrote it
-and when: two exports can be compared line by line. '-' is the standard output. Passwords and secrets never leave the
-directory; deleted objects and what lies in mailboxes are not part of it, nor is what every installation makes by
-itself (the organization, the administrator of the first start, the applications of the product).
+Writes the directory as JSON lines that 'masquerade import' reads, as of one moment. The order does not depend on the
+time or the user of the export: two exports can be compared line by line. '-' is the standard output.
+Passwords and secrets never leave the directory; deleted objects and the contents of mailboxes are not part of it, nor
+are the objects that every installation creates by itself (the organization, the administrator of the first start, the
+applications of the product).
 The file appears, readable by you alone, when it is complete. It works for the user who can read the data directory,
 while the database runs.`,
   async run(args) {
@@ -74,7 +75,7 @@ const standardOutput: Sink = {
   giveUp: async () => {},
 }
 
-/** Nobody takes half an export for a whole one: it gets its name at the end. */
+/** Writes under another name and renames at the end, so that half an export is never taken for a whole one. */
 async function openDraft(file: string): Promise<Sink> {
   const draft = `${file}.new`
   try {

@@ -3,7 +3,7 @@ import { listBoundNames } from '../masking/binding/find-bound.ts'
 import type { Settings } from '../settings.ts'
 import { openOperatorAccess } from './operator.ts'
 
-/** The one that was named, or the only one there is, for whoever reads the data directory. */
+/** The database that was named. Without a name, the only one there is: that takes a readable data directory. */
 export async function chooseDatabase(
   settings: Settings,
   isOwn: boolean,

@@ -16,8 +16,8 @@ export interface GatewayLogin {
 const lifetimeSeconds = 3600
 
 /**
- * Who logs in, and with what. Somebody else's token comes from their own sign-in, or from the service's key: whoever
- * reads that may sign any token, and the audit log tells so.
+ * The user name and password for the gateway. A token for another user comes from that user's sign-in, or is signed
+ * with the service's key: an operator who can read the key may sign any token, and each is audited.
  */
 export async function chooseLogin(
   settings: Settings,
@@ -27,7 +27,7 @@ export async function chooseLogin(
   const { session } = service
   if (as === undefined && !session)
     throw new OperatorError(
-      `Nobody is signed in to ${service.url}. 'masquerade login' does it, or name somebody with --as.`,
+      `Not signed in to ${service.url}. Run 'masquerade login', or name a user with --as.`,
     )
   if (session && (as === undefined || isSame(as, session.userPrincipalName)))
     return { user: session.userPrincipalName, password: await currentToken() }
@@ -44,7 +44,7 @@ export async function chooseLogin(
   }
 }
 
-/** The roles of the sample shop are to be tried: whoever reads the data directory has their passwords. */
+/** The roles of the sample shop are for trying out: the data directory holds their passwords. */
 function samplePassword(
   { dataDir }: Settings,
   { isOwn }: GatewayService,

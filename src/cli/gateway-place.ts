@@ -10,7 +10,7 @@ import { readSession, type Session } from './session.ts'
 
 /** The gateway to connect to, and how to know that it is the right one. */
 export interface GatewayPlace {
-  /** What its certificate must be for. */
+  /** The name that its certificate must be valid for. */
   readonly name: string
   /** Where it is: the name, or an address in its place. */
   readonly host: string
@@ -22,9 +22,9 @@ export interface GatewayPlace {
 /** The service that the gateway belongs to. */
 export interface GatewayService {
   readonly place: GatewayPlace
-  /** Whoever is signed in to it. */
+  /** The sign-in to this service, if there is one. */
   readonly session: Session | null
-  /** The one of this data directory, for whoever may read that. */
+  /** True for the service of this data directory, which the operator can read. */
   readonly isOwn: boolean
   /** Where people sign in to it. */
   readonly url: string
@@ -35,13 +35,16 @@ interface Wishes {
   readonly url?: string | undefined
   readonly gateway?: string | undefined
   readonly ca?: string | undefined
-  /** Somebody else than who is signed in: that is the business of this data directory, if it has a service. */
+  /**
+   * A user other than the signed-in one is wanted. The service of this data directory, if it runs, can sign a token for
+   * any user.
+   */
   readonly prefersOwn: boolean
 }
 
 const usualPort = 6432
 
-/** The service that was named, or the one that somebody signed in to, or the one of this data directory. */
+/** The service that was named, or the one that the user signed in to, or the one of this data directory. */
 export async function findGateway(settings: Settings, wishes: Wishes): Promise<GatewayService> {
   const run = await readRunFile(settings.dataDir)
   const signedIn = await readSession()
@@ -99,7 +102,10 @@ function hostOf(url: string): string {
   return URL.parse(url)?.hostname || 'localhost'
 }
 
-/** What vouches for the service of this data directory: its own CA, or whoever signed the operator's certificate. */
+/**
+ * The CA to trust for the service of this data directory: its own CA, or the operator's certificate if that is
+ * self-signed. Null: the CAs of the system.
+ */
 function ownTrust({ dataDir, tlsCertFile }: Settings): { caFile: string | null; name?: string } {
   if (tlsCertFile === undefined) {
     const file = join(dataDir, 'tls', 'ca.pem')

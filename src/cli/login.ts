@@ -22,7 +22,7 @@ export const login: Command = {
 Usage: masquerade login [--url URL] [--ca FILE]
        masquerade login --token
 
-Shows an address and a code: open the address in a browser, enter the code and sign in. What comes of it is kept in
+Shows an address and a code: open the address in a browser, enter the code and sign in. The tokens are kept in
 ~/.config/masquerade (or under XDG_CONFIG_HOME), readable by you alone, until 'masquerade logout'.
 
   --url URL    Where the service is. The one of this data directory unless said.
@@ -81,7 +81,7 @@ function describeSession(
 
 export async function currentToken(): Promise<string> {
   const session = await readSession()
-  if (!session) throw new OperatorError("Nobody is signed in. 'masquerade login' does it.")
+  if (!session) throw new OperatorError("Not signed in. Run 'masquerade login'.")
   if (session.expiresAtMs - Date.now() > renewBeforeMs) return session.accessToken
   if (session.refreshToken === null)
     throw new OperatorError("The sign-in has expired. 'masquerade login' does it again.")
@@ -128,7 +128,7 @@ function trust(caFile: string): void {
 function explain(cause: unknown, url: string): OperatorError {
   const { error, error_description: description } = cause as { error?: string; error_description?: string }
   if (error === 'access_denied') return new OperatorError('The sign-in was cancelled.', { cause })
-  if (error === 'expired_token') return new OperatorError('Nobody signed in in time.', { cause })
+  if (error === 'expired_token') return new OperatorError('The code expired before a sign-in.', { cause })
   if (error === 'invalid_grant')
     return new OperatorError("The sign-in is over. 'masquerade login' does it again.", { cause })
   if (error) return new OperatorError(`The service refused: ${description ?? error}.`, { cause })

@@ -16,7 +16,7 @@ expires, within the hour.`,
     readArgs('logout', args, {})
     const session = await readSession()
     if (!session) {
-      process.stdout.write('Nobody is signed in.\n')
+      process.stdout.write('Not signed in.\n')
       return 0
     }
     await deleteSession()

@@ -5,10 +5,10 @@ import { type MaskingApi, Refused } from './masking-api.ts'
 
 const { directory } = pathPrefix
 
-/** Somebody of the directory who can be given a role. */
+/** A user, group or application of the directory, to which a role can be mapped. */
 export interface Principal {
   readonly id: string
-  /** How people call it; undefined where the directory was not open to whoever asks. */
+  /** The display name; undefined where the caller may not read the directory. */
   readonly name?: string
 }
 
@@ -22,8 +22,8 @@ interface Entry {
 }
 
 /**
- * A user by userPrincipalName, a group by a name that only one has, an application by its appId, and everybody by id.
- * A name with an `@` is never a group's: anybody who may make groups could call one like a person.
+ * Finds a user by userPrincipalName, a group by a unique display name, an application by its appId, and each by object
+ * id. A name with an `@` is never a group's: a person who may create groups could name one like a user.
  */
 export async function findPrincipal(api: MaskingApi, text: string): Promise<Principal> {
   if (isUuid(text)) return findById(api, text.toLowerCase())
@@ -56,7 +56,7 @@ async function findGroup(api: MaskingApi, name: string): Promise<Principal> {
   )
 }
 
-/** An appId, the object id of a registration, or the id of whoever is meant: the service checks the last. */
+/** Takes an appId, the object id of a registration, or a principal's own id. The service checks the last. */
 async function findById(api: MaskingApi, id: string): Promise<Principal> {
   try {
     const byAppId = `${directory}/servicePrincipals(appId='${id}')`
@@ -72,7 +72,7 @@ async function findById(api: MaskingApi, id: string): Promise<Principal> {
   }
 }
 
-/** What people call those with these ids, as far as the directory tells. */
+/** Display names by id, as far as the directory tells. */
 export async function nameAll(api: MaskingApi, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   if (ids.length === 0) return new Map()
   try {

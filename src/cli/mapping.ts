@@ -31,9 +31,9 @@ Usage: masquerade mapping list   -d DATABASE [--json]
 ${databaseHelp} PRINCIPAL is a user by userPrincipalName, a group by its name if only one has it,
 an application by its appId, and any of them by its object id; who may not read the directory names it by object id.
 
-Whoever logs in through the gateway with an access token has the roles that are mapped to them and to the groups they
-are in, at any depth. A role that opens a way around the masks is refused, with the reason. A mapping that is removed
-ends the sessions that rest on it. docs/gateway.md says more.
+A person or application that logs in through the gateway with an access token has the roles that are mapped to it, and
+to the groups it is in at any depth. A role that opens a way around the masks is refused, with the reason. Removing a
+mapping ends the sessions that rest on it. docs/gateway.md says more.
 
   --name NAME      What to call the mapping. The role and the principal unless said.
 ${apiHelp}

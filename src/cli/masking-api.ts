@@ -23,7 +23,7 @@ export const apiHelp = `
   --url URL        Where the service is. The one that was signed in to, or the one of this data directory, unless said.
   --token TOKEN    The access token to use; '-' reads it from the standard input.
   --ca FILE        PEM file of the CA to trust for https.
-  --admin          As the administrator, for whoever can read the data directory, also when somebody is signed in.`
+  --admin          Act as the administrator, even when a user is signed in. Needs a readable data directory.`
 
 export interface MaskingApi {
   /** Throws what the service says when it refuses. */
@@ -102,7 +102,7 @@ async function chooseAccess(values: Values): Promise<{ url: string; token: strin
   if (session && (values.url === undefined || values.url === session.url))
     return { url: session.url, token: await currentToken(), caFile: caFile ?? session.caFile }
   if (values.url !== undefined && !values.admin)
-    throw new OperatorError(`Nobody is signed in to ${values.url}. Say --token, or 'masquerade login --url'.`)
+    throw new OperatorError(`Not signed in to ${values.url}. Say --token, or run 'masquerade login --url'.`)
   await using access = await openOperatorAccess(settings)
   const token = await issueOperatorToken(
     { ...access, sql: access.database.sql },

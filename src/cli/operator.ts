@@ -12,7 +12,7 @@ import { createSecretBox } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
 import { readRunFile } from './run-file.ts'
 
-/** What an operator can do who reads the data directory: look into the database of the service and use its keys. */
+/** Access of an operator who can read the data directory: the service's database and its keys. */
 export interface OperatorAccess extends AsyncDisposable {
   readonly database: Database
   readonly tenantId: string

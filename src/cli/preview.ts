@@ -28,7 +28,7 @@ Usage: masquerade preview -d DATABASE --table SCHEMA.TABLE [--top N] [--json]
        masquerade preview -d DATABASE --table SCHEMA.TABLE --column COLUMN --function FUNCTION [options]
 
 Shows rows of the table under the rules it has, or with a rule more that is not saved: Number takes --from and --to,
-Text takes --prefix, --suffix and --replacement. Raw values are shown beside the masked ones only to somebody whom the
+Text takes --prefix, --suffix and --replacement. Raw values are shown beside the masked ones only to callers that the
 policy exempts. ${databaseHelp}
 
   --top N          How many rows, 50 at most; 10 unless said.

@@ -5,7 +5,7 @@ export interface Progress {
   end(): void
 }
 
-/** One line that is written over and gone at the end; nothing where nobody watches. */
+/** One line on a terminal, overwritten at each step and removed at the end; silent elsewhere and under CI. */
 export function showProgress(stream: NodeJS.WriteStream = process.stderr): Progress {
   if (!stream.isTTY || process.env.CI) return { say() {}, end() {} }
   let step = ''

@@ -24,9 +24,9 @@ Usage: masquerade psql [--as USER] [DATABASE] [-c COMMAND …] [-f FILE …] [--
 Connects as the person who is signed in ('masquerade login'). DATABASE is a bound database by its name, or by
 server/database and so on; it may be left out where the service of this data directory has only one. The certificate of the gateway is verified.
 
-  --as USER        Somebody else. A userPrincipalName: whoever can read the data directory gets a token for that user,
-                   signed with the service's key, and the audit log tells so; everybody else is asked to sign in as
-                   that user. A name without '@': a role of the database, with its password (PGPASSWORD, or psql asks).
+  --as USER        Log in as another user. With a userPrincipalName: an operator who can read the data directory gets a
+                   token for that user, signed with the service's key and audited; any other caller is asked to sign in
+                   as that user. A name without '@': a role of the database, with its password (PGPASSWORD, or psql asks).
   --url URL        Which service, unless the one that was signed in to, or the one of this data directory.
   --gateway PLACE  Its gateway, HOST or HOST:PORT. Unless said, that of this data directory, or port 6432 of the URL's host.
   --ca FILE        PEM file of the CA to trust.

@@ -34,7 +34,7 @@ export async function applyRules(rules: Rules, file: RulesFile, options: ApplyOp
 
 async function isConfirmed(): Promise<boolean> {
   if (!process.stdin.isTTY)
-    throw new OperatorError('Nothing was changed: there is nobody to ask. Say --yes to apply this.', {
+    throw new OperatorError('Nothing was changed: this is not a terminal, so say --yes to apply it.', {
       exitCode: 2,
     })
   const terminal = createInterface({ input: process.stdin, output: process.stdout })

@@ -75,7 +75,7 @@ function quote(name: string): string {
 }
 
 function describePolicy({ dataMaskingState, exemptPrincipals }: FilePolicy): string {
-  return `${dataMaskingState} (exempt: ${exemptPrincipals.join('; ') || 'nobody'})`
+  return `${dataMaskingState} (exempt: ${exemptPrincipals.join('; ') || 'none'})`
 }
 
 function samePolicy(before: FilePolicy, after: FilePolicy): boolean {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bracketHost, reachableAddress } from '../kernel/network.ts'
 
-/** What a running service says about itself in its data directory. */
+/** Written by a running service into its data directory, for the commands to find it. */
 export interface RunFile {
   readonly pid: number
   readonly host: string

@@ -11,7 +11,10 @@ const bundles = [
   '/etc/ssl/cert.pem',
 ]
 
-/** Where psql goes and as whom. The environment of a process is its owner's to see, its arguments are everybody's. */
+/**
+ * The environment that tells psql where to connect and as whom. The token goes there and not into the arguments: every
+ * user of the machine can read a process's arguments.
+ */
 export function environmentFor(
   place: GatewayPlace,
   login: GatewayLogin,

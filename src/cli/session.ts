@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { OperatorError } from '../kernel/operator-error.ts'
 
-/** Who signed in with `masquerade login`, and what they got. */
+/** The user who signed in with `masquerade login`, and the tokens. */
 export interface Session {
   /** Where the service is. */
   readonly url: string
@@ -31,7 +31,7 @@ export async function readSession(): Promise<Session | null> {
   }
 }
 
-/** A new file that takes the old one's place: nobody reads half of it, and it is never open to others. */
+/** Writes a private draft and renames it, so that no reader sees half a file and other users can never open it. */
 export async function writeSession(session: Session): Promise<void> {
   const draft = `${sessionFile()}.${process.pid}`
   try {

@@ -10,7 +10,7 @@ export const status: Command = {
   help: `
 Usage: masquerade status [--json]
 
-Looks for the service of this data directory (MASQUERADE_DATA_DIR) and asks whether it is ready. Whoever can read the
+Looks for the service of this data directory (MASQUERADE_DATA_DIR) and asks whether it is ready. A user who can read the
 data directory also sees the bound databases and the state of their masks.
 Exit codes: 0 ready, 3 not running, 4 running but not ready (the parts that are not are listed), or the masks of a
 database have failed.`,

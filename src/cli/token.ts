@@ -11,7 +11,7 @@ const defaultLifetime = '1h'
 
 export const token: Command = {
   name: 'token',
-  summary: 'Print an access token, for whoever can read the data directory',
+  summary: 'Print an access token, as an operator who can read the data directory',
   help: `
 Usage: masquerade token --admin
        masquerade token --application --permission P [--permission P …]
@@ -19,7 +19,7 @@ Usage: masquerade token --admin
        masquerade token --personal [--user UPN] --permission P [--permission P …]
 
 Prints nothing but a token. It is signed with the service's own key, so this works for the user who can read the data
-directory (or MASQUERADE_SECRET_KEY_FILE) while the database runs, and for nobody else. Each one is audited.
+directory (or MASQUERADE_SECRET_KEY_FILE) while the database runs, and for no other user. Each one is audited.
 
   --admin          The administrator of the first start, with every permission.
   --application    The administrative application, with the permissions named.

@@ -136,7 +136,7 @@ describe('masquerade psql', () => {
 
   test('what cannot be is said in one line', async () => {
     const attempts: [string[], number, RegExp][] = [
-      [[], 1, /Nobody is signed in to .*--as/],
+      [[], 1, /Not signed in to .*--as/],
       [['--as', 'nobody@example.com'], 1, /There is no user 'nobody@example\.com'/],
       [['--as', 'c0ffee00-0000-4000-8000-000000000000'], 2, /takes a user or a role/],
       [['one', 'two'], 2, /Name one database/],

@@ -157,7 +157,7 @@ test('apply makes the rules those of the file, and deletes only when told to', a
       '~ mail:',
       '    maskingFunction: "Default" → "Email"',
       '  old is not in the file, and stays without --prune',
-      '~ policy: Enabled (exempt: nobody) → Enabled (exempt: auditor; dba)',
+      '~ policy: Enabled (exempt: none) → Enabled (exempt: auditor; dba)',
       '',
     ].join('\n'),
   )

@@ -65,7 +65,7 @@ describe('the commands about people and applications', () => {
       [['application', 'grant', 'Nightly sync', '--permission', 'Everything'], /no permission 'Everything'/],
       [['application', 'create', 'X', '--redirect-uri', 'not a uri'], /not an absolute URI/],
       [['login', '--url', 'https://localhost:1'], /no service at/],
-      [['login', '--token'], /Nobody is signed in/],
+      [['login', '--token'], /Not signed in/],
     ]
     for (const [args, expected] of attempts) {
       const { code, stderr, stdout } = await runCommand(args, environment)
