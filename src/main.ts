@@ -317,7 +317,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   }
 }
 
-/** Passwords that nobody has to keep: every node comes to the same. */
+/** Passwords of login roles, derived and not stored: every node derives the same. */
 function createLoginKeys(secretBox: SecretBox): LoginKeys {
   const password = (databaseId: string, principalId: string) =>
     secretBox.derive(`login password ${databaseId} ${principalId}`).toString('base64url')

@@ -15,7 +15,10 @@ function findFaults(operation: Operation<never>): string[] {
   return [...findPermissionFaults(operation), ...findRightFaults(operation)]
 }
 
-/** A write of the directory without a right of the person would be open to everybody whose application may write. */
+/**
+ * Lists faults in the declared rights. A directory write without one would be open to every user of an application that
+ * may write.
+ */
 function findRightFaults({ name, surface, method, reads, right }: Operation<never>): string[] {
   const rights = [right ?? []].flat()
   if (surface !== 'directory' || method === 'GET' || reads)

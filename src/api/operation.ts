@@ -36,7 +36,7 @@ export interface Context<Ports, Body, Options> {
   readonly request: RequestFacts
   /** Written in the transaction of the change itself. */
   readonly audit: (entry: AuditEntry) => void
-  /** What the room needs from elsewhere, put together in `main.ts`. */
+  /** Functions of other rooms that the operation calls; `main.ts` passes them in. */
   readonly ports: Ports
 }
 
@@ -48,7 +48,7 @@ export interface Answer {
   readonly afterCommit?: () => Promise<Readonly<Record<string, string>>>
 }
 
-/** What an operation knows before its transaction begins; `tx` is the pool. */
+/** The context of an operation before its transaction begins; `tx` is the pool. */
 export type Preparation<Ports, Body, Options> = Omit<Context<Ports, Body, Options>, 'audit'>
 
 export interface Operation<Ports = unknown, Body = unknown, Options = unknown> {

@@ -1,6 +1,6 @@
 declare const verified: unique symbol
 
-/** Who is calling, as far as a verified token says. Only `auth/` makes one; holding one means the check was done. */
+/** The caller as a verified token describes it. Only `auth/` makes one; holding one means the check was done. */
 export interface Caller {
   readonly [verified]: true
   /** Delegated: a person signed in through an application. Application: the application itself. */

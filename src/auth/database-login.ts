@@ -2,7 +2,7 @@ import { Problem } from '../kernel/problem.ts'
 import type { Gatekeeper } from './gatekeeper.ts'
 import { mayUseMasking } from './role-assignments.ts'
 
-/** What a token proves about a client that logs in to a database under a name. */
+/** The result of checking the token that a client sends as its database password. */
 export type LoginCheck =
   | { readonly kind: 'accepted'; readonly principal: LoginPrincipal }
   | { readonly kind: 'expired' }

@@ -2,8 +2,9 @@ import type { Caller } from './caller.ts'
 import { type DirectoryRole, directoryRoleTemplates } from './directory-roles.ts'
 
 /**
- * What gives a right to a person without a role: the account is their own, they own the object, they are a member of
- * the group, they own the application that the body names, or the installation gives the right to every person.
+ * The relations that give a person a right without a role: the account is their own, they own the object, or they are a
+ * member of the group. Or they own the application that the body names, or the installation gives the right to every
+ * person.
  */
 export type Bond = 'self' | 'owner' | 'member' | 'applicationOwner' | 'everyone'
 

@@ -18,7 +18,7 @@ export const emulatorHeaders = { 'x-masquerade-emulator': 'tokens are not verifi
 export function requireLoopback(host: string): void {
   if (!isLoopbackHost(host))
     throw new OperatorError(
-      `MASQUERADE_EMULATOR=1 lets everybody in, so it needs a loopback address: MASQUERADE_HOST is '${host}'.`,
+      `MASQUERADE_EMULATOR=1 needs a loopback address, because it admits every caller: MASQUERADE_HOST is '${host}'.`,
       { exitCode: 2 },
     )
 }
@@ -73,7 +73,10 @@ function readUnsigned(token: string): Claims | undefined {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A web page of somebody else, open in a browser on this machine, must not become the administrator. */
+/**
+ * Refuses requests from pages of other origins: a foreign web page in a browser on this machine must not act as the
+ * administrator.
+ */
 export function keepStrangersOut(handler: Handler): Handler {
   return (request, response) => {
     const origin = request.headers.origin

@@ -54,8 +54,8 @@ const ofRole: Partial<Record<DirectoryRole, readonly string[]>> = {
 }
 
 /**
- * What the product's own applications may do for a person: as much as the person's directory roles say. Nobody
- * granted these one by one; a person without a role reads names and uses their masking roles.
+ * The permissions of the product's own applications on behalf of a person: they follow from the person's directory
+ * roles, without a grant. A person without a role reads names and uses their masking roles.
  */
 export function firstPartyPermissions(roleTemplateIds: Iterable<string>): string[] {
   const held = new Set(roleTemplateIds)

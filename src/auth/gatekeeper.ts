@@ -7,7 +7,7 @@ import type { IsSignInOpen, ReadStanding, Standing } from './principals.ts'
 import { type AssignmentsOf, encodeScopeSegment, requireAction } from './role-assignments.ts'
 import type { VerifiedToken } from './verify-token.ts'
 
-/** What stands between a request and its operation. */
+/** The checks that every request passes before its operation runs. */
 export interface Gatekeeper {
   authenticate(authorization: string | undefined): Promise<Caller>
   /** Throws when the caller may not, or when none of the rights is one of the signed-in person. */

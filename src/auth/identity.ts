@@ -3,7 +3,7 @@ import { bracketHost, isEveryInterface, loopbackHosts } from '../kernel/network.
 /** Personal accounts belong to this tenant, whatever directory they visit. */
 export const consumerTenantId = '9188040d-6c67-4c5b-b112-36a304b66dad'
 
-/** What our own tokens say about us. */
+/** The tenant, issuer and audiences that our own tokens name. */
 export interface Identity {
   readonly tenantId: string
   /** Origin in whose name tokens are issued. */

@@ -4,7 +4,7 @@ interface Role {
   readonly exceptActions: readonly string[]
 }
 
-/** What each role may do at and below its scope. `*` stands for anything. */
+/** The actions that each role allows at and below its scope. `*` stands for anything. */
 export const maskingRoles = {
   Owner: {
     description: 'Everything, and who else may do what.',

@@ -1,7 +1,7 @@
 /** Path parameters by name, percent-decoded. */
 export type Params = Readonly<Record<string, string>>
 
-/** What a caller must hold before anything else of the request is looked at. */
+/** The permission that a caller must hold; checked before anything else of the request is read. */
 export type Permission =
   /** A row of the directory's tables. */
   | { readonly row: PermissionRow }

@@ -1,6 +1,6 @@
-/** What the directory says about the principal and the client that a token names. */
+/** The directory's state of the principal and the client that a token names. */
 export interface Standing {
-  /** What the directory holds under the object id. */
+  /** The kind of object that has the token's object id. */
   readonly kind: 'user' | 'servicePrincipal' | 'absent'
   /** Neither disabled nor deleted. */
   readonly enabled: boolean

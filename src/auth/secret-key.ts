@@ -19,7 +19,7 @@ export function readSecretKey(dataDir: string, file: string | undefined): Buffer
   return readKey(file ?? join(dataDir, 'secret.key'))
 }
 
-/** A draft and a link: whoever comes second finds a whole key, never half of one. */
+/** Writes a draft and links it into place: a node that starts at the same time reads a whole key, never half of one. */
 function createKey(file: string): void {
   const draft = `${file}.${randomBytes(6).toString('hex')}`
   try {

@@ -22,7 +22,7 @@ export interface SigningKey {
 export interface SigningKeys {
   /** The key that signs now. */
   current(): SigningKey
-  /** What verifiers need: the keys of now, of next and those whose tokens may still live. */
+  /** The public keys for verifiers: the current one, the next one, and those whose tokens may still be valid. */
   jwks(): { readonly keys: readonly PublicJwk[] }
   find(kid: string): SigningKey | undefined
   /** A compact JWT in the header's `typ`, by default that of an access token. */

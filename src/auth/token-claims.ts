@@ -6,7 +6,7 @@ import { consumerTenantId } from './identity.ts'
 /** Where an issuer puts what we need to know; the first claim that is there counts. */
 export interface ClaimNames {
   readonly oid: readonly string[]
-  /** Empty: the issuer knows no tenants, and everybody it vouches for is in ours. */
+  /** Empty: the issuer knows no tenants, and every principal it vouches for belongs to ours. */
   readonly tid: readonly string[]
   readonly scp: readonly string[]
   readonly roles: readonly string[]

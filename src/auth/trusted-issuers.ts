@@ -8,7 +8,7 @@ import { createRemoteKeys } from './remote-keys.ts'
 import { type ClaimNames, ourClaimNames } from './token-claims.ts'
 import type { AcceptedIssuer } from './verify-token.ts'
 
-/** Signatures by a key pair alone: with a shared secret, everybody who can verify can also forge. */
+/** Only signatures by a key pair: with a shared secret, every verifier could also forge tokens. */
 const outsideAlgorithms = ['ES256', 'RS256', 'PS256'] as const
 
 const claimName = Type.Union([Type.String({ minLength: 1 }), Type.Null()])

@@ -25,7 +25,7 @@ export interface AcceptedIssuer {
   findKey(kid: string, algorithm: string): Promise<CryptoKey | KeyObject>
 }
 
-/** What a token proves; whether its principal is still there is looked up beside it. */
+/** The facts that a token's signature proves. Whether its principal still exists is looked up separately. */
 export interface VerifiedToken {
   readonly facts: CallerFacts
   readonly issuer: AcceptedIssuer

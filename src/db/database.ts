@@ -120,8 +120,8 @@ async function repeat<T>(run: () => Promise<T>): Promise<T> {
 const parseTextArray = pg.types.getTypeParser(1009 as Parameters<typeof pg.types.getTypeParser>[0])
 
 const parsers: Record<number, (text: string) => unknown> = {
-  // int8: a number while that is exact, else the text. Our identities and revisions never get there, and a sum of
-  // somebody's that does is not rounded.
+  // int8: a number while that is exact, else the text, so that a large sum is not rounded. Our identities and revisions
+  // never grow that large.
   20: parseInteger,
   1016: (text) => parseIntegers(text),
   // date and timestamp have no time zone, and no Date without one: they stay text.

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { DatabaseAddress } from './database-url.ts'
 import { type Listening, listenTo } from './listen.ts'
 
-/** What the service's own database tells every node of (`sql/0007-events.sql`). */
+/** Handlers for the notifications that the service's own database sends to every node (`sql/0007-events.sql`). */
 export interface Hearers {
   masks(databaseId: string): void
   directory(): void
@@ -13,7 +13,7 @@ export interface Hearers {
 const channels = { masks: 'masquerade_masks', directory: 'masquerade_directory' } as const
 const retryMs = 1_000
 
-/** Hears what other nodes did, for as long as the service runs. Nobody may rely on it alone: connections break. */
+/** Listens for changes by other nodes while the service runs. Callers must not rely on it alone: connections break. */
 export function hearEvents(
   address: DatabaseAddress,
   hearers: Hearers,

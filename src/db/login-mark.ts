@@ -1,2 +1,4 @@
-/** What the comment of every login role begins with: the controller makes them, the gateway knows them by it. */
+/**
+ * Prefix of the comment on every login role: the controller writes it, and the gateway recognises login roles by it.
+ */
 export const loginMarkPrefix = 'masquerade login '

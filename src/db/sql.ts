@@ -19,7 +19,7 @@ export interface Sql {
   json(value: unknown): Json
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a row whose type nobody stated is what the driver makes of it
+// biome-ignore lint/suspicious/noExplicitAny: without a stated type, a row is what the driver makes of it
 export type Row = Record<string, any>
 
 /** Rows, with the number the statement touched. */
@@ -74,7 +74,7 @@ export class Query<T extends readonly object[]> implements Promise<Result<T>> {
   }
 }
 
-/** What `sql(…)` stands for depends on the words before it. */
+/** The argument of `sql(…)`; the words before it decide how it is written. */
 export class Insert {
   readonly subject: string | readonly unknown[] | object
   readonly columns: readonly string[]

@@ -14,7 +14,9 @@ export function translateConstraints(map: Readonly<Record<string, ConstraintTran
   }
 }
 
-/** What the caller should see of an error of the client or server. Errors from elsewhere come back as they are. */
+/**
+ * Translates an error of the driver or the server into the problem that the caller sees. Other errors pass unchanged.
+ */
 export function translateDatabaseError(error: unknown): unknown {
   if (error instanceof pg.DatabaseError) {
     const cause = redact(error)

@@ -48,7 +48,7 @@ function openSession(client: pg.PoolClient, send: Send) {
   client.on('error', onError)
 
   const sendInTurn: Run = (statement) => {
-    // After the end the connection is somebody else's, and a late statement would be part of their transaction.
+    // After the end another caller has the connection, and a late statement would run in that caller's transaction.
     if (!isOpen) return Promise.reject(new Error('the transaction is over'))
     if (lost) return Promise.reject(new ConnectionFailure(lost))
     const result = last.then(() => send(client, statement))

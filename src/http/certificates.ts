@@ -99,7 +99,10 @@ async function readCa(folder: string): Promise<LocalCa | undefined> {
   }
 }
 
-/** Undefined when a new certificate is due. Nobody trusts this one by itself, so that it can be replaced at will. */
+/**
+ * Undefined when a new certificate is due. Clients trust the CA and not this certificate, so it can be replaced at any
+ * time.
+ */
 async function readServer(
   folder: string,
   ca: LocalCa,

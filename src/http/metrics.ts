@@ -4,7 +4,7 @@ export interface Metrics {
   readonly registry: Registry
   observeRequest(operation: string, method: string, status: number, ms: number): void
   countDrift(): void
-  /** How many masked databases are in each state, counted when somebody asks. */
+  /** The number of masked databases in each state, counted at each scrape. */
   showStates(count: () => Promise<Readonly<Record<string, number>>>): void
 }
 

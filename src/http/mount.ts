@@ -9,7 +9,7 @@ export interface Mounted {
 }
 
 interface MountOptions {
-  /** What its requests are counted as. */
+  /** The operation name under which its requests are counted. */
   readonly name: string
   readonly metrics: Metrics
   readonly headers: Readonly<Record<string, string>>

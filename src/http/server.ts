@@ -58,7 +58,7 @@ export async function buildHttp(
     requestTimeout: 60_000,
     return503OnClosing: false,
     exposeHeadRoutes: true,
-    // What the router refuses before it has found a route.
+    // Requests that the router refuses before it finds a route.
     frameworkErrors: (error, request, reply) =>
       sendProblem(reply, request, asProblem(error), dialectOf(request)),
   })

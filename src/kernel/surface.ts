@@ -1,7 +1,7 @@
 /** The two APIs: each has paths, errors and manners of its own. */
 export type Surface = 'masking' | 'directory'
 
-/** What every path of an API begins with. */
+/** The prefix of every path of an API. */
 export const pathPrefix = { masking: '', directory: '/v1.0' } as const satisfies Record<Surface, string>
 
 const directoryStart = new RegExp(`^${pathPrefix.directory.replace('.', '\\.')}(?=/|$)`, 'i')

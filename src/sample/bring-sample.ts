@@ -32,7 +32,7 @@ export async function bringSample(settings: Settings, service: Running, onProgre
   await noteSample(database.sql)
 }
 
-/** The embedded server takes another port when somebody else has its own; the sample goes along. */
+/** The embedded server takes another port when its own is in use; the sample's bindings follow. */
 async function followPort(
   dataDir: string,
   { host, port }: { host: string; port: number },

@@ -95,7 +95,7 @@ function secret(): string {
   return randomBytes(12).toString('base64url')
 }
 
-/** Starts over after a crash: nothing of it is anybody's yet. */
+/** Drops the rest of a creation that crashed: nothing in it is in use yet. */
 async function createDatabase(
   address: DatabaseAddress,
   password: Record<'owner' | 'analyst' | 'auditor', string>,
@@ -112,7 +112,7 @@ async function createDatabase(
     await sql.unsafe('drop role if exists readers')
     await sql.unsafe('create role readers')
     await sql.unsafe('grant readers to shop_owner with admin true, inherit false, set false')
-    // What ending the sessions of a principal that is no longer exempt takes.
+    // The owner ends the sessions of principals that are no longer exempt, which takes this role.
     await sql.unsafe('grant pg_signal_backend to shop_owner')
     await sql.unsafe(`create database ${database} owner shop_owner`)
     // Unqualified names find the twins first. For convenience: privileges are the wall.

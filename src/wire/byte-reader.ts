@@ -68,7 +68,7 @@ export class ByteReader {
     }
   }
 
-  /** Whoever waits gets this. */
+  /** Makes the pending read throw this error, and later reads that need more bytes than are held. */
   fail(error: Error): void {
     this.#failure ??= error
     this.#wake?.()

@@ -3,14 +3,14 @@ import { refuse, violation } from './refusal.ts'
 export interface FrameStreamOptions {
   /** Types that `look` wants to see whole; everything else passes by its header alone. */
   readonly watched: string
-  /** A watched frame that is longer passes unseen: nobody makes us hold it. */
+  /** A longer watched frame passes unseen, so that a client cannot make the gateway buffer it. */
   readonly watchLimit: number
   readonly maxLength: number
   /** Undefined: every type. */
   readonly allowed?: string
   /**
-   * What to send instead of the frame that stands there; undefined: the frame as it is. Called for every statement: the
-   * type is its code, and no buffer is made for the frame.
+   * Returns the bytes to send instead of the frame at `from`; undefined: the frame as it is. Called for every
+   * statement, so it takes the type's code and no buffer is made for the frame.
    */
   look(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined
   /** A watched frame passes unseen. */
@@ -18,10 +18,10 @@ export interface FrameStreamOptions {
 }
 
 const headBytes = 5
-/** What PostgreSQL takes: a longer one is no message at all. */
+/** PostgreSQL's limit: a longer frame is not a message. */
 export const longest = 0x3fffffff
 
-/** What is done with a type of message; 0 is refused. */
+/** How a type of message is handled; 0: refused. */
 const passes = 1
 const watched = 2
 
@@ -35,7 +35,7 @@ export class FrameStream {
   /** A watched frame that is not complete yet. */
   #frame: Buffer | undefined
   #frameFilled = 0
-  /** What is left of a frame that passes. */
+  /** Bytes left of a frame that passes. */
   #passing = 0
 
   constructor(options: FrameStreamOptions) {
@@ -104,7 +104,7 @@ export class FrameStream {
     return pieces.length > 1 ? Buffer.concat(pieces) : pieces[0]
   }
 
-  /** Some of a watched frame is here that nobody has been sent. */
+  /** True while part of a watched frame is buffered and not yet passed on. */
   #isHolding(): boolean {
     return this.#frame !== undefined || (this.#headFilled > 0 && this.#kinds[this.#head[0] ?? 0] === watched)
   }

@@ -46,7 +46,7 @@ function isHandle(handle: unknown): handle is { useUserBuffer(bytes: Buffer): vo
   return typeof handle === 'object' && handle !== null && 'useUserBuffer' in handle
 }
 
-/** What one socket reads into: no more than it seems to need. */
+/** The buffer that one socket reads into: large only while large reads arrive. */
 class ReadMemory {
   #bytes = Buffer.allocUnsafeSlow(smallBytes)
   #isKept = false
@@ -59,7 +59,7 @@ class ReadMemory {
     return this.#bytes
   }
 
-  /** So much was read, and somebody may have kept it. */
+  /** Records the size of a read. `isKept`: the reader kept the bytes, so the next read needs a new buffer. */
   use(count: number, isKept: boolean): void {
     this.#isKept = isKept
     if (count >= smallBytes) this.#calm = -calmReads

@@ -12,7 +12,7 @@ const channel = 'n,,'
 
 const derive = promisify(pbkdf2)
 
-/** What PostgreSQL stores instead of a password. The same password and salt give the same text. */
+/** The verifier that PostgreSQL stores instead of a password. The same password and salt give the same text. */
 export function writeVerifier(password: string, salt: Buffer): string {
   const salted = pbkdf2Sync(password, salt, iterations, keyBytes, 'sha256')
   const stored = createHash('sha256').update(hmac(salted, 'Client Key')).digest('base64')
@@ -56,7 +56,7 @@ export class ScramClient {
     return `${withoutProof},p=${proof.toString('base64')}`
   }
 
-  /** Throws unless the server knows the verifier: whoever does not is not the database. */
+  /** Throws unless the server proves that it knows the verifier: a server that does not is an impostor. */
   verify(serverFinal: string): void {
     const sent = Buffer.from(readAttributes(serverFinal).v ?? '', 'base64')
     const expected = this.#serverSignature

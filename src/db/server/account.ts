@@ -5,12 +5,12 @@ import { OperatorError } from '../../kernel/operator-error.ts'
 /** The user a PostgreSQL server runs as. */
 export type Account = { uid: number; gid: number }
 
-/** The account of nobody: there on nearly every system, and able to do nothing else. */
+/** The system account `nobody`: it exists on nearly every system and has no other privileges. */
 const nobody: Account = { uid: 65534, gid: 65534 }
 
 /**
  * PostgreSQL refuses to run as root. Root lends it the account that owns the cluster already, else that of the person
- * behind sudo, else nobody's. Undefined: it runs as we do.
+ * behind sudo, else `nobody`. Undefined: it runs as the service does.
  */
 export function chooseAccount(clusterDirectory: string): Account | undefined {
   const own = process.getuid?.()

@@ -104,7 +104,7 @@ function copyTo(place: string, native: string): string | undefined {
   }
 }
 
-/** In a shared temporary directory somebody else may have put a directory of that name first. */
+/** In a shared temporary directory, another user may have created a directory of that name first. */
 function isPrivate(directory: string): boolean {
   const found = lstatSync(directory)
   return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0

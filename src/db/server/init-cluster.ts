@@ -107,7 +107,7 @@ async function runInitdb(plan: ClusterPlan, draft: string): Promise<void> {
   throw new OperatorError(`the embedded database could not be created in ${path.dirname(draft)}: ${reason}`)
 }
 
-/** Unlinked before it is written: initdb reads it by its descriptor, and nobody by its name. */
+/** Unlinks the file before writing it: initdb reads it by its descriptor, and no process can open it by name. */
 function openPasswordFile(name: string, { account, password }: ClusterPlan): number {
   rmSync(name, { force: true })
   const file = openSync(name, 'wx+', 0o600)

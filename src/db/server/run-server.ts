@@ -78,7 +78,7 @@ function serverOptions(plan: ServerPlan, socketDirectory: string): string[] {
     password_encryption: 'scram-sha-256',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // Failed statements can hold what must not be logged; they are reported to whoever sent them.
+    // Failed statements can hold data that must not be logged; the client that sent them gets the error.
     log_min_messages: 'log',
     log_min_error_statement: 'panic',
     log_error_verbosity: 'terse',

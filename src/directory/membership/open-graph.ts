@@ -15,7 +15,7 @@ export interface OpenedGraph {
   hear(): void
   /** Resolves when the index is in memory, or is not going to be. */
   settled(): Promise<void>
-  /** What the index holds; zero while there is none. */
+  /** The size of the index; zero while there is none. */
   size(): IndexSize
   close(): Promise<void>
 }
@@ -24,7 +24,7 @@ interface GraphOptions {
   readonly database: Database
   readonly address: DatabaseAddress
   readonly tenantId: string
-  /** What the index may take; 0: SQL answers every question. */
+  /** The memory that the index may use; 0: SQL answers every question. */
   readonly memoryBytes: number
   readonly log: Logger
   readonly registry: Registry

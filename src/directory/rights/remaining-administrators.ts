@@ -1,6 +1,6 @@
 import type { Query } from '../../db/query.ts'
 
-/** What a write takes away: principals that can sign in no more, groups that are gone, or one membership. */
+/** The principals that a write disables, the groups that it deletes, or the one membership that it removes. */
 export interface Loss {
   readonly ids: readonly string[]
   readonly membership?: { readonly containerId: string; readonly memberId: string }

@@ -1,6 +1,6 @@
 import type { Kind } from './kind.ts'
 
-/** What the directory API says of its resources. */
+/** Problems that only the directory API reports. */
 export const directoryProblems = {
   // what the directory says
   ObjectNotFound: {

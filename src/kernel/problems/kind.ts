@@ -4,7 +4,7 @@ export interface Kind {
   readonly code: string
   /** `{name}` is replaced by the parameter of that name. */
   readonly message: string
-  /** What one surface says differently. */
+  /** The members that differ on one surface. */
   readonly masking?: Partial<Omit<Kind, 'masking' | 'directory'>>
   readonly directory?: Partial<Omit<Kind, 'masking' | 'directory'>>
 }

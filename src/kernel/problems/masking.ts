@@ -1,6 +1,6 @@
 import type { Kind } from './kind.ts'
 
-/** What the masking API says of its resources. */
+/** Problems that only the masking API reports. */
 export const maskingProblems = {
   ResourceNotFound: {
     status: 404,

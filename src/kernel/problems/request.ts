@@ -1,6 +1,6 @@
 import type { Kind } from './kind.ts'
 
-/** Who is calling, what they may do, how they put it: the same conditions in both APIs. */
+/** Problems of authentication, permission and request syntax: the same conditions in both APIs. */
 export const requestProblems = {
   // who is calling
   MissingToken: {

@@ -1,6 +1,6 @@
 import type { Kind } from './kind.ts'
 
-/** What the service says of itself. */
+/** Problems of the service itself and of the systems it depends on. */
 export const serviceProblems = {
   TooManyRequests: {
     status: 429,

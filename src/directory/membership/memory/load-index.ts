@@ -15,7 +15,7 @@ export interface LoadedIndex {
   readonly entry: LogEntry
 }
 
-/** What an index of that many objects and edges takes, in bytes; measured by `bench/membership.ts`. */
+/** The memory in bytes that an index of so many objects and edges needs; measured by `bench/membership.ts`. */
 export function estimateBytes(objects: number, edges: number): number {
   return objects * 80 + edges * 16
 }

@@ -30,7 +30,7 @@ const changesText = `
     when log.entity in ${objectKinds} and log.kind not in ('memberAdded', 'memberRemoved') then log.entity_id::uuid end
   order by log.revision`
 
-/** What the change log says, read over one connection. */
+/** Reads the change log over one connection. */
 export class LogFeed {
   readonly #connection: SteadyConnection
   readonly #tenantId: string

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ObjectKind } from '../../objects/kinds/resource.ts'
 import { type Key, KeyTable, readKey, writeUuid } from './key-table.ts'
 
-/** What the index keeps of a directory object. */
+/** The part of a directory object that the index keeps. */
 export interface ObjectState {
   readonly id: Key
   readonly kind: ObjectKind
