@@ -1,4 +1,4 @@
-/** What a character can begin, to PostgreSQL's lexer. */
+/** The kinds of token that a character can begin, to PostgreSQL's lexer. */
 export const unclear = 0
 export const space = 1
 export const letter = 2

@@ -25,7 +25,7 @@ export const statementLimits: Limits = { bytes: 65_536, tokens: 3_000, depth, no
 /** Definitions of views are parsed once for a change of the rules; a view may have 1,600 columns. */
 export const viewLimits: Limits = { bytes: 1_048_576, tokens: 50_000, depth, nodes: 1_000_000 }
 
-/** What nests deeper with each repetition and without brackets, and by how much. */
+/** Words that nest the tree deeper with each repetition and without brackets, and by how much. */
 const chained = new Map(
   `not is isnull notnull collate at like ilike similar between in operator join union except intersect case:3 select:3`
     .split(' ')

@@ -97,7 +97,7 @@ function readRelation(
   return into.sourceOf(into.refer(range, 'read', { needsTable, takesQuery }))
 }
 
-/** What the rest of a SELECT says about its FROM. */
+/** The clauses of a SELECT that decide how its FROM is read. */
 export function findOptions(select: Node): FromOptions {
   return { locked: findLocked(select.lockingClause), takesQuery: !isTableCommand(select) }
 }

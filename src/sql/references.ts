@@ -1,8 +1,8 @@
 import type { RangeVar } from './syntax-tree.ts'
 
 /**
- * What a statement does with a relation. `target` is what UPDATE, DELETE and MERGE change, `like` takes its columns alone,
- * `other` is a use by a statement that is not known in detail: it may do anything.
+ * How a statement uses a relation. UPDATE, DELETE and MERGE change their `target`; `like` takes its columns alone.
+ * `other` is the use by a statement that is not known in detail: it may do anything.
  */
 export type RelationUse =
   | 'read'
@@ -94,7 +94,7 @@ export interface Grouping {
   readonly keys: readonly ColumnReference[]
   /** Relations in its FROM whose columns go by their own names. */
   readonly relations: readonly RelationReference[]
-  /** What it names outside of FROM, WHERE and GROUP BY, also in subqueries. */
+  /** Columns that it names outside of FROM, WHERE and GROUP BY, also in subqueries. */
   readonly uses: readonly ColumnReference[]
 }
 
@@ -121,7 +121,7 @@ export interface References {
   readonly hasHiddenCode: boolean
 }
 
-/** What is known of relations outside of the text. */
+/** Facts about relations that the text does not tell. */
 export interface Catalog {
   /** The schema that a name without one leads to, and the columns in order; undefined where they are not known. */
   locate(range: RangeVar): {

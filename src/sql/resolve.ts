@@ -5,7 +5,7 @@ import type { Catalog, ColumnReference, References } from './references.ts'
 import { type Scope, type Source, topScope } from './scope.ts'
 import { type Node, readStrings } from './syntax-tree.ts'
 
-/** What these say about a relation is nothing that is in it. */
+/** Statements and clauses that name a relation without reading its rows. */
 const looksAtNoRow = new Set([
   'VacuumStmt',
   'GrantStmt',

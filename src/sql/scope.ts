@@ -2,7 +2,7 @@ import type { ColumnReference, Origin, Query, RelationReference, Value } from '.
 
 /** Something in FROM, and the columns that references to it may mean. */
 export interface Source {
-  /** What stands before the dot; undefined: it has no name. */
+  /** The qualifier of its columns, before the dot; undefined: it has no name. */
   readonly name: string | undefined
   /** Where it may be named with its schema: null: nowhere, undefined: the schema is not known. */
   readonly schema: string | undefined | null
@@ -99,7 +99,7 @@ export function findOrigins(
   // A name that stands for nothing here is PostgreSQL's to understand: it may be any of them.
   const sources = named ?? [...upwards(scope)].flatMap((each) => each.sources)
   if (isStar) return sources.flatMap((source) => source.all)
-  // What is no column may be a function of the whole row.
+  // A name that is no column may be a function of the whole row.
   return sources.flatMap((source) => source.find(last) ?? (named ? source.all : []))
 }
 
@@ -116,7 +116,7 @@ function findColumn(name: string, from: Scope): readonly Origin[] {
   return found
 }
 
-/** What stands under a name at the nearest level that has it. */
+/** The sources of a name at the nearest level that has it. */
 export function findNamed(qualifier: readonly string[], from: Scope): readonly Source[] | undefined {
   const [schema, name] = qualifier.length === 1 ? [undefined, qualifier[0]] : qualifier.slice(-2)
   for (const scope of upwards(from)) {

@@ -40,7 +40,7 @@ const comma = 3
 const minus = 4
 const cast = 5
 
-/** What may still become part of a list, the last of it on top. */
+/** A stack of elements that may still become part of a list. */
 class Lists {
   readonly cuts: { from: number; to: number }[] = []
   #kinds: number[] = []
@@ -121,7 +121,7 @@ class Lists {
     this.#tos.length = count
   }
 
-  /** What was cut out of something that is itself cut out is part of that. */
+  /** Cuts a range. An earlier cut within it becomes part of it. */
   #cut(from: number, to: number): void {
     while ((this.cuts.at(-1)?.from ?? -1) >= from) this.cuts.pop()
     const last = this.cuts.at(-1)

@@ -68,7 +68,7 @@ export function join(text: Buffer, splices: readonly Splice[]): Buffer {
   return joinFrame(text, 0, 0, text.length, splices)
 }
 
-/** What stands in `bytes` from `from` to `to`, with the splices put into the text that begins at `textFrom`. */
+/** The bytes from `from` to `to`, with the splices put into the text that begins at `textFrom`. */
 export function joinFrame(
   bytes: Buffer,
   from: number,

@@ -28,7 +28,7 @@ const dot = 8
 const dollar = 9
 const ampersand = 10
 
-/** What a byte can begin. 0: something that takes a parser to tell where it ends. */
+/** The kind of token that a byte can begin. 0: one whose end only a parser can find. */
 const kinds = new Uint8Array(256)
 const kindOfClass = new Map([
   [characters.space, plain],
