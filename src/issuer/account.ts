@@ -1,7 +1,7 @@
 import type { Account } from 'oidc-provider'
 import type { User } from '../directory/accounts/find-user.ts'
 
-/** What an id token says about a user. */
+/** The claims of a user's id token. */
 export function describeAccount(user: User, tenantId: string): Account {
   return {
     accountId: user.id,

@@ -10,7 +10,7 @@ export function permissionsIn(scopes: Iterable<string>): string[] {
   )
 }
 
-/** What a token carries: what was asked for and granted, or all that was granted. */
+/** The permissions that a token carries: those requested and granted, or with `.default` all that were granted. */
 export function chooseGranted(requested: ReadonlySet<string>, granted: readonly string[]): string[] {
   return requested.has(defaultScope) ? [...granted] : granted.filter((name) => requested.has(name))
 }

@@ -17,7 +17,7 @@ import { deviceGrant } from './route.ts'
  */
 const placeholderSecret = randomBytes(32).toString('base64url')
 
-/** What our own code reads of a client besides the standard metadata. */
+/** Metadata of a client that our own code reads besides the standard members. */
 export const clientFacts = ['application_id', 'service_principal_id', 'first_party'] as const
 
 /** Clients are the directory's applications: found there at each request, so that a disabled one stops at once. */

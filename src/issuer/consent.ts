@@ -40,7 +40,7 @@ export function createInteractionPolicy(sql: Query, tenantId: string) {
   consent?.checks.add(
     new Check(
       'consent_missing',
-      'nobody consented to this yet',
+      'the person has not consented to this yet',
       'consent_required',
       async (ctx) => {
         if (ctx.oidc.result?.consent) return false
@@ -66,7 +66,7 @@ export async function findMissingConsent(
     await listDelegatedPermissions(sql, { tenantId, userId: session.accountId, ...facts }),
   )
   const isSignInScope = (name: string) => (signInScopes as readonly string[]).includes(name)
-  // Whoever never heard of an application is asked, also when it wants nothing but what was granted.
+  // A person who never used an application is asked, even when it requests only granted permissions.
   const asked = granted.size === 0 ? [...requestParamScopes, 'openid'] : [...requestParamScopes]
   const lacking = [...new Set(asked)].filter(
     (name) => name !== defaultScope && !granted.has(name) && !(facts.firstParty && isSignInScope(name)),

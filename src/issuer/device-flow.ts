@@ -50,7 +50,7 @@ export function createDeviceFlow() {
 
 const pollSeconds = 5
 
-/** What the official clients read besides: how often to ask, and what to tell the person. */
+/** Members that the official clients read besides the standard ones: the polling interval and a text for the person. */
 export function describeDeviceCode(answer: { verification_uri?: unknown; user_code?: unknown }) {
   return {
     interval: pollSeconds,

@@ -24,7 +24,7 @@ export function renderCodeConfirmation(form: CodeForm & { readonly clientName: s
     'Is this your device?',
     `<p><strong>${escapeHtml(clientName)}</strong> on your device shows this code:</p>
 <p class="code">${escapeHtml(userCode)}</p>
-<p>Go on only when you started this yourself. Nobody who sends you a code by mail or telephone has a good reason to.</p>
+<p>Go on only if you started this yourself. A code that reached you by mail or telephone is an attempt to sign in as you.</p>
 <form method="post" action="${escapeHtml(action)}">${renderHidden({ xsrf, user_code: userCode })}
 <button class="main" type="submit" name="confirm" value="yes">Continue</button>
 <button type="submit" name="abort" value="yes">Cancel</button></form>`,

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Query } from '../db/query.ts'
 import { type SecretBox, SecretBoxError } from '../kernel/secret-box.ts'
 
-/** What the nodes of an installation share besides the signing keys. */
+/** The secret that all nodes of an installation share besides the signing keys. */
 export interface IssuerSecret {
   readonly cookieKey: string
   /** The name under which a bearer value is stored: the database alone does not give the value away. */

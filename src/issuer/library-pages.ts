@@ -1,7 +1,7 @@
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 import { contentSecurityPolicy, escapeHtml, renderFault, renderHidden, renderPage } from './page.ts'
 
-/** What the library cannot tell the client by a redirect, because it does not trust the address. */
+/** Shows the person an error that the library cannot send to the client: it does not trust the redirect address. */
 export async function renderLibraryError(ctx: KoaContextWithOIDC, out: ErrorOut): Promise<void> {
   const text = out.error_description ?? out.error
   show(

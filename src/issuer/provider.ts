@@ -207,7 +207,7 @@ function keepOfflineAccess(ctx: KoaContextWithOIDC): void {
     params.scope = [...ctx.oidc.requestParamScopes, 'offline_access'].join(' ')
 }
 
-/** What was signed in with an older password ends with it. */
+/** True for a sign-in from before the last change of the password, which ends it. */
 function isOlderThanPassword(ctx: KoaContextWithOIDC, token: unknown, changedAt: Date | undefined): boolean {
   const { authTime } = (token ?? {}) as { authTime?: number }
   const signedInAt = authTime ?? ctx.oidc.session?.authTime()

@@ -1,7 +1,7 @@
 export interface RequestedScopes {
   /** Bare names: `openid`, `User.Read`, `.default`. */
   readonly names: readonly string[]
-  /** What the names were asked of, each once; empty when none was said. */
+  /** The resources that the scopes name, each once; empty when none does. */
   readonly resources: readonly string[]
 }
 

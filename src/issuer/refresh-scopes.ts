@@ -20,8 +20,8 @@ export function widenRefreshScopes(provider: Provider): void {
 }
 
 /**
- * Refuses a refresh for another resource, or for permissions that neither the sign-in asked for nor anybody consented.
- * It runs before the refresh token is used up, which a refused client keeps and may send again.
+ * Refuses a refresh for another resource, or for permissions that the sign-in did not request and no consent covers. It
+ * runs before the refresh token is used up: a refused client keeps the token and may send it again.
  */
 export function requireConsented(sql: Query, tenantId: string) {
   return async (ctx: KoaContextWithOIDC): Promise<void> => {
@@ -37,6 +37,6 @@ export function requireConsented(sql: Query, tenantId: string) {
     const granted = await listDelegatedPermissions(sql, delegation)
     const lacking = added.filter((name) => !granted.includes(name))
     if (lacking.length > 0)
-      throw new errors.InvalidScope('nobody has consented to these permissions', lacking.join(' '))
+      throw new errors.InvalidScope('these permissions have no consent', lacking.join(' '))
   }
 }

@@ -70,7 +70,7 @@ ${renderScopes(form.scopes)}
   )
 }
 
-/** Nobody but an administrator can say yes to these. */
+/** For permissions that only an administrator can consent to. */
 export function renderApprovalNeeded(form: ConsentForm): string {
   return renderPage(
     'An administrator has to approve',

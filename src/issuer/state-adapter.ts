@@ -25,8 +25,8 @@ interface Row {
 }
 
 /**
- * Sessions, codes, grants and refresh tokens in the table that all nodes share. Whoever reads the table learns no
- * code or token: rows are found by a keyed hash of the value, and what they hold is sealed.
+ * Keeps sessions, codes, grants and refresh tokens in a table that all nodes share. The table reveals no code or token:
+ * rows are found by a keyed hash of the value, and their contents are sealed.
  */
 export function createStateAdapter(model: string, { sql, box, secret }: StateStore): Adapter {
   const place = (name: string) => `oidc_state/${model}/${name}`
@@ -111,7 +111,7 @@ export function createStateAdapter(model: string, { sql, box, secret }: StateSto
   }
 }
 
-/** Rows that nobody can use any more. */
+/** Deletes expired rows and old records of failed sign-ins. */
 export async function purgeState(sql: Query): Promise<void> {
   await sql`delete from oidc_state where expires_at < now() - interval '1 minute'`
   await sql`delete from sign_in_attempt where last_failure_at < now() - interval '1 day'`

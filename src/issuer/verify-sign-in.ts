@@ -5,7 +5,7 @@ import { returnAttempt, takeAttempt } from './sign-in-throttle.ts'
 
 export type SignInOutcome =
   | { readonly kind: 'signed in'; readonly user: User }
-  /** Wrong password, unknown or disabled user: nobody learns which. */
+  /** Wrong password, unknown or disabled user: the caller is not told which. */
   | { readonly kind: 'refused' }
   | { readonly kind: 'too many'; readonly waitSeconds: number }
 

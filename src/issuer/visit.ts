@@ -41,7 +41,7 @@ export async function finish({ ctx, provider }: Visit, result: Record<string, un
   ctx.set('cache-control', 'no-store')
 }
 
-/** What a person changes on these pages is audited like what they change through the API. */
+/** Audits a change that a person makes on these pages, like one made through the API. */
 export function noteChange(
   { options, interaction }: Visit,
   tx: Tx,
