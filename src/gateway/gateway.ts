@@ -12,7 +12,7 @@ export interface Gateway {
   readonly processes: readonly number[]
   /** After a change of masks: sessions of this node know of it when this resolves. */
   refresh(databaseId: string): Promise<void>
-  /** The same for every database, when nobody knows which masks have changed. */
+  /** The same for every database, when it is unknown which masks have changed. */
   refreshAll(): Promise<void>
   /** Takes no new connections, ends idle sessions at once and busy ones when they are done or time is up. */
   close(timeoutMs: number): Promise<void>
@@ -27,7 +27,7 @@ export interface GatewayOptions {
   readonly ports: GatewayPorts
 }
 
-/** Connections that the system keeps until they are accepted: a burst of them makes nobody wait for a second try. */
+/** Connections that the system queues until they are accepted: large enough that clients in a burst need not retry. */
 const backlog = 4_096
 
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
@@ -37,7 +37,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     workers > 1
       ? await openWorkers({ count: workers, limits, ports, registry })
       : await openSessionRunner({ limits, ports, registry, processes: 1 })
-  // Whoever is handed to another process is not read from here.
+  // A socket that is handed to a worker must not be read by this process.
   const server = createServer({ ...liveness, pauseOnConnect: workers > 1 }, (socket) =>
     sessions.accept(socket),
   )

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Touched } from './audit/touch.ts'
 
-/** What became of the text of a statement. */
+/** How the gateway treated the text of a statement. */
 export type StatementOutcome = 'moved' | 'plain' | 'unparsed'
 
 export interface GatewayMetrics {

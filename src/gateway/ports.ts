@@ -18,7 +18,7 @@ export interface MaskedRelation {
   readonly schema: string
   readonly name: string
   readonly twin: { readonly schema: string; readonly name: string }
-  /** What COPY of the table itself would write, in order. */
+  /** The columns that COPY of the table itself would write, in order. */
   readonly columns: readonly string[]
   /** Tables inherit from it: its twin shows their rows too. */
   readonly hasChildren: boolean
@@ -32,7 +32,7 @@ export interface MaskedRelation {
 export interface WatchedColumn {
   /** The one that has the mask, as SQL writes it: schema.table.column. */
   readonly column: string
-  /** What it is called in the relation. */
+  /** The column's name in the relation. */
   readonly attribute: string
   /** The role would see it as it is. */
   readonly isRaw: boolean
@@ -64,7 +64,7 @@ export interface RoleMasks {
   readonly hides?: readonly string[]
 }
 
-/** Somebody of the directory who has proven to be. */
+/** A user or application of the directory, proven by a token. */
 export interface Principal {
   readonly id: string
   readonly kind: 'user' | 'servicePrincipal'
@@ -83,7 +83,7 @@ export type PreparedLogin =
   | { readonly kind: 'noRole' }
   | { readonly kind: 'nameTaken'; readonly role: string }
   | { readonly kind: 'blocked'; readonly role: string }
-  /** The statement is for whoever runs the database. */
+  /** The statement is one that the operator of the database has to run. */
   | { readonly kind: 'notAllowed'; readonly statement: string }
   | { readonly kind: 'notBound' }
 
@@ -116,17 +116,17 @@ export interface RefusedLogin {
 export interface GatewayPorts {
   /** Every bound database that goes by this name. */
   findDatabases(name: string): Promise<readonly FoundDatabase[]>
-  /** What moves for each of the roles. */
+  /** The relations that move to their twins, for each of the roles. */
   readMasks(databaseId: string, roles: readonly string[]): Promise<ReadonlyMap<string, RoleMasks>>
   /** Changes whenever masks or exemptions change. */
   readVersion(databaseId: string): Promise<string>
-  /** Whether a password is an access token of whoever goes by this name. */
+  /** Checks whether a password is a valid access token for this user name. */
   checkToken(name: string, token: string): Promise<TokenCheck>
   /** `isReset`: the database did not take the last password. */
   prepareLogin(databaseId: string, principalId: string, isReset: boolean): Promise<PreparedLogin>
   recordSession(session: SessionRecord): Promise<void>
   recordRefusal(login: RefusedLogin): Promise<void>
-  /** What sessions touched, and that they ended: some time after it happened. */
+  /** Audits touched columns and ends of sessions, some time after they happened. */
   recordEvents(events: readonly SessionEvent[]): Promise<void>
   certificate(): Promise<{ readonly cert: string; readonly key: string }>
   readonly metrics: GatewayMetrics

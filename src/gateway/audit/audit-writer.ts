@@ -6,7 +6,7 @@ import type { Touched } from './touch.ts'
 
 export interface AuditWriterOptions {
   record(events: readonly SessionEvent[]): Promise<void>
-  /** What a session touched is about to be written down. */
+  /** Called before a session's touched columns are written to the audit. */
   onTouched(touched: Touched): void
   onLost(count: number): void
   readonly log: Logger
@@ -25,14 +25,14 @@ interface Page {
   writtenAt: number
 }
 
-/** What is waiting while the store is away. */
+/** Cap on the events that wait while the store is unavailable. */
 const maxWaiting = 10_000
 const maxBatch = 500
 const closeMs = 2_000
 
 /**
- * Writes down what sessions touched, for all of them together: what is new within a second, what repeats itself once a
- * minute. Nobody waits for it.
+ * Writes the touched columns of all sessions to the audit in batches: new ones within a second, repeated ones once a
+ * minute. No statement waits for it.
  */
 export class AuditWriter {
   readonly #options: AuditWriterOptions

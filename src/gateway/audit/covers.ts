@@ -1,6 +1,6 @@
 import type { WatchedColumn, WatchedRelation } from '../ports.ts'
 
-/** Whoever takes the one relation for the other misses nothing: a twin shows no more than its table. */
+/** True when an audit that takes `other` for `one` misses nothing: a twin shows no more than its table. */
 export function covers(one: WatchedRelation, other: WatchedRelation): boolean {
   const isKnown =
     one.masked.length === 0 ||

@@ -3,7 +3,7 @@ import type { Query } from '../../db/query.ts'
 import type { SessionEvent } from '../ports.ts'
 import { actorOf } from './record-logins.ts'
 
-/** What became of sessions, in the audit: under the id of the entry that says that they began. */
+/** Audits what sessions touched and that they ended, under the id of the entry of their login. */
 export async function recordEvents(
   sql: Query,
   tenantId: string,

@@ -5,11 +5,14 @@ import type { Query } from '../../db/query.ts'
 import { nameNetwork } from '../../kernel/network.ts'
 import type { GatewayPorts, Principal } from '../ports.ts'
 
-/** Anybody can fail to log in as often as they like; the audit must not grow as fast. The metrics count every one. */
+/**
+ * Caps audited refusals: a client can fail to log in any number of times, and the audit must not grow as fast. The
+ * metrics count every refusal.
+ */
 const refusals = { points: 20, duration: 60 }
 const maxNameLength = 256
 
-/** Who logged in and who was refused, in the audit. */
+/** Audits logins and refused logins. */
 export function createLoginRecords(
   sql: Query,
   tenantId: string,
@@ -30,7 +33,7 @@ export function createLoginRecords(
       )
       if (!isRare) return
       const shown = name.slice(0, maxNameLength)
-      // Without a token of theirs it is a name that somebody gave, and nobody.
+      // Without a valid token, the name is only the client's claim: the actor is unknown.
       const actor = actorOf(tenantId, principal, shown)
       await writeAudit(sql, principal ? actor : { ...actor, kind: 'unknown' }, randomUUID(), {
         action: 'gateway/refuse',

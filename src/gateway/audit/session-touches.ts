@@ -4,7 +4,7 @@ import { type Touch, type Touched, unparsed } from './touch.ts'
 const maxDifferent = 100
 const maxReported = 1_000
 
-/** What the statements of one session touched, until it is written down. */
+/** Columns that the statements of one session touched, until they are written to the audit. */
 export class SessionTouches {
   readonly #onFirst: () => void
   readonly #reported = new Set<string>()

@@ -1,4 +1,4 @@
-/** What PostgreSQL calls a statement of this kind, from what its parser does. */
+/** PostgreSQL's name for this kind of statement, derived from its parse tree. */
 export function kindOf(
   key: string | undefined,
   node: { readonly objtype?: string; readonly is_procedure?: boolean } | undefined,

@@ -1,7 +1,7 @@
 const objects = ['query', 'table', 'schema', 'database', 'cursor']
 const forms = ['to_xml', 'to_xmlschema', 'to_xml_and_xmlschema']
 
-/** Functions that run or read what a string says, as whoever calls them. */
+/** Functions that run or read the text in an argument, with the privileges of their caller. */
 export const textRunners: ReadonlySet<string> = new Set([
   ...objects.flatMap((object) => forms.map((form) => `${object}_${form}`)),
   ...['ts_stat', 'ts_rewrite', 'dblink', 'dblink_exec', 'dblink_open', 'dblink_send_query'],

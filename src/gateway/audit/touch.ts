@@ -1,4 +1,4 @@
-/** What one statement touches of masked columns; no text of it and none of its values. */
+/** The masked columns that one statement touches; without its text and its values. */
 export interface Touch {
   /** SELECT, UPDATE, COPY… */
   readonly kind: string
@@ -24,7 +24,7 @@ export interface Touched {
   readonly leftOut: number
 }
 
-/** What to write down when a statement runs. */
+/** The audit effects of running a statement. */
 export interface StatementEffect {
   readonly touch?: Touch | undefined
   /** It does not run yet, but under this name. */

@@ -34,8 +34,8 @@ export const maxClientFrame = 65_535
 export const maxBackendFrame = 1 << 20
 
 /**
- * Passes a login through as it is: the gateway learns no password and is nobody itself. False: the database refused, and
- * the client has been told.
+ * Relays a login unchanged: the gateway learns no password and has no credentials of its own. False: the database
+ * refused, and the client has been told.
  */
 export async function passLogin(client: Side, backend: Side, allowWeak: boolean): Promise<boolean> {
   let isProven = allowWeak
@@ -45,7 +45,7 @@ export async function passLogin(client: Side, backend: Side, allowWeak: boolean)
       case 'R':
         if (await passStep(client, backend, frame, allowWeak)) isProven = true
         if (frame.readUInt32BE(5) !== 0) break
-        // Where the server trusts the gateway's address, everybody could be anybody.
+        // Where the server trusts the gateway's address, any client could log in as any role.
         if (!isProven) refuse('WeakLogin', { method: 'no password' })
         client.socket.write(frame)
         return true
@@ -61,7 +61,10 @@ export async function passLogin(client: Side, backend: Side, allowWeak: boolean)
   }
 }
 
-/** What the database says of a session once the login is proven. Undefined: it refused, and the client has been told. */
+/**
+ * Reads the session's parameters and cancel key after the login is proven. Undefined: the database refused, and the
+ * client has been told.
+ */
 export async function beginSession(client: Side, backend: Side): Promise<SessionStart | undefined> {
   const parameters = new Map<string, string>()
   let key: CancelKey | undefined
@@ -120,7 +123,8 @@ async function passStep(client: Side, backend: Side, frame: Buffer, allowWeak: b
       const sent = await takePassword(client)
       const first = readFirstResponse(sent)
       if (first.mechanism !== scramMechanism) violation('the client chose a login that was not offered')
-      // The server would take it for an attack, rightly: somebody took its offer away, us.
+      // The gateway removed the server's offer of channel binding, which the server would rightly take for a downgrade
+      // attack.
       if (first.binding === 'y' && offered.length > 1) refuse('ChannelBinding')
       backend.socket.write(sent)
       return false

@@ -13,7 +13,7 @@ export interface Visit {
   readonly from: string
 }
 
-/** A directory login, from its password on. Whoever fails is told the same, whether or not the name exists. */
+/** A directory login, from its password on. A refused client gets the same answer whether or not the name exists. */
 export class DirectoryLogin {
   readonly #visit: Visit
   readonly #ports: Ports

@@ -17,9 +17,9 @@ export interface GreetOptions {
   readonly allowPlaintext: boolean
   /** Raised when time is up, or the client is gone. */
   readonly signal: AbortSignal
-  /** Whoever is to be cut when time is up. */
+  /** Passes the reader to fail when time is up. */
   onReader(reader: ByteReader): void
-  /** What is to be told or closed from now on: the accepted connection belongs to TLS. */
+  /** Passes the TLS socket to write to and close from now on: TLS owns the accepted connection. */
   onTls(socket: Socket): void
 }
 
@@ -35,7 +35,7 @@ export async function greetClient(plain: Socket, options: GreetOptions): Promise
   options.onReader(reader)
   const encrypt = async (isDirect: boolean) => {
     const early = reader.release()
-    // Somebody in between may have put it there for us to take as encrypted.
+    // An attacker on the network may have injected it, for the gateway to take as encrypted.
     if (early.length > 0 && !isDirect) violation('received unencrypted data after SSL request')
     if (isDirect) plain.unshift(early)
     else plain.write('S')

@@ -8,8 +8,8 @@ interface Network {
 }
 
 /**
- * Connections that are not logged in yet. Beyond the limit one makes room, of the network that has the most of them: those
- * that have not said who they are before others, the oldest first. So nobody keeps others out by connecting alone.
+ * Connections that are not logged in yet. Beyond the limit, evicts one of the network with the most: silent connections
+ * before identified ones, the oldest first. So a client cannot lock out others by connecting alone.
  */
 export class HalfOpen {
   readonly #limit: number
@@ -56,7 +56,7 @@ export class HalfOpen {
   #makeRoom(): void {
     const [first, ...others] = this.#networks.values()
     if (!first) return
-    // Of several as large, one that is silent: whoever comes from many networks has one or two in each.
+    // Of equally large networks, prefer one with silent connections: a flood from many networks has one or two in each.
     const weigh = (one: Network) => 2 * sizeOf(one) + Math.sign(one.silent.size)
     const largest = others.reduce((most, one) => (weigh(one) > weigh(most) ? one : most), first)
     const [oldest] = largest.silent.size > 0 ? largest.silent : largest.known

@@ -28,7 +28,7 @@ export interface EstablishedLogin {
 export interface LogInOptions {
   readonly name: string
   readonly database: FoundDatabase
-  /** What the client asked for at startup, but for user and database. */
+  /** The client's startup parameters, except user and database. */
   readonly parameters: readonly (readonly [string, string])[]
   readonly limits: Pick<GatewayLimits, 'allowWeakLogin'>
   readonly ports: GatewayPorts
@@ -58,7 +58,7 @@ async function logInWithToken(client: Greeted, options: LogInOptions): Promise<E
       client.socket.write(message('R', int32(0)))
       return { backend, role, principal }
     }
-    // Somebody set another password for the role, or the service has another key than when it made it.
+    // The login role's password was changed, or the service's key is not the one that derived it: reset it once.
     if (isReset || failed.sqlstate !== sqlstate.invalidPassword)
       await login.refuse('LoginRoleRefused', { why: failed.why })
     backend.socket.destroy()

@@ -12,9 +12,9 @@ interface Waiting {
 const lookEveryMs = 500
 
 /**
- * Logins that take up a connection of a database, before anybody has proven anything. There are few of them at once, so that
- * strangers do not use up all that a database has: others wait, those of other networks less, and whoever keeps them waiting
- * for too long is dropped.
+ * Caps logins that hold a database connection before the client has proven anything: unauthenticated clients must not
+ * use up a database's connections. Other logins wait, and networks with few logins wait less. A login that keeps others
+ * waiting for too long is dropped.
  */
 export class LoginQueue {
   readonly #limit: number
@@ -56,7 +56,7 @@ export class LoginQueue {
     })
   }
 
-  /** Whoever has more than a fair share gives something of it away. */
+  /** Drops the oldest login of the network that has the most, if it has at least two more than this network. */
   #preempt(network: string): void {
     const counts = this.#count()
     const [largest = '', most = 0] = [...counts].sort(([, a], [, b]) => b - a)[0] ?? []
@@ -77,7 +77,7 @@ export class LoginQueue {
     this.#next()
   }
 
-  /** The network with the fewest logins comes first, then whoever waits longest. */
+  /** Starts logins of the network with the fewest first; among equals, the one that waited longest. */
   #next(): void {
     const counts = this.#count()
     while (this.#active.size < this.#limit && this.#waiting.length > 0) {

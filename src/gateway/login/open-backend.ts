@@ -8,13 +8,13 @@ import type { BackendAddress } from '../ports.ts'
 
 const connectTimeoutMs = 10_000
 
-/** Of both legs. The system asks every second then, ten times: whoever vanished without a word is missed after 70 seconds. */
+/** For both legs. The system then probes every second, ten times: a peer that vanished is noticed after 70 seconds. */
 export const liveness = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 } as const
 
-/** A connection to the database with the binding's own TLS, before anybody logs in. */
+/** A connection to the database with the binding's own TLS, before the login. */
 export async function openBackend(address: BackendAddress, signal: AbortSignal): Promise<Socket> {
   const plain = connectTcp({ host: address.host, port: address.port, ...liveness })
-  // Whoever uses it hears of its end; nobody may be missing when it fails.
+  // The socket's user listens for its end; an error without a listener would end the process.
   plain.on('error', () => {})
   const cut = () => plain.destroy()
   signal.addEventListener('abort', cut, { once: true })
@@ -40,7 +40,7 @@ async function encrypt(
   const reader = new ByteReader(plain)
   plain.write(sslRequest)
   const answer = await reader.take(1)
-  // What came unencrypted behind the answer would be taken for encrypted.
+  // Unencrypted bytes after the answer would be taken for encrypted ones.
   if (reader.release().length > 0) violation('the database sent data before encryption')
   if (answer[0] !== 0x53) refuse('BackendUnreachable', { why: 'it offers no TLS' })
   const socket = connectTls({
@@ -70,7 +70,7 @@ function ready(socket: Socket, event: string): Promise<void> {
   })
 }
 
-/** By kind: what the network says may hold addresses that are nobody's business. */
+/** Chosen by kind: the error's own text may hold addresses that clients must not see. */
 function explain(cause: unknown): string {
   const code = codeOf(cause)
   if (code === 'ECONNREFUSED') return 'nothing listens there'

@@ -1,4 +1,4 @@
-/** What was asked for last, by the bytes it is called by: found without making a text of them. */
+/** The last values by the bytes of their names: found without decoding the bytes. */
 export class ByteTable<T> {
   readonly #mask: number
   #places: ({ readonly name: Buffer; readonly value: T } | undefined)[] = []

@@ -1,6 +1,6 @@
 import { quoteLiteral } from '../../db/quote.ts'
 
-/** Whoever copies a whole database is not to stumble over what the controller keeps there for itself. */
+/** Hides the controller's own schemas from clients that dump a whole database. */
 export interface Hiding {
   /** Schemas of ours that the role has no use for. */
   readonly schemas: readonly string[]
@@ -30,7 +30,10 @@ const conditions: ReadonlyMap<string, Condition> = new Map([
   ],
 ])
 
-/** What to read instead of that catalog; undefined: itself. It runs as the client and takes rows away, no more. */
+/**
+ * The subquery to read instead of that catalog; undefined: the catalog itself. It runs as the client and only removes
+ * rows.
+ */
 export function readCatalogWithout(
   { schemas }: Hiding,
   { schemaname, relname, alias }: { schemaname?: string; relname: string; alias?: object },

@@ -25,7 +25,10 @@ const keepMs = 30_000
 
 const nothing: RoleMasks = { relations: [], homonyms: [], isUnknown: true }
 
-/** What moves, for every database and role that has a session, or had one just now. Wrong or late, it can only get somebody denied. */
+/**
+ * The relations that move, for every database and role that has or recently had a session. A wrong or late entry can
+ * only make the database deny a statement.
+ */
 export class MaskCache {
   readonly #ports: Pick<GatewayPorts, 'readMasks' | 'readVersion' | 'log'>
   readonly #pages = new Map<string, Page>()
@@ -54,7 +57,7 @@ export class MaskCache {
     const entry = known ?? { map: new MaskMap(nothing), text: '', users: 0, leftAt: 0 }
     page.roles.set(role, entry)
     entry.users++
-    // Nobody looks after what nobody uses.
+    // A page without users is not kept up to date: look at it again.
     await (!known ? this.#read(page) : wasUsed ? page.reading : this.#look(page))
     return {
       current: () => entry.map,
@@ -65,7 +68,7 @@ export class MaskCache {
     }
   }
 
-  /** After a change on this node, before anybody is told that it is done. */
+  /** After a change on this node, before its caller gets the answer. */
   async refresh(databaseId: string): Promise<void> {
     const page = this.#pages.get(databaseId)
     if (page) await this.#read(page)

@@ -16,7 +16,7 @@ const maxPaths = 8
 
 let versions = 0
 
-/** What moves for one role, in the forms in which it is looked up. */
+/** The relations that move for one role, indexed for lookup. */
 export class MaskMap {
   readonly #byName = new Map<string, Map<string, MaskedRelation>>()
   readonly #homonyms = new Map<string, Set<string>>()
@@ -25,7 +25,7 @@ export class MaskMap {
   readonly #words = new Set<string>([...nameChanging, ...running])
   /** A name without any word in it: then every text has to be looked at. */
   #isWordless = false
-  /** What is known of texts under this map, by search path; gone with it. */
+  /** Analysed texts under this map, by search path; dropped with the map. */
   readonly #caches = new BoundedCache<TextCache<TextAnalysis>>(maxPaths)
 
   readonly relations: readonly MaskedRelation[]
@@ -35,7 +35,7 @@ export class MaskMap {
   /** Another one for every map. */
   readonly version = ++versions
 
-  /** What is masked is not known: anything may be. */
+  /** The masks are not known: any relation may be masked. */
   readonly isUnknown: boolean
 
   constructor({ relations, homonyms, watched = [], hides = [], isUnknown = false }: RoleMasks) {

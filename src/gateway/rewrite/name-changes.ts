@@ -3,7 +3,7 @@ import { type Node, unwrap } from '../../sql/syntax-tree.ts'
 import type { Names } from './names.ts'
 import type { NameChanges } from './text-analysis.ts'
 
-/** What a statement changes in the meaning of names for those after it. */
+/** How a statement changes the meaning of names for later statements. */
 export function findNameChanges({ stmt }: Statement): NameChanges {
   const [kind, node] = unwrap(stmt)
   switch (kind) {
@@ -42,7 +42,7 @@ function findPath({ kind, name, args }: Node): NameChanges {
   return schemas.every((schema: unknown) => typeof schema === 'string') ? { path: schemas } : {}
 }
 
-/** What names mean after a statement. The path that a session began with is not known here: nothing is assumed of it. */
+/** The meaning of names after a statement. The session's initial path is not known here: nothing is assumed of it. */
 export function changeNames(names: Names, { path, hides, uncovers }: NameChanges): Names {
   if (path === undefined && hides === undefined && uncovers === undefined) return names
   const hidden = new Set(uncovers === 'all' ? [] : names.hidden)

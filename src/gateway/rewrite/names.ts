@@ -4,14 +4,14 @@ import type { MaskedRelation, WatchedRelation } from '../ports.ts'
 import type { Hiding } from './hide-controller-schemas.ts'
 import type { MaskMap } from './mask-map.ts'
 
-/** What names mean to a session at one statement. */
+/** The meaning of names in a session at one statement. */
 export interface Names {
   readonly masks: MaskMap
   readonly database: string
   readonly path: readonly string[]
   /** Temporary relations, which come before everything else. */
   readonly hidden: ReadonlySet<string>
-  /** What of the catalogs the session is not shown. */
+  /** Catalog rows that the session is not shown. */
   readonly hiding?: Hiding | undefined
   /** Masks may be stored in other tables. */
   readonly allowsCopies?: boolean | undefined
@@ -30,8 +30,8 @@ export function findBase(names: Names, range: RangeVar): MaskedRelation | undefi
 }
 
 /**
- * What is watched under a name. Where it is not known which one of that name is meant, all that they show together;
- * temporary relations are not left out: whether one is there still is a guess.
+ * The watched relation of a name. If several could be meant, all that they show together. Temporary relations do not
+ * hide it: whether one still exists is a guess.
  */
 export function findWatched(names: Names, range: RangeVar): WatchedRelation | undefined {
   const { masks, database } = names

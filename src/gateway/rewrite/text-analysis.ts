@@ -2,7 +2,7 @@ import type { Rewritten, Splice } from '../../sql/splice.ts'
 import type { StatementEffect } from '../audit/touch.ts'
 import type { StatementRefusal } from './refuse-mask-write.ts'
 
-/** What a statement changes in the meaning of names for those after it. */
+/** How a statement changes the meaning of names for later statements. */
 export interface NameChanges {
   readonly path?: readonly string[] | 'initial'
   /** Temporary relations that come before everything else. */
@@ -10,7 +10,7 @@ export interface NameChanges {
   readonly uncovers?: string | 'all'
 }
 
-/** What is known about a text under one set of masks and one search path. */
+/** The analysis of a text under one set of masks and one search path. */
 export interface TextAnalysis {
   /** In the order of the text; none: it stays as it is. */
   readonly splices: readonly Splice[]
@@ -18,7 +18,7 @@ export interface TextAnalysis {
   readonly isParsed: boolean
   /** A twin is read, not a catalog alone. */
   readonly readsTwin: boolean
-  /** What its statements touch, those that touch something. */
+  /** The effects of its statements, of those that have any. */
   readonly effects: readonly StatementEffect[]
   /** The splices then make PostgreSQL refuse the text; the client is told this instead. */
   readonly refusal?: StatementRefusal | undefined

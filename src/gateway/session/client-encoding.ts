@@ -7,7 +7,7 @@ export interface ClientEncoding {
   read(text: Buffer): ClientText | undefined
   /** Characters, as PostgreSQL counts them in positions of errors. */
   count(bytes: Buffer): number
-  /** What is in UTF-8 in a form that is the same in this encoding; undefined: there is none. */
+  /** Rewrites UTF-8 text so that its bytes mean the same in this encoding; undefined: it cannot be written so. */
   write(text: Buffer): Buffer | undefined
 }
 

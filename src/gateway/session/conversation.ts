@@ -53,12 +53,12 @@ export class Conversation {
     })
   }
 
-  /** What to send to the database for what the client sent. */
+  /** Returns the bytes to send to the database for a chunk from the client. */
   hearClient(chunk: Buffer): Buffer | undefined {
     return this.#fromClient.push(chunk)
   }
 
-  /** What to send to the client for what the database sent. */
+  /** Returns the bytes to send to the client for a chunk from the database. */
   hearBackend(chunk: Buffer): Buffer | undefined {
     return this.#fromBackend.push(chunk)
   }

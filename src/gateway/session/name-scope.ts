@@ -1,7 +1,7 @@
 import { readSearchPath } from '../../sql/search-path.ts'
 import type { NameChanges } from '../rewrite/text-analysis.ts'
 
-/** What names without a schema mean in one session: its search path, and its temporary relations. */
+/** The meaning of names without a schema in one session: its search path and its temporary relations. */
 export class NameScope {
   readonly #role: string
   readonly #initialPath: readonly string[]

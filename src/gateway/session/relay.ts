@@ -114,7 +114,7 @@ export class Relay {
   #leave(): void {
     const { backend } = this.#options
     if (this.#conversation.isOver && !backend.destroyed) {
-      // What the client sent before it said goodbye runs to its end: the database hangs up then. What it says is for nobody.
+      // Drain statements sent before Terminate: the database closes the connection then. Its answers are discarded.
       backend.resume()
       return
     }

@@ -18,7 +18,7 @@ export interface StatementTextsOptions {
   readonly role: string
   /** As PostgreSQL calls it. */
   readonly database: string
-  /** What the server reported at login. */
+  /** The parameters that the server reported at login. */
   readonly parameters: ReadonlyMap<string, string>
   /** The server reports changes of the search path, as PostgreSQL does from 18 on. */
   readonly hearsPath?: boolean
@@ -47,7 +47,7 @@ export class StatementTexts {
   readonly #reader: TextReader
   readonly #scope: NameScope
   #forbidsViews = false
-  /** What is known of texts for these masks and the names of now. */
+  /** Analysed texts for these masks and the current meaning of names. */
   #cache: TextCache<TextAnalysis> | undefined
   #cachedFor: MaskMap | undefined
   #effects: readonly StatementEffect[] = noEffects
@@ -72,7 +72,7 @@ export class StatementTexts {
     return this.#forbidsViews
   }
 
-  /** What the last text touches. */
+  /** The effects of the last text. */
   get effects(): readonly StatementEffect[] {
     return this.#effects
   }

@@ -14,7 +14,7 @@ export interface Peer {
   onGone(hear: () => void): void
 }
 
-/** What the other side may call, by name. */
+/** Runs a call from the other side, by name. */
 export type Handler = (name: string, args: unknown[], socket: Socket | undefined) => unknown
 
 /** Questions and their answers between a gateway and one of its workers, in both directions. */
@@ -43,7 +43,7 @@ export class Channel {
     })
   }
 
-  /** Nobody waits for it. */
+  /** Sends a call without an answer. */
   tell(name: string, args: readonly unknown[], socket?: Socket): void {
     if (!this.#isGone) this.#peer.send({ kind: 'tell', name, args: args.map(pack) }, socket)
   }
@@ -51,7 +51,7 @@ export class Channel {
   async #hear(message: Message, socket: Socket | undefined, handle: Handler): Promise<void> {
     switch (message.kind) {
       case 'tell':
-        // Nobody waits for it, and nobody is there to hear of a failure.
+        // The sender expects no answer, so a failure has no receiver.
         try {
           await handle(message.name, message.args.map(unpack), socket)
         } catch {}

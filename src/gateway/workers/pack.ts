@@ -1,7 +1,10 @@
 const errorMark = '__error'
 const anyNameMark = '__anyName'
 
-/** What Node cannot send to another process as it is: errors with their code, and the one function of TLS options. */
+/**
+ * Makes values sendable that Node cannot send to another process: errors with their code, and the one function of TLS
+ * options.
+ */
 export function pack(value: unknown): unknown {
   if (value instanceof Error) {
     const { name, message, stack, cause } = value

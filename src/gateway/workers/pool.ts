@@ -15,14 +15,14 @@ export interface PoolOptions {
 const answerMs = 10_000
 const firstDelayMs = 100
 const maxDelayMs = 10_000
-/** Whoever lived so long did not die of how it was started. */
+/** A worker that ran this long did not die of a failed start. */
 const settledMs = 60_000
 /** Connections on their way to a worker, beyond those that are logged in: a flood of them stops here. */
 const maxUnderWay = 1_000
 /** On top of what sessions are given to end. */
 const closeGraceMs = 6_000
 
-/** Sessions in processes of their own. Everybody who connects gets the one with the fewest connections. */
+/** Runs sessions in worker processes. Each connection goes to the worker with the fewest. */
 export async function openWorkers(options: PoolOptions): Promise<SessionRunner> {
   const pool = new Pool(options)
   await pool.start()
@@ -80,8 +80,8 @@ class Pool implements SessionRunner {
   }
 
   /**
-   * One that does not answer at all is replaced; one that died knows of no masks. One that waits for a database is not
-   * waited for any longer: what it knows is old, and gets somebody denied at worst.
+   * Asks all workers. A worker that does not answer at all is replaced; one that died holds no masks. One that waits
+   * for a database is left behind: its stale masks at worst make the database deny a statement.
    */
   async #askAll(name: string, ...args: unknown[]): Promise<void> {
     const { log } = this.#options.ports

@@ -39,7 +39,7 @@ function byName(make: (name: string) => unknown): Record<string, Called> {
   const made = new Map<string, unknown>()
   return new Proxy(Object.create(null), {
     get(_target, name) {
-      // Whoever awaits the object itself asks for this one.
+      // `await` on the object itself asks for `then`.
       if (typeof name !== 'string' || name === 'then') return undefined
       const known = made.get(name) ?? make(name)
       made.set(name, known)

@@ -26,7 +26,7 @@ export interface StartOptions {
   readonly registry: NodeRegistry
 }
 
-/** What a process needs to run, and nothing of what ours was given: a worker has no use for keys and passwords. */
+/** Environment variables that a worker needs to run. It gets no others: it has no use for keys and passwords. */
 const kept = [
   'PATH',
   'HOME',
@@ -64,7 +64,7 @@ export async function startWorker({ count, limits, ports, registry }: StartOptio
   const channel = new Channel(
     {
       send: (message, socket) => {
-        // Whoever is gone is heard of by its end.
+        // A worker that is gone is noticed by its exit.
         if (child.connected) child.send(message, socket, {}, () => {})
       },
       onMessage: (hear) =>

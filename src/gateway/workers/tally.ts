@@ -1,6 +1,6 @@
 export type Counted = readonly [name: string, args: unknown[], count: number]
 
-/** Calls that nobody waits for, gathered and sent from time to time: there is one for every statement. */
+/** Collects calls without an answer and sends them together from time to time: there is one for every statement. */
 export class Tally {
   readonly #send: (calls: readonly Counted[]) => void
   readonly #timer: NodeJS.Timeout

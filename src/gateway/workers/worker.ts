@@ -12,7 +12,7 @@ let opened: SessionRunner | undefined
 
 const channel = new Channel(
   {
-    // Without the parent there is nobody to tell, and no reason to go on.
+    // Without the parent process, the worker has no one to report to and must end.
     send: (message) => void process.send?.(message, undefined, {}, (error) => error && process.exit()),
     onMessage: (hear) =>
       process.on('message', (message: Message, socket) => hear(message, socket as Socket | undefined)),

@@ -4,7 +4,7 @@ import { type StatementEffect, unparsed } from '../../audit/touch.ts'
 /** The client's Parse message, from which the gateway can prepare the statement again. */
 export interface PreparedText {
   readonly parse: Buffer
-  /** What the server was sent in place of parts of the text. */
+  /** The replacements in the text that the server was sent. */
   readonly splices: readonly Splice[]
   /** Stands for the settings by which its bytes are read; undefined: every setting reads them alike. */
   readonly reading: string | undefined
@@ -24,7 +24,7 @@ export interface StatementFacts {
 
 /** PostgreSQL ignores the rest of a name. */
 export const maxNameBytes = 63
-/** What one statement costs beside its bytes. */
+/** Bookkeeping bytes of one statement beside its own. */
 const entryBytes = 300
 export const neverRenewed = -1
 

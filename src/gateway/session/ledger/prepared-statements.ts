@@ -71,7 +71,7 @@ export class PreparedStatements {
     this.#unread = new PreparedStatement({ ...facts, name: '' }, segment)
   }
 
-  /** What a name may mean that leads to no statement here. */
+  /** The statement that an unknown name may mean: one that passed unread. */
   get unread(): PreparedStatement | undefined {
     return this.#unread
   }

@@ -8,7 +8,7 @@ import { type ReadingState, RunCounter, unknownPath } from './run-counter.ts'
 import { SettingsReport } from './settings-report.ts'
 
 /**
- * What a session has asked of its server and what the server has prepared for it.
+ * The statements that a session has sent to its server and those that the server has prepared for it.
  *
  * Invariant: for every name, the ledger holds every statement that the server may run under that name: the last one that the
  * server confirmed, and those sent after it whose answers are pending. So each run is counted as what it was, or as more, and
