@@ -45,7 +45,7 @@ export interface Relation {
   /** pg_get_viewdef under an empty search path; null for tables. */
   readonly definition: string | null
   readonly securityBarrier: boolean
-  /** It looks with the eyes of whoever reads it, not with its owner's. */
+  /** It reads with the privileges of its reader, not with its owner's. */
   readonly securityInvoker: boolean
   /** How the role of the binding acts as the owner: as itself, by taking on the role, or not at all. */
   readonly managed: 'directly' | 'as owner' | 'not'
@@ -74,11 +74,11 @@ export interface Role {
 /** The record of the controller about a relation, from when it last masked it. */
 export interface Guard {
   readonly oid: number
-  /** SELECT grants that were there, or came by hand since: what comes back when masking ends. */
+  /** SELECT grants that were there before masking, or were added by hand since: restored when masking ends. */
   readonly grants: readonly Grant[]
   readonly columnGrants: readonly ColumnGrant[]
   readonly pins: readonly Pin[]
-  /** Exempt roles that we gave a grant of their own, because what they had came through somebody who is not exempt. */
+  /** Exempt roles that got a grant of their own, because they had the privilege through a role that is not exempt. */
   readonly lent: readonly string[]
   /** No column was left for those who are not exempt, so the relation itself shows no trace of their grants. */
   readonly hidesAll: boolean

@@ -143,8 +143,8 @@ export class Controller {
   }
 
   /**
-   * Before somebody of the directory logs in: makes or corrects their login role, and lets an exemption of theirs count.
-   * `reset`: the database did not take the password.
+   * Before a user or application of the directory logs in: creates or corrects its login role, and applies its
+   * exemption. `reset`: the database did not take the password.
    */
   async prepareLogin(
     databaseId: string,
@@ -156,7 +156,7 @@ export class Controller {
     const outcome = await this.#logins.prepare(database, databaseId, principalId, options)
     if (outcome.kind !== 'ready' || !outcome.changed) return outcome
     const { exemptRoles } = await this.#options.source.readPolicy(databaseId)
-    // Where nobody is exempt, all that a login role has comes from the roles it is a member of.
+    // Without exempt roles, a login role has only the privileges of the roles it is a member of.
     if (exemptRoles.length > 0) await this.#enforce(databaseId, 'login')
     return outcome
   }

@@ -84,7 +84,7 @@ function isRefused(guard: Guard | undefined, twin: DesiredTwin): boolean {
 
 export function noTwin({ schema, name }: Pick<Relation, 'schema' | 'name'>): Note {
   const target = `${schema}.${name}`
-  const message = `${target} shows masked data and cannot have a masked twin: PostgreSQL refused its definition over twins (a view that groups by a primary key must name every column in GROUP BY; ONLY, TABLESAMPLE and system columns are for tables). It is closed to everybody who is not exempt.`
+  const message = `${target} shows masked data and cannot have a masked twin: PostgreSQL refused its definition over twins (a view that groups by a primary key must name every column in GROUP BY; ONLY, TABLESAMPLE and system columns are for tables). It is closed to all roles that are not exempt.`
   return { code: 'NoTwin', target, message }
 }
 
@@ -113,8 +113,9 @@ function orderByReads(relations: readonly Relation[], masks: ReadonlyMap<number,
 }
 
 /**
- * What is to have no twin: suspended tables; views that we may not act for; views over a table with row policies that
- * restrict certain roles, as these would not be found any more. And whatever reads one of them.
+ * Relations that get no twin: suspended tables; views that the role of the binding may not act for; views over a table
+ * whose row policies restrict certain roles, because those would not apply to reads through a twin. Every view over one
+ * of them gets none either.
  */
 function findTwinless(
   ordered: readonly Relation[],
@@ -142,7 +143,7 @@ function findTwinless(
 function rowSecurity({ schema, name }: Relation, isRestricted: boolean): Note {
   const target = `${schema}.${name}`
   const message = isRestricted
-    ? `${target} reads a table whose row policies restrict certain roles. It has no masked twin and is closed to everybody who is not exempt.`
+    ? `${target} reads a table whose row policies restrict certain roles. It has no masked twin and is closed to all roles that are not exempt.`
     : `${target} has row policies for certain roles. Through the masked twin only policies for PUBLIC show rows.`
   return { code: 'RowSecurity', target, message }
 }

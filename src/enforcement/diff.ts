@@ -31,8 +31,8 @@ export function diff(snapshot: Snapshot, desired: Desired): Step[] {
 }
 
 /**
- * What takes no lock on a twin, for when somebody holds one or has built on it: nothing that is to be masked stays open
- * until the twin can be changed. Who may read is set; twins that are not as they should be are closed, none is made.
+ * Steps that take no lock on a twin, for when a session holds a lock on it or other objects depend on it. They set who
+ * may read and close stale twins, but create none: nothing that must be masked stays open meanwhile.
  */
 export function diffByGrants(snapshot: Snapshot, desired: Desired): Step[] {
   const steps: Step[] = []
@@ -105,7 +105,7 @@ function prepareOwner(steps: Step[], snapshot: Snapshot, twinOwner: string): voi
   for (const { member, grantor } of snapshot.intruders)
     steps.push({
       sql: `REVOKE ${owner} FROM ${quoteIdentifier(member)}${grantedBy ? ` GRANTED BY ${quoteIdentifier(grantor)}` : ''} CASCADE`,
-      why: 'nobody acts as the owner of the twins',
+      why: 'no other role acts as the owner of the twins',
     })
   const holds = snapshot.roles.get(snapshot.user)?.memberOf.includes(twinOwner)
   if (holds || (known && snapshot.superuser)) return
@@ -140,7 +140,7 @@ function grantRelation({ steps }: Plan, wanted: DesiredRelation): void {
   setGrants(steps, name, relation.owner, seen, { grants: wanted.grants, columnGrants }, actAs(relation).as)
 }
 
-/** Gives back what was remembered, as it was, each grant by whoever gave it. */
+/** Restores the remembered grants, each with its grantor. */
 function release({ steps }: Plan, { guard, relation, remembered }: Released): void {
   if (relation) restoreGrants(steps, relation, remembered)
   steps.push(forget(guard.oid))
@@ -158,7 +158,7 @@ function leave({ steps, snapshot, desired }: Plan): void {
     })
   if (!snapshot.roles.has(desired.twinOwner)) return
   steps.push({ sql: `DROP OWNED BY ${owner}`, why: 'its schemas and privileges', as: desired.twinOwner })
-  // One that was prepared by somebody else is theirs to drop.
+  // A role that an operator prepared is for the operator to drop.
   const nothing: Step = { sql: 'SELECT 1', why: 'it stays' }
   steps.push({ sql: `DROP ROLE ${owner}`, why: 'it has nothing to own', orElse: nothing })
 }

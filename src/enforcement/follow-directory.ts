@@ -4,7 +4,7 @@ import { CoalescedJobs } from './coalesced-jobs.ts'
 export interface FollowOptions {
   /** Grows with every change of the directory. */
   readRevision(): Promise<number>
-  /** Bound databases whose exemptions or role mappings may mean somebody of the directory. */
+  /** Bound databases whose exemptions or role mappings may refer to users or groups of the directory. */
   findConcerned(): Promise<readonly string[]>
   /** Enforces there what is different now, if anything. */
   follow(databaseId: string): Promise<unknown>
@@ -17,8 +17,8 @@ const lookEveryMs = 1_000
 const everything = ''
 
 /**
- * Enforces anew what a change of the directory changes: who was taken out of a group loses what came with it, whether or
- * not anybody touches the rules. Told at once where notifications arrive, and by looking once a second where not.
+ * Enforces anew after a change of the directory: a user removed from a group loses the rights that came with it,
+ * without a change of rules. It acts on notifications, and looks once a second in case they do not arrive.
  */
 export class DirectoryFollower {
   readonly #options: FollowOptions

@@ -4,7 +4,7 @@ import { loginMarkPrefix } from '../db/login-mark.ts'
 /** Where the controller keeps what it wrote down, in the masked database itself: one transaction covers both. */
 export const guardSchema = 'masquerade_guard'
 
-/** PostgreSQL's word for everybody; no role can have this name. */
+/** PostgreSQL's word for all roles; no role can have this name. */
 export const everybody = 'public'
 
 /** The event trigger that notes changes of the catalog, and its function. */
@@ -30,7 +30,7 @@ export function isLoginMark(comment: string | null): boolean {
   return comment?.startsWith(loginMarkPrefix) ?? false
 }
 
-/** `isTaken`: a schema of that name is somebody else's. Then it is another name, and always the same one. */
+/** `isTaken`: a schema of that name is not ours. Then another name is derived, always the same one. */
 export function shadowSchemaName(schema: string, isTaken: (name: string) => boolean = () => false): string {
   const name = shorten(shadowPrefix + schema)
   if (!isTaken(name)) return name

@@ -31,7 +31,7 @@ export interface DesiredTwin {
   readonly name: string
   readonly columns: readonly string[]
   readonly select: string
-  /** The owner of the twins where it reads the relation itself; else whoever owns the view, so that it sees no more. */
+  /** The owner of the twins where it reads the relation itself; else the owner of the view, so that it sees no more. */
   readonly owner: string
   readonly securityBarrier: boolean
   readonly securityInvoker: boolean
@@ -52,7 +52,7 @@ export interface Desired {
   readonly released: readonly Released[]
   /** Every role that is exempt, itself or through another. */
   readonly exempt: readonly string[]
-  /** The same for the record, where everybody is one word: a new role is no change of that. */
+  /** The same for the record, where PUBLIC stands for all roles: a new role does not change it. */
   readonly recordedExempt: readonly string[]
   /** Nothing of ours is to be left in the database. */
   readonly empty: boolean

@@ -17,7 +17,7 @@ export interface Rule extends Mask {
 /** The state that a database is to be in. A policy that is off has no rules. */
 export interface Policy {
   readonly rules: readonly Rule[]
-  /** Database roles whose members see raw values; `public` is everybody. */
+  /** Database roles whose members see raw values; `public` stands for all roles. */
   readonly exemptRoles: readonly string[]
   /** Tables that are being migrated: no twin, nothing unmasked. */
   readonly suspended: readonly { readonly schema: string; readonly table: string }[]

@@ -4,8 +4,8 @@ import { guardSchema } from './names.ts'
 import type { Target } from './policy.ts'
 
 /**
- * The named tables, what they are part of and their other parts, every view over any of these at any depth, and what is
- * guarded. Twins stand in schemas of their owner; what is temporary is nobody else's.
+ * The named tables, their parents and other parts, every view over any of these at any depth, and all guarded
+ * relations. Twins are in schemas of their owner; temporary relations are left out, as no other session reads them.
  */
 export async function findRelations(
   tx: Sql,

@@ -66,8 +66,8 @@ const conflicts: readonly string[] = [
 
 /**
  * observe → desire → diff → apply, in one transaction: a reader sees the old state or the new one. The policy is read
- * under the lock, so that an older one never overwrites a newer one. Where a twin cannot be changed, because somebody
- * holds a lock on it or has built on it, what is to be masked is closed before the error is told.
+ * under the lock, so that an older one never overwrites a newer one. If a twin cannot be changed, because a session
+ * holds a lock on it or other objects depend on it, the relation is closed before the error is reported.
  */
 export async function reconcile(
   target: Database,
@@ -145,7 +145,7 @@ function asNote({ together }: Refusal): Note {
 }
 
 async function prepare(tx: Tx, lockTimeoutMs: number): Promise<void> {
-  // Names in what we write are looked up among the built-ins alone, and nobody's temporary objects come first.
+  // Our statements look up names among the built-ins alone: temporary objects of other roles must not come first.
   await tx`
     select set_config('search_path', 'pg_catalog, pg_temp', true),
       set_config('lock_timeout', ${String(lockTimeoutMs)}, true), set_config('standard_conforming_strings', 'on', true),
@@ -157,8 +157,8 @@ async function prepare(tx: Tx, lockTimeoutMs: number): Promise<void> {
 }
 
 /**
- * Several nodes, one at a time: by a lock on our own table, as anybody could take an advisory lock and keep it. What is
- * in these tables decides who gets which grant, so they have to be our own.
+ * Serialises nodes by a lock on our own table: any role could take an advisory lock and keep it. These tables decide
+ * which role gets which grant, so they have to be our own.
  */
 async function takeTurn(tx: Tx): Promise<void> {
   const [found] = await tx<{ isOurs: boolean }[]>`
@@ -177,7 +177,10 @@ async function takeTurn(tx: Tx): Promise<void> {
   await tx`lock table ${tx(guardSchema)}.relation in share row exclusive mode`
 }
 
-/** They would be taken for views of somebody, so they go before the rest is planned; a dry run brings them back. */
+/**
+ * Inherited twins would be taken for views of users, so they are dropped before the rest is planned; a dry run restores
+ * them.
+ */
 async function leaveInherited(tx: Tx, { policy, snapshot, desired, isWhole }: Planned): Promise<Step[]> {
   if (dropInherited(snapshot, desired.twinOwner).length === 0) return []
   const whole = isWhole ? snapshot : (await plan(tx, policy, undefined)).snapshot

@@ -111,7 +111,7 @@ const defaultPrivileges = kind<{ owner: string; schema: string | null; acl: read
   },
 })
 
-/** Functions that read beneath the tables. PostgreSQL keeps them for superusers until somebody grants them. */
+/** Functions that read beneath the tables. PostgreSQL reserves them for superusers until EXECUTE is granted. */
 const beneathTables = [
   'pg_read_file',
   'pg_read_binary_file',

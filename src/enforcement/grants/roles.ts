@@ -9,7 +9,7 @@ export function withAncestors(roles: ReadonlyMap<string, Role>, name: string): R
 
 /** Says of each grantee (null: PUBLIC) whether the policy exempts it. */
 export function exemptions(roles: ReadonlyMap<string, Role>, listed: readonly string[]) {
-  // Nobody can be called "public", but somebody can be called "PUBLIC".
+  // No role can be called "public", but one can be called "PUBLIC".
   const everybody = listed.some((name) => name.toLowerCase() === 'public' && !roles.has(name))
   const names = new Set(listed)
   const exempt = new Set(

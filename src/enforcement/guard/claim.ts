@@ -23,7 +23,7 @@ export interface Claimant {
 
 const policyTable = `${quoteIdentifier(guardSchema)}.policy`
 
-/** To be run by whoever knows that nobody keeps these masks any more. */
+/** For an operator who knows that no service keeps these masks any more. */
 export const release = `UPDATE ${policyTable} SET owner = NULL`
 
 /** Null: the database has no masks, or none that we may read about. */
@@ -42,8 +42,9 @@ export async function readGuardOwner(sql: Sql): Promise<GuardOwner | null> {
 }
 
 /**
- * Two resources bound to one database would take turns in taking off each other's masks. So they belong to the first, and
- * whoever else comes fails before anything is done. Returns what makes them the claimant's, for those who have not been.
+ * Claims the masks of a database for one resource: two resources bound to it would keep removing each other's masks.
+ * Every resource but the owner fails before any change. Returns the steps that record the claim; none if there is
+ * nothing to record.
  */
 export async function claim(
   sql: Sql,
@@ -69,7 +70,7 @@ export async function claim(
 
 function describeOwner(name: string | null | undefined): string {
   if (name) return `This database is masked as ${name}; one database can be bound once.`
-  return `This database is masked by a resource that this service does not have. If nobody keeps these masks any more, run: ${release};`
+  return `This database is masked by a resource that this service does not have. If no other service keeps these masks, run: ${release};`
 }
 
 function writeOwner(databaseId: string): Step[] {

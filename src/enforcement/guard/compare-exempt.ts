@@ -5,8 +5,8 @@ import { readRoles } from '../observe.ts'
 import { readRecord } from './read-record.ts'
 
 /**
- * Whether those are exempt in the database who should be. Asked of the database itself: another node may have enforced
- * something else than this one knows of.
+ * True when exactly the roles of the policy are exempt in the database, or nothing is masked there. Asked of the
+ * database itself: another node may have enforced a policy that this node does not know of.
  */
 export async function isExemptAsMeant(sql: Sql, exemptRoles: readonly string[]): Promise<boolean> {
   const { version, exempt } = await readRecord(sql)

@@ -2,7 +2,7 @@ import type { Sql } from '../../db/sql.ts'
 import { guardSchema } from '../names.ts'
 
 export interface GuardRecord {
-  /** Another text whenever anybody has written down something else. */
+  /** Differs whenever the record was rewritten with other contents. */
   readonly version: string
   /** Roles that are exempt, as it was last enforced. */
   readonly exempt: readonly string[]

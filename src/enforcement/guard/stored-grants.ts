@@ -1,6 +1,6 @@
 import type { ColumnGrant, Grant, Guard, Role } from '../catalog.ts'
 
-/** Roles are written down by number: a name may change, and may come to be somebody else's. */
+/** Roles are recorded by OID: a role can be renamed, and its old name can be given to another one. */
 type Stored<G extends Grant> = Omit<G, 'grantor' | 'grantee'> & {
   readonly grantor: number
   /** 0: PUBLIC. */

@@ -8,7 +8,7 @@ import type { Facts } from './observe-logins.ts'
 export interface Applied {
   /** How many roles are not as they were. */
   readonly changed: number
-  /** Roles that have more than they should and that cannot be put right: nobody logs in as them. */
+  /** Roles that have more than they should and that cannot be corrected: logins as them are refused. */
   readonly blocked: readonly string[]
   /** Changes of roles that another session is changing at the moment. */
   readonly busy: readonly LoginChange[]
@@ -18,7 +18,7 @@ type Result = 'done' | 'refused' | 'busy'
 
 /** Errors that no retry changes: privileges, dependencies, grants. */
 const isRefusal = /^(0L|0A|42501|2BP01)/
-/** Locks that are held, and rows that somebody else was the first to change. */
+/** Locks that are held, and rows that another session changed first. */
 const isBusy = /^(55P03|XX000)/
 
 /** In the transaction it is given. What fails for one role does not keep the others from being put right. */
@@ -59,7 +59,10 @@ async function runAll(tx: Tx, steps: readonly Step[]): Promise<Result> {
   }
 }
 
-/** Its mark carries its number, so it is made first. The transaction shows nobody a role without one. */
+/**
+ * Creates the role before its mark, which carries its OID. The transaction never shows other sessions a role without a
+ * mark.
+ */
 export async function createLogin(
   tx: Tx,
   { until, version }: Facts,
@@ -80,8 +83,8 @@ export async function createLogin(
 }
 
 /**
- * Anybody may change the password of their own role, and would log in without a token from then on. So the password counts
- * for some minutes, and is written anew when the gateway needs it again.
+ * Sets the password for some minutes only. Every role may change its own password, and could then log in without a
+ * token. The gateway has it renewed when it needs it again.
  */
 export async function renewPassword(tx: Tx, { until }: Facts, name: string, verifier: string): Promise<void> {
   await tx.unsafe(
@@ -91,5 +94,5 @@ export async function renewPassword(tx: Tx, { until }: Facts, name: string, veri
 
 /** One that owns something, or was given privileges by hand, is left, without rights. */
 export async function dropLogin(tx: Tx, name: string): Promise<void> {
-  await runAll(tx, [{ sql: `DROP ROLE ${quoteIdentifier(name)}`, why: 'nobody logs in as it any more' }])
+  await runAll(tx, [{ sql: `DROP ROLE ${quoteIdentifier(name)}`, why: 'no principal logs in as it any more' }])
 }

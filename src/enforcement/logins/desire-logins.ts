@@ -15,7 +15,7 @@ export interface LoginRights {
 }
 
 /**
- * What each principal is to have: the mapped roles that are there and open no way around the masks. A role may have become
+ * The roles of each principal: the mapped ones that exist and open no way around the masks. A role may have become
  * harmful since it was mapped. A principal without any such role gets no login role.
  */
 export async function desireLogins(

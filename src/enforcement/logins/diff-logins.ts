@@ -60,7 +60,7 @@ function diffLogin(
   wanted: WantedLogin | undefined,
   sign: Sign,
 ): LoginChange {
-  // A name that is somebody else's is not taken.
+  // A name that belongs to another role is not taken.
   const name = wanted === undefined || taken.has(wanted.role) ? login.name : wanted.role
   const steps = name === login.name ? [] : [rename(login.name, name)]
   const role = quoteIdentifier(name)
@@ -80,7 +80,7 @@ function diffLogin(
   for (const { member, grantor } of login.intruders)
     steps.push({
       sql: `REVOKE ${role} FROM ${quoteIdentifier(member)}${by(grantor)} CASCADE`,
-      why: 'nobody else acts as a login role',
+      why: 'no other role acts as a login role',
     })
   for (const of of wanted?.memberOf ?? [])
     if (!login.memberships.some((each) => each.role === of && isKept(each)))
@@ -133,7 +133,7 @@ export function mark(
 function rename(from: string, to: string): Step {
   return {
     sql: `ALTER ROLE ${quoteIdentifier(from)} RENAME TO ${quoteIdentifier(to)}`,
-    why: 'it bears the name of whoever it is for',
+    why: 'it bears the name of its principal',
   }
 }
 

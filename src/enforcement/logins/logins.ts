@@ -96,7 +96,7 @@ export class Logins {
       if (applied.changed > 0) log.info({ databaseId, changed: applied.changed }, 'login roles changed')
       blocked = applied.blocked
       if (applied.busy.length > 0) await this.#clear(database, databaseId, applied.busy, attempt)
-      // What cannot be put right is not tried again at once.
+      // Changes that the database refuses are not retried at once.
       else if (applied.changed === 0) attempt = attempts - 1
     }
   }
@@ -162,7 +162,7 @@ export class Logins {
     throw new Busy()
   }
 
-  /** In its transaction everything is looked at again. Whoever is refused there is refused at the next look. */
+  /** Plans again within the transaction. A principal that is refused only there is refused at the next attempt. */
   async #make(tx: Tx, databaseId: string, principalId: string): Promise<Made> {
     const { keys } = this.#options
     const planned = await planLogins(this.#options, tx, databaseId, principalId)
@@ -175,14 +175,14 @@ export class Logins {
     const verifier = keys.verifier(databaseId, principalId)
     if (findLogin(planned, principalId)) {
       await renewPassword(tx, snapshot, wanted.role, verifier)
-      // A password that was written anew gives nobody another right.
+      // A new password changes no rights.
       return isEmpty(plan) ? 'nothing' : 'changed'
     }
     await createLogin(tx, snapshot, { databaseId, principalId }, wanted, verifier, keys.sign)
     return 'changed'
   }
 
-  /** Conflicts with another node, or with somebody who changes the same roles, are tried again. */
+  /** Retries on conflicts with another node or session that changes the same roles. */
   async #change<T extends Applied | Made>(
     database: Database,
     databaseId: string,
@@ -211,7 +211,7 @@ export class Logins {
     attempt: number,
   ): Promise<void> {
     if (attempt >= attempts - 1) throw new Busy()
-    this.#options.log.info({ databaseId }, 'login roles are being changed by somebody else')
+    this.#options.log.info({ databaseId }, 'login roles are being changed by another session')
     const losing = changes.filter(({ isLosing }) => isLosing).map(({ login }) => login)
     if (losing.length > 0) await endLoginSessions(database, losing)
     await pause(25 * 2 ** attempt)
@@ -247,11 +247,11 @@ export class Logins {
 }
 
 function blockedNote(role: string): Note {
-  const message = `${quoteIdentifier(role)} has more than the mappings give it, by grants or attributes that the role of the binding cannot take back. Nobody logs in as it until that is put right.`
+  const message = `${quoteIdentifier(role)} has more than the mappings give it, by grants or attributes that the role of the binding cannot revoke. Logins as it are refused until that is corrected.`
   return { code: 'LoginRole', target: role, message }
 }
 
-/** Another node, or somebody else, did the same at the same time. */
+/** Another node or session made the same change at the same time. */
 function isBeaten(error: unknown): boolean {
   const code = sqlstateOf(error)
   return code === sqlstate.internalError || code === sqlstate.undefinedObject

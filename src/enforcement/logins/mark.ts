@@ -22,8 +22,8 @@ export function markPrefix(databaseId: string, principalId?: string): string {
 }
 
 /**
- * The comment by which a login role is known to be ours. Comments can be read, and written by whoever may create roles:
- * so it is signed, together with the number of the role, and is worth nothing on another one.
+ * The comment that marks a login role as ours. Every role can read comments, and a role that may create roles can write
+ * them. So the mark is signed together with the role's OID, and is worth nothing on another role.
  */
 export function writeMark({ databaseId, principalId, ending }: Mark, oid: number, sign: Sign): string {
   const signature = sign(signedText({ databaseId, principalId }, oid))

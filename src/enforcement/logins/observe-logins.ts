@@ -3,7 +3,7 @@ import { type Mark, markPrefix, readMark, type Sign } from './mark.ts'
 
 export interface Membership {
   readonly role: string
-  /** Null before PostgreSQL 16, where a membership has one grantor and anybody may take it away who may give it. */
+  /** Null before PostgreSQL 16: there a membership has one grantor, and every role that may grant it may revoke it. */
   readonly grantor: string | null
   /** As we give it: it inherits, can be taken on, and cannot be passed on. */
   readonly isPlain: boolean

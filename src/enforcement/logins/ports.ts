@@ -7,7 +7,7 @@ import type { ObservedLogin } from './observe-logins.ts'
 
 export type { LoginRights } from './desire-logins.ts'
 
-/** How to log in as somebody. */
+/** The login role of a principal, and its password. */
 export interface Login {
   readonly role: string
   readonly password: string
@@ -19,7 +19,7 @@ export type LoginOutcome =
   | { readonly kind: 'noRole' }
   /** A role of that name exists and is not ours. */
   | { readonly kind: 'nameTaken'; readonly role: string }
-  /** It has more than it should, by somebody whose grants the role of the binding cannot take back. */
+  /** It has more than it should, by grants that the role of the binding cannot revoke. */
   | { readonly kind: 'blocked'; readonly role: string }
   /** The role of the binding may not create roles. */
   | { readonly kind: 'notAllowed'; readonly statement: string }

@@ -2,7 +2,7 @@ import type { Sql } from '../../db/sql.ts'
 import { guardSchema } from '../names.ts'
 import { readWatched, type Watched } from './read-watched.ts'
 
-/** A relation with a twin, as far as whoever moves reads to the twin has to know it. */
+/** A relation with a twin: the facts that are needed to move reads to the twin. */
 export interface Masked {
   readonly schema: string
   readonly name: string
@@ -37,8 +37,8 @@ export async function readMaskVersion(sql: Sql): Promise<string> {
 }
 
 /**
- * What each role has to read through twins: where it may not read every column of the relation itself and may read the
- * twin. Who sees raw values there, for whatever reason, is left to do so.
+ * The relations that each role has to read through twins: it may read the twin, but not every column of the relation
+ * itself. A role that sees raw values, for whatever reason, keeps doing so.
  */
 export async function readMaskedFor(
   sql: Sql,

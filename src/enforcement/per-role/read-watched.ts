@@ -139,7 +139,7 @@ async function followViews(
   let reached = new Set(bySource.keys())
   while (reached.size > 0) {
     const next = new Set<number>()
-    // What a twin shows of its own table is told by its columns.
+    // The columns of a twin already tell what it shows of its own table.
     const found = (await readViewsOver(sql, [...reached])).map((one) => ({
       ...one,
       sources: twins.get(one.oid) === one.view ? [] : (bySource.get(one.oid) ?? []),

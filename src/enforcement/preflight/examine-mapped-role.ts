@@ -9,9 +9,9 @@ import type { Finding } from './preflight.ts'
 /** A role of the database, examined before a mapping gives it to principals. */
 export interface RoleExamination {
   readonly exists: boolean
-  /** Where it does not exist: roles that somebody may have meant. */
+  /** If it does not exist: roles with similar names. */
   readonly others: readonly string[]
-  /** Why it must not, or cannot, be given to anybody. */
+  /** Reasons why the role must not, or cannot, be granted. */
   readonly objections: readonly Finding[]
 }
 
@@ -45,7 +45,7 @@ const mostNames = 2000
 const mostListed = 3
 
 const takenOver =
-  'has LOGIN, and whoever gets it could set its password and come back as it (map a role with NOLOGIN that has the rights)'
+  'has LOGIN, and a person who gets it could set its password and come back as it (map a role with NOLOGIN that has the rights)'
 
 /**
  * Whether a database role can be given to people of the directory. It, and whatever it is a member of, must open no way
@@ -126,7 +126,7 @@ function objectTo(role: string, holder: string, harm: string): Finding {
   const way = holder === role ? '' : `is a member of ${quoteIdentifier(holder)}, which `
   return {
     code: 'HarmfulRole',
-    message: `${quoteIdentifier(role)} ${way}${harm}: it cannot be given to anybody.`,
+    message: `${quoteIdentifier(role)} ${way}${harm}: it cannot be mapped.`,
     statements: [],
   }
 }
@@ -159,7 +159,7 @@ function checkGrant(role: string, { user, versionNumber, mayGrant }: Standing): 
   return [
     {
       code: 'NotGrantable',
-      message: `The role of the binding cannot give ${quoteIdentifier(role)} to anybody.`,
+      message: `The role of the binding cannot grant ${quoteIdentifier(role)}.`,
       statements: [`GRANT ${quoteIdentifier(role)} TO ${quoteIdentifier(user)} WITH ${option}`],
     },
   ]

@@ -4,8 +4,8 @@ import type { Target } from '../policy.ts'
 import { findRelations } from '../read-relations.ts'
 
 /**
- * What roles own of the masked tables, of their partitions, children and parents, and of materialized views over them, by the
- * number of the role: owners see all of it as it is. A plain view shows them no more than they may see without it.
+ * The masked tables that roles own, with partitions, children, parents and materialized views over them, by the role's
+ * OID: owners see raw values. A plain view shows its owner no more than the owner may see without it.
  */
 export async function findOwned(
   sql: Sql,

@@ -8,7 +8,7 @@ import type { Target } from '../policy.ts'
 export interface Finding {
   readonly code: string
   readonly message: string
-  /** To be run by a superuser, or by whoever may. */
+  /** For a superuser to run, or for another role that may. */
   readonly statements: readonly string[]
 }
 
@@ -97,7 +97,7 @@ async function findMaskOwner(sql: Sql): Promise<MaskOwner | null> {
   const guard = await readGuardOwner(sql)
   if (!guard?.owner || !guard.madeHere) return null
   const message =
-    'The database is masked by a resource that this service does not have. Where nobody keeps these masks any more, they can be taken over.'
+    'The database is masked by a resource that this service does not have. If no other service keeps these masks, they can be taken over.'
   return { id: guard.owner, unknown: { code: 'MaskedElsewhere', message, statements: [release] } }
 }
 
@@ -190,7 +190,7 @@ function checkSignals({ signals, user }: Facts): Finding[] {
     {
       code: 'CannotEndSessions',
       message:
-        'The role of the binding cannot end sessions of others: somebody whose exemption ends keeps the rows of a cursor that is open already.',
+        'The role of the binding cannot end sessions of others: a role whose exemption ends keeps the rows of an open cursor.',
       statements: [`GRANT pg_signal_backend TO ${quoteIdentifier(user)}`],
     },
   ]

@@ -29,8 +29,8 @@ const tableTimeoutMs = 1_500
 const allTimeoutMs = 15_000
 
 /**
- * Columns without a rule that look sensitive, the surest first. A few rows of each table are looked at, read-only and
- * with little time for each; values are judged here and forgotten, and none is part of what comes out.
+ * Columns without a rule that look sensitive, the surest first. It samples a few rows of each table, read-only and with
+ * a short timeout. Values are judged here and dropped: the result contains none.
  */
 export async function recommend(
   database: Database,
@@ -52,7 +52,10 @@ export async function recommend(
   })
 }
 
-/** Row security off: a table whose policies would run somebody's functions as us is refused instead, and passed over. */
+/**
+ * Turns row security off: a table whose policies would run other roles' functions with our privileges fails instead,
+ * and is skipped.
+ */
 export async function prepare(tx: Tx): Promise<void> {
   await tx.unsafe(`SET TRANSACTION READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL row_security = off;
     SET LOCAL statement_timeout = ${tableTimeoutMs}; SET LOCAL lock_timeout = 500`)
@@ -93,7 +96,7 @@ async function sampleTables(tx: Tx, columns: readonly CatalogColumn[]): Promise<
   const started = performance.now()
   for (const [name, list] of [...tables].slice(0, mostTables)) {
     if (performance.now() - started > allTimeoutMs) break
-    // What cannot be read in time, or at all, is judged by its names.
+    // A table that cannot be read, or not in time, is judged by its names.
     await tx
       .savepoint(() => sampleTable(tx, name, list.slice(0, mostColumnsOfTable), samples))
       .catch(() => {})

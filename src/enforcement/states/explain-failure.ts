@@ -32,7 +32,7 @@ const lasting: Readonly<Record<string, string>> = {
   [sqlstate.invalidCatalogName]: 'the database does not exist',
 }
 
-/** In words, without a value of anybody's row. Messages about privileges and dependencies name objects alone. */
+/** A reason in words, without values of rows. Messages about privileges and dependencies name objects alone. */
 export function explainFailure(error: unknown): Failure {
   const cause = error instanceof Problem && error.cause instanceof Error ? error.cause : error
   if (cause instanceof Unfit) return { passing: false, reason: cause.message }

@@ -4,8 +4,8 @@ import type { Column, Relation } from '../catalog.ts'
 import { candidatesFor } from './masks.ts'
 
 /**
- * Finds for each domain with checks a constant that it accepts, by asking it. Checks that run anything but immutable
- * built-ins are not run at all: they would be somebody else's code, with our privileges.
+ * Finds for each domain with checks a constant that it accepts, by trying. Checks that call anything but immutable
+ * built-ins are never run: they would run another role's code with our privileges.
  */
 export async function findLegal(tx: Tx, relations: readonly Relation[]): Promise<Relation[]> {
   const columns = relations.flatMap((relation) => relation.columns)

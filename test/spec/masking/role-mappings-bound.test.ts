@@ -98,7 +98,7 @@ forEachCluster((cluster) => {
           [`masquerade_twins_${target.url.replace(/^.*\//, '')}`, /owns masked twins/],
           [target.role('owner'), /owns masked tables: public\.person/],
           [login, /is the login role of a person or an application/],
-          [application, /has LOGIN, and whoever gets it could set its password/],
+          [application, /has LOGIN, and a person who gets it could set its password/],
           [person, /is the login role of a person or an application/],
         ]
         const [middle, top] = [target.role('middle'), target.role('top')]
