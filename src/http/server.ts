@@ -116,7 +116,7 @@ function addRoute(
   })
 }
 
-/** What a path answers to methods that no operation of it has: OPTIONS lists those that it knows, others are 405. */
+/** Answers methods for which a path has no operation: OPTIONS lists the known ones, others get 405. */
 function answerOtherMethods(app: FastifyInstance, shape: string, methods: readonly string[]): void {
   const known = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS']
   const allowed = known.join(', ')

@@ -25,7 +25,7 @@ export async function loadIssuerSecret(sql: Query, box: SecretBox): Promise<Issu
   return deriveKeys(box.open(place, Buffer.from(row.payload.sealed, 'base64')))
 }
 
-/** Deletes the sign-ins of a secret that this secret key does not open: nobody can read them. */
+/** Deletes the sign-ins of a secret that this secret key cannot open: no node can read them. */
 export async function discardSealedState(sql: Query, box: SecretBox): Promise<void> {
   try {
     await loadIssuerSecret(sql, box)

@@ -1,6 +1,6 @@
 import { fail } from './problem.ts'
 
-/** What a text may hold. Reading stops at the first value beyond, so a text costs no more than its limits. */
+/** Limits of one JSON text. Reading stops at the first value beyond, so a text costs no more than its limits. */
 export const jsonLimits = { depth: 64, keys: 5_000, values: 20_000 } as const
 
 /**

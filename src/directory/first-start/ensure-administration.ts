@@ -30,7 +30,7 @@ export interface Administration {
   readonly password: string | undefined
   /** Undefined where the administrative application keeps the ones it has. */
   readonly secret: string | undefined
-  /** What was missing and is there again, in words. */
+  /** The missing parts that were restored, in words. */
   readonly steps: readonly string[]
 }
 

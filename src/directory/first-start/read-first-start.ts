@@ -23,7 +23,7 @@ export interface FirstStart {
   readonly servicePrincipalId: string
 }
 
-/** What the first start created, whatever became of it; undefined before it. */
+/** The objects that the first start created, even if they were changed or deleted later; undefined before it. */
 export async function readFirstStart(sql: Query, tenantId: string): Promise<FirstStart | undefined> {
   const [row] = await sql<FirstStart[]>`
     select administrator_id as "administratorId", application_id as "applicationId",

@@ -200,7 +200,7 @@ const twinOwnerMember = kind<RoleRow>({
   ],
   describe: ({ role }, { book }) => ({
     objects: [{ kind: 'role', name: quoteIdentifier(role) }],
-    explanation: `${quoteIdentifier(role)} owns the twins and reads the tables behind them for everybody; a role that can become it reads them raw.`,
+    explanation: `${quoteIdentifier(role)} owns the twins and reads the tables behind them for all roles; a role that can become it reads them raw.`,
     remedy: book.revokeMembership(role),
   }),
 })

@@ -94,5 +94,7 @@ export async function renewPassword(tx: Tx, { until }: Facts, name: string, veri
 
 /** One that owns something, or was given privileges by hand, is left, without rights. */
 export async function dropLogin(tx: Tx, name: string): Promise<void> {
-  await runAll(tx, [{ sql: `DROP ROLE ${quoteIdentifier(name)}`, why: 'no principal logs in as it any more' }])
+  await runAll(tx, [
+    { sql: `DROP ROLE ${quoteIdentifier(name)}`, why: 'no principal logs in as it any more' },
+  ])
 }

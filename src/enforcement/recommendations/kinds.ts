@@ -150,7 +150,7 @@ export const kinds: readonly Kind[] = [
   },
   {
     kind: 'Pay',
-    noun: 'what somebody earns',
+    noun: 'pay',
     words: [
       'salary',
       'salaries',

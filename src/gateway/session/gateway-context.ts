@@ -8,7 +8,7 @@ import type { MaskCache } from '../rewrite/mask-cache.ts'
 import type { Relay } from './relay.ts'
 import type { Cancellable } from './session-registry.ts'
 
-/** What all sessions of one process share. */
+/** Shared by all sessions of one process. */
 export interface GatewayContext {
   readonly ports: GatewayPorts
   readonly limits: GatewayLimits
