@@ -1,6 +1,6 @@
 import { describeOutcome, indent, paint, type Report } from './tally.ts'
 
-/** What a shard tells about a test or suite that ended. The file itself is the suite with nesting 0. */
+/** The report of a shard about a test or suite that ended. The file itself is the suite with nesting 0. */
 export interface TestEnd {
   readonly nesting: number
   readonly isSuite: boolean

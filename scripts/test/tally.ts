@@ -6,7 +6,7 @@ export interface Tally {
   readonly skipped: number
 }
 
-/** What is printed about one file or check, and what it adds to the tally. */
+/** The printed lines about one file or check, and its share of the tally. */
 export interface Report {
   readonly text: string
   readonly tally: Tally

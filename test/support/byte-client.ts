@@ -26,7 +26,7 @@ export async function connectWire(config: pg.ClientConfig) {
     stream,
     reader,
     write: (...frames: readonly Buffer[]) => stream.write(Buffer.concat(frames)),
-    /** What comes until so many times the database is ready. */
+    /** Reads messages until the database was ready so many times. */
     async read(times = 1): Promise<Answer> {
       const frames: Buffer[] = []
       for (let ready = 0; ready < times; ) {

@@ -6,7 +6,7 @@ export type Table = { header: string[]; rows: string[][] }
 
 export type Clause = { id: string; text: string; file: string; line: number; table?: Table }
 
-/** Who may do something: alternatives, each a list of permissions needed together. None: not supported. */
+/** The permissions that admit a caller: alternatives, each a list needed together. None: not supported. */
 export type Alternatives = string[][]
 
 export type PermissionRow = {
@@ -73,7 +73,7 @@ export function findClause(id: string): Clause {
   return found
 }
 
-/** What is wrong with a quotation of a clause, if anything. */
+/** The fault of a quotation of a clause, if it has one. */
 export function checkQuote(id: string, quote: string, known: Clause[]): string | undefined {
   const found = known.find((one) => one.id === id)
   if (!found) return `${id} is not a clause of spec/`

@@ -9,7 +9,7 @@ try {
   const { sql } = await connectDatabase({ url: address })
   await sql`create table if not exists kept (n int)`
   await sql`insert into kept values (1)`
-  // What keeps others out must not be garbage.
+  // The lock against other processes must survive a garbage collection.
   globalThis.gc?.()
   await setImmediate()
   process.stdout.write(`${JSON.stringify({ pid })}\n`)

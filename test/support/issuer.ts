@@ -19,7 +19,7 @@ export function trustService({ listeners }: TestService): void {
 export interface ApplicationWishes {
   readonly properties?: JsonObject
   readonly permissions?: readonly string[]
-  /** Delegated permissions, consented for everybody. */
+  /** Delegated permissions, consented for all users. */
   readonly consented?: readonly string[]
 }
 

@@ -43,7 +43,7 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
   return {
     databaseId,
     createNode,
-    /** The id of somebody who has these roles. */
+    /** Adds a principal with these roles and returns its id. */
     add(name: string, roles: readonly string[], principalId: string = randomUUID()): string {
       people.set(principalId, { principalId, name, roles })
       return principalId

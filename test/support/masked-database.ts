@@ -68,7 +68,7 @@ export function policy(rules: readonly Rule[], exemptRoles: readonly string[] = 
   return { rules, exemptRoles, suspended: [] }
 }
 
-/** What binds a database to this address, as a body of the API has it. */
+/** The binding to this address, as a body of the API has it. */
 export function bindingOf(address: string, credentials: { user?: string; password?: string } = {}) {
   const { hostname, port, username, password, pathname } = new URL(address)
   return {

@@ -23,7 +23,7 @@ export const emailRule = {
 
 type Headers = Record<string, string>
 
-/** The service for one file, and somebody who may do everything on it. */
+/** The service for one file, and a caller who may do everything on it. */
 export function useMasking(environment: NodeJS.ProcessEnv = {}) {
   let service: TestService | undefined
   let token = ''
@@ -44,7 +44,7 @@ export function useMasking(environment: NodeJS.ProcessEnv = {}) {
     })
   return {
     service: running,
-    /** Object id of whoever sends. */
+    /** Object id of the caller. */
     sender: (): string => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).oid,
     send,
     putRule: (db: string, name: string, properties: object, headers?: Headers) =>

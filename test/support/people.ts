@@ -28,7 +28,7 @@ export async function bringPeople(gateway: Gateway) {
       return { id, name: `${name}@example.com`, token }
     },
 
-    /** Maps a database role; whoever asks for it again gets the same mapping. */
+    /** Maps a database role to a principal and returns the path of the mapping. */
     async map(principalId: string, databaseRole = readers): Promise<string> {
       const path = `${db}/roleMappings/${randomUUID().slice(0, 8)}`
       const put = await masking.send('PUT', path, { properties: { databaseRole, principalId } })

@@ -51,7 +51,7 @@ function findCluster(name: ClusterName): Cluster {
   return found
 }
 
-/** Cloning fails while somebody else, autovacuum for one, is in the template. */
+/** Cloning fails while another session, such as autovacuum, uses the template. */
 async function administer(cluster: Cluster, run: (sql: Sql) => Promise<unknown>): Promise<void> {
   const { sql, close } = openDatabase({ url: cluster.url, poolSize: 1 })
   try {

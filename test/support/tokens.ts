@@ -106,7 +106,10 @@ export async function createTokens({ database: { sql }, store: { tenantId }, aut
     claimsFor,
     signToken,
     tokenFor: (request: TokenRequest): string => signToken(claimsFor(request)),
-    /** What the tokens so far rest on is in the database. Requests of the support wait for it by themselves. */
+    /**
+     * Resolves when the directory objects behind the tokens so far are in the database. The support's requests wait for
+     * it by themselves.
+     */
     async settled(): Promise<void> {
       await Promise.all(pending.splice(0))
     },

@@ -12,7 +12,7 @@ export interface Column {
   readonly format: number
 }
 
-/** What came back for one round of messages, to the byte. */
+/** The answer to one round of messages, to the byte. */
 export interface Answer {
   readonly columns: readonly Column[]
   readonly rows: readonly (readonly (Buffer | null)[])[]
@@ -22,9 +22,9 @@ export interface Answer {
 }
 
 export interface WireClient {
-  /** What the server reported at login. */
+  /** The parameters that the server reported at login. */
   readonly parameters: ReadonlyMap<string, string>
-  /** What the server gave to cancel with. */
+  /** The server's cancel key. */
   readonly key: { readonly processId: number; readonly secret: Buffer }
   simple(text: string): Promise<Answer>
   /** Parse, Bind, Describe, Execute and Sync at once, with results as text (0) or in binary (1). */

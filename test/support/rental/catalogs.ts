@@ -1,4 +1,4 @@
-/** What tools ask of the catalogs: completion, trees of objects, editors of tables, dashboards, schema browsers. */
+/** Catalog queries of tools: completion, trees of objects, editors of tables, dashboards, schema browsers. */
 export const catalogQueries: Readonly<Record<string, string>> = {
   'completion of tables': `select pg_catalog.quote_ident(c.relname) from pg_catalog.pg_class c where c.relkind in ('r', 'v', 'm', 'f', 'p')
     and substring(pg_catalog.quote_ident(c.relname), 1, 4) = 'cust' and pg_catalog.pg_table_is_visible(c.oid)

@@ -1,5 +1,5 @@
 /**
- * What a masked role should see, written by hand from the description of the masks and without a look at our own twins:
+ * The expected view of a masked role, written by hand from the description of the masks and independent of our twins:
  * views of the same names in another schema.
  */
 export const oracle = `

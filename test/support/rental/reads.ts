@@ -402,7 +402,7 @@ const lists: readonly Read[] = [
   ),
 ]
 
-/** What PostgreSQL allows of a table by its primary key, and of a view never. */
+/** Reads that PostgreSQL allows of a table by its primary key, and never of a view. */
 export const readsByKey: readonly Read[] = [
   of(
     'groups by the primary key',

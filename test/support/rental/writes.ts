@@ -111,7 +111,7 @@ export const writes: readonly Write[] = [
 /** Tables whose rows are compared after each of them. */
 export const written = ['public.ledger', 'public.customer', 'public.payment', '"Back Office"."Complaint"']
 
-/** What a masked role may not do with a masked table, by any means. */
+/** Statements that the database must deny to a masked role. */
 export const denied: readonly string[] = [
   'update public.customer set last_name = upper(last_name) where id = 1',
   "delete from customer where email = 'secret1@mail.example'",
