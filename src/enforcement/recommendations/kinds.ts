@@ -150,7 +150,7 @@ export const kinds: readonly Kind[] = [
   },
   {
     kind: 'Pay',
-    noun: 'pay',
+    noun: "a person's pay",
     words: [
       'salary',
       'salaries',
