@@ -40,7 +40,7 @@ export function createInteractionPolicy(sql: Query, tenantId: string) {
   consent?.checks.add(
     new Check(
       'consent_missing',
-      'the person has not consented to this yet',
+      'no consent covers this yet',
       'consent_required',
       async (ctx) => {
         if (ctx.oidc.result?.consent) return false
