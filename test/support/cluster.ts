@@ -19,6 +19,10 @@ export type ClusterName = 'embedded-18' | `installed-${number}` | `fetched-${num
 export type Cluster = { name: ClusterName; url: string }
 type StartedCluster = Cluster & { stop(): Promise<void> }
 
+export function majorOf(name: ClusterName): number {
+  return Number(name.split('-')[1])
+}
+
 export const templateName = 'masquerade_template'
 
 /** The embedded PostgreSQL, and the one installed on the machine where there is one. */

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { MaskingFunction } from '../../../src/enforcement/twins/masks.ts'
 import { clause } from '../../support/clause.ts'
+import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { runs } from '../../support/runs.ts'
@@ -96,6 +97,7 @@ const numberTypes = [
   'float8',
   'money',
 ]
+const newNumbers = new Set(['numeric(3,-2)', 'numeric(2,5)'])
 const anyNumberColumn = fc.record({
   type: fc.constantFrom(...numberTypes),
   from: anyNumber,
@@ -157,7 +159,9 @@ forEachCluster((cluster) => {
     let tables = 0
     const createTable = async (types: readonly string[]) => {
       const name = `p${tables++}`
-      const columns = types.map((type, at) => `c${at} ${type}`).join(', ')
+      // Numbers of fewer digits than their scale, and of negative scale, are new in PostgreSQL 15.
+      const known = types.map((type) => (majorOf(cluster) < 15 && newNumbers.has(type) ? 'numeric(3)' : type))
+      const columns = known.map((type, at) => `c${at} ${type}`).join(', ')
       await target.database.sql.unsafe(
         `create table public.${name} (id int, ${columns}); grant select on public.${name} to public`,
       )

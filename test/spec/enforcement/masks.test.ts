@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { clause } from '../../support/clause.ts'
+import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 
 /** Type, a raw value, what Default makes of it (as text). */
-const defaults: [string, string, string | null][] = [
+const allDefaults: [string, string, string | null][] = [
   ['text', "'raw'", 'XXXX'],
   ['varchar(20)', "'raw'", 'XXXX'],
   ['varchar(2)', "'ra'", 'XX'],
@@ -82,6 +83,7 @@ const defaults: [string, string, string | null][] = [
 
 forEachCluster((cluster) => {
   describe('masks', () => {
+    const defaults = allDefaults.filter(([type]) => type !== 'numeric(3,-2)' || majorOf(cluster) >= 15)
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     before(async () => {
       target = await createMaskedDatabase(cluster)
@@ -103,7 +105,7 @@ forEachCluster((cluster) => {
         create type public.uuid as (a int, b pg_catalog.text);
         create type public.text as enum ('calm', 'raw');
         grant usage on schema public to "${reader}"`)
-      await createAll(target)
+      await createAll(target, defaults)
     })
     after(() => target[Symbol.asyncDispose]())
 
@@ -264,7 +266,10 @@ forEachCluster((cluster) => {
   })
 })
 
-async function createAll({ database }: { database: { sql: { unsafe(text: string): Promise<unknown> } } }) {
+async function createAll(
+  { database }: { database: { sql: { unsafe(text: string): Promise<unknown> } } },
+  defaults: typeof allDefaults,
+) {
   for (const [at, [type, raw]] of defaults.entries()) {
     const second = type.startsWith('short') ? '' : ', (2, null)'
     await database.sql.unsafe(`create table public.t${at} (id int, v ${type}); insert into public.t${at} values (1, ${raw})${second};

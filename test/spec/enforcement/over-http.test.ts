@@ -111,9 +111,10 @@ describe('rules of a bound database become masks', () => {
     const [own] = await session.sql`select pg_backend_pid() as pid`
 
     await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: '' })
-    const alive = await target.database
-      .sql`select 1 from pg_stat_activity where pid = ${own?.pid} and state <> 'terminating'`
-    assert.equal(alive.length, 0)
+    await waitUntil('the end of the open session', async () => {
+      const alive = await target.database.sql`select 1 from pg_stat_activity where pid = ${own?.pid}`
+      return alive.length === 0
+    })
     await assert.rejects(emailSeenBy('auditor'), /permission denied/)
   })
 

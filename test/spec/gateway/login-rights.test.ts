@@ -7,7 +7,7 @@ import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, useMasking } from '../../support/masking.ts'
 import { forEachCluster } from '../../support/postgres.ts'
-import { retryUntil } from '../../support/wait-until.ts'
+import { retryUntil, waitUntil } from '../../support/wait-until.ts'
 
 type Target = Awaited<ReturnType<typeof createMaskedDatabase>>
 
@@ -65,6 +65,8 @@ forEachCluster((cluster) => {
       const isGone = async (session: Database): Promise<boolean> =>
         (await target.database.sql`select 1 from pg_stat_activity where pid = ${pids.get(session) ?? 0}`)
           .length === 0
+      /** A server process that was told to end is listed until it has. */
+      const waitUntilGone = (session: Database, what: string) => waitUntil(what, () => isGone(session))
 
       before(async () => {
         target = await createMaskedDatabase(cluster)
@@ -120,7 +122,7 @@ forEachCluster((cluster) => {
             const exempted = await connect(ana)
             assert.equal(await reads(exempted, 'public.person'), raw)
             await exempt()
-            assert.ok(await isGone(exempted), 'the session ends with the exemption')
+            await waitUntilGone(exempted, 'the session ends with the exemption')
             assert.equal(await reads(await connect(ana), 'public.person'), 'permission denied')
           }
 
@@ -130,7 +132,7 @@ forEachCluster((cluster) => {
           const exempted = await connect(ana)
           assert.equal(await reads(exempted, 'public.person'), raw)
           assert.equal((await masking.send('DELETE', path)).status, 200)
-          assert.ok(await isGone(exempted), 'the session ends with the membership')
+          await waitUntilGone(exempted, 'the session ends with the membership')
           assert.equal(await reads(await connect(ana), 'public.person'), 'permission denied')
           await exempt()
         },
@@ -201,13 +203,13 @@ forEachCluster((cluster) => {
           update directory_object set properties = properties || '{"accountEnabled": false}' where id = ${ana}`
           assert.deepEqual(await prepare(ana), { kind: 'noRole' })
           await settle()
-          assert.ok(await isGone(session))
+          await waitUntilGone(session, 'the session ends with the group')
           await directory.softDelete(bob)
           assert.deepEqual(await prepare(bob), { kind: 'noRole' })
           const app = await connect(cy)
           await directory.softDelete(cy)
           await settle()
-          assert.ok(await isGone(app))
+          await waitUntilGone(app, 'the session ends with the application')
         },
       )
 
@@ -222,12 +224,12 @@ forEachCluster((cluster) => {
           await map(outer, readers)
           const [one, two] = [await connect(ana), await connect(bob)]
           await leave(inner, ana)
-          assert.ok(await isGone(one))
+          await waitUntilGone(one, 'the session ends with the membership')
           assert.ok(!(await isGone(two)))
           // A deleted group maps nobody.
           await directory.softDelete(outer)
           await settle()
-          assert.ok(await isGone(two))
+          await waitUntilGone(two, 'the session ends with the group')
           for (const each of [ana, bob]) assert.deepEqual(await prepare(each), { kind: 'noRole' })
         },
       )

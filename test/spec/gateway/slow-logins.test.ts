@@ -8,7 +8,7 @@ import { sslRequest, writeStartup } from '../../../src/wire/startup.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
-import { holdsFor } from '../../support/wait-until.ts'
+import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 import { openWireClient } from '../../support/wire-client.ts'
 
 const startupMs = 1_500
@@ -109,7 +109,9 @@ describe('a login that takes too long', () => {
         const gateway = await open(ports(promise))
         assert.equal(await logIn(gateway.port), '08006')
         resolve()
-        await holdsFor(500, 'no session comes about', async () => (await countSessions()) === 0)
+        const hasNone = async () => (await countSessions()) === 0
+        await waitUntil('the end of its session at the database', hasNone)
+        await holdsFor(500, 'no session comes about', hasNone)
         await gateway.close(0)
       })
     for (const [name, ports] of Object.entries(waits)) await run(name, ports, byPassword)
