@@ -1,13 +1,7 @@
 import type { ColumnOrigin, References, RelationReference } from '../../sql/references.ts'
 import { traceAssignment } from '../../sql/values.ts'
 import { findWatched, isMoved, isTemporary, type Names } from './names.ts'
-
-/** Why the gateway does not pass a statement on, as the client is told. */
-export interface StatementRefusal {
-  readonly sqlstate: string
-  readonly message: string
-  readonly hint: string
-}
+import type { StatementRefusal } from './text-analysis.ts'
 
 const insufficientPrivilege = '42501'
 

@@ -8,8 +8,8 @@ import { type StatementEffect, unparsed } from '../audit/touch.ts'
 import { findMoves } from './find-moves.ts'
 import { changeNames, changesNames, findNameChanges } from './name-changes.ts'
 import { catalogOf, type Names } from './names.ts'
-import { refuseMaskWrite, type StatementRefusal } from './refuse-mask-write.ts'
-import type { NameChanges, TextAnalysis } from './text-analysis.ts'
+import { refuseMaskWrite } from './refuse-mask-write.ts'
+import type { NameChanges, StatementRefusal, TextAnalysis } from './text-analysis.ts'
 
 const none: TextAnalysis = {
   splices: [],

@@ -1,6 +1,5 @@
 import type { Rewritten, Splice } from '../../sql/splice.ts'
 import type { StatementEffect } from '../audit/touch.ts'
-import type { StatementRefusal } from './refuse-mask-write.ts'
 
 /** How a statement changes the meaning of names for later statements. */
 export interface NameChanges {
@@ -8,6 +7,13 @@ export interface NameChanges {
   /** Temporary relations that come before everything else. */
   readonly hides?: string
   readonly uncovers?: string | 'all'
+}
+
+/** Why the gateway does not pass a statement on, as the client is told. */
+export interface StatementRefusal {
+  readonly sqlstate: string
+  readonly message: string
+  readonly hint: string
 }
 
 /** The analysis of a text under one set of masks and one search path. */

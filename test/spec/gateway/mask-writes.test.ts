@@ -61,7 +61,7 @@ forEachCluster((cluster) => {
     }
 
     clause(
-      'GATE-90',
+      'GATE-92',
       'A statement of a masked role that would store what it reads from a masked column fails with 42501, …',
       async () => {
         const { sql } = gateway.masked().database

@@ -1,7 +1,6 @@
 import { mapPosition } from '../../../sql/splice.ts'
 import { type Field, readFields, writeFields } from '../../../wire/messages.ts'
-import type { StatementRefusal } from '../../rewrite/refuse-mask-write.ts'
-import type { SentText } from '../../rewrite/text-analysis.ts'
+import type { SentText, StatementRefusal } from '../../rewrite/text-analysis.ts'
 import type { PreparedStatement } from './prepared-statement.ts'
 
 /** A message that the server has not answered yet. */
