@@ -49,6 +49,7 @@ import { loopbackHosts } from './kernel/network.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound, selectBound } from './masking/binding/find-bound.ts'
+import { findUnbound } from './masking/binding/find-unbound.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
 import { givenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
@@ -279,6 +280,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     },
     ports: {
       findDatabases: (name) => findBound(database.sql, tenantId, name),
+      findUnbound: async (name) => (settings.gatewayUnbound ? findUnbound(database.sql, tenantId, name) : []),
       readMasks: async (id, roles) => readMaskedFor(await bound(id), roles),
       readVersion: async (id) => readMaskVersion(await bound(id)),
       checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),

@@ -107,6 +107,10 @@ const schema = {
     '0',
     'Masked roles may store what they read of masked columns, which are masks, in tables and columns without a mask.',
   ),
+  GATEWAY_UNBOUND: flag(
+    '0',
+    'The gateway passes clients on to databases that are not bound, on servers of bound ones. There is no mask there, and no directory account is let in.',
+  ),
   MEMBERSHIP_MEMORY_MB: whole(
     '1024',
     0,

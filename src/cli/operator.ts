@@ -8,7 +8,7 @@ import { type Database, openDatabase } from '../db/database.ts'
 import type { DatabaseAddress } from '../db/database-url.ts'
 import { readTenantId } from '../db/instance.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { createSecretBox } from '../kernel/secret-box.ts'
+import { createSecretBox, type SecretBox } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
 import { readRunFile } from './run-file.ts'
 
@@ -17,6 +17,7 @@ export interface OperatorAccess extends AsyncDisposable {
   readonly database: Database
   readonly tenantId: string
   readonly signingKeys: SigningKeys
+  readonly secrets: SecretBox
   /** In whose name tokens are issued. */
   readonly origin: string
 }
@@ -39,6 +40,7 @@ export async function openOperatorAccess(settings: Settings): Promise<OperatorAc
       database,
       tenantId,
       signingKeys,
+      secrets: secretBox,
       origin: run?.origin ?? publicOrigin(settings),
       async [Symbol.asyncDispose]() {
         signingKeys.close()

@@ -1,5 +1,6 @@
 import { type DatabaseState, listStates } from '../enforcement/states/list-states.ts'
 import { selectBound } from '../masking/binding/find-bound.ts'
+import { listUnbound, type UnboundDatabases } from '../masking/binding/list-unbound.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { readRunFile, urlOf } from './run-file.ts'
@@ -11,15 +12,15 @@ export const status: Command = {
 Usage: masquerade status [--json]
 
 Looks for the service of this data directory (MASQUERADE_DATA_DIR) and asks whether it is ready. A user who can read the
-data directory also sees the bound databases and the state of their masks.
+data directory also sees the bound databases and the state of their masks, and the databases of the same servers that
+are not bound.
 Exit codes: 0 ready, 3 not running, 4 running but not ready (the parts that are not are listed), or the masks of a
 database have failed.`,
   async run(args) {
     const { values } = readArgs('status', args, { options: { json: { type: 'boolean' } } })
     const settings = readSettings(process.env)
     const found = await inspect(settings.dataDir)
-    const databases = found.state === 'ready' ? await readDatabases(settings) : undefined
-    const report: Report = databases ? { ...found, databases } : found
+    const report: Report = found.state === 'ready' ? { ...found, ...(await readDatabases(settings)) } : found
     process.stdout.write(values.json ? `${JSON.stringify(report)}\n` : `${inWords(report)}\n`)
     if (report.state === 'not running') return 3
     const hasFailed = report.databases?.some(({ state }) => state === 'Failed')
@@ -34,6 +35,8 @@ interface Report {
   readonly notReady?: readonly { readonly name: string; readonly reason: string }[]
   /** Absent for those who may not look. */
   readonly databases?: readonly DatabaseState[]
+  /** On the servers of these. */
+  readonly unbound?: readonly UnboundDatabases[]
 }
 
 async function inspect(dataDir: string): Promise<Report> {
@@ -50,20 +53,21 @@ async function inspect(dataDir: string): Promise<Report> {
   }
 }
 
-async function readDatabases(settings: Settings): Promise<readonly DatabaseState[] | undefined> {
+async function readDatabases(settings: Settings): Promise<Pick<Report, 'databases' | 'unbound'>> {
   const { openOperatorAccess } = await import('./operator.ts')
   try {
     await using access = await openOperatorAccess(settings)
-    return await listStates(access.database.sql, selectBound)
+    const { sql } = access.database
+    return { databases: await listStates(sql, selectBound), unbound: await listUnbound(sql, access.secrets) }
   } catch {
-    return undefined
+    return {}
   }
 }
 
-function inWords({ state, url, pid, notReady, databases }: Report): string {
+function inWords({ state, url, pid, notReady, databases, unbound }: Report): string {
   if (state === 'not running') return 'Not running.'
   const reasons = (notReady ?? []).map(({ name, reason }) => `\n  ${name}: ${reason}`)
-  return `${state === 'ready' ? 'Ready' : 'Not ready'} at ${url} (pid ${pid}).${reasons.join('')}${describe(databases ?? [])}`
+  return `${state === 'ready' ? 'Ready' : 'Not ready'} at ${url} (pid ${pid}).${reasons.join('')}${describe(databases ?? [])}${describeUnbound(unbound ?? [])}`
 }
 
 function describe(databases: readonly DatabaseState[]): string {
@@ -72,4 +76,9 @@ function describe(databases: readonly DatabaseState[]): string {
       `\n  ${state.padEnd(8)}  ${id}${reason === null ? '' : `\n            ${reason}`}`,
   )
   return lines.length === 0 ? '' : `\nMasked databases:${lines.join('')}`
+}
+
+function describeUnbound(servers: readonly UnboundDatabases[]): string {
+  const lines = servers.map(({ server, names }) => `\n  ${server}  ${names.join(', ')}`)
+  return lines.length === 0 ? '' : `\nNot bound, and not masked, on the same servers:${lines.join('')}`
 }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { loginMarkPrefix } from '../db/login-mark.ts'
 
-/** Where the controller keeps what it wrote down, in the masked database itself: one transaction covers both. */
-export const guardSchema = 'masquerade_guard'
+export { guardSchema } from '../db/guard-schema.ts'
 
 /** PostgreSQL's word for all roles; no role can have this name. */
 export const everybody = 'public'

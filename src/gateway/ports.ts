@@ -11,6 +11,8 @@ export interface FoundDatabase {
   /** How the management API calls it. */
   readonly target: string
   readonly address: BackendAddress
+  /** It is on the server of a bound database: nothing is masked there, and no principal is let in. */
+  readonly isUnbound?: boolean
 }
 
 /** A relation whose reads move, as one role sees it. Names are as they are, never quoted. */
@@ -116,6 +118,8 @@ export interface RefusedLogin {
 export interface GatewayPorts {
   /** Every bound database that goes by this name. */
   findDatabases(name: string): Promise<readonly FoundDatabase[]>
+  /** Databases of that name that are not bound, where the operator lets clients through to them. */
+  findUnbound(name: string): Promise<readonly FoundDatabase[]>
   /** The relations that move to their twins, for each of the roles. */
   readMasks(databaseId: string, roles: readonly string[]): Promise<ReadonlyMap<string, RoleMasks>>
   /** Changes whenever masks or exemptions change. */

@@ -41,6 +41,7 @@ export async function openBareGateway(
     limits: { ...testLimits, ...limits },
     ports: {
       findDatabases: async () => [found],
+      findUnbound: async () => [],
       readMasks: (_id, roles) => readMaskedFor(database.sql, roles),
       readVersion: () => readMaskVersion(database.sql),
       checkToken: async () => ({ kind: 'refused' }),

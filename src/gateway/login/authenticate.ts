@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import { guardSchema } from '../../db/guard-schema.ts'
 import { loginMarkPrefix } from '../../db/login-mark.ts'
 import type { ByteReader } from '../../wire/byte-reader.ts'
 import {
@@ -146,6 +147,8 @@ export interface OwnSession {
   readonly searchPath: string
   /** It is that of a login role, of whatever database: these are let in by a token alone. */
   readonly isOfLoginRole: boolean
+  /** Something in the database is masked. */
+  readonly isMasked: boolean
 }
 
 /**
@@ -157,6 +160,7 @@ const aboutItself = `select pg_catalog.concat(exists (
   where r.rolname operator(pg_catalog.=) session_user
     and d.classoid operator(pg_catalog.=) 'pg_catalog.pg_authid'::pg_catalog.regclass
     and pg_catalog.starts_with(d.description, '${loginMarkPrefix}')),
+  ' ', exists (select from pg_catalog.pg_namespace where nspname operator(pg_catalog.=) '${guardSchema}'),
   ' ', pg_catalog.current_setting('search_path'))`
 
 export async function askAboutItself({ socket, reader }: Side): Promise<OwnSession> {
@@ -169,8 +173,8 @@ export async function askAboutItself({ socket, reader }: Side): Promise<OwnSessi
     if (type === 'E' && /^(FATAL|PANIC)$/.test(new Map(readFields(frame)).get('V') ?? ''))
       refuse('BackendLost')
     if (type !== 'Z') continue
-    const [, isOfLoginRole, searchPath] = /^([tf]) (.*)$/s.exec(found ?? '') ?? []
+    const [, isOfLoginRole, isMasked, searchPath] = /^([tf]) ([tf]) (.*)$/s.exec(found ?? '') ?? []
     if (searchPath === undefined) return refuse('SessionUnknown')
-    return { searchPath, isOfLoginRole: isOfLoginRole === 't' }
+    return { searchPath, isOfLoginRole: isOfLoginRole === 't', isMasked: isMasked === 't' }
   }
 }

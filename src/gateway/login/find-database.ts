@@ -3,10 +3,16 @@ import type { FoundDatabase, GatewayPorts } from '../ports.ts'
 
 /** The one database that goes by this name. */
 export async function findDatabase(name: string, ports: GatewayPorts): Promise<FoundDatabase> {
-  const [first, ...others] = await ports.findDatabases(name)
+  const bound = await ports.findDatabases(name)
+  const found = bound.length > 0 ? bound : (await ports.findUnbound(name)).map(markUnbound)
+  const [first, ...others] = found
   if (!first) return refuse('UnknownDatabase', { name })
   if (others.length > 0) refuse('AmbiguousDatabase', { name, form: nameLonger(name) })
   return first
+}
+
+function markUnbound(database: FoundDatabase): FoundDatabase {
+  return { ...database, isUnbound: true }
 }
 
 /** The form of a longer name. Which databases there are, clients learn after their login. */

@@ -47,6 +47,7 @@ export async function logIn(client: Greeted, options: LogInOptions): Promise<Est
 async function logInWithToken(client: Greeted, options: LogInOptions): Promise<EstablishedLogin> {
   if (!client.encrypted && !isLoopbackAddress(client.socket.remoteAddress ?? '')) refuse('NeedsTlsForToken')
   const { name, database, ports } = options
+  if (database.isUnbound) refuse('UnknownDatabase', { name: database.address.database })
   const from = client.socket.remoteAddress ?? ''
   const login = new DirectoryLogin({ name, database, from }, ports)
   const principal = await login.check(client)

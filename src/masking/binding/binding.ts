@@ -6,7 +6,7 @@ import { type Fault, failOn } from '../faults.ts'
 import { nullableString, oneOf, strict } from '../schemas.ts'
 
 /** From the weakest to the strongest. */
-const sslModes = ['disable', 'require', 'verify-ca', 'verify-full'] as const
+export const sslModes = ['disable', 'require', 'verify-ca', 'verify-full'] as const
 
 /** How to reach a real database. The password is apart from it, sealed. */
 export interface Binding {

@@ -11,8 +11,9 @@ export interface Bound {
 
 /** The bound databases that match `database`, `server/database` and so on, up to the subscription. */
 export async function findBound(sql: Query, tenantId: string, text: string): Promise<Bound[]> {
-  const [name = '', server = null, group = null, subscription = null, ...rest] = text.split('/').reverse()
-  if (rest.length > 0) return []
+  const parts = splitName(text)
+  if (!parts) return []
+  const { name, server, group, subscription } = parts
   const rows = await sql<{ id: string; target: string; binding: Binding }[]>`
     select id, key as target, binding from masked_database
     where tenant_id = ${tenantId} and binding is not null and lower(name) = lower(${name})
@@ -24,6 +25,12 @@ export async function findBound(sql: Query, tenantId: string, text: string): Pro
     const { host, port, database, ssl } = addressOf(binding, '')
     return { id, target, address: { host, port, database, ...(ssl && { ssl }) } }
   })
+}
+
+/** `subscription/group/server/database` from its end; undefined: it is longer. */
+export function splitName(text: string) {
+  const [name = '', server = null, group = null, subscription = null, ...rest] = text.split('/').reverse()
+  return rest.length > 0 ? undefined : { name, server, group, subscription }
 }
 
 /** The names of each bound database, from its own to the subscription's. */

@@ -1,0 +1,37 @@
+import type { Query } from '../../db/query.ts'
+import { addressOf, type Binding, sslModes } from './binding.ts'
+import type { Bound } from './find-bound.ts'
+import { splitName } from './find-bound.ts'
+
+/**
+ * The database `name` on each server that bound databases are on, by `database`, `server/database` and so on. A server where
+ * that database is bound, if under another name, is left out: through the gateway it is read by that name alone.
+ */
+export async function findUnbound(sql: Query, tenantId: string, text: string): Promise<Bound[]> {
+  const parts = splitName(text)
+  if (!parts || parts.name === '' || Buffer.byteLength(parts.name) > 63) return []
+  const { name, server, group, subscription } = parts
+  const rows = await sql<{ target: string; binding: Binding; isMeant: boolean }[]>`
+    select key as target, binding,
+      (${server}::text is null or lower(server_name) = lower(${server}::text))
+        and (${group}::text is null or lower(resource_group) = lower(${group}::text))
+        and (${subscription}::text is null or lower(subscription_id) = lower(${subscription}::text)) as "isMeant"
+    from masked_database where tenant_id = ${tenantId} and binding is not null order by key`
+  const bound = new Set(rows.flatMap(({ binding }) => (binding.database === name ? [serverOf(binding)] : [])))
+  const strongest = rows
+    .filter(({ binding, isMeant }) => isMeant && !bound.has(serverOf(binding)))
+    .toSorted((a, b) => sslModes.indexOf(b.binding.sslmode) - sslModes.indexOf(a.binding.sslmode))
+  const servers = new Map(strongest.toReversed().map((row) => [serverOf(row.binding), row]))
+  return [...servers.values()].map(({ target, binding }) => {
+    const { host, port, ssl } = addressOf(binding, '')
+    return {
+      id: `${serverOf(binding)}/${name}`,
+      target: target.replace(/\/databases\/[^/]*$/, `/databases/${name.toLowerCase()}`),
+      address: { host, port, database: name, ...(ssl && { ssl }) },
+    }
+  })
+}
+
+export function serverOf({ host, port }: Pick<Binding, 'host' | 'port'>): string {
+  return `${host.toLowerCase()}:${port}`
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { clause } from '../../support/clause.ts'
+import { runCommand } from '../../support/command.ts'
+import { useGateway } from '../../support/gateway.ts'
+import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
+
+const refused = (name: string) => ({
+  code: '3D000',
+  message: `database "${name}" is not bound to this gateway; name it as database or server/database`,
+})
+
+/** A second database on the server of the bound one. */
+function useOther() {
+  let made: Awaited<ReturnType<typeof createMaskedDatabase>> | undefined
+  const other = () => {
+    if (!made) throw new Error('the database is not there yet')
+    return made
+  }
+  before(async () => {
+    made = await createMaskedDatabase()
+    await made.database.sql.unsafe(
+      "create table public.plain (note text); insert into public.plain values ('raw')",
+    )
+    await made.database.sql.unsafe('grant select on public.plain to public')
+  })
+  after(() => made?.[Symbol.asyncDispose]())
+  return { other, name: () => bindingOf(other().url).database }
+}
+
+describe('databases that are not bound', () => {
+  const gateway = useGateway()
+  const { name } = useOther()
+
+  clause(
+    'GATE-91',
+    '`masquerade status` lists the databases on the servers of bound databases that are not bound themselves. The gateway refuses them as unknown (3D000).',
+    async () => {
+      const { dataDir, origin, databaseUrl } = gateway.masking.service()
+      const httpPort = Number(new URL(origin).port)
+      const run = { pid: process.pid, host: '127.0.0.1', httpPort, httpsPort: 0, origin }
+      await writeFile(join(dataDir, 'run.json'), JSON.stringify(run))
+      const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
+      const { host, port, database } = bindingOf(gateway.masked().url)
+      const { stdout, stderr } = await runCommand(['status', '--json'], environment)
+      const [server, ...others] = JSON.parse(stdout).unbound
+      assert.deepEqual(others, [], stderr)
+      assert.equal(server.server, `${host}:${port}`)
+      assert.ok(server.names.includes(name()))
+      assert.ok(server.names.includes('postgres'))
+      assert.ok(!server.names.includes(database))
+      const words = await runCommand(['status'], environment)
+      assert.match(
+        words.stdout,
+        /\nNot bound, and not masked, on the same servers:\n {2}127\.0\.0\.1:\d+ {2}.*postgres/,
+      )
+
+      for (const each of [name(), `srv/${name()}`, 'postgres'])
+        await assert.rejects(gateway.connect('analyst', { database: each }), refused(each))
+    },
+  )
+})
+
+describe('databases that are not bound, where the operator lets clients through', () => {
+  const gateway = useGateway({ MASQUERADE_GATEWAY_UNBOUND: '1' })
+  const { other, name } = useOther()
+  const read = async (database: string, text: string) => {
+    const client = await gateway.connect('analyst', { database })
+    try {
+      return (await client.query(text)).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  clause(
+    'GATE-92',
+    "With `MASQUERADE_GATEWAY_UNBOUND` the gateway passes clients on to them, by PostgreSQL's name of the database or by…",
+    async () => {
+      for (const each of [name(), `srv/${name()}`, `SUB-1/group-1/Srv/${name()}`])
+        assert.deepEqual(await read(each, 'select note from public.plain'), [{ note: 'raw' }])
+      await assert.rejects(read(`nothere/${name()}`, 'select 1'), refused(`nothere/${name()}`))
+      await assert.rejects(read('no_such_database', 'select 1'), { code: '3D000', message: /does not exist/ })
+
+      const { database } = gateway.masking.service()
+      const entries = await database.sql`
+        select 1 from audit_event
+        where action = 'gateway/connect' and target like ${`%/servers/srv/databases/${name()}`}`
+      assert.equal(entries.length, 3)
+
+      const account = { user: 'ann@example.com', password: 'token', database: name() }
+      await assert.rejects(gateway.connect('analyst', account), refused(name()))
+    },
+  )
+
+  test('a bound database goes by its own name, and is masked there', async () => {
+    const own = bindingOf(gateway.masked().url).database
+    await assert.rejects(read(own, 'select 1'), refused(own))
+    assert.deepEqual(await read(gateway.name, 'select email from public.customers where id = 1'), [
+      { email: 'aXXX@XXXX.com' },
+    ])
+  })
+
+  test('a masked database is not passed on to, whoever masks it', async () => {
+    await other().database.sql.unsafe('create schema masquerade_guard')
+    await assert.rejects(read(name(), 'select 1'), refused(name()))
+    await other().database.sql.unsafe('drop schema masquerade_guard')
+  })
+})
