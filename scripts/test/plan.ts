@@ -1,13 +1,13 @@
 import path from 'node:path'
 
 /** Files that need a process of their own, each with the reason. */
-const ownProcess: Readonly<Record<string, string>> = {
+export const ownProcess: Readonly<Record<string, string>> = {
   'test/spec/storage/embedded.test.ts': 'changes the user of its process',
   'test/spec/gateway/endings.test.ts': 'measures the memory of its process',
 }
 
 /** The files that take longest, longest first, so that none of them is still running when the others have ended. */
-const slowest: readonly string[] = [
+export const slowest: readonly string[] = [
   'test/spec/service/launcher.test.ts',
   'test/spec/gateway/psql-command.test.ts',
   'test/spec/service/lifecycle.test.ts',

@@ -50,7 +50,7 @@ forEachCluster((cluster) => {
     ]
     await assert.rejects(migrate(test.database, broken), {
       name: 'OperatorError',
-      message: /^migration 000\d-added failed and nothing was changed: type "nonsense" does not exist$/,
+      message: `migration ${String(count + 2).padStart(4, '0')}-added failed and nothing was changed: type "nonsense" does not exist`,
     })
     const [found] = await sql`select to_regclass('first') as first, count(*) from masquerade_migration`
     assert.deepEqual({ ...found }, { first: null, count })
