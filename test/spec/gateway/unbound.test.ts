@@ -35,7 +35,7 @@ describe('databases that are not bound', () => {
   const { name } = useOther()
 
   clause(
-    'GATE-91',
+    'GATE-93',
     '`masquerade status` lists the databases on the servers of bound databases that are not bound themselves. The gateway refuses them as unknown (3D000).',
     async () => {
       const { dataDir, origin, databaseUrl } = gateway.masking.service()
@@ -76,7 +76,7 @@ describe('databases that are not bound, where the operator lets clients through'
   }
 
   clause(
-    'GATE-92',
+    'GATE-94',
     "With `MASQUERADE_GATEWAY_UNBOUND` the gateway passes clients on to them, by PostgreSQL's name of the database or by…",
     async () => {
       for (const each of [name(), `srv/${name()}`, `SUB-1/group-1/Srv/${name()}`])
