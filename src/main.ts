@@ -158,7 +158,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     loginKeys: createLoginKeys(secretBox),
     states: createStateStore(database.sql, selectBound),
     log,
-    auditEveryMs: settings.auditSeconds * 1000,
+    timing: settings,
     onDrift: () => metrics.countDrift(),
   })
   cleanup.defer(() => enforcement.close())

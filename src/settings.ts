@@ -209,6 +209,12 @@ const schema = {
     },
   } as Setting<readonly string[]>,
   AUDIT_SECONDS: whole('30', 1, 3600, 'How often each masked database is looked at for drift.'),
+  LOCK_LIMIT_SECONDS: whole(
+    '10',
+    1,
+    3600,
+    'How long a session of a masked role may hold a lock against enforcement, or a transaction from before a mask, until it is ended.',
+  ),
   EVERYONE_CREATES: {
     doc: 'Objects that every signed-in person may create through an application with the permission, and then owns: groups, registrations of applications.',
     default: 'groups,applications',

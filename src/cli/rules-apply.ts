@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { Refused } from './masking-api.ts'
-import type { Rules } from './rules-client.ts'
+import { type Rules, tellEnforcement } from './rules-client.ts'
 import { diffRules, isEmpty, type RulesDiff, renderDiff } from './rules-diff.ts'
 import type { FileRule, RulesFile } from './rules-file.ts'
 
@@ -29,7 +29,7 @@ export async function applyRules(rules: Rules, file: RulesFile, options: ApplyOp
   process.stdout.write(
     `Done: ${diff.create.length} created, ${diff.update.length} updated, ${deleted} deleted, ${diff.unchanged} as they were.\n`,
   )
-  return 0
+  return tellEnforcement(rules)
 }
 
 async function isConfirmed(): Promise<boolean> {

@@ -19,6 +19,10 @@ export function rulesOf(api: MaskingApi, database: string) {
     async put({ name, ...properties }: FileRule): Promise<string | null> {
       return (await api.send('PUT', rulePath(name), { properties })).state
     },
+    async enforcement(): Promise<{ state: string; reason: string | null }> {
+      type Answer = { state: string; reason: string | null }
+      return (await api.send<Answer>('GET', `${policyPath}/enforcement`)).body
+    },
     /** False when there was none. */
     async remove(name: string): Promise<boolean> {
       return (await api.send('DELETE', rulePath(name))).status === 200
@@ -36,6 +40,15 @@ export function rulesOf(api: MaskingApi, database: string) {
     },
   }
 }
+
+/** Says what is not enforced. A stored rule that no database enforces must not look done: exit code 4. */
+export async function tellEnforcement(rules: Rules): Promise<number> {
+  const { state, reason } = await rules.enforcement()
+  if (state === 'Pending' || state === 'Failed')
+    process.stderr.write(`Enforcement: ${state}. ${reason ?? ''}\n`)
+  return state === 'Failed' ? 4 : 0
+}
+
 export type Rules = ReturnType<typeof rulesOf>
 
 function readAnswer({ id, properties }: Answer): FileRule {

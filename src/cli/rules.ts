@@ -5,7 +5,7 @@ import { type Command, readArgs } from './command.ts'
 import { maskOptions, readMaskProperties } from './mask-options.ts'
 import { apiHelp, apiOptions, databasePathOf, openMaskingApi } from './masking-api.ts'
 import { applyRules } from './rules-apply.ts'
-import { rulesOf } from './rules-client.ts'
+import { rulesOf, tellEnforcement } from './rules-client.ts'
 import { describeRule } from './rules-diff.ts'
 import { type FileRule, formatRulesFile, parseRulesFile } from './rules-file.ts'
 
@@ -43,7 +43,7 @@ that the file does not have stay, unless --prune is said. 'export' writes such a
     - { name: mail, schemaName: public, tableName: person, columnName: email, maskingFunction: Email }
 ${apiHelp}
 
-Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use.`,
+Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use, 4 stored, and the database could not be changed.`,
   async run(args) {
     const { values, positionals } = readArgs('rules', args, { options, allowPositionals: true })
     const [verb = '', ...names] = positionals
@@ -66,15 +66,17 @@ const verbs: Readonly<Record<string, (values: Values, name: string) => Promise<n
   },
 
   async set(values, name) {
-    const state = await (await open(values)).put(readRule(values, name))
+    const target = await open(values)
+    const state = await target.put(readRule(values, name))
     process.stdout.write(`${name} is set (${state ?? 'unknown state'}).\n`)
-    return 0
+    return tellEnforcement(target)
   },
 
   async delete(values, name) {
-    if (!(await (await open(values)).remove(name))) throw new OperatorError(`There is no rule '${name}'.`)
+    const target = await open(values)
+    if (!(await target.remove(name))) throw new OperatorError(`There is no rule '${name}'.`)
     process.stdout.write(`${name} is deleted.\n`)
-    return 0
+    return tellEnforcement(target)
   },
 
   async apply(values) {

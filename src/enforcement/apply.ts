@@ -1,26 +1,22 @@
 import { quoteIdentifier } from '../db/quote.ts'
+import { sqlstateOf } from '../db/sqlstate.ts'
 import type { Tx } from '../db/transaction.ts'
-import type { Step } from './plan.ts'
+import { sqlstate } from '../kernel/sqlstate.ts'
+import type { Note, Step } from './plan.ts'
 
-/** Steps that belong together and that PostgreSQL refused. */
-export interface Refusal {
-  readonly together: string
-  readonly reason: string
-}
-
-/** SQLSTATEs that no retry changes: syntax, names, types, features. Not locks or lost connections. */
-const isRefusal = /^(0A|22|42)/
+/** SQLSTATEs that no retry changes: features, values, syntax, names, types, dependencies, limits. */
+const isRefusal = /^(0A|22|2B|42|54)/
 
 /**
- * Carries a plan out, statement by statement, in the transaction it is given: all of it or none. The only writer of a
- * masked database.
+ * Carries a plan out, statement by statement, in the transaction it is given: all of it or none. Returns notes about
+ * steps that PostgreSQL refused and that the plan has an alternative for.
  */
 export async function apply(
   tx: Tx,
   steps: readonly Step[],
   beforeStep: (at: number) => void | Promise<void> = () => {},
-): Promise<Refusal[]> {
-  const refusals: Refusal[] = []
+): Promise<Note[]> {
+  const notes: Note[] = []
   for (let at = 0; at < steps.length; ) {
     const { together } = steps[at] ?? {}
     const end = together === undefined ? at + 1 : endOfGroup(steps, at)
@@ -28,19 +24,22 @@ export async function apply(
     const runGroup = async () => {
       for (const [within, step] of group.entries()) {
         await beforeStep(at + within)
-        await run(tx, step)
+        await run(tx, step, notes)
       }
     }
     if (together === undefined) await runGroup()
     else
-      await tx.savepoint(runGroup).catch(async (error: Error & { code?: string }) => {
-        if (!isRefusal.test(error.code ?? '')) throw error
-        for (const step of group[0]?.otherwise ?? []) await run(tx, step)
-        refusals.push({ together, reason: error.message })
+      await tx.savepoint(runGroup).catch(async (error: unknown) => {
+        const code = sqlstateOf(error)
+        // A privilege may be granted later: it is tried again.
+        if (!isRefusal.test(code) || code === sqlstate.insufficientPrivilege) throw error
+        const { refusal, otherwise = [] } = group[0] ?? {}
+        for (const step of otherwise) await run(tx, step, notes)
+        if (refusal) notes.push(refusal)
       })
     at = end
   }
-  return refusals
+  return notes
 }
 
 function endOfGroup(steps: readonly Step[], from: number): number {
@@ -49,10 +48,15 @@ function endOfGroup(steps: readonly Step[], from: number): number {
   return end
 }
 
-async function run(tx: Tx, step: Step): Promise<void> {
-  const { orElse } = step
+async function run(tx: Tx, step: Step, notes: Note[]): Promise<void> {
+  const { orElse, note } = step
   if (orElse === undefined) return runAs(tx, step)
-  await tx.savepoint(() => runAs(tx, step)).catch(() => runAs(tx, orElse))
+  await tx
+    .savepoint(() => runAs(tx, step))
+    .catch(async () => {
+      await runAs(tx, orElse)
+      if (note) notes.push(note)
+    })
 }
 
 async function runAs(tx: Tx, { sql, as }: Step): Promise<void> {

@@ -20,6 +20,8 @@ export interface Column {
   /** Quoted and qualified; null where the type has no collation. */
   readonly collation: string | null
   readonly firstLabel: string | null
+  /** Of a generated column: the columns that it is computed from, by number. */
+  readonly computedFrom: readonly number[]
   readonly acl: readonly Grant[]
 }
 
@@ -28,6 +30,15 @@ export interface Grant {
   readonly grantor: string
   readonly grantee: string | null
   readonly grantable: boolean
+}
+
+/** A privilege other than SELECT that leads to values: TRIGGER, REFERENCES or MAINTAIN. */
+export interface Right extends Grant {
+  readonly privilege: string
+  /** Null: on the whole relation. */
+  readonly column: number | null
+  /** Given to an exempt role by us, because it had the right through a masked one. */
+  readonly lent?: true
 }
 
 export type RelationKind = 'table' | 'view' | 'materialized view' | 'foreign table'
@@ -41,6 +52,8 @@ export interface Relation {
   readonly columns: readonly Column[]
   /** SELECT on the whole relation, without the owner's own. */
   readonly grants: readonly Grant[]
+  /** Without the owner's own. */
+  readonly rights: readonly Right[]
   readonly rowSecurity: boolean
   /** pg_get_viewdef under an empty search path; null for tables. */
   readonly definition: string | null
@@ -55,6 +68,11 @@ export interface Relation {
   readonly restrictions: readonly { readonly roles: readonly number[]; readonly condition: string }[]
   /** Permissive row policies for certain roles: through a twin they show nothing. */
   readonly hasRolePolicies: boolean
+  /**
+   * The reason for which its definition is unknown: another session holds a lock on it or on a table that it reads,
+   * PostgreSQL cannot print it in time, or it was not asked for. Null: it is known.
+   */
+  readonly obstacle: 'locked' | 'unreadable' | 'not asked for' | null
   /** Relations that a view reads, by oid. */
   readonly reads: readonly number[]
   /** Inheritance parents and partitioned tables that it is part of, by oid. */
@@ -77,6 +95,7 @@ export interface Guard {
   /** SELECT grants that were there before masking, or were added by hand since: restored when masking ends. */
   readonly grants: readonly Grant[]
   readonly columnGrants: readonly ColumnGrant[]
+  readonly rights: readonly Right[]
   readonly pins: readonly Pin[]
   /** Exempt roles that got a grant of their own, because they had the privilege through a role that is not exempt. */
   readonly lent: readonly string[]
@@ -92,6 +111,8 @@ export interface Pin {
   readonly table: string
   readonly column: string
   readonly number: number
+  /** It is a generated column that is computed from the one of the rule. */
+  readonly computed?: true
 }
 
 export interface ColumnGrant extends Grant {
@@ -113,12 +134,20 @@ export interface ObservedTwin {
   readonly schema: string
   readonly name: string
   readonly owner: string
-  readonly definition: string
+  /** Null: unknown, as of a relation with an obstacle. */
+  readonly definition: string | null
+  /** Relations that it reads, by oid. */
+  readonly reads: readonly number[]
   readonly securityBarrier: boolean
   readonly securityInvoker: boolean
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly grants: readonly Grant[]
   readonly columnGrants: readonly (Grant & { readonly column: string })[]
+}
+
+export interface Closed {
+  readonly name: string
+  readonly relations: readonly number[]
 }
 
 /** A database as it is at one moment. */
@@ -131,10 +160,12 @@ export interface Snapshot {
   readonly roles: ReadonlyMap<string, Role>
   /** Schemas that are named like ours, each with its owner. */
   readonly shadowSchemas: ReadonlyMap<string, string>
-  /** Schemas of the relations that the owner of the twins may not look into yet. */
-  readonly closedSchemas: ReadonlySet<string>
+  /** Schemas that the owner of the twins may not use yet, each with the relations that need it. */
+  readonly closedSchemas: readonly Closed[]
   /** Types that the owner of the twins may not use yet, quoted. */
-  readonly closedTypes: readonly string[]
+  readonly closedTypes: readonly Closed[]
+  /** Relations whose twins can neither be compared nor changed now, as another session holds a lock, or none was asked for. */
+  readonly held: ReadonlySet<number>
   /** Roles whose new tables and views come with privileges for others. */
   readonly generous: ReadonlySet<string>
   /** Members of the owner of the twins other than the role of the binding. */
@@ -143,6 +174,10 @@ export interface Snapshot {
   readonly user: string
   /** The guard tables are there. */
   readonly guarded: boolean
+  /** They have the columns of this release. */
+  readonly isGuardCurrent: boolean
+  /** Objects of others read views in schemas of the owner of the twins. Read where nothing is masked alone. */
+  readonly hasKeptTwins: boolean
   /** Roles that were exempt when the policy was last applied. */
   readonly exempt: readonly string[]
   readonly superuser: boolean

@@ -2,88 +2,78 @@ import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
 import { changedTables } from './changed-tables.ts'
 import { CoalescedJobs } from './coalesced-jobs.ts'
-import type { Claimant } from './guard/claim.ts'
+import { Connections } from './connections.ts'
 import { isExemptAsMeant } from './guard/compare-exempt.ts'
-import { type DriftWatch, watchDrift } from './guard/watch-drift.ts'
-import {
-  type LoginKeys,
-  type LoginOutcome,
-  type LoginSource,
-  Logins,
-  type SettledLogins,
-} from './logins/logins.ts'
+import type { Outcome } from './in-turn.ts'
+import { type LoginKeys, type LoginOutcome, Logins, type SettledLogins } from './logins/logins.ts'
 import type { Note, Step } from './plan.ts'
 import type { Policy } from './policy.ts'
-import { checkVersion, describeFinding, examine } from './preflight/preflight.ts'
-import { dryRun, type Outcome, reconcile } from './reconcile.ts'
-import { endSessions } from './sessions/end-exempt-sessions.ts'
-import { explainFailure, Unfit } from './states/explain-failure.ts'
+import { describeFinding, examine } from './preflight/preflight.ts'
+import { dryRun, reconcile } from './reconcile.ts'
+import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
+import { BlockerWatch } from './sessions/blockers.ts'
+import { endExemptSessions } from './sessions/end-exempt-sessions.ts'
+import { endOldReaders } from './sessions/old-readers.ts'
+import type { Source } from './source.ts'
+import { explainFailure } from './states/explain-failure.ts'
+import { isPassing, judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
 import type { Report, StateStore } from './states/state-store.ts'
-
-/** A bound database, as the management side knows it. */
-export interface BoundTarget {
-  /** Changes with the binding: a new address needs a new connection. */
-  readonly key: string
-  connect(): Database
-}
-
-export interface Source extends LoginSource {
-  find(databaseId: string): Promise<BoundTarget | null>
-  /** Reads the rules and the policy as they are now. Principals of the directory are exempt through their login roles. */
-  readPolicy(databaseId: string): Promise<Policy & { readonly exemptPrincipals: readonly string[] }>
-  /** For masks that may be another bound database's. */
-  claimantOf(databaseId: string): Claimant
-}
 
 export interface ControllerOptions {
   readonly source: Source
   readonly loginKeys: LoginKeys
   readonly states: StateStore
   readonly log: Logger
-  readonly auditEveryMs: number
+  readonly timing: {
+    readonly auditSeconds: number
+    /** So long a session may hold a lock against enforcement, or a transaction from before a mask. */
+    readonly lockLimitSeconds: number
+  }
   onDrift?(databaseId: string, steps: number): void
 }
 
 const attempts = 6
+
+/** Attempts for locks that a session may hold on purpose: the answer then says what it waits for. */
+const patientAttempts = 3
 
 /** Changes of a catalog come in bursts: one look is enough for all of one. */
 const settleMs = 100
 
 const noLogins: SettledLogins = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
 
-interface Connection {
-  readonly key: string
-  readonly target: BoundTarget
-  readonly database: Database
-  watch: DriftWatch | null
-  fit: boolean
-}
-
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
 export class Controller {
   readonly #options: ControllerOptions
-  readonly #connections = new Map<string, Connection>()
+  readonly #auditEveryMs: number
+  readonly #lockLimitMs: number
+  readonly #connections: Connections
   /** The last outcome of this node: tables that have not changed since are skipped, unless another node wrote in between. */
   readonly #enforced = new Map<string, Pick<Outcome, 'policy' | 'record'>>()
   readonly #logins: Logins
   readonly #told = new Map<string, string>()
   readonly #audits: CoalescedJobs
+  readonly #blockers: BlockerWatch
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> = Promise.resolve()
   #closed = false
 
   constructor(options: ControllerOptions) {
     this.#options = options
+    this.#auditEveryMs = options.timing.auditSeconds * 1000
+    this.#lockLimitMs = options.timing.lockLimitSeconds * 1000
     this.#audits = new CoalescedJobs(settleMs, (databaseId, err) =>
       options.log.warn({ databaseId, err }, 'a masked database could not be looked at'),
     )
+    this.#connections = new Connections(options.source, (databaseId) => this.#enforced.delete(databaseId))
+    this.#blockers = new BlockerWatch(this.#lockLimitMs)
     this.#logins = new Logins({ source: options.source, keys: options.loginKeys, log: options.log })
   }
 
   start(): void {
     const tick = () => {
       this.#round = this.#auditDue().finally(() => {
-        if (!this.#closed) this.#timer = setTimeout(tick, Math.min(1000, this.#options.auditEveryMs)).unref()
+        if (!this.#closed) this.#timer = setTimeout(tick, Math.min(1000, this.#auditEveryMs)).unref()
       })
     }
     tick()
@@ -94,7 +84,7 @@ export class Controller {
     clearTimeout(this.#timer)
     await this.#round
     await this.#audits.close()
-    await Promise.all([...this.#connections.values()].map(disconnect))
+    await this.#connections.close()
   }
 
   async report(databaseId: string): Promise<Report> {
@@ -109,7 +99,7 @@ export class Controller {
 
   /** The dry run: what would be done, and nothing is. */
   async plan(databaseId: string): Promise<readonly Step[]> {
-    const database = await this.#connect(databaseId)
+    const database = await this.#connections.open(databaseId)
     if (!database) return []
     const claimant = this.#options.source.claimantOf(databaseId)
     return dryRun(database, () => this.#readPolicy(database, databaseId), claimant)
@@ -117,7 +107,7 @@ export class Controller {
 
   /** The policy with principals resolved to roles of the database. */
   async readPolicy(databaseId: string): Promise<Policy> {
-    const database = await this.#connect(databaseId)
+    const database = await this.#connections.open(databaseId)
     return database ? this.#readPolicy(database, databaseId) : this.#options.source.readPolicy(databaseId)
   }
 
@@ -130,7 +120,7 @@ export class Controller {
 
   async #isAsMeant(databaseId: string): Promise<boolean> {
     try {
-      const database = await this.#connect(databaseId)
+      const database = await this.#connections.open(databaseId)
       if (!database) return true
       const logins = await this.#logins.settle(database, databaseId)
       if (logins.changed > 0 || logins.dismissed.length > 0) return false
@@ -151,7 +141,7 @@ export class Controller {
     principalId: string,
     options: { readonly reset?: boolean } = {},
   ): Promise<LoginOutcome> {
-    const database = await this.#connect(databaseId)
+    const database = await this.#connections.open(databaseId)
     if (!database) return { kind: 'notBound' }
     const outcome = await this.#logins.prepare(database, databaseId, principalId, options)
     if (outcome.kind !== 'ready' || !outcome.changed) return outcome
@@ -163,13 +153,12 @@ export class Controller {
 
   /** A connection to the bound database, for those who look at it (exposures, previews). Null: it is not bound. */
   async connect(databaseId: string): Promise<Database | null> {
-    return this.#connect(databaseId)
+    return this.#connections.open(databaseId)
   }
 
   async #auditDue(): Promise<void> {
     try {
-      for (const databaseId of await this.#options.states.takeDue(this.#options.auditEveryMs))
-        this.#audit(databaseId)
+      for (const databaseId of await this.#options.states.takeDue(this.#auditEveryMs)) this.#audit(databaseId)
     } catch (err) {
       this.#options.log.warn({ err }, 'the audit of masked databases could not run')
     }
@@ -182,34 +171,33 @@ export class Controller {
   async #enforce(databaseId: string, cause: 'change' | 'login' | 'audit'): Promise<void> {
     const { states, log, onDrift } = this.#options
     try {
-      const database = await this.#connect(databaseId)
+      const database = await this.#connections.open(databaseId)
       if (!database) return await states.forget(databaseId)
-      await this.#requireFit(databaseId)
+      await this.#connections.requireFit(databaseId)
       const before = this.#enforced.get(databaseId)
       const logins = await this.#settleLogins(database, databaseId)
       const settled = 'error' in logins ? noLogins : logins
       this.#tell(databaseId, settled.notes)
       const isPartial = cause === 'change' && settled.changed === 0 && !('error' in logins)
       const known = 'error' in logins ? undefined : logins
-      const outcome = await this.#reconcile(database, databaseId, known, isPartial ? before : undefined)
-      this.#enforced.set(databaseId, outcome)
+      const { outcome, unfinished } = await this.#reconcile(
+        database,
+        databaseId,
+        known,
+        isPartial ? before : undefined,
+      )
+      if (unfinished.length === 0) this.#enforced.set(databaseId, outcome)
+      else this.#enforced.delete(databaseId)
       const isUnasked = cause === 'audit' && before !== undefined && settled.changed === 0
       const drifted = isUnasked && outcome.steps.length > 0 && same(before.policy, outcome.policy)
-      await states.writeEnforced(
-        databaseId,
-        outcome.isWhole ? [...outcome.notes, ...settled.notes] : null,
-        drifted,
-        this.#options.auditEveryMs,
-      )
-      const unmasked = outcome.notes.find(({ code }) => code === 'NotMasked')
-      if (unmasked) await states.writeFailure(databaseId, 'Failed', unmasked.message)
+      const open = await this.#endSessions(database, databaseId, settled, unfinished)
+      await this.#writeState(databaseId, database, outcome, unfinished, [...settled.notes, ...open], drifted)
       if (drifted) {
         log.warn({ databaseId, steps: outcome.steps.map(({ why }) => why) }, 'drift repaired')
         onDrift?.(databaseId, outcome.steps.length)
       }
-      if (outcome.desired.masked.length > 0) await this.#watch(databaseId)
-      const ended = await endSessions(database, settled.logins)
-      if (ended > 0) log.info({ databaseId, ended }, 'sessions of roles that are no longer exempt ended')
+      if (outcome.desired.masked.length > 0 && !this.#closed)
+        await this.#connections.watch(databaseId, () => this.#audit(databaseId))
       await this.#logins.sweep(database, settled)
       if ('error' in logins) throw logins.error
     } catch (error) {
@@ -230,21 +218,10 @@ export class Controller {
     if (text !== '') this.#options.log.warn({ databaseId, messages }, 'login roles are not as mappings say')
   }
 
-  /** A server that shows samples of hidden columns is not masked: that would only look safe. */
-  async #requireFit(databaseId: string): Promise<void> {
-    const connection = this.#connections.get(databaseId)
-    if (!connection || connection.fit) return
-    const [row] = await connection.database.sql<{ version: number }[]>`
-      select current_setting('server_version_num')::int as version`
-    const [tooOld] = checkVersion(row?.version ?? 0)
-    if (tooOld) throw new Unfit(describeFinding(tooOld))
-    connection.fit = true
-  }
-
   /** The missing privileges as statements; null when none is missing. */
   async #findMissing(databaseId: string): Promise<string | null> {
     try {
-      const database = await this.#connect(databaseId)
+      const database = await this.#connections.open(databaseId)
       if (!database) return null
       const { rules } = await this.#options.source.readPolicy(databaseId)
       const { refusals } = await examine(database.sql, rules)
@@ -277,59 +254,83 @@ export class Controller {
     return { ...policy, exemptRoles: [...new Set([...policy.exemptRoles, ...roles])].sort() }
   }
 
-  /** "tuple concurrently updated" and locks held for a moment are tried again; nothing is ever half applied. */
+  /**
+   * "tuple concurrently updated" and locks held for a moment are tried again. Sessions of roles that lost their exemption
+   * end as soon as what can be closed is closed.
+   */
   async #reconcile(
     database: Database,
     databaseId: string,
     logins: Pick<SettledLogins, 'logins'> | undefined,
     before: Pick<Outcome, 'policy' | 'record'> | undefined,
-  ): Promise<Outcome> {
+  ): Promise<{ outcome: Outcome; unfinished: readonly Unfinished[] }> {
+    const options = {
+      claimant: this.#options.source.claimantOf(databaseId),
+      focus: (policy: Policy, record: string) =>
+        before?.record === record ? changedTables(before.policy, policy) : undefined,
+    }
     for (let attempt = 1; ; attempt++) {
       try {
-        return await reconcile(database, () => this.#readPolicy(database, databaseId, logins), {
-          claimant: this.#options.source.claimantOf(databaseId),
-          focus: (policy, record) =>
-            before?.record === record ? changedTables(before.policy, policy) : undefined,
-        })
+        const readPolicy = () => this.#readPolicy(database, databaseId, logins)
+        return { outcome: await reconcile(database, readPolicy, options), unfinished: [] }
       } catch (error) {
-        const { passing, reason } = explainFailure(error)
-        if (!passing || attempt === attempts || reason.includes('reached')) throw error
+        if (error instanceof PartlyEnforced) {
+          const { outcome, unfinished } = error
+          await endExemptSessions(database, logins?.logins ?? [], false)
+          const { ended } = await this.#blockers.clear(database.sql, databaseId, unfinished)
+          const isOver = attempt >= patientAttempts || !unfinished.some(isPassing)
+          if (attempt >= attempts || (isOver && ended === 0)) return { outcome, unfinished }
+        } else {
+          const { passing, reason } = explainFailure(error)
+          if (!passing || attempt >= attempts || reason.includes('reached')) throw error
+        }
         await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** attempt))
       }
     }
   }
 
-  /** Where the database tells of changes, they are audited within a second; elsewhere the periodic audit finds them. */
-  async #watch(databaseId: string): Promise<void> {
-    const connection = this.#connections.get(databaseId)
-    if (!connection || (connection.watch && !connection.watch.lost) || this.#closed) return
-    const wake = () => this.#audit(databaseId)
-    connection.watch = await watchDrift(connection.database, wake).catch(() => null)
+  /** Ends sessions that hold raw rows. Returns notes about those that stay. */
+  async #endSessions(
+    database: Database,
+    databaseId: string,
+    { logins }: SettledLogins,
+    unfinished: readonly Unfinished[],
+  ): Promise<Note[]> {
+    const isAllClosed = unfinished.every(({ isClosed }) => isClosed)
+    const exempt = await endExemptSessions(database, logins, isAllClosed)
+    const readers = await endOldReaders(database, this.#lockLimitMs)
+    const ended = exempt.ended + readers.ended
+    if (ended > 0) this.#options.log.info({ databaseId, ended }, 'sessions that could hold raw rows ended')
+    this.#auditAfter(databaseId, readers.dueMs)
+    return [...exempt.notes, ...readers.notes]
   }
 
-  async #connect(databaseId: string): Promise<Database | null> {
-    const target = await this.#options.source.find(databaseId)
-    const known = this.#connections.get(databaseId)
-    if (target && known?.key === target.key) return known.database
-    this.#connections.delete(databaseId)
-    this.#enforced.delete(databaseId)
-    if (known) void disconnect(known)
-    if (!target) return null
-    const database = target.connect()
-    this.#connections.set(databaseId, {
-      key: target.key,
-      target,
-      database,
-      watch: null,
-      fit: false,
-    })
-    return database
+  async #writeState(
+    databaseId: string,
+    database: Database,
+    outcome: Outcome,
+    unfinished: readonly Unfinished[],
+    open: readonly Note[],
+    drifted: boolean,
+  ): Promise<void> {
+    const { states, log } = this.#options
+    const clearing =
+      unfinished.length === 0 ? null : await this.#blockers.clear(database.sql, databaseId, unfinished)
+    this.#auditAfter(databaseId, clearing?.dueMs ?? null)
+    const judgement = judgeUnfinished(outcome, unfinished, clearing?.blockers ?? [])
+    const notes = await mergeNotes(states, databaseId, outcome, [...open, ...judgement.notes])
+    if (judgement.state === null)
+      return await states.writeEnforced(databaseId, notes, drifted, this.#auditEveryMs)
+    const missing = judgement.lacksPrivilege ? await this.#findMissing(databaseId) : null
+    const reason = [judgement.reason, missing].filter(Boolean).join(' ')
+    log.warn({ databaseId, reason }, 'some relations could not be enforced')
+    await states.writeFailure(databaseId, judgement.state, reason, notes)
   }
-}
 
-async function disconnect({ database, watch }: Connection): Promise<void> {
-  watch?.close()
-  await database.close()
+  /** A session is due to be ended then, if it is still in the way. */
+  #auditAfter(databaseId: string, ms: number | null): void {
+    if (ms !== null && !this.#closed) setTimeout(() => this.#audit(databaseId), ms + 50).unref()
+  }
 }
 
 function same(one: Policy, other: Policy): boolean {

@@ -1,9 +1,10 @@
-import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
+import { quoteQualified } from '../db/quote.ts'
 import type { Guard, Relation, Snapshot } from './catalog.ts'
 import { grantAccess, type Remembered, remember } from './grants/access.ts'
 import { exemptions } from './grants/roles.ts'
 import { wantedText } from './guard/guard-steps.ts'
 import { everybody, shadowSchemaName, twinOwnerName } from './names.ts'
+import { noTwin, notManageable, rowSecurity } from './notes.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Note, Released } from './plan.ts'
 import type { Policy } from './policy.ts'
 import { assignMasks, type Masks, pinsOf } from './twins/assign-masks.ts'
@@ -34,8 +35,9 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
     const readsItself = relation.definition === null || (!readsMasked && !relation.securityInvoker)
     const hidden = new Set(readsItself ? own.keys() : relation.columns.map(({ number }) => number))
     const remembered = remember(relation, guards.get(relation.oid), snapshot, twinOwner)
+    const isHeld = snapshot.held.has(relation.oid) && !twinless.has(relation.oid)
     const select = readsItself ? tableTwinSelect(relation, own) : viewTwinSelect(relation, own, moves)
-    if (select === null) notes.push(noTwin(relation))
+    if (select === null && !isHeld) notes.push(noTwin(relation))
     const twin: DesiredTwin | null =
       select === null
         ? null
@@ -54,6 +56,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
       hidesAll: relation.columns.every(({ number }) => hidden.has(number)),
       ...grantAccess(relation, remembered, hidden, exempt, snapshot, twinOwner, readsItself),
       twin: twinless.has(relation.oid) ? null : twin,
+      isHeld,
     }
   })
   for (const { relation, twin } of masked)
@@ -62,7 +65,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
     .filter(({ oid }) => !affected.has(oid))
     .map((guard): Released => {
       const relation = snapshot.relations.find(({ oid }) => oid === guard.oid)
-      const nothing: Remembered = { grants: [], columnGrants: [] }
+      const nothing: Remembered = { grants: [], columnGrants: [], rights: [] }
       return {
         guard,
         relation,
@@ -80,12 +83,6 @@ function isManaged({ managed }: Relation): boolean {
 
 function isRefused(guard: Guard | undefined, twin: DesiredTwin): boolean {
   return guard?.twin?.made === null && guard.twin.wanted === wantedText(twin)
-}
-
-export function noTwin({ schema, name }: Pick<Relation, 'schema' | 'name'>): Note {
-  const target = `${schema}.${name}`
-  const message = `${target} shows masked data and cannot have a masked twin: PostgreSQL refused its definition over twins (a view that groups by a primary key must name every column in GROUP BY; ONLY, TABLESAMPLE and system columns are for tables). It is closed to all roles that are not exempt.`
-  return { code: 'NoTwin', target, message }
 }
 
 /** Relations with a mask and every view over them, each after the relations that it reads. Views cannot read in a circle. */
@@ -113,9 +110,8 @@ function orderByReads(relations: readonly Relation[], masks: ReadonlyMap<number,
 }
 
 /**
- * Relations that get no twin: suspended tables; views that the role of the binding may not act for; views over a table
- * whose row policies restrict certain roles, because those would not apply to reads through a twin. Every view over one
- * of them gets none either.
+ * What is to have no twin: suspended tables; views that we may not act for; views over a table with row policies that
+ * restrict certain roles, as these would not be found any more. And whatever reads one of them.
  */
 function findTwinless(
   ordered: readonly Relation[],
@@ -138,25 +134,4 @@ function findTwinless(
       found.add(oid)
   }
   return found
-}
-
-function rowSecurity({ schema, name }: Relation, isRestricted: boolean): Note {
-  const target = `${schema}.${name}`
-  const message = isRestricted
-    ? `${target} reads a table whose row policies restrict certain roles. It has no masked twin and is closed to all roles that are not exempt.`
-    : `${target} has row policies for certain roles. Through the masked twin only policies for PUBLIC show rows.`
-  return { code: 'RowSecurity', target, message }
-}
-
-function notManageable({ schema, name, owner, managed, definition }: Relation): Note {
-  const target = `${schema}.${name}`
-  const remedy = `GRANT ${quoteIdentifier(owner)} to the role of the binding.`
-  if (managed === 'not' && definition === null)
-    return {
-      code: 'NotMasked',
-      target,
-      message: `${target} is not masked: it can only be by its owner. ${remedy}`,
-    }
-  const message = `${target} shows masked data, and only its owner can close it or give it a twin. ${remedy}`
-  return { code: 'NotManageable', target, message }
 }

@@ -1,77 +1,81 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
-import type { Relation, Snapshot } from './catalog.ts'
+import type { Closed, Relation, Snapshot } from './catalog.ts'
 import { actAs, named, restoreGrants, setGrants } from './grants/grant-steps.ts'
+import { restoreRights, setRights } from './grants/right-steps.ts'
 import {
   createGuards,
   createWatch,
   forget,
   remembers,
-  wantedText,
+  upgradeGuards,
   writeExempt,
   writeGuard,
 } from './guard/guard-steps.ts'
 import { guardSchema } from './names.ts'
 import type { Desired, DesiredRelation, Plan, Released, Step } from './plan.ts'
-import { dropTwins, isAsMade, makeTwin } from './twins/twin-steps.ts'
+import { recordReaders } from './sessions/old-readers.ts'
+import { dropReleased, dropRemade, findRemade, makeTwin } from './twins/twin-steps.ts'
 
 /** Pure and printable: what it takes to get from what is there to what should be. Empty when nothing is to be done. */
 export function diff(snapshot: Snapshot, desired: Desired): Step[] {
-  const steps: Step[] = []
-  const guards = new Map(snapshot.guards.map((guard) => [guard.oid, guard]))
-  const twins = new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
-  const plan = { steps, snapshot, desired, guards, twins }
+  const plan = startPlan(snapshot, desired)
+  const { steps } = plan
   prepare(plan)
-  const remade = dropTwins(plan)
+  const remade = findRemade(plan)
+  dropRemade(plan, remade)
   for (const wanted of desired.masked) maskRelation(plan, wanted, remade)
   for (const released of desired.released) release(plan, released)
-  const lost = JSON.stringify(snapshot.exempt) !== JSON.stringify(desired.recordedExempt)
-  if (desired.masked.length > 0 && lost) steps.push(writeExempt(desired.recordedExempt))
+  dropReleased(plan)
+  if (desired.masked.length > 0 && hasOtherExempt(plan)) steps.push(writeExempt(desired.recordedExempt))
+  const hidden = findNewlyHidden(plan)
+  if (hidden.length > 0) steps.push(recordReaders(hidden))
   if (desired.empty) leave(plan)
   return steps
 }
 
-/**
- * Steps that take no lock on a twin, for when a session holds a lock on it or other objects depend on it. They set who
- * may read and close stale twins, but create none: nothing that must be masked stays open meanwhile.
- */
-export function diffByGrants(snapshot: Snapshot, desired: Desired): Step[] {
-  const steps: Step[] = []
-  const guards = new Map(snapshot.guards.map((guard) => [guard.oid, guard]))
-  const twins = new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
-  const plan = { steps, snapshot, desired, guards, twins }
-  if (desired.masked.length > 0) prepareOwner(steps, snapshot, desired.twinOwner)
-  if (desired.masked.length > 0 && !snapshot.guarded) steps.push(...createGuards)
-  for (const wanted of desired.masked) {
-    const { relation, twin } = wanted
-    const known = guards.get(relation.oid)?.twin ?? null
-    const observed = known && twins.get(quoteQualified(known.schema, known.name))
-    const isKept =
-      twin !== null &&
-      known?.wanted === wantedText(twin) &&
-      observed !== undefined &&
-      observed !== null &&
-      isAsMade(known, observed, twin)
-    if (isKept) {
-      maskRelation(plan, wanted, new Set())
-      continue
-    }
-    if (observed) {
-      const name = quoteQualified(observed.schema, observed.name)
-      setGrants(steps, name, observed.owner, observed, { grants: [], columnGrants: [] }, observed.owner)
-    }
-    grantRelation(plan, wanted)
-    steps.push(writeGuard(wanted, snapshot.roles, known))
+export function startPlan(snapshot: Snapshot, desired: Desired): Plan {
+  return {
+    steps: [],
+    snapshot,
+    desired,
+    guards: new Map(snapshot.guards.map((guard) => [guard.oid, guard])),
+    twins: new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin])),
   }
-  return steps
+}
+
+export function hasOtherExempt({ snapshot, desired }: Plan): boolean {
+  return JSON.stringify(snapshot.exempt) !== JSON.stringify(desired.recordedExempt)
 }
 
 /** The role, the schemas and the notes that everything else stands on. */
-function prepare({ steps, snapshot, desired }: Plan): void {
-  const owner = quoteIdentifier(desired.twinOwner)
+function prepare(plan: Plan): void {
+  const { steps, snapshot, desired } = plan
   if (desired.masked.length === 0) return
   prepareOwner(steps, snapshot, desired.twinOwner)
-  if (!snapshot.guarded) steps.push(...createGuards)
+  prepareGuards(steps, snapshot)
   if (snapshot.superuser && !snapshot.watched) steps.push(...createWatch)
+  prepareSchemas(plan)
+}
+
+export function prepareGuards(steps: Step[], { guarded, isGuardCurrent }: Snapshot): void {
+  if (!guarded) steps.push(...createGuards)
+  else if (!isGuardCurrent) steps.push(...upgradeGuards)
+}
+
+/** Relations of which this plan hides columns that could be read before. */
+export function findNewlyHidden({ desired, guards }: Plan): number[] {
+  return desired.masked
+    .filter(({ relation, pins, hidesAll }) => {
+      const guard = guards.get(relation.oid)
+      const known = new Set(guard?.pins.map(({ number }) => number))
+      return !guard || (hidesAll && !guard.hidesAll) || pins.some(({ number }) => !known.has(number))
+    })
+    .map(({ relation }) => relation.oid)
+}
+
+/** The schemas of the twins, and the rights that their owner needs to read the relations behind them. */
+export function prepareSchemas({ steps, snapshot, desired }: Plan): void {
+  const owner = quoteIdentifier(desired.twinOwner)
   for (const schema of new Set(desired.masked.flatMap(({ twin }) => (twin ? [twin.schema] : [])))) {
     if (snapshot.shadowSchemas.has(schema)) continue
     const name = quoteIdentifier(schema)
@@ -82,17 +86,23 @@ function prepare({ steps, snapshot, desired }: Plan): void {
       as: desired.twinOwner,
     })
   }
-  for (const schema of snapshot.closedSchemas)
+  const read = new Set(
+    desired.masked
+      .filter(({ twin }) => twin?.owner === desired.twinOwner)
+      .map(({ relation }) => relation.oid),
+  )
+  const isRead = ({ relations }: Closed) => relations.some((oid) => read.has(oid))
+  for (const { name } of snapshot.closedSchemas.filter(isRead))
     steps.push({
-      sql: `GRANT USAGE ON SCHEMA ${quoteIdentifier(schema)} TO ${owner}`,
+      sql: `GRANT USAGE ON SCHEMA ${quoteIdentifier(name)} TO ${owner}`,
       why: 'twins read tables there',
     })
-  for (const type of snapshot.closedTypes)
-    steps.push({ sql: `GRANT USAGE ON TYPE ${type} TO ${owner}`, why: 'twins have columns of it' })
+  for (const { name } of snapshot.closedTypes.filter(isRead))
+    steps.push({ sql: `GRANT USAGE ON TYPE ${name} TO ${owner}`, why: 'twins have columns of it' })
 }
 
 /** A role that could act as this one would read every masked table: it has NOLOGIN, and no member but the binding's. */
-function prepareOwner(steps: Step[], snapshot: Snapshot, twinOwner: string): void {
+export function prepareOwner(steps: Step[], snapshot: Snapshot, twinOwner: string): void {
   const owner = quoteIdentifier(twinOwner)
   const known = snapshot.roles.get(twinOwner)
   if (!known) steps.push({ sql: `CREATE ROLE ${owner} NOLOGIN`, why: 'a role to own the twins' })
@@ -105,7 +115,7 @@ function prepareOwner(steps: Step[], snapshot: Snapshot, twinOwner: string): voi
   for (const { member, grantor } of snapshot.intruders)
     steps.push({
       sql: `REVOKE ${owner} FROM ${quoteIdentifier(member)}${grantedBy ? ` GRANTED BY ${quoteIdentifier(grantor)}` : ''} CASCADE`,
-      why: 'no other role acts as the owner of the twins',
+      why: 'nobody acts as the owner of the twins',
     })
   const holds = snapshot.roles.get(snapshot.user)?.memberOf.includes(twinOwner)
   if (holds || (known && snapshot.superuser)) return
@@ -113,7 +123,7 @@ function prepareOwner(steps: Step[], snapshot: Snapshot, twinOwner: string): voi
   steps.push({ sql: `GRANT ${owner} TO CURRENT_USER${self}`, why: 'to make twins in its name' })
 }
 
-function maskRelation(plan: Plan, wanted: DesiredRelation, remade: ReadonlySet<number>): void {
+export function maskRelation(plan: Plan, wanted: DesiredRelation, remade: ReadonlySet<number>): void {
   const { steps, guards } = plan
   const { relation } = wanted
   const names = namesOf(relation)
@@ -127,7 +137,7 @@ function namesOf({ columns }: Relation): ReadonlyMap<number, string> {
   return new Map(columns.map((column) => [column.number, column.name]))
 }
 
-function grantRelation({ steps }: Plan, wanted: DesiredRelation): void {
+export function grantRelation({ steps }: Plan, wanted: DesiredRelation): void {
   const { relation } = wanted
   const seen = {
     grants: relation.grants,
@@ -138,27 +148,41 @@ function grantRelation({ steps }: Plan, wanted: DesiredRelation): void {
   const name = quoteQualified(relation.schema, relation.name)
   const columnGrants = named(wanted.columnGrants, namesOf(relation))
   setGrants(steps, name, relation.owner, seen, { grants: wanted.grants, columnGrants }, actAs(relation).as)
+  setRights(steps, relation, wanted.rights)
 }
 
-/** Restores the remembered grants, each with its grantor. */
-function release({ steps }: Plan, { guard, relation, remembered }: Released): void {
+/** Gives the recorded grants back, each by the role that gave it. */
+export function release({ steps }: Plan, { guard, relation, remembered }: Released): void {
   if (relation) restoreGrants(steps, relation, remembered)
+  if (relation) restoreRights(steps, relation, remembered.rights)
   steps.push(forget(guard.oid))
 }
 
-/** Nothing is masked any more: what we brought goes as a whole, and with it every privilege it was given. */
-function leave({ steps, snapshot, desired }: Plan): void {
+/**
+ * Nothing is masked any more: our schemas and the owner of the twins go, and with them every privilege it was given. Twins
+ * that objects of others read stay, with their owner, until those objects are gone.
+ */
+export function leave({ steps, snapshot, desired }: Plan): void {
   const owner = quoteIdentifier(desired.twinOwner)
   const shadows = [...snapshot.shadowSchemas.values()].includes(desired.twinOwner)
-  if (!snapshot.guarded && !shadows) return
   if (snapshot.guarded)
     steps.push({
       sql: `DROP SCHEMA ${quoteIdentifier(guardSchema)} CASCADE`,
       why: 'nothing is left to remember',
     })
-  if (!snapshot.roles.has(desired.twinOwner)) return
-  steps.push({ sql: `DROP OWNED BY ${owner}`, why: 'its schemas and privileges', as: desired.twinOwner })
-  // A role that an operator prepared is for the operator to drop.
-  const nothing: Step = { sql: 'SELECT 1', why: 'it stays' }
-  steps.push({ sql: `DROP ROLE ${owner}`, why: 'it has nothing to own', orElse: nothing })
+  if (!snapshot.roles.has(desired.twinOwner) || !(snapshot.guarded || shadows)) return
+  if (!snapshot.guarded && snapshot.hasKeptTwins) return
+  const stays: Step = { sql: 'SELECT 1', why: 'objects of others read a twin' }
+  steps.push({
+    sql: `DROP OWNED BY ${owner}`,
+    why: 'its schemas and privileges',
+    as: desired.twinOwner,
+    orElse: stays,
+  })
+  // One that was prepared by an operator is theirs to drop.
+  steps.push({
+    sql: `DROP ROLE ${owner}`,
+    why: 'it has nothing to own',
+    orElse: { sql: 'SELECT 1', why: 'it stays' },
+  })
 }

@@ -1,10 +1,10 @@
 import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
-import type { Guard, ObservedTwin, Role, Snapshot } from './catalog.ts'
+import type { Closed, Guard, ObservedTwin, Relation, Role, Snapshot } from './catalog.ts'
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
 import { driftFunction, driftTrigger, guardSchema, shadowPrefix, twinOwnerName } from './names.ts'
 import type { Target } from './policy.ts'
-import { aclAsJson, findRelations, isOn, readRelations } from './read-relations.ts'
+import { aclAsJson, findRelations, isOn, type Reading, readRelations } from './read-relations.ts'
 import { findLegal } from './twins/find-legal-constants.ts'
 
 /**
@@ -15,10 +15,13 @@ export async function observe(
   tx: Tx,
   targets: readonly Target[],
   scope: 'all' | 'targets',
+  mode: Reading['mode'] = 'all',
 ): Promise<Snapshot> {
   const [server] = await tx<Omit<Snapshot, 'exempt'>[]>`
     select current_setting('server_version_num')::int as version, current_database()::text as database, current_user::text as user,
       to_regclass(${`${guardSchema}.relation`}) is not null as guarded,
+      exists (select 1 from pg_catalog.pg_attribute where attname = 'readers'
+        and attrelid = to_regclass(${`${guardSchema}.policy`})) as "isGuardCurrent",
       (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as superuser,
       exists (select 1 from pg_catalog.pg_event_trigger t join pg_catalog.pg_proc p on p.oid = t.evtfoid
         where evtname = ${driftTrigger} and evtenabled <> 'D' and proname = ${driftFunction}) as watched`
@@ -27,16 +30,22 @@ export async function observe(
   const oids = await findRelations(tx, targets, server.guarded, scope, twinOwner)
   const roles = await readRoles(tx, server.version)
   const guards = server.guarded ? await readGuards(tx, oids, roles) : []
+  const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
+  const reading: Reading = mode === 'careful' ? { mode, locked } : { mode }
+  const relations = await readRelations(tx, oids, server.version, reading)
+  const held = new Set(relations.filter((one) => isHeld(one, mode, locked)).map(({ oid }) => oid))
   return {
     ...server,
     exempt: server.guarded ? await readExempt(tx) : [],
-    relations: await findLegal(tx, await readRelations(tx, oids, server.version)),
+    relations: await findLegal(tx, relations),
     guards,
+    held,
     twins: await readTwins(
       tx,
-      guards.flatMap(({ twin }) => (twin ? [twin] : [])),
+      guards.flatMap(({ oid, twin }) => (twin ? [{ ...twin, isHeld: held.has(oid) }] : [])),
     ),
     roles,
+    hasKeptTwins: !server.guarded && targets.length === 0 && (await readKept(tx, twinOwner)),
     generous: await readGenerous(tx),
     intruders: await readIntruders(tx, server.version, twinOwner),
     shadowSchemas: await readShadowSchemas(tx),
@@ -45,13 +54,18 @@ export async function observe(
   }
 }
 
+/** Its twin can neither be compared nor changed. */
+function isHeld({ oid, obstacle }: Relation, mode: Reading['mode'], locked: ReadonlySet<number>): boolean {
+  return mode === 'none' || obstacle === 'locked' || locked.has(oid)
+}
+
 async function readGuards(
   tx: Sql,
   oids: readonly number[],
   roles: ReadonlyMap<string, Role>,
 ): Promise<Guard[]> {
   const rows = await tx<StoredGuard[]>`
-    select oid::int8 as oid, grants, column_grants as "columnGrants", pins, lent, hides_all as "hidesAll", twin
+    select oid::int8 as oid, grants, column_grants as "columnGrants", to_jsonb(relation) -> 'rights' as rights, pins, lent, hides_all as "hidesAll", twin
     from ${tx(guardSchema)}.relation where oid = any(${oids}::oid[])
       or not exists (select 1 from pg_catalog.pg_class c where c.oid = relation.oid)`
   const names = new Map([...roles.values()].map(({ oid, name }) => [oid, name]))
@@ -65,11 +79,14 @@ async function readExempt(tx: Sql): Promise<string[]> {
 
 async function readTwins(
   tx: Sql,
-  names: readonly { schema: string; name: string }[],
+  names: readonly { schema: string; name: string; isHeld: boolean }[],
 ): Promise<ObservedTwin[]> {
   return await tx<ObservedTwin[]>`
     select n.nspname::text as schema, c.relname::text as name, o.rolname::text as owner,
-      pg_catalog.pg_get_viewdef(c.oid) as definition,
+      case when not t.is_held then pg_catalog.pg_get_viewdef(c.oid) end as definition,
+      array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
+        where t.is_held and w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
+          and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid) as reads,
       ${isOn(tx, 'security_barrier')} as "securityBarrier", ${isOn(tx, 'security_invoker')} as "securityInvoker",
       ${aclAsJson(tx, tx`c.relacl`)} as grants,
       (select jsonb_agg(jsonb_build_object('name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod))
@@ -77,7 +94,8 @@ async function readTwins(
       coalesce((select jsonb_agg(g || jsonb_build_object('column', a.attname) order by a.attnum, g ->> 'grantee')
         from pg_catalog.pg_attribute a, lateral jsonb_array_elements(${aclAsJson(tx, tx`a.attacl`)}) g
         where a.attrelid = c.oid and a.attnum > 0), '[]') as "columnGrants"
-    from unnest(${names.map(({ schema }) => schema)}::text[], ${names.map(({ name }) => name)}::text[]) as t(s, r)
+    from unnest(${names.map(({ schema }) => schema)}::text[], ${names.map(({ name }) => name)}::text[],
+      ${names.map(({ isHeld }) => isHeld)}::boolean[]) as t(s, r, is_held)
     join pg_catalog.pg_namespace n on n.nspname = t.s
     join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.r
     join pg_catalog.pg_roles o on o.oid = c.relowner`
@@ -107,6 +125,17 @@ async function readIntruders(tx: Sql, version: number, twinOwner: string) {
     where t.rolname = ${twinOwner} and e.rolname <> current_user ${holds} order by 1, 2`
 }
 
+async function readKept(tx: Sql, twinOwner: string): Promise<boolean> {
+  const rows = await tx`
+    select 1 from pg_catalog.pg_namespace n join pg_catalog.pg_roles o on o.oid = n.nspowner
+    join pg_catalog.pg_class t on t.relnamespace = n.oid
+    join pg_catalog.pg_depend d on d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = t.oid
+      and d.classid = 'pg_catalog.pg_rewrite'::regclass
+    join pg_catalog.pg_rewrite w on w.oid = d.objid join pg_catalog.pg_class c on c.oid = w.ev_class
+    where o.rolname = ${twinOwner} and c.relnamespace <> n.oid and c.relowner <> n.nspowner limit 1`
+  return rows.length > 0
+}
+
 async function readGenerous(tx: Sql): Promise<Set<string>> {
   const rows = await tx<{ name: string }[]>`
     select r.rolname::text as name from pg_catalog.pg_default_acl d join pg_catalog.pg_roles r on r.oid = d.defaclrole
@@ -121,31 +150,43 @@ async function readShadowSchemas(tx: Sql): Promise<Map<string, string>> {
   return new Map(rows.map(({ name, owner }) => [name, owner]))
 }
 
-/** Schemas of the relations, of the types of their columns, and of the collations of these. */
-async function readClosedSchemas(tx: Sql, oids: readonly number[], twinOwner: string): Promise<Set<string>> {
-  const rows = await tx<{ name: string }[]>`
-    select n.nspname::text as name from pg_catalog.pg_namespace n where n.oid in (
-      select relnamespace from pg_catalog.pg_class where oid = any(${oids}::oid[])
-      union select t.typnamespace from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-        where a.attrelid = any(${oids}::oid[]) and a.attnum > 0
-      union select l.collnamespace from pg_catalog.pg_attribute a join pg_catalog.pg_collation l on l.oid = a.attcollation
-        where a.attrelid = any(${oids}::oid[]) and a.attnum > 0
-    ) and not coalesce((
-      select has_schema_privilege(r.oid, n.oid, 'USAGE') from pg_catalog.pg_roles r where r.rolname = ${twinOwner}),
-      has_schema_privilege('public', n.oid, 'USAGE'))
-    order by 1`
-  return new Set(rows.map(({ name }) => name))
+/** An ACCESS EXCLUSIVE lock that is waited for keeps us waiting too. */
+async function readLocked(tx: Sql): Promise<Set<number>> {
+  const rows = await tx<{ oid: number }[]>`
+    select distinct relation::int8 as oid from pg_catalog.pg_locks
+    where locktype = 'relation' and mode = 'AccessExclusiveLock' and pid <> pg_catalog.pg_backend_pid()
+      and database = (select oid from pg_catalog.pg_database where datname = current_database())`
+  return new Set(rows.map(({ oid }) => oid))
 }
 
-async function readClosedTypes(tx: Sql, oids: readonly number[], twinOwner: string): Promise<string[]> {
-  const rows = await tx<{ name: string }[]>`
-    select distinct format('%I.%I', n.nspname, t.typname) as name from pg_catalog.pg_attribute a
+/** Schemas of the relations, of the types of their columns, and of the collations of these. */
+async function readClosedSchemas(tx: Sql, oids: readonly number[], twinOwner: string): Promise<Closed[]> {
+  return await tx<Closed[]>`
+    with closed as materialized (
+      select n.oid, n.nspname from pg_catalog.pg_namespace n where not coalesce((
+        select has_schema_privilege(r.oid, n.oid, 'USAGE') from pg_catalog.pg_roles r where r.rolname = ${twinOwner}),
+        has_schema_privilege('public', n.oid, 'USAGE'))
+    )
+    select closed.nspname::text as name, array_agg(distinct used.relation::int8) as relations
+    from closed join (
+      select relnamespace as oid, oid as relation from pg_catalog.pg_class where oid = any(${oids}::oid[])
+      union select t.typnamespace, a.attrelid from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+        where a.attrelid = any(${oids}::oid[]) and a.attnum > 0
+      union select l.collnamespace, a.attrelid from pg_catalog.pg_attribute a
+        join pg_catalog.pg_collation l on l.oid = a.attcollation
+        where a.attrelid = any(${oids}::oid[]) and a.attnum > 0
+    ) used on used.oid = closed.oid group by 1 order by 1`
+}
+
+async function readClosedTypes(tx: Sql, oids: readonly number[], twinOwner: string): Promise<Closed[]> {
+  return await tx<Closed[]>`
+    select format('%I.%I', n.nspname, t.typname) as name, array_agg(distinct a.attrelid::int8) as relations
+    from pg_catalog.pg_attribute a
     join pg_catalog.pg_type o on o.oid = a.atttypid
     join pg_catalog.pg_type t on t.oid in (o.oid, o.typbasetype, o.typelem) and t.typelem = 0
     join pg_catalog.pg_namespace n on n.oid = t.typnamespace
     where a.attrelid = any(${oids}::oid[]) and a.attnum > 0 and n.nspname <> 'pg_catalog' and not coalesce((
       select has_type_privilege(r.oid, t.oid, 'USAGE') from pg_catalog.pg_roles r where r.rolname = ${twinOwner}),
       has_type_privilege('public', t.oid, 'USAGE'))
-    order by 1`
-  return rows.map(({ name }) => name)
+    group by 1 order by 1`
 }

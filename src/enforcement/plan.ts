@@ -9,10 +9,14 @@ export interface Note {
     | 'FunctionDoesNotFit'
     | 'LoginRole'
     | 'MappedRole'
+    | 'Locked'
     | 'NoTwin'
+    | 'NotClosed'
     | 'NotMasked'
     | 'NotManageable'
+    | 'OpenSession'
     | 'RowSecurity'
+    | 'TwinKept'
   readonly target: string
   readonly message: string
 }
@@ -24,6 +28,8 @@ export interface DesiredRelation extends Access {
   readonly hidesAll: boolean
   /** Null while the table is suspended, and where there can be none. */
   readonly twin: DesiredTwin | null
+  /** A lock of another session hides its definition: its twin can neither be compared nor changed. */
+  readonly isHeld: boolean
 }
 
 export interface DesiredTwin {
@@ -66,12 +72,16 @@ export interface Step {
   readonly why: string
   /** Runs as this role: twins are made by their owner, grants of others are given back by those who gave them. */
   readonly as?: string
-  /** May fail without harm: the grant is then given by the owner of the relation. */
+  /** May fail without harm: this is run instead. */
   readonly orElse?: Step
+  /** For operators, when `orElse` was run. */
+  readonly note?: Note
   /** Steps of one name after one another are done together or not at all; the rest of the plan goes on. */
   readonly together?: string
   /** The steps to run instead when they fail. */
   readonly otherwise?: readonly Step[]
+  /** For operators, when they fail. */
+  readonly refusal?: Note
 }
 
 /** A plan while it is written. */

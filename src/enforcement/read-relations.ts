@@ -1,5 +1,8 @@
 import type { Query, Row, Sql } from '../db/sql.ts'
-import type { Column, Relation, RelationKind } from './catalog.ts'
+import { sqlstateOf } from '../db/sqlstate.ts'
+import type { Tx } from '../db/transaction.ts'
+import { sqlstate } from '../kernel/sqlstate.ts'
+import type { Column, Relation, RelationKind, Right } from './catalog.ts'
 import { guardSchema } from './names.ts'
 import type { Target } from './policy.ts'
 
@@ -60,24 +63,37 @@ const kinds: Readonly<Record<string, RelationKind>> = {
   f: 'foreign table',
 }
 
-interface RelationRow extends Omit<Relation, 'kind' | 'columns'> {
+interface RelationRow
+  extends Omit<Relation, 'kind' | 'columns' | 'definition' | 'restrictions' | 'obstacle' | 'rights'> {
   readonly relkind: string
+  readonly isRestricted: boolean
 }
 
-export async function readRelations(tx: Sql, oids: readonly number[], version: number): Promise<Relation[]> {
+/**
+ * How definitions of views and policies are read, for which PostgreSQL locks relations. `all`: an error ends it all.
+ * `careful`: one that cannot be read, as of a locked relation, is marked. `none`: all are marked.
+ */
+export type Reading =
+  | { readonly mode: 'all' | 'none' }
+  | { readonly mode: 'careful'; readonly locked: ReadonlySet<number> }
+
+export async function readRelations(
+  tx: Tx,
+  oids: readonly number[],
+  version: number,
+  reading: Reading,
+): Promise<Relation[]> {
   // Before 16 every member may take on the role.
   const set = version >= 160000 ? 'SET' : 'MEMBER'
   const rows = await tx<RelationRow[]>`
     select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name, c.relkind::text as relkind,
       o.rolname::text as owner, c.relrowsecurity as "rowSecurity",
-      case when c.relkind in ('v', 'm') then pg_catalog.pg_get_viewdef(c.oid) end as definition,
       ${isOn(tx, 'security_barrier')} as "securityBarrier", ${isOn(tx, 'security_invoker')} as "securityInvoker",
       case when pg_catalog.pg_has_role(c.relowner, 'USAGE') then 'directly'
         when pg_catalog.pg_has_role(c.relowner, ${set}) then 'as owner' else 'not' end as managed,
       pg_catalog.pg_has_role(c.relowner, ${set}) as settable,
-      coalesce((select jsonb_agg(jsonb_build_object('roles', p.polroles::int8[], 'condition', pg_catalog.pg_get_expr(p.polqual, p.polrelid)) order by p.polname)
-        from pg_catalog.pg_policy p where p.polrelid = c.oid and c.relrowsecurity and not p.polpermissive
-          and p.polcmd in ('*', 'r') and 0 <> all(p.polroles) and p.polqual is not null), '[]') as restrictions,
+      c.relrowsecurity and exists (select 1 from pg_catalog.pg_policy p where p.polrelid = c.oid
+        and ${isRestrictive(tx)}) as "isRestricted",
       c.relrowsecurity and exists (select 1 from pg_catalog.pg_policy p where p.polrelid = c.oid and p.polpermissive
         and p.polcmd in ('*', 'r') and 0 <> all(p.polroles)) as "hasRolePolicies",
       ${aclAsJson(tx, tx`c.relacl`)} as grants,
@@ -90,13 +106,134 @@ export async function readRelations(tx: Sql, oids: readonly number[], version: n
     join pg_catalog.pg_roles o on o.oid = c.relowner
     where c.oid = any(${oids}::oid[])`
   const columns = await readColumns(tx, oids)
-  return rows.map(({ relkind, grants, ...row }) => ({
-    ...row,
-    kind: kinds[relkind] ?? 'table',
-    grants: grants.filter(({ grantee }) => grantee !== row.owner),
-    columns: columns.get(row.oid) ?? [],
-  }))
+  const rights = await readRights(tx, oids)
+  const isView = ({ relkind }: RelationRow) => relkind === 'v' || relkind === 'm'
+  const definitions = await readEach(tx, rows.filter(isView), reading, readDefinitions)
+  const restrictions = await readEach(
+    tx,
+    rows.filter(({ isRestricted }) => isRestricted),
+    reading,
+    readRestrictions,
+  )
+  return rows.map(({ relkind, grants, isRestricted, ...row }) => {
+    const definition = definitions.get(row.oid)
+    const restriction = restrictions.get(row.oid)
+    return {
+      ...row,
+      kind: kinds[relkind] ?? 'table',
+      grants: grants.filter(({ grantee }) => grantee !== row.owner),
+      columns: columns.get(row.oid) ?? [],
+      rights: rights.get(row.oid) ?? [],
+      definition: definition?.value ?? (definition ? '' : null),
+      restrictions: restriction?.value ?? [],
+      obstacle: definition?.obstacle ?? restriction?.obstacle ?? null,
+    }
+  })
 }
+
+async function readRights(tx: Sql, oids: readonly number[]): Promise<Map<number, Right[]>> {
+  const rows = await tx<(Right & { oid: number })[]>`
+    select x.oid::int8 as oid, g.rolname::text as grantor, e.rolname::text as grantee, a.is_grantable as grantable,
+      a.privilege_type as privilege, x.number::int4 as column
+    from (
+      select c.oid, c.relowner as owner, null::int2 as number, c.relacl as acl from pg_catalog.pg_class c
+      where c.oid = any(${oids}::oid[]) and c.relacl is not null
+      union all
+      select c.oid, c.relowner, t.attnum, t.attacl from pg_catalog.pg_attribute t
+      join pg_catalog.pg_class c on c.oid = t.attrelid
+      where t.attrelid = any(${oids}::oid[]) and t.attnum > 0 and t.attacl is not null
+    ) x cross join lateral pg_catalog.aclexplode(x.acl) a
+    join pg_catalog.pg_roles g on g.oid = a.grantor left join pg_catalog.pg_roles e on e.oid = a.grantee
+    where a.privilege_type in ('TRIGGER', 'REFERENCES', 'MAINTAIN') and a.grantee <> x.owner
+      and (a.grantee = 0 or e.oid is not null)
+    order by 1, 3, 5, 6`
+  const found = Map.groupBy(rows, ({ oid }) => oid)
+  return new Map([...found].map(([oid, list]) => [oid, list.map(({ oid: _, ...right }) => right)]))
+}
+
+type Read<T> = { readonly value: T | undefined; readonly obstacle: Relation['obstacle'] }
+
+/** A view can be made so that printing it takes seconds: so long for all of them together, then for each, then for the rest. */
+const allTogetherMs = 1000
+const oneMs = 200
+const restMs = 3000
+/** So long a definition is waited for when another session may be holding a lock on what it reads. */
+const definitionWaitMs = 20
+
+/** Reads something of each relation for which PostgreSQL locks relations: all together, then, where that fails, one by one. */
+async function readEach<T>(
+  tx: Tx,
+  relations: readonly Pick<Relation, 'oid' | 'reads'>[],
+  reading: Reading,
+  read: (tx: Tx, oids: readonly number[]) => Promise<Map<number, T>>,
+): Promise<Map<number, Read<T>>> {
+  const found = new Map<number, Read<T>>()
+  const mark = (oid: number, obstacle: Relation['obstacle']) => found.set(oid, { value: undefined, obstacle })
+  const keep = (values: Map<number, T>) => {
+    for (const [oid, value] of values) found.set(oid, { value, obstacle: null })
+  }
+  const left: number[] = []
+  for (const { oid, reads } of relations)
+    if (reading.mode === 'none') mark(oid, 'not asked for')
+    else if (reading.mode === 'careful' && [oid, ...reads].some((each) => reading.locked.has(each)))
+      mark(oid, 'locked')
+    else left.push(oid)
+  if (left.length === 0) return found
+  if (reading.mode === 'all') {
+    keep(await within(tx, allTogetherMs, () => read(tx, left)))
+    return found
+  }
+  const until = Date.now() + restMs
+  await tx
+    .savepoint(async () => keep(await within(tx, allTogetherMs, () => read(tx, left))))
+    .catch(async () => {
+      for (const oid of left)
+        if (Date.now() > until) mark(oid, 'unreadable')
+        else
+          await tx
+            .savepoint(async () => {
+              await tx`select set_config('lock_timeout', ${String(definitionWaitMs)}, true)`
+              keep(await within(tx, oneMs, () => read(tx, [oid])))
+            })
+            .catch((error: unknown) => {
+              mark(oid, sqlstateOf(error) === sqlstate.lockNotAvailable ? 'locked' : 'unreadable')
+            })
+    })
+  return found
+}
+
+async function within<T>(tx: Tx, ms: number, run: () => Promise<T>): Promise<T> {
+  const [row] = await tx<{ usual: string }[]>`select current_setting('statement_timeout') as usual`
+  await tx`select set_config('statement_timeout', ${String(ms)}, true)`
+  const result = await run()
+  await tx`select set_config('statement_timeout', ${row?.usual ?? '0'}, true)`
+  return result
+}
+
+/** Larger ones, as stored and compressed, are not asked for. They become SQL of several hundred kilobytes. */
+const mostStoredBytes = 262_144
+
+async function readDefinitions(tx: Sql, oids: readonly number[]): Promise<Map<number, string>> {
+  const rows = await tx<{ oid: number; definition: string }[]>`
+    select w.ev_class::int8 as oid, case when pg_catalog.pg_column_size(w.ev_action) > ${mostStoredBytes} then ''
+      else pg_catalog.pg_get_viewdef(w.ev_class) end as definition
+    from pg_catalog.pg_rewrite w where w.ev_class = any(${oids}::oid[]) and w.rulename = '_RETURN'`
+  return new Map(rows.map(({ oid, definition }) => [oid, definition]))
+}
+
+async function readRestrictions(
+  tx: Sql,
+  oids: readonly number[],
+): Promise<Map<number, Relation['restrictions']>> {
+  const rows = await tx<{ oid: number; restrictions: Relation['restrictions'] }[]>`
+    select p.polrelid::int8 as oid, jsonb_agg(jsonb_build_object('roles', p.polroles::int8[],
+      'condition', pg_catalog.pg_get_expr(p.polqual, p.polrelid)) order by p.polname) as restrictions
+    from pg_catalog.pg_policy p where p.polrelid = any(${oids}::oid[]) and ${isRestrictive(tx)} group by 1`
+  return new Map(rows.map(({ oid, restrictions }) => [oid, restrictions]))
+}
+
+const isRestrictive = (tx: Sql) => tx`
+  not p.polpermissive and p.polcmd in ('*', 'r') and 0 <> all(p.polroles) and p.polqual is not null`
 
 export function isOn(tx: Sql, option: string) {
   return tx`coalesce((select option_value::boolean from pg_catalog.pg_options_to_table(c.reloptions)
@@ -129,6 +266,13 @@ async function readColumns(tx: Sql, oids: readonly number[]): Promise<Map<number
         join pg_catalog.pg_namespace n on n.oid = l.collnamespace where l.oid = a.attcollation) end as collation,
       case when b.typtype = 'e' then (select enumlabel::text from pg_catalog.pg_enum
         where enumtypid = b.oid order by enumsortorder limit 1) end as "firstLabel",
+      -- Up to 14 the column itself depends on what it is computed from; since, its expression does.
+      case when a.attgenerated = '' then '{}' else array(
+        select distinct d.refobjsubid from pg_catalog.pg_attrdef e join pg_catalog.pg_depend d
+          on d.classid = 'pg_catalog.pg_attrdef'::regclass and d.objid = e.oid
+          or d.classid = 'pg_catalog.pg_class'::regclass and d.objid = e.adrelid and d.objsubid = e.adnum
+        where e.adrelid = a.attrelid and e.adnum = a.attnum and d.refclassid = 'pg_catalog.pg_class'::regclass
+          and d.refobjid = a.attrelid and d.refobjsubid not in (0, a.attnum)) end as "computedFrom",
       ${aclAsJson(tx, tx`a.attacl`)} as acl
     from pg_catalog.pg_attribute a
     cross join lateral (

@@ -25,23 +25,6 @@ interface Copies {
 /** Other columns that hold what a mask hides, and can be read. A mask on them closes it. */
 const copies: readonly Copies[] = [
   {
-    code: 'GeneratedColumn',
-    severity: 'high',
-    explain: (masked, other) =>
-      `${other} is a generated column computed from the masked column ${masked}: reading it gives what the mask hides, or a part of it.`,
-    // Up to 14 the column itself depends on what it is computed from; since, its expression does.
-    find: async ({ sql, tables }) =>
-      await sql<CopyRow[]>`
-      select distinct d.refobjid::int8 as oid, array[d.refobjsubid] as keys, ${otherColumns(sql)}
-      from pg_catalog.pg_depend d
-      join pg_catalog.pg_attrdef e on (d.classid = 'pg_catalog.pg_attrdef'::regclass and d.objid = e.oid)
-        or (d.classid = 'pg_catalog.pg_class'::regclass and d.objid = e.adrelid and d.objsubid = e.adnum)
-      join pg_catalog.pg_attribute a on a.attrelid = e.adrelid and a.attnum = e.adnum and a.attgenerated <> ''
-      ${otherTables(sql)}
-      where d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = any(${tables}::oid[])
-        and d.refobjid = a.attrelid and d.refobjsubid <> a.attnum and d.refobjsubid > 0`,
-  },
-  {
     code: 'ForeignKeyCopy',
     severity: 'high',
     explain: (masked, other) =>

@@ -1,25 +1,85 @@
-import { quoteQualified } from '../../db/quote.ts'
-import { revokeFrom, writerEntries } from './acl-entries.ts'
+import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
+import { aclEntries, revokeFrom, writerEntries } from './acl-entries.ts'
 import { type AclEntry, type ExposureKind, kind } from './exposure.ts'
 
-/** PostgreSQL refuses a duplicate, so trying to write a value tells whether it is there. */
+/**
+ * PostgreSQL refuses a duplicate, so trying to write a value tells whether it is there. Keys, expressions and predicates of
+ * unique indexes and exclusion constraints count alike: a predicate decides which rows a new one is compared with.
+ */
 const uniqueOracle = kind<{
   oid: number
   index: string
   keys: readonly number[]
+  isKey: boolean
   acl: readonly AclEntry[]
 }>({
   code: 'UniqueOracle',
   severity: 'medium',
-  read: ({ sql, oids }) => sql`
-    select c.oid::int8 as oid, x.indexrelid::regclass::text as index, array(select unnest(x.indkey)::int4) as keys,
-      ${writerEntries(sql, sql`x.indkey`)} as acl
+  read: ({ sql, oids, masked }) => sql`
+    select c.oid::int8 as oid, x.indexrelid::regclass::text as index, used.columns as keys,
+      exists (select 1 from unnest(x.indkey::int2[]) k join unnest(${masked.flatMap(({ oid, hidden }) => hidden.map(() => oid))}::int8[],
+        ${masked.flatMap(({ hidden }) => hidden.map(({ number }) => number))}::int4[]) h(relation, number)
+        on h.relation = c.oid::int8 and h.number = k) as "isKey",
+      ${writerEntries(sql, sql`used.columns`)} as acl
     from pg_catalog.pg_index x join pg_catalog.pg_class c on c.oid = x.indrelid
+    cross join lateral (select array(
+      select k::int4 from unnest(x.indkey::int2[]) k where k > 0
+      union select d.refobjsubid from pg_catalog.pg_depend d left join pg_catalog.pg_constraint n on n.conindid = x.indexrelid
+      where d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = x.indrelid and d.refobjsubid > 0
+        and (d.classid = 'pg_catalog.pg_class'::regclass and d.objid = x.indexrelid
+          or d.classid = 'pg_catalog.pg_constraint'::regclass and d.objid = n.oid and n.contype in ('p', 'u', 'x'))) as columns) used
     where (x.indisunique or x.indisexclusion) and c.oid = any(${oids}::oid[]) order by 1, 2`,
-  describe: ({ relation, column, index, grantees }) => ({
+  describe: ({ relation, column, index, isKey, grantees }) => ({
     objects: [relation, { kind: 'index', name: index }],
-    explanation: `The index keeps values of the masked column ${column.name} apart, and these roles may write it: a refused duplicate (or INSERT … ON CONFLICT DO NOTHING that inserts nothing) tells that a guessed value exists, one guess at a time.`,
+    explanation: isKey
+      ? `The index keeps values of the masked column ${column.name} apart, and these roles may write it: a refused duplicate (or INSERT … ON CONFLICT DO NOTHING that inserts nothing) tells that a guessed value exists, one guess at a time.`
+      : `The index covers rows by a condition or an expression of the masked column ${column.name}, and these roles may write its other columns: a refused duplicate tells that the condition holds for a row.`,
     remedy: revokeFrom(grantees, relation.name),
+  }),
+})
+
+/** PostgreSQL checks the raw value against the new value of another column: a binary search by UPDATE. */
+const checkOracle = kind<{ oid: number; name: string; keys: readonly number[]; acl: readonly AclEntry[] }>({
+  code: 'CheckOracle',
+  severity: 'medium',
+  read: ({ sql, oids }) => sql`
+    select c.oid::int8 as oid, k.conname::text as name, k.conkey::int4[] as keys,
+      ${aclEntries(sql, sql`c.relacl`, ['UPDATE'])} || coalesce((
+        select jsonb_agg(g) from pg_catalog.pg_attribute a,
+          lateral jsonb_array_elements(${aclEntries(sql, sql`a.attacl`, ['UPDATE'])}) g
+        where a.attrelid = c.oid and a.attnum = any(k.conkey)), '[]') as acl
+    from pg_catalog.pg_constraint k join pg_catalog.pg_class c on c.oid = k.conrelid
+    where k.contype = 'c' and cardinality(k.conkey) > 1 and c.oid = any(${oids}::oid[]) order by 1, 2`,
+  describe: ({ relation, column, name, grantees }) => ({
+    objects: [relation, { kind: 'constraint', name: quoteIdentifier(name) }],
+    explanation: `The constraint compares the masked column ${column.name} with other columns of the row, and these roles may update one of them: accepted and refused updates find the value by binary search.`,
+    remedy: revokeFrom(grantees, relation.name),
+  }),
+})
+
+/** Reads alone are enough: the reader sets the value that the policy compares the masked column with. */
+const policyOracle = kind<{
+  oid: number
+  name: string
+  keys: readonly number[]
+  roles: readonly string[]
+}>({
+  code: 'RowPolicyOracle',
+  severity: 'high',
+  async read({ sql, oids, book }) {
+    const rows = await sql<{ oid: number; name: string; keys: number[] }[]>`
+      select p.polrelid::int8 as oid, p.polname::text as name, array(
+        select distinct d.refobjsubid from pg_catalog.pg_depend d
+        where d.classid = 'pg_catalog.pg_policy'::regclass and d.objid = p.oid
+          and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = p.polrelid and d.refobjsubid > 0) as keys
+      from pg_catalog.pg_policy p join pg_catalog.pg_class c on c.oid = p.polrelid and c.relrowsecurity
+      where p.polcmd in ('r', '*') and pg_catalog.pg_get_expr(p.polqual, p.polrelid) ~ 'current_setting'
+        and p.polrelid = any(${oids}::oid[]) order by 1, 2`
+    return rows.map((row) => ({ ...row, roles: book.watched }))
+  },
+  describe: ({ relation, column, name }) => ({
+    objects: [{ kind: 'policy', name: quoteIdentifier(name) }, relation],
+    explanation: `The policy compares the masked column ${column.name} with a setting, and every role may set it: the rows that a reader then sees tell whether its guess is right, also through the twin. Compare a column without a mask, or a value that the reader cannot choose (current_user).`,
   }),
 })
 
@@ -51,4 +111,9 @@ const foreignKeyOracle = kind<{
   },
 })
 
-export const oracleKinds: readonly ExposureKind[] = [uniqueOracle, foreignKeyOracle]
+export const oracleKinds: readonly ExposureKind[] = [
+  uniqueOracle,
+  checkOracle,
+  policyOracle,
+  foreignKeyOracle,
+]

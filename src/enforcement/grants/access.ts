@@ -1,10 +1,12 @@
-import type { ColumnGrant, Grant, Guard, Relation, Snapshot } from '../catalog.ts'
+import type { ColumnGrant, Grant, Guard, Relation, Right, Snapshot } from '../catalog.ts'
+import { lendRights, rememberRights } from './rights.ts'
 import { type exemptions, withAncestors } from './roles.ts'
 
 /** The grants of a relation without those that the controller made. */
 export interface Remembered {
   readonly grants: readonly Grant[]
   readonly columnGrants: readonly ColumnGrant[]
+  readonly rights: readonly Right[]
 }
 
 /** The grants of a relation while masks are on it. */
@@ -12,6 +14,8 @@ export interface Access {
   readonly remembered: Remembered
   readonly grants: readonly Grant[]
   readonly columnGrants: readonly ColumnGrant[]
+  /** Masked roles have none: they lead to values. */
+  readonly rights: readonly Right[]
   readonly lent: readonly string[]
 }
 
@@ -31,7 +35,8 @@ export function remember(
   const seenColumns = relation.columns.flatMap((column) =>
     column.acl.filter(isTheirs).map((grant) => ({ ...grant, column: column.number })),
   )
-  if (!guard) return { grants: seen, columnGrants: seenColumns }
+  const rights = rememberRights(relation.rights.filter(isTheirs), guard, exempt, relation.owner)
+  if (!guard) return { grants: seen, columnGrants: seenColumns, rights }
 
   const twin = guard.twin?.isClosed
     ? undefined
@@ -42,12 +47,29 @@ export function remember(
     const isTraceless = guard.hidesAll && !(grantee !== null && exempt.includes(grantee))
     return isTraceless ? (twinHolders?.has(grantee) ?? true) || holders.has(grantee) : holders.has(grantee)
   }
-  const grants = rememberWhole(guard, seen, seenColumns, stillHolds)
-  const columnGrants = rememberColumns(guard, grants, seenColumns, stillHolds)
+  const recorded = withOwner(guard, relation.owner)
+  const grants = rememberWhole(recorded, seen, seenColumns, stillHolds)
+  const columnGrants = rememberColumns(recorded, grants, seenColumns, stillHolds)
   return {
     grants: withoutOrphans(grants, relation.owner),
     columnGrants: withoutOrphans(columnGrants, relation.owner, grants),
+    rights,
   }
+}
+
+/**
+ * The record with the grants of a former owner as grants of the owner, as ALTER TABLE … OWNER TO makes them. A grantor that
+ * holds no grant option can only have been the owner.
+ */
+function withOwner(guard: Guard, owner: string): Guard {
+  const able = new Set(
+    [...guard.grants, ...guard.columnGrants]
+      .filter(({ grantable }) => grantable)
+      .map(({ grantee }) => grantee),
+  )
+  const move = <G extends Grant>(grants: readonly G[]) =>
+    grants.map((grant) => (able.has(grant.grantor) ? grant : { ...grant, grantor: owner }))
+  return { ...guard, grants: move(guard.grants), columnGrants: move(guard.columnGrants) }
 }
 
 function rememberWhole(
@@ -149,8 +171,18 @@ export function grantAccess(
       lend(role)
     }
   }
+  const rights = [
+    ...remembered.rights.filter(({ grantee }) => exempt.includes(grantee)),
+    ...lendRights(remembered.rights, exempt, roles, owner),
+  ]
   if (readsItself) grants.push({ grantor: owner, grantee: twinOwner, grantable: false })
-  return { remembered, grants: mergeGrants(grants), columnGrants: mergeGrants(columnGrants), lent }
+  return {
+    remembered,
+    grants: mergeGrants(grants),
+    columnGrants: mergeGrants(columnGrants),
+    rights,
+    lent,
+  }
 }
 
 /** One entry per grantee and column; the stronger of two wins. */

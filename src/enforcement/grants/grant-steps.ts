@@ -77,11 +77,11 @@ export function quoteGrantee(grantee: string | null): string {
   return grantee === null ? 'PUBLIC' : quoteIdentifier(grantee)
 }
 
-function withOption(grantable: boolean): string {
+export function withOption(grantable: boolean): string {
   return grantable ? ' WITH GRANT OPTION' : ''
 }
 
-function giveBack(sql: string, { grantor }: Grant, relation: Relation): Step {
+export function giveBack(sql: string, { grantor }: Grant, relation: Relation): Step {
   const plain: Step = { sql, why: 'as it was', ...actAs(relation) }
   return grantor === relation.owner
     ? plain

@@ -13,9 +13,9 @@ export const createGuards: readonly Step[] = [
   `REVOKE ALL ON SCHEMA ${quoteIdentifier(guardSchema)} FROM PUBLIC`,
   `CREATE TABLE ${table} (
     oid oid PRIMARY KEY, grants jsonb NOT NULL, column_grants jsonb NOT NULL, pins jsonb NOT NULL, lent bigint[] NOT NULL,
-    hides_all boolean NOT NULL, twin jsonb, updated_at timestamptz NOT NULL DEFAULT now())`,
+    hides_all boolean NOT NULL, rights jsonb NOT NULL DEFAULT '[]', twin jsonb, updated_at timestamptz NOT NULL DEFAULT now())`,
   `CREATE TABLE ${policyTable} (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), exempt text[] NOT NULL DEFAULT '{}',
-    ending text[] NOT NULL DEFAULT '{}', owner uuid, database oid)`,
+    ending text[] NOT NULL DEFAULT '{}', readers jsonb NOT NULL DEFAULT '[]', owner uuid, database oid)`,
   `INSERT INTO ${policyTable} DEFAULT VALUES`,
   // Default privileges may have let others in.
   `DO $$ DECLARE given record; BEGIN FOR given IN
@@ -26,6 +26,12 @@ export const createGuards: readonly Step[] = [
     LOOP EXECUTE format('REVOKE ALL ON %s FROM %s', given.what, given.grantee::regrole); END LOOP; END $$`,
   `REVOKE ALL ON ALL TABLES IN SCHEMA ${quoteIdentifier(guardSchema)} FROM PUBLIC`,
 ].map((sql) => ({ sql, why: 'a place to remember grants' }))
+
+/** Guards of an earlier release lack columns. */
+export const upgradeGuards: readonly Step[] = [
+  `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS rights jsonb NOT NULL DEFAULT '[]'`,
+  `ALTER TABLE ${policyTable} ADD COLUMN IF NOT EXISTS readers jsonb NOT NULL DEFAULT '[]'`,
+].map((sql) => ({ sql, why: 'a place to remember rights and readers' }))
 
 export function forget(oid: number): Step {
   return { sql: `DELETE FROM ${table} WHERE oid = ${oid}`, why: 'nothing is left to remember about it' }
@@ -40,21 +46,29 @@ export function wantedText({ columns, select, securityBarrier, securityInvoker }
 export function remembers(guard: Guard | undefined, wanted: DesiredRelation): boolean {
   if (!guard || guard.twin?.isClosed) return false
   const twin = guard.twin && { schema: guard.twin.schema, name: guard.twin.name, wanted: guard.twin.wanted }
-  const { grants, columnGrants, pins, lent, hidesAll } = guard
-  return canonical({ grants, columnGrants, pins, lent, hidesAll, twin }) === canonical(rowOf(wanted))
+  return remembersGrants(guard, wanted) && canonical(twin) === canonical(rowOf(wanted).twin)
 }
 
-/** `made` is read back from the catalog in the same statement, so it is what PostgreSQL will print next time. */
+/** The same without a look at the twin. */
+export function remembersGrants(guard: Guard, wanted: DesiredRelation): boolean {
+  const { grants, columnGrants, rights, pins, lent, hidesAll } = guard
+  const { twin, ...row } = rowOf(wanted)
+  return canonical({ grants, columnGrants, rights, pins, lent, hidesAll }) === canonical(row)
+}
+
+/**
+ * `made` is read back from the catalog in the same statement, so it is what PostgreSQL will print next time. `twin`: it is
+ * not looked at, because that takes a lock, and the record of it is this one.
+ */
 export function writeGuard(
   wanted: DesiredRelation,
   roles: ReadonlyMap<string, Role>,
-  closed?: Twin | null,
+  twin?: Twin | null,
 ): Step {
   const row = rowOf(wanted)
   const json = (value: unknown) => `${quoteLiteral(JSON.stringify(value))}::jsonb`
   const lent = `ARRAY[${row.lent.flatMap((name) => roles.get(name)?.oid ?? []).join(', ')}]::bigint[]`
   const name = row.twin && `${quoteIdentifier(row.twin.schema)}.${quoteIdentifier(row.twin.name)}`
-  const asIs = closed ? json({ ...closed, isClosed: true }) : 'NULL'
   const made = name
     ? `${json(row.twin)} || jsonb_build_object('made', pg_get_viewdef(to_regclass(${quoteLiteral(name)})))`
     : 'NULL'
@@ -65,17 +79,26 @@ export function writeGuard(
     json(row.pins),
     lent,
     row.hidesAll,
-    closed === undefined ? made : asIs,
+    json(storeGrants(row.rights, roles)),
+    twin === undefined ? made : twin === null ? 'NULL' : json(twin),
   ]
   return {
-    sql: `INSERT INTO ${table} (oid, grants, column_grants, pins, lent, hides_all, twin) VALUES (${values.join(', ')})
+    sql: `INSERT INTO ${table} (oid, grants, column_grants, pins, lent, hides_all, rights, twin) VALUES (${values.join(', ')})
       ON CONFLICT (oid) DO UPDATE SET grants = excluded.grants, column_grants = excluded.column_grants, pins = excluded.pins,
-        lent = excluded.lent, hides_all = excluded.hides_all, twin = excluded.twin, updated_at = now()`,
+        lent = excluded.lent, hides_all = excluded.hides_all, rights = excluded.rights, twin = excluded.twin, updated_at = now()`,
     why: 'what to give back when masking ends',
   }
 }
 
-function rowOf({ remembered, pins, lent, hidesAll, twin }: DesiredRelation) {
+/** While it is closed, grants that its twin lacks are not taken for revoked. */
+export function markClosed(oid: number): Step {
+  return {
+    sql: `UPDATE ${table} SET twin = twin || '{"isClosed": true}', updated_at = now() WHERE oid = ${oid}`,
+    why: 'its twin is closed for the time being',
+  }
+}
+
+function rowOf({ remembered, rights, pins, lent, hidesAll, twin }: DesiredRelation) {
   const kept: Omit<Twin, 'made'> | null = twin && {
     schema: twin.schema,
     name: twin.name,
@@ -84,6 +107,7 @@ function rowOf({ remembered, pins, lent, hidesAll, twin }: DesiredRelation) {
   return {
     grants: remembered.grants,
     columnGrants: remembered.columnGrants,
+    rights: [...remembered.rights, ...rights.filter((right) => right.lent)],
     pins,
     lent,
     hidesAll,

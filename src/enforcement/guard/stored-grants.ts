@@ -1,4 +1,4 @@
-import type { ColumnGrant, Grant, Guard, Role } from '../catalog.ts'
+import type { ColumnGrant, Grant, Guard, Right, Role } from '../catalog.ts'
 
 /** Roles are recorded by OID: a role can be renamed, and its old name can be given to another one. */
 type Stored<G extends Grant> = Omit<G, 'grantor' | 'grantee'> & {
@@ -7,9 +7,11 @@ type Stored<G extends Grant> = Omit<G, 'grantor' | 'grantee'> & {
   readonly grantee: number
 }
 
-export interface StoredGuard extends Omit<Guard, 'grants' | 'columnGrants' | 'lent'> {
+export interface StoredGuard extends Omit<Guard, 'grants' | 'columnGrants' | 'rights' | 'lent'> {
   readonly grants: readonly Stored<Grant>[]
   readonly columnGrants: readonly Stored<ColumnGrant>[]
+  /** Null: the record is of an earlier release. */
+  readonly rights: readonly Stored<Right>[] | null
   readonly lent: readonly number[]
 }
 
@@ -40,6 +42,7 @@ export function recallGuard(stored: StoredGuard, names: ReadonlyMap<number, stri
     ...stored,
     grants: recall<Grant>(stored.grants),
     columnGrants: recall<ColumnGrant>(stored.columnGrants),
+    rights: recall<Right>(stored.rights ?? []),
     lent: stored.lent.flatMap((oid) => names.get(oid) ?? []),
   }
 }

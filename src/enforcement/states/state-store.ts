@@ -26,7 +26,13 @@ export interface StateStore {
     drifted: boolean,
     auditEveryMs: number,
   ): Promise<void>
-  writeFailure(databaseId: string, state: 'Pending' | 'Failed', reason: string): Promise<void>
+  /** `notes`: null leaves them as they are. */
+  writeFailure(
+    databaseId: string,
+    state: 'Pending' | 'Failed',
+    reason: string,
+    notes?: readonly Note[] | null,
+  ): Promise<void>
   forget(databaseId: string): Promise<void>
 }
 
@@ -81,13 +87,15 @@ export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
           last_drift_at = coalesce(excluded.last_drift_at, s.last_drift_at)`
     },
 
-    async writeFailure(databaseId, state, reason) {
+    async writeFailure(databaseId, state, reason, notes = null) {
       // Again after 1, 2, 4 … seconds, at most every half minute.
+      const told = notes === null ? null : sql.json(notes)
       await sql`
-        insert into enforcement_state as s (database_id, state, reason, failures, next_check_at)
-        select id, ${state}, ${reason}, 1, now() + interval '1 second' from (${bound(sql)}) d where id = ${databaseId}
+        insert into enforcement_state as s (database_id, state, reason, notes, failures, next_check_at)
+        select id, ${state}, ${reason}, coalesce(${told}::jsonb, '[]'), 1, now() + interval '1 second'
+        from (${bound(sql)}) d where id = ${databaseId}
         on conflict (database_id) do update set state = excluded.state, reason = excluded.reason, checked_at = now(),
-          failures = s.failures + 1,
+          notes = coalesce(${told}::jsonb, s.notes), failures = s.failures + 1,
           next_check_at = now() + least(30, power(2, least(s.failures, 10))) * interval '1 second'`
     },
 

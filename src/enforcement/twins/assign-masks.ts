@@ -4,7 +4,10 @@ import type { Policy, Rule } from '../policy.ts'
 import { fits } from './masks.ts'
 
 /** Rules by attribute number. */
-export type Masks = Map<number, Rule>
+export type Masks = Map<number, AssignedRule>
+
+/** Computed: a generated column has it because of the column that it is computed from. */
+export type AssignedRule = Rule & { readonly isComputed?: true }
 
 /**
  * Which columns each rule masks: the one it names; the one it named when it was last applied, wherever that is now; and
@@ -21,7 +24,9 @@ export function assignMasks(
   )
   const byOid = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
   const pinned = Map.groupBy(
-    snapshot.guards.flatMap(({ oid, pins }) => pins.map((pin) => ({ oid, pin }))),
+    snapshot.guards.flatMap(({ oid, pins }) =>
+      pins.filter(({ computed }) => !computed).map((pin) => ({ oid, pin })),
+    ),
     ({ pin }) => keyOf(pin),
   )
 
@@ -50,7 +55,20 @@ export function assignMasks(
     if (!named && held.length === 0) notes.push(missing(rule, target))
   }
   spread(snapshot.relations, masks, mask)
+  for (const relation of snapshot.relations) maskComputed(relation, masks.get(relation.oid))
   return { masks, notes }
+}
+
+/**
+ * A generated column over a masked one gets a mask too, where it has no rule of its own: always `Default`, as the function
+ * of the other column may show another part of this value.
+ */
+function maskComputed({ columns }: Relation, masks: Masks | undefined): void {
+  if (!masks) return
+  for (const { number, computedFrom } of columns) {
+    const source = computedFrom.map((each) => masks.get(each)).find((rule) => rule !== undefined)
+    if (source && !masks.has(number)) masks.set(number, { ...asDefault(source), isComputed: true })
+  }
 }
 
 /** A row is read through every table that it is part of: a mask goes down to all parts, and up to what they are part of. */
@@ -81,12 +99,22 @@ function spread(
 
 export function pinsOf(masks: Masks): Pin[] {
   return [...masks]
-    .map(([number, { name, schema, table, column }]) => ({ rule: name, schema, table, column, number }))
+    .map(
+      ([number, { name, schema, table, column, isComputed }]): Pin => ({
+        rule: name,
+        schema,
+        table,
+        column,
+        number,
+        ...(isComputed && { computed: true }),
+      }),
+    )
     .sort((a, b) => a.number - b.number)
 }
 
 const nameOf = (schema: string, name: string) => JSON.stringify([schema, name])
-const keyOf = (pin: Omit<Pin, 'number'>) => JSON.stringify([pin.rule, pin.schema, pin.table, pin.column])
+const keyOf = (pin: Omit<Pin, 'number' | 'computed'>) =>
+  JSON.stringify([pin.rule, pin.schema, pin.table, pin.column])
 
 function asDefault(rule: Rule): Rule {
   return { ...rule, maskingFunction: 'Default' }

@@ -17,25 +17,36 @@ export function tableTwinSelect(relation: Relation, masks: Masks): string {
 }
 
 /**
- * The view's own definition, reading twins where it read what is masked now, with masks of its own around it. Null: it
- * reads a table without its children, and PostgreSQL does not know ONLY of a twin.
+ * The view's own definition, reading twins where it read what is masked now, with masks of its own around it. Null: the
+ * definition is not understood, or beyond a limit of the parser; or it reads a table without its children, and PostgreSQL
+ * does not know ONLY of a twin.
  */
 export function viewTwinSelect(
   relation: Relation,
   masks: Masks,
   moves: ReadonlyMap<string, string>,
 ): string | null {
-  const definition = (relation.definition ?? '').replace(/;\s*$/, '')
-  let readsOnly = false
-  const moved = moveRelations(definition, (schema, name, isOnly) => {
-    const target = schema === undefined ? undefined : moves.get(quoteQualified(schema, name))
-    readsOnly ||= isOnly && target !== undefined
-    return target
-  })
-  if (readsOnly) return null
+  const moved = moveReads((relation.definition ?? '').replace(/;\s*$/, ''), moves)
+  if (moved === null) return null
   if (masks.size === 0) return moved
   const columns = relation.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
   return `SELECT ${selectList(relation, masks, 't')} FROM (${moved}) AS t (${columns})`
+}
+
+/** One definition that cannot be parsed must not keep other relations from their masks. */
+function moveReads(definition: string, moves: ReadonlyMap<string, string>): string | null {
+  if (definition === '') return null
+  let readsOnly = false
+  try {
+    const moved = moveRelations(definition, (schema, name, isOnly) => {
+      const target = schema === undefined ? undefined : moves.get(quoteQualified(schema, name))
+      readsOnly ||= isOnly && target !== undefined
+      return target
+    })
+    return readsOnly ? null : moved
+  } catch {
+    return null
+  }
 }
 
 function selectList({ columns }: Relation, masks: Masks, alias: string): string {

@@ -1,11 +1,12 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { ObservedTwin, Relation, Twin } from '../catalog.ts'
-import { clearPrivileges, named, setGrants } from '../grants/grant-steps.ts'
+import { actAs, clearPrivileges, named, setGrants } from '../grants/grant-steps.ts'
 import { wantedText } from '../guard/guard-steps.ts'
-import type { DesiredRelation, DesiredTwin, Plan, Step } from '../plan.ts'
+import { noTwin } from '../notes.ts'
+import type { DesiredRelation, DesiredTwin, Plan, Released, Step } from '../plan.ts'
 
-/** Twins that must go or cannot be replaced in place, the last made first. Returns those that are to be made again. */
-export function dropTwins({ steps, desired, guards, twins }: Plan): ReadonlySet<number> {
+/** Relations whose twins must go or cannot be replaced in place. */
+export function findRemade({ desired, guards, twins }: Plan): ReadonlySet<number> {
   const gone = new Set<number>()
   for (const { relation, twin } of desired.masked) {
     const known = guards.get(relation.oid)?.twin
@@ -20,21 +21,75 @@ export function dropTwins({ steps, desired, guards, twins }: Plan): ReadonlySet<
     )
       gone.add(relation.oid)
   }
-  const released = desired.released.flatMap(({ guard: { twin } }) =>
-    twin && twins.has(quoteQualified(twin.schema, twin.name)) ? [twin] : [],
-  )
-  const remade = desired.masked.flatMap(({ relation }) => {
-    const twin = guards.get(relation.oid)?.twin
-    return twin && gone.has(relation.oid) ? [twin] : []
-  })
-  const names = [...remade, ...released].map(({ schema, name }) => quoteQualified(schema, name))
-  if (names.length > 0)
-    steps.push({
-      sql: `DROP VIEW ${names.join(', ')}`,
-      why: 'twins that are not wanted or have other columns now',
-      as: desired.twinOwner,
-    })
   return gone
+}
+
+export function dropRemade(plan: Plan, remade: ReadonlySet<number>): void {
+  const { steps, desired } = plan
+  const names = desired.masked.flatMap(({ relation }) =>
+    remade.has(relation.oid) ? (nameTwin(plan, relation.oid) ?? []) : [],
+  )
+  const why = 'twins that are not wanted or have other columns now'
+  if (names.length > 0) steps.push({ sql: `DROP VIEW ${names.join(', ')}`, why, as: desired.twinOwner })
+}
+
+/** After the grants of the relations were given back: a twin that has to stay needs one of its own. */
+export function dropReleased(plan: Plan): void {
+  const { steps, desired } = plan
+  const released = desired.released.flatMap((one) => {
+    const name = nameTwin(plan, one.guard.oid)
+    return name === undefined ? [] : [{ ...one, name }]
+  })
+  if (released.length === 0) return
+  steps.push({
+    sql: `DROP VIEW ${released.map(({ name }) => name).join(', ')}`,
+    why: 'twins of relations without a mask',
+    as: desired.twinOwner,
+    together: 'released twins',
+    otherwise: inDropOrder(released).map((one) => dropOrKeep(one, one.name, desired.twinOwner)),
+  })
+}
+
+/** The twin of a relation, where it is there. */
+export function nameTwin({ guards, twins }: Plan, oid: number): string | undefined {
+  const twin = guards.get(oid)?.twin
+  const name = twin && quoteQualified(twin.schema, twin.name)
+  return name && twins.has(name) ? name : undefined
+}
+
+/** A view that roles built on a twin does not keep a mask from being removed: the twin stays as it is, masked. */
+export function dropOrKeep({ relation }: Released, name: string, twinOwner: string): Step {
+  const stays: Step = relation
+    ? {
+        sql: `GRANT SELECT ON ${quoteQualified(relation.schema, relation.name)} TO ${quoteIdentifier(twinOwner)}`,
+        why: 'its twin stays, as objects of others read it',
+        ...actAs(relation),
+      }
+    : { sql: 'SELECT 1', why: 'objects of others read it' }
+  const message = `${name} stays and shows masked values, because other views read it. To remove both: DROP VIEW ${name} CASCADE.`
+  return {
+    sql: `DROP VIEW ${name}`,
+    why: 'the twin of a relation without a mask',
+    as: twinOwner,
+    orElse: stays,
+    note: { code: 'TwinKept', target: name, message },
+  }
+}
+
+/** Views before the relations that they read. */
+export function inDropOrder<R extends Released>(released: readonly R[]): R[] {
+  const byOid = new Map(released.map((one) => [one.guard.oid, one]))
+  const placed = new Set<R>()
+  const place = (one: R) => {
+    if (placed.has(one)) return
+    for (const oid of one.relation?.reads ?? []) {
+      const read = byOid.get(oid)
+      if (read) place(read)
+    }
+    placed.add(one)
+  }
+  for (const one of released) place(one)
+  return [...placed].reverse()
 }
 
 /** CREATE OR REPLACE VIEW keeps what depends on the twin, but only takes the same columns, and new ones at the end. */
@@ -77,7 +132,7 @@ export function makeTwin(
     as: desired.twinOwner,
   }
   const together = `${relation.schema}.${relation.name}`
-  steps.push(...made.map((step) => ({ ...step, together, otherwise: [gone] })))
+  steps.push(...made.map((step) => ({ ...step, together, otherwise: [gone], refusal: noTwin(relation) })))
   return !asWanted
 }
 

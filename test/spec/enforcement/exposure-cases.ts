@@ -191,7 +191,7 @@ export const exposureCases: readonly ExposureCase[] = [
   {
     code: 'TriggerGrant',
     what: 'TRIGGER on the table',
-    before:
+    setup:
       'grant trigger, insert, update on public.person to $analyst; create schema own; grant all on schema own to $analyst',
     leak: `create function own.spy() returns trigger language plpgsql as $$ begin raise exception '%', old.email; end $$;
       create trigger spy before update on public.person for each row execute function own.spy();
@@ -200,7 +200,7 @@ export const exposureCases: readonly ExposureCase[] = [
   {
     code: 'ReferencesGrant',
     what: 'REFERENCES on the table',
-    before:
+    setup:
       'alter table public.person add unique (email); grant references on public.person to $analyst; create schema own; grant all on schema own to $analyst',
     leak: `create table own.probe (email text references public.person (email)); insert into own.probe values ('${canary}') returning email`,
   },
@@ -210,6 +210,46 @@ export const exposureCases: readonly ExposureCase[] = [
     before: 'alter table public.person add unique (email); grant insert on public.person to $analyst',
     leak: guess(`insert into public.person (id, email) values (99, '${canary}')`),
     shows: /refused 23505/,
+  },
+  {
+    code: 'UniqueOracle',
+    what: 'INSERT under a unique index of an expression',
+    before: 'create unique index on public.person (lower(email)); grant insert on public.person to $analyst',
+    leak: guess(`insert into public.person (id, email) values (99, '${canary}')`),
+    shows: /refused 23505/,
+  },
+  {
+    code: 'UniqueOracle',
+    what: 'INSERT of another column under a partial unique index',
+    before: `create unique index on public.person (note) where email >= 'z'; grant insert on public.person to $analyst`,
+    leak: guess(`insert into public.person (id, note, email) values (99, 'hello', 'zz')`),
+    shows: /refused 23505/,
+  },
+  {
+    code: 'UniqueOracle',
+    what: 'INSERT under an exclusion constraint',
+    before:
+      'alter table public.person add exclude using btree (email with =); grant insert on public.person to $analyst',
+    leak: guess(`insert into public.person (id, email) values (99, '${canary}')`),
+    shows: /refused 23P01/,
+  },
+  {
+    code: 'CheckOracle',
+    what: 'UPDATE of a column that a check compares with a masked one',
+    before:
+      "alter table public.person add limit_text text default 'zzz', add check (email < limit_text); grant update on public.person to $analyst",
+    leak: guess(`update public.person set limit_text = 'zelda.b'`),
+    shows: /refused 23514/,
+  },
+  {
+    code: 'RowPolicyOracle',
+    what: 'a row policy that compares a masked column with a setting',
+    severity: 'high',
+    before: `alter table public.person enable row level security;
+      create policy guessed on public.person using (email = current_setting('app.guess', true))`,
+    leak: `set app.guess = '${canary}'; select 'seen ' || count(*) from masked_public.person`,
+    shows: /seen 1/,
+    remediless: true,
   },
   {
     code: 'ForeignKeyOracle',
@@ -244,21 +284,6 @@ export const exposureCases: readonly ExposureCase[] = [
     severity: 'medium',
     before: `create function public.run(q text) returns text language plpgsql security definer as $f$ declare r text; begin execute q into r; return r; end $f$`,
     leak: `select public.run('select email from public.person')`,
-  },
-  {
-    code: 'GeneratedColumn',
-    what: 'a generated column',
-    before: 'alter table public.person add shout text generated always as (lower(email)) stored',
-    leak: 'select shout from public.person',
-    remediless: true,
-  },
-  {
-    code: 'GeneratedColumn',
-    what: 'a virtual generated column',
-    versions: { from: 180000 },
-    before: 'alter table public.person add shout text generated always as (lower(email)) virtual',
-    leak: 'select shout from public.person',
-    remediless: true,
   },
   {
     code: 'ForeignKeyCopy',

@@ -1,0 +1,74 @@
+import type { Database } from '../db/database.ts'
+import { type DriftWatch, watchDrift } from './guard/watch-drift.ts'
+import { checkVersion, describeFinding } from './preflight/preflight.ts'
+import { Unfit } from './states/explain-failure.ts'
+
+/** A bound database, as the management side knows it. */
+export interface BoundTarget {
+  /** Changes with the binding: a new address needs a new connection. */
+  readonly key: string
+  connect(): Database
+}
+
+interface Connection {
+  readonly key: string
+  readonly database: Database
+  watch: DriftWatch | null
+  isFit: boolean
+}
+
+/** The connections to bound databases, one pool for each binding. */
+export class Connections {
+  readonly #source: { find(databaseId: string): Promise<BoundTarget | null> }
+  readonly #onChange: (databaseId: string) => void
+  readonly #connections = new Map<string, Connection>()
+
+  constructor(
+    source: { find(databaseId: string): Promise<BoundTarget | null> },
+    onChange: (databaseId: string) => void,
+  ) {
+    this.#source = source
+    this.#onChange = onChange
+  }
+
+  /** Null: the database is not bound. */
+  async open(databaseId: string): Promise<Database | null> {
+    const target = await this.#source.find(databaseId)
+    const known = this.#connections.get(databaseId)
+    if (target && known?.key === target.key) return known.database
+    this.#connections.delete(databaseId)
+    this.#onChange(databaseId)
+    if (known) void disconnect(known)
+    if (!target) return null
+    const database = target.connect()
+    this.#connections.set(databaseId, { key: target.key, database, watch: null, isFit: false })
+    return database
+  }
+
+  /** A server that shows samples of hidden columns is not masked: that would only look safe. */
+  async requireFit(databaseId: string): Promise<void> {
+    const connection = this.#connections.get(databaseId)
+    if (!connection || connection.isFit) return
+    const [row] = await connection.database.sql<{ version: number }[]>`
+      select current_setting('server_version_num')::int as version`
+    const [tooOld] = checkVersion(row?.version ?? 0)
+    if (tooOld) throw new Unfit(describeFinding(tooOld))
+    connection.isFit = true
+  }
+
+  /** Where the database tells of changes, they are audited within a second; elsewhere the periodic audit finds them. */
+  async watch(databaseId: string, wake: () => void): Promise<void> {
+    const connection = this.#connections.get(databaseId)
+    if (!connection || (connection.watch && !connection.watch.lost)) return
+    connection.watch = await watchDrift(connection.database, wake).catch(() => null)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#connections.values()].map(disconnect))
+  }
+}
+
+async function disconnect({ database, watch }: Connection): Promise<void> {
+  watch?.close()
+  await database.close()
+}

@@ -1,0 +1,156 @@
+import { quoteQualified } from '../db/quote.ts'
+import type { Guard, ObservedTwin, Snapshot } from './catalog.ts'
+import {
+  findNewlyHidden,
+  grantRelation,
+  hasOtherExempt,
+  leave,
+  maskRelation,
+  prepareGuards,
+  prepareOwner,
+  prepareSchemas,
+  release,
+  startPlan,
+} from './diff.ts'
+import { setGrants } from './grants/grant-steps.ts'
+import {
+  createWatch,
+  markClosed,
+  remembersGrants,
+  wantedText,
+  writeExempt,
+  writeGuard,
+} from './guard/guard-steps.ts'
+import type { Desired, DesiredRelation, Plan, Step } from './plan.ts'
+import { recordReaders } from './sessions/old-readers.ts'
+import { dropOrKeep, findRemade, inDropOrder, isAsMade, nameTwin } from './twins/twin-steps.ts'
+
+/** Steps that are done together or not at all, whatever becomes of other groups. */
+export interface StepGroup {
+  /** The relation, schema or role that they are about. Null: everything else stands on them. */
+  readonly target: { readonly name: string; readonly oid?: number } | null
+  readonly steps: readonly Step[]
+}
+
+/**
+ * Closes what is to be masked, relation by relation, without a lock on any twin and without a look at definitions. Masked
+ * roles lose the hidden columns; twins that are not as they should be are closed to every role; none is made.
+ */
+export function diffClosings(snapshot: Snapshot, desired: Desired): StepGroup[] {
+  if (desired.masked.length === 0) return []
+  const plan = startPlan(snapshot, desired)
+  const groups = [groupOf(null, plan, ({ steps }) => prepareBase(steps, plan))]
+  for (const wanted of desired.masked) {
+    // A lock on the relation itself must not keep its twin open.
+    groups.push(groupOf(targetOf(wanted), plan, (own) => closeTwin(own, wanted)))
+    groups.push(groupOf(targetOf(wanted), plan, (own) => closeRelation(own, wanted)))
+  }
+  if (hasOtherExempt(plan)) groups.push({ target: null, steps: [writeExempt(desired.recordedExempt)] })
+  const hidden = findNewlyHidden(plan)
+  if (hidden.length > 0) groups.push({ target: null, steps: [recordReaders(hidden)] })
+  return groups.filter(({ steps }) => steps.length > 0)
+}
+
+/** The rest of the plan, relation by relation: twins are made, and relations without a mask are given back. */
+export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] {
+  const plan = startPlan(snapshot, desired)
+  const { twinOwner, masked, released, empty } = desired
+  const groups: StepGroup[] = []
+  if (masked.length > 0) {
+    groups.push(groupOf(null, plan, ({ steps }) => prepareBase(steps, plan)))
+    if (snapshot.superuser && !snapshot.watched)
+      groups.push({ target: { name: 'event trigger' }, steps: createWatch })
+    const schemas = groupOf(null, plan, prepareSchemas).steps
+    groups.push(...schemas.map((step) => ({ target: { name: step.sql }, steps: [step] })))
+  }
+  const free = masked.filter(({ isHeld }) => !isHeld)
+  const remade = findRemade(plan)
+  for (const wanted of free.toReversed()) {
+    const name = remade.has(wanted.relation.oid) && nameTwin(plan, wanted.relation.oid)
+    const step = { sql: `DROP VIEW ${name}`, why: 'a twin that has other columns now', as: twinOwner }
+    if (name) groups.push({ target: targetOf(wanted), steps: [step] })
+  }
+  for (const wanted of free)
+    groups.push(groupOf(targetOf(wanted), plan, (own) => maskRelation(own, wanted, remade)))
+  for (const one of inDropOrder(released)) {
+    const twin = nameTwin(plan, one.guard.oid)
+    const name = one.relation
+      ? quoteQualified(one.relation.schema, one.relation.name)
+      : (twin ?? 'a dropped relation')
+    groups.push(
+      groupOf({ name, oid: one.guard.oid }, plan, (own) => {
+        release(own, one)
+        if (twin) own.steps.push(dropOrKeep(one, twin, twinOwner))
+      }),
+    )
+  }
+  if (empty) groups.push(groupOf(null, plan, leave))
+  return groups.filter(({ steps }) => steps.length > 0)
+}
+
+/** Relations behind a lock whose twins are not as they should be: closed, and to be opened when the lock is gone. */
+export function listHeld(snapshot: Snapshot, desired: Desired): DesiredRelation[] {
+  const plan = startPlan(snapshot, desired)
+  return desired.masked.filter((wanted) => wanted.isHeld && !examineTwin(plan, wanted).isKept)
+}
+
+function targetOf({ relation }: DesiredRelation): NonNullable<StepGroup['target']> {
+  return { name: quoteQualified(relation.schema, relation.name), oid: relation.oid }
+}
+
+function groupOf(target: StepGroup['target'], plan: Plan, write: (plan: Plan) => void): StepGroup {
+  const steps: Step[] = []
+  write({ ...plan, steps })
+  return { target, steps }
+}
+
+function prepareBase(steps: Step[], { snapshot, desired }: Plan): void {
+  prepareOwner(steps, snapshot, desired.twinOwner)
+  prepareGuards(steps, snapshot)
+}
+
+function closeTwin(plan: Plan, wanted: DesiredRelation): void {
+  const { guard, observed, isKept } = examineTwin(plan, wanted)
+  if (!guard || !observed || isKept) return
+  const name = quoteQualified(observed.schema, observed.name)
+  const nothing = { grants: [], columnGrants: [] }
+  setGrants(plan.steps, name, observed.owner, observed, nothing, observed.owner)
+  if (!guard.twin?.isClosed) plan.steps.push(markClosed(guard.oid))
+}
+
+function closeRelation(plan: Plan, wanted: DesiredRelation): void {
+  const { steps, snapshot } = plan
+  const { guard, known, isKept } = examineTwin(plan, wanted)
+  if (isKept && !wanted.isHeld) {
+    maskRelation(plan, wanted, new Set())
+    return
+  }
+  grantRelation(plan, wanted)
+  const twin = isKept ? known : known && { ...known, isClosed: true }
+  const isRecorded = guard && remembersGrants(guard, wanted)
+  if (!isRecorded) steps.push(writeGuard(wanted, snapshot.roles, twin))
+}
+
+function examineTwin(plan: Plan, wanted: DesiredRelation) {
+  const guard = plan.guards.get(wanted.relation.oid)
+  const known = guard?.twin ?? null
+  const observed = known ? plan.twins.get(quoteQualified(known.schema, known.name)) : undefined
+  return { guard, known, observed, isKept: !!observed && keepsTwin(plan, wanted, guard, observed) }
+}
+
+/** True when the twin shows masked values alone. One behind a lock is judged by what the catalog tells without it. */
+function keepsTwin(
+  { desired }: Plan,
+  wanted: DesiredRelation,
+  guard: Guard | undefined,
+  observed: ObservedTwin,
+): boolean {
+  const known = guard?.twin
+  const { twin, relation, isHeld } = wanted
+  if (!known || known.isClosed) return false
+  if (!isHeld) return twin !== null && known.wanted === wantedText(twin) && isAsMade(known, observed, twin)
+  if (relation.definition === null)
+    return twin !== null && relation.obstacle === null && known.wanted === wantedText(twin)
+  const masked = new Set(desired.masked.map((one) => one.relation.oid))
+  return wanted.pins.length === 0 && !observed.reads.some((oid) => masked.has(oid))
+}

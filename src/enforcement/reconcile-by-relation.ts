@@ -1,0 +1,188 @@
+import type { Database } from '../db/database.ts'
+import { quoteQualified } from '../db/quote.ts'
+import { sqlstateOf } from '../db/sqlstate.ts'
+import type { Tx } from '../db/transaction.ts'
+import { sqlstate } from '../kernel/sqlstate.ts'
+import { apply } from './apply.ts'
+import { diffClosings, diffOpenings, listHeld, type StepGroup } from './diff-by-relation.ts'
+import { readRecord } from './guard/read-record.ts'
+import {
+  type Outcome,
+  type Planned,
+  type PolicySource,
+  type ReconcileOptions,
+  type Turn,
+  takeTurn,
+} from './in-turn.ts'
+import type { DesiredRelation, Note, Step } from './plan.ts'
+
+/** Something that could not be done, while everything else was. */
+export interface Unfinished {
+  readonly target: string
+  /** Relations on which a lock may be in the way. */
+  readonly oids: readonly number[]
+  readonly sqlstate: string
+  readonly reason: string
+  /** Sessions that were seen to hold us up, by process id. */
+  readonly blockers: readonly number[]
+  /** False: masked values may still be readable there. */
+  readonly isClosed: boolean
+}
+
+/** Everything but a few relations is as the policy says. */
+export class PartlyEnforced extends Error {
+  readonly outcome: Outcome
+  readonly unfinished: readonly Unfinished[]
+
+  constructor(outcome: Outcome, unfinished: readonly Unfinished[], cause: unknown) {
+    super(unfinished.map(({ target, reason }) => `${target}: ${reason}`).join('; '), { cause })
+    this.outcome = outcome
+    this.unfinished = unfinished
+  }
+}
+
+/**
+ * Two transactions, in which each relation has a savepoint of its own. The first closes everything that is to be masked,
+ * without a look at definitions, which a lock or an overlong view could make it wait for. The second makes twins and gives
+ * back. A relation that fails in one holds up no other.
+ */
+export async function reconcileByRelation(
+  target: Database,
+  policy: PolicySource,
+  options: ReconcileOptions,
+  cause: unknown,
+): Promise<Outcome> {
+  const closed = await runGroups(target, policy, options, 'none')
+  const open = new Set(closed.unfinished.map((one) => one.target))
+  const opened = await runGroups(target, policy, options, 'careful')
+  const unfinished = [
+    ...closed.unfinished,
+    ...opened.unfinished.filter((one) => !open.has(one.target)),
+    ...opened.held.filter((one) => !open.has(one.target)),
+  ]
+  const outcome = { ...opened.outcome, steps: [...closed.outcome.steps, ...opened.outcome.steps] }
+  if (unfinished.length > 0) throw new PartlyEnforced(outcome, unfinished, cause)
+  return outcome
+}
+
+async function runGroups(
+  target: Database,
+  policy: PolicySource,
+  options: ReconcileOptions,
+  mode: 'none' | 'careful',
+) {
+  const isClosed = mode === 'careful'
+  const diff = isClosed ? diffOpenings : diffClosings
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await takeTurn(
+        target,
+        policy,
+        options,
+        async ({ tx, planned, claimed }: Turn) => {
+          const { snapshot, desired } = planned
+          const groups = [
+            ...diff(snapshot, desired),
+            ...(claimed.length > 0 ? [{ target: null, steps: claimed }] : []),
+          ]
+          using watch = await watchWaits(target, tx)
+          const { notes, done, unfinished } = await applyGroups(tx, groups, planned, isClosed, watch.take)
+          return {
+            outcome: {
+              ...planned,
+              steps: done,
+              notes: [...planned.notes, ...notes],
+              record: (await readRecord(tx)).version,
+            },
+            unfinished,
+            held: isClosed ? listHeld(snapshot, desired).map((one) => describeHeld(one, planned)) : [],
+          }
+        },
+        mode,
+      )
+    } catch (error) {
+      // A lock was taken between the look at locks and the look at definitions.
+      if (attempt === 3 || sqlstateOf(error) !== sqlstate.lockNotAvailable) throw error
+    }
+}
+
+/** So long locks are waited for in all; after that no longer than a moment for each. */
+const patienceMs = 500
+const groupWaitMs = 100
+const momentMs = 5
+
+async function applyGroups(
+  tx: Tx,
+  groups: readonly StepGroup[],
+  planned: Planned,
+  isClosed: boolean,
+  takeBlockers: () => number[],
+) {
+  const notes: Note[] = []
+  const done: Step[] = []
+  const unfinished: Unfinished[] = []
+  let waitedMs = 0
+  const setWait = (ms: number) => tx`select set_config('lock_timeout', ${String(ms)}, true)`
+  await setWait(groupWaitMs)
+  for (const { target, steps } of groups) {
+    const from = Date.now()
+    try {
+      notes.push(...(await tx.savepoint(() => apply(tx, steps))))
+      done.push(...steps)
+    } catch (error) {
+      const code = sqlstateOf(error)
+      if (target === null || code === '') throw error
+      const reason = error instanceof Error ? error.message : ''
+      const oids = target.oid === undefined ? [] : [target.oid, ...readsOf(planned, target.oid)]
+      const blockers = takeBlockers()
+      unfinished.push({ target: target.name, oids, sqlstate: code, reason, isClosed, blockers })
+      const isPatient = waitedMs < patienceMs
+      if (code === sqlstate.lockNotAvailable) waitedMs += Date.now() - from
+      if (isPatient && waitedMs >= patienceMs) await setWait(momentMs)
+    }
+  }
+  return { notes, done, unfinished }
+}
+
+const sampleMs = 30
+
+/** Samples, over another connection, which sessions the transaction waits for: no catalog tells that of all locks. */
+async function watchWaits(target: Database, tx: Tx) {
+  const [row] = await tx<{ pid: number }[]>`select pg_catalog.pg_backend_pid() as pid`
+  const seen = new Set<number>()
+  let isAsking = false
+  const sample = async () => {
+    if (isAsking) return
+    isAsking = true
+    const rows = await target.sql<{ pid: number }[]>`
+      select unnest(pg_catalog.pg_blocking_pids(${row?.pid ?? 0})) as pid`.catch(() => [])
+    for (const { pid } of rows) seen.add(pid)
+    isAsking = false
+  }
+  const timer = setInterval(() => void sample(), sampleMs)
+  return {
+    take() {
+      const pids = [...seen]
+      seen.clear()
+      return pids
+    },
+    [Symbol.dispose]() {
+      clearInterval(timer)
+    },
+  }
+}
+
+function readsOf({ snapshot }: Planned, oid: number): readonly number[] {
+  return snapshot.relations.find((one) => one.oid === oid)?.reads ?? []
+}
+
+function describeHeld({ relation }: DesiredRelation, planned: Planned): Unfinished {
+  return {
+    target: quoteQualified(relation.schema, relation.name),
+    oids: [relation.oid, ...readsOf(planned, relation.oid)],
+    sqlstate: sqlstate.lockNotAvailable,
+    reason: 'another session holds a lock on it',
+    blockers: [],
+    isClosed: true,
+  }
+}

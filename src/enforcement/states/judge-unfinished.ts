@@ -1,0 +1,97 @@
+import { sqlstate } from '../../kernel/sqlstate.ts'
+import type { Outcome } from '../in-turn.ts'
+import type { Note } from '../plan.ts'
+import type { Unfinished } from '../reconcile-by-relation.ts'
+import { type Blocker, describeBlocker } from '../sessions/blockers.ts'
+import type { StateStore } from './state-store.ts'
+
+export interface Judgement {
+  /** Null: the policy is enforced, apart from what the notes say. */
+  readonly state: 'Pending' | 'Failed' | null
+  readonly reason: string
+  readonly notes: readonly Note[]
+  readonly lacksPrivilege: boolean
+}
+
+const passing: readonly string[] = [
+  sqlstate.lockNotAvailable,
+  sqlstate.serializationFailure,
+  sqlstate.deadlockDetected,
+  sqlstate.internalError,
+]
+
+/** True when it may go away by itself. */
+export function isPassing({ sqlstate: code }: Unfinished): boolean {
+  return passing.includes(code)
+}
+
+/**
+ * The state of a database of which some relations could not be changed. A view that is closed and has no twin is worth a
+ * note; so is one that is not closed, where its owner sees masks itself: it reads with the rights of its owner.
+ */
+export function judgeUnfinished(
+  { desired, snapshot }: Outcome,
+  unfinished: readonly Unfinished[],
+  blockers: readonly Blocker[],
+): Judgement {
+  const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
+  const isHarmless = ({ oids, isClosed }: Unfinished) => {
+    const relation = relations.get(oids[0] ?? 0)
+    if (!relation) return oids.length === 0
+    if (relation.definition === null) return false
+    return (
+      isClosed || !(desired.exempt.includes(relation.owner) || snapshot.roles.get(relation.owner)?.superuser)
+    )
+  }
+  const waiting = unfinished.filter(isPassing)
+  const refused = unfinished.filter((one) => !isPassing(one))
+  const serious = refused.filter((one) => !isHarmless(one))
+  const unmasked = desired.notes.filter(({ code }) => code === 'NotMasked').map(({ message }) => message)
+  const hasFailed = serious.length > 0 || unmasked.length > 0
+  return {
+    state: hasFailed ? 'Failed' : waiting.length > 0 ? 'Pending' : null,
+    reason: [
+      ...unmasked,
+      ...serious.map(describeRefused),
+      ...waiting.map((one) => describeWaiting(one, blockers)),
+    ].join(' '),
+    notes: [
+      ...waiting.map(
+        (one): Note => ({ code: 'Locked', target: one.target, message: describeWaiting(one, blockers) }),
+      ),
+      ...refused.map(
+        (one): Note => ({ code: 'NotClosed', target: one.target, message: describeRefused(one) }),
+      ),
+    ],
+    lacksPrivilege: serious.some((one) => one.sqlstate === sqlstate.insufficientPrivilege),
+  }
+}
+
+function describeRefused({ target, isClosed, reason }: Unfinished): string {
+  const effect = isClosed
+    ? 'Masked roles cannot read it.'
+    : 'Roles that were granted it read it as they did before.'
+  return `${target} could not be changed: ${reason}. ${effect} Let the role of the binding act for its owner and use its schema, or drop it.`
+}
+
+function describeWaiting({ target, isClosed }: Unfinished, blockers: readonly Blocker[]): string {
+  const own = blockers.filter((one) => one.target === target)
+  const holder = own.length === 0 ? 'another session' : own.map(describeBlocker).join(', ')
+  const end = own.map(({ pid }) => `SELECT pg_terminate_backend(${pid})`).join('; ')
+  const effect = isClosed ? 'Masked roles cannot read it until then.' : ''
+  return `${target} waits for a lock that ${holder} holds. ${effect}${end === '' ? '' : ` To end it: ${end}.`}`.trim()
+}
+
+/** Null: they stay as they are. A look at some tables leaves the notes about the others. */
+export async function mergeNotes(
+  states: Pick<StateStore, 'read'>,
+  databaseId: string,
+  outcome: Outcome,
+  more: readonly Note[],
+): Promise<readonly Note[] | null> {
+  if (outcome.isWhole) return [...outcome.notes, ...more]
+  if (more.length === 0) return null
+  const { notes } = await states.read(databaseId)
+  const codes = new Set(more.map(({ code }) => code))
+  return [...notes.filter(({ code }) => !codes.has(code)), ...more]
+}

@@ -1,0 +1,307 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import type { Database } from '../../../src/db/database.ts'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.ts'
+import { clause } from '../../support/clause.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+import { listPrivileges } from '../../support/privileges.ts'
+
+const canary = 'zqcanary'
+
+/** A masked role that may write, create views and take locks tries to keep rules and exemptions from taking effect. */
+forEachCluster((cluster) => {
+  for (const isSuperuser of [true, false])
+    describe(`sabotage, with ${isSuperuser ? "a superuser's binding" : 'a binding that owns the tables'}`, () => {
+      let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+      let binding: Database
+      let [analyst, auditor]: string[] = []
+      const rules = [rule('app.people.mail'), rule('app.orders.card')]
+      const run = (text: string) => target.database.sql.unsafe(text)
+      const readAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
+      const exempt = () => [String(auditor)]
+
+      before(async () => {
+        target = await createMaskedDatabase(cluster)
+        analyst = await target.createRole('analyst')
+        auditor = await target.createRole('auditor')
+        const owner = await target.createRole('owner', 'LOGIN CREATEROLE')
+        const database = target.url.replace(/^.*\//, '')
+        await run(`create schema app; grant usage on schema app to public;
+          create table app.people (id int primary key, name text, mail text);
+          create table app.orders (id int primary key, card text);
+          insert into app.people values (1, 'ann', '${canary}'); insert into app.orders values (1, '${canary}');
+          alter schema app owner to "${owner}"; alter table app.people owner to "${owner}"; alter table app.orders owner to "${owner}";
+          grant select, insert, update, delete on app.people, app.orders to "${analyst}", "${auditor}";
+          grant create on schema app to "${analyst}"; grant create on database "${database}" to "${analyst}", "${owner}";
+          grant pg_signal_backend to "${owner}"`)
+        binding = isSuperuser ? target.database : target.connectAs('owner')
+      })
+      after(() => target[Symbol.asyncDispose]())
+
+      const mask = (exemptRoles: readonly string[] = []) => reconcile(binding, policy(rules, exemptRoles))
+      const isDenied = (name: string, text: string) =>
+        assert.rejects(readAs(name, text), /permission denied|stack depth/, text)
+      const sees = async (name: string, text: string) =>
+        (await readAs(name, text)).map((row) => Object.values(row)[0])
+
+      clause(
+        'ENF-67',
+        'Each relation is planned by itself, under limits of bytes, depth and nodes. A view that is beyond them, or that…',
+        async () => {
+          await mask(exempt())
+          const terms = Array.from({ length: 5000 }, () => 'length(mail)').join(' + ')
+          await readAs(
+            'analyst',
+            `create schema mine; create view mine.own as select id, name from app.people`,
+          )
+          await readAs(
+            'analyst',
+            `create view app.bomb as select ${terms} as sum from app.people; grant select on app.bomb to public`,
+          )
+          await binding.sql.unsafe(`create view app.bombs as select ${terms} as sum from app.people;
+            create view app.small as select mail from app.people; grant select on app.bombs, app.small to "${analyst}"`)
+          const { notes } = await mask()
+          for (const text of [
+            'select mail from app.people',
+            'select card from app.orders',
+            'select * from app.small',
+          ])
+            for (const name of ['analyst', 'auditor']) await isDenied(name, text)
+          for (const name of ['analyst', 'auditor']) await isDenied(name, 'select * from app.bomb')
+          await isDenied('analyst', 'select * from app.bombs')
+          assert.deepEqual(await sees('analyst', 'select card from masked_app.orders'), ['XXXX'])
+          const codes = new Map(notes.map(({ code, target: name }) => [name, code]))
+          assert.equal(codes.get('app.bombs'), 'NoTwin')
+          assert.equal(codes.get('app.bomb'), isSuperuser ? 'NoTwin' : 'NotManageable')
+          assert.equal(codes.get('mine.own'), isSuperuser ? undefined : 'NotManageable')
+          assert.deepEqual((await mask()).steps, [])
+          await run('drop view app.bomb, app.bombs, app.small; drop schema mine cascade')
+        },
+      )
+
+      clause(
+        'ENF-68',
+        'A schema, type or view that is closed to the role of the binding keeps no other relation from its masks…',
+        async () => {
+          await mask(exempt())
+          await readAs(
+            'analyst',
+            `create schema hidden; create view hidden.v as select id, mail from app.people;
+            grant usage on schema hidden to "${auditor}"; grant select on hidden.v to "${auditor}";
+            revoke all on schema hidden from "${analyst}"`,
+          )
+          if (!isSuperuser) await run(`grant "${analyst}" to "${target.role('owner')}"`)
+          const outcome = await mask().catch((error: unknown) => {
+            if (error instanceof PartlyEnforced) return error
+            throw error
+          })
+          if (!isSuperuser) {
+            assert.ok(outcome instanceof PartlyEnforced)
+            assert.deepEqual([...new Set(outcome.unfinished.map((one) => one.target))], ['"hidden"."v"'])
+            assert.match(outcome.message, /permission denied for schema hidden/)
+          }
+          for (const text of [
+            'select mail from app.people',
+            'select card from app.orders',
+            'select mail from hidden.v',
+          ])
+            for (const name of ['analyst', 'auditor']) await isDenied(name, text)
+          assert.deepEqual(await sees('analyst', 'select mail from masked_app.people'), ['XXXX'])
+          await run(`drop schema hidden cascade`)
+          if (!isSuperuser) await run(`revoke "${analyst}" from "${target.role('owner')}"`)
+          await mask()
+        },
+      )
+
+      clause(
+        'ENF-69',
+        'A lock on one relation holds up no other: what can be closed is closed, then opened, relation by relation…',
+        async () => {
+          await binding.sql.unsafe(
+            `create view app.over as select mail from app.people; grant select, update on app.over to "${analyst}", "${auditor}"`,
+          )
+          await mask(exempt())
+          for (const lock of ['app.people', 'app.over'])
+            await target.connectAs('analyst').transaction(async (tx) => {
+              await tx.unsafe(`lock table ${lock} in access exclusive mode`).catch((error: Error) => {
+                // A masked role has no rights on the table behind the view any more; then it locks the table.
+                assert.match(error.message, /permission denied/)
+                return tx.unsafe('rollback; begin; lock table app.people in access exclusive mode')
+              })
+              const from = performance.now()
+              const error = await mask().catch((thrown: unknown) => thrown)
+              assert.ok(performance.now() - from < 5000)
+              await isDenied('auditor', 'select card from app.orders')
+              assert.deepEqual(await sees('auditor', 'select card from masked_app.orders'), ['XXXX'])
+              if (error instanceof PartlyEnforced)
+                assert.ok(
+                  error.unfinished.every((one) => /people|over/.test(one.target)),
+                  error.message,
+                )
+            })
+          await mask()
+          await isDenied('auditor', 'select mail from app.people')
+          await isDenied('auditor', 'select mail from app.over')
+          assert.deepEqual((await mask()).steps, [])
+          await run('drop view app.over cascade')
+        },
+      )
+
+      clause(
+        'ENF-70',
+        'A new rule for a table that is locked leaves its twin closed, if it shows the column, until it can be changed…',
+        async () => {
+          await mask()
+          const more = policy([...rules, rule('app.people.name'), rule('app.orders.id')])
+          await target.connectAs('analyst').transaction(async (tx) => {
+            await tx`lock table app.people in access exclusive mode`
+            const error = await reconcile(binding, more).catch((thrown: unknown) => thrown)
+            assert.ok(error instanceof PartlyEnforced)
+            await isDenied('auditor', 'select id from app.orders')
+            assert.deepEqual(await sees('auditor', 'select id from masked_app.orders'), [0])
+            const [twin] = await run(
+              `select has_table_privilege('${auditor}', 'masked_app.people', 'select') as open`,
+            )
+            assert.equal(twin?.open, false)
+          })
+          await reconcile(binding, more)
+          assert.deepEqual(await sees('auditor', 'select name from masked_app.people'), ['XXXX'])
+          assert.deepEqual((await reconcile(binding, more)).steps, [])
+          await mask()
+        },
+      )
+
+      clause(
+        'ENF-71',
+        'A view that roles built on a twin does not keep the last rule of a table from being deleted: the twin stays…',
+        async () => {
+          const privileges = () => listPrivileges(target.database, [String(analyst), String(auditor)])
+          await reconcile(binding, policy([]))
+          const before = await privileges()
+          await mask()
+          await run(
+            `create view public.on_twin as select card from masked_app.orders; grant select on public.on_twin to public`,
+          )
+          const { notes } = await reconcile(binding, policy([rule('app.people.mail')]))
+          assert.deepEqual(
+            notes.map(({ code }) => code),
+            ['TwinKept'],
+          )
+          assert.deepEqual(await sees('analyst', 'select card from app.orders'), [canary])
+          assert.deepEqual(await sees('analyst', 'select card from public.on_twin'), ['XXXX'])
+          await reconcile(binding, policy([]))
+          assert.deepEqual((await reconcile(binding, policy([]))).steps, [])
+          assert.deepEqual(await sees('analyst', 'select card from public.on_twin'), ['XXXX'])
+          await mask()
+          assert.deepEqual(await sees('analyst', 'select card from public.on_twin'), ['XXXX'])
+          await isDenied('analyst', 'select card from app.orders')
+          await run('drop view public.on_twin')
+          await reconcile(binding, policy([]))
+          assert.deepEqual(await privileges(), before)
+          assert.deepEqual((await reconcile(binding, policy([]))).steps, [])
+          const left = await run(
+            `select 1 from pg_namespace where nspname in ('masked_app', 'masquerade_guard')`,
+          )
+          assert.deepEqual(left, [])
+        },
+      )
+
+      clause(
+        'ENF-50',
+        'Masked roles lose TRIGGER, REFERENCES and, since PostgreSQL 17, MAINTAIN on masked relations; exempt roles…',
+        async () => {
+          await reconcile(binding, policy([]))
+          const [server] = await run(`select current_setting('server_version_num')::int as version`)
+          const all = server?.version >= 170000 ? 'trigger, references, maintain' : 'trigger, references'
+          await run(`create role "${target.role('crew')}"; grant "${target.role('crew')}" to "${auditor}";
+            grant ${all} on app.people to "${analyst}", "${auditor}"; grant trigger on app.orders to "${target.role('crew')}";
+            grant references (mail) on app.people to public; grant trigger on app.orders to "${analyst}" with grant option`)
+          const roles = [String(analyst), String(auditor), target.role('crew')]
+          const rights = async () =>
+            await run(`select r, c, p, has_table_privilege(r, c, p) as has from unnest('{${roles}}'::text[]) r,
+              unnest('{app.people,app.orders}'::text[]) c, unnest('{${all}}'::text[]) p order by 1, 2, 3`)
+          const before = [await rights(), await listPrivileges(target.database, roles)]
+          await mask(exempt())
+          const attack = (name: string) =>
+            target.connectAs(name).transaction(async (tx) => {
+              await tx.unsafe(`create function pg_temp.steal() returns trigger language plpgsql as $$
+                begin raise exception '%', old.mail; end $$`)
+              await tx.unsafe(
+                `create trigger steal before update on app.people for each row execute function pg_temp.steal()`,
+              )
+              await tx.unsafe(`update app.people set id = 1`)
+            })
+          await assert.rejects(attack('analyst'), /permission denied/)
+          await assert.rejects(attack('auditor'), new RegExp(canary))
+          assert.equal(
+            (await rights()).find((one) => one.r === analyst && one.has),
+            undefined,
+          )
+          assert.ok(
+            (await rights()).some(
+              (one) => one.r === auditor && one.c === 'app.orders' && one.p === 'trigger' && one.has,
+            ),
+          )
+          await run(`grant trigger on app.people to "${analyst}"`)
+          await mask(exempt())
+          await assert.rejects(attack('analyst'), /permission denied/)
+          await mask()
+          await assert.rejects(attack('auditor'), /permission denied/)
+          assert.deepEqual((await mask()).steps, [])
+          await reconcile(binding, policy([]))
+          assert.deepEqual([await rights(), await listPrivileges(target.database, roles)], before)
+          await run(`revoke ${all} on app.people, app.orders from "${analyst}", "${auditor}", "${target.role('crew')}", public cascade;
+            drop owned by "${target.role('crew')}"; drop role "${target.role('crew')}"`)
+        },
+      )
+
+      clause(
+        'ENF-31',
+        'A generated column that is computed from a masked one is masked with `Default` until it has a rule of its own.',
+        async () => {
+          const [server] = await run(`select current_setting('server_version_num')::int as version`)
+          const virtual =
+            server?.version >= 180000 ? ', low text generated always as (lower(mail)) virtual' : ''
+          await run(`create table app.made (id int, mail text, upper text generated always as (upper(mail)) stored${virtual});
+            insert into app.made values (1, '${canary}'); alter table app.made owner to "${target.role('owner')}";
+            grant select on app.made to "${analyst}"`)
+          const own = [rule('app.made.mail', 'Email')]
+          await reconcile(binding, policy(own))
+          await isDenied('analyst', 'select upper from app.made')
+          assert.deepEqual(await sees('analyst', 'select upper from masked_app.made'), ['XXXX'])
+          if (virtual) await isDenied('analyst', 'select low from app.made')
+          if (virtual) assert.deepEqual(await sees('analyst', 'select low from masked_app.made'), ['XXXX'])
+          assert.deepEqual((await reconcile(binding, policy(own))).steps, [])
+          assert.deepEqual((await reconcile(binding, policy(own))).notes, [])
+          await reconcile(binding, policy([...own, rule('app.made.upper', 'Text', { prefixSize: '1' })]))
+          assert.deepEqual(await sees('analyst', 'select upper from masked_app.made'), ['ZXXXX'])
+          await reconcile(binding, policy([]))
+          assert.deepEqual(await sees('analyst', 'select upper from app.made'), [canary.toUpperCase()])
+          await run('drop table app.made')
+        },
+      )
+
+      clause(
+        'ENF-51',
+        'A new owner of a masked table changes nothing for other roles: masked roles keep the twin, exempt roles…',
+        async () => {
+          await mask(exempt())
+          const boss = target.role('boss')
+          await run(`create role "${boss}"; grant "${boss}" to "${target.role('owner')}"; grant usage, create on schema app to "${boss}";
+            alter table app.people owner to "${boss}"`)
+          await mask(exempt())
+          await mask(exempt())
+          assert.deepEqual(await sees('auditor', 'select mail from app.people'), [canary])
+          assert.deepEqual(await sees('analyst', 'select mail from masked_app.people'), ['XXXX'])
+          assert.deepEqual(await sees('analyst', 'select id from app.people'), [1])
+          await reconcile(binding, policy([]))
+          assert.deepEqual(await sees('analyst', 'select mail from app.people'), [canary])
+          await run(
+            `alter table app.people owner to "${target.role('owner')}"; drop owned by "${boss}"; drop role "${boss}"`,
+          )
+        },
+      )
+    })
+})
