@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { clause } from '../../support/clause.ts'
 import { runCommand } from '../../support/command.ts'
 import { emailRule, freshDatabase, useMasking } from '../../support/masking.ts'
 
@@ -257,3 +258,36 @@ test('whoever can read the data directory needs no token', async () => {
   assert.equal(code, 0, stderr)
   assert.equal(stdout, 'r\tpublic.person.email Email\n')
 })
+
+clause(
+  'ENF-74',
+  '`masquerade rules` says what is pending or has failed, and ends with 4 when the state is `Failed`.',
+  async () => {
+    const db = freshDatabase()
+    const binding = { host: '127.0.0.1', port: 1, database: 'away', user: 'nobody', password: 'none' }
+    await send('PUT', db.replace(/\/databases\/.*/, ''), {})
+    const args = ['--column', 'public.person.email', '--function', 'Email']
+    await send('PUT', db, { properties: { binding } })
+    const pending = await run('rules', 'set', '-d', shortOf(db), 'mail', ...args)
+    assert.deepEqual([pending.code, pending.stdout], [0, 'mail is set (Pending).\n'])
+    assert.match(pending.stderr, /Enforcement: Pending\. the database cannot be reached/)
+    const { hostname, port, username, password } = new URL(service().databaseUrl)
+    const away = {
+      host: hostname,
+      port: Number(port),
+      database: 'away',
+      user: username,
+      password: decodeURIComponent(password),
+    }
+    await send('PUT', db, { properties: { binding: away } })
+    const failed = await run('rules', 'set', '-d', shortOf(db), 'mail', ...args)
+    assert.equal(failed.code, 4)
+    assert.match(failed.stderr, /Enforcement: Failed\. the database does not exist/)
+    const file = await write(
+      'failed.yaml',
+      `rules:\n  - { name: other, schemaName: public, tableName: person, columnName: name, maskingFunction: Default }\n`,
+    )
+    const applied = await run('rules', 'apply', '-d', shortOf(db), '-f', file, '--yes')
+    assert.equal(applied.code, 4, applied.stderr)
+  },
+)
