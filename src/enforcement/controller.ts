@@ -266,6 +266,7 @@ export class Controller {
   ): Promise<{ outcome: Outcome; unfinished: readonly Unfinished[] }> {
     const options = {
       claimant: this.#options.source.claimantOf(databaseId),
+      onClosed: () => endExemptSessions(database, logins?.logins ?? [], false),
       focus: (policy: Policy, record: string) =>
         before?.record === record ? changedTables(before.policy, policy) : undefined,
     }
@@ -276,7 +277,6 @@ export class Controller {
       } catch (error) {
         if (error instanceof PartlyEnforced) {
           const { outcome, unfinished } = error
-          await endExemptSessions(database, logins?.logins ?? [], false)
           const { ended } = await this.#blockers.clear(database.sql, databaseId, unfinished)
           const isOver = attempt >= patientAttempts || !unfinished.some(isPassing)
           if (attempt >= attempts || (isOver && ended === 0)) return { outcome, unfinished }

@@ -37,6 +37,8 @@ export interface ReconcileOptions {
   readonly lockTimeoutMs?: number
   /** The resource that the masks are to belong to. Without one they belong to none, and those of a resource are left alone. */
   readonly claimant?: Claimant
+  /** Runs when everything that is to be masked is closed, before anything is opened, where both do not happen at once. */
+  readonly onClosed?: () => Promise<unknown>
   /** For tests that let the service die between two statements. */
   readonly beforeStep?: (at: number) => void | Promise<void>
 }

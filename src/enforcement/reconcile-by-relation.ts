@@ -53,6 +53,7 @@ export async function reconcileByRelation(
   cause: unknown,
 ): Promise<Outcome> {
   const closed = await runGroups(target, policy, options, 'none')
+  await options.onClosed?.()
   const open = new Set(closed.unfinished.map((one) => one.target))
   const opened = await runGroups(target, policy, options, 'careful')
   const unfinished = [
