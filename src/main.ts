@@ -7,6 +7,7 @@ import { type Auth, openAuth } from './auth/open-auth.ts'
 import { readRevision } from './db/change-log.ts'
 import type { Database } from './db/database.ts'
 import { hearEvents } from './db/events.ts'
+import { createHostGuard } from './db/host-guard.ts'
 import { openStore, type Store } from './db/store.ts'
 import { readStanding } from './directory/accounts/standing.ts'
 import { bootstrap } from './directory/first-start/bootstrap.ts'
@@ -145,11 +146,13 @@ export async function startService(options: StartOptions): Promise<Service> {
 
   const { secretBox } = auth
   const gatekeeper = emulator?.emulate(auth.gatekeeper, tenantId, administrator) ?? auth.gatekeeper
-  const catalogs = openBoundCatalogs(secretBox, { examine, examineRole: examineMappedRole })
+  const guard = createHostGuard(settings.bindingHosts)
+  const catalogs = openBoundCatalogs(secretBox, guard, { examine, examineRole: examineMappedRole })
   cleanup.defer(() => catalogs.close())
   const source = createEnforcementSource({
     sql: database.sql,
     secrets: secretBox,
+    guard,
     findExempt: (tenant, entries) => findExempt(database.sql, graph, tenant, entries),
     readRights: (tenant, mappings, ids) => readLoginRights(database.sql, graph, tenant, mappings, ids),
   })
@@ -198,7 +201,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const masking = maskingRoom({
     providerAliases: settings.providerAliases,
     strict: settings.strict,
-    bindingHosts: settings.bindingHosts,
+    guard,
     secrets: secretBox,
     catalogs,
     enforcement: {
@@ -279,8 +282,9 @@ export async function startService(options: StartOptions): Promise<Service> {
       allowMaskedCopies: settings.gatewayMaskedCopies,
     },
     ports: {
-      findDatabases: (name) => findBound(database.sql, tenantId, name),
-      findUnbound: async (name) => (settings.gatewayUnbound ? findUnbound(database.sql, tenantId, name) : []),
+      findDatabases: (name) => findBound(database.sql, guard, tenantId, name),
+      findUnbound: async (name) =>
+        settings.gatewayUnbound ? findUnbound(database.sql, guard, tenantId, name) : [],
       readMasks: async (id, roles) => readMaskedFor(await bound(id), roles),
       readVersion: async (id) => readMaskVersion(await bound(id)),
       checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),

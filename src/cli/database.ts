@@ -17,6 +17,7 @@ const options = {
   to: { type: 'string' },
   'password-file': { type: 'string' },
   'root-certificate': { type: 'string' },
+  authentication: { type: 'string' },
   json: { type: 'boolean' },
 } as const
 
@@ -44,8 +45,10 @@ Usage: masquerade database bind DATABASE --to postgres://user@host:5432/name?ssl
 
 DATABASE is subscription/group/server/database, or a resource id. The password stands in a file ('-' is the standard
 input), or in the URL, where other users of this machine may see it. It is kept encrypted and never shown again.
-sslmode is disable, require, verify-ca or verify-full; unset, it is require, or disable on this machine.
+sslmode is disable, require, verify-ca or verify-full; unset, it is verify-full, or disable on this machine.
 
+  --authentication METHOD   The weakest way in which the server may ask for the password: scram-sha-256, unless said,
+                            md5 or password.
   --root-certificate FILE   PEM of the authority that verify-ca and verify-full trust instead of the system's.
 ${apiHelp}
 
@@ -116,6 +119,7 @@ async function readBinding(values: Values): Promise<object> {
     user,
     password: await readPassword(values['password-file'], password),
     ...(mode && { sslmode: mode }),
+    ...(values.authentication && { authentication: values.authentication }),
     ...(certificate && { sslRootCertificate: readOrRefuse(certificate) }),
   }
 }

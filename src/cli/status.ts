@@ -1,3 +1,4 @@
+import { createHostGuard } from '../db/host-guard.ts'
 import { type DatabaseState, listStates } from '../enforcement/states/list-states.ts'
 import { selectBound } from '../masking/binding/find-bound.ts'
 import { listUnbound, type UnboundDatabases } from '../masking/binding/list-unbound.ts'
@@ -58,7 +59,10 @@ async function readDatabases(settings: Settings): Promise<Pick<Report, 'database
   try {
     await using access = await openOperatorAccess(settings)
     const { sql } = access.database
-    return { databases: await listStates(sql, selectBound), unbound: await listUnbound(sql, access.secrets) }
+    return {
+      databases: await listStates(sql, selectBound),
+      unbound: await listUnbound(sql, access.secrets, createHostGuard(settings.bindingHosts)),
+    }
   } catch {
     return {}
   }

@@ -1,5 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { OperatorError } from '../kernel/operator-error.ts'
+import type { HostGuard } from './host-guard.ts'
+
+/** How a server may ask for a password, from the strongest: with SCRAM it learns nothing that it can use elsewhere. */
+export const passwordMethods = ['scram-sha-256', 'md5', 'password'] as const
+export type PasswordMethod = (typeof passwordMethods)[number]
 
 /** Where a database is and who we are there. The fields are those of the driver's options. */
 export type DatabaseAddress = {
@@ -10,6 +15,10 @@ export type DatabaseAddress = {
   user: string
   password: string
   ssl?: { rejectUnauthorized: boolean; ca?: string; checkServerIdentity?: () => undefined }
+  /** Decides which addresses may be connected to; without it, all. */
+  guard?: HostGuard
+  /** The weakest way in which the server may ask for the password; any, unless said. */
+  weakestPassword?: PasswordMethod
 }
 
 const knownParameters = ['sslmode', 'sslrootcert', 'host', 'port']

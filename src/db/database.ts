@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { type DatabaseAddress, parseDatabaseUrl } from './database-url.ts'
+import { driverOptions } from './driver-options.ts'
 import { nameStatement, renameIfStale } from './prepared.ts'
 import { createSql, type Sql, type Statement } from './sql.ts'
 import { ConnectionFailure, isRetryable, translateDatabaseError } from './sqlstate.ts'
@@ -36,10 +37,7 @@ const closeTimeoutMs = 5_000
 export function openDatabase(options: DatabaseOptions): Database {
   const address = typeof options.url === 'string' ? parseDatabaseUrl(options.url) : options.url
   const pool = new pg.Pool({
-    ...address,
-    // A function, because the driver would put the operator's own PGPASSWORD in the place of an empty one.
-    password: () => address.password,
-    ssl: address.ssl ?? false,
+    ...driverOptions(address),
     max: options.poolSize ?? 10,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,

@@ -1,5 +1,5 @@
-import pg from 'pg'
 import type { DatabaseAddress } from './database-url.ts'
+import { driverOptions } from './driver-options.ts'
 import { quoteIdentifier } from './sql.ts'
 
 export interface Listening {
@@ -20,10 +20,9 @@ export async function listenTo(
   channels: readonly string[],
   { onNotification, onLost }: Ears,
 ): Promise<Listening> {
-  const client = new pg.Client({
-    ...address,
-    password: () => address.password,
-    ssl: address.ssl ?? false,
+  const { Client, ...options } = driverOptions(address)
+  const client = new Client({
+    ...options,
     application_name: 'masquerade watch',
     connectionTimeoutMillis: 5_000,
     keepAlive: true,

@@ -4,7 +4,10 @@ import type { Touched } from './audit/touch.ts'
 import type { GatewayMetrics } from './metrics.ts'
 
 /** Where a database is and how to get there; who logs in is the client's affair. */
-export type BackendAddress = Pick<DatabaseAddress, 'host' | 'port' | 'database' | 'ssl'>
+export type BackendAddress = Pick<DatabaseAddress, 'host' | 'port' | 'database' | 'ssl'> & {
+  /** What the host leads to, as far as a binding may: nothing else is connected to. */
+  readonly addresses: readonly string[]
+}
 
 export interface FoundDatabase {
   readonly id: string

@@ -1,4 +1,5 @@
 import { type Answer, type Context, operationsOf } from '../api/operation.ts'
+import type { HostGuard } from '../db/host-guard.ts'
 import type { Query } from '../db/query.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import type { BoundCatalogs } from './binding/bound-catalog.ts'
@@ -12,8 +13,8 @@ export interface MaskingPorts {
   readonly providerAliases: readonly string[]
   /** Servers and databases must be declared before they can have rules. */
   readonly strict: boolean
-  /** Hosts that a binding may name; empty: any. */
-  readonly bindingHosts: readonly string[]
+  /** Decides which hosts a binding may name, by the addresses they have. */
+  readonly guard: HostGuard
   readonly secrets: SecretBox
   readonly catalogs: BoundCatalogs
   readonly enforcement: Enforcement

@@ -32,7 +32,13 @@ export async function openBareGateway(
   const found = {
     id: 'one',
     target: 'one',
-    address: { host: hostname, port: Number(port), database: pathname.slice(1), ...address },
+    address: {
+      host: hostname,
+      port: Number(port),
+      database: pathname.slice(1),
+      addresses: ['127.0.0.1'],
+      ...address,
+    },
   }
   return openGateway({
     host: '127.0.0.1',

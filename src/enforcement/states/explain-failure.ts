@@ -32,11 +32,20 @@ const lasting: Readonly<Record<string, string>> = {
   [sqlstate.invalidCatalogName]: 'the database does not exist',
 }
 
+/** Refusals of our own: neither a password nor anything else was sent. */
+const unreachable: Readonly<Record<string, string>> = {
+  EHOSTREFUSED: 'the host of the binding is not one that this service may be bound to',
+  EWEAKAUTH: 'the database asks for the password by a method that the binding does not allow',
+}
+
 /** A reason in words, without values of rows. Messages about privileges and dependencies name objects alone. */
 export function explainFailure(error: unknown): Failure {
   const cause = error instanceof Problem && error.cause instanceof Error ? error.cause : error
   if (cause instanceof Unfit) return { passing: false, reason: cause.message }
-  if (cause instanceof ConnectionFailure) return { passing: true, reason: 'the database cannot be reached' }
+  if (cause instanceof ConnectionFailure) {
+    const reason = unreachable[cause.code] ?? 'the database cannot be reached'
+    return { passing: true, reason }
+  }
   const code = codeOf(cause)
   const text = cause instanceof Error ? cause.message : ''
   const known = passing[code] ?? lasting[code]

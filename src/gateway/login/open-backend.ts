@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { lookupAmong } from '../../db/host-guard.ts'
 import { codeOf } from '../../kernel/sqlstate.ts'
 import { ByteReader } from '../../wire/byte-reader.ts'
 import { Refusal, refuse, violation } from '../../wire/refusal.ts'
@@ -13,7 +14,9 @@ export const liveness = { noDelay: true, keepAlive: true, keepAliveInitialDelay:
 
 /** A connection to the database with the binding's own TLS, before the login. */
 export async function openBackend(address: BackendAddress, signal: AbortSignal): Promise<Socket> {
-  const plain = connectTcp({ host: address.host, port: address.port, ...liveness })
+  const { host, port, addresses } = address
+  if (addresses.length === 0) refuse('BackendUnreachable', { why: 'its host is unknown or not allowed' })
+  const plain = connectTcp({ host, port, lookup: lookupAmong(addresses), ...liveness })
   // The socket's user listens for its end; an error without a listener would end the process.
   plain.on('error', () => {})
   const cut = () => plain.destroy()

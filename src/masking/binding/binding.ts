@@ -1,12 +1,15 @@
 import { isIP } from 'node:net'
 import { type Static, Type } from 'typebox'
-import type { DatabaseAddress } from '../../db/database-url.ts'
+import { type DatabaseAddress, type PasswordMethod, passwordMethods } from '../../db/database-url.ts'
+import { type HostGuard, HostRefused } from '../../db/host-guard.ts'
 import { isLoopbackHost } from '../../kernel/network.ts'
 import { type Fault, failOn } from '../faults.ts'
 import { nullableString, oneOf, strict } from '../schemas.ts'
 
 /** From the weakest to the strongest. */
 export const sslModes = ['disable', 'require', 'verify-ca', 'verify-full'] as const
+
+const [strongest] = passwordMethods
 
 /** How to reach a real database. The password is apart from it, sealed. */
 export interface Binding {
@@ -17,6 +20,8 @@ export interface Binding {
   readonly sslmode: (typeof sslModes)[number]
   /** PEM of the authority that `verify-ca` and `verify-full` trust; null: those of the system. */
   readonly sslRootCertificate: string | null
+  /** The weakest way in which the server may ask for the password. Bindings of before have none: the strongest counts. */
+  readonly authentication?: PasswordMethod
 }
 
 /** Where a binding stands in the body. */
@@ -32,6 +37,7 @@ export const bindingInput = Type.Object(
     password: Type.Optional(nullableString),
     sslmode: Type.Optional(oneOf([...sslModes, null])),
     sslRootCertificate: Type.Optional(nullableString),
+    authentication: Type.Optional(oneOf([...passwordMethods, null])),
     passwordSet: Type.Optional(Type.Boolean()),
   },
   strict,
@@ -45,29 +51,27 @@ export const bindingAnswer = Type.Object({
   user: Type.String(),
   sslmode: oneOf(sslModes),
   sslRootCertificate: nullableString,
+  authentication: oneOf(passwordMethods),
   passwordSet: Type.Boolean(),
 })
 
 export function renderBinding(binding: Binding, passwordSet: boolean): Static<typeof bindingAnswer> {
-  const { host, port, database, user, sslmode, sslRootCertificate } = binding
-  return { host, port, database, user, sslmode, sslRootCertificate, passwordSet }
+  const { host, port, database, user, sslmode, sslRootCertificate, authentication = strongest } = binding
+  return { host, port, database, user, sslmode, sslRootCertificate, authentication, passwordSet }
 }
 
-export function readBinding(input: BindingInput, allowedHosts: readonly string[]): Binding {
+export function readBinding(input: BindingInput): Binding {
   const binding: Binding = {
     host: input.host,
     port: input.port ?? 5432,
     database: input.database,
     user: input.user,
-    sslmode: input.sslmode ?? (isLoopbackHost(input.host) ? 'disable' : 'require'),
+    sslmode: input.sslmode ?? (isLoopbackHost(input.host) ? 'disable' : 'verify-full'),
     sslRootCertificate: input.sslRootCertificate ?? null,
+    authentication: input.authentication ?? strongest,
   }
   const faults: (Fault | false)[] = [
     !isHost(binding.host) && { field: 'host', reason: 'must be a host name or an IP address' },
-    !isAllowed(binding.host, allowedHosts) && {
-      field: 'host',
-      reason: 'is not among the hosts that this service may be bound to',
-    },
     (binding.port < 1 || binding.port > 65_535) && { field: 'port', reason: 'must be from 1 to 65535' },
     checkIdentifier('database', binding.database),
     checkIdentifier('user', binding.user),
@@ -89,23 +93,28 @@ export function sharesSecret(before: Binding, after: Binding): boolean {
     before.port === after.port &&
     before.user === after.user &&
     before.sslRootCertificate === after.sslRootCertificate &&
-    sslModes.indexOf(after.sslmode) >= sslModes.indexOf(before.sslmode)
+    sslModes.indexOf(after.sslmode) >= sslModes.indexOf(before.sslmode) &&
+    weaknessOf(after) <= weaknessOf(before)
   )
+}
+
+function weaknessOf({ authentication = strongest }: Binding): number {
+  return passwordMethods.indexOf(authentication)
+}
+
+/** A host that is unknown now may be known later; one that may not be bound to is refused at once. */
+export async function requireHost(guard: HostGuard, host: string): Promise<void> {
+  try {
+    await guard(host)
+  } catch (error) {
+    if (!(error instanceof HostRefused) || error.code !== 'EHOSTREFUSED') return
+    failOn('InvalidBinding', [{ field: 'host', reason: error.message }], bindingStem)
+  }
 }
 
 /** Never a path: a socket would let the service's own account in. */
 function isHost(host: string): boolean {
   return isIP(host) !== 0 || /^(?=.{1,253}$)[a-z0-9_](?:[\w.-]*[a-z0-9_])?$/i.test(host)
-}
-
-function isAllowed(host: string, allowed: readonly string[]): boolean {
-  const name = host.toLowerCase()
-  return (
-    allowed.length === 0 ||
-    allowed.some((entry) =>
-      entry.startsWith('*.') ? name.endsWith(entry.slice(1).toLowerCase()) : name === entry.toLowerCase(),
-    )
-  )
 }
 
 function checkIdentifier(field: string, text: string): Fault | false {
@@ -129,10 +138,10 @@ function checkCertificate({ sslRootCertificate: pem, sslmode }: Binding): Fault 
   return !isPem && { field, reason: 'must be PEM certificates' }
 }
 
-export function addressOf(binding: Binding, password: string): DatabaseAddress {
-  const { host, port, database, user } = binding
+export function addressOf(binding: Binding, password: string, guard: HostGuard): DatabaseAddress {
+  const { host, port, database, user, authentication: weakestPassword = strongest } = binding
   const ssl = tlsOf(binding)
-  return { host, port, database, user, password, ...(ssl && { ssl }) }
+  return { host, port, database, user, password, guard, weakestPassword, ...(ssl && { ssl }) }
 }
 
 function tlsOf({ sslmode, sslRootCertificate }: Binding): DatabaseAddress['ssl'] {

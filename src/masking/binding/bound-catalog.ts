@@ -1,4 +1,6 @@
 import pg from 'pg'
+import { driverOptions } from '../../db/driver-options.ts'
+import type { HostGuard } from '../../db/host-guard.ts'
 import { createSql, type Sql } from '../../db/sql.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
@@ -59,7 +61,7 @@ const connectTimeoutMs = 5_000
 const queryTimeoutMs = 5_000
 const idleTimeoutMs = 20_000
 
-export function openBoundCatalogs(secrets: SecretBox, examiners: Examiners): BoundCatalogs {
+export function openBoundCatalogs(secrets: SecretBox, guard: HostGuard, examiners: Examiners): BoundCatalogs {
   const pools = new Map<string, { version: number; pool: pg.Pool }>()
 
   function poolOf({ id, binding, bindingSecret, bindingVersion }: BoundDatabase): pg.Pool {
@@ -68,7 +70,7 @@ export function openBoundCatalogs(secrets: SecretBox, examiners: Examiners): Bou
     if (known) void known.pool.end()
     if (!binding) throw new Error('a database that is not bound was asked for its catalog')
     const password = bindingSecret ? secrets.open(secretPlace(id), bindingSecret) : ''
-    const pool = connect(binding, password)
+    const pool = connect(binding, password, guard)
     pools.set(id, { version: bindingVersion, pool })
     return pool
   }
@@ -86,7 +88,7 @@ export function openBoundCatalogs(secrets: SecretBox, examiners: Examiners): Bou
     findColumn: (database, column) => ask(database, (sql) => findColumn(sql, column)),
     examineRole: (database, role, tables) => ask(database, (sql) => examiners.examineRole(sql, role, tables)),
     async greet(binding, password, tables) {
-      const pool = connect(binding, password)
+      const pool = connect(binding, password, guard)
       try {
         return await reach(pool, (sql) => examiners.examine(sql, tables))
       } finally {
@@ -104,13 +106,9 @@ export function secretPlace(databaseId: string): string {
   return `masked_database.binding_secret/${databaseId}`
 }
 
-function connect(binding: Binding, password: string): pg.Pool {
-  const address = addressOf(binding, password)
+function connect(binding: Binding, password: string, guard: HostGuard): pg.Pool {
   const pool = new pg.Pool({
-    ...address,
-    // A function, because the driver would put the operator's own PGPASSWORD in the place of an empty one.
-    password: () => password,
-    ssl: address.ssl ?? false,
+    ...driverOptions(addressOf(binding, password, guard)),
     max: 1,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
@@ -139,6 +137,9 @@ const reasons: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'the host cannot be reached',
   ENETUNREACH: 'the network cannot be reached',
   ECONNRESET: 'the server closed the connection',
+  EHOSTREFUSED: 'the host is not one that this service may be bound to',
+  EWEAKAUTH:
+    "the server asks for the password in a way by which it learns it; let it use scram-sha-256, or set 'properties.binding.authentication' to md5 or password",
   [sqlstate.invalidPassword]: 'the user or the password is wrong',
   [sqlstate.invalidAuthorization]: 'the server does not let this user in',
   [sqlstate.invalidCatalogName]: 'there is no such database on the server',
@@ -146,12 +147,19 @@ const reasons: Readonly<Record<string, string>> = {
   [sqlstate.cannotConnectNow]: 'the server is starting or stopping',
 }
 
+function isCertificateFault(code: string): boolean {
+  return /CERT|^(ERR_TLS|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test(code)
+}
+
 /** Chosen by error code alone: the server may be hostile, so its message texts are not passed on. */
 function explain(error: unknown): string {
   const code = codeOf(error)
   const known = reasons[code]
   if (known) return known
+  if (isCertificateFault(code))
+    return `the certificate of the server cannot be verified (${code}); send its authority in 'properties.binding.sslRootCertificate', or set 'properties.binding.sslmode' to verify-ca or require to verify less`
   if (/^[A-Z0-9_]{5,40}$/.test(code)) return `the connection failed (${code})`
-  if (error instanceof Error && /does not support SSL/.test(error.message)) return 'the server offers no TLS'
+  if (error instanceof Error && /does not support SSL/.test(error.message))
+    return "the server offers no TLS; 'properties.binding.sslmode' disable goes without"
   return 'the server does not answer'
 }

@@ -1,4 +1,5 @@
 import type { DatabaseAddress } from '../../db/database-url.ts'
+import type { HostGuard } from '../../db/host-guard.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 import { addressOf, type Binding } from './binding.ts'
 
@@ -6,11 +7,19 @@ export interface Bound {
   readonly id: string
   /** Its path, in lower case. */
   readonly target: string
-  readonly address: Pick<DatabaseAddress, 'host' | 'port' | 'database' | 'ssl'>
+  readonly address: Pick<DatabaseAddress, 'host' | 'port' | 'database' | 'ssl'> & {
+    /** What the host leads to, as far as it may be connected to. */
+    readonly addresses: readonly string[]
+  }
 }
 
 /** The bound databases that match `database`, `server/database` and so on, up to the subscription. */
-export async function findBound(sql: Query, tenantId: string, text: string): Promise<Bound[]> {
+export async function findBound(
+  sql: Query,
+  guard: HostGuard,
+  tenantId: string,
+  text: string,
+): Promise<Bound[]> {
   const parts = splitName(text)
   if (!parts) return []
   const { name, server, group, subscription } = parts
@@ -21,10 +30,16 @@ export async function findBound(sql: Query, tenantId: string, text: string): Pro
       and (${group}::text is null or lower(resource_group) = lower(${group}::text))
       and (${subscription}::text is null or lower(subscription_id) = lower(${subscription}::text))
     limit 2`
-  return rows.map(({ id, target, binding }) => {
-    const { host, port, database, ssl } = addressOf(binding, '')
-    return { id, target, address: { host, port, database, ...(ssl && { ssl }) } }
-  })
+  return await Promise.all(
+    rows.map(async ({ id, target, binding }) => ({ id, target, address: await locate(binding, guard) })),
+  )
+}
+
+/** A host that is unknown, or that may not be bound to, has no addresses. */
+export async function locate(binding: Binding, guard: HostGuard): Promise<Bound['address']> {
+  const { host, port, database, ssl } = addressOf(binding, '', guard)
+  const addresses = await guard(host).catch(() => [])
+  return { host, port, database, addresses, ...(ssl && { ssl }) }
 }
 
 /** `subscription/group/server/database` from its end; undefined: it is longer. */

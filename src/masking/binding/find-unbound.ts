@@ -1,13 +1,18 @@
+import type { HostGuard } from '../../db/host-guard.ts'
 import type { Query } from '../../db/query.ts'
-import { addressOf, type Binding, sslModes } from './binding.ts'
-import type { Bound } from './find-bound.ts'
-import { splitName } from './find-bound.ts'
+import { type Binding, sslModes } from './binding.ts'
+import { type Bound, locate, splitName } from './find-bound.ts'
 
 /**
  * The database `name` on each server that bound databases are on, by `database`, `server/database` and so on. A server where
  * that database is bound, if under another name, is left out: through the gateway it is read by that name alone.
  */
-export async function findUnbound(sql: Query, tenantId: string, text: string): Promise<Bound[]> {
+export async function findUnbound(
+  sql: Query,
+  guard: HostGuard,
+  tenantId: string,
+  text: string,
+): Promise<Bound[]> {
   const parts = splitName(text)
   if (!parts || parts.name === '' || Buffer.byteLength(parts.name) > 63) return []
   const { name, server, group, subscription } = parts
@@ -22,14 +27,16 @@ export async function findUnbound(sql: Query, tenantId: string, text: string): P
     .filter(({ binding, isMeant }) => isMeant && !bound.has(serverOf(binding)))
     .toSorted((a, b) => sslModes.indexOf(b.binding.sslmode) - sslModes.indexOf(a.binding.sslmode))
   const servers = new Map(strongest.toReversed().map((row) => [serverOf(row.binding), row]))
-  return [...servers.values()].map(({ target, binding }) => {
-    const { host, port, ssl } = addressOf(binding, '')
-    return {
-      id: `${serverOf(binding)}/${name}`,
-      target: target.replace(/\/databases\/[^/]*$/, `/databases/${name.toLowerCase()}`),
-      address: { host, port, database: name, ...(ssl && { ssl }) },
-    }
-  })
+  return await Promise.all(
+    [...servers.values()].map(async ({ target, binding }) => {
+      const { database: _, ...address } = await locate(binding, guard)
+      return {
+        id: `${serverOf(binding)}/${name}`,
+        target: target.replace(/\/databases\/[^/]*$/, `/databases/${name.toLowerCase()}`),
+        address: { ...address, database: name },
+      }
+    }),
+  )
 }
 
 export function serverOf({ host, port }: Pick<Binding, 'host' | 'port'>): string {

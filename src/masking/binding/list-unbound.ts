@@ -1,4 +1,5 @@
 import { openDatabase } from '../../db/database.ts'
+import type { HostGuard } from '../../db/host-guard.ts'
 import type { Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { addressOf, type Binding } from './binding.ts'
@@ -20,11 +21,17 @@ interface Row {
 const answerTimeoutMs = 5_000
 
 /** The databases that are on the servers of bound ones and not bound themselves. Servers that do not answer are left out. */
-export async function listUnbound(sql: Query, secrets: SecretBox): Promise<UnboundDatabases[]> {
+export async function listUnbound(
+  sql: Query,
+  secrets: SecretBox,
+  guard: HostGuard,
+): Promise<UnboundDatabases[]> {
   const rows = await sql<Row[]>`
     select id, binding, binding_secret as secret from masked_database where binding is not null order by key`
   const servers = Map.groupBy(rows, ({ binding }) => serverOf(binding))
-  const found = await Promise.all([...servers].map(([server, bound]) => readServer(server, bound, secrets)))
+  const found = await Promise.all(
+    [...servers].map(([server, bound]) => readServer(server, bound, secrets, guard)),
+  )
   // One server may go by several names: what is bound under one of them is bound.
   const bySystem = Map.groupBy(
     found.filter((one) => one !== undefined),
@@ -38,10 +45,10 @@ export async function listUnbound(sql: Query, secrets: SecretBox): Promise<Unbou
   })
 }
 
-async function readServer(server: string, rows: readonly Row[], secrets: SecretBox) {
+async function readServer(server: string, rows: readonly Row[], secrets: SecretBox, guard: HostGuard) {
   for (const { id, binding, secret } of rows) {
     const password = secret ? secrets.open(secretPlace(id), secret) : ''
-    const url = addressOf(binding, password)
+    const url = addressOf(binding, password, guard)
     const database = openDatabase({ url, poolSize: 1, searchPath: 'pg_catalog', answerTimeoutMs })
     try {
       const all = await database.sql<{ name: string; system: string }[]>`

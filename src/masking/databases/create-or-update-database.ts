@@ -7,6 +7,7 @@ import {
   type BindingInput,
   bindingStem,
   readBinding,
+  requireHost,
   sharesSecret,
 } from '../binding/binding.ts'
 import { type Finding, type Greeting, secretPlace } from '../binding/bound-catalog.ts'
@@ -45,7 +46,8 @@ export const createOrUpdateDatabase = operation({
     const place = readDatabasePlace(params)
     const input = body.properties?.binding
     if (!input) return null
-    const binding = readBinding(input, ports.bindingHosts)
+    const binding = readBinding(input)
+    await requireHost(ports.guard, binding.host)
     const before = await findDatabase(tx, caller.tenantId, place)
     const password = choosePassword(before, binding, input, ports.secrets)
     const rules = before ? await ruleRows.list(tx, before.id) : []
@@ -144,9 +146,9 @@ function refusePassword(reason: string): never {
 function seal(
   before: DatabaseRow,
   input: BindingInput,
-  { secrets, bindingHosts }: MaskingPorts,
+  { secrets }: MaskingPorts,
 ): Pick<DatabaseRow, 'binding' | 'bindingSecret' | 'bound'> {
-  const binding = readBinding(input, bindingHosts)
+  const binding = readBinding(input)
   const password = choosePassword(before, binding, input, secrets)
   const bindingSecret = password === '' ? null : secrets.seal(secretPlace(before.id), password)
   return { binding, bindingSecret, bound: true }

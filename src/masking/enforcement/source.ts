@@ -1,4 +1,5 @@
 import { type Database, openDatabase } from '../../db/database.ts'
+import type { HostGuard } from '../../db/host-guard.ts'
 import type { Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { nameBound } from '../binding/bind-once.ts'
@@ -10,6 +11,7 @@ import { ruleRows } from '../rules/rule.ts'
 interface SourceOptions {
   readonly sql: Query
   readonly secrets: SecretBox
+  readonly guard: HostGuard
   /** Resolves the entries of an exempt list; the directory knows users and groups. */
   findExempt(
     tenantId: string,
@@ -35,7 +37,7 @@ interface BoundTarget {
 }
 
 /** The management data that enforcement reads. */
-export function createEnforcementSource({ sql, secrets, findExempt, readRights }: SourceOptions) {
+export function createEnforcementSource({ sql, secrets, guard, findExempt, readRights }: SourceOptions) {
   return {
     async find(databaseId: string): Promise<BoundTarget | null> {
       const [row] = await sql<{ binding: Binding; secret: Uint8Array | null; version: number }[]>`
@@ -43,7 +45,7 @@ export function createEnforcementSource({ sql, secrets, findExempt, readRights }
         where id = ${databaseId} and binding is not null`
       if (!row) return null
       const address = () =>
-        addressOf(row.binding, row.secret ? secrets.open(secretPlace(databaseId), row.secret) : '')
+        addressOf(row.binding, row.secret ? secrets.open(secretPlace(databaseId), row.secret) : '', guard)
       return {
         key: String(row.version),
         connect: () =>

@@ -105,7 +105,7 @@ describe('keys to cancel with', () => {
   test('two sessions of one process id are told apart by their secrets', async () => {
     const registry = new NodeRegistry(testLimits, { opened: () => {}, closed: () => {} })
     const admit = (id: string, host: string) => {
-      const address = { host, port: 5432, database: 'shop' }
+      const address = { host, port: 5432, database: 'shop', addresses: [host] }
       return registry.admit({ id, countedAs: host, cancel: { key: undefined, address } })
     }
     assert.equal(await admit('7:aa', 'one'), 'admitted')

@@ -43,7 +43,8 @@ describe('principals at a gateway before two databases', () => {
         ports: {
           findDatabases: async (name) => {
             const { hostname, port, pathname } = new URL(get(name).url)
-            const address = { host: hostname, port: Number(port), database: pathname.slice(1) }
+            const where = { host: hostname, port: Number(port), addresses: ['127.0.0.1'] }
+            const address = { ...where, database: pathname.slice(1) }
             return [{ id: name, target: name, address }]
           },
           readMasks: (id, roles) => readMaskedFor(get(id).database.sql, roles),

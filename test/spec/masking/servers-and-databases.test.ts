@@ -64,6 +64,7 @@ clause(
       ...shown,
       sslmode: 'disable',
       sslRootCertificate: null,
+      authentication: 'scram-sha-256',
       passwordSet: true,
     })
     assert.deepEqual(bound.body.properties.connection, {

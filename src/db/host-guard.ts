@@ -1,0 +1,122 @@
+import { lookup } from 'node:dns/promises'
+import { BlockList, isIP, type LookupFunction, Socket } from 'node:net'
+
+/** Why a host may not be connected to, or that its name is unknown. */
+export class HostRefused extends Error {
+  readonly code: 'EHOSTREFUSED' | 'ENOTFOUND'
+
+  constructor(reason: string, code: 'EHOSTREFUSED' | 'ENOTFOUND' = 'EHOSTREFUSED') {
+    super(reason)
+    this.code = code
+  }
+}
+
+/** Resolves a host to the addresses that may be connected to; rejects with `HostRefused`. */
+export type HostGuard = (host: string) => Promise<readonly string[]>
+
+/**
+ * Addresses that no database has: unspecified, link-local, multicast, broadcast, and those by which clouds hand out
+ * credentials. Link-local holds the usual one of these, 169.254.169.254.
+ */
+const neverAllowed = [
+  '0.0.0.0/8',
+  '169.254.0.0/16',
+  '100.100.100.200/32',
+  '192.0.0.192/32',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '::/128',
+  'fe80::/10',
+  'fd00:ec2::/32',
+  'fd20:ce::254/128',
+  'ff00::/8',
+]
+
+/**
+ * The hosts of `entries` are names, `*.` names, addresses or networks such as 10.0.0.0/8; none: every host whose addresses
+ * are not among those above, which a list has to name by address or network. Names are resolved here and the caller
+ * connects to the result, so that a name cannot lead elsewhere between the check and the connection.
+ */
+export function createHostGuard(entries: readonly string[], resolve: HostGuard = resolveHost): HostGuard {
+  const isNetwork = (entry: string) => isIP(entry.split('/')[0] ?? '') !== 0
+  const listed = networksOf(entries.filter(isNetwork))
+  const refused = networksOf(neverAllowed)
+  const names = entries.filter((entry) => !isNetwork(entry)).map((entry) => entry.toLowerCase())
+
+  return async (host) => {
+    const name = host.toLowerCase().replace(/\.$/, '')
+    const isNamed = names.some((entry) =>
+      entry.startsWith('*.') ? name.endsWith(entry.slice(1)) : name === entry,
+    )
+    const mayBeListed = entries.length === 0 || isNamed || entries.some(isNetwork)
+    if (!mayBeListed) throw new HostRefused('is not among the hosts that this service may be bound to')
+    const addresses = await resolve(host)
+    for (const address of addresses) {
+      if (contains(listed, address)) continue
+      if (entries.length > 0 && !isNamed)
+        throw new HostRefused('is not among the hosts that this service may be bound to')
+      if (contains(refused, address))
+        throw new HostRefused(
+          'leads to a link-local, metadata, multicast or unspecified address, which MASQUERADE_BINDING_HOSTS would have to list',
+        )
+    }
+    return addresses
+  }
+}
+
+async function resolveHost(host: string): Promise<string[]> {
+  try {
+    return (await lookup(host, { all: true })).map(({ address }) => address)
+  } catch (cause) {
+    throw Object.assign(new HostRefused('is unknown', 'ENOTFOUND'), { cause })
+  }
+}
+
+function networksOf(entries: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const entry of entries) {
+    const [address = '', prefix] = entry.split('/')
+    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'
+    list.addSubnet(address, Number(prefix ?? (family === 'ipv4' ? 32 : 128)), family)
+  }
+  return list
+}
+
+/** IPv4 addresses that are mapped into IPv6 count as what they are: the list does that itself. */
+function contains(list: BlockList, address: string): boolean {
+  const [plain = ''] = address.split('%')
+  return list.check(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6')
+}
+
+/** A lookup that knows these addresses alone. */
+export function lookupAmong(addresses: readonly string[]): LookupFunction {
+  const found = addresses.map((address) => ({ address, family: isIP(address) }))
+  return (_host, options, done) => {
+    const [first] = found
+    if (!first) done(new HostRefused('is unknown', 'ENOTFOUND'), '', 0)
+    else if (options.all) done(null, found)
+    else done(null, first.address, first.family)
+  }
+}
+
+/** Connects like any socket, once the guard has let the host pass, and to nothing but what the guard resolved. */
+export class GuardedSocket extends Socket {
+  readonly #guard: HostGuard
+
+  constructor(guard: HostGuard) {
+    super()
+    this.#guard = guard
+  }
+
+  /** As the driver calls it. */
+  override connect(port: unknown, host?: unknown): this {
+    void this.#guard(String(host)).then(
+      (addresses) => {
+        if (!this.destroyed)
+          super.connect({ port: Number(port), host: String(host), lookup: lookupAmong(addresses) })
+      },
+      (error: Error) => this.destroy(error),
+    )
+    return this
+  }
+}

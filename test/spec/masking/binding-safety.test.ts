@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { after } from 'node:test'
+import { TLSSocket } from 'node:tls'
+import pg from 'pg'
+import { createCa, issueCertificate } from '../../../src/http/local-ca.ts'
+import { clause } from '../../support/clause.ts'
+import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
+
+const { send, service, putPolicy } = useMasking()
+const servers: Server[] = []
+after(() => {
+  for (const server of servers) server.close()
+})
+
+const bind = (db: string, binding: object) =>
+  send('PUT', db, {
+    properties: { binding: { host: '127.0.0.1', database: 'd', user: 'u', password: 'hunter2', ...binding } },
+  })
+
+async function listen(take: (socket: Socket) => void): Promise<number> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    take(socket)
+  })
+  servers.push(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+/** A server that asks for the password in its own way and keeps what it hears. */
+async function startThief(request: Buffer) {
+  const heard: Buffer[] = []
+  const port = await listen((socket) =>
+    socket.once('data', () => {
+      socket.on('data', (bytes) => {
+        heard.push(bytes)
+        socket.destroy()
+      })
+      socket.write(request)
+    }),
+  )
+  return { port, heard }
+}
+
+const cleartext = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3])
+const md5 = Buffer.from([0x52, 0, 0, 0, 12, 0, 0, 0, 5, 1, 2, 3, 4])
+
+clause(
+  'MASK-126',
+  'A server that asks for the password of a binding in clear text or by MD5 gets none, unless…',
+  async () => {
+    for (const [request, weaker] of [
+      [cleartext, 'password'],
+      [md5, 'md5'],
+    ] as const) {
+      const { port, heard } = await startThief(request)
+      const db = freshDatabase()
+      const refused = await bind(db, { port })
+      assert.equal(refused.status, 201)
+      const { binding, connection } = refused.body.properties
+      assert.deepEqual([binding.authentication, connection.state], ['scram-sha-256', 'Unreachable'])
+      assert.match(connection.reason, /properties\.binding\.authentication/)
+      // The controller and the watcher have tried it too by the time of this answer.
+      assert.equal(refused.headers.get('x-masquerade-enforcement'), 'Pending')
+      const state = await send('GET', `${db}/dataMaskingPolicies/Default/enforcement`)
+      assert.match(state.body.reason, /method that the binding does not allow/)
+      assert.equal(heard.length, 0)
+
+      const told = await bind(db, { port, authentication: weaker })
+      assert.equal(told.body.properties.binding.authentication, weaker)
+      assert.ok(heard.length > 0)
+      const first = heard[0]?.toString('latin1').slice(5, -1) ?? ''
+      assert.match(first, weaker === 'password' ? /^hunter2$/ : /^md5[0-9a-f]{32}$/)
+      if (weaker === 'md5') {
+        const stillNot = await startThief(cleartext)
+        await bind(freshDatabase(), { port: stillNot.port, authentication: 'md5' })
+        assert.deepEqual(stillNot.heard, [])
+      }
+      const kept = await send('PUT', db, {
+        properties: {
+          binding: { host: '127.0.0.1', port, database: 'd', user: 'u', authentication: weaker },
+        },
+      })
+      assert.equal(kept.status, 200)
+    }
+  },
+)
+
+clause(
+  'MASK-127',
+  'A binding to another machine has the sslmode `verify-full` unless it names another. Where the…',
+  async () => {
+    const remote = await bind(freshDatabase(), { host: 'no-such-host.invalid' })
+    assert.equal(remote.body.properties.binding.sslmode, 'verify-full')
+    const { ca } = await createCa(['localhost'], new Date())
+    const certificate = await issueCertificate(ca, ['localhost'], new Date())
+    const port = await listen((socket) =>
+      socket.once('data', () => {
+        socket.write('S')
+        new TLSSocket(socket, { isServer: true, ...certificate }).on('error', () => {})
+      }),
+    )
+    const { body } = await bind(freshDatabase(), { host: 'localhost', port, sslmode: 'verify-full' })
+    assert.match(body.properties.connection.reason, /sslRootCertificate.*verify-ca or require/)
+    const plain = await listen((socket) => socket.once('data', () => socket.write('N')))
+    const none = await bind(freshDatabase(), { port: plain, sslmode: 'verify-full' })
+    assert.match(none.body.properties.connection.reason, /offers no TLS.*disable/)
+  },
+)
+
+clause(
+  'MASK-128',
+  'No binding leads to a link-local, metadata, multicast or unspecified address, by whatever name…',
+  async () => {
+    for (const host of ['169.254.169.254', '::ffff:169.254.169.254', 'fe80::1', '0.0.0.0', '2852039166']) {
+      const { status, body } = await bind(freshDatabase(), { host })
+      assert.equal(status, 400, host)
+      assert.deepEqual([body.error.code, body.error.target], ['InvalidBinding', 'properties.binding.host'])
+    }
+    // A binding that was stored before, or whose name leads elsewhere by now.
+    const db = freshDatabase()
+    await bind(db, { port: 1 })
+    const { database, gateway } = service()
+    await database.sql`
+      update masked_database set binding = binding || '{"host": "169.254.169.254"}', binding_version = binding_version + 1
+      where lower(name) = ${db.split('/').at(-1) ?? ''}`
+    const client = new pg.Client({
+      host: '127.0.0.1',
+      port: gateway.port,
+      user: 'u',
+      password: 'p',
+      database: db.split('/').at(-1) ?? '',
+    })
+    await assert.rejects(client.connect(), { code: '08001', message: /unknown or not allowed/ })
+    await putPolicy(db, { dataMaskingState: 'Enabled' })
+    const state = await send('GET', `${policyUrl(db)}/enforcement`)
+    assert.match(state.body.reason, /not one that this service may be bound to/)
+  },
+)
