@@ -154,7 +154,7 @@ async function readRights(tx: Sql, oids: readonly number[]): Promise<Map<number,
 type Read<T> = { readonly value: T | undefined; readonly obstacle: Relation['obstacle'] }
 
 /** A view can be made so that printing it takes seconds: so long for all of them together, then for each, then for the rest. */
-const allTogetherMs = 1000
+const allTogetherMs = 700
 const oneMs = 200
 const restMs = 3000
 /** So long a definition is waited for when another session may be holding a lock on what it reads. */

@@ -1,4 +1,5 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
+import { SqlRefusal } from '../../sql/refusal.ts'
 import type { Relation } from '../catalog.ts'
 import type { Masks } from './assign-masks.ts'
 import { maskExpression } from './masks.ts'
@@ -44,8 +45,9 @@ function moveReads(definition: string, moves: ReadonlyMap<string, string>): stri
       return target
     })
     return readsOnly ? null : moved
-  } catch {
-    return null
+  } catch (error) {
+    if (error instanceof SqlRefusal) return null
+    throw error
   }
 }
 

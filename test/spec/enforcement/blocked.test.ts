@@ -5,6 +5,7 @@ import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { forEachCluster } from '../../support/postgres.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const canary = 'zqcanary'
 
@@ -27,15 +28,7 @@ forEachCluster((cluster) => {
       const putPolicy = (exemptPrincipals: string) =>
         masking.send('PUT', policyUrl(db), { properties: { dataMaskingState: 'Enabled', exemptPrincipals } })
       const report = async () => (await masking.send('GET', `${policyUrl(db)}/enforcement`)).body
-      const until = async (isSo: () => Promise<boolean>) => {
-        for (
-          const end = Date.now() + 20_000;
-          Date.now() < end;
-          await new Promise((done) => setTimeout(done, 50))
-        )
-          if (await isSo()) return
-        assert.fail(JSON.stringify(await report()))
-      }
+      const until = (isSo: () => Promise<boolean>) => waitUntil('the expected state', isSo)
 
       before(async () => {
         target = await createMaskedDatabase(cluster)
