@@ -76,8 +76,10 @@ function isOfEveryone(permission: string): boolean {
   return isConsentable(permission) || !isKnownPermission(permission)
 }
 
+/** Writes count exactly: several tables take the very permission, and not the stronger one that implies it elsewhere. */
 function reaches({ permissions }: Caller, permission: string, grants: string): boolean {
-  return permissions.has(grants) || withImplied(permissions).has(permission)
+  if (permissions.has(grants) || permissions.has(permission)) return true
+  return isRead(permission) && withImplied(permissions).has(permission)
 }
 
 function isRead(permission: string): boolean {

@@ -18,12 +18,16 @@ interface UserRow {
   readonly must_change: boolean | null
 }
 
+/** PostgreSQL folds some letters beyond ASCII into it, and a name with such a letter is no spelling of another name. */
+const isAscii = (name: string) => /^[\x21-\x7e]*$/.test(name)
+
 /** Users that may sign in: neither deleted nor disabled. */
 export async function findUser(
   sql: Query,
   tenantId: string,
   by: { readonly id: string } | { readonly userPrincipalName: string },
 ): Promise<User | undefined> {
+  if ('userPrincipalName' in by && !isAscii(by.userPrincipalName)) return undefined
   const [row] = await sql<UserRow[]>`
     select account.id, account.user_principal_name, account.display_name, password.hash, password.changed_at,
       password.must_change
@@ -49,6 +53,7 @@ export async function findUserId(
   tenantId: string,
   userPrincipalName: string,
 ): Promise<string | undefined> {
+  if (!isAscii(userPrincipalName)) return undefined
   const [row] = await sql<{ id: string }[]>`
     select id from directory_object
     where tenant_id = ${tenantId} and kind = 'user' and deleted_at is null

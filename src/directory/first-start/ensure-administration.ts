@@ -46,8 +46,11 @@ export async function ensureAdministration(tx: Tx, options: AdministrationOption
   const { steps } = repairs
   const first = await readFirstStart(tx, tenantId)
   await ensureOrganization(repairs, domain)
+  const intact = steps.length
   const user = await ensureUser(repairs, domain, first?.administratorId)
   await ensureGlobalAdministrator(repairs, user)
+  // While it was no administrator, others could set its password.
+  const wasWeaker = steps.length > intact
   const application = await ensureRegistration(repairs, {
     appId: first?.applicationId ?? randomUUID(),
     displayName: 'Masquerade administration',
@@ -63,7 +66,7 @@ export async function ensureAdministration(tx: Tx, options: AdministrationOption
   await appendChanges(tx, tenantId, repairs.changes)
   await grantEverything(repairs, servicePrincipalId)
 
-  const needsPassword = newCredentials || !(await hasPassword(tx, tenantId, user.id))
+  const needsPassword = newCredentials || wasWeaker || !(await hasPassword(tx, tenantId, user.id))
   const password = needsPassword ? randomBytes(18).toString('base64url') : undefined
   if (password !== undefined) await setPassword(tx, tenantId, user.id, password)
   const needsSecret = newCredentials || !(await hasSecret(tx, tenantId, applicationId))

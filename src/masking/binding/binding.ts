@@ -91,6 +91,7 @@ export function sharesSecret(before: Binding, after: Binding): boolean {
   return (
     before.host.toLowerCase() === after.host.toLowerCase() &&
     before.port === after.port &&
+    before.database === after.database &&
     before.user === after.user &&
     before.sslRootCertificate === after.sslRootCertificate &&
     sslModes.indexOf(after.sslmode) >= sslModes.indexOf(before.sslmode) &&

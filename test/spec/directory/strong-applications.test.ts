@@ -61,6 +61,8 @@ async function strengthen(give: (one: Registered) => Promise<unknown>, wishes: A
 const strengths: Readonly<Record<string, () => Promise<Registered>>> = {
   'an application permission': () => register({ permissions: ['RoleManagement.ReadWrite.Directory'] }),
   'another application permission': () => register({ permissions: ['Mail.ReadWrite'] }),
+  'a permission that one of the caller implies': () =>
+    register({ permissions: ['Organization.ReadWrite.All'] }),
   'tenant consent': () => register({ consented: ['RoleManagement.ReadWrite.Directory'] }),
   'tenant consent for masking': () => register({ consented: ['user_impersonation'] }),
   'consent of one person': () =>

@@ -191,6 +191,9 @@ describe('looking into a bound database', () => {
       assert.equal((await preview(person, reader)).status, 403)
       const manager = masking.service().tokenFor({ role: 'SQL Security Manager' })
       assert.equal((await preview(person, manager)).status, 200)
+      // Verifiers of passwords are in this catalog.
+      const verifiers = await preview({ schemaName: 'pg_catalog', tableName: 'pg_authid' }, manager)
+      assert.ok(verifiers.status >= 400 && !verifiers.text.includes('SCRAM'), verifiers.text)
     },
   )
 

@@ -9,8 +9,12 @@ import {
   securityIdentifier,
 } from './resource.ts'
 
+/**
+ * ASCII only, as in the original: PostgreSQL and JavaScript fold other letters differently (`İ` is `i` to one of them),
+ * and exempt lists, login roles and sign-in throttles compare names on either side.
+ */
 export const principalNameForm =
-  /^[^\s\p{C}@()\\[\]";:<>,]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?$/u
+  /^(?:(?![@()\\[\]";:<>,])[\x21-\x7e]){1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?$/
 
 export const user: Resource = {
   kind: 'user',
