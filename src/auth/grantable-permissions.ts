@@ -37,7 +37,7 @@ export function matchesPermission(caller: Caller, permission: string): boolean {
 
 /**
  * True when the caller could consent to the delegated permission for other people. A permission that single people
- * consented to by themselves does not count; consent for everybody does, as nobody is asked any more. An application that
+ * consented to by themselves does not count; tenant-wide consent does, because no person is asked again. An application that
  * has the permission itself is no match for writes: with a sign-in of an administrator the delegated one reaches further.
  */
 export function matchesConsent(caller: Caller, permission: string, forEveryone: boolean): boolean {
@@ -66,7 +66,7 @@ export function mayGrantInPerson(
   return isLow && holdsAnyRole(caller, applicationAdministrators)
 }
 
-/** Who somebody is: all that a token gives which was asked for nothing else. */
+/** True for permissions that only identify the signed-in person. */
 function isAboutSignIn(permission: string): boolean {
   return permission === 'User.Read' || !isKnownPermission(permission)
 }
