@@ -17,6 +17,24 @@ export interface RequestFacts {
   readonly ifNoneMatch: string | undefined
   /** Preferences of the `Prefer` header, names in lower case. */
   readonly preferences: ReadonlyMap<string, string>
+  /** True for a request that came inside another one. */
+  readonly isInner: boolean
+}
+
+/** A request inside another one. It is sent with the token of the outer request. */
+export interface InnerRequest {
+  readonly method: string
+  /** Path with the prefix of the surface, and query. */
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+}
+
+export interface InnerAnswer {
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
 }
 
 export interface AuditEntry {
@@ -36,6 +54,8 @@ export interface Context<Ports, Body, Options> {
   readonly request: RequestFacts
   /** Written in the transaction of the change itself. */
   readonly audit: (entry: AuditEntry) => void
+  /** Handles another request of the same caller with every check that a request of its own passes. */
+  readonly sendInner: (request: InnerRequest) => Promise<InnerAnswer>
   /** Functions of other rooms that the operation calls; `main.ts` passes them in. */
   readonly ports: Ports
 }

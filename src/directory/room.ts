@@ -1,4 +1,5 @@
 import { credentialOperations } from './applications/operations.ts'
+import { runBatch } from './batch/run-batch.ts'
 import { extensionsOperations } from './extensions/operations.ts'
 import { itemsOperations } from './items/operations.ts'
 import { membershipOperations } from './membership/operations.ts'
@@ -16,6 +17,7 @@ export function directoryRoom(ports: DirectoryPorts) {
       ...extensionsOperations,
       ...itemsOperations,
       ...listCarriedRights,
+      runBatch,
     ],
     ports,
   }

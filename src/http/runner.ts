@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Answer, AuditEntry, Context, Operation, RequestFacts } from '../api/operation.ts'
+import type { Answer, AuditEntry, Context, InnerRequest, Operation, RequestFacts } from '../api/operation.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Gatekeeper } from '../auth/gatekeeper.ts'
 import type { Params } from '../auth/permission.ts'
@@ -11,6 +11,7 @@ import { pathPrefix, withoutDirectoryPrefix } from '../kernel/surface.ts'
 import { readBody } from './body.ts'
 import { type Dialect, headerOf } from './dialect.ts'
 import { readQuery } from './query.ts'
+import { findOuterOrigin, originOf, sendInner } from './send-inner.ts'
 
 export interface Runner {
   readonly database: Database
@@ -46,28 +47,20 @@ export async function perform(
   const facts = requestFacts(request, dialect)
   const params = request.params as Params
 
-  const prepared = await operation.prepare?.({
+  const known = {
     params,
     query,
     body,
     caller,
-    tx: runner.database.sql,
     request: facts,
+    sendInner: (inner: InnerRequest) => sendInner(request, inner),
     ports,
-  })
+  }
+  const prepared = await operation.prepare?.({ ...known, tx: runner.database.sql })
   const run = async (tx: Query): Promise<Answer> => {
     const entries: AuditEntry[] = []
     const audit = (entry: AuditEntry) => void entries.push(entry)
-    const context: Context<unknown, unknown, unknown> = {
-      params,
-      query,
-      body,
-      caller,
-      tx,
-      request: facts,
-      audit,
-      ports,
-    }
+    const context: Context<unknown, unknown, unknown> = { ...known, tx, audit }
     const answer = await operation.run(context, prepared)
     for (const entry of entries) await writeAudit(tx, caller, facts.id, entry)
     return answer
@@ -99,14 +92,15 @@ function render(
 }
 
 function requestFacts(request: FastifyRequest, dialect: Dialect): RequestFacts {
-  const origin = `${request.protocol}://${request.host}`
+  const outerOrigin = findOuterOrigin()
   return {
     id: request.id,
-    baseUrl: origin + pathPrefix[dialect.surface],
+    baseUrl: (outerOrigin ?? originOf(request)) + pathPrefix[dialect.surface],
     path: request.url.split('?', 1)[0] ?? '',
     ifMatch: headerOf(request, 'if-match'),
     ifNoneMatch: headerOf(request, 'if-none-match'),
     preferences: readPreferences(headerOf(request, 'prefer')),
+    isInner: outerOrigin !== undefined,
   }
 }
 

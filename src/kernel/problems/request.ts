@@ -142,6 +142,23 @@ export const requestProblems = {
     message: "The api-version '{version}' is not supported. Supported: {supported}.",
   },
 
+  // requests inside a batch
+  InvalidBatch: {
+    status: 400,
+    code: 'BadRequest',
+    message: 'The batch is not valid: {reason}.',
+  },
+  InvalidBatchedRequest: {
+    status: 400,
+    code: 'BadRequest',
+    message: 'The request inside the batch is not valid: {reason}.',
+  },
+  FailedDependency: {
+    status: 424,
+    code: 'FailedDependency',
+    message: "The request was not run: the request '{id}', on which it depends, did not succeed.",
+  },
+
   // what the resource says
   Conflict: {
     status: 409,

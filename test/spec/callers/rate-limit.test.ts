@@ -29,6 +29,17 @@ describe('the rate limit', () => {
         assert.equal(body.error.code, 'TooManyRequests')
       }
       assert.equal((await ask(other)).status, 200)
+
+      const requests = Array.from({ length: 20 }, (_, at) => ({
+        id: `${at}`,
+        method: 'GET',
+        url: '/users?$top=1',
+      }))
+      const third = tokenOf(await directory.user())
+      const batch = await service.request('POST', '/v1.0/$batch', { token: third, body: { requests } })
+      const limited = batch.body.responses.filter(({ status }: { status: number }) => status === 429)
+      assert.ok(limited.length >= 10)
+      assert.match(limited[0].headers['Retry-After'], /^[1-9]\d*$/)
       assert.match(renderSettings(), /MASQUERADE_RATE_LIMIT.*off on the embedded database, 100 otherwise/)
     },
   )
