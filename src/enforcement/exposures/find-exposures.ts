@@ -12,6 +12,8 @@ import type { Exposure, ExposureKind, Findings, MaskedRelation, Scene } from './
 import { grantKinds } from './grants.ts'
 import { objectKinds } from './objects.ts'
 import { oracleKinds } from './oracles.ts'
+import { ownedCodeKinds } from './owned-code.ts'
+import { policyOracleKinds } from './policy-oracles.ts'
 import { readRoleBook } from './role-book.ts'
 import { roleKinds } from './roles.ts'
 
@@ -23,6 +25,8 @@ export const exposureKinds: readonly ExposureKind[] = [
   ...copyKinds,
   ...objectKinds,
   ...oracleKinds,
+  ...policyOracleKinds,
+  ...ownedCodeKinds,
 ]
 
 const order = { high: 0, medium: 1, low: 2 }

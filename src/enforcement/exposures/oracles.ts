@@ -57,32 +57,6 @@ const checkOracle = kind<{ oid: number; name: string; keys: readonly number[]; a
   }),
 })
 
-/** Reads alone are enough: the reader sets the value that the policy compares the masked column with. */
-const policyOracle = kind<{
-  oid: number
-  name: string
-  keys: readonly number[]
-  roles: readonly string[]
-}>({
-  code: 'RowPolicyOracle',
-  severity: 'high',
-  async read({ sql, oids, book }) {
-    const rows = await sql<{ oid: number; name: string; keys: number[] }[]>`
-      select p.polrelid::int8 as oid, p.polname::text as name, array(
-        select distinct d.refobjsubid from pg_catalog.pg_depend d
-        where d.classid = 'pg_catalog.pg_policy'::regclass and d.objid = p.oid
-          and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = p.polrelid and d.refobjsubid > 0) as keys
-      from pg_catalog.pg_policy p join pg_catalog.pg_class c on c.oid = p.polrelid and c.relrowsecurity
-      where p.polcmd in ('r', '*') and pg_catalog.pg_get_expr(p.polqual, p.polrelid) ~ 'current_setting'
-        and p.polrelid = any(${oids}::oid[]) order by 1, 2`
-    return rows.map((row) => ({ ...row, roles: book.watched }))
-  },
-  describe: ({ relation, column, name }) => ({
-    objects: [{ kind: 'policy', name: quoteIdentifier(name) }, relation],
-    explanation: `The policy compares the masked column ${column.name} with a setting, and every role may set it: the rows that a reader then sees tell whether its guess is right, also through the twin. Compare a column without a mask, or a value that the reader cannot choose (current_user).`,
-  }),
-})
-
 /** PostgreSQL checks a foreign key to a masked column with the rights of the owner. */
 const foreignKeyOracle = kind<{
   oid: number
@@ -111,9 +85,4 @@ const foreignKeyOracle = kind<{
   },
 })
 
-export const oracleKinds: readonly ExposureKind[] = [
-  uniqueOracle,
-  checkOracle,
-  policyOracle,
-  foreignKeyOracle,
-]
+export const oracleKinds: readonly ExposureKind[] = [uniqueOracle, checkOracle, foreignKeyOracle]

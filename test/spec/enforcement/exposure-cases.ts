@@ -249,7 +249,67 @@ export const exposureCases: readonly ExposureCase[] = [
       create policy guessed on public.person using (email = current_setting('app.guess', true))`,
     leak: `set app.guess = '${canary}'; select 'seen ' || count(*) from masked_public.person`,
     shows: /seen 1/,
-    remediless: true,
+  },
+  {
+    code: 'RowPolicyOracle',
+    what: 'a row policy for one role whose function reads a setting',
+    severity: 'high',
+    roles: { auditor: 'LOGIN' },
+    exempt: ['auditor'],
+    before: `create function public.guess() returns text language sql stable as $f$ select current_setting('app.guess', true) $f$;
+      alter table public.person enable row level security;
+      create policy guessed on public.person to $analyst, $auditor using (email = public.guess())`,
+    leak: `set app.guess = '${canary}'; select 'seen ' || count(id) from public.person`,
+    shows: /seen 1/,
+  },
+  {
+    code: 'RowPolicyOracle',
+    what: 'a row policy that compares a masked column with a table that the reader writes',
+    severity: 'high',
+    before: `create table public.guesses (guess text); grant select, insert on public.guesses to $analyst;
+      alter table public.person enable row level security;
+      create policy guessed on public.person using (email in (select guess from public.guesses))`,
+    leak: `insert into public.guesses values ('${canary}'); select 'seen ' || count(id) from public.person`,
+    shows: /seen 1/,
+  },
+  {
+    code: 'RoutineOwner',
+    severity: 'high',
+    what: 'a check that calls a function of a masked role',
+    before: `create schema own authorization $analyst; grant update (id) on public.person to $analyst;
+      create function own.fits(text) returns boolean language sql as 'select true'; alter function own.fits(text) owner to $analyst;
+      alter table public.person add check (own.fits(email))`,
+    leak: `create or replace function own.fits(value text) returns boolean language plpgsql as $f$ begin raise exception '%', value; end $f$;
+      update public.person set id = 2`,
+  },
+  {
+    code: 'RoutineOwner',
+    severity: 'high',
+    what: 'an index with a function of a masked role',
+    before: `create schema own authorization $analyst; grant update (id) on public.person to $analyst;
+      create function own.key(text) returns text immutable language sql as 'select $1'; alter function own.key(text) owner to $analyst;
+      create index on public.person (own.key(email))`,
+    leak: `create or replace function own.key(value text) returns text immutable language plpgsql as $f$ begin raise exception '%', value; end $f$;
+      update public.person set id = 2`,
+  },
+  {
+    code: 'RoutineOwner',
+    severity: 'high',
+    what: 'a trigger with a function of a masked role',
+    before: `create schema own authorization $analyst; grant update (id) on public.person to $analyst;
+      create function own.look() returns trigger language plpgsql as 'begin return new; end'; alter function own.look() owner to $analyst;
+      create trigger look before update on public.person for each row execute function own.look()`,
+    leak: `create or replace function own.look() returns trigger language plpgsql as $f$ begin raise exception '%', old.email; end $f$;
+      update public.person set id = 2`,
+  },
+  {
+    code: 'DomainOwner',
+    severity: 'high',
+    what: 'a masked column of a domain that a masked role owns',
+    before: `create schema own authorization $analyst; create domain own.mail as text; alter table public.person alter email type own.mail;
+      alter domain own.mail owner to $analyst`,
+    leak: `create function own.show(value text) returns boolean language plpgsql as $f$ begin raise exception '%', value; end $f$;
+      alter domain own.mail add check (own.show(value))`,
   },
   {
     code: 'ForeignKeyOracle',
