@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { renderPermissions } from '../src/auth/permissions-page.ts'
+import { renderQueries } from '../src/directory/objects/queries-page.ts'
 import { renderErrors } from '../src/http/errors-page.ts'
 import { renderSettings } from '../src/settings.ts'
 
@@ -8,3 +9,4 @@ const docs = new URL('../docs/', import.meta.url)
 writeFileSync(new URL('settings.md', docs), renderSettings())
 writeFileSync(new URL('errors.md', docs), renderErrors())
 writeFileSync(new URL('permissions.md', docs), renderPermissions())
+writeFileSync(new URL('queries.md', docs), renderQueries())

@@ -63,11 +63,11 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 }
 
-async function send(queryable: pg.Pool | pg.ClientBase, { text, values, isSimple }: Statement) {
+async function send(queryable: pg.Pool | pg.ClientBase, { text, values, isSimple, isUnnamed }: Statement) {
   try {
     const result = isSimple
       ? await queryable.query(text)
-      : await queryable.query({ text, values, ...nameStatement(text) })
+      : await queryable.query({ text, values, ...(isUnnamed ? {} : nameStatement(text)) })
     // The driver answers several statements at once with a list, which its types do not tell.
     return Array.isArray(result) ? (result.at(-1) as pg.QueryResult) : result
   } catch (error) {

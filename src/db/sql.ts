@@ -25,7 +25,13 @@ export type Row = Record<string, any>
 /** Rows, with the number the statement touched. */
 export type Result<T extends readonly object[]> = T & { readonly count: number; readonly command: string }
 
-export type Statement = { text: string; values: unknown[]; isSimple: boolean }
+export type Statement = {
+  text: string
+  values: unknown[]
+  isSimple: boolean
+  /** Not prepared under a name: planned for its values each time. */
+  isUnnamed?: boolean
+}
 export type Run = (
   statement: Statement,
 ) => Promise<{ rows: object[]; rowCount: number | null; command: string }>
@@ -45,6 +51,7 @@ export class Query<T extends readonly object[]> implements Promise<Result<T>> {
   readonly #run: Run
   readonly #isRaw: boolean
   #result: Promise<Result<T>> | undefined
+  #isUnnamed = false
 
   constructor(run: Run, strings: readonly string[], values: readonly unknown[], isRaw = false) {
     this.#run = run
@@ -58,6 +65,15 @@ export class Query<T extends readonly object[]> implements Promise<Result<T>> {
   catch: Promise<Result<T>>['catch'] = (onError) => this.#execute().catch(onError)
   finally: Promise<Result<T>>['finally'] = (onEnd) => this.#execute().finally(onEnd)
 
+  /**
+   * Has the statement planned for its values each time: for texts whose best plan depends on the values, or of which
+   * callers can make any number.
+   */
+  unnamed(): this {
+    this.#isUnnamed = true
+    return this
+  }
+
   #execute(): Promise<Result<T>> {
     this.#result ??= this.#start()
     return this.#result
@@ -65,7 +81,10 @@ export class Query<T extends readonly object[]> implements Promise<Result<T>> {
 
   async #start(): Promise<Result<T>> {
     const raw = { text: this.strings.join(''), values: [...this.values], isSimple: this.values.length === 0 }
-    const { rows, rowCount, command } = await this.#run(this.#isRaw ? raw : render(this))
+    const { rows, rowCount, command } = await this.#run({
+      ...(this.#isRaw ? raw : render(this)),
+      isUnnamed: this.#isUnnamed,
+    })
     // Not enumerable: a result compares equal to the plain list of its rows.
     return Object.defineProperties(rows, {
       count: { value: rowCount ?? 0 },

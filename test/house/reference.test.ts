@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { renderPermissions } from '../../src/auth/permissions-page.ts'
+import { resources } from '../../src/directory/objects/kinds/resources.ts'
+import { renderQueries } from '../../src/directory/objects/queries-page.ts'
+import { fieldsOf } from '../../src/directory/odata/field.ts'
 import { renderErrors } from '../../src/http/errors-page.ts'
 import { problems } from '../../src/kernel/problem.ts'
 import { renderSettings } from '../../src/settings.ts'
@@ -19,6 +22,40 @@ test('docs/settings.md is what the schema of the settings says', () => {
 
 test('docs/permissions.md is what the table of implied permissions says', () => {
   assert.equal(dropPadding(readText('docs/permissions.md')), dropPadding(renderPermissions()))
+})
+
+test('docs/queries.md is what the tables of properties say', () => {
+  assert.equal(dropPadding(readText('docs/queries.md')), dropPadding(renderQueries()))
+})
+
+test('every property that is said to have an index has one', () => {
+  const indexes = readText('sql/schema.sql')
+    .split('\n')
+    .filter((line) => /^CREATE (UNIQUE )?INDEX|PRIMARY KEY/i.test(line.trim()))
+    .map((line) => line.replaceAll('::text', ''))
+  for (const [kind, resource] of Object.entries(resources))
+    for (const { name, index, sqlOf } of fieldsOf([resource]).values()) {
+      if (index === undefined || name === 'id') continue
+      const stored = sqlOf('o').replaceAll(/\bo\.|[()]|::jsonb|::boolean/g, '')
+      const found = indexes.filter((line) => {
+        const plain = line.replaceAll(/[()]|::jsonb|::boolean|::timestamp with time zone/g, '').toLowerCase()
+        return (
+          plain.includes(stored.toLowerCase()) &&
+          (!/where.*kind/.test(plain) || plain.includes(`'${kind.toLowerCase()}'`))
+        )
+      })
+      assert.ok(found.length > 0, `${kind}.${name}: ${stored}`)
+      if (index === 'suffix')
+        assert.ok(
+          found.some((line) => line.includes('reverse(')),
+          `${kind}.${name}`,
+        )
+      if (index === 'elements')
+        assert.ok(
+          found.some((line) => line.includes('gin')),
+          `${kind}.${name}`,
+        )
+    }
 })
 
 test('a page of errors that is out of date is found', () => {

@@ -1,6 +1,13 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
-import { countQuery, countRows, listPage, listQuery, searchableQuery } from '../odata/list.ts'
+import {
+  countQuery,
+  countRows,
+  listPage,
+  listQuery,
+  searchableCountQuery,
+  searchableQuery,
+} from '../odata/list.ts'
 import { operation } from '../operation.ts'
 import type { EntityContext, EntitySet, Listing } from './entity-set.ts'
 import { readView, showRows, withViewOptions } from './entity-view.ts'
@@ -41,7 +48,7 @@ export function countEntities<Row extends Stored>(set: EntitySet<Row>) {
     method: 'GET',
     path: set.collections.map((path) => `${path}/$count`),
     permission: set.permissions.read,
-    query: countQuery,
+    query: set.searchable ? searchableCountQuery : countQuery,
     answers: { 200: Type.Integer() },
     async run(context) {
       const { source } = await openToList(set, context)

@@ -29,8 +29,14 @@ export interface Property {
   readonly onlyBySelect?: true
   /** Never shown. */
   readonly secret?: true
+  /** Of a directory object, every property can be filtered by. */
   readonly filter?: true
   readonly sort?: true
+  /**
+   * The index that a directory object's property has: `key` finds values, `order` also ranges and how texts begin, and
+   * sorts by them, `suffix` also how texts end, `elements` finds items of a collection. `sql/` has the indexes.
+   */
+  readonly index?: 'key' | 'order' | 'suffix' | 'elements'
   /** Characters of a string, items of a collection. */
   readonly maxLength?: number
   /** A rule beyond type and length, for the value or each item of a collection. */

@@ -11,7 +11,7 @@ import { namespace } from '../entities/show-entity.ts'
 import { readExtensionsFilter } from '../extensions/expand-extensions.ts'
 import { readPermissions } from '../extensions/permissions.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
-import { type Fields, fieldsOf } from '../odata/field.ts'
+import { type Fields, fieldsOf, type Storage } from '../odata/field.ts'
 import type { ListSource } from '../odata/list.ts'
 import { deleteOpenExtensionPermissions } from '../permissions.ts'
 import { extensionRights, forEachWrite } from '../rights/declared-rights.ts'
@@ -119,11 +119,12 @@ async function placeOfNew(
   return idOfDefault(ownerId, placeKind, name) ?? null
 }
 
+const itemStorage: Storage = { columns: {}, filterAll: false }
 const knownFields = new Map<ItemKind, Fields>()
 
 /** Under a parent the items that lie in it; else all of the owner's, but only the outermost folders. */
 function sourceOf(tx: Query, tenantId: string, kind: ItemKind, { object, item: parent }: Found): ListSource {
-  const fields = knownFields.get(kind) ?? fieldsOf([itemResource(kind)], {})
+  const fields = knownFields.get(kind) ?? fieldsOf([itemResource(kind)], itemStorage)
   knownFields.set(kind, fields)
   const isFolder = kind === 'mailFolder' || kind === 'contactFolder'
   const outermost = isFolder ? tx`o.parent_id is null` : tx`true`

@@ -12,11 +12,11 @@ import { type DirectoryObject, objectColumns } from '../objects/object-store.ts'
 import { renderItem } from '../objects/render-object.ts'
 import { fieldsOf, restrictFields } from '../odata/field.ts'
 import {
-  countQuery,
   countRows,
   type ListQuery,
   type ListSource,
   listPage,
+  searchableCountQuery,
   searchableQuery,
 } from '../odata/list.ts'
 import { readSelect } from '../odata/select.ts'
@@ -76,7 +76,7 @@ export function countRelation(relation: Relation) {
     method: 'GET',
     path: [`${path}/$count`, `${path}/:cast/$count`],
     permission: { row: relation.read },
-    query: countQuery,
+    query: searchableCountQuery,
     answers: { 200: Type.Integer() },
     async run(context) {
       const { tx, caller, query, params } = context

@@ -8,7 +8,7 @@ import { entityQuery } from '../entities/entity-view.ts'
 import { describeWrite } from '../entities/entity-write.ts'
 import { entitySchema } from '../entities/schemas.ts'
 import { namespace } from '../entities/show-entity.ts'
-import { fieldsOf } from '../odata/field.ts'
+import { fieldsOf, withoutIndexes } from '../odata/field.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
 import { rightsToDelete } from '../rights/declared-rights.ts'
@@ -108,7 +108,7 @@ const purgeDeletedItem = operation({
 function deletedSet(resource: Resource): ObjectSet {
   const { kind, set } = resource
   const { searchable: _, ...living } = objectSet(resource)
-  const fields = fieldsOf([resource])
+  const fields = withoutIndexes(fieldsOf([resource]))
   return {
     ...living,
     many: `Deleted${living.many}`,

@@ -3,6 +3,7 @@ import type { EntityContext, EntitySet, Located, Update } from '../entities/enti
 import { nameOperation } from '../entities/schemas.ts'
 import { namespace } from '../entities/show-entity.ts'
 import { extensibleObjects } from '../extensions/permissions.ts'
+import { filteredRelations } from '../membership/filtered-relations.ts'
 import { fieldsOf, restrictFields } from '../odata/field.ts'
 import type { ListSource } from '../odata/list.ts'
 import { objectRights } from '../rights/declared-rights.ts'
@@ -40,8 +41,12 @@ export function objectSet(resource: Resource, special: Partial<ObjectSet> = {}):
     searchable: true,
     readable,
     async openToList({ tx, caller }) {
-      const source = sourceOf(tx, caller.tenantId, kind)
-      return { set, source: { ...source, fields: restrictFields(fields, readable(caller)) } }
+      const source = {
+        ...sourceOf(tx, caller.tenantId, kind),
+        fields: restrictFields(fields, readable(caller)),
+        relations: filteredRelations(caller, kind),
+      }
+      return { set, source }
     },
     openToCreate: async ({ tx, caller }) => ({
       insert: async (properties) => describePlace(await insertObject(tx, caller.tenantId, kind, properties)),
@@ -69,7 +74,8 @@ export function sourceOf(
   return {
     columns: objectColumns(tx),
     from: tx`directory_object o`,
-    where: tx`o.tenant_id = ${tenantId} and o.kind = ${kind}
+    // The kind as a constant: indexes for some kinds say so in the same way.
+    where: tx`o.tenant_id = ${tenantId} and o.kind = ${tx.unsafe(`'${kind}'`)}
       and ${isDeleted ? tx`o.deleted_at is not null` : tx`o.deleted_at is null`}`,
     id: 'o.id',
     type: `${namespace}.${kind}`,

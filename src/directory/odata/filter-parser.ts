@@ -3,27 +3,33 @@ import { uuidPattern } from '../../kernel/uuid.ts'
 
 export type Literal = string | number | boolean | null
 
+export type Comparison = 'eq' | 'ne' | 'gt' | 'ge' | 'lt' | 'le'
+
+/** `property` is a path: `displayName`, `web/homePageUrl`, `members/$count`, or `g/id` for the variable `g`. */
 export type Filter =
   | { readonly op: 'and' | 'or'; readonly left: Filter; readonly right: Filter }
   | { readonly op: 'not'; readonly inner: Filter }
-  | {
-      readonly op: 'eq' | 'ne' | 'gt' | 'ge' | 'lt' | 'le'
-      readonly property: string
-      readonly value: Literal
-    }
+  | { readonly op: Comparison; readonly property: string; readonly value: Literal }
   | { readonly op: 'in'; readonly property: string; readonly values: readonly Literal[] }
-  | { readonly op: 'startswith'; readonly property: string; readonly value: string }
-  | { readonly op: 'any'; readonly property: string; readonly value: Literal }
+  | { readonly op: 'startswith' | 'endswith'; readonly property: string; readonly value: string }
+  /** Without a condition, `any()` is true where there is an item. */
+  | {
+      readonly op: 'any' | 'all'
+      readonly property: string
+      readonly variable?: string
+      readonly inner?: Filter
+    }
 
 const maxLength = 4096
 const maxDepth = 16
 const maxTerms = 100
 const maxListed = 100
+const maxSteps = 4
 
 const text = /'(?:[^']|'')*'/
 const dateTime = /\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)?/
 const number = /-?\d+(?:\.\d+)?/
-const word = /[A-Za-z_][\w.]*/
+const word = /\$count|[A-Za-z_][\w.]*/
 const token = new RegExp(
   `\\s*(?:(${text.source})|(${dateTime.source})|(${uuidPattern})|(${number.source})|(${word.source})|([(),:/]))`,
   'iy',
@@ -108,41 +114,57 @@ class FilterParser {
       this.#expectMark(')')
       return inner
     }
-    const word = this.#readName()
-    if (this.#peekMark('(')) return this.#readFunction(word)
-    if (this.#takeMark('/')) return this.#readAny(word)
-    return this.#readComparison(word)
+    const name = this.#readName()
+    if (this.#peekMark('(')) return this.#readFunction(name)
+    return this.#readCondition(name, depth)
   }
 
   #readFunction(name: string): Filter {
-    if (name.toLowerCase() !== 'startswith')
-      refuse(`uses the function '${name.slice(0, 50)}', which is not supported`)
+    const op = name.toLowerCase()
+    if (op !== 'startswith' && op !== 'endswith')
+      return refuse(`uses the function '${name.slice(0, 50)}', which is not supported`)
     this.#expectMark('(')
-    const property = this.#readName()
+    const property = this.#readPath(this.#readName())
     this.#expectMark(',')
     const value = this.#readLiteral()
     this.#expectMark(')')
-    if (typeof value !== 'string') return refuse('compares startswith with something that is no string')
+    if (typeof value !== 'string') return refuse(`compares ${op} with something that is no string`)
     if (this.#takeWord('eq')) {
       const expected = this.#readLiteral()
-      if (expected === false) return { op: 'not', inner: { op: 'startswith', property, value } }
-      if (expected !== true) refuse('compares startswith with something that is no Boolean')
+      if (expected === false) return { op: 'not', inner: { op, property, value } }
+      if (expected !== true) refuse(`compares ${op} with something that is no Boolean`)
     }
-    return { op: 'startswith', property, value }
+    return { op, property, value }
   }
 
-  /** `groupTypes/any(c:c eq 'Unified')` */
-  #readAny(property: string): Filter {
-    const lambda = this.#readName()
-    if (lambda.toLowerCase() !== 'any') refuse(`uses '/${lambda.slice(0, 50)}', which is not supported`)
+  /** A comparison, or a condition on the items of a collection: `groupTypes/any(c:c eq 'Unified')`. */
+  #readCondition(name: string, depth: number): Filter {
+    const path = this.#readPath(name)
+    const cut = path.lastIndexOf('/')
+    const op = path.slice(cut + 1).toLowerCase()
+    if (!this.#peekMark('(')) return this.#readComparison(path)
+    if ((op !== 'any' && op !== 'all') || cut < 0)
+      return refuse(`uses '/${op.slice(0, 50)}', which is not supported`)
+    return this.#readLambda(op, path.slice(0, cut), depth)
+  }
+
+  #readLambda(op: 'any' | 'all', property: string, depth: number): Filter {
     this.#expectMark('(')
+    if (op === 'any' && this.#takeMark(')')) return { op, property }
     const variable = this.#readName()
     this.#expectMark(':')
-    if (this.#readName() !== variable || !this.#takeWord('eq'))
-      refuse(`must have the form ${property}/any(x:x eq 'value')`)
-    const value = this.#readLiteral()
+    const inner = this.readOr(depth + 1)
     this.#expectMark(')')
-    return { op: 'any', property, value }
+    return { op, property, variable, inner }
+  }
+
+  #readPath(name: string): string {
+    let path = name
+    for (let steps = 0; this.#takeMark('/'); steps++) {
+      if (steps >= maxSteps) refuse(`has a path of more than ${maxSteps} steps`)
+      path += `/${this.#readName()}`
+    }
+    return path
   }
 
   #readComparison(property: string): Filter {

@@ -3,8 +3,11 @@ import type { RequestFacts } from '../../api/operation.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { withoutDirectoryPrefix } from '../../kernel/surface.ts'
-import { type Field, type Fields, requireField } from './field.ts'
+import { both, type Condition } from './condition.ts'
+import type { Fields } from './field.ts'
 import { compileFilter } from './filter.ts'
+import { isAfter, type Order, orderBy, readOrder, selectKeys } from './order.ts'
+import type { FilteredRelations, ScopeOfRow } from './scope.ts'
 import { compileSearch } from './search.ts'
 import { fingerprintList, type Position, readSkipToken, writeSkipToken } from './skip-token.ts'
 
@@ -13,8 +16,10 @@ const option = (description: string) => Type.Optional(Type.String({ description 
 /** The query options of a list. */
 export const listQuery = Type.Object({
   $select: option('Properties to return, separated by commas.'),
-  $filter: option('Condition: eq, ne, in, startswith, any, and, or, not.'),
-  $orderby: option('Property to sort by, with asc or desc.'),
+  $filter: option(
+    'Condition: eq, ne, gt, ge, lt, le, in, startswith, endswith, any, all, $count, and, or, not.',
+  ),
+  $orderby: option('Properties to sort by, separated by commas, each with asc or desc.'),
   $top: option('Rows of a page: 1 to 999, 100 if not given.'),
   $count: option('true: also return the number of all rows.'),
   $skiptoken: option('Where the next page starts; part of @odata.nextLink.'),
@@ -30,8 +35,17 @@ export type ListQuery = Static<typeof searchableQuery>
 /** Options of a `/$count`. */
 export const countQuery = Type.Object({ $filter: option('Condition, as for the list.') })
 
+/** The same where the list can be searched. */
+export const searchableCountQuery = Type.Object({
+  ...countQuery.properties,
+  $search: searchableQuery.properties.$search,
+})
+
 const defaultTop = 100
 const maxTop = 999
+
+/** Rows that a page looks at where no index leads to those of the filter. */
+export const mostWalked = 10_000
 
 /** The source of a list's rows. Every text of SQL in it is a constant of ours. */
 export interface ListSource {
@@ -46,6 +60,8 @@ export interface ListSource {
   readonly fields: Fields
   /** The type named in messages, such as `vendor.graph.user`. */
   readonly type: string
+  /** The relations that a filter can be about. */
+  readonly relations?: FilteredRelations
   /** Reads a filter that is not about a field; undefined for any other. */
   readonly readFilter?: (text: string) => Fragment | undefined
 }
@@ -56,14 +72,22 @@ export interface Page<Row> {
   readonly annotations: { '@odata.count'?: number; '@odata.nextLink'?: string }
 }
 
-interface Order {
-  readonly field: Field | undefined
-  readonly descending: boolean
+/** A row of a page, and what it takes to continue behind it. */
+type Listed<Row> = Row & {
+  readonly sort_values: string[]
+  readonly row_id: string
+  /** False for the last row that a walk looked at, where that is not one of the page. */
+  readonly matches: boolean
+  /** The row's place in the walk; null where an index led to it. */
+  readonly place: number | null
 }
 
 /**
  * One page of a list, by keyset: the next page starts after the last row of this one, wherever that has moved to, so
  * rows that are added or deleted meanwhile neither repeat nor hide others.
+ *
+ * A filter that no index serves is not let loose on the whole list: the page looks at some thousand rows, has those
+ * that match, and its next link continues behind them.
  */
 export async function listPage<Row extends object>(
   tx: Query,
@@ -72,7 +96,7 @@ export async function listPage<Row extends object>(
   source: ListSource,
 ): Promise<Page<Row>> {
   const top = readTop(query.$top)
-  const order = readOrder(query.$orderby, source)
+  const order = readOrder(query.$orderby, scopeOf(source))
   const wantsCount = readCount(query.$count)
   const fingerprint = fingerprintList([
     request.path.toLowerCase(),
@@ -81,27 +105,56 @@ export async function listPage<Row extends object>(
     query.$search,
   ])
   const position = query.$skiptoken === undefined ? undefined : readSkipToken(query.$skiptoken, fingerprint)
-  const rows = await tx<(Row & { sort_value: string | null; row_id: string })[]>`
-    select ${source.columns}, ${sortValue(tx, order)} as sort_value, ${tx.unsafe(source.id)} as row_id
-    from ${source.from}
-    where ${source.where} and ${conditionOf(tx, query, source)} and ${after(tx, position, order, source)}
-    order by ${orderBy(tx, order, source, query.$search !== undefined)} limit ${top + 1}`
-  const shown = rows.slice(0, top)
-  const last = shown.at(-1)
+  const rows = await selectRows<Row>(tx, query, source, order, position, top + 1)
+  const matching = rows.filter(({ matches }) => matches)
+  const shown = matching.slice(0, top)
+  const last = matching.length > top ? shown.at(-1) : rows.find(({ place }) => place === mostWalked)
   return {
     rows: shown,
     annotations: {
       ...(wantsCount && { '@odata.count': await countRows(tx, query, source) }),
-      ...(rows.length > top &&
-        last && {
-          '@odata.nextLink': nextLink(
-            request,
-            query,
-            writeSkipToken(fingerprint, { sortValue: last.sort_value, id: last.row_id }),
-          ),
-        }),
+      ...(last && {
+        '@odata.nextLink': nextLink(
+          request,
+          query,
+          writeSkipToken(fingerprint, { sortValues: last.sort_values, id: last.row_id }),
+        ),
+      }),
     },
   }
+}
+
+async function selectRows<Row extends object>(
+  tx: Query,
+  query: ListQuery,
+  source: ListSource,
+  order: Order,
+  position: Position | undefined,
+  limit: number,
+): Promise<readonly Listed<Row>[]> {
+  const { columns, from, where } = source
+  const id = tx.unsafe(source.id)
+  const condition = conditionOf(tx, query, source)
+  const shown = tx`${columns}, ${selectKeys(tx, order)} as sort_values, ${id} as row_id`
+  const rows = tx`from ${from} where ${where} and ${isAfter(tx, position, order, id)}`
+  if (!condition)
+    return await tx<Listed<Row>[]>`
+      select ${shown}, true as matches, null as place ${rows} order by ${orderBy(tx, order, id)} limit ${limit}`
+  // A plan for these values: whether an index is worth it depends on how common they are.
+  if (condition.access === 'walk')
+    return await tx<Listed<Row>[]>`
+      select * from (
+        select *, row_number() over () as place from (
+          select ${shown}, (${condition.sql}) is true as matches ${rows}
+          order by ${orderBy(tx, order, id)} limit ${mostWalked}
+        ) walked
+      ) numbered
+      where matches or place = ${mostWalked} limit ${limit}`.unnamed()
+  // Sorting keeps the planner from walking the whole list in its order: it expects words to be common.
+  const sorted = condition.access === 'words' && order.length === 0
+  return await tx<Listed<Row>[]>`
+    select ${shown}, true as matches, null as place ${rows} and ${condition.sql}
+    order by ${sorted ? tx`coalesce(${id}, ${id})` : orderBy(tx, order, id)} limit ${limit}`.unnamed()
 }
 
 /** How many rows the list has, on all its pages. */
@@ -110,19 +163,31 @@ export async function countRows(
   query: Pick<ListQuery, '$filter' | '$search'>,
   source: Omit<ListSource, 'columns' | 'id'>,
 ): Promise<number> {
+  const condition = conditionOf(tx, query, source)
   const [row] = await tx<{ count: number }[]>`
-    select count(*) as count from ${source.from} where ${source.where} and ${conditionOf(tx, query, source)}`
+    select count(*) as count from ${source.from} where ${source.where} and ${condition?.sql ?? tx`true`}`.unnamed()
   return row?.count ?? 0
 }
 
+/** The condition of `$filter` and `$search`; undefined where there is neither. */
 function conditionOf(
   tx: Query,
   { $filter, $search }: Pick<ListQuery, '$filter' | '$search'>,
-  { fields, type, readFilter }: Omit<ListSource, 'columns' | 'id'>,
-): Fragment {
-  const filter =
-    $filter === undefined ? tx`true` : (readFilter?.($filter) ?? compileFilter(tx, $filter, fields, type))
-  return $search === undefined ? filter : tx`${filter} and ${compileSearch(tx, $search, fields, type)}`
+  source: Omit<ListSource, 'columns' | 'id'>,
+): Condition | undefined {
+  const scope = scopeOf(source)
+  const special = $filter === undefined ? undefined : source.readFilter?.($filter)
+  const filter = special
+    ? ({ sql: special, access: 'walk' } as const)
+    : $filter === undefined
+      ? undefined
+      : compileFilter(tx, $filter, scope)
+  const search = $search === undefined ? undefined : compileSearch(tx, $search, scope)
+  return filter && search ? both(tx, filter, search) : (filter ?? search)
+}
+
+function scopeOf({ fields, type, relations }: Pick<ListSource, 'fields' | 'type' | 'relations'>): ScopeOfRow {
+  return { row: 'o', fields, type, relations }
 }
 
 function readTop(text: string | undefined): number {
@@ -138,64 +203,6 @@ function readCount(text: string | undefined): boolean {
   if (!/^(true|false)$/i.test(text))
     fail('InvalidQueryOption', { option: '$count', reason: 'must be true or false' })
   return text.toLowerCase() === 'true'
-}
-
-function readOrder(text: string | undefined, source: ListSource): Order {
-  if (text === undefined) return { field: undefined, descending: false }
-  const match = /^\s*([\w/]+)(?:\s+(asc|desc))?\s*$/i.exec(text)
-  if (!match)
-    return fail('InvalidQueryOption', {
-      option: '$orderby',
-      reason: 'must be one property, followed by asc or desc where needed',
-    })
-  const [, name = '', direction = 'asc'] = match
-  const field = requireField(source, '$orderby', name, ({ sort }) => sort)
-  return { field, descending: direction.toLowerCase() === 'desc' }
-}
-
-/** Null sorts first, as the empty text does; a time is compared to the microsecond. */
-function sortKey(tx: Query, { type, sql, always }: Field): Fragment {
-  if (always) return tx`${tx.unsafe(sql)}`
-  return type === 'text'
-    ? tx`lower(coalesce(${tx.unsafe(sql)}, '')) collate "C"`
-    : tx`coalesce(${tx.unsafe(sql)}, '-infinity')`
-}
-
-function sortValue(tx: Query, { field }: Order): Fragment {
-  return field ? tx`(${sortKey(tx, field)})::text` : tx`null`
-}
-
-function orderBy(tx: Query, { field, descending }: Order, source: ListSource, isSearch: boolean): Fragment {
-  const direction = tx.unsafe(descending ? 'desc' : 'asc')
-  const id = tx.unsafe(source.id)
-  // Keeps the planner from walking the whole list in its order: it expects words to be common.
-  if (isSearch && !field) return tx`coalesce(${id}, ${id})`
-  return field ? tx`${sortKey(tx, field)} ${direction}, ${id} ${direction}` : tx`${id}`
-}
-
-function after(
-  tx: Query,
-  position: Position | undefined,
-  { field, descending }: Order,
-  source: ListSource,
-): Fragment {
-  if (!position) return tx`true`
-  const id = tx.unsafe(source.id)
-  if (!field) return tx`${id} > ${position.id}::uuid`
-  const value =
-    field.type === 'text'
-      ? tx`${position.sortValue ?? ''}::text collate "C"`
-      : tx`${readTimeOf(position)}::timestamptz`
-  const comparison = tx.unsafe(descending ? '<' : '>')
-  return tx`(${sortKey(tx, field)}, ${id}) ${comparison} (${value}, ${position.id}::uuid)`
-}
-
-function readTimeOf({ sortValue: text }: Position): string {
-  const isTime = text !== null && /^(-infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?\+00)$/.test(text)
-  return isTime &&
-    (text === '-infinity' || !Number.isNaN(Date.parse(text.replace(' ', 'T').replace('+00', 'Z'))))
-    ? text
-    : fail('InvalidQueryOption', { option: '$skiptoken', reason: 'is not one of ours' })
 }
 
 /** The link to the next page, without `$count`: only the first page has the count. */

@@ -292,7 +292,7 @@ const cases: readonly Case[] = [
     'displayName in ()',
     "groupTypes eq 'a'",
     "groupTypes/any(x:y eq 'a')",
-    "groupTypes/all(x:x eq 'a')",
+    "groupTypes/each(x:x eq 'a')",
     "displayName/any(x:x eq 'a')",
     "createdDateTime gt 'x'",
     'createdDateTime gt 2026-13-45T99:99:99Z',

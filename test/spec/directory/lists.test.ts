@@ -114,7 +114,14 @@ describe('lists', () => {
       )
     assert.deepEqual(await names('displayName'), ['alpha', 'alpha', 'beta', 'gamma'])
     assert.deepEqual(await names('displayname DESC'), ['gamma', 'beta', 'alpha', 'alpha'])
-    for (const order of ['nothing', 'companyName', 'displayName,mail', 'displayName up', '', 'addresses'])
+    for (const order of [
+      'nothing',
+      'proxyAddresses',
+      'displayName,displayName',
+      'displayName up',
+      '',
+      'addresses',
+    ])
       await call('GET', `/contacts?$orderby=${order}`, 400)
   })
 

@@ -12,7 +12,7 @@ import { Problem } from '../../../src/kernel/problem.ts'
 import { runs } from '../../support/runs.ts'
 
 const sql = createSql(async () => assert.fail('nothing is run here'))
-const fields = fieldsOf([user, group])
+const scope = { row: 'o', fields: fieldsOf([user, group]), type: 'vendor.graph.user' }
 
 test('and binds tighter than or, not tighter than both, parentheses before all', () => {
   const term = (property: string) => ({ op: 'eq', property, value: 1 })
@@ -24,7 +24,25 @@ test('and binds tighter than or, not tighter than both, parentheses before all',
     ['not a eq 1 and b eq 1', { op: 'and', left: { op: 'not', inner: a }, right: b }],
     ["startswith(a,'x''y')", { op: 'startswith', property: 'a', value: "x'y" }],
     ["a in ('x',null,true,-1.5)", { op: 'in', property: 'a', values: ['x', null, true, -1.5] }],
-    ["a/any(x:x eq 'y')", { op: 'any', property: 'a', value: 'y' }],
+    [
+      "a/any(x:x eq 'y')",
+      { op: 'any', property: 'a', variable: 'x', inner: { op: 'eq', property: 'x', value: 'y' } },
+    ],
+    [
+      "a/all(x:x/b eq 'y' or endswith(x/c,'z'))",
+      {
+        op: 'all',
+        property: 'a',
+        variable: 'x',
+        inner: {
+          op: 'or',
+          left: { op: 'eq', property: 'x/b', value: 'y' },
+          right: { op: 'endswith', property: 'x/c', value: 'z' },
+        },
+      },
+    ],
+    ['a/any()', { op: 'any', property: 'a' }],
+    ['a/b/$count gt 5', { op: 'gt', property: 'a/b/$count', value: 5 }],
     ['a ge 2026-01-02T03:04:05Z', { op: 'ge', property: 'a', value: '2026-01-02T03:04:05Z' }],
   ]
   for (const [text, expected] of cases) assert.deepEqual(parseFilter(text), expected, text)
@@ -50,6 +68,10 @@ const word = fc.constantFrom(
   'startswith',
   'startswith(',
   'groupTypes/any(',
+  'assignedLabels/all(l:l/labelId',
+  'proxyAddresses/$count',
+  'endswith(mail,',
+  'ge',
   'c:c',
   'securityEnabled',
   'createdDateTime',
@@ -75,7 +97,7 @@ test('whatever is sent, a filter is compiled or refused, and no value of it beco
       ),
       (text) => {
         try {
-          render(compileFilter(sql, text, fields, 'vendor.graph.user'))
+          render(compileFilter(sql, text, scope).sql)
         } catch (error) {
           assert.ok(error instanceof Problem, String(error))
         }
@@ -95,7 +117,7 @@ test('the text of a value never shows in the statement', () => {
         `startswith(mail,${quoted})`,
         `city in (${quoted},'b')`,
       ]) {
-        const { text } = render(compileFilter(sql, filter, fields, 'vendor.graph.user'))
+        const { text } = render(compileFilter(sql, filter, scope).sql)
         assert.ok(!text.includes('zq'), text)
       }
     }),
@@ -125,7 +147,7 @@ test('whatever is sent, a search is compiled or refused', () => {
       ),
       (text) => {
         try {
-          const { values } = render(compileSearch(sql, text, fields, 'vendor.graph.user'))
+          const { values } = render(compileSearch(sql, text, scope).sql)
           for (const value of values)
             if (String(value).includes(':*'))
               assert.match(String(value), /^[\p{L}\p{N}]+:\*( & [\p{L}\p{N}]+:\*)*$/u)

@@ -37,7 +37,10 @@ const described: Described = {
   },
 }
 
-const fields = fieldsOf([described], { name: 'o.name', dataType: 'o.data_type' })
+const fields = fieldsOf([described], {
+  columns: { name: 'name', dataType: 'data_type' },
+  filterAll: false,
+})
 
 /** The definitions of an application, or of all that are not deleted. */
 function sourceOf(tx: Query, tenantId: string, applicationId?: string): ListSource {

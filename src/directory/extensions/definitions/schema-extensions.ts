@@ -38,10 +38,8 @@ const described: Described = {
 }
 
 const fields = fieldsOf([described], {
-  id: 'o.id',
-  description: 'o.description',
-  status: 'o.status',
-  owner: 'o.owner',
+  columns: { id: 'id', description: 'description', status: 'status', owner: 'owner' },
+  filterAll: false,
 })
 
 function sourceOf(tx: Query, tenantId: string): ListSource {

@@ -40,18 +40,17 @@ export const application: Resource = {
   restorable: true,
   properties: {
     ...objectProperties,
-    appId: { type: 'guid', write: 'never', filter: true },
+    appId: { type: 'guid', write: 'never', index: 'key' },
     createdDateTime,
     displayName,
     description: { type: 'string', maxLength: 1024 },
-    identifierUris: { type: 'strings', default: [], maxLength: 50, filter: true },
+    identifierUris: { type: 'strings', default: [], maxLength: 50 },
     isFallbackPublicClient: { type: 'boolean' },
     notes: { type: 'string', maxLength: 1024 },
     publisherDomain: readOnlyText,
     signInAudience: {
       type: 'string',
       default: 'AzureADMyOrg',
-      filter: true,
       accepts: oneOf(
         'AzureADMyOrg',
         'AzureADMultipleOrgs',
@@ -60,7 +59,7 @@ export const application: Resource = {
       ),
     },
     tags: { type: 'strings', default: [], maxLength: 100 },
-    uniqueName: { type: 'string', maxLength: 256, write: 'creation', filter: true },
+    uniqueName: { type: 'string', maxLength: 256, write: 'creation', index: 'order' },
     web: {
       type: {
         object: {

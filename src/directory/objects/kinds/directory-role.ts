@@ -9,6 +9,6 @@ export const directoryRole: Resource = {
     ...objectProperties,
     description: { type: 'string', write: 'never' },
     displayName: { ...displayName, write: 'never' },
-    roleTemplateId: { type: 'guid', required: true, write: 'creation', filter: true },
+    roleTemplateId: { type: 'guid', required: true, write: 'creation', index: 'key' },
   },
 }

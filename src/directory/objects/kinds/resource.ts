@@ -27,7 +27,7 @@ export interface Resource extends Described {
 
 /** The properties that every directory object has, whatever its kind. */
 export const objectProperties = {
-  id: { type: 'guid', write: 'never', filter: true, column: 'id', derive: ({ id }) => id },
+  id: { type: 'guid', write: 'never', column: 'id', derive: ({ id }) => id },
   deletedDateTime: {
     type: 'dateTime',
     write: 'never',
@@ -39,8 +39,7 @@ export const objectProperties = {
 export const createdDateTime: Property = {
   type: 'dateTime',
   write: 'never',
-  filter: true,
-  sort: true,
+  index: 'order',
   column: 'created_at',
   derive: ({ createdAt }) => showTime(createdAt),
 }
@@ -49,8 +48,7 @@ export const optionalDisplayName: Property = {
   type: 'string',
   nullable: false,
   maxLength: 256,
-  filter: true,
-  sort: true,
+  index: 'order',
   accepts: isNotBlank,
 }
 
