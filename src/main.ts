@@ -1,14 +1,16 @@
-import { createHmac } from 'node:crypto'
 import type { Logger } from 'pino'
 import { checkOperations } from './api/check-operations.ts'
 import { createLoginCheck } from './auth/database-login.ts'
 import { publicOrigin } from './auth/identity.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
 import { readRevision } from './db/change-log.ts'
+import { readFreeBytes } from './db/data-directory.ts'
 import type { Database } from './db/database.ts'
 import { hearEvents } from './db/events.ts'
 import { createHostGuard } from './db/host-guard.ts'
+import { quietOutages } from './db/quiet-outages.ts'
 import { openStore, type Store } from './db/store.ts'
+import { StoreHealth, storeStates } from './db/store-health.ts'
 import { readStanding } from './directory/accounts/standing.ts'
 import { bootstrap } from './directory/first-start/bootstrap.ts'
 import type { Administrator } from './directory/first-start/read-first-start.ts'
@@ -26,7 +28,7 @@ import { createSample } from './directory/sample/create-sample.ts'
 import { Controller } from './enforcement/controller.ts'
 import { DirectoryFollower } from './enforcement/follow-directory.ts'
 import { createInspector } from './enforcement/inspection/inspector.ts'
-import type { LoginKeys } from './enforcement/logins/logins.ts'
+import { createLoginKeys } from './enforcement/logins/login-keys.ts'
 import { readMaskedFor, readMaskVersion } from './enforcement/per-role/read-masked.ts'
 import { examineMappedRole } from './enforcement/preflight/examine-mapped-role.ts'
 import { examine } from './enforcement/preflight/preflight.ts'
@@ -47,7 +49,6 @@ import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
 import { isSignInOpen } from './issuer/state-adapter.ts'
 import { loopbackHosts } from './kernel/network.ts'
-import type { SecretBox } from './kernel/secret-box.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound, selectBound } from './masking/binding/find-bound.ts'
 import { findUnbound } from './masking/binding/find-unbound.ts'
@@ -84,24 +85,34 @@ export interface StartOptions {
 
 /** The only composition root: everything is built here, and stopped in the opposite order. */
 export async function startService(options: StartOptions): Promise<Service> {
-  const { settings, log, onProgress, onFatal } = options
+  const { settings, onProgress, onFatal } = options
+  const health = new StoreHealth(options.log)
+  const log = quietOutages(options.log, health)
   const emulator = settings.emulator ? await import('./auth/emulator.ts') : undefined
   emulator?.requireLoopback(settings.host)
   const headers = emulator?.emulatorHeaders ?? {}
   await using cleanup = new AsyncDisposableStack()
   const store = await openStore(settings, {
     log,
+    onFailure: (error) => health.note(error),
     onProgress: onProgress ?? (() => {}),
     onFatal: onFatal ?? (() => {}),
   })
   cleanup.defer(() => store.close())
   const { database, tenantId, server } = store
+  health.watch({ database, dataDir: server && settings.dataDir })
+  cleanup.defer(() => health.close())
 
   if (settings.demo && server !== undefined) {
     onProgress?.('creating the sample directory')
     await createSample(database, tenantId, settings.tenantDomain)
   }
   const metrics = createMetrics()
+  metrics.showStore(
+    storeStates,
+    () => health.state,
+    () => readFreeBytes(settings.dataDir),
+  )
   const memberships = openGraph({
     database,
     address: store.address,
@@ -158,7 +169,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   })
   const enforcement = new Controller({
     source,
-    loginKeys: createLoginKeys(secretBox),
+    loginKeys: createLoginKeys(secretBox, loginRoleName, writeVerifier),
     states: createStateStore(database.sql, selectBound),
     log,
     timing: settings,
@@ -194,6 +205,7 @@ export async function startService(options: StartOptions): Promise<Service> {
         follower.hear()
         gateway?.refreshAll()
       },
+      failed: (error) => health.note(error),
     },
     log,
   )
@@ -232,10 +244,17 @@ export async function startService(options: StartOptions): Promise<Service> {
   let draining = false
   const readiness: Readiness[] = [
     { name: 'service', check: async () => (draining ? 'shutting down' : null) },
-    { name: 'database', check: () => store.checkReady() },
+    { name: 'database', check: () => health.check() },
   ]
   const { app, handler } = await buildHttp(
-    { runner: { database, gatekeeper }, rooms, log, metrics, headers, accepting: () => !draining },
+    {
+      runner: { database, gatekeeper, requireRoom: () => health.requireRoom() },
+      rooms,
+      log,
+      metrics,
+      headers,
+      accepting: () => !draining,
+    },
     async (page) => addPages(page, { operations, version, registry: metrics.registry, readiness }),
   )
   cleanup.defer(() => app.close())
@@ -320,23 +339,6 @@ export async function startService(options: StartOptions): Promise<Service> {
       stopping ??= parts.disposeAsync()
       return stopping
     },
-  }
-}
-
-/** Passwords of login roles, derived and not stored: every node derives the same. */
-function createLoginKeys(secretBox: SecretBox): LoginKeys {
-  const password = (databaseId: string, principalId: string) =>
-    secretBox.derive(`login password ${databaseId} ${principalId}`).toString('base64url')
-  const signingKey = secretBox.derive('login marks')
-  return {
-    roleName: loginRoleName,
-    password,
-    verifier: (databaseId, principalId) =>
-      writeVerifier(
-        password(databaseId, principalId),
-        secretBox.derive(`login salt ${databaseId} ${principalId}`).subarray(0, 16),
-      ),
-    sign: (text) => createHmac('sha256', signingKey).update(text).digest('base64url'),
   }
 }
 

@@ -11,6 +11,8 @@ export function openLog(settings: Settings): { log: Logger; file: string | undef
     const destination = file
       ? pino.destination({ dest: file, append: true, mkdir: true, sync: true, mode: 0o600 })
       : pino.destination({ dest: 2, sync: true })
+    // A full disk must not end the service, which would be all that a lost line tells.
+    destination.on('error', () => {})
     const log = pino(
       { level: settings.logLevel, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime },
       destination,

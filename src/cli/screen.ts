@@ -1,15 +1,22 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { findUser } from '../directory/accounts/find-user.ts'
 import { passwordFileName } from '../directory/first-start/bootstrap.ts'
-import { bracketHost, reachableAddress } from '../kernel/network.ts'
+import { bracketHost } from '../kernel/network.ts'
 import { pathPrefix } from '../kernel/surface.ts'
 import type { Service } from '../main.ts'
-import { readShopAccess } from '../sample/shop.ts'
+import { listBoundNames } from '../masking/binding/find-bound.ts'
+import { sampleReaders, shopNames } from '../sample/shop.ts'
 import type { Settings } from '../settings.ts'
 import { version } from '../version.ts'
+import { nameShortly } from './gateway-database.ts'
 
-/** The one screen that `npm start` shows. */
-export function renderScreen(settings: Settings, service: Service, logFile: string | undefined): string {
+/** The one screen that `npm start` shows. It holds no password, and every command on it works as it stands. */
+export async function renderScreen(
+  settings: Settings,
+  service: Service,
+  logFile: string | undefined,
+): Promise<string> {
   const { listeners, store, administrator } = service
   const host = bracketHost(listeners.host)
   const http = `http://${host}:${listeners.httpPort}`
@@ -19,7 +26,7 @@ export function renderScreen(settings: Settings, service: Service, logFile: stri
     ['HTTP', `${http}   (API documentation: ${http}/docs)`],
     [
       'HTTPS',
-      `${https}   ${listeners.ca ? '(certificate to trust: npx masquerade ca)' : '(your own certificate)'}`,
+      `${https}   ${listeners.ca ? `(certificate to trust: ${command(settings, 'ca')})` : '(your own certificate)'}`,
     ],
     ['Gateway', `${gateway}   (any PostgreSQL client sees masked data here)`],
     ...(administrator ? [['Sign in', describeSignIn(settings, administrator)] as const] : []),
@@ -32,22 +39,44 @@ Masquerade ${version} is ready.
 ${settings.emulator ? emulatorWarning : ''}
 ${rows.map(([name, value]) => `  ${name.padEnd(9)} ${value}`).join('\n')}
 
-Try it:
-  curl ${settings.emulator ? '' : `-H "Authorization: Bearer $(${command(settings, 'token --admin')})" `}${http}${pathPrefix.directory}/organization
-${describeShop(settings, `${bracketHost(reachableAddress(listeners.host))}:${service.gateway.port}`)}
+Try it${describeShell(settings)}:
+  ${describeRequest(settings, service)}
+${await describeShop(settings, service)}
 Ctrl+C stops it.
 `
 }
 
-/** Lines to paste: the same query with other eyes, through the gateway. */
-function describeShop(settings: Settings, place: string): string {
-  const shop = readShopAccess(settings.dataDir)
-  if (!shop) return ''
+/** Settings that hold secrets, or name files of secrets, are not repeated: the commands read them from their shell. */
+function describeShell({ databaseUrl, secretKeyFile, emulator }: Settings): string {
+  const names = [
+    ...(databaseUrl === undefined ? [] : ['MASQUERADE_DATABASE_URL']),
+    ...(secretKeyFile === undefined ? [] : ['MASQUERADE_SECRET_KEY_FILE']),
+  ]
+  return names.length === 0 || emulator ? '' : `, in a shell with ${names.join(' and ')} set as here`
+}
+
+/** Without the administrator of the first start there is no `token --admin`. */
+function describeRequest(settings: Settings, { listeners, administrator }: Service): string {
+  const path = `${listeners.httpOrigin}${pathPrefix.directory}/organization`
+  if (settings.emulator) return `curl ${path}`
+  if (!administrator) return `curl ${listeners.httpOrigin}/readyz`
+  return `curl -H "Authorization: Bearer $(${command(settings, 'token --admin')})" ${path}`
+}
+
+/** Lines to paste while the sample is there: one query with two pairs of eyes, through the gateway. */
+async function describeShop(settings: Settings, { store }: Service): Promise<string> {
+  const { database, tenantId, server } = store
+  if (!server) return ''
+  const bound = await listBoundNames(database.sql, tenantId)
+  const shop = nameShortly(bound)[bound.findIndex((parts) => parts.join() === shopNames.join())]
+  const people = await Promise.all(sampleReaders.map((id) => findUser(database.sql, tenantId, { id })))
+  if (shop === undefined) return ''
+  const place = bound.length === 1 ? '' : `${shop} `
   const query = `-c 'select first_name, email, ssn from public.customers limit 3'`
-  const person = (name: string) =>
-    `  ${command(settings, `psql --as ${name}@${settings.tenantDomain} ${query}`)}\n`
-  const role = `  psql 'postgresql://analyst:${shop.analyst}@${place}/shop' ${query}\n`
-  return person('noor') + person('maren') + role
+  return people
+    .filter((person) => person !== undefined)
+    .map(({ userPrincipalName: name }) => `  ${command(settings, `psql --as ${name} ${place}${query}`)}\n`)
+    .join('')
 }
 
 const emulatorWarning = `

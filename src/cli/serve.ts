@@ -44,7 +44,7 @@ a terminal. Settings are environment variables: docs/settings.md.`,
       progress.end()
     }
     const runFile = await writeRunFile(settings, service)
-    process.stdout.write(renderScreen(settings, service, file))
+    process.stdout.write(await renderScreen(settings, service, file))
     log.info({ httpPort: service.listeners.httpPort, httpsPort: service.listeners.httpsPort }, 'ready')
 
     const fatal = await stop.promise

@@ -20,6 +20,8 @@ export type DatabaseOptions = {
   /** How long the server may take to answer anything, where it cannot be relied on to say so itself. */
   answerTimeoutMs?: number
   idleInTransactionTimeoutMs?: number
+  /** Hears of every statement and transaction that failed, as it is passed on. */
+  onFailure?: ((error: unknown) => void) | undefined
 }
 
 export type Database = {
@@ -53,9 +55,14 @@ export function openDatabase(options: DatabaseOptions): Database {
   // A connection that is lost while idle is replaced when the next is needed.
   pool.on('error', () => {})
   let closed: Promise<void> | undefined
+  const passOn = (error: unknown): never => {
+    const translated = translateDatabaseError(error)
+    options.onFailure?.(translated)
+    throw translated
+  }
   return {
-    sql: createSql((statement) => sendAlone(pool, statement)),
-    transaction: (run) => repeat(async () => runTransaction(await take(pool), send, run)),
+    sql: createSql((statement) => sendAlone(pool, statement).catch(passOn)),
+    transaction: (run) => repeat(async () => runTransaction(await take(pool), send, run)).catch(passOn),
     close: () => {
       closed ??= Promise.race([pool.end(), giveUp()])
       return closed
@@ -79,7 +86,7 @@ async function sendAlone(pool: pg.Pool, statement: Statement) {
   try {
     return await send(pool, statement)
   } catch (error) {
-    if (!renameIfStale(error)) throw translateDatabaseError(error)
+    if (!renameIfStale(error)) throw error
     return await send(pool, statement)
   }
 }
@@ -108,7 +115,7 @@ async function repeat<T>(run: () => Promise<T>): Promise<T> {
       return await run()
     } catch (error) {
       const isWorthAnother = renameIfStale(error) || isRetryable(error)
-      if (!isWorthAnother || attempt === attempts) throw translateDatabaseError(error)
+      if (!isWorthAnother || attempt === attempts) throw error
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * 2 ** attempt))
     }
   }

@@ -8,6 +8,8 @@ export interface Hearers {
   directory(): void
   /** Notifications may have been missed: everything may be different. */
   restored(): void
+  /** The database cannot be listened to. */
+  failed(error: unknown): void
 }
 
 const channels = { masks: 'masquerade_masks', directory: 'masquerade_directory' } as const
@@ -41,6 +43,7 @@ export function hearEvents(
       isLogged = false
       hearers.restored()
     } catch (err) {
+      hearers.failed(err)
       if (!isLogged) log.warn({ err }, 'changes of other nodes are not heard at once; they are looked for')
       isLogged = true
       retry()

@@ -23,6 +23,7 @@ export function translateDatabaseError(error: unknown): unknown {
     const translation = translations.get(error.constraint ?? '')
     if (typeof translation === 'string') return new Problem(translation, {}, { cause })
     if (translation) return Object.assign(translation(), { cause })
+    if (error.code === sqlstate.diskFull) return storageFull(cause)
     return isUnavailability(error.code ?? '') ? unavailable(cause) : cause
   }
   return error instanceof ConnectionFailure ? unavailable(error) : error
@@ -38,6 +39,10 @@ export function isRetryable(error: unknown): boolean {
     error instanceof pg.DatabaseError &&
     [sqlstate.serializationFailure, sqlstate.deadlockDetected].some((code) => code === error.code)
   )
+}
+
+export function storageFull(cause?: Error): Problem {
+  return new Problem('StorageFull', {}, { cause, retryAfterSeconds: 30 })
 }
 
 function unavailable(cause: Error): Problem {

@@ -16,8 +16,6 @@ export interface Store {
   /** For the screen: what database this is. Never has a password. */
   readonly description: string
   readonly tenantId: string
-  /** Null, or why it is not ready. */
-  checkReady(): Promise<string | null>
   close(): Promise<void>
 }
 
@@ -32,6 +30,8 @@ interface StoreHooks {
   readonly log: Logger
   onProgress(step: string): void
   onFatal(error: Error): void
+  /** Hears of every statement and transaction that failed. */
+  onFailure?(error: unknown): void
 }
 
 export async function openStore(settings: StoreSettings, hooks: StoreHooks): Promise<Store> {
@@ -42,7 +42,7 @@ export async function openStore(settings: StoreSettings, hooks: StoreHooks): Pro
 
 async function openEmbedded(
   settings: StoreSettings,
-  { log, onProgress, onFatal }: StoreHooks,
+  { log, onProgress, onFatal, onFailure }: StoreHooks,
 ): Promise<Store> {
   const server = await startEmbedded({
     dataDir: settings.dataDir,
@@ -52,7 +52,11 @@ async function openEmbedded(
   })
   try {
     onProgress('migrating the database')
-    const database = await connectDatabase({ url: server.address, poolSize: settings.databasePoolSize })
+    const database = await connectDatabase({
+      url: server.address,
+      poolSize: settings.databasePoolSize,
+      onFailure,
+    })
     log.info({ version: server.version, port: server.port }, 'embedded PostgreSQL started')
     return await describeStore(database, {
       address: server.address,
@@ -66,9 +70,13 @@ async function openEmbedded(
   }
 }
 
-async function openOutside(settings: StoreSettings, url: string, { onProgress }: StoreHooks): Promise<Store> {
+async function openOutside(
+  settings: StoreSettings,
+  url: string,
+  { onProgress, onFailure }: StoreHooks,
+): Promise<Store> {
   onProgress('migrating the database')
-  const database = await connectDatabase({ url, poolSize: settings.databasePoolSize })
+  const database = await connectDatabase({ url, poolSize: settings.databasePoolSize, onFailure })
   const address = parseDatabaseUrl(url)
   return describeStore(database, {
     address,
@@ -97,14 +105,6 @@ async function describeStore(
     server,
     description,
     tenantId,
-    async checkReady() {
-      try {
-        await database.sql`select 1`
-        return null
-      } catch {
-        return 'the database does not answer'
-      }
-    },
     async close() {
       await database.close()
       await stop()

@@ -6,6 +6,8 @@ export interface Metrics {
   countDrift(): void
   /** The number of masked databases in each state, counted at each scrape. */
   showStates(count: () => Promise<Readonly<Record<string, number>>>): void
+  /** The state of the service's own database, and the room on the disk of the data directory. */
+  showStore(states: readonly string[], state: () => string, freeBytes: () => Promise<number>): void
 }
 
 export function createMetrics(): Metrics {
@@ -43,6 +45,25 @@ export function createMetrics(): Metrics {
           // While the database of the service is away there is nothing to say, and the rest of the page is of use.
           const counts = await count().catch(() => ({}))
           for (const [state, value] of Object.entries(counts)) this.set({ state }, value)
+        },
+      })
+    },
+    showStore(states, state, freeBytes) {
+      new Gauge({
+        name: 'masquerade_store_state',
+        help: 'State of the database of the service: 1 for ready, unreachable or full.',
+        labelNames: ['state'] as const,
+        registers: [registry],
+        collect() {
+          for (const each of states) this.set({ state: each }, Number(each === state()))
+        },
+      })
+      new Gauge({
+        name: 'masquerade_data_free_bytes',
+        help: 'Room on the disk of the data directory.',
+        registers: [registry],
+        async collect() {
+          this.set(await freeBytes().catch(() => Number.NaN))
         },
       })
     },

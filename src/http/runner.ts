@@ -16,6 +16,8 @@ import { findOuterOrigin, originOf, sendInner } from './send-inner.ts'
 export interface Runner {
   readonly database: Database
   readonly gatekeeper: Gatekeeper
+  /** Refuses while the service has no room for writes. */
+  requireRoom(): void
 }
 
 /** Before the body is read: a stranger's megabyte is not worth receiving. */
@@ -46,6 +48,8 @@ export async function perform(
   const body = readBody(operation, request)
   const facts = requestFacts(request, dialect)
   const params = request.params as Params
+  const readsOnly = operation.method === 'GET' || operation.reads
+  if (!readsOnly) runner.requireRoom()
 
   const known = {
     params,
@@ -65,7 +69,6 @@ export async function perform(
     for (const entry of entries) await writeAudit(tx, caller, facts.id, entry)
     return answer
   }
-  const readsOnly = operation.method === 'GET' || operation.reads
   const answer = readsOnly ? await run(runner.database.sql) : await runner.database.transaction(run)
   const late = await answer.afterCommit?.()
   return render(

@@ -13,6 +13,7 @@ import { loadIssuerSecret } from './issuer-secret.ts'
 import { normalizeRequest } from './normalize-request.ts'
 import { createProvider } from './provider.ts'
 import { readTarget, routes, type Target } from './route.ts'
+import { describeOutage } from './say-unavailable.ts'
 import { purgeState } from './state-adapter.ts'
 
 export interface IssuerOptions {
@@ -66,8 +67,11 @@ export async function openIssuer(options: IssuerOptions): Promise<Issuer> {
     handle(request, response) {
       answer(options, handleByProvider, request, response).catch((err: unknown) => {
         log.error({ err }, 'unexpected error in the token service')
-        if (!response.headersSent) refuse(response, 500, 'server_error', 'Something went wrong.')
-        else response.destroy()
+        if (response.headersSent) return response.destroy()
+        const outage = describeOutage(err)
+        if (!outage) return refuse(response, 500, 'server_error', 'Something went wrong.')
+        response.setHeader('retry-after', outage.retryAfter)
+        refuse(response, outage.status, outage.error, outage.description)
       })
     },
     close: () => clearInterval(purge),

@@ -26,6 +26,7 @@ import { renderLibraryError, renderLogout, renderLogoutDone } from './library-pa
 import { libraryPagePolicy } from './page.ts'
 import { requireConsented, widenRefreshScopes } from './refresh-scopes.ts'
 import { interactionRoute, routes } from './route.ts'
+import { sayUnavailable } from './say-unavailable.ts'
 import { createStateAdapter } from './state-adapter.ts'
 
 export interface ProviderOptions {
@@ -69,7 +70,10 @@ export function createProvider(options: ProviderOptions, keys: readonly SigningK
   const events: EventEmitter = provider
   events.on('error', (err: unknown) => log.error({ err }, 'unexpected error in the token service'))
   provider.on('device_authorization.success', (_ctx, body) => Object.assign(body, describeDeviceCode(body)))
-  provider.on('server_error', (_ctx, err) => log.error({ err }, 'unexpected error in the token service'))
+  provider.on('server_error', (ctx, err) => {
+    log.error({ err }, 'unexpected error in the token service')
+    return sayUnavailable(ctx, err)
+  })
   return provider
 }
 

@@ -19,6 +19,7 @@ export const sqlstate = {
   undefinedTable: '42P01',
   duplicateSchema: '42P06',
   duplicateTable: '42P07',
+  diskFull: '53100',
   tooManyConnections: '53300',
   programLimitExceeded: '54000',
   lockNotAvailable: '55P03',

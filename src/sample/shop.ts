@@ -8,7 +8,7 @@ import { quoteIdentifier, quoteLiteral } from '../db/quote.ts'
 
 const script = new URL('./shop.sql', import.meta.url)
 
-/** How to get into the sample database, for the screen; kept in the data directory, for its owner alone. */
+/** How to get into the sample database; kept in the data directory, for its owner alone. */
 export interface ShopAccess {
   readonly host: string
   readonly port: number
@@ -18,6 +18,9 @@ export interface ShopAccess {
 }
 
 export const shopFile = 'shop.json'
+
+/** From the database's own name to the subscription's. */
+export const shopNames = ['shop', 'embedded', 'demo', 'demo'] as const
 
 const database = 'shop'
 const path = '/subscriptions/demo/resourceGroups/demo/providers/Vendor.Sql/servers/embedded/databases/shop'
@@ -43,6 +46,12 @@ const readers = {
   analysts: '20000000-0000-4000-8000-000000000010',
   exempt: '20000000-0000-4000-8000-000000000011',
 } as const
+
+/** People of the sample company: Noor sees masks, Maren is exempt. */
+export const sampleReaders = [
+  '10000000-0000-4000-8000-000000000016',
+  '10000000-0000-4000-8000-000000000001',
+] as const
 
 interface Options {
   /** A superuser of the embedded server. */

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** The network before a database, to be cut, reset or stopped. */
-export async function openNetwork(url: string) {
+/** The network before a database, to be cut, reset or stopped, and opened again at the same port. */
+export async function openNetwork(url: string, at = 0) {
   const { hostname, port } = new URL(url)
   const lines = new Set<Socket>()
   const server = createServer((near) => {
@@ -18,7 +18,7 @@ export async function openNetwork(url: string) {
     }
     near.pipe(far).pipe(near)
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(at, '127.0.0.1')
   await once(server, 'listening')
   return {
     /** Where it begins. */

@@ -17,6 +17,12 @@ export const serviceProblems = {
     code: 'ServiceUnavailable',
     message: 'The service cannot reach its database at the moment. Try again shortly.',
   },
+  StorageFull: {
+    status: 507,
+    code: 'InsufficientStorage',
+    message:
+      'The disk of the database of this service is full, and nothing was changed. An operator has to make room.',
+  },
   IssuerUnavailable: {
     status: 503,
     code: 'ServiceUnavailable',

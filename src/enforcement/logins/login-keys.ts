@@ -1,0 +1,24 @@
+import { createHmac } from 'node:crypto'
+import type { SecretBox } from '../../kernel/secret-box.ts'
+import type { LoginKeys } from './ports.ts'
+
+/** Passwords of login roles, derived and not stored: every node derives the same. */
+export function createLoginKeys(
+  secretBox: SecretBox,
+  roleName: LoginKeys['roleName'],
+  writeVerifier: (password: string, salt: Buffer) => string,
+): LoginKeys {
+  const password = (databaseId: string, principalId: string) =>
+    secretBox.derive(`login password ${databaseId} ${principalId}`).toString('base64url')
+  const signingKey = secretBox.derive('login marks')
+  return {
+    roleName,
+    password,
+    verifier: (databaseId, principalId) =>
+      writeVerifier(
+        password(databaseId, principalId),
+        secretBox.derive(`login salt ${databaseId} ${principalId}`).subarray(0, 16),
+      ),
+    sign: (text) => createHmac('sha256', signingKey).update(text).digest('base64url'),
+  }
+}
