@@ -223,7 +223,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     },
     inspection: createInspector({
       connect: (id) => enforcement.connect(id),
-      readPolicy: (id) => enforcement.readPolicy(id),
+      readPolicy: (id, proposed) => enforcement.readPolicy(id, proposed),
       claimantOf: (id) => source.claimantOf(id),
     }),
     principals: {

@@ -32,14 +32,22 @@ export interface MaskingApi {
     path: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
-  ): Promise<{ status: number; body: T; state: string | null }>
+  ): Promise<{ status: number; body: T; state: string | null; tag: string | null }>
+}
+
+/** A part of a request that the service refused, by its place in the body. */
+export interface RefusedPart {
+  readonly target?: string
+  readonly message: string
 }
 
 export class Refused extends OperatorError {
   readonly status: number
-  constructor(message: string, status: number) {
+  readonly parts: readonly RefusedPart[]
+  constructor(message: string, status: number, parts: readonly RefusedPart[] = []) {
     super(message)
     this.status = status
+    this.parts = parts
   }
 }
 
@@ -70,11 +78,13 @@ export async function openMaskingApi(values: Values): Promise<MaskingApi> {
         signal: AbortSignal.timeout(timeoutMs),
       })
       const answer = parse(await response.text())
-      if (!response.ok) throw new Refused(complaintOf(answer, response.status), response.status)
+      if (!response.ok)
+        throw new Refused(complaintOf(answer, response.status), response.status, partsOf(answer))
       return {
         status: response.status,
         body: answer as T,
         state: response.headers.get('x-masquerade-enforcement'),
+        tag: response.headers.get('etag'),
       }
     },
   }
@@ -149,6 +159,11 @@ function parse(answer: string): unknown {
 function complaintOf(answer: unknown, status: number): string {
   const error = (answer as { error?: { code?: unknown; message?: unknown } } | undefined)?.error
   return typeof error?.message === 'string' ? error.message : `The service answered with status ${status}.`
+}
+
+function partsOf(answer: unknown): readonly RefusedPart[] {
+  const details = (answer as { error?: { details?: unknown } } | undefined)?.error?.details
+  return Array.isArray(details) ? details.filter((one) => typeof one?.message === 'string') : []
 }
 
 /** `sub/group/server/database`, or a resource id. */

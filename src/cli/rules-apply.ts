@@ -1,91 +1,77 @@
-import { createInterface } from 'node:readline/promises'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { askImpact, hasImpact, isConfirmed, renderImpact } from './impact.ts'
 import { Refused } from './masking-api.ts'
 import { type Rules, tellEnforcement } from './rules-client.ts'
-import { diffRules, isEmpty, type RulesDiff, renderDiff } from './rules-diff.ts'
+import { diffRules, isEmpty, renderDiff } from './rules-diff.ts'
 import type { FileRule, RulesFile } from './rules-file.ts'
+import { showText } from './table.ts'
 
 interface ApplyOptions {
+  /** Its name, for messages. */
+  readonly file: string
+  readonly database: string
   readonly prune: boolean
   readonly yes: boolean
   readonly dryRun: boolean
 }
 
-/** Shows the difference, asks, and makes it so. */
+/** Shows the difference, asks, and makes it so: all of it or nothing. */
 export async function applyRules(rules: Rules, file: RulesFile, options: ApplyOptions): Promise<number> {
-  const diff = diffRules(file, await rules.list(), await rules.policy())
-  process.stdout.write(renderDiff(diff, options.prune))
+  const stored = await rules.document()
+  const diff = diffRules(file, stored.rules, stored.policy)
+  const text = renderDiff(diff, options.prune)
   if (isEmpty(diff, options.prune)) {
-    process.stdout.write(`Nothing to change: ${diff.unchanged} rules are as the file says.\n`)
+    process.stdout.write(`${text}Nothing to change: ${diff.unchanged} rules are as the file says.\n`)
     return 0
   }
-  if (options.dryRun) return 0
+  const kept = options.prune ? [] : diff.absent
+  const document = { rules: [...kept, ...file.rules], ...(file.policy && { policy: file.policy }) }
+  const impact = await explainRefusals(file, kept, options, () => askImpact(rules, document))
+  const consequences = impact && hasImpact(impact) ? renderImpact(impact, options.database) : ''
+  process.stdout.write(consequences + text)
+  if (options.dryRun) return printPlan(impact)
   if (!options.yes && !(await isConfirmed())) {
     process.stdout.write('Nothing was changed.\n')
     return 1
   }
-  await carryOut(rules, diff, options.prune)
-  const deleted = options.prune ? diff.absent.length : 0
+  const changes = await explainRefusals(file, kept, options, () => rules.replace(document, stored.tag))
+  const { created, updated, deleted, unchanged } = changes
   process.stdout.write(
-    `Done: ${diff.create.length} created, ${diff.update.length} updated, ${deleted} deleted, ${diff.unchanged} as they were.\n`,
+    `Done: ${created} created, ${updated} updated, ${deleted} deleted, ${unchanged - kept.length} as they were.\n`,
   )
   return tellEnforcement(rules)
 }
 
-async function isConfirmed(): Promise<boolean> {
-  if (!process.stdin.isTTY)
-    throw new OperatorError('Nothing was changed: this is not a terminal, so say --yes to apply it.', {
-      exitCode: 2,
-    })
-  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+/** The statements that would run, each with its reason. */
+function printPlan(impact: Awaited<ReturnType<typeof askImpact>>): number {
+  for (const { sql, why } of impact?.statements ?? [])
+    process.stdout.write(`${showText(sql.replaceAll(/\s+/g, ' '))}; -- ${showText(why)}\n`)
+  return 0
+}
+
+/** Says where in the file something is wrong. `kept` rules stand before those of the file in the document. */
+async function explainRefusals<T>(
+  { rules, lines }: RulesFile,
+  kept: readonly FileRule[],
+  { file, prune }: ApplyOptions,
+  send: () => Promise<T>,
+): Promise<T> {
   try {
-    return /^y(es)?$/i.test((await terminal.question('Apply this? [y/N] ')).trim())
-  } finally {
-    terminal.close()
-  }
-}
-
-/**
- * Masks first, deletions after them: a column is without a mask only where its one rule goes or gets another name. What
- * stands in the way of another change is tried again when that is gone.
- */
-async function carryOut(rules: Rules, diff: RulesDiff, prune: boolean): Promise<void> {
-  const blocked = await putAll(rules, [...diff.update.map(({ after }) => after), ...diff.create])
-  if (prune) for (const { name } of diff.absent) await rules.remove(name)
-  let left = blocked
-  while (left.length > 0) {
-    const still = await putAll(rules, left)
-    if (still.length === left.length) await explainBlock(rules, still)
-    left = still
-  }
-  if (diff.policy) await rules.setPolicy(diff.policy.after)
-}
-
-/** Returns those whose column has another rule for now. */
-async function putAll(rules: Rules, wanted: readonly FileRule[]): Promise<FileRule[]> {
-  const blocked: FileRule[] = []
-  for (const rule of wanted)
-    try {
-      await rules.put(rule)
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error
-      if (error.status !== 409) throw new OperatorError(`${rule.name}: ${error.message}`, { cause: error })
-      blocked.push(rule)
-    }
-  return blocked
-}
-
-async function explainBlock(rules: Rules, [first]: readonly FileRule[]): Promise<never> {
-  if (!first) throw new Error('nothing is blocked')
-  try {
-    await rules.put(first)
+    return await send()
   } catch (error) {
-    throw new OperatorError(
-      `${first.name}: ${(error as Error).message} (--prune deletes what the file has not.)`,
-      {
-        cause: error,
-      },
-    )
+    if (!(error instanceof Refused)) throw error
+    if (error.status === 412) throw new OperatorError('The rules changed meanwhile. Run it again.')
+    const faults = error.parts.map(({ target = '', message }) => {
+      const [, at, field] = /^properties\.rules\[(\d+)\]\.(\w+)$/.exec(target) ?? []
+      const place = Number(at) - kept.length
+      const rule = rules[place]
+      const reason = message.replace(/^'[^']*' (of the rule '.*?' (?=[a-z]))?/, '')
+      return rule
+        ? `${file}:${lines?.[place] ?? '?'}: ${rule.name}: ${field} ${reason}`
+        : `${file}: ${message}`
+    })
+    if (faults.length === 0) throw error
+    const hint = prune || kept.length === 0 ? '' : ' (--prune deletes the rules that the file does not have.)'
+    throw new OperatorError(`Nothing was changed.\n${faults.join('\n')}${hint}`, { cause: error })
   }
-  throw new OperatorError(`The rules changed meanwhile. Run it again.`)
 }

@@ -1,3 +1,4 @@
+import type { Impact } from '../masking/enforcement/inspection.ts'
 import { optionalFields, requiredFields } from '../masking/rules/rule-fields.ts'
 import type { MaskingApi } from './masking-api.ts'
 import type { FilePolicy, FileRule } from './rules-file.ts'
@@ -7,11 +8,48 @@ interface Answer {
   readonly properties: Readonly<Record<string, string | null>>
 }
 
+interface DocumentAnswer {
+  readonly properties: {
+    readonly policy: FilePolicy
+    readonly rules: readonly (Readonly<Record<string, string | null>> & { readonly name: string })[]
+  }
+}
+
+/** Parts that are left out stay as they are. */
+export interface DocumentChange {
+  readonly rules?: readonly FileRule[]
+  readonly policy?: FilePolicy
+}
+
+export interface Changes {
+  readonly created: number
+  readonly updated: number
+  readonly deleted: number
+  readonly unchanged: number
+}
+
 /** The rules and the policy of one database, in the words of the file. */
 export function rulesOf(api: MaskingApi, database: string) {
   const policyPath = `${database}/dataMaskingPolicies/Default`
   const rulePath = (name: string) => `${policyPath}/rules/${encodeURIComponent(name)}`
   return {
+    /** Rules and policy at one moment, and the tag by which a change can say what it was made from. */
+    async document(): Promise<{ rules: FileRule[]; policy: FilePolicy; tag: string }> {
+      const { body, tag } = await api.send<DocumentAnswer>('GET', `${policyPath}/document`)
+      const { policy, rules } = body.properties
+      return { policy, rules: rules.map(withoutNulls), tag: tag ?? '' }
+    },
+    /** What a change would do to roles and sessions. It is checked as if it were to be stored, and nothing is changed. */
+    async impact(change: DocumentChange): Promise<Impact> {
+      return (await api.send<Impact>('POST', `${policyPath}/impact`, { properties: change })).body
+    },
+    /** All of it is stored, or nothing. */
+    async replace(document: DocumentChange, tag: string): Promise<Changes> {
+      const body = { properties: document }
+      return (
+        await api.send<{ changes: Changes }>('PUT', `${policyPath}/document`, body, { 'if-match': tag })
+      ).body.changes
+    },
     async list(): Promise<FileRule[]> {
       const { body } = await api.send<{ value: Answer[] }>('GET', `${policyPath}/rules`)
       return body.value.map(readAnswer)
@@ -34,10 +72,6 @@ export function rulesOf(api: MaskingApi, database: string) {
         exemptPrincipals: (properties.exemptPrincipals ?? '').split(';').filter(Boolean),
       }
     },
-    async setPolicy({ dataMaskingState, exemptPrincipals }: FilePolicy): Promise<void> {
-      const properties = { dataMaskingState, exemptPrincipals: exemptPrincipals.join(';') }
-      await api.send('PUT', policyPath, { properties })
-    },
   }
 }
 
@@ -50,6 +84,10 @@ export async function tellEnforcement(rules: Rules): Promise<number> {
 }
 
 export type Rules = ReturnType<typeof rulesOf>
+
+function withoutNulls(rule: Readonly<Record<string, string | null>> & { readonly name: string }): FileRule {
+  return Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== null)) as unknown as FileRule
+}
 
 function readAnswer({ id, properties }: Answer): FileRule {
   const required = requiredFields.map((field) => [field, properties[field] ?? ''])

@@ -1,4 +1,4 @@
-import { parseDocument, stringify } from 'yaml'
+import { isNode, isSeq, LineCounter, parseDocument, stringify } from 'yaml'
 import { OperatorError } from '../kernel/operator-error.ts'
 import {
   type OptionalField,
@@ -21,13 +21,20 @@ export interface RulesFile {
   readonly database?: string
   readonly policy?: FilePolicy
   readonly rules: readonly FileRule[]
+  /** The line at which each rule begins. */
+  readonly lines?: readonly number[]
 }
 
 const required = ['name', ...requiredFields] as const
 
 /** Scalars stay the text they are: a bound such as 0.10 or 007 must not become another on its way. */
 export function parseRulesFile(content: string, file: string): RulesFile {
-  const document = parseDocument(content, { schema: 'failsafe', maxAliasCount: 0 } as object)
+  const counter = new LineCounter()
+  const document = parseDocument(content, {
+    schema: 'failsafe',
+    maxAliasCount: 0,
+    lineCounter: counter,
+  } as object)
   const [fault] = document.errors
   if (fault) refuse(file, fault.message.split('\n')[0] ?? 'it is not YAML')
   const whole = asRecord(document.toJS(), file, 'the file')
@@ -40,7 +47,13 @@ export function parseRulesFile(content: string, file: string): RulesFile {
     ...(whole.database !== undefined && { database: asText(whole.database, file, 'database') }),
     ...(whole.policy !== undefined && { policy: readPolicy(whole.policy, file) }),
     rules,
+    lines: findLines(document.get('rules'), counter),
   }
+}
+
+function findLines(rules: unknown, counter: LineCounter): number[] {
+  const items = isSeq(rules) ? rules.items : []
+  return items.map((item) => (isNode(item) ? counter.linePos(item.range?.[0] ?? 0).line : 0))
 }
 
 export function formatRulesFile({ database, policy, rules }: RulesFile): string {

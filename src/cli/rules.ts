@@ -2,8 +2,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type Command, readArgs } from './command.ts'
+import { askImpact, confirmImpact } from './impact.ts'
 import { maskOptions, readMaskProperties } from './mask-options.ts'
-import { apiHelp, apiOptions, databasePathOf, openMaskingApi } from './masking-api.ts'
+import { apiHelp, apiOptions, databasePathOf, openMaskingApi, Refused } from './masking-api.ts'
 import { applyRules } from './rules-apply.ts'
 import { rulesOf, tellEnforcement } from './rules-client.ts'
 import { describeRule } from './rules-diff.ts'
@@ -25,7 +26,7 @@ export const rules: Command = {
   summary: 'List, set, delete, apply and export the masking rules of a database',
   help: `
 Usage: masquerade rules list   -d DATABASE [--json]
-       masquerade rules set    -d DATABASE NAME --column SCHEMA.TABLE.COLUMN --function FUNCTION [options]
+       masquerade rules set    -d DATABASE NAME --column SCHEMA.TABLE.COLUMN --function FUNCTION [options] [--yes]
        masquerade rules delete -d DATABASE NAME
        masquerade rules apply  [-d DATABASE] -f FILE [--prune] [--dry-run] [--yes]
        masquerade rules export -d DATABASE [-f FILE]
@@ -34,8 +35,10 @@ DATABASE is subscription/group/server/database, or a resource id. FUNCTION is on
 and Text; Number takes --from and --to, Text takes --prefix, --suffix and --replacement. A part of a column that holds
 a dot is put in double quotes: 'public."odd.table".email'.
 
-'apply' makes the rules those of a YAML file: it shows the difference and asks, or does it at once with --yes. Rules
-that the file does not have stay, unless --prune is said. 'export' writes such a file ('-' or none: standard output).
+'apply' makes the rules those of a YAML file, all of them or none: it shows the difference and the impact and asks, or
+does it at once with --yes. Rules that the file does not have stay, unless --prune is said. --dry-run checks the same and
+prints the statements that would run. 'export' writes such a file ('-' or none: standard output). 'set' asks when roles
+would lose raw values, or sessions would end.
 
   database: sub-1/group-1/main/shop
   policy: { dataMaskingState: Enabled, exemptPrincipals: [auditor] }
@@ -66,8 +69,12 @@ const verbs: Readonly<Record<string, (values: Values, name: string) => Promise<n
   },
 
   async set(values, name) {
+    const rule = readRule(values, name)
     const target = await open(values)
-    const state = await target.put(readRule(values, name))
+    const others = (await target.document()).rules.filter((one) => !isSameName(one.name, name))
+    const impact = await askImpact(target, { rules: [...others, rule] }).catch(ignoreRefusal)
+    if (!(await confirmImpact(impact, values.database ?? '', values.yes ?? false))) return leave()
+    const state = await target.put(rule)
     process.stdout.write(`${name} is set (${state ?? 'unknown state'}).\n`)
     return tellEnforcement(target)
   },
@@ -84,8 +91,9 @@ const verbs: Readonly<Record<string, (values: Values, name: string) => Promise<n
     const content = values.file === '-' ? await text(process.stdin) : await readFileOrRefuse(values.file)
     const file = parseRulesFile(content, values.file)
     const { prune = false, yes = false, 'dry-run': dryRun = false } = values
-    const target = await open({ ...values, database: values.database ?? file.database })
-    return applyRules(target, file, { prune, yes, dryRun })
+    const database = values.database ?? file.database
+    const target = await open({ ...values, database })
+    return applyRules(target, file, { file: values.file, database: database ?? '', prune, yes, dryRun })
   },
 
   async export(values) {
@@ -96,6 +104,21 @@ const verbs: Readonly<Record<string, (values: Values, name: string) => Promise<n
     else await writeFile(values.file, content)
     return 0
   },
+}
+
+/** The service says what is wrong with the rule when it is sent by itself, in fewer words. */
+function ignoreRefusal(error: unknown): null {
+  if (error instanceof Refused) return null
+  throw error
+}
+
+function isSameName(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
+function leave(): number {
+  process.stdout.write('Nothing was changed.\n')
+  return 1
 }
 
 async function open(values: Omit<Values, 'database'> & { readonly database?: string | undefined }) {

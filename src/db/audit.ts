@@ -25,6 +25,23 @@ export async function writeAudit(tx: Query, actor: Actor, requestId: string, ent
     )`
 }
 
+/** Writes the entries of one request; many in one statement. */
+export async function writeAuditOf(
+  tx: Query,
+  actor: Actor,
+  requestId: string,
+  entries: readonly Entry[],
+): Promise<void> {
+  const [first, ...more] = entries
+  if (first && more.length === 0) return await writeAudit(tx, actor, requestId, first)
+  if (!first) return
+  const { kind, objectId, applicationId } = actor
+  await tx`
+    insert into masquerade.audit_event (tenant_id, actor, action, target, before, after, request_id)
+    select ${actor.tenantId}, ${tx.json({ kind, objectId, applicationId })}, action, target, before, after, ${requestId}
+    from jsonb_to_recordset(${tx.json(entries)}) as entry (action text, target text, before jsonb, after jsonb)`
+}
+
 function jsonOrNull(tx: Query, value: unknown) {
   return value === undefined || value === null ? null : tx.json(value)
 }

@@ -7,7 +7,7 @@ import { isExemptAsMeant } from './guard/compare-exempt.ts'
 import type { Outcome } from './in-turn.ts'
 import { type LoginKeys, type LoginOutcome, Logins, type SettledLogins } from './logins/logins.ts'
 import type { Note, Step } from './plan.ts'
-import type { Policy } from './policy.ts'
+import type { Policy, Proposal } from './policy.ts'
 import { describeFinding, examine } from './preflight/preflight.ts'
 import { dryRun, reconcile } from './reconcile.ts'
 import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
@@ -105,10 +105,12 @@ export class Controller {
     return dryRun(database, () => this.#readPolicy(database, databaseId), claimant)
   }
 
-  /** The policy with principals resolved to roles of the database. */
-  async readPolicy(databaseId: string): Promise<Policy> {
+  /** The policy, or a proposed one, with principals resolved to roles of the database. */
+  async readPolicy(databaseId: string, proposed?: Proposal): Promise<Policy> {
     const database = await this.#connections.open(databaseId)
-    return database ? this.#readPolicy(database, databaseId) : this.#options.source.readPolicy(databaseId)
+    return database
+      ? this.#readPolicy(database, databaseId, undefined, proposed)
+      : this.#options.source.readPolicy(databaseId, proposed)
   }
 
   /** After a change of the directory: enforces what it changes in the database, if anything. True: something was. */
@@ -245,8 +247,9 @@ export class Controller {
     database: Database,
     databaseId: string,
     known?: Pick<SettledLogins, 'logins'>,
+    proposed?: Proposal,
   ): Promise<Policy> {
-    const { exemptPrincipals, ...policy } = await this.#options.source.readPolicy(databaseId)
+    const { exemptPrincipals, ...policy } = await this.#options.source.readPolicy(databaseId, proposed)
     if (exemptPrincipals.length === 0) return policy
     const logins = known?.logins ?? (await this.#logins.list(database.sql, databaseId))
     const exempt = new Set(exemptPrincipals)

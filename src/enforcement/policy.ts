@@ -22,3 +22,11 @@ export interface Policy {
   /** Tables that are being migrated: no twin, nothing unmasked. */
   readonly suspended: readonly { readonly schema: string; readonly table: string }[]
 }
+
+/** Rules and exempt entries that are not stored, to be looked at. */
+export interface Proposal {
+  /** None of a policy that would be off. */
+  readonly rules: readonly Rule[]
+  /** Database roles, or users, applications and groups of the directory. */
+  readonly exempt: readonly string[]
+}

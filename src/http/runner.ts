@@ -3,7 +3,7 @@ import type { Answer, AuditEntry, Context, InnerRequest, Operation, RequestFacts
 import type { Caller } from '../auth/caller.ts'
 import type { Gatekeeper } from '../auth/gatekeeper.ts'
 import type { Params } from '../auth/permission.ts'
-import { writeAudit } from '../db/audit.ts'
+import { writeAuditOf } from '../db/audit.ts'
 import type { Database } from '../db/database.ts'
 import type { Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
@@ -66,7 +66,7 @@ export async function perform(
     const audit = (entry: AuditEntry) => void entries.push(entry)
     const context: Context<unknown, unknown, unknown> = { ...known, tx, audit }
     const answer = await operation.run(context, prepared)
-    for (const entry of entries) await writeAudit(tx, caller, facts.id, entry)
+    await writeAuditOf(tx, caller, facts.id, entries)
     return answer
   }
   const answer = readsOnly ? await run(runner.database.sql) : await runner.database.transaction(run)

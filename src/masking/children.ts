@@ -1,5 +1,5 @@
 import type { Answer, AuditEntry } from '../api/operation.ts'
-import type { Query } from '../db/query.ts'
+import type { Fragment, Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
 import { type DatabaseRow, findDeclared } from './databases/database-row.ts'
 import { withEnforcement } from './operation.ts'
@@ -57,6 +57,36 @@ export function childTable<P extends object>({ table, fields, unique }: ChildTab
         update ${tx(table)} set ${tx(valuesOf(properties))}, updated_at = now(), version = nextval('resource_version')
         where database_id = ${databaseId} and key = ${fold(name)} returning ${tx.unsafe(columns)}`
       return stored ?? fail('InternalServerError')
+    },
+
+    async insertAll(
+      tx: Query,
+      databaseId: string,
+      items: readonly (P & { readonly name: string })[],
+    ): Promise<Child<P>[]> {
+      const rows = items.map((item) => ({
+        database_id: databaseId,
+        key: fold(item.name),
+        name: item.name,
+        ...valuesOf(item),
+      }))
+      const into = ['database_id', 'key', 'name', ...fields.map(columnOf)].join(', ')
+      return await tx<Child<P>[]>`
+        insert into ${tx(table)} (${tx.unsafe(into)})
+        select ${tx.unsafe(into)} from jsonb_populate_recordset(null::${tx(table)}, ${tx.json(rows)})
+        returning ${tx.unsafe(columns)}`
+    },
+
+    async removeAll(tx: Query, databaseId: string, names: readonly string[]): Promise<void> {
+      await tx`delete from ${tx(table)} where database_id = ${databaseId} and key = any(${names.map(fold)}::text[])`
+    },
+
+    /** A column of a larger statement, which thereby reads rows and parent at one moment. */
+    listAsJson(tx: Query, databaseId: Fragment): Fragment {
+      return tx`
+        (select coalesce(jsonb_agg(to_jsonb(one)), '[]') from (
+          select ${tx.unsafe(columns)} from ${tx(table)} where database_id = ${databaseId}
+          order by ${tx.unsafe(order)}) one)`
     },
 
     async remove(tx: Query, databaseId: string, name: string): Promise<void> {

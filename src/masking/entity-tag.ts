@@ -8,12 +8,17 @@ export function entityTag(version: number): { etag: string } {
 type Conditions = Pick<RequestFacts, 'ifMatch' | 'ifNoneMatch'>
 
 /** `version` is null where there is no such resource. Weak tags never match: If-Match compares strongly. */
-export function checkConditions({ ifMatch, ifNoneMatch }: Conditions, version: number | null): void {
-  if (ifMatch !== undefined && (version === null || !lists(ifMatch, version))) fail('PreconditionFailed')
-  if (ifNoneMatch !== undefined && version !== null && lists(ifNoneMatch, version)) fail('ExistsAlready')
+export function checkConditions(conditions: Conditions, version: number | null): void {
+  checkTag(conditions, version === null ? null : entityTag(version).etag)
 }
 
-function lists(header: string, version: number): boolean {
-  const tags = header.split(',').map((tag) => tag.trim())
-  return tags.includes('*') || tags.includes(`"${version}"`)
+/** The same by the tag itself. */
+export function checkTag({ ifMatch, ifNoneMatch }: Conditions, tag: string | null): void {
+  if (ifMatch !== undefined && (tag === null || !lists(ifMatch, tag))) fail('PreconditionFailed')
+  if (ifNoneMatch !== undefined && tag !== null && lists(ifNoneMatch, tag)) fail('ExistsAlready')
+}
+
+function lists(header: string, tag: string): boolean {
+  const tags = header.split(',').map((one) => one.trim())
+  return tags.includes('*') || tags.includes(tag)
 }

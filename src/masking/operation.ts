@@ -37,6 +37,9 @@ export interface Principals {
 /** The versions of the specification and of our own operations beside it. */
 export const apiVersions = ['2014-04-01']
 
+/** The versions of resources of our own that came after the specification. */
+export const ownApiVersions = ['2026-11-01', '2014-04-01']
+
 /** The API versions in which the official client asks for servers and databases. */
 export const resourceApiVersions = ['2014-04-01', '2022-08-01-preview']
 

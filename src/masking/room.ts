@@ -4,6 +4,9 @@ import { createOrUpdateDatabase } from './databases/create-or-update-database.ts
 import { databaseKind } from './databases/database.ts'
 import { deleteDatabase } from './databases/delete-database.ts'
 import { getDatabase } from './databases/get-database.ts'
+import { getDocument } from './document/get-document.ts'
+import { replaceDocument } from './document/replace-document.ts'
+import { findImpact } from './enforcement/find-impact.ts'
 import { getEnforcement } from './enforcement/get-enforcement.ts'
 import { listExposures } from './enforcement/list-exposures.ts'
 import { listRecommendations } from './enforcement/list-recommendations.ts'
@@ -54,6 +57,9 @@ const operations: readonly Operation<MaskingPorts>[] = [
   listExposures,
   listRecommendations,
   previewTable,
+  getDocument,
+  replaceDocument,
+  findImpact,
 ]
 
 export function maskingRoom(ports: MaskingPorts) {

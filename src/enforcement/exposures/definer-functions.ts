@@ -26,7 +26,7 @@ export const definerFunctions = kind<Routine & { relationName: string | undefine
   severity: 'medium',
   async read(scene) {
     const routines = await readRoutines(scene)
-    const readers = findReaders(scene, routines)
+    const readers = readersOf(scene, routines)
     const seeing = await readSeeing(scene, routines)
     return routines
       .filter(({ definer, owner }) => definer && seeing.has(owner))
@@ -43,7 +43,7 @@ export const definerFunctions = kind<Routine & { relationName: string | undefine
   }),
 })
 
-async function readRoutines({ sql, version }: Scene): Promise<Routine[]> {
+export async function readRoutines({ sql, version }: Pick<Scene, 'sql' | 'version'>): Promise<Routine[]> {
   return await sql<Routine[]>`
     select p.oid::int8 as id, p.proname::text as "bareName", p.oid::regprocedure::text as signature,
       case p.prokind when 'p' then 'procedure' else 'function' end as kind, l.lanname::text as language,
@@ -62,7 +62,10 @@ async function readRoutines({ sql, version }: Scene): Promise<Routine[]> {
 }
 
 /** The routines that read a masked relation, themselves or through one that they call, each with its name. */
-function findReaders({ masked, byOid }: Scene, routines: readonly Routine[]): ReadonlyMap<number, string> {
+export function readersOf(
+  { masked, byOid }: Pick<Scene, 'masked' | 'byOid'>,
+  routines: readonly Routine[],
+): ReadonlyMap<number, string> {
   const found = new Map<number, string>()
   const words = new Map(masked.map(({ bareName, name }) => [bareName.toLowerCase(), name]))
   const wordsOf = new Map(routines.map(({ id, text }) => [id, identifiersIn(text)]))

@@ -80,7 +80,8 @@ function describeRow({ code, severity, describe }: ExposureKind, row: Findings, 
   ]
 }
 
-async function setScene(sql: Scene['sql'], { snapshot, desired, policy }: Outcome): Promise<Scene> {
+/** The database as the policy would mask it, for those who look for ways around and for consequences. */
+export async function setScene(sql: Scene['sql'], { snapshot, desired, policy }: Outcome): Promise<Scene> {
   const { version, user: self } = snapshot
   const { twinOwner } = desired
   const affected = new Set(desired.masked.map(({ relation }) => relation.oid))

@@ -3,7 +3,9 @@ import { fail } from '../../kernel/problem.ts'
 import type { Exposure } from '../exposures/exposure.ts'
 import { findExposures } from '../exposures/find-exposures.ts'
 import type { Claimant } from '../guard/claim.ts'
-import type { Policy } from '../policy.ts'
+import { findImpact } from '../impact/find-impact.ts'
+import type { Impact } from '../impact/impact.ts'
+import type { Policy, Proposal } from '../policy.ts'
 import { type ColumnPlace, type Recommendation, recommend } from '../recommendations/recommend.ts'
 import { explainFailure } from '../states/explain-failure.ts'
 import { type Preview, type PreviewRequest, preview } from './preview.ts'
@@ -11,7 +13,8 @@ import { type Preview, type PreviewRequest, preview } from './preview.ts'
 export interface InspectorOptions {
   /** Null: the database is not bound (any more). */
   connect(databaseId: string): Promise<Database | null>
-  readPolicy(databaseId: string): Promise<Policy>
+  /** The policy, or a proposed one, with principals resolved to roles. */
+  readPolicy(databaseId: string, proposed?: Proposal): Promise<Policy>
   claimantOf(databaseId: string): Claimant
 }
 
@@ -32,6 +35,11 @@ export function createInspector({ connect, readPolicy, claimantOf }: InspectorOp
     findExposures: (databaseId: string): Promise<Exposure[]> =>
       look(databaseId, (database) =>
         findExposures(database, () => readPolicy(databaseId), claimantOf(databaseId)),
+      ),
+
+    findImpact: (databaseId: string, proposed: Proposal): Promise<Impact> =>
+      look(databaseId, (database) =>
+        findImpact(database, () => readPolicy(databaseId, proposed), claimantOf(databaseId)),
       ),
 
     recommend: (databaseId: string, ruled: readonly ColumnPlace[]): Promise<Recommendation[]> =>

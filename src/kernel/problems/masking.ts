@@ -23,6 +23,11 @@ export const maskingProblems = {
     code: 'InvalidDataMaskingRule',
     message: 'The masking rule is not valid: {reason}',
   },
+  InvalidMaskingDocument: {
+    status: 400,
+    code: 'InvalidMaskingDocument',
+    message: 'The document is not valid, and nothing was changed: {reason}',
+  },
   InvalidBinding: {
     status: 400,
     code: 'InvalidBinding',

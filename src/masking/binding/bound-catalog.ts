@@ -5,7 +5,7 @@ import { createSql, type Sql } from '../../db/sql.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { addressOf, type Binding } from './binding.ts'
-import { type CatalogColumn, type ColumnName, findColumn } from './find-column.ts'
+import { type CatalogColumn, type ColumnName, findColumns } from './find-column.ts'
 
 /** The columns of a database row that are needed to reach the real database. */
 export interface BoundDatabase {
@@ -49,7 +49,8 @@ export type Reached<T> = { readonly value: T } | { readonly unreachable: string 
 
 /** The catalogs of the bound databases. One connection each, closed when it is idle. */
 export interface BoundCatalogs {
-  findColumn(database: BoundDatabase, column: ColumnName): Promise<Reached<CatalogColumn>>
+  /** One answer for each column, in the same order. */
+  findColumns(database: BoundDatabase, columns: readonly ColumnName[]): Promise<Reached<CatalogColumn[]>>
   /** Whether a role can be given to people. Tables: those that rules name. */
   examineRole(database: BoundDatabase, role: string, tables: Tables): Promise<Reached<RoleExamination>>
   /** Whether the database lets us in, and whether its tables can be masked: those that rules name. */
@@ -85,7 +86,7 @@ export function openBoundCatalogs(secrets: SecretBox, guard: HostGuard, examiner
   }
 
   return {
-    findColumn: (database, column) => ask(database, (sql) => findColumn(sql, column)),
+    findColumns: (database, columns) => ask(database, (sql) => findColumns(sql, columns)),
     examineRole: (database, role, tables) => ask(database, (sql) => examiners.examineRole(sql, role, tables)),
     async greet(binding, password, tables) {
       const pool = connect(binding, password, guard)

@@ -24,6 +24,7 @@ export type CatalogColumn =
   | { readonly unmaskable: 'schemaName' | 'tableName'; readonly reason: string }
 
 interface Found {
+  readonly hasSchema: boolean
   readonly kind: string | null
   readonly shown: string | null
   readonly name: string | null
@@ -33,38 +34,62 @@ interface Found {
 
 const mostNames = 2000
 
-/** Looks the column up in the catalog, which every role may read. The names have at most 63 bytes each. */
-export async function findColumn(sql: Query, column: ColumnName): Promise<CatalogColumn> {
+/** Looking for names that were meant costs a statement each. */
+const mostHints = 20
+
+/** Looks columns up in the catalog, which every role may read, in one statement. The names have at most 63 bytes each. */
+export async function findColumns(sql: Query, columns: readonly ColumnName[]): Promise<CatalogColumn[]> {
+  const of = (field: keyof ColumnName) => columns.map((column) => column[field])
+  const found = await sql<Found[]>`
+    with recursive wanted as (
+      select w.at, n.oid is not null as "hasSchema", c.oid as relation, c.relkind::text as kind, a.atttypid, a.atttypmod
+      from unnest(${of('schemaName')}::text[], ${of('tableName')}::text[], ${of('columnName')}::text[])
+        with ordinality as w(schema, relation, attribute, at)
+      left join pg_catalog.pg_namespace n on n.nspname = w.schema::name
+      left join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = w.relation::name
+        and c.relkind in ('r', 'p', 'f', 'v', 'm')
+      left join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = w.attribute::name
+        and a.attnum > 0 and not a.attisdropped
+    ), base (at, oid, modifier) as (
+      select at, atttypid, atttypmod from wanted where atttypid is not null
+      union all
+      select base.at, t.typbasetype, case when base.modifier = -1 then t.typtypmod else base.modifier end
+      from base join pg_catalog.pg_type t on t.oid = base.oid where t.typtype = 'd'
+    )
+    select w."hasSchema", w.kind, pg_catalog.format_type(w.atttypid, w.atttypmod) as shown,
+      t.typname::text as name, t.typcategory::text as category, base.modifier
+    from wanted w
+    left join (base join pg_catalog.pg_type t on t.oid = base.oid and t.typtype <> 'd') on base.at = w.at
+    order by w.at`
+  let hints = 0
+  const described: CatalogColumn[] = []
+  for (const [at, column] of columns.entries()) {
+    const one = await describeFound(sql, column, found[at], hints < mostHints)
+    if ('missing' in one) hints++
+    described.push(one)
+  }
+  return described
+}
+
+async function describeFound(
+  sql: Query,
+  column: ColumnName,
+  found: Found | undefined,
+  hasHint: boolean,
+): Promise<CatalogColumn> {
+  const suggest = async (name: string, list: () => Promise<string[]>) =>
+    hasHint ? nearestNames(name, await list()) : []
   const { schemaName, tableName, columnName } = column
   if (/^pg_/.test(schemaName) || schemaName === 'information_schema')
     return { unmaskable: 'schemaName', reason: 'is a schema of PostgreSQL itself, which cannot be masked' }
-  const [found] = await sql<Found[]>`
-    with recursive base (oid, modifier) as (
-      select a.atttypid, a.atttypmod from pg_catalog.pg_attribute a
-      join pg_catalog.pg_class c on c.oid = a.attrelid
-      join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = ${schemaName}::text::name and c.relname = ${tableName}::text::name
-        and a.attname = ${columnName}::text::name and a.attnum > 0 and not a.attisdropped
-      union all
-      select t.typbasetype, case when base.modifier = -1 then t.typtypmod else base.modifier end
-      from base join pg_catalog.pg_type t on t.oid = base.oid where t.typtype = 'd'
-    )
-    select c.relkind::text as kind,
-      (select pg_catalog.format_type(a.atttypid, a.atttypmod) from pg_catalog.pg_attribute a where a.attrelid = c.oid
-        and a.attname = ${columnName}::text::name and a.attnum > 0 and not a.attisdropped) as shown,
-      t.typname::text as name, t.typcategory::text as category, base.modifier
-    from pg_catalog.pg_namespace n
-    left join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = ${tableName}::text::name
-      and c.relkind in ('r', 'p', 'f', 'v', 'm')
-    left join (base join pg_catalog.pg_type t on t.oid = base.oid and t.typtype <> 'd') on c.oid is not null
-    where n.nspname = ${schemaName}::text::name`
-  if (!found) return { missing: 'schemaName', nearest: nearestNames(schemaName, await listSchemas(sql)) }
+  if (!found?.hasSchema)
+    return { missing: 'schemaName', nearest: await suggest(schemaName, () => listSchemas(sql)) }
   if (found.kind === null)
-    return { missing: 'tableName', nearest: nearestNames(tableName, await listTables(sql, schemaName)) }
+    return { missing: 'tableName', nearest: await suggest(tableName, () => listTables(sql, schemaName)) }
   if (found.kind === 'v' || found.kind === 'm')
     return { unmaskable: 'tableName', reason: 'is a view: mask the columns of the tables under it' }
   if (found.shown === null)
-    return { missing: 'columnName', nearest: nearestNames(columnName, await listColumns(sql, column)) }
+    return { missing: 'columnName', nearest: await suggest(columnName, () => listColumns(sql, column)) }
   const { shown, name, category, modifier } = found
   return { type: { shown, name: name ?? '', category: category ?? '', modifier: modifier ?? -1 } }
 }

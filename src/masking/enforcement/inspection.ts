@@ -1,4 +1,6 @@
 import type { ColumnField, MaskField, RequiredField, RuleProperties } from '../rules/rule-fields.ts'
+import type { EnforcementReport } from './enforcement.ts'
+import type { ProposedPolicy } from './proposed-policy.ts'
 
 /** A way around the masks of a database that is still open. */
 export interface Exposure {
@@ -46,9 +48,39 @@ export interface Preview {
   }[]
 }
 
+interface LiveSession {
+  readonly pid: number
+  readonly role: string
+  readonly application: string
+  readonly address: string | null
+  readonly since: string | null
+}
+
+/** What enforcing a policy would do to the roles and sessions of a database. */
+export interface Impact {
+  readonly roles: readonly {
+    readonly role: string
+    readonly canLogIn: boolean
+    readonly sessions: readonly LiveSession[]
+    readonly relations: readonly {
+      readonly relation: string
+      readonly kind: string
+      readonly columns: readonly string[]
+      readonly twin: string | null
+    }[]
+    readonly functions: readonly { readonly name: string; readonly runsAsOwner: boolean }[]
+  }[]
+  readonly ended: readonly (LiveSession & { readonly reason: string })[]
+  readonly closed: readonly { readonly relation: string; readonly reason: string }[]
+  readonly statements: readonly { readonly sql: string; readonly why: string }[]
+  readonly notes: EnforcementReport['notes']
+}
+
 /** Looks into bound databases without changing them. Fails with `BoundDatabaseUnusable` where it cannot look. */
 export interface Inspection {
   findExposures(databaseId: string): Promise<readonly Exposure[]>
+  /** The consequences of a policy that need not be stored. */
+  findImpact(databaseId: string, proposed: ProposedPolicy): Promise<Impact>
   /** Columns that look sensitive, but for those that have a rule. */
   recommend(databaseId: string, ruled: readonly ColumnPlace[]): Promise<readonly Recommendation[]>
   /** Null: there is no such table, or it is a view. */

@@ -4,6 +4,7 @@ import { fail } from '../../kernel/problem.ts'
 import { type DatabaseRow, findDatabase } from '../databases/database-row.ts'
 import { apiVersions, type MaskingPorts, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
+import { splitEntries } from '../policy/exempt-entries.ts'
 import { checkAgainstCatalog } from '../rules/create-or-update-rule.ts'
 import { ruleInput, ruleRows } from '../rules/rule.ts'
 import { columnFields, maskFields, pick, type RuleProperties } from '../rules/rule-fields.ts'
@@ -58,7 +59,7 @@ export const previewTable = operation({
     const draft = body.rule && (await readDraft(body, database, ports))
     const saved = await ruleRows.list(tx, database.id)
     const rules = draft ? [...saved.filter((rule) => !isSameColumn(rule, draft)), draft] : saved
-    const entries = database.exemptPrincipals.split(';').filter((entry) => entry !== '')
+    const entries = splitEntries(database.exemptPrincipals)
     const shown = await ports.inspection.preview(database.id, {
       schema: body.schemaName,
       table: body.tableName,

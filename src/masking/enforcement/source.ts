@@ -5,8 +5,12 @@ import type { SecretBox } from '../../kernel/secret-box.ts'
 import { nameBound } from '../binding/bind-once.ts'
 import { addressOf, type Binding } from '../binding/binding.ts'
 import { secretPlace } from '../binding/bound-catalog.ts'
+import type { Child } from '../children.ts'
+import { splitEntries } from '../policy/exempt-entries.ts'
 import { type MappingProperties, mappingRows } from '../role-mappings/mapping.ts'
 import { ruleRows } from '../rules/rule.ts'
+import type { RuleProperties } from '../rules/rule-fields.ts'
+import { asEnforced, type ProposedPolicy } from './proposed-policy.ts'
 
 interface SourceOptions {
   readonly sql: Query
@@ -34,6 +38,14 @@ interface Rights {
 interface BoundTarget {
   readonly key: string
   connect(): Database
+}
+
+interface StoredPolicy {
+  readonly tenantId: string
+  readonly state: string
+  readonly exempt: string
+  readonly rules: readonly Child<RuleProperties>[]
+  readonly suspended: readonly { readonly schema: string; readonly table: string }[]
 }
 
 /** The management data that enforcement reads. */
@@ -69,27 +81,25 @@ export function createEnforcementSource({ sql, secrets, guard, findExempt, readR
       return rows.map(({ id }) => id)
     },
 
-    /** A policy that is off has no rules to enforce. */
-    async readPolicy(databaseId: string) {
-      const [row] = await sql<{ tenantId: string; state: string; exempt: string }[]>`
-        select tenant_id as "tenantId", policy_state as state, exempt_principals as exempt from masked_database
-        where id = ${databaseId}`
-      const rules = row?.state === 'Enabled' ? await ruleRows.list(sql, databaseId) : []
-      const entries = (row?.exempt ?? '').split(';').filter((entry) => entry !== '')
-      const suspended = await sql<{ schema: string; table: string }[]>`
-        select schema_name as schema, table_name as "table" from suspension where database_id = ${databaseId}
-        order by 1, 2`
+    /**
+     * A policy that is off has no rules to enforce. Rules and exemptions are read by one statement: a rule must never be
+     * enforced without the exemptions that were stored together with it.
+     */
+    async readPolicy(databaseId: string, proposed?: ProposedPolicy) {
+      const [row] = await sql<StoredPolicy[]>`
+        select tenant_id as "tenantId", policy_state as state, exempt_principals as exempt,
+          ${ruleRows.listAsJson(sql, sql`d.id`)} as rules,
+          (select coalesce(jsonb_agg(jsonb_build_object('schema', schema_name, 'table', table_name)
+            order by schema_name, table_name), '[]') from suspension where database_id = d.id) as suspended
+        from masked_database d where id = ${databaseId}`
+      const stored = row?.state === 'Enabled' ? row.rules : []
+      const entries = proposed?.exempt ?? splitEntries(row?.exempt ?? '')
       const exempt = row ? await findExempt(row.tenantId, entries) : { roles: [], principals: [] }
       return {
-        rules: rules.map(({ schemaName, tableName, columnName, ...rule }) => ({
-          ...rule,
-          schema: schemaName,
-          table: tableName,
-          column: columnName,
-        })),
+        rules: proposed?.rules ?? stored.map(asEnforced),
         exemptRoles: exempt.roles,
         exemptPrincipals: exempt.principals,
-        suspended: [...suspended],
+        suspended: row?.suspended ?? [],
       }
     },
 

@@ -1,10 +1,10 @@
 import { ok } from '../../api/operation.ts'
 import { findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts'
 import { checkConditions, entityTag } from '../entity-tag.ts'
-import { refuseContent } from '../faults.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { auditChange, siteOf } from '../resource.ts'
+import { readExemptPrincipals } from './exempt-entries.ts'
 import { policyAnswer, policyInput, renderPolicy } from './policy.ts'
 
 const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
@@ -39,25 +39,3 @@ export const updatePolicy = operation({
     return withEnforcement(answer, before, ports, true)
   },
 })
-
-const longestEntry = 320
-const mostEntries = 1000
-
-/** One string with semicolons, each entry a database role, or a user or group of the directory. */
-export function readExemptPrincipals(text: string): string {
-  const entries = text
-    .split(';')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '')
-  const unique = [...new Set(entries)]
-  const reason =
-    unique.length > mostEntries
-      ? `may have at most ${mostEntries} entries`
-      : unique.some((entry) => entry.length > longestEntry)
-        ? `may have entries of at most ${longestEntry} characters`
-        : unique.some((entry) => /[\p{Cc}\p{Cs}]/u.test(entry))
-          ? 'may not hold control characters'
-          : undefined
-  if (reason) refuseContent('properties.exemptPrincipals', reason)
-  return unique.join(';')
-}

@@ -87,8 +87,8 @@ export async function checkAgainstCatalog(
   { catalogs }: MaskingPorts,
 ): Promise<void> {
   refuseRule(checkIdentifierLengths(rule))
-  const reached = await catalogs.findColumn(database, rule)
-  if ('value' in reached) refuseRule(fitColumn(rule, reached.value))
+  const reached = await catalogs.findColumns(database, [rule])
+  if ('value' in reached) refuseRule(reached.value.flatMap((column) => fitColumn(rule, column)))
 }
 
 async function deleteByState(

@@ -19,21 +19,40 @@ const largestSize = 2_147_483_647n
 
 /** The four required properties, which every PUT needs, also the one that deletes. */
 export function requireNames(input: RuleInput): Pick<RuleProperties, RequiredField> {
-  refuseRule(
-    requiredFields
-      .filter((field) => !input[field])
-      .map((field) => ({ field, reason: input[field] === '' ? 'must not be empty' : 'is required' })),
-  )
+  const names = checkNames(input)
+  if ('named' in names) return names.named
+  refuseRule(names.faults)
+  return fail('InternalServerError')
+}
+
+function checkNames(
+  input: RuleInput,
+): { readonly named: Pick<RuleProperties, RequiredField> } | { readonly faults: readonly RuleFault[] } {
+  const missing = requiredFields
+    .filter((field) => !input[field])
+    .map((field) => ({ field, reason: input[field] === '' ? 'must not be empty' : 'is required' }))
   const { schemaName, tableName, columnName, maskingFunction } = input
-  if (!schemaName || !tableName || !columnName || !maskingFunction) return fail('InternalServerError')
+  if (!schemaName || !tableName || !columnName || !maskingFunction) return { faults: missing }
   const named = { schemaName, tableName, columnName, maskingFunction }
-  refuseRule(columnFields.flatMap((field) => checkText(field, named[field])))
-  return named
+  const faults = columnFields.flatMap((field) => checkText(field, named[field]))
+  return faults.length > 0 ? { faults } : { named }
 }
 
 /** All that can be said about a rule without its database. */
 export function validateRule(input: RuleInput): RuleProperties {
-  const named = requireNames(input)
+  const { rule, faults } = checkRule(input)
+  refuseRule(faults)
+  return rule ?? fail('InternalServerError')
+}
+
+/** The rule as it would be stored, or everything that is wrong with it. */
+export function checkRule(input: RuleInput): {
+  readonly rule?: RuleProperties
+  readonly faults: readonly RuleFault[]
+} {
+  const names = checkNames(input)
+  if ('faults' in names) return names
+  const { named } = names
   const applies = (field: OptionalField) =>
     !('only' in ruleFields[field]) || ruleFields[field].only === named.maskingFunction
   const options = optionalFields.map((field) => [field, applies(field) ? (input[field] ?? null) : null])
@@ -43,13 +62,13 @@ export function validateRule(input: RuleInput): RuleProperties {
       .filter((field) => ruleFields[field].kind === kind && applies(field))
       .flatMap((field) => find(field, rule[field]))
   const bounds = check('bound', checkBound)
-  refuseRule([
+  const faults = [
     ...check('text', checkText),
     ...bounds,
     ...(bounds.length === 0 ? checkOrder(rule) : []),
     ...check('size', checkSize),
-  ])
-  return rule
+  ]
+  return { rule, faults }
 }
 
 export function refuseRule(faults: readonly RuleFault[]): void {

@@ -1,0 +1,98 @@
+import { createInterface } from 'node:readline/promises'
+import { OperatorError } from '../kernel/operator-error.ts'
+import type { Impact } from '../masking/enforcement/inspection.ts'
+import { Refused } from './masking-api.ts'
+import type { DocumentChange, Rules } from './rules-client.ts'
+import { alignColumns, showText } from './table.ts'
+
+/** The impact of a change; null where the bound database cannot be looked into now. */
+export async function askImpact(rules: Rules, change: DocumentChange): Promise<Impact | null> {
+  try {
+    return await rules.impact(change)
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status !== 503) throw error
+    process.stderr.write(`The impact cannot be told now. ${error.message}\n`)
+    return null
+  }
+}
+
+/** True when people or applications would notice. */
+export function hasImpact({ roles, ended, closed }: Impact): boolean {
+  return roles.length + ended.length + closed.length > 0
+}
+
+/** Shows the impact, and asks on a terminal. False: the operator said no. */
+export async function confirmImpact(impact: Impact | null, database: string, yes: boolean): Promise<boolean> {
+  if (!impact || !hasImpact(impact)) return true
+  process.stdout.write(renderImpact(impact, database))
+  return yes || (await isConfirmed())
+}
+
+export async function isConfirmed(): Promise<boolean> {
+  if (!process.stdin.isTTY)
+    throw new OperatorError('Nothing was changed: this is not a terminal, so say --yes to apply it.', {
+      exitCode: 2,
+    })
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  try {
+    return /^y(es)?$/i.test((await terminal.question('Apply this? [y/N] ')).trim())
+  } finally {
+    terminal.close()
+  }
+}
+
+/** Applications that would lose raw values come first, each with the command that exempts it. */
+export function renderImpact({ roles, ended, closed, statements }: Impact, database: string): string {
+  const live = roles.filter(({ sessions }) => sessions.length > 0)
+  const lines = [
+    ...live.map(
+      ({ role, sessions }) =>
+        `WARNING: ${showText(role)} has ${describeSessions(sessions)} and would lose raw values. To keep them: masquerade policy exempt ${quoteArgument(role)} -d ${quoteArgument(database)}`,
+    ),
+    ...(roles.length > 0 ? ['Roles that would lose raw values:', ...renderRoles(roles)] : []),
+    ...roles.flatMap(({ role, functions }) =>
+      functions.map(({ name, runsAsOwner }) =>
+        runsAsOwner
+          ? `  ${showText(role)} calls ${showText(name)}, which reads raw values with the rights of its owner`
+          : `  ${showText(role)} calls ${showText(name)}, which would be denied raw values`,
+      ),
+    ),
+    ...(ended.length > 0 ? ['Sessions that would be ended:'] : []),
+    ...ended.map(
+      ({ pid, role, application, reason }) =>
+        `  ${pid}  ${showText(role)}  ${showText(application) || '(no name)'}: ${reason}`,
+    ),
+    ...(closed.length > 0 ? ['Relations that masked roles could not read at all:'] : []),
+    ...closed.map(({ relation, reason }) => `  ${showText(relation)}: ${showText(reason)}`),
+    `${statements.length} statements would run.`,
+  ]
+  return lines.map((line) => `${line}\n`).join('')
+}
+
+function renderRoles(roles: Impact['roles']): string[] {
+  const rows = roles.flatMap(({ role, sessions, relations, canLogIn }) =>
+    relations.map(({ relation, kind, columns, twin }) => [
+      showText(role) + (canLogIn ? '' : ' (group)'),
+      String(sessions.length),
+      kind === 'table' ? showText(relation) : `${showText(relation)} (${kind})`,
+      showText(columns.join(', ')),
+      twin === null ? 'denied' : `masked: ${showText(twin)}`,
+    ]),
+  )
+  const header = ['role', 'sessions', 'relation', 'columns', 'instead']
+  return alignColumns([header, ...rows], new Set([1])).map((row) => `  ${row.join('  ').trimEnd()}`)
+}
+
+function describeSessions(sessions: Impact['roles'][number]['sessions']): string {
+  const [first] = sessions
+  const names = [...new Set(sessions.map(({ application }) => application).filter(Boolean))].map(showText)
+  const address = first?.address ? ` from ${first.address}` : ''
+  const since = first?.since ? ` since ${first.since}` : ''
+  const count = sessions.length === 1 ? '1 live session' : `${sessions.length} live sessions`
+  return `${count}${names.length > 0 ? ` (${names.join(', ')})` : ''}${address}${since}`
+}
+
+/** As a shell takes it as one word. */
+export function quoteArgument(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}

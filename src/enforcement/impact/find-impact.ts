@@ -1,0 +1,160 @@
+import type { Database } from '../../db/database.ts'
+import { quoteIdentifier } from '../../db/quote.ts'
+import type { Sql } from '../../db/sql.ts'
+import { findNewlyHidden, startPlan } from '../diff.ts'
+import { readersOf, readRoutines } from '../exposures/definer-functions.ts'
+import type { Scene } from '../exposures/exposure.ts'
+import { setScene } from '../exposures/find-exposures.ts'
+import type { Claimant } from '../guard/claim.ts'
+import type { Outcome } from '../in-turn.ts'
+import { everybody } from '../names.ts'
+import type { Policy } from '../policy.ts'
+import { reconcile } from '../reconcile.ts'
+import type { Impact, LiveSession, LostRelation, RoleImpact } from './impact.ts'
+
+const statementTimeoutMs = 20_000
+
+/** Says what enforcing the policy would do. Reads alone: the plan is made in a transaction that is rolled back. */
+export async function findImpact(
+  database: Database,
+  policy: () => Promise<Policy>,
+  claimant: Claimant,
+): Promise<Impact> {
+  const outcome = await reconcile(database, policy, { dryRun: true, claimant })
+  return database.transaction(async (sql) => {
+    await sql.unsafe(
+      `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL statement_timeout = ${statementTimeoutMs}`,
+    )
+    const scene = await setScene(sql, outcome)
+    const lost = await readLost(scene, outcome)
+    const sessions = await readSessions(sql, [...lost.keys()])
+    const functions = await readFunctions(scene, [...lost.keys()])
+    const roles = [...lost].map(
+      ([role, relations]): RoleImpact => ({
+        role,
+        canLogIn: scene.book.roles.get(role)?.login ?? false,
+        sessions: sessions.filter((session) => session.role === role),
+        relations,
+        functions: functions.get(role) ?? [],
+      }),
+    )
+    return {
+      roles: roles.sort((one, other) => other.sessions.length - one.sessions.length),
+      ended: [...(await readWithdrawn(sql, outcome)), ...(await readOldReaders(sql, outcome))],
+      closed: listClosed(outcome),
+      statements: outcome.steps.map(({ sql: text, why }) => ({ sql: text, why })),
+      notes: outcome.notes,
+    }
+  })
+}
+
+/** The relations of which each role that is to see masks reads hidden columns now, by its own grants or inherited ones. */
+async function readLost({ sql, version, masked, self, twinOwner }: Scene, { desired }: Outcome) {
+  const hidden = masked.flatMap(({ oid, hidden: columns }) => columns.map(({ number }) => ({ oid, number })))
+  const readsAll =
+    version >= 140000 ? sql`or pg_catalog.pg_has_role(r.oid, 'pg_read_all_data', 'USAGE')` : sql``
+  const rows = await sql<{ role: string; oid: number; numbers: number[] }[]>`
+    select r.rolname::text as role, c.oid::int8 as oid, array_agg(h.number::int4 order by h.number) as numbers
+    from unnest(${hidden.map(({ oid }) => oid)}::int8[]::oid[], ${hidden.map(({ number }) => number)}::int2[])
+      as h(relation, number)
+    join pg_catalog.pg_class c on c.oid = h.relation
+    join pg_catalog.pg_roles r on not r.rolsuper and r.rolname !~ '^pg_' and r.rolname <> all(${[self, twinOwner]}::text[])
+      and r.rolname <> all(${[...desired.exempt]}::text[])
+    where not (pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') ${readsAll})
+      and pg_catalog.has_schema_privilege(r.oid, c.relnamespace, 'USAGE')
+      and pg_catalog.has_column_privilege(r.oid, c.oid, h.number, 'SELECT')
+    group by 1, 2, c.relname order by 1, c.relname`
+  const wanted = new Map(desired.masked.map((one) => [one.relation.oid, one]))
+  const lost = new Map<string, LostRelation[]>()
+  for (const { role, oid, numbers } of rows) {
+    const one = wanted.get(oid)
+    if (!one) continue
+    const { relation, twin } = one
+    const list = lost.get(role) ?? []
+    lost.set(role, list)
+    list.push({
+      relation: nameRelation(relation.schema, relation.name),
+      kind: relation.kind,
+      columns: relation.columns.filter(({ number }) => numbers.includes(number)).map(({ name }) => name),
+      twin: twin && nameRelation(twin.schema, twin.name),
+    })
+  }
+  return lost
+}
+
+async function readSessions(sql: Sql, roles: readonly string[]): Promise<LiveSession[]> {
+  return await sql<LiveSession[]>`
+    select ${sessionColumns(sql)} from pg_catalog.pg_stat_activity a
+    where a.datname = current_database() and a.usename = any(${roles}::text[]::name[])
+    order by a.backend_start, a.pid`
+}
+
+function sessionColumns(sql: Sql) {
+  return sql`
+    a.pid::int4 as pid, a.usename::text as role, coalesce(a.application_name, '') as application,
+    pg_catalog.host(a.client_addr) as address,
+    to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since`
+}
+
+async function readFunctions(scene: Scene, roles: readonly string[]) {
+  const { sql } = scene
+  const routines = await readRoutines(scene)
+  const readers = readersOf(scene, routines)
+  const reading = new Map(routines.filter(({ id }) => readers.has(id)).map((one) => [one.id, one]))
+  const rows = await sql<{ role: string; id: number }[]>`
+    select r.rolname::text as role, p.id from unnest(${[...reading.keys()]}::int8[]) as p(id)
+    join pg_catalog.pg_roles r on r.rolname = any(${roles}::text[])
+    where pg_catalog.has_function_privilege(r.oid, p.id::oid, 'EXECUTE') order by 1, 2`
+  const found = new Map<string, { name: string; runsAsOwner: boolean }[]>()
+  for (const { role, id } of rows) {
+    const routine = reading.get(id)
+    if (!routine) continue
+    const list = found.get(role) ?? []
+    found.set(role, list)
+    list.push({ name: routine.signature, runsAsOwner: routine.definer })
+  }
+  return found
+}
+
+/** Sessions of roles that lose an exemption are ended: an open cursor would go on returning raw rows. */
+async function readWithdrawn(sql: Sql, { snapshot, desired }: Outcome) {
+  const before = snapshot.exempt.includes(everybody) ? [...snapshot.roles.keys()] : snapshot.exempt
+  const after = new Set(desired.recordedExempt)
+  if (desired.masked.length === 0 || after.has(everybody)) return []
+  const roles = before.filter((role) => !after.has(role) && !snapshot.roles.get(role)?.superuser)
+  const sessions = await readSessions(
+    sql,
+    roles.filter((role) => role !== snapshot.user),
+  )
+  return sessions.map((session) => ({ ...session, reason: 'its role loses an exemption' }))
+}
+
+/** Transactions of masked roles that are open on a relation of which columns would be hidden. */
+async function readOldReaders(sql: Sql, { snapshot, desired }: Outcome) {
+  const hidden = findNewlyHidden(startPlan(snapshot, desired))
+  const rows = await sql<LiveSession[]>`
+    select distinct ${sessionColumns(sql)} from pg_catalog.pg_locks l
+    join pg_catalog.pg_stat_activity a on a.pid = l.pid and a.datname = current_database()
+    join pg_catalog.pg_roles r on r.rolname = a.usename and not r.rolsuper and r.rolname <> current_user
+      and r.rolname <> all(${[...desired.exempt]}::text[])
+    where l.granted and l.relation = any(${hidden}::int8[]::oid[]) order by pid`
+  const reason = 'its transaction is older than a mask, and is ended if it stays open'
+  return rows.map((session) => ({ ...session, reason }))
+}
+
+function listClosed({ desired, notes }: Outcome): Impact['closed'] {
+  return desired.masked
+    .filter(({ twin }) => twin === null)
+    .map(({ relation: { schema, name } }) => ({
+      relation: nameRelation(schema, name),
+      reason:
+        notes.find(({ target }) => target === `${schema}.${name}`)?.message ??
+        'The table is suspended, or what it reads has no twin.',
+    }))
+}
+
+/** As people write it: in quotes only where SQL needs them. */
+function nameRelation(schema: string, name: string): string {
+  const quote = (part: string) => (/^[a-z_][a-z0-9_$]*$/.test(part) ? part : quoteIdentifier(part))
+  return `${quote(schema)}.${quote(name)}`
+}

@@ -1,0 +1,115 @@
+import { type Static, Type } from 'typebox'
+import type { DatabaseRow } from '../databases/database-row.ts'
+import { fillPath, policyPath } from '../place.ts'
+import { splitEntries } from '../policy/exempt-entries.ts'
+import type { Rule } from '../rules/rule.ts'
+import {
+  allFields,
+  columnFields,
+  maskingFunctions,
+  optionalFields,
+  pick,
+  type RuleProperties,
+} from '../rules/rule-fields.ts'
+import { each, envelopeInput, nullableString, oneOf, optionalString, strict } from '../schemas.ts'
+
+export const documentPath = `${policyPath}/document`
+
+const policyStates = oneOf(['Enabled', 'Disabled'])
+
+/** Everything that is masked in a database, and everybody who is exempt: the whole of it. */
+export const documentProperties = Type.Object(
+  {
+    policy: Type.Optional(
+      Type.Object(
+        {
+          dataMaskingState: policyStates,
+          exemptPrincipals: Type.Optional(Type.Array(Type.String())),
+        },
+        strict,
+      ),
+    ),
+    rules: Type.Array(
+      Type.Object(
+        {
+          name: Type.String(),
+          ...each(columnFields, optionalString),
+          maskingFunction: Type.Optional(oneOf([...maskingFunctions, null])),
+          ...each(optionalFields, optionalString),
+        },
+        strict,
+      ),
+    ),
+  },
+  strict,
+)
+export type DocumentInput = Static<typeof documentProperties>
+
+export const documentInput = Type.Object({ ...envelopeInput, properties: documentProperties }, strict)
+
+export const changeCounts = Type.Object({
+  created: Type.Integer(),
+  updated: Type.Integer(),
+  deleted: Type.Integer(),
+  unchanged: Type.Integer(),
+})
+
+export const documentAnswer = Type.Object({
+  id: Type.String(),
+  name: Type.Literal('document'),
+  type: Type.String(),
+  properties: Type.Object({
+    policy: Type.Object({ dataMaskingState: policyStates, exemptPrincipals: Type.Array(Type.String()) }),
+    rules: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        ...each(columnFields, Type.String()),
+        maskingFunction: oneOf(maskingFunctions),
+        ...each(optionalFields, nullableString),
+      }),
+    ),
+  }),
+  changes: Type.Optional(changeCounts),
+})
+
+/** A document that was checked: ready to be stored. */
+export interface MaskingDocument {
+  /** Undefined: the policy stays as it is. */
+  readonly policy?: {
+    readonly policyState: DatabaseRow['policyState']
+    readonly exemptPrincipals: string
+  }
+  readonly rules: readonly NamedRule[]
+}
+
+export type NamedRule = RuleProperties & { readonly name: string }
+
+type Shown = Pick<DatabaseRow, 'place' | 'policyState' | 'exemptPrincipals'>
+
+export function renderDocument(
+  { place, policyState, exemptPrincipals }: Shown,
+  rules: readonly NamedRule[],
+  namespace: string,
+): Omit<Static<typeof documentAnswer>, 'changes'> {
+  return {
+    id: fillPath(documentPath, { ...place }, namespace),
+    name: 'document',
+    type: `${namespace}/servers/databases/dataMaskingPolicies/document`,
+    properties: {
+      policy: { dataMaskingState: policyState, exemptPrincipals: splitEntries(exemptPrincipals) },
+      rules: rules.map((rule) => ({ name: rule.name, ...pick(rule, allFields) })),
+    },
+  }
+}
+
+/**
+ * The tag of a document: the version of the policy, the number of rules and the newest version among them. No two states
+ * share it, because a rule that is added or changed gets a version that none had before.
+ */
+export function documentTag(
+  policyVersion: number,
+  rules: readonly Pick<Rule, 'version'>[],
+): { readonly etag: string } {
+  const newest = rules.reduce((most, { version }) => Math.max(most, version), 0)
+  return { etag: `"${policyVersion}-${rules.length}-${newest}"` }
+}

@@ -1,0 +1,59 @@
+import { ok } from '../../api/operation.ts'
+import { fail } from '../../kernel/problem.ts'
+import { findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts'
+import { checkTag } from '../entity-tag.ts'
+import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
+import { readDatabasePlace, scopeOf } from '../place.ts'
+import { siteOf } from '../resource.ts'
+import { ruleParts, ruleRows } from '../rules/rule.ts'
+import { checkDocument } from './check-document.ts'
+import {
+  documentAnswer,
+  documentInput,
+  documentPath,
+  documentTag,
+  type MaskingDocument,
+  renderDocument,
+} from './document.ts'
+import { countChanges, storeDocument } from './store-document.ts'
+
+interface Prepared {
+  readonly document: MaskingDocument
+  /** The version of the binding whose catalog the document was checked against. */
+  readonly bindingVersion: number
+}
+
+export const replaceDocument = operation({
+  name: 'replaceMaskingDocument',
+  clause: 'MASK-134',
+  summary: 'Replace policy, exemptions and rules of a database by those of a document, all or nothing',
+  method: 'PUT',
+  path: documentPath,
+  apiVersions: ownApiVersions,
+  permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/write', scope: scopeOf },
+  body: documentInput,
+  answers: { 200: documentAnswer },
+
+  async prepare(context): Promise<Prepared> {
+    const site = siteOf(context)
+    readDatabasePlace(site.params)
+    const database = await findDeclared(site)
+    const document = await checkDocument(context.body.properties, database, site.ports)
+    return { document, bindingVersion: database?.bindingVersion ?? 0 }
+  },
+
+  async run(context, { document, bindingVersion }) {
+    const site = siteOf(context)
+    const { tx, tenantId, ports } = site
+    const before = await lockOrCreateDatabase(tx, tenantId, readDatabasePlace(site.params))
+    const stored = ruleParts.complete(site, before, await ruleRows.list(tx, before.id))
+    checkTag(site.request, documentTag(before.policyVersion, stored).etag)
+    if (bindingVersion !== before.bindingVersion)
+      fail('Conflict', {
+        reason: 'The binding of the database changed meanwhile. Send the request again.',
+      })
+    const { database, rules, change } = await storeDocument(site, context.audit, before, stored, document)
+    const body = { ...renderDocument(database, rules, site.namespace), changes: countChanges(change) }
+    return withEnforcement(ok(body, documentTag(database.policyVersion, rules)), database, ports, true)
+  },
+})

@@ -1,0 +1,105 @@
+import { Type } from 'typebox'
+import { ok } from '../../api/operation.ts'
+import { type DatabaseRow, findDeclared } from '../databases/database-row.ts'
+import { checkDocument } from '../document/check-document.ts'
+import { changeCounts, documentProperties, type MaskingDocument } from '../document/document.ts'
+import { compareRules, countChanges } from '../document/store-document.ts'
+import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
+import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
+import { splitEntries } from '../policy/exempt-entries.ts'
+import { siteOf } from '../resource.ts'
+import { ruleParts, ruleRows } from '../rules/rule.ts'
+import { nullableString, strict } from '../schemas.ts'
+import type { Impact } from './inspection.ts'
+import { asEnforced, type ProposedPolicy } from './proposed-policy.ts'
+
+const { policy, rules } = documentProperties.properties
+
+const session = {
+  pid: Type.Integer(),
+  role: Type.String(),
+  application: Type.String(),
+  address: nullableString,
+  since: nullableString,
+}
+
+const lostRelation = Type.Object({
+  relation: Type.String(),
+  kind: Type.String(),
+  columns: Type.Array(Type.String()),
+  twin: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description: 'The view that shows it masked; null: the role is denied',
+  }),
+})
+
+export const impactAnswer = Type.Object({
+  changes: changeCounts,
+  roles: Type.Array(
+    Type.Object({
+      role: Type.String(),
+      canLogIn: Type.Boolean(),
+      sessions: Type.Array(Type.Object(session)),
+      relations: Type.Array(lostRelation),
+      functions: Type.Array(Type.Object({ name: Type.String(), runsAsOwner: Type.Boolean() })),
+    }),
+    { description: 'Roles that would lose raw values, those with live sessions first' },
+  ),
+  ended: Type.Array(Type.Object({ ...session, reason: Type.String() })),
+  closed: Type.Array(Type.Object({ relation: Type.String(), reason: Type.String() })),
+  statements: Type.Array(Type.Object({ sql: Type.String(), why: Type.String() })),
+  notes: Type.Array(Type.Object({ code: Type.String(), target: Type.String(), message: Type.String() })),
+})
+
+const noImpact: Impact = { roles: [], ended: [], closed: [], statements: [], notes: [] }
+
+export const findImpact = operation({
+  name: 'findImpact',
+  clause: 'MASK-137',
+  summary: 'Say what proposed rules and a proposed policy would do to roles and sessions, and change nothing',
+  method: 'POST',
+  reads: true,
+  path: `${policyPath}/impact`,
+  apiVersions: ownApiVersions,
+  // It shows sessions of people and applications: the permission to read policies is not enough.
+  permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/impact/action', scope: scopeOf },
+  body: Type.Object(
+    {
+      properties: Type.Optional(Type.Object({ policy, rules: Type.Optional(rules) }, strict)),
+    },
+    strict,
+  ),
+  answers: { 200: impactAnswer },
+
+  async run(context) {
+    const site = siteOf(context)
+    readDatabasePlace(site.params)
+    const { policy: state, rules: sent } = context.body.properties ?? {}
+    const database = await findDeclared(site)
+    const input = { rules: sent ?? [], ...(state && { policy: state }) }
+    const checked = await checkDocument(input, database, site.ports)
+    const stored = database
+      ? ruleParts.complete(site, database, await ruleRows.list(site.tx, database.id))
+      : []
+    const document = sent ? checked : { ...checked, rules: stored }
+    const change = compareRules(stored, document.rules)
+    const impact = database?.bound
+      ? await site.ports.inspection.findImpact(
+          database.id,
+          propose(document, database, change.created.length > 0),
+        )
+      : noImpact
+    const body = { changes: countChanges(change), ...impact }
+    return withEnforcement(ok(body), database, site.ports, false)
+  },
+})
+
+/** The policy as it would be stored; one that is off has no rules to enforce. */
+function propose(document: MaskingDocument, database: DatabaseRow, hasNewRules: boolean): ProposedPolicy {
+  const byRule = hasNewRules && !database.policyStateChosen ? 'Enabled' : database.policyState
+  const { policyState, exemptPrincipals } = document.policy ?? { ...database, policyState: byRule }
+  return {
+    rules: policyState === 'Enabled' ? document.rules.map(asEnforced) : [],
+    exempt: splitEntries(exemptPrincipals),
+  }
+}
