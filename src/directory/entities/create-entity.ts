@@ -1,4 +1,4 @@
-import { type Answer, created } from '../../api/operation.ts'
+import { type Answer, created, noContent } from '../../api/operation.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { operation } from '../operation.ts'
@@ -7,6 +7,7 @@ import { beforeWrite } from '../write-rules/before-write.ts'
 import type { Collection, EntityContext, EntitySet, Located, ShownSet } from './entity-set.ts'
 import { tagHeader } from './entity-tag.ts'
 import { showWhole } from './get-entity.ts'
+import { applyPreference, prefers } from './preferences.ts'
 import type { Described, JsonObject, Stored } from './property.ts'
 import { readNewProperties, unknownNames } from './read-properties.ts'
 import { bodySchema, entitySchema } from './schemas.ts'
@@ -21,7 +22,7 @@ export function createEntity<Row extends Stored>(set: EntitySet<Row>) {
     permission: set.permissions.create,
     right: set.rights.create,
     body: set.creation?.body ?? bodySchema(set, 'creation'),
-    answers: { 201: entitySchema(set) },
+    answers: { 201: entitySchema(set), 204: null },
     async run(context) {
       const { tx, caller } = context
       const body = context.body as JsonObject
@@ -41,11 +42,18 @@ export async function answerCreated<Row extends Stored>(
   located: Located<Row>,
   body: JsonObject = {},
 ): Promise<Answer> {
+  const location = `${context.request.baseUrl}${located.path}`
+  const headers = { ...tagHeader(located.row), location }
+  if (prefers(context.request, 'minimal'))
+    return applyPreference(
+      { ...noContent, headers: { ...headers, 'odata-entityid': location } },
+      'return=minimal',
+    )
   const expansion = Object.hasOwn(body, 'extensions') ? { name: undefined } : undefined
-  return created(await showWhole(context, set, located, { expansion }), {
-    ...tagHeader(located.row),
-    location: `${context.request.baseUrl}${located.path}`,
-  })
+  const answer = created(await showWhole(context, set, located, { expansion }), headers)
+  return prefers(context.request, 'representation')
+    ? applyPreference(answer, 'return=representation')
+    : answer
 }
 
 /** Checks, stores and audits an entity. The caller logs the change, once for all that the request writes. */

@@ -4,6 +4,7 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Rights } from '../../auth/effective-rights.ts'
 import type { Params, Permission } from '../../auth/permission.ts'
 import type { Change } from '../../db/change-log.ts'
+import type { ExpandItem } from '../odata/expand.ts'
 import type { ListSource } from '../odata/list.ts'
 import type { WriteContext } from './entity-write.ts'
 import type { Described, Json, JsonObject, Stored } from './property.ts'
@@ -66,8 +67,30 @@ export interface Update<Row> {
   readonly answersWithEntity: boolean
 }
 
+/** A relation that `$expand` asks for, with its nested options. */
+export interface RelationExpansion {
+  readonly name: string
+  readonly select: readonly string[] | undefined
+  readonly top: number
+}
+
+/** The relations of a set that `$expand` can follow. */
+export interface Expandable<Row extends Stored> {
+  /** Undefined: there is no such relation. Refuses callers who may not read it. */
+  read(caller: Caller, item: ExpandItem): RelationExpansion | undefined
+  /** The properties to add to each of the rows. */
+  show(
+    context: EntityContext,
+    rows: readonly Row[],
+    expansion: RelationExpansion,
+  ): Promise<readonly Record<string, Json>[]>
+}
+
 /** As much of a set as it takes to show its entities. */
-export type ShownSet<Row extends Stored> = Pick<EntitySet<Row>, 'properties' | 'show' | 'extensionsOn'>
+export type ShownSet<Row extends Stored> = Pick<
+  EntitySet<Row>,
+  'properties' | 'show' | 'extensionsOn' | 'expandable'
+>
 
 /** A set of entities with the same properties, paths and permissions: all that the operations on them need to know. */
 export interface EntitySet<Row extends Stored> extends Described {
@@ -84,6 +107,7 @@ export interface EntitySet<Row extends Stored> extends Described {
   readonly rights: Readonly<Record<'create' | 'update' | 'delete', Rights>>
   /** The table that open extensions of these entities refer to; undefined: they have none. */
   readonly extensionsOn?: 'object' | 'item' | undefined
+  readonly expandable?: Expandable<Row> | undefined
   /** False: the original has no `$select` here. */
   readonly selectable?: false
   /** Lists take `$search`. */

@@ -31,11 +31,12 @@ export function listEntities<Row extends Stored>(set: EntitySet<Row>) {
       const view = readView(set, caller, query)
       const { set: name, source } = await openToList(set, context)
       const page = await listPage<Row>(tx, request, query, source)
-      return ok({
+      const body = {
         '@odata.context': contextOf(request.baseUrl, name, view.select),
         ...page.annotations,
         value: await showRows(context, set, page.rows, view),
-      })
+      }
+      return ok(body, page.headers)
     },
   })
 }

@@ -1,13 +1,14 @@
-import { noContent } from '../../api/operation.ts'
+import { type Answer, noContent } from '../../api/operation.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { withoutSecrets } from './create-entity.ts'
-import type { EntitySet } from './entity-set.ts'
+import type { EntityContext, EntitySet, Located, ShownSet } from './entity-set.ts'
 import { checkPrecondition } from './entity-tag.ts'
 import { describeWrite } from './entity-write.ts'
 import { answerEntity } from './get-entity.ts'
+import { applyPreference, prefers } from './preferences.ts'
 import type { JsonObject, Stored } from './property.ts'
 import { readChangedProperties, unknownNames } from './read-properties.ts'
 import { bodySchema, entitySchema } from './schemas.ts'
@@ -24,7 +25,7 @@ export function updateEntity<Row extends Stored>(set: EntitySet<Row>) {
     permission: set.permissions.update,
     right: set.rights.update,
     body: update.body ?? bodySchema(set, 'update'),
-    answers: update.answersWithEntity ? { 200: entitySchema(set) } : { 204: null },
+    answers: { 200: entitySchema(set), 204: null },
     async run(context) {
       const { tx, caller, request, audit } = context
       const body = context.body as JsonObject
@@ -43,7 +44,21 @@ export function updateEntity<Row extends Stored>(set: EntitySet<Row>) {
       await update.also?.(context, after, changes)
       audit({ action: `update ${kind}`, target: path, before, after: updated.properties })
       await appendChanges(tx, caller.tenantId, [set.describeChange('updated', updated)])
-      return update.answersWithEntity ? answerEntity(context, set, after) : noContent
+      return answerUpdated(context, set, after, update.answersWithEntity)
     },
   })
+}
+
+/** The answer to an update: with the entity or without it, as the caller prefers, else as usual for the set. */
+export async function answerUpdated<Row extends Stored>(
+  context: EntityContext,
+  set: ShownSet<Row>,
+  located: Located<Row>,
+  withEntity: boolean,
+): Promise<Answer> {
+  if (prefers(context.request, 'minimal')) return applyPreference(noContent, 'return=minimal')
+  const wants = prefers(context.request, 'representation')
+  if (!wants && !withEntity) return noContent
+  const answer = await answerEntity(context, set, located)
+  return wants ? applyPreference(answer, 'return=representation') : answer
 }

@@ -1,28 +1,23 @@
-import { Type } from 'typebox'
 import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { Json, Stored } from '../entities/property.ts'
+import { type ExpandItem, refuse } from '../odata/expand.ts'
 import { nameOf } from './extension-name.ts'
 import type { Extension } from './extension-store.ts'
 import { requireToReadExtensions } from './permissions.ts'
 import { idOf, renderExtension } from './render-extension.ts'
-
-export const expandOption = Type.Optional(
-  Type.String({ description: "extensions, or extensions($filter=id eq '{extensionId}')" }),
-)
 
 /** The extensions that `$expand` asks for: those of one name, or all. */
 export interface Expansion {
   readonly name: string | undefined
 }
 
-/** Reads `$expand=extensions`; undefined where there is none. Nothing else can be expanded. */
-export function readExpansion(text: string | undefined): Expansion | undefined {
-  if (text === undefined) return undefined
-  const match = /^\s*extensions\s*(?:\(\s*\$?filter\s*=(.*)\)\s*)?$/i.exec(text)
-  if (!match) return fail('InvalidQueryOption', { option: '$expand', reason: 'can only be extensions' })
-  return { name: match[1] === undefined ? undefined : readIdFilter(match[1], '$expand') }
+/** Reads `extensions` of an `$expand`, which takes one filter. */
+export function readExpansion({ options }: ExpandItem): Expansion {
+  const filter = options.get('filter')
+  if (options.size > (filter === undefined ? 0 : 1)) refuse('takes extensions with a $filter alone')
+  return { name: filter === undefined ? undefined : readIdFilter(filter, '$expand') }
 }
 
 /** The name that `id eq '{extensionId}'` asks for. */

@@ -1,4 +1,5 @@
 import type { Answer, RequestFacts } from '../../api/operation.ts'
+import { applyPreference } from '../entities/preferences.ts'
 
 /** True when the caller wants references that exist already to be skipped instead of refused. */
 export function isLenient({ preferences }: RequestFacts): boolean {
@@ -6,7 +7,5 @@ export function isLenient({ preferences }: RequestFacts): boolean {
 }
 
 export function answerLenient(answer: Answer, lenient: boolean): Answer {
-  return lenient
-    ? { ...answer, headers: { ...answer.headers, 'preference-applied': 'handling=lenient' } }
-    : answer
+  return lenient ? applyPreference(answer, 'handling=lenient') : answer
 }

@@ -9,7 +9,6 @@ import type { ObjectKind, Resource } from '../objects/kinds/resource.ts'
 import { isObjectKind, resources } from '../objects/kinds/resources.ts'
 import { objectPermissions, readableProperties } from '../objects/object-permissions.ts'
 import { type DirectoryObject, objectColumns } from '../objects/object-store.ts'
-import { renderItem } from '../objects/render-object.ts'
 import { fieldsOf, restrictFields } from '../odata/field.ts'
 import {
   countRows,
@@ -23,6 +22,7 @@ import { readSelect } from '../odata/select.ts'
 import { type DirectoryPorts, operation } from '../operation.ts'
 import { sourceOfRelation } from './relation-source.ts'
 import { nounOf, type Relation } from './relations.ts'
+import { renderRelated } from './render-related.ts'
 import { findTarget } from './targets.ts'
 
 const answer: TSchema = Type.Object({
@@ -52,17 +52,12 @@ export function listRelation(relation: Relation) {
       const source = await openSource(relation, context, kinds)
       const page = await listPage<DirectoryObject>(tx, request, query, source)
       const typed = params.cast === undefined
-      return ok({
+      const body = {
         '@odata.context': contextOf(request.baseUrl, typed ? 'directoryObjects' : setOf(shown), select),
         ...page.annotations,
-        value: page.rows.map((object) =>
-          renderItem(object, {
-            typed,
-            select: selectFor(caller, object, select),
-            readable: readableProperties(caller, object.kind),
-          }),
-        ),
-      })
+        value: page.rows.map((object) => renderRelated(caller, object, { typed, select })),
+      }
+      return ok(body, page.headers)
     },
   })
 }
@@ -105,15 +100,6 @@ function requireReadable(caller: Caller, kinds: readonly ObjectKind[], query: Li
   const tells = [query.$filter, query.$orderby, query.$search].some((option) => option !== undefined)
   if (tells && !kinds.every((kind) => holds(caller, objectPermissions[kind].read)))
     fail('InsufficientPrivileges')
-}
-
-/** The relation shows only the id of an object that the caller may not read. */
-function selectFor(
-  caller: Caller,
-  { kind }: DirectoryObject,
-  select: readonly string[] | undefined,
-): readonly string[] | undefined {
-  return holds(caller, objectPermissions[kind].read) ? select : ['id']
 }
 
 function setOf([resource]: readonly Resource[]): string {

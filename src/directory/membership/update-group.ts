@@ -5,6 +5,7 @@ import { appendChanges } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
 import { checkPrecondition, entityTag } from '../entities/entity-tag.ts'
 import { describeWrite } from '../entities/entity-write.ts'
+import { applyPreference, prefers } from '../entities/preferences.ts'
 import type { JsonObject } from '../entities/property.ts'
 import { isAnnotation, unknownNames } from '../entities/read-properties.ts'
 import { bodySchema, entitySchema } from '../entities/schemas.ts'
@@ -58,7 +59,9 @@ export const updateGroup = operation({
     if (isChanged || added.length > 0) audit(describeUpdate(found.group, changes, addedIds(added)))
     const updated = isChanged ? [describeChange('updated', group)] : []
     await appendChanges(tx, caller.tenantId, [...updated, ...added])
-    return answerLenient(alone ? showGroup(group, request.baseUrl, alone) : noContent, lenient)
+    const wants = prefers(request, 'representation')
+    const answer = alone || wants ? showGroup(group, request.baseUrl, alone) : noContent
+    return answerLenient(wants ? applyPreference(answer, 'return=representation') : answer, lenient)
   },
 })
 
@@ -79,8 +82,8 @@ function readMembers(bound: unknown): ObjectReference[] {
 }
 
 /** The default set of properties, and the one that was updated even where it is not in it. */
-function showGroup(group: DirectoryObject, baseUrl: string, updated: string): Answer {
-  const body = { ...renderObject(group, baseUrl), ...renderItem(group, { select: [updated] }) }
+function showGroup(group: DirectoryObject, baseUrl: string, updated: string | undefined): Answer {
+  const body = { ...renderObject(group, baseUrl), ...(updated && renderItem(group, { select: [updated] })) }
   return ok(body, { etag: entityTag(group) })
 }
 

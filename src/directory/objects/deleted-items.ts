@@ -117,6 +117,7 @@ function deletedSet(resource: Resource): ObjectSet {
     ),
     permissions: { ...living.permissions, read: { row: readDeletedPermissions(kind) } },
     extensionsOn: undefined,
+    expandable: undefined,
     readable: () => undefined,
     async openToList({ tx, caller }) {
       return { set, source: { ...sourceOf(tx, caller.tenantId, kind, true), fields } }

@@ -38,6 +38,7 @@ const directoryObjects: ObjectSet = {
   schema: anyObject,
   properties: Object.assign({}, ...all.map(({ properties }) => properties)),
   extensionsOn: undefined,
+  expandable: undefined,
   instances: ['/directoryObjects/:id'],
   permissions: {
     ...users.permissions,

@@ -3,6 +3,7 @@ import type { EntityContext, EntitySet, Located, Update } from '../entities/enti
 import { nameOperation } from '../entities/schemas.ts'
 import { namespace } from '../entities/show-entity.ts'
 import { extensibleObjects } from '../extensions/permissions.ts'
+import { expandRelations } from '../membership/expand-relations.ts'
 import { filteredRelations } from '../membership/filtered-relations.ts'
 import { fieldsOf, restrictFields } from '../odata/field.ts'
 import type { ListSource } from '../odata/list.ts'
@@ -38,6 +39,7 @@ export function objectSet(resource: Resource, special: Partial<ObjectSet> = {}):
     permissions: permissionsOf(kind),
     rights: objectRights[kind],
     extensionsOn: extensibleObjects.has(kind) ? 'object' : undefined,
+    expandable: expandRelations(kind),
     searchable: true,
     readable,
     async openToList({ tx, caller }) {

@@ -70,6 +70,8 @@ export interface Page<Row> {
   readonly rows: readonly Row[]
   /** `@odata.count` and `@odata.nextLink`, where there are any, in the order in which an answer has them. */
   readonly annotations: { '@odata.count'?: number; '@odata.nextLink'?: string }
+  /** Says which preference of the caller the page follows. */
+  readonly headers?: { 'preference-applied': string }
 }
 
 /** A row of a page, and what it takes to continue behind it. */
@@ -95,15 +97,11 @@ export async function listPage<Row extends object>(
   query: ListQuery,
   source: ListSource,
 ): Promise<Page<Row>> {
-  const top = readTop(query.$top)
+  const preferred = query.$top === undefined ? readPageSize(request) : undefined
+  const top = preferred ?? readTop(query.$top)
   const order = readOrder(query.$orderby, scopeOf(source))
   const wantsCount = readCount(query.$count)
-  const fingerprint = fingerprintList([
-    request.path.toLowerCase(),
-    query.$filter,
-    query.$orderby,
-    query.$search,
-  ])
+  const fingerprint = fingerprintList(request.path, query)
   const position = query.$skiptoken === undefined ? undefined : readSkipToken(query.$skiptoken, fingerprint)
   const rows = await selectRows<Row>(tx, query, source, order, position, top + 1)
   const matching = rows.filter(({ matches }) => matches)
@@ -116,11 +114,14 @@ export async function listPage<Row extends object>(
       ...(last && {
         '@odata.nextLink': nextLink(
           request,
-          query,
+          preferred === undefined ? query : { ...query, $top: String(preferred) },
           writeSkipToken(fingerprint, { sortValues: last.sort_values, id: last.row_id }),
         ),
       }),
     },
+    ...(preferred !== undefined && {
+      headers: { 'preference-applied': `odata.maxpagesize=${preferred}` },
+    }),
   }
 }
 
@@ -188,6 +189,12 @@ function conditionOf(
 
 function scopeOf({ fields, type, relations }: Pick<ListSource, 'fields' | 'type' | 'relations'>): ScopeOfRow {
   return { row: 'o', fields, type, relations }
+}
+
+/** The page size of `Prefer: odata.maxpagesize=…`; one that cannot be read is ignored, as preferences are. */
+function readPageSize({ preferences }: RequestFacts): number | undefined {
+  const text = preferences.get('odata.maxpagesize') ?? preferences.get('maxpagesize') ?? ''
+  return /^[1-9]\d{0,8}$/.test(text) ? Math.min(Number(text), maxTop) : undefined
 }
 
 function readTop(text: string | undefined): number {

@@ -12,7 +12,11 @@ export interface Position {
 const version = 2
 
 /** A token continues only the list it came from: same path, filter and order. */
-export function fingerprintList(parts: readonly (string | undefined)[]): string {
+export function fingerprintList(
+  path: string,
+  { $filter, $orderby, $search }: { $filter?: string; $orderby?: string; $search?: string } = {},
+): string {
+  const parts = [path.toLowerCase(), $filter, $orderby, $search]
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 16)
 }
 

@@ -7,6 +7,7 @@ import {
   qualify,
   readNewName,
 } from '../../../src/directory/extensions/extension-name.ts'
+import { parseExpand } from '../../../src/directory/odata/expand.ts'
 
 describe('names of extensions', () => {
   const names: Record<string, string> = {
@@ -44,11 +45,12 @@ describe('$expand and $filter by extension', () => {
     "extensions($filter=ID EQ 'o''neil')": "o'neil",
   }
   for (const [text, name] of Object.entries(expansions))
-    test(text, () => assert.deepEqual(readExpansion(text), { name }))
+    test(text, () => assert.deepEqual(parseExpand(text).map(readExpansion), [{ name }]))
 
   const refused = [
     '',
-    'extensions,members',
+    'extensions,',
+    'extensions,extensions',
     'extensions()',
     'extensions($top=1)',
     "extensions($filter=id ne 'x')",
@@ -56,7 +58,7 @@ describe('$expand and $filter by extension', () => {
   ]
   for (const text of refused)
     test(`'${text}' is refused`, () =>
-      assert.throws(() => readExpansion(text), { problem: 'InvalidQueryOption' }))
+      assert.throws(() => parseExpand(text).map(readExpansion), { problem: 'InvalidQueryOption' }))
 
   test('a filter by extension is told from others', () => {
     assert.equal(readExtensionsFilter("Extensions/any(f:f/id eq 'x')"), 'x')
