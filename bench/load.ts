@@ -6,9 +6,10 @@ import { text } from 'node:stream/consumers'
 export interface LoadPlan {
   readonly port: number
   readonly token: string
-  /** Requests take turns among these paths. */
+  readonly method?: 'POST' | 'PATCH'
+  /** Requests take turns among these paths, and among these bodies. */
   readonly paths: readonly string[]
-  readonly body: string
+  readonly bodies: readonly string[]
   readonly connections: number
   readonly seconds: number
 }
@@ -26,10 +27,11 @@ interface Tally {
   readonly latenciesMs: number[]
 }
 
-function writeRequest({ token, body, paths }: LoadPlan, turn: number): string {
+function writeRequest({ token, method = 'POST', bodies, paths }: LoadPlan, turn: number): string {
   const path = paths[turn % paths.length] ?? '/'
+  const body = bodies[turn % bodies.length] ?? ''
   return (
-    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${token}\r\n` +
+    `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${token}\r\n` +
     `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
   )
 }
@@ -39,9 +41,9 @@ function measureAnswer(buffer: Buffer): { total: number; body: number } | undefi
   const headEnd = buffer.indexOf('\r\n\r\n')
   if (headEnd < 0) return undefined
   const head = buffer.toString('latin1', 0, headEnd)
-  if (!head.startsWith('HTTP/1.1 200'))
+  if (!/^HTTP\/1\.1 20[04]/.test(head))
     throw new Error(`unexpected answer: ${buffer.toString().slice(0, 500)}`)
-  const body = Number(/^content-length: (\d+)/im.exec(head)?.[1])
+  const body = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0)
   const total = headEnd + 4 + body
   return buffer.length >= total ? { total, body } : undefined
 }

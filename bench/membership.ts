@@ -1,7 +1,8 @@
 // How much of the server's own speed getMemberGroups reaches: requests per second over HTTP with a token, as a ratio to
 // the same server answering a constant body of the same size to the same token; and how much of bare Fastify that constant
-// answer reaches. 100,000 users, 10,000 groups on 8 levels, about 40 groups in an answer.
-// Run: npm run bench bench/membership.ts [users] [rounds]
+// answer reaches. 100,000 users, 10,000 groups on 8 levels, about 40 groups in an answer. Several numbers of users are
+// several services, measured in turns.
+// Run: npm run bench bench/membership.ts [users[,users…]] [rounds] [seconds per round]
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -27,17 +28,17 @@ import { readSettings } from '../src/settings.ts'
 import { createTokens } from '../test/support/tokens.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 
-const userCount = Number(process.argv[2] ?? 100_000)
+const sizes = (process.argv[2] ?? '100000').split(',').map(Number)
 const levels = 8
-const groupsPerLevel = userCount / 80
 const directGroupsPerUser = 4
 const connections = 16
-const secondsPerRound = 4
+const secondsPerRound = Number(process.argv[4] ?? 4)
 const rounds = Number(process.argv[3] ?? 5)
 const writesPerSecond = 100
 
 /** Every group is in one of the next level, every tenth in two; users are in groups of the lowest level. */
-async function fill(sql: Query, tenantId: string): Promise<void> {
+async function fill(sql: Query, tenantId: string, userCount: number): Promise<void> {
+  const groupsPerLevel = userCount / 80
   const groups = levels * groupsPerLevel
   await sql`
     insert into directory_object (tenant_id, id, kind, properties)
@@ -113,15 +114,24 @@ function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
-function show(name: string, results: readonly LoadResult[]): number {
-  const rate = median(results.map(({ requestsPerSecond }) => requestsPerSecond))
-  const [ms, p99, bytes] = (['medianMs', 'p99Ms', 'bytesPerAnswer'] as const).map((key) =>
-    median(results.map((result) => result[key])),
-  )
+interface Measured extends LoadResult {
+  /** Processor time of the server for each request: it scatters less than rates where others use the machine. */
+  readonly cpuMicroseconds: number
+}
+
+function show(name: string, results: readonly Measured[]): Shown {
+  const at = (key: keyof Measured) => median(results.map((result) => result[key]))
+  const [rate, ms, p99, cpu] = [at('requestsPerSecond'), at('medianMs'), at('p99Ms'), at('cpuMicroseconds')]
   console.log(
-    `${name}: ${rate.toFixed(0)} requests/s, median ${ms?.toFixed(2)} ms, 99% ${p99?.toFixed(2)} ms, ${bytes?.toFixed(0)} bytes`,
+    `${name}: ${rate.toFixed(0)} requests/s, median ${ms.toFixed(2)} ms, 99% ${p99.toFixed(2)} ms, ${at('bytesPerAnswer').toFixed(0)} bytes, ${cpu.toFixed(1)} µs of a core`,
   )
-  return rate
+  return { rate, p99, cpu }
+}
+
+interface Shown {
+  readonly rate: number
+  readonly p99: number
+  readonly cpu: number
 }
 
 /** The same constant body from Fastify alone: no token, no operation. */
@@ -135,104 +145,186 @@ async function serveBare(body: () => string) {
   return { app, port: (app.server.address() as AddressInfo).port }
 }
 
-/** Adds and removes members through the change log, as other nodes do. */
-function writeMemberships({ database, store: { tenantId } }: Service, users: readonly string[]) {
+/** A service with a directory of one size, and the requests that measure it. */
+interface Place {
+  readonly service: Service
+  readonly userCount: number
+  readonly users: readonly string[]
+  readonly plans: Readonly<Record<string, LoadPlan>>
+  close(): Promise<void>
+}
+
+/** Adds members through the change log, as other nodes do, and removes them again. */
+function writeMemberships({ service: { database, store }, users, userCount }: Place) {
+  const { tenantId } = store
+  const added: { container: string; member: string }[] = []
   let turn = 0
-  const timer = setInterval(() => {
-    const member = users[turn++ % users.length] ?? ''
-    void database.transaction(async (tx) => {
-      const [group] = await tx<
-        { id: string }[]
-      >`select md5('group' || ${turn % groupsPerLevel}::int)::uuid as id`
-      const container = group?.id ?? ''
-      const { count } = await tx`
-        insert into member_edge (tenant_id, container_id, member_id)
-        values (${tenantId}, ${container}, ${member}) on conflict do nothing`
-      if (count === 0)
-        await tx`delete from member_edge where tenant_id = ${tenantId} and container_id = ${container}
-          and member_id = ${member}`
-      const kind = count === 0 ? 'memberRemoved' : 'memberAdded'
-      await appendChanges(tx, tenantId, [
-        { entity: 'group', entityId: container, kind, data: { id: member } },
-      ])
+  const write = async () => {
+    const removed = turn++ % 2 === 1 ? added.shift() : undefined
+    const member = removed?.member ?? users[turn % users.length] ?? ''
+    const group = turn % (userCount / 80)
+    await database.transaction(async (tx) => {
+      const [row] = await tx<{ id: string }[]>`select md5('group' || ${group}::int)::uuid as id`
+      const container = removed?.container ?? row?.id ?? ''
+      const { count } = removed
+        ? await tx`delete from member_edge where tenant_id = ${tenantId} and container_id = ${container}
+            and member_id = ${member}`
+        : await tx`insert into member_edge (tenant_id, container_id, member_id)
+            values (${tenantId}, ${container}, ${member}) on conflict do nothing`
+      if (!removed && count > 0) added.push({ container, member })
+      const kind = removed ? 'memberRemoved' : 'memberAdded'
+      const change = { entity: 'group', entityId: container, kind, data: { id: member } }
+      await appendChanges(tx, tenantId, count > 0 ? [change] : [])
     })
-  }, 1000 / writesPerSecond)
+  }
+  const timer = setInterval(() => void write(), 1000 / writesPerSecond)
   return () => clearInterval(timer)
 }
 
-/** The load begins when the first question notices that the directory was filled past the service. */
-async function showIndex({ memberships, store: { tenantId } }: Service): Promise<void> {
+/** A write past the service makes the node load the index anew. */
+async function showIndex({ database, memberships, store: { tenantId } }: Service): Promise<void> {
   await memberships.settled()
   const startedAt = performance.now()
+  await database.sql`delete from member_edge where false`
   await memberships.graph.groupsOf(tenantId, tenantId)
   await memberships.settled()
   const seconds = (performance.now() - startedAt) / 1000
-  const { objects, edges, bytes } = memberships.size()
-  const megabytes = (bytes / 1e6).toFixed(1)
-  console.log(`index: ${objects} objects, ${edges} edges, ${megabytes} MB, loaded in ${seconds.toFixed(2)} s`)
+  const { objects, edges, bytes, edgeBytes } = memberships.size()
+  console.log(
+    `index: ${objects} objects, ${edges} edges, ${(bytes / 1e6).toFixed(1)} MB, ${((bytes - edgeBytes) / objects).toFixed(1)} bytes per object, ${(edgeBytes / edges).toFixed(1)} per edge, loaded in ${seconds.toFixed(2)} s`,
+  )
 }
 
-async function measure(service: Service): Promise<void> {
+async function readCounts({ listeners }: Service): Promise<{ answers: number; checks: number }> {
+  const response = await fetch(`${listeners.httpOrigin}/metrics`)
+  const text = await response.text()
+  const read = (pattern: RegExp) => Number(pattern.exec(text)?.[1] ?? 0)
+  return {
+    answers: read(/^masquerade_membership_answers_total\{source="memory"\} (\d+)$/m),
+    checks: read(/^masquerade_membership_checks_total (\d+)$/m),
+  }
+}
+
+/** A chain to explain for each user: to the group that is furthest from it. */
+async function chooseChains({ memberships, store: { tenantId } }: Service, users: readonly string[]) {
+  return await Promise.all(
+    users.map(async (id) => {
+      const groupId = (await memberships.graph.groupsOf(tenantId, id)).at(-1)
+      return JSON.stringify({ groupId })
+    }),
+  )
+}
+
+async function open(userCount: number, dataDir: string): Promise<Place> {
+  const settings = readSettings({
+    MASQUERADE_DATA_DIR: dataDir,
+    MASQUERADE_HTTP_PORT: '0',
+    MASQUERADE_HTTPS_PORT: '0',
+    MASQUERADE_GATEWAY_PORT: '0',
+    MASQUERADE_RATE_LIMIT: '0',
+    MASQUERADE_DEMO: '0',
+  })
+  const service = await startService({ settings, log: pino({ level: 'silent' }) })
   const tokens = await createTokens(service)
   const token = tokens.tokenFor({ permissions: ['Directory.Read.All'] })
   await tokens.settled()
-  await fill(service.database.sql, service.store.tenantId)
-  const rows = await service.database.sql<{ id: string }[]>`
+  const { sql } = service.database
+  await fill(sql, service.store.tenantId, userCount)
+  const rows = await sql<{ id: string }[]>`
     select id from directory_object where kind = 'user' and user_principal_name like 'user%' order by md5(id::text) limit 5000`
   const users = rows.map(({ id }) => id)
   await showIndex(service)
   let constant = ''
   const { server, port } = await serve(service, () => constant)
   const bare = await serveBare(() => constant)
-  const common = { port, token, connections, seconds: secondsPerRound }
-  const body = JSON.stringify({ securityEnabledOnly: false })
+  const bodies = [JSON.stringify({ securityEnabledOnly: false })]
+  const common = { port, token, connections, seconds: secondsPerRound, bodies }
   const plans = {
-    getMemberGroups: { ...common, body, paths: users.map((id) => `/v1.0/users/${id}/getMemberGroups`) },
-    constant: { ...common, body, paths: ['/v1.0/constant/1'] },
-    'bare Fastify': { ...common, port: bare.port, body, paths: ['/constant/1'] },
+    getMemberGroups: { ...common, paths: users.map((id) => `/v1.0/users/${id}/getMemberGroups`) },
+    constant: { ...common, paths: ['/v1.0/constant/1'] },
+    'bare Fastify': { ...common, port: bare.port, paths: ['/constant/1'] },
     checkMemberGroups: {
       ...common,
-      body: JSON.stringify({ groupIds: users.slice(0, 20) }),
+      bodies: [JSON.stringify({ groupIds: users.slice(0, 20) })],
       paths: users.map((id) => `/v1.0/users/${id}/checkMemberGroups`),
+    },
+    explainMembership: {
+      ...common,
+      bodies: await chooseChains(service, users),
+      paths: users.map((id) => `/v1.0/directoryObjects/${id}/explainMembership`),
     },
   }
   const first = await load(plans.getMemberGroups)
   constant = JSON.stringify('x'.repeat(Math.round(first.bytesPerAnswer) - 2))
   await load({ ...plans.constant, seconds: 1 })
-  const results = new Map<string, LoadResult[]>()
-  const take = async (name: string, plan: LoadPlan) =>
-    results.set(name, [...(results.get(name) ?? []), await load(plan)])
-  for (let round = 0; round < rounds; round++) {
-    for (const [name, plan] of Object.entries(plans)) await take(name, plan)
-    const stop = writeMemberships(service, users)
-    await take('with writes', plans.getMemberGroups)
-    stop()
+  return {
+    service,
+    userCount,
+    users,
+    plans,
+    async close() {
+      server.close()
+      await bare.app.close()
+      await service.stop()
+      await rm(dataDir, { recursive: true, force: true })
+    },
   }
-  server.close()
-  await bare.app.close()
-  const rates = Object.fromEntries([...results].map(([name, list]) => [name, show(name, list)]))
-  const ratio = (a: string, b: string) => ((rates[a] ?? 0) / (rates[b] ?? 1)).toFixed(2)
+}
+
+async function measure(places: readonly Place[]): Promise<void> {
+  const results = new Map<string, Measured[]>()
+  const take = async (name: string, plan: LoadPlan | undefined) => {
+    if (!plan) return
+    const before = process.cpuUsage()
+    const result = await load(plan)
+    const { user, system } = process.cpuUsage(before)
+    const cpuMicroseconds = (user + system) / (result.requestsPerSecond * plan.seconds)
+    results.set(name, [...(results.get(name) ?? []), { ...result, cpuMicroseconds }])
+  }
+  const perCheck: number[] = []
+  for (let round = 0; round < rounds; round++)
+    for (const [at, place] of places.entries()) {
+      const { plans, service } = place
+      if (at > 0) await take(`getMemberGroups, ${place.userCount} users`, plans.getMemberGroups)
+      else {
+        const before = await readCounts(service)
+        for (const [name, plan] of Object.entries(plans)) {
+          await take(name, plan)
+          if (name !== 'getMemberGroups') continue
+          const counts = await readCounts(service)
+          perCheck.push((counts.answers - before.answers) / (counts.checks - before.checks))
+        }
+        const stop = writeMemberships(place)
+        await take('with writes', plans.getMemberGroups)
+        stop()
+      }
+    }
+  showRatios(new Map([...results].map(([name, list]) => [name, show(name, list)])))
+  console.log(`${median(perCheck).toFixed(1)} answers per check of the revision`)
+}
+
+function showRatios(shown: ReadonlyMap<string, Shown>): void {
+  const ratio = (a: string, b: string, key: keyof Shown = 'rate') =>
+    ((shown.get(a)?.[key] ?? Number.NaN) / (shown.get(b)?.[key] ?? Number.NaN)).toFixed(2)
   console.log(`ratio: ${ratio('getMemberGroups', 'constant')} of the constant answer`)
   console.log(`ratio: ${ratio('constant', 'bare Fastify')} of bare Fastify for the constant answer`)
+  console.log(`ratio: ${ratio('getMemberGroups', 'constant', 'p99')} of its 99th percentile`)
   console.log(
     `ratio: ${ratio('with writes', 'getMemberGroups')} of the quiet rate with ${writesPerSecond} writes/s`,
   )
-  console.log(`ratio: ${ratio('checkMemberGroups', 'constant')} of the constant answer for checkMemberGroups`)
+  for (const name of ['checkMemberGroups', 'explainMembership'])
+    console.log(`ratio: ${ratio(name, 'constant')} of the constant answer for ${name}`)
+  for (const name of shown.keys())
+    if (name.startsWith('getMemberGroups,'))
+      console.log(`ratio: ${ratio(name, 'getMemberGroups')} of the rate with ${sizes[0]} users for ${name}`)
 }
 
-const dataDir = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
-const settings = readSettings({
-  MASQUERADE_DATA_DIR: dataDir,
-  MASQUERADE_HTTP_PORT: '0',
-  MASQUERADE_HTTPS_PORT: '0',
-  MASQUERADE_GATEWAY_PORT: '0',
-  MASQUERADE_RATE_LIMIT: '0',
-  MASQUERADE_DEMO: '0',
-})
-const service = await startService({ settings, log: pino({ level: 'silent' }) })
+const folder = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
+const places: Place[] = []
 try {
-  await measure(service)
+  for (const size of sizes) places.push(await open(size, path.join(folder, String(size))))
+  await measure(places)
 } finally {
-  await service.stop()
-  await rm(dataDir, { recursive: true, force: true })
+  for (const place of places) await place.close()
+  await rm(folder, { recursive: true, force: true })
 }

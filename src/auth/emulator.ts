@@ -34,11 +34,11 @@ export function emulate(
     makeCaller(readClaims(claims, ourClaimNames, { ours: tenantId, named: tenantId }))
   return {
     ...gatekeeper,
-    async authenticate(authorization) {
+    async authenticate(authorization, connection) {
       const token = /^bearer +(\S+)$/i.exec(authorization?.trim() ?? '')?.[1]
       if (token === undefined) return accept({ ...assumed, ...everything })
       const claims = readUnsigned(token)
-      return claims ? accept(complete(claims, assumed)) : gatekeeper.authenticate(authorization)
+      return claims ? accept(complete(claims, assumed)) : gatekeeper.authenticate(authorization, connection)
     },
   }
 }

@@ -1,4 +1,5 @@
 import { fail } from '../kernel/problem.ts'
+import { type Bearer, createBearerReader } from './bearer.ts'
 import { type Caller, makeCaller } from './caller.ts'
 import type { RightName, Rights } from './effective-rights.ts'
 import type { Params, Permission } from './permission.ts'
@@ -9,27 +10,29 @@ import type { VerifiedToken } from './verify-token.ts'
 
 /** The checks that every request passes before its operation runs. */
 export interface Gatekeeper {
-  authenticate(authorization: string | undefined): Promise<Caller>
+  /** `connection`: the client's, where there is one; requests over it mostly carry the same token. */
+  authenticate(authorization: string | undefined, connection?: object): Promise<Caller>
   /** Throws when the caller may not, or when none of the rights is one of the signed-in person. */
   permit(caller: Caller, permission: Permission, params: Params, rights?: Rights): Promise<void>
-  /** Throws when the caller has used up its allowance. */
-  throttle(caller: Caller): Promise<void>
+  /** Throws or rejects when the caller has used up its allowance. */
+  throttle(caller: Caller): Promise<void> | void
 }
 
 export interface GatekeeperParts {
   readonly assignmentsOf: AssignmentsOf
-  verify(token: string): Promise<VerifiedToken>
+  verify(bearer: Bearer): Promise<VerifiedToken>
   readonly standingOf: ReadStanding
   readonly isSignInOpen: IsSignInOpen
-  throttle(caller: Caller): Promise<void>
+  throttle(caller: Caller): Promise<void> | void
   /** Throws unless the signed-in person has one of the rights over the object that the path names. */
   requireAnyRight(caller: Caller, rights: readonly RightName[], params: Params): Promise<void>
 }
 
 export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
+  const readBearer = createBearerReader()
   return {
-    async authenticate(authorization) {
-      const token = await parts.verify(readBearer(authorization))
+    async authenticate(authorization, connection) {
+      const token = await parts.verify(readBearer(authorization, connection))
       const { objectId, applicationId } = token.facts
       checkStanding(token, await parts.standingOf(objectId, applicationId))
       if (token.signInId !== undefined && !(await parts.isSignInOpen(token.signInId))) fail('InvalidToken')
@@ -50,12 +53,6 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
 
     throttle: parts.throttle,
   }
-}
-
-function readBearer(authorization: string | undefined): string {
-  const header = authorization?.trim() ?? ''
-  if (header === '' || /^bearer$/i.test(header)) fail('MissingToken')
-  return /^bearer +([\w.~+/=-]+)$/i.exec(header)?.[1] ?? fail('InvalidToken')
 }
 
 /** Refuses a token whose principal or client was deleted, disabled or cut off since it was issued. */

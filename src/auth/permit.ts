@@ -9,8 +9,19 @@ export function requirePermissions(caller: Caller, row: PermissionRow): void {
 }
 
 export function holds(caller: Caller, row: PermissionRow): boolean {
-  const held = row.leastPrivileged ? withImplied(caller.permissions) : caller.permissions
+  const held = row.leastPrivileged ? impliedOf(caller.permissions) : caller.permissions
   return alternativesFor(caller, row).some((alternative) => alternative.every((name) => held.has(name)))
+}
+
+const implied = new WeakMap<ReadonlySet<string>, ReadonlySet<string>>()
+
+/** Worked out once per token: all requests with a token share its set of permissions. */
+function impliedOf(permissions: ReadonlySet<string>): ReadonlySet<string> {
+  const known = implied.get(permissions)
+  if (known) return known
+  const held = withImplied(permissions)
+  implied.set(permissions, held)
+  return held
 }
 
 function alternativesFor(caller: Caller, row: PermissionRow): readonly Alternative[] {

@@ -3,8 +3,8 @@ import { fail } from '../kernel/problem.ts'
 import type { Caller } from './caller.ts'
 
 /** Counts the requests of each caller on this node. A limit of 0 counts nothing. */
-export function createThrottle(requestsPerSecond: number): (caller: Caller) => Promise<void> {
-  if (requestsPerSecond === 0) return async () => {}
+export function createThrottle(requestsPerSecond: number): (caller: Caller) => Promise<void> | void {
+  if (requestsPerSecond === 0) return () => {}
   const limiter = new RateLimiterMemory({ points: requestsPerSecond, duration: 1 })
   return async ({ objectId, applicationId }) => {
     try {

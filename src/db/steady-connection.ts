@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { schemaName } from './database.ts'
 import type { DatabaseAddress } from './database-url.ts'
+import { sendMessages, writeMessages } from './prepared-messages.ts'
 import { ConnectionFailure } from './sqlstate.ts'
 
 /** Rows as lists of columns, in the text form of PostgreSQL. */
@@ -17,6 +18,7 @@ const answerTimeoutMs = 5_000
 export class SteadyConnection {
   readonly #address: DatabaseAddress
   readonly #applicationName: string
+  readonly #prepared = new WeakMap<pg.Client, Map<string, Buffer>>()
   #client: Promise<pg.Client> | undefined
   #session = 0
 
@@ -31,10 +33,7 @@ export class SteadyConnection {
 
   /** Runs a prepared statement under its name. Rejects with `ConnectionFailure` when the connection is lost. */
   async query(name: string, text: string, values: readonly unknown[]): Promise<TextRow[]> {
-    this.#client ??= this.#connect()
-    const opening = this.#client
-    try {
-      const client = await opening
+    return await this.#use(async (client) => {
       const { rows } = await client.query<(string | null)[]>({
         name,
         text,
@@ -43,6 +42,32 @@ export class SteadyConnection {
         types: { getTypeParser: () => (value: string | Buffer) => value },
       })
       return rows
+    })
+  }
+
+  /**
+   * The one field of a statement that returns one row, or null. For statements that run again and again with the same
+   * values: their messages are written once, and the result is not described each time.
+   */
+  async readField(name: string, text: string, values: readonly string[]): Promise<string | null> {
+    return await this.#use(async (client) => {
+      const known = this.#prepared.get(client)?.get(name)
+      return await sendMessages(client, known ?? (await this.#prepare(client, name, text, values)))
+    })
+  }
+
+  async #prepare(client: pg.Client, name: string, text: string, values: readonly string[]): Promise<Buffer> {
+    await client.query({ name, text, values: [...values] })
+    const messages = writeMessages(name, values)
+    this.#prepared.set(client, (this.#prepared.get(client) ?? new Map()).set(name, messages))
+    return messages
+  }
+
+  async #use<T>(run: (client: pg.Client) => Promise<T>): Promise<T> {
+    this.#client ??= this.#connect()
+    const opening = this.#client
+    try {
+      return await run(await opening)
     } catch (error) {
       if (error instanceof pg.DatabaseError) throw error
       if (this.#client === opening) this.#client = undefined

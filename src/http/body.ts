@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import type { Operation } from '../api/operation.ts'
-import { parseJson } from '../kernel/json.ts'
+import { parseMetered } from '../kernel/json.ts'
 import { fail } from '../kernel/problem.ts'
 
 const validators = new WeakMap<TSchema, Validator>()
@@ -23,12 +23,13 @@ export function readBody(operation: Operation, request: FastifyRequest): unknown
   if (type !== undefined && !isJson(type)) fail('UnsupportedMediaType', { mediaType: type.slice(0, 100) })
   if (text.trim() === '') fail('EmptyPayload')
   if (type === undefined) fail('UnsupportedMediaType', { mediaType: '' })
-  const value = parseJson(text)
+  const value = parseMetered(text)
   check(operation.body, value)
   return value
 }
 
 export function isJson(contentType: string): boolean {
+  if (contentType === 'application/json') return true
   const [type, ...parameters] = contentType.toLowerCase().split(';')
   const charset = parameters
     .map((parameter) => parameter.trim())

@@ -8,6 +8,7 @@ import { fail } from '../kernel/problem.ts'
  */
 export function readQuery(operation: Operation, request: FastifyRequest): Record<string, string> {
   const sent = { ...(request.query as Record<string, string | string[]>) }
+  if (isPlain(operation) && Object.keys(sent).length === 0) return {}
   if (operation.apiVersions) takeApiVersion(sent, operation.apiVersions)
   const known = operation.query?.properties ?? {}
   const names = new Map(Object.keys(known).map((name) => [name.toLowerCase(), name]))
@@ -24,6 +25,11 @@ export function readQuery(operation: Operation, request: FastifyRequest): Record
   for (const name of operation.query?.required ?? [])
     if (query[name] === undefined) fail('InvalidQueryOption', { option: name, reason: 'is required' })
   return query
+}
+
+/** True when the operation asks for no option. */
+function isPlain({ apiVersions, query }: Operation): boolean {
+  return apiVersions === undefined && (query?.required ?? []).length === 0
 }
 
 /** The version comes first: which options there are depends on it. */

@@ -3,6 +3,11 @@ import { JsonMeter } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
 import { isJson } from './body.ts'
 
+function joinText(chunks: readonly Buffer[]): string {
+  const [only] = chunks
+  return (only && chunks.length === 1 ? only : Buffer.concat(chunks)).toString('utf8')
+}
+
 const bodyLimitBytes = 1024 * 1024
 
 /** Receives a body as text. JSON beyond the limits is refused as it arrives: the rest is neither kept nor read. */
@@ -29,7 +34,7 @@ export async function receiveBody(request: IncomingMessage): Promise<string> {
       }
     }
     request.on('data', take)
-    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
+    request.on('end', () => resolve(joinText(chunks)))
     request.on('error', (cause) =>
       reject(new Problem('MalformedJson', { reason: 'its length is not the announced one' }, { cause })),
     )

@@ -6,7 +6,7 @@ import type { Operation } from '../api/operation.ts'
 import type { Caller } from '../auth/caller.ts'
 import { translateDatabaseError } from '../db/sqlstate.ts'
 import { Problem } from '../kernel/problem.ts'
-import { pathPrefix } from '../kernel/surface.ts'
+import { pathPrefix, withoutDirectoryPrefix } from '../kernel/surface.ts'
 import { type Dialect, sendProblem } from './dialect.ts'
 import { directoryDialect } from './directory-dialect.ts'
 import { deadEndFinder } from './find-dead-end.ts'
@@ -14,7 +14,7 @@ import { maskingDialect } from './masking-dialect.ts'
 import type { Metrics } from './metrics.ts'
 import { normalizeUrl } from './normalize-url.ts'
 import { receiveBody } from './receive-body.ts'
-import { admit, perform, type Runner } from './runner.ts'
+import { admit, perform, type Route, type Runner } from './runner.ts'
 
 const dialects = [directoryDialect, maskingDialect]
 const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
@@ -102,16 +102,23 @@ function addRoute(
   url: string,
 ) {
   const dialect = operation.surface === 'directory' ? directoryDialect : maskingDialect
+  const { runner } = options
+  const isMe = /^\/me(\/|$)/i.test(withoutDirectoryPrefix(url))
+  const route: Route = { operation, ports, dialect, isMe }
   app.route({
     method: operation.method,
     url,
-    onRequest: async (request) => {
+    // Hooks and handlers call back: a promise for each of them is a measurable part of a request.
+    onRequest: (request, _reply, done) => {
       request.operationName = operation.name
-      request.caller = await admit(options.runner, operation, request)
+      admit(runner, route, request).then((caller) => {
+        request.caller = caller
+        done()
+      }, done)
     },
-    handler: async (request, reply) => {
+    handler: (request, reply) => {
       if (!request.caller) throw new Problem('MissingToken')
-      return perform(options.runner, operation, ports, dialect, request.caller, request, reply)
+      perform(runner, route, request.caller, request, reply).catch((error) => reply.send(asProblem(error)))
     },
   })
 }
@@ -134,8 +141,8 @@ function answerOtherMethods(app: FastifyInstance, shape: string, methods: readon
 
 /** Before the body is read: Fastify has rules of its own for the bodies of other methods. */
 function refuseUnknownMethods(app: FastifyInstance): void {
-  app.addHook('onRequest', async ({ method }) => {
-    if (!usualMethods.includes(method)) throw new Problem('UnknownMethod', { method })
+  app.addHook('onRequest', ({ method }, _reply, done) => {
+    done(usualMethods.includes(method) ? undefined : new Problem('UnknownMethod', { method }))
   })
 }
 
@@ -174,25 +181,19 @@ export function asProblem(error: unknown): Problem {
 }
 
 function countRequests(app: FastifyInstance, { metrics, headers, accepting, log }: HttpOptions): void {
-  app.addHook('onRequest', async (_request, reply) => {
-    reply.headers({ 'x-content-type-options': 'nosniff', ...headers })
+  const always = { 'x-content-type-options': 'nosniff', ...headers }
+  const isLogged = log.isLevelEnabled('debug')
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.headers(always)
     if (!accepting()) reply.header('connection', 'close')
+    done()
   })
-  app.addHook('onResponse', async (request, reply) => {
-    metrics.observeRequest(
-      request.operationName || 'page',
-      request.method,
-      reply.statusCode,
-      reply.elapsedTime,
-    )
-    log.debug(
-      {
-        requestId: request.id,
-        operation: request.operationName,
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime),
-      },
-      'request',
-    )
+  app.addHook('onResponse', (request, reply, done) => {
+    const { operationName: operation } = request
+    const { statusCode: status, elapsedTime } = reply
+    metrics.observeRequest(operation || 'page', request.method, status, elapsedTime)
+    if (isLogged)
+      log.debug({ requestId: request.id, operation, status, ms: Math.round(elapsedTime) }, 'request')
+    done()
   })
 }

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
-import { type DirectoryObject, findObject, objectColumns } from '../objects/object-store.ts'
+import { type DirectoryObject, objectColumns } from '../objects/object-store.ts'
 import { renderItem } from '../objects/render-object.ts'
 import { operation } from '../operation.ts'
 import { getMemberGroupsPermissions } from '../permissions.ts'
@@ -24,13 +24,14 @@ export const explainMembership = operation({
   },
   async run({ params, body, caller, tx, request, ports }) {
     const groupId = readObjectId(body.groupId)
-    const { id } = await findObject(tx, caller.tenantId, [], readObjectId(params.id))
-    await findObject(tx, caller.tenantId, ['group', 'directoryRole'], groupId)
-    const chain = await ports.graph.explain(caller.tenantId, id, groupId)
+    const id = readObjectId(params.id)
+    const { hasObject, hasGroup, chain } = await ports.graph.explain(caller.tenantId, id, groupId)
+    if (!hasObject) fail('ObjectNotFound', { id })
+    if (!hasGroup) fail('ObjectNotFound', { id: groupId })
     if (!chain) return fail('NotAMember', { id, groupId })
     const rows = await tx<DirectoryObject[]>`
       select ${objectColumns(tx)} from directory_object o
-      where o.tenant_id = ${caller.tenantId} and o.id = any(${chain}::uuid[])`
+      where o.tenant_id = ${caller.tenantId} and o.id = any(${[...chain]}::uuid[])`
     const groups = new Map(rows.map((row) => [row.id, row]))
     const value = chain.flatMap((step) => {
       const group = groups.get(step)

@@ -45,12 +45,14 @@ function getMemberships(name: 'getMemberGroups' | 'getMemberObjects', target: Ta
   })
 }
 
-/** The answer of the membership actions. The header tells of which revision of the directory it is. */
-export function answerIds(request: RequestFacts, revision: number, value: readonly string[]): Answer {
-  return ok(
-    { '@odata.context': `${request.baseUrl}/$metadata#Collection(Edm.String)`, value },
-    { [revisionHeader]: String(revision) },
-  )
+/**
+ * The answer of the membership actions. The header tells of which revision of the directory it is. Ids are UUIDs, which
+ * JSON writes as they are, so they are joined.
+ */
+export function answerIds({ baseUrl }: RequestFacts, revision: number, ids: readonly string[]): Answer {
+  const context = JSON.stringify(`${baseUrl}/$metadata#Collection(Edm.String)`)
+  const value = ids.length === 0 ? '[]' : `["${ids.join('","')}"]`
+  return ok(`{"@odata.context":${context},"value":${value}}`, { [revisionHeader]: String(revision) })
 }
 
 export const getMemberGroups = targets.map((target) => getMemberships('getMemberGroups', target))

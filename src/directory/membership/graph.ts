@@ -33,11 +33,17 @@ export interface MembershipGraph {
   groupsWithin(tenantId: string, containerId: string): Promise<string[]>
   /** The members of a group or role and of the groups within it. */
   membersOf(tenantId: string, containerId: string): Promise<string[]>
-  /**
-   * The shortest chain of groups that makes the object a member: from the group that holds it directly to the group
-   * (or role) asked about. Null when it is no member.
-   */
-  explain(tenantId: string, objectId: string, groupId: string): Promise<string[] | null>
+  /** Why an object is a member of a group or role. */
+  explain(tenantId: string, objectId: string, groupId: string): Promise<Explanation>
+}
+
+export interface Explanation {
+  /** False: no such object, or it is deleted. */
+  readonly hasObject: boolean
+  /** False: no such group or role, or it is deleted. */
+  readonly hasGroup: boolean
+  /** The shortest chain from the group that holds the object directly to the group asked about. Null: not a member. */
+  readonly chain: readonly string[] | null
 }
 
 export interface GroupChoice {

@@ -52,7 +52,14 @@ export function createSqlGraph(sql: Query): MembershipGraph {
     },
 
     async explain(tenantId, objectId, groupId) {
-      if (objectId === groupId) return null
+      const rows = await sql<{ id: string; isGroup: boolean }[]>`
+        select id, kind in ('group', 'directoryRole') as "isGroup" from directory_object
+        where tenant_id = ${tenantId} and id in (${objectId}, ${groupId}) and deleted_at is null`
+      const found = {
+        hasObject: rows.some(({ id }) => id === objectId),
+        hasGroup: rows.some(({ id, isGroup }) => id === groupId && isGroup),
+      }
+      if (objectId === groupId) return { ...found, chain: null }
       const edges = await sql<Edge[]>`
         ${walkUp(sql, tenantId, objectId)}
         select edge.member_id as "memberId", edge.container_id as "containerId"
@@ -64,7 +71,7 @@ export function createSqlGraph(sql: Query): MembershipGraph {
         ) as edge
         where edge.container_id in (select id from walk)
         order by edge.container_id, edge.member_id`
-      return findShortestChain(edges, objectId, groupId)
+      return { ...found, chain: findShortestChain(edges, objectId, groupId) }
     },
   }
 }

@@ -76,6 +76,7 @@ describe('the membership index against SQL', () => {
       log: pino({ level: 'silent' }),
       metrics: {
         countAnswer: (source) => void sources.push(source),
+        countCheck() {},
         countLoad() {},
         countAudit: (outcome) => void audits.push(outcome),
         show() {},

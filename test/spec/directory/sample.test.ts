@@ -37,7 +37,7 @@ describe('the sample directory', () => {
         select id from directory_object where display_name = ${name}`
       return row?.id ?? assert.fail(`${name} is missing`)
     }
-    const chain = await graph.explain(tenantId, await find('Sanna Virtanen'), await find('All staff'))
+    const { chain } = await graph.explain(tenantId, await find('Sanna Virtanen'), await find('All staff'))
     assert.equal(chain?.length, 4)
     const clubs = [await find('Book club'), await find('Friends of the lighthouse')]
     const groups = await graph.groupsOf(tenantId, clubs[0] ?? '')

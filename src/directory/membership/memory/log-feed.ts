@@ -47,8 +47,7 @@ export class LogFeed {
 
   /** The revision of the newest committed change. */
   async readNewest(): Promise<number> {
-    const [row] = await this.#connection.query('revision', logTexts.newest, [this.#tenantId])
-    return Number(row?.[0] ?? 0)
+    return Number((await this.#connection.readField('revision', logTexts.newest, [this.#tenantId])) ?? 0)
   }
 
   /** True when the log still has this very entry: the history that led to it is the one we know. */

@@ -45,9 +45,10 @@ export class MembershipIndex {
     return this.#revision
   }
 
-  get size(): { objects: number; edges: number; bytes: number } {
-    const bytes = this.#objects.bytes + this.#up.bytes + this.#down.bytes + this.#seen.byteLength
-    return { objects: this.#objects.count, edges: this.#edges, bytes }
+  get size(): { objects: number; edges: number; bytes: number; edgeBytes: number } {
+    const edgeBytes = this.#up.bytes + this.#down.bytes
+    const bytes = this.#objects.bytes + edgeBytes + this.#seen.byteLength
+    return { objects: this.#objects.count, edges: this.#edges, bytes, edgeBytes }
   }
 
   get objects(): ObjectTable {

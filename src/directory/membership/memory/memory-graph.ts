@@ -2,7 +2,7 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { LogEntry } from '../../../db/change-log.ts'
 import type { Database } from '../../../db/database.ts'
-import type { GroupChoice, MembershipGraph, Memberships, Target } from '../graph.ts'
+import type { Explanation, GroupChoice, MembershipGraph, Memberships, Target } from '../graph.ts'
 import { countMemberships, estimateBytes, loadIndex } from './load-index.ts'
 import type { LogFeed } from './log-feed.ts'
 import type { MembershipIndex } from './membership-index.ts'
@@ -26,9 +26,11 @@ export interface IndexSize {
   readonly objects: number
   readonly edges: number
   readonly bytes: number
+  /** The part of `bytes` that the edges take. */
+  readonly edgeBytes: number
 }
 
-export const noIndex: IndexSize = { objects: 0, edges: 0, bytes: 0 }
+export const noIndex: IndexSize = { objects: 0, edges: 0, bytes: 0, edgeBytes: 0 }
 
 /** Further behind than this, loading anew is faster than following. */
 const mostChanges = 20_000
@@ -63,7 +65,7 @@ export class MemoryGraph implements MembershipGraph {
 
   /** A hint that the directory changed: brings the index up to date before a question has to wait for it. */
   hear(): void {
-    if (this.#index && !this.#running) void this.#reach()
+    if (this.#index) void this.#reach()
   }
 
   /** Resolves when no load is under way. */
@@ -131,11 +133,15 @@ export class MemoryGraph implements MembershipGraph {
     return container < 0 ? [] : index.membersOf(container)
   }
 
-  async explain(tenantId: string, objectId: string, groupId: string): Promise<string[] | null> {
+  async explain(tenantId: string, objectId: string, groupId: string): Promise<Explanation> {
     const index = await this.#present(tenantId)
     if (!index) return await this.#options.sql.explain(tenantId, objectId, groupId)
     const [from, to] = [index.numberOf(objectId), index.numberOf(groupId)]
-    return from < 0 || to < 0 ? null : index.explain(from, to)
+    return {
+      hasObject: from >= 0 && index.objects.isAlive(from),
+      hasGroup: to >= 0 && index.objects.isContainer(to),
+      chain: from < 0 || to < 0 ? null : index.explain(from, to),
+    }
   }
 
   /** The index with every change that was committed before the call; undefined when SQL has to answer. */
@@ -147,28 +153,22 @@ export class MemoryGraph implements MembershipGraph {
     return index
   }
 
-  /** Sends a check, or waits for the next one where one is under way already: that one was sent too early for us. */
+  /** Joins the check that is sent next: one that is under way was sent too early for this question. */
   #reach(): Promise<MembershipIndex | undefined> {
-    if (this.#queued) return this.#queued
-    if (!this.#running) return this.#run()
-    this.#queued = this.#running.then(() => {
-      this.#queued = undefined
-      return this.#run()
-    })
+    this.#queued ??= this.#checkNext()
     return this.#queued
   }
 
-  #run(): Promise<MembershipIndex | undefined> {
-    const run = this.#advance()
-      .catch((err: unknown) => {
-        this.#options.log.debug({ err }, 'memberships are asked of SQL: the change log cannot be read')
-        return undefined
-      })
-      .finally(() => {
-        if (this.#running === run) this.#running = undefined
-      })
-    this.#running = run
-    return run
+  /** Sends one check at a time, and each for all requests that the event loop has read by then. */
+  async #checkNext(): Promise<MembershipIndex | undefined> {
+    await this.#running
+    await yieldToOthers()
+    this.#queued = undefined
+    this.#running = this.#advance().catch((err: unknown) => {
+      this.#options.log.debug({ err }, 'memberships are asked of SQL: the change log cannot be read')
+      return undefined
+    })
+    return await this.#running
   }
 
   async #advance(): Promise<MembershipIndex | undefined> {
@@ -177,7 +177,8 @@ export class MemoryGraph implements MembershipGraph {
       if (Date.now() >= this.#loadAgainAt) this.#load()
       return undefined
     }
-    const { feed } = this.#options
+    const { feed, metrics } = this.#options
+    metrics.countCheck()
     const newest = await feed.readNewest()
     if (feed.session !== this.#session && !(await this.#recognise())) return undefined
     if (this.#index !== index) return undefined

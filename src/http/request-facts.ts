@@ -1,0 +1,54 @@
+import type { FastifyRequest } from 'fastify'
+import type { RequestFacts } from '../api/operation.ts'
+import { pathPrefix, type Surface } from '../kernel/surface.ts'
+import { headerOf } from './dialect.ts'
+import { findOuterOrigin, originOf } from './send-inner.ts'
+
+/** The facts of a request, each read when an operation asks for it: most operations ask for one or none. */
+export class HttpFacts implements RequestFacts {
+  readonly #request: FastifyRequest
+  readonly #surface: Surface
+  readonly #outerOrigin = findOuterOrigin()
+
+  constructor(request: FastifyRequest, surface: Surface) {
+    this.#request = request
+    this.#surface = surface
+  }
+
+  get id(): string {
+    return this.#request.id
+  }
+
+  get baseUrl(): string {
+    return (this.#outerOrigin ?? originOf(this.#request)) + pathPrefix[this.#surface]
+  }
+
+  get isInner(): boolean {
+    return this.#outerOrigin !== undefined
+  }
+
+  get path(): string {
+    return this.#request.url.split('?', 1)[0] ?? ''
+  }
+
+  get ifMatch(): string | undefined {
+    return headerOf(this.#request, 'if-match')
+  }
+
+  get ifNoneMatch(): string | undefined {
+    return headerOf(this.#request, 'if-none-match')
+  }
+
+  get preferences(): ReadonlyMap<string, string> {
+    return readPreferences(headerOf(this.#request, 'prefer'))
+  }
+}
+
+function readPreferences(header: string | undefined): ReadonlyMap<string, string> {
+  const preferences = new Map<string, string>()
+  for (const piece of header?.split(/[,;]/) ?? []) {
+    const [name = '', value = ''] = piece.split('=', 2)
+    if (name.trim()) preferences.set(name.trim().toLowerCase(), value.trim().replace(/^"|"$/g, ''))
+  }
+  return preferences
+}
