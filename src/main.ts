@@ -16,6 +16,7 @@ import { bootstrap } from './directory/first-start/bootstrap.ts'
 import type { Administrator } from './directory/first-start/read-first-start.ts'
 import { type OpenedGraph, openGraph } from './directory/membership/open-graph.ts'
 import { permissionTables } from './directory/permissions.ts'
+import { describeExempt, findGroupsNamed } from './directory/principals/describe-exempt.ts'
 import { findExempt, isExemptPrincipal } from './directory/principals/exempt-principals.ts'
 import { findLoginName } from './directory/principals/find-login-name.ts'
 import { findPrincipals } from './directory/principals/find-principals.ts'
@@ -228,6 +229,8 @@ export async function startService(options: StartOptions): Promise<Service> {
     }),
     principals: {
       find: (tenant, ids) => findPrincipals(database.sql, tenant, ids),
+      describe: (tenant, entries) => describeExempt(database.sql, tenant, entries),
+      findGroupsNamed: (tenant, names) => findGroupsNamed(database.sql, tenant, names),
       isExempt: (tenant, id, entries) => isExemptPrincipal(database.sql, graph, tenant, id, entries),
       hasEnabled: (tx, tenant, ids) => hasEnabledPrincipal(tx, tenant, ids, ['user', 'servicePrincipal']),
     },

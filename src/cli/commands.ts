@@ -16,6 +16,7 @@ const commands: Commands = {
   keys: async () => (await import('./keys.ts')).keys,
   database: async () => (await import('./database.ts')).database,
   rules: async () => (await import('./rules.ts')).rules,
+  policy: async () => (await import('./policy.ts')).policy,
   mapping: async () => (await import('./mapping.ts')).mapping,
   recommendations: async () => (await import('./recommendations.ts')).recommendations,
   preview: async () => (await import('./preview.ts')).preview,

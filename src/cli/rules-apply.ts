@@ -34,8 +34,13 @@ export async function applyRules(rules: Rules, file: RulesFile, options: ApplyOp
     process.stdout.write('Nothing was changed.\n')
     return 1
   }
-  const changes = await explainRefusals(file, kept, options, () => rules.replace(document, stored.tag))
+  const { changes, exemptions } = await explainRefusals(file, kept, options, () =>
+    rules.replace(document, stored.tag),
+  )
   const { created, updated, deleted, unchanged } = changes
+  for (const { entry, kind } of exemptions)
+    if (kind === 'Nothing')
+      process.stderr.write(`'${showText(entry)}' is exempt, and names no role, user, group or application.\n`)
   process.stdout.write(
     `Done: ${created} created, ${updated} updated, ${deleted} deleted, ${unchanged - kept.length} as they were.\n`,
   )

@@ -1,4 +1,5 @@
 import type { Impact } from '../masking/enforcement/inspection.ts'
+import type { Exemption } from '../masking/policy/exemptions.ts'
 import { optionalFields, requiredFields } from '../masking/rules/rule-fields.ts'
 import type { MaskingApi } from './masking-api.ts'
 import type { FilePolicy, FileRule } from './rules-file.ts'
@@ -9,10 +10,23 @@ interface Answer {
 }
 
 interface DocumentAnswer {
+  readonly exemptions: readonly Exemption[]
   readonly properties: {
     readonly policy: FilePolicy
     readonly rules: readonly (Readonly<Record<string, string | null>> & { readonly name: string })[]
   }
+}
+
+interface StoredDocument {
+  readonly rules: readonly FileRule[]
+  readonly policy: FilePolicy
+  readonly exemptions: readonly Exemption[]
+  readonly tag: string
+}
+
+interface Replaced {
+  readonly changes: Changes
+  readonly exemptions: readonly Exemption[]
 }
 
 /** Parts that are left out stay as they are. */
@@ -21,7 +35,7 @@ export interface DocumentChange {
   readonly policy?: FilePolicy
 }
 
-export interface Changes {
+interface Changes {
   readonly created: number
   readonly updated: number
   readonly deleted: number
@@ -34,21 +48,20 @@ export function rulesOf(api: MaskingApi, database: string) {
   const rulePath = (name: string) => `${policyPath}/rules/${encodeURIComponent(name)}`
   return {
     /** Rules and policy at one moment, and the tag by which a change can say what it was made from. */
-    async document(): Promise<{ rules: FileRule[]; policy: FilePolicy; tag: string }> {
+    async document(): Promise<StoredDocument> {
       const { body, tag } = await api.send<DocumentAnswer>('GET', `${policyPath}/document`)
       const { policy, rules } = body.properties
-      return { policy, rules: rules.map(withoutNulls), tag: tag ?? '' }
+      return { policy, rules: rules.map(withoutNulls), exemptions: body.exemptions, tag: tag ?? '' }
     },
     /** What a change would do to roles and sessions. It is checked as if it were to be stored, and nothing is changed. */
     async impact(change: DocumentChange): Promise<Impact> {
       return (await api.send<Impact>('POST', `${policyPath}/impact`, { properties: change })).body
     },
     /** All of it is stored, or nothing. */
-    async replace(document: DocumentChange, tag: string): Promise<Changes> {
-      const body = { properties: document }
-      return (
-        await api.send<{ changes: Changes }>('PUT', `${policyPath}/document`, body, { 'if-match': tag })
-      ).body.changes
+    async replace(document: DocumentChange, tag: string): Promise<Replaced> {
+      const headers = { 'if-match': tag }
+      return (await api.send<Replaced>('PUT', `${policyPath}/document`, { properties: document }, headers))
+        .body
     },
     async list(): Promise<FileRule[]> {
       const { body } = await api.send<{ value: Answer[] }>('GET', `${policyPath}/rules`)

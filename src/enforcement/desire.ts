@@ -4,7 +4,7 @@ import { grantAccess, type Remembered, remember } from './grants/access.ts'
 import { exemptions } from './grants/roles.ts'
 import { wantedText } from './guard/guard-steps.ts'
 import { everybody, shadowSchemaName, twinOwnerName } from './names.ts'
-import { noTwin, notManageable, rowSecurity } from './notes.ts'
+import { exemptsNothing, noTwin, notManageable, rowSecurity } from './notes.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Note, Released } from './plan.ts'
 import type { Policy } from './policy.ts'
 import { assignMasks, type Masks, pinsOf } from './twins/assign-masks.ts'
@@ -72,9 +72,15 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
         remembered: relation ? remember(relation, guard, snapshot, twinOwner) : nothing,
       }
     })
+  for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])
+    if (!matches(entry, snapshot, policy)) notes.push(exemptsNothing(entry))
   const names = [...exempt.roles].sort()
   const recordedExempt = exempt.everybody ? [everybody] : names
   return { twinOwner, masked, released, exempt: names, recordedExempt, empty, notes }
+}
+
+function matches(entry: string, { roles }: Snapshot, { namedEntries = [] }: Policy): boolean {
+  return roles.has(entry) || entry.toLowerCase() === everybody || namedEntries.includes(entry)
 }
 
 function isManaged({ managed }: Relation): boolean {

@@ -28,3 +28,9 @@ export function notManageable({ schema, name, owner, managed, definition }: Rela
   const message = `${target} shows masked data, and only its owner can close it or give it a twin. ${remedy}`
   return { code: 'NotManageable', target, message }
 }
+
+/** An entry may be of a role that does not exist yet; it is more often a name that was mistyped. */
+export function exemptsNothing(entry: string): Note {
+  const message = `The exempt list names ${quoteIdentifier(entry)}, which is neither a role of the database nor a user, application or group of the directory: it exempts no one.`
+  return { code: 'ExemptsNothing', target: entry, message }
+}

@@ -6,6 +6,7 @@ export interface Note {
   readonly code:
     | 'ColumnMissing'
     | 'ColumnRenamed'
+    | 'ExemptsNothing'
     | 'FunctionDoesNotFit'
     | 'LoginRole'
     | 'MappedRole'

@@ -19,6 +19,8 @@ export interface Policy {
   readonly rules: readonly Rule[]
   /** Database roles whose members see raw values; `public` stands for all roles. */
   readonly exemptRoles: readonly string[]
+  /** Those of them that name an object of the directory, and need not name a role. */
+  readonly namedEntries?: readonly string[]
   /** Tables that are being migrated: no twin, nothing unmasked. */
   readonly suspended: readonly { readonly schema: string; readonly table: string }[]
 }

@@ -24,10 +24,24 @@ export interface MaskingPorts {
 
 export type PrincipalType = 'User' | 'Group' | 'ServicePrincipal'
 
+/** An entry of an exempt list and the object of the directory that it names. */
+export interface NamedPrincipal {
+  readonly entry: string
+  readonly id: string
+  readonly type: PrincipalType
+  readonly name: string
+}
+
 /** The directory, as far as role assignments need it. */
 export interface Principals {
   /** By id, those of the ids that are users, groups or service principals and are there. */
   find(tenantId: string, ids: readonly string[]): Promise<ReadonlyMap<string, PrincipalType>>
+  /** The users, groups and applications that entries of an exempt list name by id, userPrincipalName or appId. */
+  describe(tenantId: string, entries: readonly string[]): Promise<readonly NamedPrincipal[]>
+  findGroupsNamed(
+    tenantId: string,
+    names: readonly string[],
+  ): Promise<readonly { readonly id: string; readonly name: string }[]>
   /** Whether an exempt list names the principal, or a group that it is in at any depth. */
   isExempt(tenantId: string, id: string, entries: readonly string[]): Promise<boolean>
   /** True when one of the ids is an enabled user or service principal, or a group that has one at any depth. */

@@ -1,11 +1,7 @@
 import type { Query } from '../../db/query.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import type { MembershipGraph } from '../membership/graph.ts'
-
-interface Principal {
-  readonly id: string
-  readonly kind: string
-}
+import { describeExempt } from './describe-exempt.ts'
 
 /** The roles and principals that an exempt list names. */
 export interface Exempt {
@@ -13,6 +9,8 @@ export interface Exempt {
   readonly roles: string[]
   /** Users and applications, by id: the login roles that the controller made for them. */
   readonly principals: string[]
+  /** Entries that name an object of the directory. */
+  readonly named: string[]
 }
 
 /**
@@ -29,21 +27,20 @@ export async function findExempt(
   tenantId: string,
   entries: readonly string[],
 ): Promise<Exempt> {
-  if (entries.length === 0) return { roles: [], principals: [] }
-  const ids = entries.filter((entry) => isUuid(entry))
-  const named = await sql<Principal[]>`
-    select id, kind from directory_object where tenant_id = ${tenantId} and deleted_at is null
-      and kind in ('user', 'group', 'servicePrincipal') and (id = any(${ids}::uuid[])
-        or (kind = 'user' and lower(user_principal_name) = any(${entries.map((entry) => entry.toLowerCase())}))
-        or (kind = 'servicePrincipal' and app_id = any(${ids.map((id) => id.toLowerCase())})))`
+  if (entries.length === 0) return { roles: [], principals: [], named: [] }
+  const named = await describeExempt(sql, tenantId, entries)
   const members = await Promise.all(
-    named.map(({ id, kind }) => (kind === 'group' ? graph.membersOf(tenantId, id) : [id])),
+    named.map(({ id, type }) => (type === 'Group' ? graph.membersOf(tenantId, id) : [id])),
   )
   const principals = await sql<{ id: string }[]>`
     select id from directory_object
     where tenant_id = ${tenantId} and id = any(${[...new Set(members.flat())]}::uuid[]) and deleted_at is null
       and kind in ('user', 'servicePrincipal') and coalesce((properties -> 'accountEnabled')::boolean, true)`
-  return { roles: [...new Set(entries)].sort(), principals: principals.map(({ id }) => id).sort() }
+  return {
+    roles: [...new Set(entries)].sort(),
+    principals: principals.map(({ id }) => id).sort(),
+    named: named.map(({ entry }) => entry),
+  }
 }
 
 /** True when the list names the principal, by id, userPrincipalName or appId, or a group that contains it. */

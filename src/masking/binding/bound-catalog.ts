@@ -51,6 +51,8 @@ export type Reached<T> = { readonly value: T } | { readonly unreachable: string 
 export interface BoundCatalogs {
   /** One answer for each column, in the same order. */
   findColumns(database: BoundDatabase, columns: readonly ColumnName[]): Promise<Reached<CatalogColumn[]>>
+  /** Those of the names that are roles of the server. */
+  findRoles(database: BoundDatabase, names: readonly string[]): Promise<Reached<string[]>>
   /** Whether a role can be given to people. Tables: those that rules name. */
   examineRole(database: BoundDatabase, role: string, tables: Tables): Promise<Reached<RoleExamination>>
   /** Whether the database lets us in, and whether its tables can be masked: those that rules name. */
@@ -87,6 +89,7 @@ export function openBoundCatalogs(secrets: SecretBox, guard: HostGuard, examiner
 
   return {
     findColumns: (database, columns) => ask(database, (sql) => findColumns(sql, columns)),
+    findRoles: (database, names) => ask(database, (sql) => findRoles(sql, names)),
     examineRole: (database, role, tables) => ask(database, (sql) => examiners.examineRole(sql, role, tables)),
     async greet(binding, password, tables) {
       const pool = connect(binding, password, guard)
@@ -100,6 +103,12 @@ export function openBoundCatalogs(secrets: SecretBox, guard: HostGuard, examiner
       await Promise.all([...pools.values()].map(({ pool }) => pool.end()))
     },
   }
+}
+
+async function findRoles(sql: Sql, names: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    select rolname::text as name from pg_catalog.pg_roles where rolname = any(${names}::text[]::name[])`
+  return rows.map(({ name }) => name)
 }
 
 /** The sealed password is bound to its row. */

@@ -2,7 +2,8 @@ import { type Detail, fail } from '../../kernel/problem.ts'
 import type { DatabaseRow } from '../databases/database-row.ts'
 import type { MaskingPorts } from '../operation.ts'
 import { fold } from '../place.ts'
-import { readExemptPrincipals } from '../policy/exempt-entries.ts'
+import { readExemptPrincipals, splitEntries } from '../policy/exempt-entries.ts'
+import { resolveGroups } from '../policy/exemptions.ts'
 import { checkIdentifierLengths, fitColumn } from '../rules/fit-column.ts'
 import { columnFields } from '../rules/rule-fields.ts'
 import { checkRule } from '../rules/validate-rule.ts'
@@ -24,9 +25,9 @@ interface DocumentFault {
  */
 export async function checkDocument(
   input: DocumentInput,
-  database: DatabaseRow | null,
-  { catalogs }: MaskingPorts,
+  place: { readonly tenantId: string; readonly database: DatabaseRow | null; readonly ports: MaskingPorts },
 ): Promise<MaskingDocument> {
+  const { database, ports } = place
   if (input.rules.length > mostRules)
     fail('InvalidMaskingDocument', { reason: `it may have at most ${mostRules} rules.` })
   const checked = input.rules.map(({ name, ...properties }, at) => ({ at, name, ...checkRule(properties) }))
@@ -40,7 +41,7 @@ export async function checkDocument(
     ),
   ])
   if (database?.bound && rules.length > 0) {
-    const reached = await catalogs.findColumns(
+    const reached = await ports.catalogs.findColumns(
       database,
       rules.map(({ rule }) => rule),
     )
@@ -57,18 +58,22 @@ export async function checkDocument(
     ...(input.policy && {
       policy: {
         policyState: input.policy.dataMaskingState,
-        exemptPrincipals: readEntries(input.policy.exemptPrincipals ?? []),
+        exemptPrincipals: await readEntries(input.policy.exemptPrincipals ?? [], place),
       },
     }),
   }
 }
 
-function readEntries(entries: readonly string[]): string {
+async function readEntries(
+  entries: readonly string[],
+  place: Parameters<typeof checkDocument>[1],
+): Promise<string> {
   const at = entries.findIndex((entry) => entry.includes(';'))
   const target = `properties.policy.exemptPrincipals[${at}]`
   if (at >= 0)
     fail('InvalidMaskingDocument', { reason: `'${target}' names one principal, without ';'.` }, { target })
-  return readExemptPrincipals(entries.join(';'))
+  const known = readExemptPrincipals(entries.join(';'))
+  return readExemptPrincipals((await resolveGroups(splitEntries(known), place)).join(';'))
 }
 
 function checkName(at: number, name: string): DocumentFault[] {

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import type { DatabaseRow } from '../databases/database-row.ts'
 import { fillPath, policyPath } from '../place.ts'
 import { splitEntries } from '../policy/exempt-entries.ts'
+import { type Exemption, exemptionAnswer } from '../policy/exemptions.ts'
 import type { Rule } from '../rules/rule.ts'
 import {
   allFields,
@@ -69,6 +70,7 @@ export const documentAnswer = Type.Object({
       }),
     ),
   }),
+  exemptions: Type.Array(exemptionAnswer, { description: 'Whom each of the exempt principals is' }),
   changes: Type.Optional(changeCounts),
 })
 
@@ -89,6 +91,7 @@ type Shown = Pick<DatabaseRow, 'place' | 'policyState' | 'exemptPrincipals'>
 export function renderDocument(
   { place, policyState, exemptPrincipals }: Shown,
   rules: readonly NamedRule[],
+  exemptions: readonly Exemption[],
   namespace: string,
 ): Omit<Static<typeof documentAnswer>, 'changes'> {
   return {
@@ -99,6 +102,7 @@ export function renderDocument(
       policy: { dataMaskingState: policyState, exemptPrincipals: splitEntries(exemptPrincipals) },
       rules: rules.map((rule) => ({ name: rule.name, ...pick(rule, allFields) })),
     },
+    exemptions: [...exemptions],
   }
 }
 

@@ -2,6 +2,7 @@ import { ok } from '../../api/operation.ts'
 import { findDeclared } from '../databases/database-row.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { readDatabasePlace, scopeOf } from '../place.ts'
+import { describeExemptions } from '../policy/exemptions.ts'
 import { siteOf } from '../resource.ts'
 import { ruleRows } from '../rules/rule.ts'
 import { documentAnswer, documentPath, documentTag, renderDocument } from './document.ts'
@@ -25,7 +26,8 @@ export const getDocument = operation({
       policyState: 'Disabled' as const,
       exemptPrincipals: '',
     }
-    const shown = renderDocument(database ?? fresh, rules, site.namespace)
+    const exemptions = await describeExemptions(database?.exemptPrincipals ?? '', { ...site, database })
+    const shown = renderDocument(database ?? fresh, rules, exemptions, site.namespace)
     const tag = documentTag(database?.policyVersion ?? 0, rules)
     return withEnforcement(ok(shown, tag), database, site.ports, false)
   },

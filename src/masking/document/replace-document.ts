@@ -4,6 +4,7 @@ import { findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts
 import { checkTag } from '../entity-tag.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { readDatabasePlace, scopeOf } from '../place.ts'
+import { describeExemptions, type Exemption } from '../policy/exemptions.ts'
 import { siteOf } from '../resource.ts'
 import { ruleParts, ruleRows } from '../rules/rule.ts'
 import { checkDocument } from './check-document.ts'
@@ -19,6 +20,7 @@ import { countChanges, storeDocument } from './store-document.ts'
 
 interface Prepared {
   readonly document: MaskingDocument
+  readonly exemptions: readonly Exemption[]
   /** The version of the binding whose catalog the document was checked against. */
   readonly bindingVersion: number
 }
@@ -38,11 +40,13 @@ export const replaceDocument = operation({
     const site = siteOf(context)
     readDatabasePlace(site.params)
     const database = await findDeclared(site)
-    const document = await checkDocument(context.body.properties, database, site.ports)
-    return { document, bindingVersion: database?.bindingVersion ?? 0 }
+    const document = await checkDocument(context.body.properties, { ...site, database })
+    const stored = document.policy?.exemptPrincipals ?? database?.exemptPrincipals ?? ''
+    const exemptions = await describeExemptions(stored, { ...site, database })
+    return { document, exemptions, bindingVersion: database?.bindingVersion ?? 0 }
   },
 
-  async run(context, { document, bindingVersion }) {
+  async run(context, { document, exemptions, bindingVersion }) {
     const site = siteOf(context)
     const { tx, tenantId, ports } = site
     const before = await lockOrCreateDatabase(tx, tenantId, readDatabasePlace(site.params))
@@ -53,7 +57,10 @@ export const replaceDocument = operation({
         reason: 'The binding of the database changed meanwhile. Send the request again.',
       })
     const { database, rules, change } = await storeDocument(site, context.audit, before, stored, document)
-    const body = { ...renderDocument(database, rules, site.namespace), changes: countChanges(change) }
+    const body = {
+      ...renderDocument(database, rules, exemptions, site.namespace),
+      changes: countChanges(change),
+    }
     return withEnforcement(ok(body, documentTag(database.policyVersion, rules)), database, ports, true)
   },
 })

@@ -7,6 +7,7 @@ import { compareRules, countChanges } from '../document/store-document.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { splitEntries } from '../policy/exempt-entries.ts'
+import { describeExemptions, exemptionAnswer } from '../policy/exemptions.ts'
 import { siteOf } from '../resource.ts'
 import { ruleParts, ruleRows } from '../rules/rule.ts'
 import { nullableString, strict } from '../schemas.ts'
@@ -33,8 +34,9 @@ const lostRelation = Type.Object({
   }),
 })
 
-export const impactAnswer = Type.Object({
+const impactAnswer = Type.Object({
   changes: changeCounts,
+  exemptions: Type.Array(exemptionAnswer),
   roles: Type.Array(
     Type.Object({
       role: Type.String(),
@@ -77,7 +79,7 @@ export const findImpact = operation({
     const { policy: state, rules: sent } = context.body.properties ?? {}
     const database = await findDeclared(site)
     const input = { rules: sent ?? [], ...(state && { policy: state }) }
-    const checked = await checkDocument(input, database, site.ports)
+    const checked = await checkDocument(input, { ...site, database })
     const stored = database
       ? ruleParts.complete(site, database, await ruleRows.list(site.tx, database.id))
       : []
@@ -89,7 +91,9 @@ export const findImpact = operation({
           propose(document, database, change.created.length > 0),
         )
       : noImpact
-    const body = { changes: countChanges(change), ...impact }
+    const entries = document.policy?.exemptPrincipals ?? database?.exemptPrincipals ?? ''
+    const exemptions = await describeExemptions(entries, { ...site, database })
+    const body = { changes: countChanges(change), exemptions, ...impact }
     return withEnforcement(ok(body), database, site.ports, false)
   },
 })

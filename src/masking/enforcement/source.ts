@@ -20,7 +20,12 @@ interface SourceOptions {
   findExempt(
     tenantId: string,
     entries: readonly string[],
-  ): Promise<{ readonly roles: readonly string[]; readonly principals: readonly string[] }>
+  ): Promise<{
+    readonly roles: readonly string[]
+    readonly principals: readonly string[]
+    /** Entries that name an object of the directory. */
+    readonly named: readonly string[]
+  }>
   /** The database roles that the mappings grant, for those of the principals that get any. */
   readRights(
     tenantId: string,
@@ -94,11 +99,12 @@ export function createEnforcementSource({ sql, secrets, guard, findExempt, readR
         from masked_database d where id = ${databaseId}`
       const stored = row?.state === 'Enabled' ? row.rules : []
       const entries = proposed?.exempt ?? splitEntries(row?.exempt ?? '')
-      const exempt = row ? await findExempt(row.tenantId, entries) : { roles: [], principals: [] }
+      const exempt = row ? await findExempt(row.tenantId, entries) : { roles: [], principals: [], named: [] }
       return {
         rules: proposed?.rules ?? stored.map(asEnforced),
         exemptRoles: exempt.roles,
         exemptPrincipals: exempt.principals,
+        namedEntries: exempt.named,
         suspended: row?.suspended ?? [],
       }
     },

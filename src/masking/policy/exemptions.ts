@@ -1,0 +1,105 @@
+import { Type } from 'typebox'
+import { fail } from '../../kernel/problem.ts'
+import type { DatabaseRow } from '../databases/database-row.ts'
+import type { MaskingPorts } from '../operation.ts'
+import { nullableString, oneOf } from '../schemas.ts'
+import { splitEntries } from './exempt-entries.ts'
+
+const kinds = [
+  'DatabaseRole',
+  'User',
+  'Group',
+  'ServicePrincipal',
+  'Everybody',
+  'Nothing',
+  'Unknown',
+] as const
+
+/** An entry of the exempt list, and whom it exempts. */
+export interface Exemption {
+  readonly entry: string
+  /** `Nothing`: no role and no object of the directory has that name. `Unknown`: the roles could not be asked for. */
+  readonly kind: (typeof kinds)[number]
+  /** The object id; null of a role. */
+  readonly id: string | null
+  readonly name: string
+}
+
+export const exemptionAnswer = Type.Object({
+  entry: Type.String(),
+  kind: oneOf(kinds),
+  id: nullableString,
+  name: Type.String(),
+})
+
+interface Place {
+  readonly tenantId: string
+  readonly database: DatabaseRow | null
+  readonly ports: MaskingPorts
+}
+
+/** Says of each entry whom it exempts, groups by the name that they have now. */
+export async function describeExemptions(exemptPrincipals: string, place: Place): Promise<Exemption[]> {
+  const entries = splitEntries(exemptPrincipals)
+  if (entries.length === 0) return []
+  const { named, roles } = await lookUp(entries, place)
+  return entries.map((entry): Exemption => {
+    const principal = named.get(entry)
+    if (principal) return { entry, kind: principal.type, id: principal.id, name: principal.name }
+    const isEverybody = entry.toLowerCase() === 'public'
+    const kind = isEverybody
+      ? 'Everybody'
+      : !roles
+        ? 'Unknown'
+        : roles.has(entry)
+          ? 'DatabaseRole'
+          : 'Nothing'
+    return { entry, kind, id: null, name: entry }
+  })
+}
+
+const groupPrefix = 'group:'
+
+/**
+ * Replaces groups that are named by displayName by their ids: a name can be given to another group later. A role of the
+ * database comes before a group of that name; `group:NAME` means the group in any case. Where the roles are not known, a
+ * bare name is never taken for a group's: a person who may create groups could name one like a role.
+ */
+export async function resolveGroups(entries: readonly string[], place: Place): Promise<string[]> {
+  if (entries.length === 0) return []
+  const { named, roles } = await lookUp(entries, place)
+  const isOpen = (entry: string) =>
+    entry.startsWith(groupPrefix) ||
+    (roles !== null && !roles.has(entry) && !named.has(entry) && entry.toLowerCase() !== 'public')
+  const open = entries.filter(isOpen)
+  if (open.length === 0) return [...entries]
+  const nameOf = (entry: string) => entry.slice(entry.startsWith(groupPrefix) ? groupPrefix.length : 0)
+  const found = await place.ports.principals.findGroupsNamed(place.tenantId, open.map(nameOf))
+  return entries.map((entry, at) => {
+    if (!isOpen(entry)) return entry
+    const groups = found.filter(({ name }) => name.toLowerCase() === nameOf(entry).toLowerCase())
+    const [group, ...others] = groups
+    if (others.length > 0)
+      refuse(
+        at,
+        `names several groups: '${nameOf(entry)}'. Name one by its id: ${groups.map(({ id }) => id).join(', ')}`,
+      )
+    if (!group && entry.startsWith(groupPrefix)) refuse(at, `names no group: '${nameOf(entry)}'`)
+    return group?.id ?? entry
+  })
+}
+
+async function lookUp(entries: readonly string[], { tenantId, database, ports }: Place) {
+  const named = await ports.principals.describe(tenantId, entries)
+  const reached = database?.bound ? await ports.catalogs.findRoles(database, entries) : null
+  return {
+    named: new Map(named.map((one) => [one.entry, one])),
+    /** Null: the database is not bound, or does not answer. */
+    roles: reached && 'value' in reached ? new Set(reached.value) : null,
+  }
+}
+
+function refuse(at: number, reason: string): never {
+  const target = `properties.policy.exemptPrincipals[${at}]`
+  return fail('InvalidMaskingDocument', { reason: `'${target}' ${reason}.` }, { target })
+}

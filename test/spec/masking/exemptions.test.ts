@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { useBoundDatabase } from '../../support/bound-database.ts'
+import { clause } from '../../support/clause.ts'
+import { runCommand } from '../../support/command.ts'
+import { fillDirectory } from '../../support/directory.ts'
+import { emailRule, freshDatabase, policyUrl } from '../../support/masking.ts'
+
+const { masking, db, bound } = useBoundDatabase()
+const { send, service, getPolicy } = masking
+const documentUrl = (of: string) => `${policyUrl(of)}/document?api-version=2026-11-01`
+const mail = { name: 'mail', ...emailRule }
+const exempt = (entries: string[], of = db) =>
+  send('PUT', documentUrl(of), {
+    properties: {
+      policy: { dataMaskingState: 'Enabled', exemptPrincipals: entries },
+      rules: [mail],
+    },
+  })
+type Exemption = { entry: string; kind: string; name: string }
+const kindsOf = ({ exemptions }: { exemptions: Exemption[] }) =>
+  exemptions.map(({ kind, name }) => [kind, name])
+
+clause(
+  'MASK-139',
+  'A document and its impact say of each exempt principal whom it is: a role of the database, a user, group or application of the directory by its name, every role, nothing, or unknown while the database does not answer. An entry that matches nothing is accepted; the state of enforcement has a note `ExemptsNothing` about it.',
+  async () => {
+    const directory = fillDirectory(service())
+    const user = `ann-${bound().role('x')}`
+    await directory.user(user)
+    const app = await directory.servicePrincipal()
+    const analyst = bound().role('analyst')
+    const { body } = await exempt([analyst, `${user}@example.com`, app, 'public', 'nobody'])
+    assert.deepEqual(kindsOf(body), [
+      ['DatabaseRole', analyst],
+      ['User', `${user}@example.com`],
+      ['ServicePrincipal', 'An app'],
+      ['Everybody', 'public'],
+      ['Nothing', 'nobody'],
+    ])
+    assert.deepEqual((await send('GET', documentUrl(db))).body.exemptions, body.exemptions)
+    const impact = await send('POST', `${policyUrl(db)}/impact?api-version=2026-11-01`, {
+      properties: { policy: { dataMaskingState: 'Enabled', exemptPrincipals: ['anybody'] } },
+    })
+    assert.deepEqual(kindsOf(impact.body), [['Nothing', 'anybody']])
+    await exempt([analyst, 'nobody'])
+    const { notes } = (await send('GET', `${policyUrl(db)}/enforcement`)).body
+    assert.deepEqual(
+      notes
+        .filter(({ code }: { code: string }) => code === 'ExemptsNothing')
+        .map(({ target }: { target: string }) => target),
+      ['nobody'],
+    )
+    const unbound = (await exempt(['somebody'], freshDatabase())).body
+    assert.deepEqual(kindsOf(unbound), [['Unknown', 'somebody']])
+  },
+)
+
+clause(
+  'MASK-140',
+  'In a document a group can be exempted by its displayName: it is stored by its id. A role of the database comes before a group of the same name, and `group:NAME` means the group. A name that several groups have is 400 with their ids. A bare name is never taken for that of a group while the roles of the database are not known.',
+  async () => {
+    const directory = fillDirectory(service())
+    const name = `Finance ${bound().role('team')}`
+    const id = await directory.group({ displayName: name })
+    const analyst = bound().role('analyst')
+    const namesake = await directory.group({ displayName: analyst })
+    const { body } = await exempt([name.toUpperCase(), analyst])
+    assert.deepEqual(body.properties.policy.exemptPrincipals, [id, analyst])
+    assert.deepEqual(kindsOf(body), [
+      ['Group', name],
+      ['DatabaseRole', analyst],
+    ])
+    assert.equal((await getPolicy(db)).body.properties.exemptPrincipals, `${id};${analyst}`)
+    const both = (await exempt([`group:${analyst}`])).body
+    assert.deepEqual(both.properties.policy.exemptPrincipals, [namesake])
+    const other = await directory.group({ displayName: name })
+    const several = await exempt([name])
+    assert.equal(several.body.error.code, 'InvalidMaskingDocument')
+    assert.match(several.body.error.message, new RegExp(`${id}|${other}`))
+    assert.equal((await exempt(['group:no such group'])).status, 400)
+    const alone = `Alone ${bound().role('team')}`
+    const aloneId = await directory.group({ displayName: alone })
+    const unbound = freshDatabase()
+    assert.deepEqual((await exempt([alone], unbound)).body.properties.policy.exemptPrincipals, [alone])
+    const said = (await exempt([`group:${alone}`], unbound)).body
+    assert.deepEqual(said.properties.policy.exemptPrincipals, [aloneId])
+  },
+)
+
+clause(
+  'MASK-141',
+  '`masquerade policy show`, `enable`, `disable`, `exempt` and `unexempt` show and change the policy of a database. A change by which roles would lose raw values shows its impact and asks on a terminal; elsewhere `--yes` is needed. Entries that match nothing are said.',
+  async () => {
+    await exempt([])
+    const token = service().tokenFor({ role: 'Owner' })
+    await service().tokens.settled()
+    const place = db.split('/').filter((_, at) => [2, 4, 8, 10].includes(at))
+    const run = (...args: string[]) =>
+      runCommand(['policy', ...args, '-d', place.join('/'), '--url', service().origin, '--token', token], {
+        XDG_CONFIG_HOME: '/nonexistent',
+      })
+    const shown = await run('show')
+    assert.equal(shown.stdout, 'Enabled, 1 rule. In the database: Enforced\nNo one is exempt.\n')
+    const analyst = bound().role('analyst')
+    const given = await run('exempt', analyst)
+    assert.equal(given.code, 0, given.stderr)
+    assert.match(given.stdout, new RegExp(`Exempt:\\n  ${analyst}  database role\\n`))
+    assert.match(
+      (await run('exempt', 'nowhere')).stdout,
+      /nowhere.*WARNING: no role, user, group or application/,
+    )
+    assert.equal((await run('unexempt', 'nowhere')).code, 0)
+    const asked = await run('unexempt', analyst)
+    assert.equal(asked.code, 2, asked.stdout)
+    assert.match(asked.stdout, new RegExp(`Roles that would lose raw values:\\n.*\\n  ${analyst}`))
+    assert.equal((await run('unexempt', analyst, '--yes')).code, 0)
+    assert.equal((await run('unexempt', analyst)).code, 1)
+    assert.equal((await run('disable')).code, 0)
+    assert.match((await run('enable')).stdout, /would lose raw values/)
+    assert.equal((await run('enable', '--yes')).code, 0)
+    const json = JSON.parse((await run('show', '--json')).stdout)
+    assert.deepEqual([json.dataMaskingState, json.rules, json.enforcement.state], ['Enabled', 1, 'Enforced'])
+  },
+)
