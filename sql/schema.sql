@@ -148,6 +148,16 @@ create table item (
   constraint item_tenant_id_parent_id_fkey FOREIGN KEY (tenant_id, parent_id) REFERENCES item(tenant_id, id) ON DELETE CASCADE
 );
 
+create table manager_edge (
+  tenant_id uuid not null,
+  user_id uuid not null,
+  manager_id uuid not null,
+  created_at timestamp with time zone default now() not null,
+  constraint manager_edge_pkey PRIMARY KEY (tenant_id, user_id),
+  constraint manager_edge_tenant_id_manager_id_fkey FOREIGN KEY (tenant_id, manager_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE,
+  constraint manager_edge_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
+);
+
 create table masked_database (
   id uuid not null,
   tenant_id uuid not null,
@@ -392,6 +402,7 @@ CREATE INDEX directory_object_by_words ON directory_object USING gin (to_tsvecto
 CREATE INDEX enforcement_state_by_next_check ON enforcement_state USING btree (next_check_at);
 CREATE INDEX item_by_owner ON item USING btree (tenant_id, owner_id, kind, id);
 CREATE INDEX item_by_parent ON item USING btree (tenant_id, parent_id, kind, id) WHERE (parent_id IS NOT NULL);
+CREATE INDEX manager_edge_by_manager ON manager_edge USING btree (tenant_id, manager_id, user_id);
 CREATE INDEX member_edge_by_container ON member_edge USING btree (tenant_id, container_id, member_id);
 CREATE INDEX oidc_state_by_expiry ON oidc_state USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 CREATE INDEX oidc_state_by_grant ON oidc_state USING btree (grant_id) WHERE (grant_id IS NOT NULL);

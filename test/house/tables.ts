@@ -14,6 +14,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'extension_property',
     'first_start',
     'item',
+    'manager_edge',
     'member_edge',
     'open_extension',
     'owner_edge',

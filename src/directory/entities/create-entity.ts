@@ -29,7 +29,9 @@ export function createEntity<Row extends Stored>(set: EntitySet<Row>) {
       const collection = await set.openToCreate(context)
       const located = await storeNewEntity(context, set, collection, body)
       const owned = await ownCreated(tx, caller, located.row)
-      await appendChanges(tx, caller.tenantId, [set.describeChange('created', located.row), ...owned])
+      const related = (await set.creation?.relate?.(context, located, body)) ?? []
+      const changes = [set.describeChange('created', located.row), ...owned, ...related]
+      await appendChanges(tx, caller.tenantId, changes)
       return answerCreated(context, set, located, body)
     },
   })

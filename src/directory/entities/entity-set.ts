@@ -52,6 +52,8 @@ export interface Creation<Row> {
   complete?(context: EntityContext, properties: JsonObject): Promise<JsonObject>
   /** Writes what belongs to the entity and lies elsewhere. */
   also?(context: EntityContext, located: Located<Row>, sent: JsonObject, body: JsonObject): Promise<void>
+  /** Relates the entity to others that the body names, and returns the changes for the log. */
+  relate?(context: EntityContext, located: Located<Row>, body: JsonObject): Promise<readonly Change[]>
 }
 
 /** Rules for updating an entity. */

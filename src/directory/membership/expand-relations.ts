@@ -76,8 +76,9 @@ async function showRelated(
   return rows.map(({ id }) => {
     const found = byRow.get(id) ?? []
     const shown = found.slice(0, top)
-    const typed = relation.to.length > 1
+    const typed = relation.single || relation.to.length > 1
     const value = shown.map((object) => renderRelated(caller, object, { typed, select }))
+    if (relation.single) return value[0] ? { [name]: value[0] } : {}
     const last = shown.at(-1)
     if (found.length <= top || !last) return { [name]: value }
     const path = `/${set}/${id}/${name}`

@@ -15,7 +15,7 @@ export function filteredRelations(caller: Caller, kind: ObjectKind): FilteredRel
   const { set } = resources[kind]
   return new Map(
     relations
-      .filter(({ path, transitive }) => path === `/${set}/:id` && !transitive)
+      .filter(({ path, transitive, single }) => path === `/${set}/:id` && !transitive && !single)
       .map((relation) => [
         relation.name.toLowerCase(),
         holds(caller, relation.read) ? openRelation(caller, relation) : 'denied',

@@ -5,6 +5,7 @@ import { checkMemberGroups, checkMemberObjects } from './check-member-groups.ts'
 import { explainMembership } from './explain-membership.ts'
 import { getMemberGroups, getMemberObjects } from './get-member-groups.ts'
 import { countRelation, listRelation } from './list-relation.ts'
+import { managerOperations } from './manager.ts'
 import { relations } from './relations.ts'
 import { updateGroup } from './update-group.ts'
 import { addToRelation, removeFromRelation } from './write-relation.ts'
@@ -17,7 +18,10 @@ export const membershipOperations: readonly Operation<DirectoryPorts>[] = [
   explainMembership,
   addMember,
   updateGroup,
-  ...relations.flatMap((relation) => [listRelation(relation), countRelation(relation)]),
+  ...managerOperations,
+  ...relations.flatMap((relation) =>
+    relation.single ? [] : [listRelation(relation), countRelation(relation)],
+  ),
   ...relations.flatMap((relation) => (relation.add ? [addToRelation(relation, relation.add)] : [])),
   ...relations.flatMap((relation) =>
     relation.remove ? [removeFromRelation(relation, relation.remove)] : [],

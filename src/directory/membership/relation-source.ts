@@ -47,5 +47,7 @@ export const columnsOf = {
   memberOfContainer: { table: 'member_edge', near: 'container_id', far: 'member_id' },
   containerOfMember: { table: 'member_edge', near: 'member_id', far: 'container_id' },
   ownerOfObject: { table: 'owner_edge', near: 'object_id', far: 'owner_id' },
+  managerOfUser: { table: 'manager_edge', near: 'user_id', far: 'manager_id' },
+  reportOfManager: { table: 'manager_edge', near: 'manager_id', far: 'user_id' },
   objectOfOwner: { table: 'owner_edge', near: 'owner_id', far: 'object_id' },
 } as const

@@ -8,7 +8,13 @@ function atLeast(delegated: string, application = delegated): PermissionRow {
 }
 
 /** The table that holds the pairs of a relation, and the end of the pair that the path names. */
-export type Edge = 'memberOfContainer' | 'containerOfMember' | 'ownerOfObject' | 'objectOfOwner'
+export type Edge =
+  | 'memberOfContainer'
+  | 'containerOfMember'
+  | 'ownerOfObject'
+  | 'objectOfOwner'
+  | 'managerOfUser'
+  | 'reportOfManager'
 
 export interface Relation {
   readonly path: string
@@ -19,6 +25,8 @@ export interface Relation {
   readonly to: readonly ObjectKind[]
   readonly edge: Edge
   readonly transitive?: true
+  /** Leads to one object at most; operations of its own read and write it. */
+  readonly single?: true
   readonly read: PermissionRow
   /** Absent: an operation of its own adds to it, or nothing does. */
   readonly add?: PermissionRow
@@ -45,6 +53,27 @@ const writeApplications = atLeast('Application.ReadWrite.All')
 const writeRoles = atLeast('RoleManagement.ReadWrite.Directory')
 const readUser = atLeast('User.Read.All and GroupMember.Read.All, Directory.Read.All')
 const readSelf = atLeast('User.Read and GroupMember.Read.All, Directory.Read.All', notSupported)
+
+export const writeGroupOwners = atLeast('Group.ReadWrite.All')
+
+export const managerPermissions = {
+  read: atLeast('User.Read.All'),
+  write: atLeast('User.ReadWrite.All'),
+} as const
+
+function management(path: string): Relation[] {
+  const common = {
+    path,
+    from: 'user',
+    to: ['user'],
+    read: managerPermissions.read,
+    right: 'updateUser',
+  } as const
+  return [
+    { ...common, name: 'manager', edge: 'managerOfUser', single: true },
+    { ...common, name: 'directReports', edge: 'reportOfManager' },
+  ]
+}
 
 function memberships(path: string, from: ObjectKind, read: PermissionRow): Relation[] {
   const common = {
@@ -121,7 +150,7 @@ export const relations: readonly Relation[] = [
     remove: writeRoles,
     right: 'manageRoles',
   },
-  owners('/groups/:id', 'group', readMembers, atLeast('Group.ReadWrite.All'), 'changeGroupOwners'),
+  owners('/groups/:id', 'group', readMembers, writeGroupOwners, 'changeGroupOwners'),
   owners('/applications/:id', 'application', readApplications, writeApplications, 'manageApplication'),
   owners(
     '/servicePrincipals/:id',
@@ -136,6 +165,8 @@ export const relations: readonly Relation[] = [
   ...memberships('/servicePrincipals/:id', 'servicePrincipal', readApplications),
   ...memberships('/devices/:id', 'device', atLeast('Device.Read.All')),
   ...memberships('/contacts/:id', 'orgContact', atLeast('OrgContact.Read.All')),
+  ...management('/me'),
+  ...management('/users/:id'),
   ownedObjects('/me', atLeast('User.Read', notSupported)),
   ownedObjects('/users/:id', atLeast('User.Read.All')),
 ]

@@ -2,7 +2,6 @@ import { type Answer, type AuditEntry, noContent, ok } from '../../api/operation
 import type { Caller } from '../../auth/caller.ts'
 import { requirePermissions } from '../../auth/permit.ts'
 import { appendChanges } from '../../db/change-log.ts'
-import { fail } from '../../kernel/problem.ts'
 import { checkPrecondition, entityTag } from '../entities/entity-tag.ts'
 import { describeWrite } from '../entities/entity-write.ts'
 import { applyPreference, prefers } from '../entities/preferences.ts'
@@ -10,7 +9,7 @@ import type { JsonObject } from '../entities/property.ts'
 import { isAnnotation, unknownNames } from '../entities/read-properties.ts'
 import { bodySchema, entitySchema } from '../entities/schemas.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
-import { findStandAlone, readGroupChanges, recalculateMail } from '../objects/group-rules.ts'
+import { findStandAlone, readGroupChanges, recalculateMail, refuseDynamic } from '../objects/group-rules.ts'
 import { group as resource } from '../objects/kinds/group.ts'
 import { type DirectoryObject, describeChange, updateObject } from '../objects/object-store.ts'
 import { renderItem, renderObject } from '../objects/render-object.ts'
@@ -19,11 +18,9 @@ import { requireDataLocationRole, requireDelegated, updateGroupPermissions } fro
 import { objectRights } from '../rights/declared-rights.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { addedIds, addMembers, addMembersRows, lockForAdding } from './add-members.ts'
+import { bindMembers, readBound } from './bind-references.ts'
 import { answerLenient, isLenient } from './lenient.ts'
-import { type ObjectReference, readObjectId, readReference } from './object-reference.ts'
-
-const bind = 'members@odata.bind'
-const mostMembers = 20
+import { readObjectId } from './object-reference.ts'
 
 export const updateGroup = operation({
   name: 'updateGroup',
@@ -37,11 +34,11 @@ export const updateGroup = operation({
   answers: { 200: entitySchema(resource), 204: null },
   async run(context) {
     const { params, body, caller, tx, request, audit } = context
-    const { [bind]: bound, ...sent }: JsonObject = body
+    const { [bindMembers]: bound, ...sent }: JsonObject = body
     const hasProperties = bound === undefined || !Object.keys(sent).every(isAnnotation)
     const alone = hasProperties ? permitProperties(caller, sent, bound !== undefined) : undefined
     const groupId = readObjectId(params.id)
-    const members = bound === undefined ? [] : readMembers(bound)
+    const members = readBound(bound, bindMembers)
     const custom = await extensionPropertiesFor(tx, caller.tenantId, 'group', unknownNames(resource, sent))
 
     const strength = hasProperties ? 'no key update' : 'share'
@@ -52,6 +49,7 @@ export const updateGroup = operation({
     const changes = { ...read, ...mail }
     const isChanged = Object.keys(changes).length > 0
     if (isChanged) await beforeWrite(context, describeWrite('update', found.group, changes))
+    refuseDynamic(changes)
     const group = isChanged ? await updateObject(tx, caller.tenantId, found.group, changes) : found.group
     const lenient = isLenient(request)
     const added = await addMembers(context, found, { lenient })
@@ -72,13 +70,6 @@ function permitProperties(caller: Caller, sent: JsonObject, hasCompany: boolean)
   const alone = findStandAlone(sent, hasCompany)
   if (alone !== undefined) requireDelegated(caller)
   return alone
-}
-
-function readMembers(bound: unknown): ObjectReference[] {
-  if (!Array.isArray(bound)) return fail('InvalidReference', { property: bind }, { target: bind })
-  if (bound.length > mostMembers)
-    fail('TooManyReferences', { property: bind, limit: mostMembers }, { target: bind })
-  return bound.map((url) => readReference(url, bind))
 }
 
 /** The default set of properties, and the one that was updated even where it is not in it. */

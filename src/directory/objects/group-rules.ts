@@ -39,6 +39,16 @@ export function checkTogether(sent: JsonObject, after: JsonObject): void {
   if (sent.securityEnabled === false && after.isAssignableToRole === true) failValue(group, 'securityEnabled')
 }
 
+/** DIR-215: rules of membership are not evaluated, so they are refused and never accepted without effect. */
+export function refuseDynamic({
+  groupTypes,
+  membershipRule,
+  membershipRuleProcessingState,
+}: JsonObject): void {
+  const isDynamic = Array.isArray(groupTypes) && groupTypes.includes('DynamicMembership')
+  if (isDynamic || membershipRule || membershipRuleProcessingState) fail('DynamicMembershipRefused')
+}
+
 /** The changes that follow from those in the body. */
 function recalculate(sent: JsonObject, stored: JsonObject): JsonObject {
   const after = { ...stored, ...sent }

@@ -1,18 +1,24 @@
 import type { Caller } from '../../auth/caller.ts'
+import { readNew } from '../entities/create-entity.ts'
 import { operationsOn } from '../entities/entity-operations.ts'
 import type { JsonObject } from '../entities/property.ts'
+import { bindMembers, bindOwners, bindReferences } from '../membership/bind-references.ts'
 import { requireDataLocationRole } from '../permissions.ts'
-import { checkTogether, recalculateMail } from './group-rules.ts'
+import { checkTogether, recalculateMail, refuseDynamic } from './group-rules.ts'
 import { group } from './kinds/group.ts'
 import { objectSet } from './object-set.ts'
 
 function checkCreation(caller: Caller, properties: JsonObject): void {
   checkTogether(properties, properties)
+  refuseDynamic(properties)
   if (properties.preferredDataLocation !== undefined) requireDataLocationRole(caller)
 }
 
 const groups = objectSet(group, {
   creation: {
+    read: (context, { [bindMembers]: _members, [bindOwners]: _owners, ...body }) =>
+      readNew(context, group, body),
+    relate: bindReferences,
     check: checkCreation,
     complete: async ({ tx, caller }, properties) => ({
       ...properties,

@@ -9,7 +9,7 @@ import { isJsonObject, isStorableJson } from '../entities/storable.ts'
 import { isDataType } from '../extensions/data-types.ts'
 import { checkSize, readNewExtension } from '../extensions/extension-data.ts'
 import { extensionType, isDefinitionName } from '../extensions/extension-name.ts'
-import { checkTogether } from '../objects/group-rules.ts'
+import { checkTogether, refuseDynamic } from '../objects/group-rules.ts'
 import type { ObjectKind, Resource } from '../objects/kinds/resource.ts'
 import { isObjectKind, resources } from '../objects/kinds/resources.ts'
 import { findRoleTemplate } from '../objects/role-templates.ts'
@@ -87,7 +87,10 @@ function readObject(kind: ObjectKind, { type: _, ...line }: JsonObject): ObjectE
     if (value === null || name.startsWith('@odata.')) continue
     properties[name] = readProperty(resource, name, value, custom)
   }
-  if (kind === 'group') checkTogether(properties, properties)
+  if (kind === 'group') {
+    checkTogether(properties, properties)
+    refuseDynamic(properties)
+  }
   if (kind === 'application') properties.appId ??= randomUUID()
   for (const [name, { required, secret }] of Object.entries(resource.properties))
     if (required && !secret && properties[name] === undefined)

@@ -85,6 +85,11 @@ export const directoryProblems = {
     code: 'Request_BadRequest',
     message: "Property '{property}' must be updated in a request of its own.",
   },
+  DynamicMembershipRefused: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: 'Dynamic membership is not supported: add and remove members of the group by their references.',
+  },
   NotAMember: {
     status: 404,
     code: 'Request_ResourceNotFound',

@@ -231,10 +231,10 @@ describe('update group', () => {
     '`groupTypes` is an array of strings and can be updated; a group with the value `Unified` in it is a unified group.',
     async () => {
       const id = await directory.group()
-      await accepts(id, 'groupTypes', [['Unified'], [], ['Unified', 'DynamicMembership'], ['Unified']])
+      await accepts(id, 'groupTypes', [['Unified'], [], ['Unified']])
       const label = [{ labelId: randomUUID(), displayName: 'x' }]
       await accepts(id, 'assignedLabels', [label])
-      await refuses(id, 'groupTypes', [null, 'Unified', [7], ['Strange'], [null], {}])
+      await refuses(id, 'groupTypes', [null, 'Unified', [7], ['Strange'], [null], {}, ['DynamicMembership']])
     },
   )
 
