@@ -6,6 +6,7 @@ import { type Auth, openAuth } from './auth/open-auth.ts'
 import { readRevision } from './db/change-log.ts'
 import { readFreeBytes } from './db/data-directory.ts'
 import type { Database } from './db/database.ts'
+import { createOwnStoreCheck } from './db/database-marks.ts'
 import { hearEvents } from './db/events.ts'
 import { createHostGuard } from './db/host-guard.ts'
 import { quietOutages } from './db/quiet-outages.ts'
@@ -38,6 +39,7 @@ import { createStateStore } from './enforcement/states/state-store.ts'
 import { recordEvents } from './gateway/audit/record-events.ts'
 import { createLoginRecords } from './gateway/audit/record-logins.ts'
 import { type Gateway, openGateway } from './gateway/gateway.ts'
+import { readLimits } from './gateway/limits.ts'
 import { createGatewayMetrics } from './gateway/metrics.ts'
 import { loadCertificates } from './http/certificates.ts'
 import { type Listeners, listen } from './http/listen.ts'
@@ -45,16 +47,15 @@ import { createMetrics } from './http/metrics.ts'
 import { mountBefore } from './http/mount.ts'
 import { addPages, type Readiness } from './http/pages.ts'
 import { buildHttp, type Room } from './http/server.ts'
-import { readHostNames } from './issuer/address.ts'
+import { localOrigins, readHostNames } from './issuer/address.ts'
 import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
 import { isSignInOpen } from './issuer/state-adapter.ts'
-import { loopbackHosts } from './kernel/network.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound, selectBound } from './masking/binding/find-bound.ts'
 import { findUnbound } from './masking/binding/find-unbound.ts'
 import { createEnforcementSource } from './masking/enforcement/source.ts'
-import { givenRights } from './masking/given-rights.ts'
+import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
 import { bringSample } from './sample/bring-sample.ts'
@@ -159,12 +160,20 @@ export async function startService(options: StartOptions): Promise<Service> {
   const { secretBox } = auth
   const gatekeeper = emulator?.emulate(auth.gatekeeper, tenantId, administrator) ?? auth.gatekeeper
   const guard = createHostGuard(settings.bindingHosts)
-  const catalogs = openBoundCatalogs(secretBox, guard, { examine, examineRole: examineMappedRole })
+  const checkConnection = createOwnStoreCheck(database.sql)
+  const catalogs = openBoundCatalogs({
+    secrets: secretBox,
+    guard,
+    checkConnection,
+    examine,
+    examineRole: examineMappedRole,
+  })
   cleanup.defer(() => catalogs.close())
   const source = createEnforcementSource({
     sql: database.sql,
     secrets: secretBox,
     guard,
+    checkConnection,
     findExempt: (tenant, entries) => findExempt(database.sql, graph, tenant, entries),
     readRights: (tenant, mappings, ids) => readLoginRights(database.sql, graph, tenant, mappings, ids),
   })
@@ -239,7 +248,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     graph,
     changePassword: (...change) => changePassword(database, tenantId, ...change),
     everyoneMay,
-    ...givenRights,
+    ...createGivenRights(loginRoleName),
   })
   const rooms: Room[] = [masking, directory]
   const operations = rooms.flatMap((room) => room.operations)
@@ -293,16 +302,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     host: settings.host,
     port: settings.gatewayPort,
     workers: settings.gatewayWorkers,
-    limits: {
-      connections: settings.gatewayConnections,
-      connectionsPerRole: settings.gatewayConnectionsPerRole,
-      startupMs: settings.gatewayStartupSeconds * 1000,
-      messageBytes: settings.gatewayMessageBytes,
-      idleMs: settings.gatewayIdleSeconds * 1000,
-      allowWeakLogin: settings.gatewayWeakLogin,
-      allowPlaintext: settings.gatewayPlaintext,
-      allowMaskedCopies: settings.gatewayMaskedCopies,
-    },
+    limits: readLimits(settings),
     ports: {
       findDatabases: (name) => findBound(database.sql, guard, tenantId, name),
       findUnbound: async (name) =>
@@ -343,8 +343,4 @@ export async function startService(options: StartOptions): Promise<Service> {
       return stopping
     },
   }
-}
-
-function localOrigins({ httpPort, httpsPort }: { httpPort: number; httpsPort: number }): string[] {
-  return loopbackHosts.flatMap((host) => [`http://${host}:${httpPort}`, `https://${host}:${httpsPort}`])
 }

@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import { importDirectory } from '../directory/transfer/import-directory.ts'
 import { type ImportCounts, ImportFailed, maxFaults } from '../directory/transfer/import-result.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { listGivenRights } from '../masking/given-rights.ts'
 import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { type OperatorAccess, openOperatorAccess } from './operator.ts'
@@ -47,6 +48,7 @@ async function importFile(access: OperatorAccess, file: string): Promise<boolean
         tenantId: access.tenantId,
         fileName: basename(file),
         chunks: readFile(file, size, progress),
+        listGivenRights,
         onProgress: (step, lines) => {
           if (step !== 'reading') progress.say(`${file}: ${step} ${lines.toLocaleString('en')} lines`)
         },

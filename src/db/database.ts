@@ -1,6 +1,7 @@
 import pg from 'pg'
+import type { ConnectionCheck } from './database-marks.ts'
 import { type DatabaseAddress, parseDatabaseUrl } from './database-url.ts'
-import { driverOptions } from './driver-options.ts'
+import { checkConnections, driverOptions } from './driver-options.ts'
 import { nameStatement, renameIfStale } from './prepared.ts'
 import { createSql, type Sql, type Statement } from './sql.ts'
 import { ConnectionFailure, isRetryable, translateDatabaseError } from './sqlstate.ts'
@@ -20,6 +21,8 @@ export type DatabaseOptions = {
   /** How long the server may take to answer anything, where it cannot be relied on to say so itself. */
   answerTimeoutMs?: number
   idleInTransactionTimeoutMs?: number
+  /** Rejects for a connection that must not be used. */
+  check?: ConnectionCheck
   /** Hears of every statement and transaction that failed, as it is passed on. */
   onFailure?: ((error: unknown) => void) | undefined
 }
@@ -51,6 +54,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 60_000,
     options: `-c search_path=${options.searchPath ?? schemaName} -c TimeZone=UTC`,
     types: { getTypeParser: chooseParser },
+    ...(options.check && checkConnections(options.check)),
   })
   // A connection that is lost while idle is replaced when the next is needed.
   pool.on('error', () => {})

@@ -1,6 +1,8 @@
 import pg from 'pg'
+import type { ConnectionCheck } from './database-marks.ts'
 import type { DatabaseAddress, PasswordMethod } from './database-url.ts'
 import { GuardedSocket } from './host-guard.ts'
+import { createSql } from './sql.ts'
 
 /** The server asks for a password in a way that the address does not allow. Nothing was sent. */
 export class WeakAuthentication extends Error {
@@ -34,6 +36,16 @@ function clientFor(weakest: PasswordMethod): typeof pg.Client {
     }
   }
   return CautiousClient as unknown as typeof pg.Client
+}
+
+/** For the options of a pool: runs the check on each new connection before anything else. */
+export function checkConnections(check: ConnectionCheck) {
+  return {
+    verify: (client: pg.ClientBase, done: (error?: Error) => void) => {
+      const sql = createSql(({ text, values }) => client.query({ text, values }))
+      check(sql).then(() => done(), done)
+    },
+  }
 }
 
 /** What the driver is told of an address, for pools; `Client` is the class for a single connection. */

@@ -34,3 +34,8 @@ export function isSafeOrigin(origin: string, publicOrigin: string): boolean {
   const { protocol, hostname } = new URL(origin)
   return protocol === 'https:' || loopbackHosts.includes(hostname) || origin === publicOrigin
 }
+
+/** Under which addresses a browser on this machine reaches the service. */
+export function localOrigins({ httpPort, httpsPort }: { httpPort: number; httpsPort: number }): string[] {
+  return loopbackHosts.flatMap((host) => [`http://${host}:${httpPort}`, `https://${host}:${httpsPort}`])
+}

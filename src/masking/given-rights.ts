@@ -15,6 +15,9 @@ interface DatabaseColumns {
   readonly databaseName: string
 }
 
+/** The name of the role that a principal logs in as in one database; the directory decides it. */
+type NameLoginRole = (principalName: string, database: string) => string
+
 /**
  * Every right that masking gives to one of the principals: role assignments at any scope, mapped database roles, and
  * entries of exempt lists. Policies that are off count as well: enabling one gives nothing that is not listed here.
@@ -23,6 +26,7 @@ async function readGivenRights(
   sql: Query,
   tenantId: string,
   { ids, names }: { readonly ids: readonly string[]; readonly names: readonly string[] },
+  nameLoginRole: NameLoginRole,
 ): Promise<GivenRight[]> {
   const roles = await sql<RoleRow[]>`
     select 'maskingRole' as type, role as name, principal_id as given, shown_scope as scope,
@@ -40,7 +44,7 @@ async function readGivenRights(
       scope: scope ?? idOf(place, canonicalNamespace),
       given,
     })),
-    ...(await findExemptions(sql, tenantId, ids, names)),
+    ...(await findExemptions(sql, tenantId, ids, names, nameLoginRole)),
   ]
 }
 
@@ -55,13 +59,14 @@ interface RoleRow extends DatabaseColumns {
 /**
  * Entries of exempt lists that name one of the principals. Names are folded as the exemption itself folds them, by
  * PostgreSQL and by JavaScript: an entry must not count there and be missed here. An entry may also be the name of the
- * login role that a user has in one database, `name/database`.
+ * login role that a user has in one database: `name/database`, or a hash of it where that is too long for a role.
  */
 async function findExemptions(
   sql: Query,
   tenantId: string,
   ids: readonly string[],
   names: readonly string[],
+  nameLoginRole: NameLoginRole,
 ): Promise<GivenRight[]> {
   const rows = await sql<(DatabaseColumns & { entries: string; folded: string[] })[]>`
     select ${placeColumns(sql)}, d.exempt_principals as entries,
@@ -72,10 +77,16 @@ async function findExemptions(
     where d.tenant_id = ${tenantId} and d.exempt_principals <> ''
       and (${names.length > 0} or string_to_array(lower(d.exempt_principals), ';') && ${[...ids]}::text[])
     order by d.key`
+  const hashedNames = rows.some(({ entries }) => hashedEntry.test(entries))
+    ? await listLoginRoles(sql, tenantId, names, nameLoginRole)
+    : new Map<string, string>()
   return rows.flatMap((row) => {
     const entries = row.entries.split(';').map(fold)
+    const hashed = new Set(entries.map((entry) => hashedNames.get(entry)))
     const isNamed = (name: string) => entries.some((entry) => entry === name || entry.startsWith(`${name}/`))
-    const named = names.filter((name, at) => isNamed(fold(name)) || isNamed(row.folded[at] ?? fold(name)))
+    const named = names.filter(
+      (name, at) => isNamed(fold(name)) || isNamed(row.folded[at] ?? fold(name)) || hashed.has(name),
+    )
     return [...ids.filter(isNamed), ...named.map(fold)].map((given) => ({
       type: 'exemption',
       name: null,
@@ -85,9 +96,48 @@ async function findExemptions(
   })
 }
 
+const hashedEntry = /\/[0-9a-f]{16}(;|$)/i
+
+/** The principal of each login role, by the folded name of the role. Roles of all databases of a server are its roles. */
+async function listLoginRoles(
+  sql: Query,
+  tenantId: string,
+  names: readonly string[],
+  nameLoginRole: NameLoginRole,
+): Promise<Map<string, string>> {
+  const rows = await sql<{ database: string }[]>`
+    select distinct binding ->> 'database' as database from masked_database
+    where tenant_id = ${tenantId} and binding is not null`
+  return new Map(
+    rows.flatMap(({ database }) => names.map((name) => [fold(nameLoginRole(name, database)), name] as const)),
+  )
+}
+
 function placeColumns(sql: Query) {
   return sql`d.subscription_id as "subscriptionId", d.resource_group as "resourceGroupName",
     d.server_name as "serverName", d.name as "databaseName"`
+}
+
+/** Every right that masking gives, to whichever principal; entries of exempt lists as they are, in lower case. */
+export async function listGivenRights(sql: Query, tenantId: string): Promise<GivenRight[]> {
+  const rows = await sql<(RoleRow & { type: GivenRight['type'] })[]>`
+    select 'maskingRole' as type, role as name, principal_id::text as given, shown_scope as scope,
+      null as "subscriptionId", null as "resourceGroupName", null as "serverName", null as "databaseName"
+    from role_assignment where tenant_id = ${tenantId}
+    union all
+    select 'databaseRole', m.database_role, m.principal_id::text, null, ${placeColumns(sql)}
+    from role_mapping m join masked_database d on d.id = m.database_id where d.tenant_id = ${tenantId}
+    union all
+    select 'exemption', null, lower(entry), null, ${placeColumns(sql)}
+    from masked_database d cross join lateral string_to_table(d.exempt_principals, ';') entry
+    where d.tenant_id = ${tenantId} and entry <> ''
+    order by type desc, scope, name`
+  return rows.map(({ type, name, given, scope, ...place }) => ({
+    type,
+    name,
+    scope: scope ?? idOf(place, canonicalNamespace),
+    given,
+  }))
 }
 
 /** The principals that are Owner at `/`. */
@@ -98,4 +148,13 @@ async function readRootOwners(sql: Query, tenantId: string): Promise<string[]> {
 }
 
 /** The questions that the directory asks about rights which masking gives. */
-export const givenRights = { readGivenRights, readRootOwners }
+export function createGivenRights(nameLoginRole: NameLoginRole) {
+  return {
+    readRootOwners,
+    readGivenRights: (
+      sql: Query,
+      tenantId: string,
+      principals: { readonly ids: readonly string[]; readonly names: readonly string[] },
+    ) => readGivenRights(sql, tenantId, principals, nameLoginRole),
+  }
+}

@@ -1,3 +1,4 @@
+import type { AuditEntry } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { requirePermissions } from '../../auth/permit.ts'
 import type { Change } from '../../db/change-log.ts'
@@ -67,17 +68,23 @@ export async function addMembers(
   { group, members }: GroupAndMembers,
   { lenient }: Adding,
 ): Promise<Change[]> {
-  const { tx, caller } = context
+  const { tx, caller, audit } = context
   for (const member of members) refuseImpossible(group, member)
   const ids = members.map(({ id }) => id)
   if (new Set(ids).size < ids.length) fail('ReferenceGivenTwice', { property: 'members' })
-  if (ids.length > 0) await beforeWrite(context, describeWrite('add', group, { members: ids }))
+  const given: AuditEntry[] = []
+  const checking = { ...context, audit: (entry: AuditEntry) => void given.push(entry) }
+  if (ids.length > 0) await beforeWrite(checking, describeWrite('add', group, { members: ids }))
   const added = await tx<{ id: string }[]>`
     insert into member_edge (tenant_id, container_id, member_id)
     select ${caller.tenantId}, ${group.id}, id from unnest(${ids}::uuid[]) as id order by id
     on conflict on constraint member_edge_exists_already do nothing
     returning member_id as id`
   if (added.length < ids.length && !lenient) fail('ReferenceExistsAlready', { property: 'members' })
+  // Objects that were members already are checked like the others, and got nothing.
+  if (added.length > 0)
+    for (const entry of given)
+      audit({ ...entry, after: { ...(entry.after as object), members: added.map(({ id }) => id) } })
   return added.map(({ id }) => describeMembership('memberAdded', group, id))
 }
 

@@ -1,4 +1,4 @@
-import { noContent } from '../../api/operation.ts'
+import { type AuditEntry, noContent } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import type { PermissionRow } from '../../auth/permission.ts'
 import { appendChanges } from '../../db/change-log.ts'
@@ -40,13 +40,16 @@ export function addToRelation(relation: Relation, permission: PermissionRow) {
       const object = objects[0] ?? fail('ObjectNotFound', { id: sent.key })
       if (!canBeAdded(relation, object)) fail('ImpossibleReference', { property: name })
       const after = { [name]: [object.id] }
-      await beforeWrite(context, describeWrite('add', container, after))
+      const given: AuditEntry[] = []
+      const checking = { ...context, audit: (entry: AuditEntry) => void given.push(entry) }
+      await beforeWrite(checking, describeWrite('add', container, after))
       const { count } = await tx`
         insert into ${tx(table)} ${tx({ tenant_id: caller.tenantId, [near]: id, [far]: object.id })}
         on conflict do nothing`
       const lenient = isLenient(request)
       if (count === 0 && !lenient) fail('ReferenceExistsAlready', { property: name })
       if (count > 0) {
+        given.forEach(audit)
         const noun = singularOf(name)
         audit({ action: `add ${noun}`, target: describePlace(container).path, after })
         const change = describeMembership(`${noun}Added`, container, object.id)

@@ -3,8 +3,10 @@ import { writeAudit } from '../../db/audit.ts'
 import type { Tx } from '../../db/database.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { findRoleTemplate } from '../objects/role-templates.ts'
+import type { GivenRight } from '../rights/carried-rights.ts'
 import { applyStaged } from './apply-staged.ts'
 import type { Fault } from './find-faults.ts'
+import { findImportedRights } from './find-imported-rights.ts'
 import { type Definition, type ImportCounts, ImportFailed, maxFaults } from './import-result.ts'
 import { type Entry, readEntry } from './read-line.ts'
 import { LineError, splitLines } from './split-lines.ts'
@@ -16,12 +18,14 @@ interface Import {
   readonly fileName: string
   readonly chunks: AsyncIterable<Uint8Array>
   onProgress?(step: string, lines: number): void
+  /** The rights that masking gives, for the audit: an import may bring members of groups that carry rights. */
+  listGivenRights?(tx: Tx, tenantId: string): Promise<readonly GivenRight[]>
 }
 
 /** Imports JSON lines, all or nothing: throws `ImportFailed` with every fault found, and the transaction ends. */
 export async function importDirectory(
   tx: Tx,
-  { tenantId, fileName, chunks, onProgress }: Import,
+  { tenantId, fileName, chunks, onProgress, listGivenRights }: Import,
 ): Promise<ImportCounts> {
   await tx`select set_config('statement_timeout', '0', true),
     set_config('idle_in_transaction_session_timeout', '0', true)`
@@ -52,11 +56,12 @@ export async function importDirectory(
   await stage.finish()
   const counts = { ...stage.counts, definition: definitions.length }
   await applyStaged(tx, tenantId, { counts, definitions, faults })
+  const given = await findImportedRights(tx, tenantId, (await listGivenRights?.(tx, tenantId)) ?? [])
   const actor = { kind: 'operator', tenantId, objectId: tenantId, applicationId: tenantId }
   await writeAudit(tx, actor, randomUUID(), {
     action: 'import directory',
     target: '/',
-    after: { fileName, ...counts },
+    after: { fileName, ...counts, ...(given.length > 0 && { givenRights: given }) },
   })
   return counts
 }

@@ -19,7 +19,7 @@ const signInProperties = [
 ]
 
 /** With these a caller can also lock the user out or receive their messages. */
-const accountProperties = [...signInProperties, 'accountEnabled', 'businessPhones', 'mobilePhone']
+const accountProperties = [...signInProperties, 'accountEnabled', 'businessPhones', 'mail', 'mobilePhone']
 
 const accountAdministrators: readonly DirectoryRole[] = [
   'Global Administrator',

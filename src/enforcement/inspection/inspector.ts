@@ -8,7 +8,7 @@ import type { Impact } from '../impact/impact.ts'
 import type { Policy, Proposal } from '../policy.ts'
 import { type ColumnPlace, type Recommendation, recommend } from '../recommendations/recommend.ts'
 import { explainFailure } from '../states/explain-failure.ts'
-import { type Preview, type PreviewRequest, preview } from './preview.ts'
+import { type draftRefused, type Preview, type PreviewRequest, preview } from './preview.ts'
 
 export interface InspectorOptions {
   /** Null: the database is not bound (any more). */
@@ -45,7 +45,7 @@ export function createInspector({ connect, readPolicy, claimantOf }: InspectorOp
     recommend: (databaseId: string, ruled: readonly ColumnPlace[]): Promise<Recommendation[]> =>
       look(databaseId, (database) => recommend(database, ruled)),
 
-    preview: (databaseId: string, request: PreviewRequest): Promise<Preview | null> =>
+    preview: (databaseId: string, request: PreviewRequest): Promise<Preview | typeof draftRefused | null> =>
       look(databaseId, (database) => preview(database, request)),
   }
 }

@@ -4,14 +4,16 @@ import type { Column, Relation } from '../catalog.ts'
 import { observe } from '../observe.ts'
 import type { Rule } from '../policy.ts'
 import { prepare } from '../recommendations/recommend.ts'
-import { assignMasks, type Masks } from '../twins/assign-masks.ts'
+import { type AssignedRule, assignMasks, type Masks } from '../twins/assign-masks.ts'
 import { maskExpression } from '../twins/masks.ts'
 
 export interface PreviewRequest {
   readonly schema: string
   readonly table: string
-  /** All that hold; one that is not saved yet among them. */
+  /** All that are stored. */
   readonly rules: readonly Rule[]
+  /** One that is not stored yet. It takes the place of the stored rule for its column. */
+  readonly draft: Rule | undefined
   readonly top: number
   /** With raw values beside the masked ones: for those alone who may see them. */
   readonly raw: boolean
@@ -32,9 +34,18 @@ export interface Preview {
 
 const longestValue = 500
 
-/** The first rows of a table as those see it who are not exempt. Null: there is no such table. */
-export async function preview(database: Database, request: PreviewRequest): Promise<Preview | null> {
-  const { schema, table, rules, top, raw } = request
+/** A column that stored rules mask would be shown under the draft, to a caller who may not see raw values. */
+export const draftRefused = 'draftRefused'
+
+/**
+ * The first rows of a table as those see it who are not exempt. Null: there is no such table. A draft may keep nearly
+ * all of a value, so it replaces a stored mask only for callers who may see the raw value.
+ */
+export async function preview(
+  database: Database,
+  request: PreviewRequest,
+): Promise<Preview | typeof draftRefused | null> {
+  const { schema, table, rules, draft, top, raw } = request
   // The catalogs hold secrets of the server, such as the password verifiers of roles, and nothing that a rule masks.
   if (/^pg_|^information_schema$/.test(schema)) return null
   return database.transaction(async (tx) => {
@@ -43,8 +54,12 @@ export async function preview(database: Database, request: PreviewRequest): Prom
     const snapshot = await observe(tx, targets, 'all')
     const relation = snapshot.relations.find((one) => one.schema === schema && one.name === table)
     if (!relation || relation.definition !== null) return null
-    const { masks } = assignMasks(snapshot, { rules, exemptRoles: [], suspended: [] })
-    const own: Masks = masks.get(relation.oid) ?? new Map()
+    const masksUnder = (held: readonly Rule[]): Masks =>
+      assignMasks(snapshot, { rules: held, exemptRoles: [], suspended: [] }).masks.get(relation.oid) ??
+      new Map()
+    const stored = masksUnder(rules)
+    const own = draft ? masksUnder([...rules.filter((rule) => !isSameColumn(rule, draft)), draft]) : stored
+    if (!raw && [...stored].some(([column, rule]) => !isSameMask(own.get(column), rule))) return draftRefused
     const shown = relation.columns.map((column, at) => `${cut(expressionOf(column, own))} AS m${at}`)
     const beside = raw ? relation.columns.map((column, at) => `${cut(sourceOf(column))} AS r${at}`) : []
     const rows = await tx.unsafe<Record<string, string | null>[]>(
@@ -62,6 +77,15 @@ export async function preview(database: Database, request: PreviewRequest): Prom
       })),
     }
   })
+}
+
+function isSameColumn(one: Rule, other: Rule): boolean {
+  return one.schema === other.schema && one.table === other.table && one.column === other.column
+}
+
+/** Every assignment makes new objects for masks that were computed or did not fit. */
+function isSameMask(one: AssignedRule | undefined, other: AssignedRule): boolean {
+  return one !== undefined && JSON.stringify({ ...one, name: '' }) === JSON.stringify({ ...other, name: '' })
 }
 
 function expressionOf(column: Column, masks: Masks): string {

@@ -35,6 +35,7 @@ const lasting: Readonly<Record<string, string>> = {
 /** Refusals of our own: neither a password nor anything else was sent. */
 const unreachable: Readonly<Record<string, string>> = {
   EHOSTREFUSED: 'the host of the binding is not one that this service may be bound to',
+  EOWNSTORE: 'the database of the binding is the one of this service itself',
   EWEAKAUTH: 'the database asks for the password by a method that the binding does not allow',
 }
 

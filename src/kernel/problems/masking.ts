@@ -43,6 +43,12 @@ export const maskingProblems = {
     code: 'InvalidPreview',
     message: 'There is nothing to preview: {reason}.',
   },
+  DraftNeedsExemption: {
+    status: 403,
+    code: 'DraftNeedsExemption',
+    message:
+      'The column has a rule: only callers whom the policy exempts may preview it under another one. Store the rule to see it under the new one.',
+  },
   BoundDatabaseUnusable: {
     status: 503,
     code: 'BoundDatabaseUnusable',

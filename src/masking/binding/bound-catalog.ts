@@ -1,5 +1,7 @@
 import pg from 'pg'
-import { driverOptions } from '../../db/driver-options.ts'
+import type { ConnectionCheck } from '../../db/database-marks.ts'
+import type { DatabaseAddress } from '../../db/database-url.ts'
+import { checkConnections, driverOptions } from '../../db/driver-options.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import { createSql, type Sql } from '../../db/sql.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
@@ -45,6 +47,12 @@ interface Examiners {
   examineRole(sql: Sql, role: string, tables: Tables): Promise<RoleExamination>
 }
 
+interface CatalogOptions extends Examiners {
+  readonly secrets: SecretBox
+  readonly guard: HostGuard
+  readonly checkConnection: ConnectionCheck
+}
+
 export type Reached<T> = { readonly value: T } | { readonly unreachable: string }
 
 /** The catalogs of the bound databases. One connection each, closed when it is idle. */
@@ -64,7 +72,12 @@ const connectTimeoutMs = 5_000
 const queryTimeoutMs = 5_000
 const idleTimeoutMs = 20_000
 
-export function openBoundCatalogs(secrets: SecretBox, guard: HostGuard, examiners: Examiners): BoundCatalogs {
+export function openBoundCatalogs({
+  secrets,
+  guard,
+  checkConnection,
+  ...examiners
+}: CatalogOptions): BoundCatalogs {
   const pools = new Map<string, { version: number; pool: pg.Pool }>()
 
   function poolOf({ id, binding, bindingSecret, bindingVersion }: BoundDatabase): pg.Pool {
@@ -73,7 +86,7 @@ export function openBoundCatalogs(secrets: SecretBox, guard: HostGuard, examiner
     if (known) void known.pool.end()
     if (!binding) throw new Error('a database that is not bound was asked for its catalog')
     const password = bindingSecret ? secrets.open(secretPlace(id), bindingSecret) : ''
-    const pool = connect(binding, password, guard)
+    const pool = connect(addressOf(binding, password, guard), checkConnection)
     pools.set(id, { version: bindingVersion, pool })
     return pool
   }
@@ -92,7 +105,7 @@ export function openBoundCatalogs(secrets: SecretBox, guard: HostGuard, examiner
     findRoles: (database, names) => ask(database, (sql) => findRoles(sql, names)),
     examineRole: (database, role, tables) => ask(database, (sql) => examiners.examineRole(sql, role, tables)),
     async greet(binding, password, tables) {
-      const pool = connect(binding, password, guard)
+      const pool = connect(addressOf(binding, password, guard), checkConnection)
       try {
         return await reach(pool, (sql) => examiners.examine(sql, tables))
       } finally {
@@ -116,9 +129,10 @@ export function secretPlace(databaseId: string): string {
   return `masked_database.binding_secret/${databaseId}`
 }
 
-function connect(binding: Binding, password: string, guard: HostGuard): pg.Pool {
+function connect(address: DatabaseAddress, check: ConnectionCheck): pg.Pool {
   const pool = new pg.Pool({
-    ...driverOptions(addressOf(binding, password, guard)),
+    ...driverOptions(address),
+    ...checkConnections(check),
     max: 1,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
@@ -139,7 +153,11 @@ async function reach<T>(pool: pg.Pool, ask: (sql: Sql) => Promise<T>): Promise<R
   }
 }
 
+/** The one failure that refuses a binding: others may pass. */
+export const ownStoreReason = 'it is the database of this service itself'
+
 const reasons: Readonly<Record<string, string>> = {
+  EOWNSTORE: ownStoreReason,
   ECONNREFUSED: 'nothing listens at that host and port',
   ENOTFOUND: 'the host name is unknown',
   EAI_AGAIN: 'the host name cannot be looked up at the moment',

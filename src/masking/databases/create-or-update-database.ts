@@ -10,7 +10,7 @@ import {
   requireHost,
   sharesSecret,
 } from '../binding/binding.ts'
-import { type Finding, type Greeting, secretPlace } from '../binding/bound-catalog.ts'
+import { type Finding, type Greeting, ownStoreReason, secretPlace } from '../binding/bound-catalog.ts'
 import { checkConditions } from '../entity-tag.ts'
 import { failOn } from '../faults.ts'
 import { type MaskingPorts, operation, resourceApiVersions, withEnforcement } from '../operation.ts'
@@ -53,6 +53,8 @@ export const createOrUpdateDatabase = operation({
     const rules = before ? await ruleRows.list(tx, before.id) : []
     const tables = rules.map(({ schemaName, tableName }) => ({ schema: schemaName, table: tableName }))
     const reached = await ports.catalogs.greet(binding, password, tables)
+    if ('unreachable' in reached && reached.unreachable === ownStoreReason)
+      refuseUnfit([{ code: 'OwnStore', message: ownStoreMessage, statements: [] }])
     if ('value' in reached) {
       const strange = await refuseMaskedByOther(tx, caller.tenantId, before?.id, reached.value)
       refuseUnfit([...strange, ...reached.value.refusals])
@@ -85,6 +87,8 @@ export const createOrUpdateDatabase = operation({
     return withEnforcement(answerStored(full, version, !before.declared), after, ports, true)
   },
 })
+
+const ownStoreMessage = 'It is the database of this service itself. Bind another one.'
 
 interface Tried {
   readonly connection: ReturnType<typeof renderConnection>

@@ -28,10 +28,13 @@ export interface Recommendation extends ColumnPlace {
   readonly suggestion: Partial<MaskOptions> & Pick<MaskOptions, 'maskingFunction'>
 }
 
+export type Mask = ColumnPlace & MaskOptions & { readonly name: string }
+
 export interface PreviewRequest {
   readonly schema: string
   readonly table: string
-  readonly rules: readonly (ColumnPlace & MaskOptions & { readonly name: string })[]
+  readonly rules: readonly Mask[]
+  readonly draft: Mask | undefined
   readonly top: number
   readonly raw: boolean
 }
@@ -83,8 +86,8 @@ export interface Inspection {
   findImpact(databaseId: string, proposed: ProposedPolicy): Promise<Impact>
   /** Columns that look sensitive, but for those that have a rule. */
   recommend(databaseId: string, ruled: readonly ColumnPlace[]): Promise<readonly Recommendation[]>
-  /** Null: there is no such table, or it is a view. */
-  preview(databaseId: string, request: PreviewRequest): Promise<Preview | null>
+  /** Null: there is no such table, or it is a view. Refused: the draft would show more than the stored rules do. */
+  preview(databaseId: string, request: PreviewRequest): Promise<Preview | 'draftRefused' | null>
 }
 
 export function asColumnPlace(rule: Pick<RuleProperties, ColumnField>): ColumnPlace {

@@ -7,10 +7,10 @@ import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { splitEntries } from '../policy/exempt-entries.ts'
 import { checkAgainstCatalog } from '../rules/create-or-update-rule.ts'
 import { ruleInput, ruleRows } from '../rules/rule.ts'
-import { columnFields, maskFields, pick, type RuleProperties } from '../rules/rule-fields.ts'
+import { maskFields, pick, type RuleProperties } from '../rules/rule-fields.ts'
 import { validateRule } from '../rules/validate-rule.ts'
 import { nullableString, strict } from '../schemas.ts'
-import { asColumnPlace, type PreviewRequest } from './inspection.ts'
+import { asColumnPlace, type Mask } from './inspection.ts'
 
 const mostRows = 50
 const usualRows = 10
@@ -53,24 +53,30 @@ export const previewTable = operation({
   body: previewInput,
   answers: { 200: previewAnswer },
 
-  async run({ params, body, caller, tx, ports }) {
+  async run({ params, body, caller, tx, audit, ports }) {
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound) fail('InvalidPreview', { reason: 'the database is not bound to a PostgreSQL' })
     const draft = body.rule && (await readDraft(body, database, ports))
     const saved = await ruleRows.list(tx, database.id)
-    const rules = draft ? [...saved.filter((rule) => !isSameColumn(rule, draft)), draft] : saved
     const entries = splitEntries(database.exemptPrincipals)
+    const raw = await ports.principals.isExempt(caller.tenantId, caller.objectId, entries)
+    const top = body.top ?? usualRows
     const shown = await ports.inspection.preview(database.id, {
       schema: body.schemaName,
       table: body.tableName,
-      rules: rules.map(asMask),
-      top: body.top ?? usualRows,
-      raw: await ports.principals.isExempt(caller.tenantId, caller.objectId, entries),
+      rules: saved.map(asMask),
+      draft: draft && asMask(draft),
+      top,
+      raw,
     })
+    if (shown === 'draftRefused') return fail('DraftNeedsExemption', {}, { target: 'rule' })
     if (!shown)
       fail('InvalidPreview', {
         reason: `${body.schemaName}.${body.tableName} is not a table of the bound database`,
       })
+    const { schemaName, tableName, rule } = body
+    const after = { schemaName, tableName, top, raw, ...(rule && { rule }) }
+    audit({ action: 'previewTable', target: scopeOf(params), after })
     return withEnforcement(ok(shown), database, ports, false)
   },
 })
@@ -88,11 +94,7 @@ async function readDraft(
   return { ...draft, name: '' }
 }
 
-function isSameColumn(one: RuleProperties, other: RuleProperties): boolean {
-  return columnFields.every((field) => one[field] === other[field])
-}
-
-function asMask(rule: Named): PreviewRequest['rules'][number] {
+function asMask(rule: Named): Mask {
   const { name, maskingFunction } = rule
   return { name, maskingFunction, ...pick(rule, maskFields), ...asColumnPlace(rule) }
 }

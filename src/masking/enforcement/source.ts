@@ -1,4 +1,5 @@
 import { type Database, openDatabase } from '../../db/database.ts'
+import type { ConnectionCheck } from '../../db/database-marks.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import type { Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
@@ -16,6 +17,7 @@ interface SourceOptions {
   readonly sql: Query
   readonly secrets: SecretBox
   readonly guard: HostGuard
+  readonly checkConnection: ConnectionCheck
   /** Resolves the entries of an exempt list; the directory knows users and groups. */
   findExempt(
     tenantId: string,
@@ -54,7 +56,8 @@ interface StoredPolicy {
 }
 
 /** The management data that enforcement reads. */
-export function createEnforcementSource({ sql, secrets, guard, findExempt, readRights }: SourceOptions) {
+export function createEnforcementSource(options: SourceOptions) {
+  const { sql, secrets, guard, checkConnection, findExempt, readRights } = options
   return {
     async find(databaseId: string): Promise<BoundTarget | null> {
       const [row] = await sql<{ binding: Binding; secret: Uint8Array | null; version: number }[]>`
@@ -73,6 +76,7 @@ export function createEnforcementSource({ sql, secrets, guard, findExempt, readR
             searchPath: 'pg_catalog',
             // A server that does not even answer that time is up.
             answerTimeoutMs: 35_000,
+            check: checkConnection,
           }),
       }
     },

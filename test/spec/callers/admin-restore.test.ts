@@ -11,6 +11,7 @@ import { writeCredentials } from '../../../src/directory/first-start/bootstrap.t
 import { findAdministrator, readFirstStart } from '../../../src/directory/first-start/read-first-start.ts'
 import { restoreAdministration } from '../../../src/directory/first-start/restore-administration.ts'
 import { issueOperatorToken } from '../../../src/issuer/operator-token.ts'
+import { verifySignIn } from '../../../src/issuer/verify-sign-in.ts'
 import { assignAtRoot } from '../../../src/masking/role-assignments/assigned-roles.ts'
 import { clause } from '../../support/clause.ts'
 import { runCommand, startCommand } from '../../support/command.ts'
@@ -231,6 +232,33 @@ describe('masquerade admin restore', () => {
     assert.equal(refused.code, 1)
     assert.match(refused.stderr, /^masquerade: There is no service in .*\n$/)
   })
+
+  clause(
+    'TOK-76',
+    'A new password that `masquerade admin restore` writes signs the administrator in, and the earlier one does not.',
+    async () => {
+      const { database, tenantId, dataDir } = service
+      const earlier = (await readSecret('administrator-password')).trim()
+      const { administrator } = await database.transaction(async (tx) => {
+        const restored = await restoreAdministration(tx, {
+          tenantId,
+          domain: 'masquerade.local',
+          newCredentials: true,
+          assignOwner: (within, tenant, id) => assignAtRoot(within, tenant, 'Owner', id),
+        })
+        writeCredentials(dataDir, tenantId, restored)
+        return restored
+      })
+      const { userPrincipalName } = administrator
+      const signInWith = (password: string) =>
+        verifySignIn(database.sql, tenantId, { userPrincipalName, password, address: '127.0.0.1' })
+      const password = (await readSecret('administrator-password')).trim()
+      assert.notEqual(password, earlier)
+      assert.equal((await signInWith(earlier)).kind, 'refused')
+      const outcome = await signInWith(password)
+      assert.equal(outcome.kind === 'signed in' && outcome.user.id, administrator.id)
+    },
+  )
 
   clause('TOK-74', commanding, async () => {
     const dataDir = join(service.dataDir, 'embedded')

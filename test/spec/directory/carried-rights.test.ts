@@ -3,6 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
+import { loginRoleName } from '../../../src/directory/principals/login-role.ts'
+import { importDirectory } from '../../../src/directory/transfer/import-directory.ts'
+import { listGivenRights } from '../../../src/masking/given-rights.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { freshDatabase, useMasking } from '../../support/masking.ts'
@@ -360,5 +363,171 @@ clause(
       (await ask(strong[1] ?? '', 'PATCH', `/users/${plain}`, { userPrincipalName: taken })).status,
       204,
     )
+  },
+)
+
+clause(
+  'DIR-163',
+  'Power over the account of a person who holds a directory role (DIR-153) includes `mail`, where…',
+  async () => {
+    const [administrator, plain] = [await directory().user(), await directory().user()]
+    const role = await directory().add('directoryRole', {
+      displayName: 'Helpdesk Administrator',
+      roleTemplateId: randomUUID(),
+    })
+    await directory().join(administrator, role)
+    const weak = [
+      service().tokenFor({ kind: 'application', permissions: withoutRoles }),
+      await tokenOf('User Administrator'),
+      await tokenOf('Directory Writers'),
+    ]
+    for (const token of weak) {
+      const mail = { mail: 'caught@example.com' }
+      assert.equal((await ask(token, 'PATCH', `/users/${administrator}`, mail)).status, 403)
+      assert.equal((await ask(token, 'PATCH', `/users/${plain}`, mail)).status, 204)
+      assert.equal(
+        (await ask(token, 'PATCH', `/users/${administrator}`, { displayName: 'Renamed' })).status,
+        204,
+      )
+    }
+    const strong = await tokenOf('Global Administrator')
+    assert.equal(
+      (await ask(strong, 'PATCH', `/users/${administrator}`, { mail: 'new@example.com' })).status,
+      204,
+    )
+  },
+)
+
+clause(
+  'DIR-164',
+  'An entry of an exempt list that is the name of the login role of a principal counts as naming…',
+  async () => {
+    const db = freshDatabase()
+    const database = `payroll-of-the-whole-group-${randomUUID()}`
+    const binding = { host: '127.0.0.1', port: 1, database, user: 'u', password: 'p' }
+    assert.equal((await send('PUT', db, { properties: { binding } })).status, 201)
+    for (const name of ['short', `a-name-that-is-far-too-long-for-a-role-${randomUUID()}`, 'pg_monitor']) {
+      const user = await directory().user(name)
+      const role = loginRoleName(`${name}@example.com`, database)
+      await exempt(role.toUpperCase())
+      const reader = service().tokenFor({ permissions: ['RoleManagement.Read.Directory'] })
+      const { body } = await ask(reader, 'GET', `/users/${user}/carriedRights`)
+      assert.deepEqual(
+        body.value.map(({ type }: { type: string }) => type),
+        ['exemption'],
+        role,
+      )
+      const passwordProfile = { password: 'a long-winded Phrase 42' }
+      const refused = await ask(await tokenOf('User Administrator'), 'PATCH', `/users/${user}`, {
+        passwordProfile,
+      })
+      assert.equal(refused.status, 403, refused.text)
+    }
+  },
+)
+
+clause(
+  'DIR-165',
+  'Adding members or owners with `Prefer: handling=lenient` is audited as giving rights only for…',
+  async () => {
+    const group = await directory().group()
+    await exempt(group)
+    const [there, fresh] = [await directory().user(), await directory().user()]
+    await directory().join(there, group)
+    await own(there, group)
+    const token = await tokenOf('Global Administrator')
+    const lenient = { prefer: 'handling=lenient' }
+    const add = (token: string, method: string, path: string, body: object) =>
+      service().request(method, `/v1.0/groups/${group}${path}`, { token, body, headers: lenient })
+    const given = async () => {
+      const rows = await service().database.sql<{ members: string[] }[]>`
+        select after -> 'members' as members from audit_event
+        where action = 'give carried rights' and target = ${`/groups/${group}`} order by id`
+      return rows.map(({ members }) => members)
+    }
+    const bind = { 'members@odata.bind': [refer(there)['@odata.id']] }
+    for (const [method, path, body] of [
+      ['POST', '/members/$ref', refer(there)],
+      ['POST', '/owners/$ref', refer(there)],
+      ['PATCH', '', bind],
+    ] as const) {
+      assert.equal((await add(token, method, path, body)).status, 204)
+      // Without the power to change members a caller does not learn who is one.
+      assert.equal((await add(await tokenOf('Groups Administrator'), method, path, body)).status, 403)
+    }
+    assert.deepEqual(await given(), [])
+    const both = { 'members@odata.bind': [refer(there)['@odata.id'], refer(fresh)['@odata.id']] }
+    assert.equal((await add(token, 'PATCH', '', both)).status, 204)
+    assert.deepEqual(await given(), [[fresh]])
+  },
+)
+
+clause(
+  'DIR-166',
+  'The audit entry of an import lists the rights that it gave: members and owners of groups that…',
+  async () => {
+    const [outer, inner, plain] = [
+      await directory().group(),
+      await directory().group(),
+      await directory().group(),
+    ]
+    await directory().join(inner, outer)
+    await exempt(outer)
+    const name = `imported-${randomUUID()}@example.com`
+    await exempt(name)
+    const [joining, named] = [randomUUID(), randomUUID()]
+    const person = (id: string, userPrincipalName: string) => ({
+      type: 'user',
+      id,
+      userPrincipalName,
+      displayName: 'Imported',
+      mailNickname: 'imported',
+      accountEnabled: true,
+    })
+    const roleTemplateId = directoryRoleTemplates['Global Administrator']
+    const text = [
+      person(joining, `joining-${joining}@example.com`),
+      person(named, name.toUpperCase()),
+      { type: 'member', group: inner, member: joining },
+      { type: 'member', group: plain, member: joining },
+      { type: 'owner', object: inner, owner: named },
+      { type: 'owner', object: plain, owner: named },
+      { type: 'roleMember', roleTemplateId, member: joining },
+    ]
+    const { database, tenantId } = service()
+    async function* chunks() {
+      yield Buffer.from(text.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    }
+    await database.transaction((tx) =>
+      importDirectory(tx, { tenantId, fileName: 'x', chunks: chunks(), listGivenRights }),
+    )
+    const [entry] = await database.sql<{ given: Record<string, unknown>[] }[]>`
+      select after -> 'givenRights' as given from audit_event where action = 'import directory' order by id desc limit 1`
+    const shown = entry?.given.map(({ as, bearer, ids, count, rights }) => ({
+      as,
+      bearer,
+      ids,
+      count,
+      rights,
+    }))
+    const exemption = (one: { rights: string[] }) =>
+      one.rights.every((right) => /^exemption \/sub/.test(right))
+    const found = (as: string, bearer: string) =>
+      (shown ?? []).find((one) => one.as === as && one.bearer === bearer) as
+        | { ids: string[]; count: number; rights: string[] }
+        | undefined
+    assert.equal(shown?.length, 4, JSON.stringify(shown))
+    for (const [as, bearer, id] of [
+      ['member', outer, joining],
+      ['owner', outer, named],
+      ['object', name, named],
+    ] as const) {
+      const one = found(as, bearer)
+      assert.deepEqual(one?.ids, [id])
+      assert.equal(one?.count, 1)
+      assert.ok(one && exemption(one))
+    }
+    const role = shown?.find(({ rights }) => String(rights) === 'Global Administrator')
+    assert.deepEqual(role?.ids, [joining])
   },
 )

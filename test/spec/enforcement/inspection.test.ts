@@ -198,6 +198,45 @@ describe('looking into a bound database', () => {
     },
   )
 
+  clause(
+    'MASK-129',
+    'Every preview is audited with the table, the rule sent with it and whether raw values were…',
+    async () => {
+      const service = masking.service()
+      const lastPreview = async () => {
+        const [row] = await service.database.sql<
+          { after: Record<string, unknown>; actor: { objectId: string } }[]
+        >`
+          select after, actor from audit_event where action = 'previewTable' order by id desc limit 1`
+        return row
+      }
+      const weak = { maskingFunction: 'Text', prefixSize: '100', replacementString: 'x', suffixSize: '0' }
+      const token = service.tokenFor({ role: 'SQL Security Manager' })
+      for (const rule of [
+        { columnName: 'email', ...weak },
+        { columnName: 'email', maskingFunction: 'Default' },
+      ]) {
+        const refused = await preview({ ...person, rule }, token)
+        assert.equal(refused.status, 403, refused.text)
+        assert.equal(refused.body.error.code, 'DraftNeedsExemption')
+        assert.ok(!refused.text.includes('zelda'))
+      }
+      const same = { columnName: 'email', maskingFunction: 'Email' }
+      assert.equal((await preview({ ...person, rule: same }, token)).status, 200)
+      const other = { columnName: 'contact', ...weak }
+      assert.equal((await preview({ ...person, rule: other, top: 2 }, token)).status, 200)
+      const seen = await lastPreview()
+      assert.equal(seen?.actor.objectId, callerOf(token))
+      assert.deepEqual(seen?.after, { ...person, top: 2, raw: false, rule: other })
+
+      await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: callerOf(token) })
+      const shown = await preview({ ...person, rule: { columnName: 'email', ...weak }, top: 1 }, token)
+      assert.equal(shown.status, 200, shown.text)
+      assert.equal((await lastPreview())?.after.raw, true)
+      await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: '' })
+    },
+  )
+
   test('a table is masked where one of its partitions is', async () => {
     await masking.putRule(db, 'low', {
       schemaName: 'public',
@@ -205,8 +244,12 @@ describe('looking into a bound database', () => {
       columnName: 'email',
       maskingFunction: 'Email',
     })
-    const { body } = await preview({ schemaName: 'public', tableName: 'split' })
+    const split = { schemaName: 'public', tableName: 'split' }
+    const { body } = await preview(split)
     assert.equal(body.rows[0].values[1], 'zXXX@XXXX.com')
+    const weak = { columnName: 'email', maskingFunction: 'Text', prefixSize: '100', replacementString: '' }
+    const refused = await preview({ ...split, rule: weak })
+    assert.equal(refused.status, 403, refused.text)
   })
 
   const refused: [string, object, number, RegExp][] = [

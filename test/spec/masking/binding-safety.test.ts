@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { after } from 'node:test'
@@ -7,6 +8,7 @@ import pg from 'pg'
 import { createCa, issueCertificate } from '../../../src/http/local-ca.ts'
 import { clause } from '../../support/clause.ts'
 import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
+import { openNetwork } from '../../support/network.ts'
 
 const { send, service, putPolicy } = useMasking()
 const servers: Server[] = []
@@ -138,5 +140,53 @@ clause(
     await putPolicy(db, { dataMaskingState: 'Enabled' })
     const state = await send('GET', `${policyUrl(db)}/enforcement`)
     assert.match(state.body.reason, /not one that this service may be bound to/)
+  },
+)
+
+clause(
+  'MASK-130',
+  'No binding leads to the database of the service itself, by whatever host or address: PUT is 400…',
+  async () => {
+    const url = new URL(service().databaseUrl)
+    const database = url.pathname.slice(1)
+    const own = {
+      port: Number(url.port),
+      database,
+      user: url.username,
+      password: url.password,
+      sslmode: 'disable',
+    }
+    for (const host of ['127.0.0.1', 'localhost', 'LOCALHOST']) {
+      const put = await bind(freshDatabase(), { ...own, host })
+      assert.equal(put.status, 400, put.text)
+      assert.equal(put.body.error.code, 'UnfitBinding')
+      assert.match(put.body.error.message, /the database of this service itself/)
+    }
+    // Another database of the same server can be bound.
+    const other = await bind(freshDatabase(), { ...own, database: 'postgres' })
+    assert.equal(other.status, 201, other.text)
+    assert.equal(other.body.properties.connection.state, 'Reachable', other.text)
+
+    // A role without privileges leads there as well, and so does a port that opens after the binding.
+    const role = `weak_${randomUUID().slice(0, 8)}`
+    const { sql } = service().database
+    await sql.unsafe(`create role "${role}" login password 'p'`)
+    const weak = await bind(freshDatabase(), { ...own, user: role, password: 'p' })
+    assert.match(weak.body.error?.message ?? '', /the database of this service itself/, weak.text)
+    await sql.unsafe(`drop role "${role}"`)
+
+    const closed = await openNetwork(service().databaseUrl)
+    closed.close()
+    const db = freshDatabase()
+    assert.equal((await bind(db, { ...own, port: closed.address.port })).status, 201)
+    const opened = await openNetwork(service().databaseUrl, closed.address.port)
+    try {
+      const preview = { schemaName: 'masquerade', tableName: 'user_password' }
+      const seen = await send('POST', `${policyUrl(db)}/preview`, preview)
+      assert.equal(seen.status, 503, seen.text)
+      assert.match(seen.body.error.message, /the one of this service itself/)
+    } finally {
+      opened.close()
+    }
   },
 )

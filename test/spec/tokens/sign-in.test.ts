@@ -97,6 +97,29 @@ describe('signing in', () => {
     },
   )
 
+  clause(
+    'TOK-75',
+    'Spellings of one userPrincipalName, in other case or with spaces around it, share the count of…',
+    async () => {
+      await forgetAttempts()
+      const person = await addPerson(service)
+      const { userPrincipalName: name } = person
+      const spellings = [name, name.toUpperCase(), ` ${name}`, `${name}\t`, `  ${name.toUpperCase()} `]
+      for (const spelling of spellings)
+        assert.equal((await attempt(spelling, 'Something else 1')).status, 401, JSON.stringify(spelling))
+      for (const spelling of spellings)
+        assert.equal((await attempt(spelling, person.password)).status, 429, JSON.stringify(spelling))
+      const token = service.tokenFor({
+        principal: person.id,
+        permissions: ['Directory.AccessAsUser.All', 'User.ReadWrite'],
+      })
+      const body = { currentPassword: person.password, newPassword: 'A long new password 1' }
+      const changed = await service.request('POST', '/v1.0/me/changePassword', { token, body })
+      assert.equal(changed.status, 429, changed.text)
+      await forgetAttempts()
+    },
+  )
+
   clause('TOK-41', 'Attempts that are sent at once are counted one by one.', async () => {
     await forgetAttempts()
     const person = await addPerson(service)

@@ -1,0 +1,73 @@
+import type { Tx } from '../../db/database.ts'
+import { isUuid } from '../../kernel/uuid.ts'
+import type { GivenRight } from '../rights/carried-rights.ts'
+
+/** Principals that an import gave rights to, and the object that has the rights. */
+interface ImportedRights {
+  /** A group, role or principal that the rights name. */
+  readonly bearer: string
+  /** The role or the rights that masking gives, in words. */
+  readonly rights: readonly string[]
+  readonly as: 'member' | 'owner' | 'object'
+  /** The first of them; the count tells how many there are. */
+  readonly ids: readonly string[]
+  readonly count: number
+}
+
+const mostIds = 100
+
+interface Row {
+  readonly bearer: string
+  readonly role: string | null
+  readonly as: ImportedRights['as']
+  readonly ids: string[]
+  readonly count: number
+}
+
+/**
+ * The rights that the staged lines of an import gave: members and owners of groups that carry rights, at any depth,
+ * members of directory roles, and new objects whose id or name already has rights.
+ */
+export async function findImportedRights(
+  tx: Tx,
+  tenantId: string,
+  given: readonly GivenRight[],
+): Promise<ImportedRights[]> {
+  const names = [...new Set(given.map((right) => right.given))]
+  const rows = await tx<Row[]>`
+    with recursive bearer (id, role) as (
+      select id, case when kind = 'directoryRole' then display_name end from directory_object
+      where tenant_id = ${tenantId} and (kind = 'directoryRole' or id = any(${names.filter(isUuid)}::uuid[]))
+    ), within (bearer, role, id) as (
+      select id, role, id from bearer
+      union
+      select within.bearer, within.role, edge.member_id from within
+      join member_edge edge on edge.tenant_id = ${tenantId} and edge.container_id = within.id
+      join directory_object inner_group on inner_group.tenant_id = ${tenantId} and inner_group.id = edge.member_id
+        and inner_group.kind = 'group'
+    ), imported (bearer, role, "as", id) as (
+      select bearer, role, 'member', member_id from within join import_member on container_id = within.id
+      union
+      select bearer, role, 'member', member_id from within join import_role_member on container_id = within.id
+      union
+      select bearer, role, 'owner', member_id from within
+      join import_owner on container_id = within.id
+      join directory_object owned on owned.tenant_id = ${tenantId} and owned.id = container_id and owned.kind = 'group'
+    ), named (bearer, role, "as", id) as (
+      select name, null, 'object', id from (
+        select id, unnest(array[id::text, lower(properties ->> 'userPrincipalName'), lower(properties ->> 'appId')]) as name
+        from import_object where kind in ('user', 'group', 'servicePrincipal')
+      ) object where name = any(${names})
+    )
+    select bearer::text, role, "as", count(*)::int as count, (array_agg(id::text order by id))[:${mostIds}::int] as ids
+    from (select bearer::text, role, "as", id from imported union all select bearer, role, "as", id from named) found
+    group by bearer, role, "as" order by bearer, "as"`
+  return rows.map(({ role, ...row }) => ({
+    ...row,
+    rights: role === null ? describe(given.filter((right) => right.given === row.bearer)) : [role],
+  }))
+}
+
+function describe(rights: readonly GivenRight[]): string[] {
+  return rights.map(({ type, name, scope }) => [type, name, scope].filter((word) => word !== null).join(' '))
+}
