@@ -1,6 +1,6 @@
 // npm test: the checks, then every test. npm run test:all: more runs of what is random, and every test that uses a
 // database on each PostgreSQL that we support. npm run check: the checks and the house tests. With names of files or
-// folders: the tests in them. The last line is always the tally.
+// folders: the tests in them. With --slow, tests of a second and longer are named. The last line is always the tally.
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
@@ -20,7 +20,8 @@ const checks = [
   },
   { name: 'types', command: ['typescript', 'tsc', '-p', '.'] },
 ] as const
-const usage = 'Usage: npm test -- [--name PATTERN] [FILE OR FOLDER …], npm run test:all, or npm run check'
+const usage =
+  'Usage: npm test -- [--name PATTERN] [--slow] [FILE OR FOLDER …], npm run test:all, or npm run check'
 
 class UsageError extends Error {}
 
@@ -49,7 +50,7 @@ process.exitCode = signalReceived
     : 0
 
 async function runEverything(): Promise<Tally> {
-  const { names, namePattern, isCheckOnly, isAll } = readArguments()
+  const { names, namePattern, isCheckOnly, isAll, isSlowShown } = readArguments()
   const files = names.length > 0 ? names.flatMap(findTests) : findTests(isCheckOnly ? 'test/house' : 'test')
   let total = emptyTally
   const print = (report: Report) => {
@@ -58,7 +59,8 @@ async function runEverything(): Promise<Tally> {
   }
   // Generous, because a machine may be busy with other things.
   const timeoutMs = (isAll ? 60 : 10) * 60_000
-  const options = { namePattern, signal: stopping.signal, timeoutMs, print }
+  const slowFromMs = isSlowShown ? 1000 : undefined
+  const options = { namePattern, signal: stopping.signal, timeoutMs, slowFromMs, print }
   if (isAll) {
     process.env.MASQUERADE_TEST_RUNS ??= '20'
     process.env.MASQUERADE_TEST_SECONDS ??= '10'
@@ -118,17 +120,25 @@ function readArguments(): {
   namePattern: string | undefined
   isCheckOnly: boolean
   isAll: boolean
+  isSlowShown: boolean
 } {
   try {
     const { values, positionals } = parseArgs({
       options: {
         check: { type: 'boolean', default: false },
         all: { type: 'boolean', default: false },
+        slow: { type: 'boolean', default: false },
         name: { type: 'string', short: 't' },
       },
       allowPositionals: true,
     })
-    return { names: positionals, namePattern: values.name, isCheckOnly: values.check, isAll: values.all }
+    return {
+      names: positionals,
+      namePattern: values.name,
+      isCheckOnly: values.check,
+      isAll: values.all,
+      isSlowShown: values.slow,
+    }
   } catch (error) {
     throw new UsageError(`${error instanceof Error ? error.message : error}\n${usage}`)
   }

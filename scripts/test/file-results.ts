@@ -1,7 +1,9 @@
-import { describeOutcome, indent, paint, type Report } from './tally.ts'
+import { describeDuration, describeOutcome, indent, paint, type Report } from './tally.ts'
 
 /** The report of a shard about a test or suite that ended. The file itself is the suite with nesting 0. */
 export interface TestEnd {
+  readonly name: string
+  readonly durationMs: number
   readonly nesting: number
   readonly isSuite: boolean
   readonly isSkipped: boolean
@@ -18,20 +20,26 @@ export class FileResults {
   readonly #startedAt = performance.now()
   readonly #failures: string[] = []
   readonly #output: string[] = []
+  readonly #slow: string[] = []
+  readonly #slowFromMs: number
   /** By depth: whether a test ended there since the last one that ended a level above. */
   readonly #seenAt: boolean[] = []
   #passed = 0
   #skipped = 0
 
-  constructor(file: string) {
+  /** Names the tests that take `slowFromMs` or longer. */
+  constructor(file: string, slowFromMs = Number.POSITIVE_INFINITY) {
     this.#file = file
+    this.#slowFromMs = slowFromMs
   }
 
   get hasFailed(): boolean {
     return this.#failures.length > 0
   }
 
-  take({ nesting, isSuite, isSkipped, failure }: TestEnd): void {
+  take({ name, durationMs, nesting, isSuite, isSkipped, failure }: TestEnd): void {
+    if (durationMs >= this.#slowFromMs && nesting > 0)
+      this.#slow.push(`${'  '.repeat(nesting)}${describeDuration(durationMs)} ${name}`)
     const hasChildren = this.#seenAt[nesting + 1] === true
     this.#seenAt[nesting + 1] = false
     this.#seenAt[nesting] = true
@@ -53,6 +61,7 @@ export class FileResults {
     if (this.#passed + this.#skipped + this.#failures.length === 0) this.fail(`${this.#file}: holds no test`)
     const tally = { passed: this.#passed, failed: this.#failures.length, skipped: this.#skipped }
     const lines = [describeOutcome(this.#file, tally, performance.now() - this.#startedAt)]
+    lines.push(...this.#slow)
     if (tally.failed > 0) {
       lines.push(...this.#failures.map((text) => indent(`${paint('red', '✗')} ${text}`)))
       const output = this.#output.join('').trimEnd()

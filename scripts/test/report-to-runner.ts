@@ -13,7 +13,7 @@ interface TestResult {
   readonly skip?: string | boolean
   readonly todo?: string | boolean
   readonly message?: string
-  readonly details: { readonly type?: string; readonly error?: Error }
+  readonly details: { readonly type?: string; readonly error?: Error; readonly duration_ms: number }
 }
 
 export default async function* reportToRunner(
@@ -29,10 +29,12 @@ export default async function* reportToRunner(
 }
 
 function takeResult(result: TestResult): void {
-  const { nesting, skip, todo, details } = result
+  const { name, nesting, skip, todo, details } = result
   send({
     kind: 'testEnd',
     end: {
+      name,
+      durationMs: details.duration_ms,
       nesting,
       isSuite: details.type === 'suite',
       isSkipped: isMarked(skip) || isMarked(todo),

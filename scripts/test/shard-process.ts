@@ -17,6 +17,8 @@ export interface ShardOptions {
   readonly signal: AbortSignal
   /** For a whole file, and so for each of its tests. */
   readonly timeoutMs: number
+  /** Tests that take as long are named. */
+  readonly slowFromMs: number | undefined
 }
 
 /** The runner's side of a shard. */
@@ -24,6 +26,7 @@ export class ShardProcess {
   readonly #child: ChildProcess
   readonly #closed: Promise<unknown>
   readonly #silenceTimeoutMs: number
+  readonly #slowFromMs: number | undefined
   readonly #files: string[] = []
   readonly #strayErrors: string[] = []
   #hasFailed = false
@@ -31,7 +34,8 @@ export class ShardProcess {
   #current: FileResults | undefined
   #onFileEnd: (() => void) | undefined
 
-  constructor({ namePattern, signal, timeoutMs }: ShardOptions) {
+  constructor({ namePattern, signal, timeoutMs, slowFromMs }: ShardOptions) {
+    this.#slowFromMs = slowFromMs
     this.#silenceTimeoutMs = timeoutMs + silenceBeyondTimeoutMs
     const name = namePattern === undefined ? [] : [`--test-name-pattern=${namePattern}`]
     this.#child = fork(program, [String(timeoutMs), namePattern ?? ''], {
@@ -53,7 +57,7 @@ export class ShardProcess {
   }
 
   async runFile(file: string): Promise<Report> {
-    const results = new FileResults(file)
+    const results = new FileResults(file, this.#slowFromMs)
     this.#current = results
     this.#files.push(file)
     this.#silence = setTimeout(() => {

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type pg from 'pg'
-import { twinOwnerName } from '../../../src/enforcement/names.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { forEachCluster } from '../../support/postgres.ts'
+import type { Attack, Attacker, Heard } from '../enforcement/attack/attacker.ts'
 import { inferences } from '../enforcement/attack/inferring.ts'
 import { leaks, programs } from '../enforcement/attack/programs.ts'
 import { objects, spellings } from '../enforcement/attack/reading.ts'
-import { type Attack, runAttack } from '../enforcement/attack/run-attack.ts'
 import { binaryTraces, createScene, type Scene, traces } from '../enforcement/attack/scene.ts'
 import { catalogs, roles } from '../enforcement/attack/surroundings.ts'
 import { writes } from '../enforcement/attack/writing.ts'
@@ -30,35 +28,21 @@ forEachCluster((cluster) => {
   describe('a masked role behind the gateway', () => {
     let scene: Scene
     let gateway: Gateway
+    let analyst: Attacker
+    let auditor: Attacker
     before(async () => {
       scene = await createScene(cluster)
       gateway = await openBareGateway(scene.target.database, scene.target.url)
+      analyst = await scene.openAttacker('analyst', gateway.port)
+      auditor = await scene.openAttacker('auditor', gateway.port)
     })
     after(async () => {
+      await analyst.end()
+      await auditor.end()
       await gateway.close(0)
       await scene.target[Symbol.asyncDispose]()
     })
-
-    const run = async (who: 'analyst' | 'auditor', statements: Attack['run'], mode: object) => {
-      const url = new URL(scene.target.url)
-      const twins = twinOwnerName(url.pathname.slice(1))
-      Object.assign(url, { username: scene[who], password: 'secret', host: `127.0.0.1:${gateway.port}` })
-      const names: Record<string, string> = {
-        '{analyst}': scene.analyst,
-        '{auditor}': scene.auditor,
-        '{owner}': scene.owner,
-        '{group}': scene.group,
-        '{twins}': twins,
-      }
-      const fill = (text: string) =>
-        text.replace(/\{[a-z]+\}/g, (name) => (names[name] ? `"${names[name]}"` : name))
-      const filled = statements.map((statement): pg.QueryConfig => {
-        const config = typeof statement === 'string' ? { text: statement } : statement
-        return { ...config, ...mode, text: fill(config.text) }
-      })
-      return runAttack({ url: url.href, lair: `lair_${who}` }, filled, 'public')
-    }
-    const findTrace = ({ text, bytes }: { text: string; bytes: Buffer }, { tell }: Attack) =>
+    const findTrace = ({ text, bytes }: Heard, { tell }: Attack) =>
       tell?.exec(text)?.[0] ??
       traces.find((trace) => text.includes(trace)) ??
       binaryTraces.find((trace) => bytes.includes(trace))?.toString('hex')
@@ -73,7 +57,7 @@ forEachCluster((cluster) => {
           await t.test(`${attacks.length} ways by ${name}`, async () => {
             let succeeded = 0
             for (const attack of attacks) {
-              const heard = await run('analyst', attack.run, mode)
+              const heard = await analyst.attack(attack.run, 'public', mode)
               const { text, failures } = heard
               assert.equal(findTrace(heard, attack), undefined, `${attack.name}: ${text.slice(0, 2000)}`)
               for (const { code, message } of failures)
@@ -90,7 +74,7 @@ forEachCluster((cluster) => {
       const blind: string[] = []
       for (const attack of attacks.filter(({ alone, tell }) => alone === undefined && !tell)) {
         const binary = modes['the extended protocol, results in binary'] ?? {}
-        const heard = await run('auditor', attack.exempt ?? attack.run, binary)
+        const heard = await auditor.attack(attack.exempt ?? attack.run, 'public', binary)
         if (findTrace(heard, attack) === undefined) blind.push(attack.name)
       }
       // Floating point and numbers that are computed: their text is looked at in the other modes.

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { twinOwnerName } from '../../../../src/enforcement/names.ts'
 import { clause } from '../../../support/clause.ts'
 import { forEachCluster } from '../../../support/postgres.ts'
+import type { Attack, Attacker } from './attacker.ts'
 import { inferences } from './inferring.ts'
 import { leaks, programs } from './programs.ts'
 import { objects, spellings } from './reading.ts'
-import { type Attack, runAttack } from './run-attack.ts'
 import { createScene, type Scene, traces } from './scene.ts'
 import { catalogs, roles } from './surroundings.ts'
 import { writes } from './writing.ts'
@@ -24,29 +23,18 @@ function findTrace(text: string, { tell }: Attack): string | undefined {
 forEachCluster((cluster) => {
   describe('a masked role', () => {
     let scene: Scene
+    let analyst: Attacker
+    let auditor: Attacker
     before(async () => {
       scene = await createScene(cluster)
+      analyst = await scene.openAttacker('analyst')
+      auditor = await scene.openAttacker('auditor')
     })
-    after(() => scene.target[Symbol.asyncDispose]())
-
-    const runAs = async (who: 'analyst' | 'auditor', statements: Attack['run'], schema: string) => {
-      const url = new URL(scene.target.url)
-      url.username = scene[who]
-      url.password = 'secret'
-      const names: Record<string, string> = {
-        '{analyst}': scene.analyst,
-        '{auditor}': scene.auditor,
-        '{owner}': scene.owner,
-        '{group}': scene.group,
-        '{twins}': twinOwnerName(url.pathname.slice(1)),
-      }
-      const filled = statements.map((statement) =>
-        typeof statement === 'string'
-          ? statement.replace(/\{[a-z]+\}/g, (name) => (names[name] ? `"${names[name]}"` : name))
-          : statement,
-      )
-      return runAttack({ url: url.href, lair: `lair_${who}` }, filled, schema)
-    }
+    after(async () => {
+      await analyst.end()
+      await auditor.end()
+      await scene.target[Symbol.asyncDispose]()
+    })
 
     test('is attacked in at least 120 ways with different names', () => {
       assert.ok(all.flat().length >= 120, `${all.flat().length} cases`)
@@ -60,12 +48,12 @@ forEachCluster((cluster) => {
     }
     const tryAttack = async (attack: Attack) => {
       for (const schema of ['public', 'masked_public']) {
-        const { text, failures } = await runAs('analyst', attack.run, schema)
+        const { text, failures } = await analyst.attack(attack.run, schema)
         assert.equal(findTrace(text, attack), undefined, `${schema}: ${text.slice(0, 2000)}`)
         for (const { code, message } of failures) assert.match(code ?? '', clean, `${schema}: ${message}`)
       }
       if (attack.alone !== undefined) return
-      const { text } = await runAs('auditor', attack.exempt ?? attack.run, 'public')
+      const { text } = await auditor.attack(attack.exempt ?? attack.run, 'public')
       assert.notEqual(findTrace(text, attack), undefined, `no teeth: ${text.slice(0, 2000)}`)
     }
 

@@ -1,4 +1,4 @@
-import type { Attack } from './run-attack.ts'
+import type { Attack } from './attacker.ts'
 
 const hit = /\bhit\b/
 const guess = (name: string, ...run: string[]): Attack => ({ name, run, tell: hit })

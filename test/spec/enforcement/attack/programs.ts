@@ -1,4 +1,4 @@
-import type { Attack } from './run-attack.ts'
+import type { Attack } from './attacker.ts'
 
 const read = (name: string, ...run: Attack['run']): Attack => ({ name, run })
 

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
+import { twinOwnerName } from '../../../../src/enforcement/names.ts'
 import { reconcile } from '../../../../src/enforcement/reconcile.ts'
 import { int32 } from '../../../../src/wire/messages.ts'
 import type { ClusterName } from '../../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../../support/masked-database.ts'
+import { type Attacker, openAttacker } from './attacker.ts'
 
 /** A raw value of each masked column that nothing else in the database holds or resembles. */
 export const canaries = {
@@ -84,7 +86,31 @@ export async function createScene(cluster: ClusterName) {
     grant select on public.ledger to "${group}"`)
   await target.database.sql.unsafe('analyze')
   await reconcile(target.database, policy(rules, [auditor]))
-  return { target, analyst, auditor, owner, group, rules, policy: policy(rules, [auditor]) }
+  const names = {
+    analyst,
+    auditor,
+    owner,
+    group,
+    twins: twinOwnerName(new URL(target.url).pathname.slice(1)),
+  }
+  const quoted = Object.fromEntries(Object.entries(names).map(([name, role]) => [name, `"${role}"`]))
+  return {
+    target,
+    analyst,
+    auditor,
+    owner,
+    group,
+    rules,
+    policy: policy(rules, [auditor]),
+
+    /** Directly, or through the gateway on `port`. */
+    openAttacker(who: 'analyst' | 'auditor', port?: number): Promise<Attacker> {
+      const url = new URL(target.url)
+      Object.assign(url, { username: names[who], password: 'secret' })
+      if (port !== undefined) url.host = `127.0.0.1:${port}`
+      return openAttacker(url.href, { ...quoted, L: `lair_${who}` })
+    },
+  }
 }
 
 const rules = [

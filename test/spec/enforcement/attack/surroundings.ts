@@ -1,4 +1,4 @@
-import type { Attack } from './run-attack.ts'
+import type { Attack } from './attacker.ts'
 
 /** Catalogs, statistics, and what the server tells about others. */
 export const catalogs: readonly Attack[] = [

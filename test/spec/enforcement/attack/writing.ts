@@ -1,4 +1,4 @@
-import type { Attack } from './run-attack.ts'
+import type { Attack } from './attacker.ts'
 
 const hit = /\bhit\b/
 const denied = 'DML does not move to twins: they take none'

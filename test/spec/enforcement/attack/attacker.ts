@@ -1,0 +1,103 @@
+import pg from 'pg'
+
+/** One try to get at a raw value. `{S}` is the schema of the tables: their own, or that of their twins. */
+export interface Attack {
+  readonly name: string
+  /** Statements of one session, one after the other whatever becomes of each. `{L}`: a schema of the attacker's own. */
+  readonly run: readonly (string | pg.QueryConfig)[]
+  /** What gives a raw value away where it does not show itself: a guess that came true. */
+  readonly tell?: RegExp
+  /** Why an exempt role has no counterpart that shows it. */
+  readonly alone?: string
+  /** The first version of PostgreSQL that understands it. */
+  readonly since?: number
+  /** The counterpart, where an exempt role would do it in another way. */
+  readonly exempt?: readonly string[]
+}
+
+export type Attacker = Awaited<ReturnType<typeof openAttacker>>
+
+/** What came back on the wire. `text` has it in words: rows, COPY data, notices, notifications and whole errors. */
+export interface Heard {
+  readonly text: string
+  readonly bytes: Buffer
+  readonly failures: readonly pg.DatabaseError[]
+}
+
+/**
+ * A session that attacks one time after another. Each attack is one transaction that is rolled back, with a savepoint
+ * before each statement; afterwards the session forgets what it was told, so that the next begins as in a new one.
+ * `names` fills what statements have in braces.
+ */
+export async function openAttacker(url: string, names: Readonly<Record<string, string>>) {
+  const types = { getTypeParser: () => String }
+  const client = new pg.Client({ connectionString: url, options: '-c search_path=public', types })
+  let heard: unknown[] = []
+  let wire: Buffer[] = []
+  client.on('notice', (notice) => heard.push(fieldsOf(notice)))
+  client.on('notification', (notification) => heard.push(notification))
+  await client.connect()
+  const connection = Reflect.get(client, 'connection')
+  // Values in binary are no strings, which the driver makes of them.
+  connection.stream.on('data', (chunk: Buffer) => wire.push(chunk))
+  // The driver drops COPY data; here it is read off the connection itself.
+  connection.on('copyData', ({ chunk }: { chunk: Buffer }) => heard.push(chunk.toString('latin1')))
+
+  const fill = (text: string, schema: string) =>
+    text
+      .replaceAll('{S}', schema)
+      .replaceAll(/\{([A-Za-z]+)\}/g, (whole, name: string) => names[name] ?? whole)
+  const say = async (statement: pg.QueryConfig): Promise<pg.DatabaseError | undefined> => {
+    try {
+      const results = [await client.query(statement)].flat()
+      for (const { rows, command } of results) heard.push(command, rows)
+      return undefined
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError)) throw error
+      heard.push(fieldsOf(error))
+      return error
+    }
+  }
+
+  return {
+    async attack(statements: Attack['run'], schema: string, mode: object = {}): Promise<Heard> {
+      heard = []
+      wire = []
+      const failures: pg.DatabaseError[] = []
+      await client.query('begin')
+      for (const statement of statements) {
+        const config = typeof statement === 'string' ? { text: statement } : statement
+        await client.query('savepoint attack')
+        const failure = await say({ ...config, ...mode, text: fill(config.text, schema) })
+        if (!failure) continue
+        failures.push(failure)
+        await client.query('rollback to savepoint attack')
+      }
+      await client.query('rollback')
+      const text = heard.map((item) => JSON.stringify(item)).join('\n')
+      const answer = { text: text.toLowerCase(), failures, bytes: Buffer.concat(wire) }
+      await client.query('discard all')
+      // The driver's own list of what is prepared.
+      connection.parsedStatements = {}
+      return answer
+    },
+    end: () => client.end(),
+  }
+}
+
+/** What a client gets to read of an error or a notice. Not the text of the statement, which is the attacker's own. */
+function fieldsOf(error: object) {
+  const names = [
+    'message',
+    'detail',
+    'hint',
+    'where',
+    'schema',
+    'table',
+    'column',
+    'dataType',
+    'constraint',
+    'code',
+  ]
+  return names.map((name) => Reflect.get(error, name))
+}
