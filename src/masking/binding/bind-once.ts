@@ -1,6 +1,6 @@
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { Binding } from './binding.ts'
+import type { Binding } from './binding-address.ts'
 
 const advisoryLock = 7_208_951_147
 

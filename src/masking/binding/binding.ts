@@ -1,28 +1,11 @@
 import { isIP } from 'node:net'
 import { type Static, Type } from 'typebox'
-import { type DatabaseAddress, type PasswordMethod, passwordMethods } from '../../db/database-url.ts'
+import { passwordMethods } from '../../db/database-url.ts'
 import { type HostGuard, HostRefused } from '../../db/host-guard.ts'
 import { isLoopbackHost } from '../../kernel/network.ts'
 import { type Fault, failOn } from '../faults.ts'
 import { nullableString, oneOf, strict } from '../schemas.ts'
-
-/** From the weakest to the strongest. */
-export const sslModes = ['disable', 'require', 'verify-ca', 'verify-full'] as const
-
-const [strongest] = passwordMethods
-
-/** How to reach a real database. The password is apart from it, sealed. */
-export interface Binding {
-  readonly host: string
-  readonly port: number
-  readonly database: string
-  readonly user: string
-  readonly sslmode: (typeof sslModes)[number]
-  /** PEM of the authority that `verify-ca` and `verify-full` trust; null: those of the system. */
-  readonly sslRootCertificate: string | null
-  /** The weakest way in which the server may ask for the password. Bindings of before have none: the strongest counts. */
-  readonly authentication?: PasswordMethod
-}
+import { type Binding, sslModes, strongestPassword } from './binding-address.ts'
 
 /** Where a binding stands in the body. */
 export const bindingStem = 'properties.binding'
@@ -56,7 +39,15 @@ export const bindingAnswer = Type.Object({
 })
 
 export function renderBinding(binding: Binding, passwordSet: boolean): Static<typeof bindingAnswer> {
-  const { host, port, database, user, sslmode, sslRootCertificate, authentication = strongest } = binding
+  const {
+    host,
+    port,
+    database,
+    user,
+    sslmode,
+    sslRootCertificate,
+    authentication = strongestPassword,
+  } = binding
   return { host, port, database, user, sslmode, sslRootCertificate, authentication, passwordSet }
 }
 
@@ -68,7 +59,7 @@ export function readBinding(input: BindingInput): Binding {
     user: input.user,
     sslmode: input.sslmode ?? (isLoopbackHost(input.host) ? 'disable' : 'verify-full'),
     sslRootCertificate: input.sslRootCertificate ?? null,
-    authentication: input.authentication ?? strongest,
+    authentication: input.authentication ?? strongestPassword,
   }
   const faults: (Fault | false)[] = [
     !isHost(binding.host) && { field: 'host', reason: 'must be a host name or an IP address' },
@@ -99,7 +90,7 @@ export function sharesSecret(before: Binding, after: Binding): boolean {
   )
 }
 
-function weaknessOf({ authentication = strongest }: Binding): number {
+function weaknessOf({ authentication = strongestPassword }: Binding): number {
   return passwordMethods.indexOf(authentication)
 }
 
@@ -137,24 +128,4 @@ function checkCertificate({ sslRootCertificate: pem, sslmode }: Binding): Fault 
   const isPem =
     pem.length <= 65_536 && /^-----BEGIN CERTIFICATE-----\s[\s\S]+-----END CERTIFICATE-----\s*$/.test(pem)
   return !isPem && { field, reason: 'must be PEM certificates' }
-}
-
-export function addressOf(binding: Binding, password: string, guard: HostGuard): DatabaseAddress {
-  const { host, port, database, user, authentication: weakestPassword = strongest } = binding
-  const ssl = tlsOf(binding)
-  return { host, port, database, user, password, guard, weakestPassword, ...(ssl && { ssl }) }
-}
-
-function tlsOf({ sslmode, sslRootCertificate }: Binding): DatabaseAddress['ssl'] {
-  const ca = sslRootCertificate === null ? {} : { ca: sslRootCertificate }
-  switch (sslmode) {
-    case 'disable':
-      return undefined
-    case 'require':
-      return { rejectUnauthorized: false }
-    case 'verify-ca':
-      return { ...ca, rejectUnauthorized: true, checkServerIdentity: () => undefined }
-    case 'verify-full':
-      return { ...ca, rejectUnauthorized: true }
-  }
 }

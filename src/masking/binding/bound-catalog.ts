@@ -6,7 +6,7 @@ import type { HostGuard } from '../../db/host-guard.ts'
 import { createSql, type Sql } from '../../db/sql.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
-import { addressOf, type Binding } from './binding.ts'
+import { addressOf, type Binding } from './binding-address.ts'
 import { type CatalogColumn, type ColumnName, findColumns } from './find-column.ts'
 
 /** The columns of a database row that are needed to reach the real database. */

@@ -1,7 +1,7 @@
 import type { DatabaseAddress } from '../../db/database-url.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import type { Fragment, Query } from '../../db/query.ts'
-import { addressOf, type Binding } from './binding.ts'
+import { addressOf, type Binding } from './binding-address.ts'
 
 export interface Bound {
   readonly id: string

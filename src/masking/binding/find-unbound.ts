@@ -1,6 +1,6 @@
 import type { HostGuard } from '../../db/host-guard.ts'
 import type { Query } from '../../db/query.ts'
-import { type Binding, sslModes } from './binding.ts'
+import { type Binding, sslModes } from './binding-address.ts'
 import { type Bound, locate, splitName } from './find-bound.ts'
 
 /**

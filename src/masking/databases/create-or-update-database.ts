@@ -2,14 +2,8 @@ import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
 import { nameBound, refuseSecondBinding } from '../binding/bind-once.ts'
-import {
-  type Binding,
-  type BindingInput,
-  bindingStem,
-  readBinding,
-  requireHost,
-  sharesSecret,
-} from '../binding/binding.ts'
+import { type BindingInput, bindingStem, readBinding, requireHost, sharesSecret } from '../binding/binding.ts'
+import type { Binding } from '../binding/binding-address.ts'
 import { type Finding, type Greeting, ownStoreReason, secretPlace } from '../binding/bound-catalog.ts'
 import { checkConditions } from '../entity-tag.ts'
 import { failOn } from '../faults.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { Binding } from '../binding/binding.ts'
+import type { Binding } from '../binding/binding-address.ts'
 import type { KeyRange } from '../page.ts'
 import { type DatabasePlace, idOf, keyOf, readDatabasePlace } from '../place.ts'
 import type { Site } from '../resource.ts'

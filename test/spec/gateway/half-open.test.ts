@@ -11,6 +11,7 @@ import { writeCancel } from '../../../src/wire/startup.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
+import { runs } from '../../support/runs.ts'
 import { retryUntil, waitUntil } from '../../support/wait-until.ts'
 
 const child = join(import.meta.dirname, '../../support/flood-child.ts')
@@ -18,6 +19,8 @@ const child = join(import.meta.dirname, '../../support/flood-child.ts')
 const own = 3
 /** Of one login amidst all others. Machines that run tests are busy. */
 const patienceMs = 20_000
+/** The gateway's limits are reached with a few hundred; `npm run test:all` goes on to the whole number. */
+const upTo = (count: number) => Math.min(count, runs(1_500))
 const countSockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
 
 describe('connections that never log in', () => {
@@ -53,12 +56,12 @@ describe('connections that never log in', () => {
     'Ten thousand connections that never log in cost the gateway a bounded amount of memory and lock out no other…'
   const floods = [
     { kind: 'silent', from: '127.0.0.2', count: 10_000 },
-    { kind: 'silent', from: '127.0.0.1', count: 10_000 },
-    { kind: 'a byte', from: '127.0.0.2', count: 10_000 },
-    { kind: 'half of a handshake', from: '127.0.0.2', count: 10_000 },
-    { kind: 'a name', from: '127.0.0.2', count: 3_000 },
-    { kind: 'silent', from: 'many', count: 5_000 },
-    { kind: 'half of a handshake', from: 'many', count: 3_000 },
+    { kind: 'silent', from: '127.0.0.1', count: upTo(10_000) },
+    { kind: 'a byte', from: '127.0.0.2', count: upTo(10_000) },
+    { kind: 'half of a handshake', from: '127.0.0.2', count: upTo(10_000) },
+    { kind: 'a name', from: '127.0.0.2', count: upTo(3_000) },
+    { kind: 'silent', from: 'many', count: upTo(5_000) },
+    { kind: 'half of a handshake', from: 'many', count: upTo(3_000) },
   ]
   for (const { kind, from, count } of floods)
     clause('GATE-66', quote, async (t) => {

@@ -78,7 +78,7 @@ export async function openAttacker(url: string, names: Readonly<Record<string, s
       const answer = { text: text.toLowerCase(), failures, bytes: Buffer.concat(wire) }
       await client.query('discard all')
       // The driver's own list of what is prepared.
-      connection.parsedStatements = {}
+      Reflect.set(connection, 'parsedStatements', {})
       return answer
     },
     end: () => client.end(),
