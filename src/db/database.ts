@@ -5,6 +5,7 @@ import { checkConnections, driverOptions } from './driver-options.ts'
 import { nameStatement, renameIfStale } from './prepared.ts'
 import { createSql, type Sql, type Statement } from './sql.ts'
 import { ConnectionFailure, isRetryable, translateDatabaseError } from './sqlstate.ts'
+import { steadyOptions, steadyStatement } from './steady-settings.ts'
 import { runTransaction, type Tx } from './transaction.ts'
 
 export type { Sql } from './sql.ts'
@@ -25,6 +26,8 @@ export type DatabaseOptions = {
   check?: ConnectionCheck
   /** Hears of every statement and transaction that failed, as it is passed on. */
   onFailure?: ((error: unknown) => void) | undefined
+  /** Roles of that database may be hostile: its settings do not count, and so many connections stay open once made. */
+  foreign?: { readonly keep: number }
 }
 
 export type Database = {
@@ -46,13 +49,14 @@ export function openDatabase(options: DatabaseOptions): Database {
     max: options.poolSize ?? 10,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 60_000,
-    maxLifetimeSeconds: 3600,
+    // A closed connection would make room for a role that takes every free one.
+    ...(options.foreign ? { min: options.foreign.keep, onConnect: settle } : { maxLifetimeSeconds: 3600 }),
     keepAlive: true,
     application_name: options.applicationName ?? 'masquerade',
     statement_timeout: options.statementTimeoutMs ?? 30_000,
     ...(options.answerTimeoutMs !== undefined && { query_timeout: options.answerTimeoutMs }),
     idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 60_000,
-    options: `-c search_path=${options.searchPath ?? schemaName} -c TimeZone=UTC`,
+    options: `-c search_path=${options.searchPath ?? schemaName} -c TimeZone=UTC${options.foreign ? steadyOptions : ''}`,
     types: { getTypeParser: chooseParser },
     ...(options.check && checkConnections(options.check)),
   })
@@ -72,6 +76,10 @@ export function openDatabase(options: DatabaseOptions): Database {
       return closed
     },
   }
+}
+
+async function settle(client: pg.ClientBase): Promise<void> {
+  await client.query(steadyStatement)
 }
 
 async function send(queryable: pg.Pool | pg.ClientBase, { text, values, isSimple, isUnnamed }: Statement) {

@@ -49,8 +49,12 @@ export class Connections {
   async requireFit(databaseId: string): Promise<void> {
     const connection = this.#connections.get(databaseId)
     if (!connection || connection.isFit) return
-    const [row] = await connection.database.sql<{ version: number }[]>`
-      select current_setting('server_version_num')::int as version`
+    const { sql } = connection.database
+    // At the same time: two connections are open from now on, also when a masked role takes all that are left.
+    const [[row]] = await Promise.all([
+      sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`,
+      sql`select`,
+    ])
     const [tooOld] = checkVersion(row?.version ?? 0)
     if (tooOld) throw new Unfit(describeFinding(tooOld))
     connection.isFit = true

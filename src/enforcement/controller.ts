@@ -14,6 +14,7 @@ import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
 import { BlockerWatch } from './sessions/blockers.ts'
 import { endExemptSessions } from './sessions/end-exempt-sessions.ts'
 import { endOldReaders } from './sessions/old-readers.ts'
+import { ReleaseWatch } from './sessions/release-watch.ts'
 import type { Source } from './source.ts'
 import { explainFailure } from './states/explain-failure.ts'
 import { isPassing, judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
@@ -54,6 +55,7 @@ export class Controller {
   readonly #told = new Map<string, string>()
   readonly #audits: CoalescedJobs
   readonly #blockers: BlockerWatch
+  readonly #releases = new ReleaseWatch((databaseId) => this.#audit(databaseId))
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> = Promise.resolve()
   #closed = false
@@ -82,6 +84,7 @@ export class Controller {
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
+    this.#releases.close()
     await this.#round
     await this.#audits.close()
     await this.#connections.close()
@@ -320,6 +323,7 @@ export class Controller {
     const clearing =
       unfinished.length === 0 ? null : await this.#blockers.clear(database.sql, databaseId, unfinished)
     this.#auditAfter(databaseId, clearing?.dueMs ?? null)
+    this.#releases.expect(databaseId, database.sql, clearing?.blockers.length ? unfinished : [])
     const judgement = judgeUnfinished(outcome, unfinished, clearing?.blockers ?? [])
     const notes = await mergeNotes(states, databaseId, outcome, [...open, ...judgement.notes])
     if (judgement.state === null)

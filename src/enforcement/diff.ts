@@ -62,8 +62,9 @@ export function prepareGuards(steps: Step[], { guarded, isGuardCurrent }: Snapsh
   else if (!isGuardCurrent) steps.push(...upgradeGuards)
 }
 
-/** Relations of which this plan hides columns that could be read before. */
-export function findNewlyHidden({ desired, guards }: Plan): number[] {
+/** Relations of which a plan hides columns that could be read before. */
+export function findNewlyHidden({ snapshot, desired }: Pick<Plan, 'snapshot' | 'desired'>): number[] {
+  const guards = new Map(snapshot.guards.map((guard) => [guard.oid, guard]))
   return desired.masked
     .filter(({ relation, pins, hidesAll }) => {
       const guard = guards.get(relation.oid)

@@ -29,12 +29,16 @@ export function isLoginMark(comment: string | null): boolean {
   return comment?.startsWith(loginMarkPrefix) ?? false
 }
 
-/** `isTaken`: a schema of that name is not ours. Then another name is derived, always the same one. */
+/** `isTaken`: a schema of that name is not ours. Then another name is derived, always the same ones in the same order. */
 export function shadowSchemaName(schema: string, isTaken: (name: string) => boolean = () => false): string {
-  const name = shorten(shadowPrefix + schema)
-  if (!isTaken(name)) return name
-  const hash = createHash('sha256').update(schema).digest('hex')
-  return shorten(`${shadowPrefix}${hash.slice(0, 8)}_${schema}`)
+  let name = shorten(shadowPrefix + schema)
+  for (let salt = ''; isTaken(name); salt += '+') {
+    const hash = createHash('sha256')
+      .update(schema + salt)
+      .digest('hex')
+    name = shorten(`${shadowPrefix}${hash.slice(0, 8)}_${schema}`)
+  }
+  return name
 }
 
 /** PostgreSQL cuts names at 63 bytes, which could make two of them one; a hash keeps them apart. */

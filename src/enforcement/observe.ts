@@ -150,11 +150,11 @@ async function readShadowSchemas(tx: Sql): Promise<Map<string, string>> {
   return new Map(rows.map(({ name, owner }) => [name, owner]))
 }
 
-/** An ACCESS EXCLUSIVE lock that is waited for keeps us waiting too. */
+/** An ACCESS EXCLUSIVE lock that is waited for keeps us waiting too. Prepared transactions hold theirs without a process. */
 async function readLocked(tx: Sql): Promise<Set<number>> {
   const rows = await tx<{ oid: number }[]>`
     select distinct relation::int8 as oid from pg_catalog.pg_locks
-    where locktype = 'relation' and mode = 'AccessExclusiveLock' and pid <> pg_catalog.pg_backend_pid()
+    where locktype = 'relation' and mode = 'AccessExclusiveLock' and pid is distinct from pg_catalog.pg_backend_pid()
       and database = (select oid from pg_catalog.pg_database where datname = current_database())`
   return new Set(rows.map(({ oid }) => oid))
 }

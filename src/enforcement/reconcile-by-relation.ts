@@ -4,6 +4,7 @@ import { sqlstateOf } from '../db/sqlstate.ts'
 import type { Tx } from '../db/transaction.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply.ts'
+import { findNewlyHidden } from './diff.ts'
 import { diffClosings, diffOpenings, listHeld, type StepGroup } from './diff-by-relation.ts'
 import { readRecord } from './guard/read-record.ts'
 import {
@@ -15,6 +16,8 @@ import {
   takeTurn,
 } from './in-turn.ts'
 import type { DesiredRelation, Note, Step } from './plan.ts'
+import type { Holder } from './sessions/holder.ts'
+import { recordLateReaders } from './sessions/old-readers.ts'
 
 /** Something that could not be done, while everything else was. */
 export interface Unfinished {
@@ -23,8 +26,8 @@ export interface Unfinished {
   readonly oids: readonly number[]
   readonly sqlstate: string
   readonly reason: string
-  /** Sessions that were seen to hold us up, by process id. */
-  readonly blockers: readonly number[]
+  /** Sessions and prepared transactions that were seen to hold us up. */
+  readonly blockers: readonly Holder[]
   /** False: masked values may still be readable there. */
   readonly isClosed: boolean
 }
@@ -53,6 +56,7 @@ export async function reconcileByRelation(
   cause: unknown,
 ): Promise<Outcome> {
   const closed = await runGroups(target, policy, options, 'none')
+  await recordLateReaders(target, findNewlyHidden(closed.outcome))
   await options.onClosed?.()
   const open = new Set(closed.unfinished.map((one) => one.target))
   const opened = await runGroups(target, policy, options, 'careful')
@@ -117,7 +121,7 @@ async function applyGroups(
   groups: readonly StepGroup[],
   planned: Planned,
   isClosed: boolean,
-  takeBlockers: () => number[],
+  takeBlockers: () => Holder[],
 ) {
   const notes: Note[] = []
   const done: Step[] = []
@@ -150,22 +154,28 @@ const sampleMs = 30
 /** Samples, over another connection, which sessions the transaction waits for: no catalog tells that of all locks. */
 async function watchWaits(target: Database, tx: Tx) {
   const [row] = await tx<{ pid: number }[]>`select pg_catalog.pg_backend_pid() as pid`
-  const seen = new Set<number>()
+  const pid = row?.pid ?? 0
+  const seen = new Map<string, Holder>()
   let isAsking = false
   const sample = async () => {
     if (isAsking) return
     isAsking = true
-    const rows = await target.sql<{ pid: number }[]>`
-      select unnest(pg_catalog.pg_blocking_pids(${row?.pid ?? 0})) as pid`.catch(() => [])
-    for (const { pid } of rows) seen.add(pid)
+    // A prepared transaction has no process: PostgreSQL names it 0, and the transaction that we wait for tells its name.
+    const rows = await target.sql<{ pid: number; gid: string | null }[]>`
+      select b.pid, null as gid from pg_catalog.unnest(pg_catalog.pg_blocking_pids(${pid})) as b(pid) where b.pid <> 0
+      union all
+      select 0, x.gid from pg_catalog.pg_locks l join pg_catalog.pg_prepared_xacts x on x.transaction = l.transactionid
+      where l.pid = ${pid} and not l.granted`.catch(() => [])
+    for (const { pid: blocking, gid } of rows)
+      seen.set(`${blocking} ${gid}`, gid === null ? { pid: blocking } : { gid })
     isAsking = false
   }
   const timer = setInterval(() => void sample(), sampleMs)
   return {
     take() {
-      const pids = [...seen]
+      const holders = [...seen.values()]
       seen.clear()
-      return pids
+      return holders
     },
     [Symbol.dispose]() {
       clearInterval(timer)

@@ -2,13 +2,14 @@ import type { Database } from '../db/database.ts'
 import { sqlstateOf } from '../db/sqlstate.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply.ts'
-import { diff } from './diff.ts'
+import { diff, findNewlyHidden } from './diff.ts'
 import type { Claimant } from './guard/claim.ts'
 import { readRecord } from './guard/read-record.ts'
 import { type Outcome, type PolicySource, type ReconcileOptions, takeTurn } from './in-turn.ts'
 import type { Step } from './plan.ts'
 import type { Reading } from './read-relations.ts'
 import { reconcileByRelation } from './reconcile-by-relation.ts'
+import { recordLateReaders } from './sessions/old-readers.ts'
 import { Unfit } from './states/explain-failure.ts'
 
 /** Another node was the first to create our schema, or the last to drop it. */
@@ -93,5 +94,6 @@ async function reconcileAtOnce(
     if (!(error instanceof DryRun)) throw error
   }
   if (!outcome) throw new Error('a transaction ended without running')
+  if (!options.dryRun) await recordLateReaders(target, findNewlyHidden(outcome))
   return outcome
 }

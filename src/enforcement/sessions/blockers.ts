@@ -2,11 +2,12 @@ import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { guardSchema } from '../names.ts'
 import type { Unfinished } from '../reconcile-by-relation.ts'
+import { type Holder, nameHolder, statementToEnd } from './holder.ts'
 import { endSession, signalSession } from './signal-session.ts'
 
-/** A session that holds a lock against enforcement. */
+/** A session or a prepared transaction that holds a lock against enforcement. */
 export interface Blocker {
-  readonly pid: number
+  readonly holder: Holder
   readonly role: string
   readonly application: string
   /** Superusers, exempt roles and the role of the binding are named, and never ended. */
@@ -38,12 +39,12 @@ export class BlockerWatch {
   async clear(sql: Sql, databaseId: string, unfinished: readonly Unfinished[]): Promise<Clearing> {
     const blockers = await findBlockers(sql, unfinished)
     const now = Date.now()
-    const keyOf = ({ pid }: Blocker) => `${databaseId} ${pid}`
+    const keyOf = ({ holder }: Blocker) => `${databaseId} ${nameHolder(holder)}`
     const present = new Set(blockers.map(keyOf))
     for (const key of this.#since.keys())
       if (key.startsWith(`${databaseId} `) && !present.has(key)) this.#since.delete(key)
     for (const key of present) if (!this.#since.has(key)) this.#since.set(key, now)
-    const endable = blockers.filter(({ isSpared }) => !isSpared)
+    const endable = blockers.filter((one) => !one.isSpared && isEndable(one, unfinished))
     const leftMs = (one: Blocker) => this.#limitMs - (now - (this.#since.get(keyOf(one)) ?? now))
     const due = endable.filter((one) => leftMs(one) <= 0)
     const waits = endable.filter((one) => !due.includes(one)).map(leftMs)
@@ -53,42 +54,79 @@ export class BlockerWatch {
 
   async #end(sql: Sql, unfinished: readonly Unfinished[], due: readonly Blocker[]): Promise<number> {
     if (due.length === 0) return 0
-    for (const { pid } of due) await signalSession(sql, 'cancel', pid)
+    for (const { holder } of due) if ('pid' in holder) await signalSession(sql, 'cancel', holder.pid)
     await new Promise((resolve) => setTimeout(resolve, cancelMs))
-    const still = new Set((await findBlockers(sql, unfinished)).map(({ pid }) => pid))
+    const still = new Set((await findBlockers(sql, unfinished)).map(({ holder }) => nameHolder(holder)))
     let ended = 0
-    for (const { pid } of due) if (!still.has(pid) || (await endSession(sql, pid))) ended++
+    for (const { holder } of due) if (!still.has(nameHolder(holder)) || (await end(sql, holder))) ended++
     return ended
   }
 }
 
+/**
+ * A prepared transaction is a promise to a coordinator, so it is rolled back only where a lock of it keeps raw values
+ * readable. A session is ended also when it keeps a twin closed.
+ */
+function isEndable({ holder, target }: Blocker, unfinished: readonly Unfinished[]): boolean {
+  return 'pid' in holder || unfinished.some((one) => one.target === target && !one.isClosed)
+}
+
+async function end(sql: Sql, holder: Holder): Promise<boolean> {
+  if ('pid' in holder) return endSession(sql, holder.pid)
+  return sql.unsafe(statementToEnd(holder)).then(
+    () => true,
+    () => false,
+  )
+}
+
+interface BlockerRow extends Omit<Blocker, 'holder'> {
+  readonly pid: number | null
+  readonly gid: string
+}
+
 /** Any lock on a twin is in the way of changing it; only ACCESS EXCLUSIVE is in the way of grants and reads. */
-async function findBlockers(sql: Sql, unfinished: readonly Unfinished[]): Promise<Blocker[]> {
+export async function findBlockers(sql: Sql, unfinished: readonly Unfinished[]): Promise<Blocker[]> {
   const places = unfinished.flatMap(({ target, oids }) => oids.map((oid) => ({ target, oid })))
-  const waits = unfinished.flatMap(({ target, blockers }) => blockers.map((pid) => ({ target, pid })))
-  return await sql<Blocker[]>`
+  const waits = unfinished.flatMap(({ target, blockers }) => blockers.map((holder) => ({ target, holder })))
+  const rows = await sql<BlockerRow[]>`
     with place as (
       select * from unnest(${places.map(({ oid }) => oid)}::int8[]::oid[], ${places.map(({ target }) => target)}::text[])
         as p(oid, target)
+    ), held as (
+      select l.pid, x.gid, l.relation, l.mode from pg_catalog.pg_locks l
+      left join pg_catalog.pg_locks own on l.pid is null and own.pid is null and own.locktype = 'transactionid'
+        and own.virtualtransaction = l.virtualtransaction
+      left join pg_catalog.pg_prepared_xacts x on x.transaction = own.transactionid
+      where l.granted and l.locktype = 'relation'
     ), found as (
-      select l.pid, p.target from pg_catalog.pg_locks l join place p on p.oid = l.relation
-      where l.mode = 'AccessExclusiveLock' and l.granted
+      select l.pid, l.gid, p.target from held l join place p on p.oid = l.relation
+      where l.mode = 'AccessExclusiveLock'
       union
-      select l.pid, p.target from place p join ${sql(guardSchema)}.relation g on g.oid = p.oid
-      join pg_catalog.pg_locks l on l.granted and l.relation = pg_catalog.to_regclass(
+      select l.pid, l.gid, p.target from place p join ${sql(guardSchema)}.relation g on g.oid = p.oid
+      join held l on l.relation = pg_catalog.to_regclass(
         pg_catalog.format('%I.%I', g.twin->>'schema', g.twin->>'name'))
       union
-      select * from unnest(${waits.map(({ pid }) => pid)}::int4[], ${waits.map(({ target }) => target)}::text[])
+      select * from unnest(${waits.map(({ holder }) => ('pid' in holder ? holder.pid : null))}::int4[],
+        ${waits.map(({ holder }) => ('gid' in holder ? holder.gid : null))}::text[], ${waits.map(({ target }) => target)}::text[])
+        as w(pid, gid, target)
+      where w.gid is not null or exists (select 1 from pg_catalog.pg_locks l
+        where l.pid = w.pid and l.granted and l.locktype in ('relation', 'transactionid'))
     )
-    select distinct on (a.pid) a.pid::int4 as pid, coalesce(a.usename, '')::text as role,
-      coalesce(a.application_name, '') as application, f.target,
-      coalesce(r.rolsuper, true) or a.usename = current_user or a.usename = any(p.exempt) as "isSpared"
-    from found f join pg_catalog.pg_stat_activity a on a.pid = f.pid
-    left join pg_catalog.pg_roles r on r.oid = a.usesysid cross join ${sql(guardSchema)}.policy p
-    where a.pid <> pg_catalog.pg_backend_pid() order by a.pid, f.target`
+    select distinct on (f.pid, f.gid) a.pid::int4 as pid, coalesce(f.gid, '') as gid, f.target,
+      coalesce(a.usename, x.owner, '')::text as role, coalesce(a.application_name, '') as application,
+      coalesce(r.rolsuper, true) or r.rolname = current_user or r.rolname = any(p.exempt) as "isSpared"
+    from found f left join pg_catalog.pg_stat_activity a on a.pid = f.pid
+    left join pg_catalog.pg_prepared_xacts x on x.gid = f.gid and x.database = current_database()
+    left join pg_catalog.pg_roles r on r.rolname = coalesce(a.usename, x.owner)
+    cross join ${sql(guardSchema)}.policy p
+    where (a.pid is not null or x.gid is not null)
+      -- Sessions of this service wait themselves.
+      and not coalesce(a.usename = current_user and a.application_name = current_setting('application_name'), false)
+    order by f.pid, f.gid, f.target`
+  return rows.map(({ pid, gid, ...row }) => ({ ...row, holder: pid === null ? { gid } : { pid } }))
 }
 
-export function describeBlocker({ pid, role, application }: Blocker): string {
+export function describeBlocker({ holder, role, application }: Blocker): string {
   const program = application === '' ? '' : ` (${application})`
-  return `session ${pid} of role ${quoteIdentifier(role)}${program}`
+  return `${nameHolder(holder)} of role ${quoteIdentifier(role)}${program}`
 }

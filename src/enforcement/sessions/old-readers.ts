@@ -1,6 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { guardSchema } from '../names.ts'
 import type { Note, Step } from '../plan.ts'
 import { endSession } from './signal-session.ts'
@@ -20,6 +21,15 @@ export function recordReaders(oids: readonly number[]): Step {
         AND l.relation = ANY (${quoteLiteral(`{${oids.join(',')}}`)}::oid[])), '[]')`,
     why: 'transactions that have read the columns before',
   }
+}
+
+/** A transaction may have opened a cursor after the step above and before the commit that hid the columns. */
+export async function recordLateReaders({ sql }: Database, oids: readonly number[]): Promise<void> {
+  if (oids.length === 0) return
+  await sql.unsafe(recordReaders(oids).sql).catch((error: unknown) => {
+    // Another node has removed the last mask since.
+    if (codeOf(error) !== sqlstate.undefinedTable) throw error
+  })
 }
 
 interface Reader {

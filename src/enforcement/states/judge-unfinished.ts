@@ -3,6 +3,7 @@ import type { Outcome } from '../in-turn.ts'
 import type { Note } from '../plan.ts'
 import type { Unfinished } from '../reconcile-by-relation.ts'
 import { type Blocker, describeBlocker } from '../sessions/blockers.ts'
+import { statementToEnd } from '../sessions/holder.ts'
 import type { StateStore } from './state-store.ts'
 
 export interface Judgement {
@@ -77,7 +78,7 @@ function describeRefused({ target, isClosed, reason }: Unfinished): string {
 function describeWaiting({ target, isClosed }: Unfinished, blockers: readonly Blocker[]): string {
   const own = blockers.filter((one) => one.target === target)
   const holder = own.length === 0 ? 'another session' : own.map(describeBlocker).join(', ')
-  const end = own.map(({ pid }) => `SELECT pg_terminate_backend(${pid})`).join('; ')
+  const end = own.map(({ holder }) => statementToEnd(holder)).join('; ')
   const effect = isClosed ? 'Masked roles cannot read it until then.' : ''
   return `${target} waits for a lock that ${holder} holds. ${effect}${end === '' ? '' : ` To end it: ${end}.`}`.trim()
 }

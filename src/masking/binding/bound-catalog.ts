@@ -4,6 +4,7 @@ import type { DatabaseAddress } from '../../db/database-url.ts'
 import { checkConnections, driverOptions } from '../../db/driver-options.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import { createSql, type Sql } from '../../db/sql.ts'
+import { steadyOptions } from '../../db/steady-settings.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { addressOf, type Binding } from './binding-address.ts'
@@ -138,6 +139,7 @@ function connect(address: DatabaseAddress, check: ConnectionCheck): pg.Pool {
     query_timeout: queryTimeoutMs,
     idleTimeoutMillis: idleTimeoutMs,
     application_name: 'masquerade',
+    options: steadyOptions,
     allowExitOnIdle: true,
   })
   pool.on('error', () => {})

@@ -77,6 +77,7 @@ export function createEnforcementSource(options: SourceOptions) {
             // A server that does not even answer that time is up.
             answerTimeoutMs: 35_000,
             check: checkConnection,
+            foreign: { keep: 2 },
           }),
       }
     },
