@@ -417,22 +417,36 @@ CREATE UNIQUE INDEX service_principal_app_id_is_unique ON directory_object USING
 CREATE UNIQUE INDEX unified_mail_nickname_is_unique ON directory_object USING btree (tenant_id, lower(mail_nickname)) WHERE (unified AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX user_principal_name_is_unique ON directory_object USING btree (tenant_id, lower(user_principal_name)) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
 
-CREATE OR REPLACE FUNCTION masquerade.log_unlogged_write()
+CREATE OR REPLACE FUNCTION masquerade.log_changes()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+  changes jsonb := nullif(pg_catalog.current_setting('masquerade.changes', true), '')::jsonb;
 begin
   delete from masquerade.directory_write where writer = new.writer;
-  if pg_catalog.current_setting('masquerade.logged', true) is distinct from 'on' then
-    with counter as (
-      insert into masquerade.revision_counter as counter (tenant_id, value)
-        select tenant_id, 1 from masquerade.instance
-      on conflict (tenant_id) do update set value = counter.value + 1
-      returning tenant_id, value
-    )
-    insert into masquerade.change_log (tenant_id, revision, entity, entity_id, kind)
-      select tenant_id, value, 'directory', tenant_id::text, 'rewritten' from counter;
+  if changes is null and pg_catalog.current_setting('masquerade.logged', true) is distinct from 'on' then
+    -- Written past the service: every node has to load anew.
+    select pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object(
+        'tenantId', tenant_id, 'entity', 'directory', 'entityId', tenant_id, 'kind', 'rewritten'))
+      into changes from masquerade.instance;
   end if;
+  with change as (
+    select (entry ->> 'tenantId')::uuid as tenant_id, entry, at
+    from pg_catalog.jsonb_array_elements(changes) with ordinality as changed (entry, at)
+  ), counter as (
+    insert into masquerade.revision_counter as counter (tenant_id, value)
+      select tenant_id, pg_catalog.count(*) from change group by tenant_id order by tenant_id
+    on conflict (tenant_id) do update set value = counter.value + excluded.value
+    returning tenant_id, value
+  )
+  insert into masquerade.change_log (tenant_id, revision, entity, entity_id, kind, data)
+    select change.tenant_id,
+      counter.value - pg_catalog.count(*) over tenant + pg_catalog.row_number() over (tenant order by at),
+      entry ->> 'entity', entry ->> 'entityId', entry ->> 'kind', entry -> 'data'
+    from change join counter on counter.tenant_id = change.tenant_id
+    window tenant as (partition by change.tenant_id);
+  perform pg_catalog.set_config('masquerade.changes', '', true), pg_catalog.set_config('masquerade.logged', 'on', true);
   return null;
 end $function$
 ;
@@ -542,7 +556,7 @@ CREATE TRIGGER delegated_permission_voids_tokens AFTER DELETE ON masquerade.dele
 CREATE TRIGGER objects_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
 CREATE TRIGGER principals_changed AFTER DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
 CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((new.kind = 'group'::text) AND (new.deleted_at IS NOT NULL) AND (old.deleted_at IS NULL) AND ((new.properties -> 'isAssignableToRole'::text) = 'true'::jsonb))) EXECUTE FUNCTION void_tokens_of_members();
-CREATE CONSTRAINT TRIGGER unlogged_write AFTER INSERT ON masquerade.directory_write DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION log_unlogged_write();
+CREATE CONSTRAINT TRIGGER unlogged_write AFTER INSERT ON masquerade.directory_write DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION log_changes();
 CREATE TRIGGER masks_enforced AFTER INSERT OR UPDATE OF enforced_at ON masquerade.enforcement_state FOR EACH ROW EXECUTE FUNCTION tell_of_masks();
 CREATE TRIGGER policy_changed AFTER UPDATE OF policy_state, exempt_principals, binding_version ON masquerade.masked_database FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER rule_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.masking_rule FOR EACH ROW EXECUTE FUNCTION note_policy_change();

@@ -8,40 +8,29 @@ export type Change = {
 }
 
 /**
- * Gives each change the tenant's next revision and logs it. Returns the last revision given.
- *
- * The counter row stays locked until commit: that makes revisions gap-free (a rollback takes its own back) and their
- * order the commit order. Call it last in the transaction, or the whole tenant's writers wait for the rest of it.
+ * Logs changes of the transaction. They get the tenant's next revisions when it commits (`sql/0011-log-at-commit.sql`):
+ * revisions have no gaps (a rollback takes none), and their order is the commit order.
  */
-export async function appendChanges(
-  tx: Query,
-  tenantId: string,
-  changes: readonly Change[],
-): Promise<number> {
+export async function appendChanges(tx: Query, tenantId: string, changes: readonly Change[]): Promise<void> {
   if (changes.length === 0) {
     // Nothing changed, and nothing is missing in the log: nodes need not load anew.
     await tx`select set_config('masquerade.logged', 'on', true)`
-    return await readRevision(tx, tenantId)
+    return
   }
-  const last = await takeRevisions(tx, tenantId, changes.length)
-  const first = last - changes.length + 1
-  const rows = changes.map(({ entity, entityId, kind, data }, at) => ({
-    tenant_id: tenantId,
-    revision: first + at,
-    entity,
-    entity_id: entityId,
-    kind,
-    data: data === undefined ? null : tx.json(data),
-  }))
-  // A statement takes at most 65,535 parameters.
-  for (let at = 0; at < rows.length; at += 5_000)
-    await tx`insert into change_log ${tx(rows.slice(at, at + 5_000))}`
-  return last
+  const entries = changes.map((change) => ({ tenantId, ...change }))
+  await tx`
+    with noted as (
+      insert into directory_write (writer) values (pg_current_xact_id()) on conflict do nothing
+    )
+    select set_config('masquerade.changes', (
+      coalesce(nullif(current_setting('masquerade.changes', true), ''), '[]')::jsonb || ${tx.json(entries)}::jsonb
+    )::text, true)`
 }
 
 /**
  * Logs the rows of queries (entity, entity_id, kind, data), one query after the other. `total` is the number of all
- * their rows, counted by the caller: the counter is locked from here on.
+ * their rows, counted by the caller. The counter is locked from here to the commit, which makes other writers wait: for
+ * transfers, whose changes are too many for a setting.
  */
 export async function appendSelected(
   tx: Query,

@@ -2,7 +2,14 @@ import type { SourceFile } from './tree.ts'
 
 /** The room that owns each table of `sql/schema.sql`: SQL that names a table stands in its owner alone. */
 export const owners: Readonly<Record<string, readonly string[]>> = {
-  db: ['audit_event', 'change_log', 'instance', 'masquerade_migration', 'revision_counter'],
+  db: [
+    'audit_event',
+    'change_log',
+    'directory_write',
+    'instance',
+    'masquerade_migration',
+    'revision_counter',
+  ],
   auth: ['signing_key'],
   issuer: ['oidc_state', 'sign_in_attempt'],
   directory: [
@@ -10,7 +17,6 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'application_secret',
     'delegated_permission',
     'directory_object',
-    'directory_write',
     'extension_property',
     'first_start',
     'item',

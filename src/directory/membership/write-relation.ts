@@ -48,13 +48,13 @@ export function addToRelation(relation: Relation, permission: PermissionRow) {
         on conflict do nothing`
       const lenient = isLenient(request)
       if (count === 0 && !lenient) fail('ReferenceExistsAlready', { property: name })
+      const noun = singularOf(name)
       if (count > 0) {
         given.forEach(audit)
-        const noun = singularOf(name)
         audit({ action: `add ${noun}`, target: describePlace(container).path, after })
-        const change = describeMembership(`${noun}Added`, container, object.id)
-        await appendChanges(tx, caller.tenantId, [change])
       }
+      const change = describeMembership(`${noun}Added`, container, object.id)
+      await appendChanges(tx, caller.tenantId, count > 0 ? [change] : [])
       return answerLenient(noContent, lenient)
     },
   })

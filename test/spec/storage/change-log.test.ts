@@ -14,8 +14,7 @@ forEachCluster((cluster) => {
       kind: 'create',
       data: { n: entityId },
     }))
-    const last = await test.database.transaction((tx) => appendChanges(tx, tenantId, changes))
-    assert.equal(last, 3)
+    await test.database.transaction((tx) => appendChanges(tx, tenantId, changes))
     const rows = await test.database.sql`select revision, entity_id, data from change_log order by revision`
     assert.deepEqual(
       [...rows],
@@ -36,7 +35,40 @@ forEachCluster((cluster) => {
       entityId: `${at}`,
       kind: 'create',
     }))
-    assert.equal(await test.database.transaction((tx) => appendChanges(tx, randomUUID(), changes)), 12_000)
+    const tenantId = randomUUID()
+    await test.database.transaction((tx) => appendChanges(tx, tenantId, changes))
+    assert.equal(await readRevision(test.database.sql, tenantId), 12_000)
+    const [log] = await test.database.sql`
+      select count(*) from change_log where tenant_id = ${tenantId} and entity_id = (revision - 1)::text`
+    assert.equal(log?.count, 12_000)
+  })
+
+  it('numbers what several calls of one transaction log, and nothing of a part that was undone', async () => {
+    await using test = await createTestDatabase(cluster)
+    const tenants = [randomUUID(), randomUUID()]
+    await test.database.transaction(async (tx) => {
+      const append = (tenant: number, entityId: string) =>
+        appendChanges(tx, tenants[tenant] ?? '', [{ entity: 'group', entityId, kind: 'update' }])
+      await append(0, 'a')
+      await append(1, 'b')
+      await assert.rejects(
+        tx.savepoint(async () => {
+          await append(0, 'undone')
+          throw new Error('undone')
+        }),
+        /undone/,
+      )
+      await append(0, 'c')
+      await append(0, 'd')
+      await appendChanges(tx, tenants[0] ?? '', [])
+    })
+    const rows = await test.database.sql<{ revision: number; entity_id: string }[]>`
+      select revision, entity_id from change_log where tenant_id = any(${tenants}::uuid[])
+      order by tenant_id = ${tenants[1] ?? ''}, revision`
+    assert.deepEqual(
+      rows.map(({ revision, entity_id }) => `${revision} ${entity_id}`),
+      ['1 a', '2 c', '3 d', '1 b'],
+    )
   })
 
   it('leaves no gap and keeps commit order under concurrency and rollbacks', async () => {
