@@ -62,6 +62,7 @@ async function runEverything(): Promise<Tally> {
   const slowFromMs = isSlowShown ? 1000 : undefined
   const options = { namePattern, signal: stopping.signal, timeoutMs, slowFromMs, print }
   if (isAll) {
+    process.env.MASQUERADE_TEST_ALL = '1'
     process.env.MASQUERADE_TEST_RUNS ??= '20'
     process.env.MASQUERADE_TEST_SECONDS ??= '10'
   }

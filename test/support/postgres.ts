@@ -14,6 +14,12 @@ export function forEachCluster(define: (cluster: ClusterName) => void): void {
   for (const { name } of clusters) describe(`on ${name}`, () => define(name))
 }
 
+/** For what no version does differently: `npm test` runs it on the first cluster, `npm run test:all` on each. */
+export function forUsualCluster(define: (cluster: ClusterName) => void): void {
+  if (process.env.MASQUERADE_TEST_ALL) forEachCluster(define)
+  else describe(`on ${usualCluster()}`, () => define(usualCluster()))
+}
+
 /** A database of its own with every migration applied. `await using` drops it. */
 export async function createTestDatabase(cluster = usualCluster()): Promise<TestDatabase> {
   return await create(cluster, templateName)

@@ -4,7 +4,7 @@ import { type Database, openDatabase } from '../../../src/db/database.ts'
 import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { apiVersion, emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
-import { forEachCluster } from '../../support/postgres.ts'
+import { forUsualCluster } from '../../support/postgres.ts'
 import { retryUntil } from '../../support/wait-until.ts'
 
 const raw = 'ann@example.com'
@@ -34,7 +34,7 @@ describe('one database, two resources', () => {
     return headers.get('x-masquerade-enforcement') ?? text
   }
 
-  forEachCluster((cluster) => {
+  forUsualCluster((cluster) => {
     /** A database with one person in it, whom an analyst may read. */
     async function open() {
       const target = await createMaskedDatabase(cluster)

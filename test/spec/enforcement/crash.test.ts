@@ -5,10 +5,10 @@ import type { Policy } from '../../../src/enforcement/policy.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
-import { forEachCluster } from '../../support/postgres.ts'
+import { forUsualCluster } from '../../support/postgres.ts'
 import { listPrivileges } from '../../support/privileges.ts'
 
-forEachCluster((cluster) => {
+forUsualCluster((cluster) => {
   describe('a service that dies while it applies a plan', () => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     let [analyst, auditor]: string[] = []

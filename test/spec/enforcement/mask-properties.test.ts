@@ -6,7 +6,7 @@ import type { MaskingFunction } from '../../../src/enforcement/twins/masks.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
-import { forEachCluster } from '../../support/postgres.ts'
+import { forUsualCluster } from '../../support/postgres.ts'
 import { runs } from '../../support/runs.ts'
 
 interface StringColumn {
@@ -145,7 +145,7 @@ const anyRule = fc.record({
   replacementString: fc.oneof(fc.constant(null), anyText),
 })
 
-forEachCluster((cluster) => {
+forUsualCluster((cluster) => {
   describe('masks, whatever the values', () => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     before(async () => {

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, useMasking } from '../../support/masking.ts'
-import { forEachCluster } from '../../support/postgres.ts'
+import { forUsualCluster } from '../../support/postgres.ts'
 
 const { service, send, putRule } = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
 
@@ -46,7 +46,7 @@ const harmful: readonly [name: string, options: string, reason: RegExp][] = [
   ['reader', 'IN ROLE pg_read_all_data', /a member of "pg_read_all_data", which is a predefined role/],
 ]
 
-forEachCluster((cluster) => {
+forUsualCluster((cluster) => {
   describe('a binding with a superuser', () => {
     let target: Target
     let db = ''

@@ -6,12 +6,12 @@ import { PartlyEnforced } from '../../../../src/enforcement/reconcile-by-relatio
 import { Problem } from '../../../../src/kernel/problem.ts'
 import { clause } from '../../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../../support/masked-database.ts'
-import { forEachCluster } from '../../../support/postgres.ts'
+import { forUsualCluster } from '../../../support/postgres.ts'
 import { retryUntil } from '../../../support/wait-until.ts'
 
 const canary = 'zqcanary'
 
-forEachCluster((cluster) => {
+forUsualCluster((cluster) => {
   describe('readers while masks change', () => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     let [auditor, other]: string[] = []
