@@ -9,6 +9,7 @@ import type { Database } from './db/database.ts'
 import { createOwnStoreCheck } from './db/database-marks.ts'
 import { hearEvents } from './db/events.ts'
 import { createHostGuard } from './db/host-guard.ts'
+import { keepChangeLog } from './db/keep-change-log.ts'
 import { quietOutages } from './db/quiet-outages.ts'
 import { openStore, type Store } from './db/store.ts'
 import { StoreHealth, storeStates } from './db/store-health.ts'
@@ -220,6 +221,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     log,
   )
   cleanup.defer(() => events.close())
+  cleanup.defer(keepChangeLog(database.sql, tenantId, settings.changeLogDays, log))
   const masking = maskingRoom({
     providerAliases: settings.providerAliases,
     strict: settings.strict,
@@ -249,6 +251,8 @@ export async function startService(options: StartOptions): Promise<Service> {
     changePassword: (...change) => changePassword(database, tenantId, ...change),
     everyoneMay,
     ...createGivenRights(loginRoleName),
+    secrets: secretBox,
+    changeLogDays: settings.changeLogDays,
   })
   const rooms: Room[] = [masking, directory]
   const operations = rooms.flatMap((room) => room.operations)

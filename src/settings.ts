@@ -226,6 +226,12 @@ const schema = {
       return names.every((name) => name === 'groups' || name === 'applications') ? names : undefined
     },
   } as Setting<readonly string[]>,
+  CHANGE_LOG_DAYS: whole(
+    '30',
+    1,
+    3650,
+    'How long changes of the directory are kept for delta queries and change notifications. A delta token from before is answered 410: its client reads everything anew.',
+  ),
   DEMO: flag('1', 'Sample data on the first start of the embedded database.'),
   RATE_LIMIT: {
     doc: 'Requests per second that one caller may make; 0 turns the limit off. Unset: off on the embedded database, 100 otherwise.',

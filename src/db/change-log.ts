@@ -91,6 +91,50 @@ export async function readNewestEntry(tx: Query, tenantId: string): Promise<LogE
   return row ?? { revision: 0, mark: '' }
 }
 
+/** True while the log has this very entry, no older than the days given: it then has all that came after. */
+export async function hasEntry(
+  sql: Query,
+  tenantId: string,
+  { revision, mark: expected }: LogEntry,
+  days: number,
+): Promise<boolean> {
+  const [row] = await sql.unsafe<{ mark: string; fresh: boolean }[]>(
+    `select ${mark} as mark, at >= now() - make_interval(days => $3) as fresh from change_log
+     where tenant_id = $1 and revision = $2`,
+    [tenantId, revision, days],
+  )
+  return row?.mark === expected && row.fresh
+}
+
+/** True when the directory was written past the service after a revision: the log does not tell what changed. */
+export async function isRewritten(sql: Query, tenantId: string, after: number): Promise<boolean> {
+  const [row] = await sql<{ found: boolean }[]>`
+    select exists (select from change_log
+      where tenant_id = ${tenantId} and revision > ${after} and kind = 'rewritten') as found`
+  return row?.found ?? false
+}
+
+/** Entries from one revision to another, both included, as a part of a larger statement. */
+export function selectEntries(sql: Query, tenantId: string, from: number, to: number): Fragment {
+  return sql`
+    select revision, at, entity, entity_id, kind, data ->> 'id' as other from change_log
+    where tenant_id = ${tenantId} and revision between ${from} and ${to}`
+}
+
+const prunedAtOnce = 10_000
+
+/** Deletes entries older than the days given, always the oldest first: what is left has no gaps. The newest stays. */
+export async function pruneLog(sql: Query, tenantId: string, days: number): Promise<number> {
+  const { count } = await sql`
+    delete from change_log where tenant_id = ${tenantId} and revision < (
+      select least(
+        (select min(revision) from change_log
+          where tenant_id = ${tenantId} and at >= now() - make_interval(days => ${days})),
+        (select max(revision) from change_log where tenant_id = ${tenantId}),
+        (select min(revision) + ${prunedAtOnce} from change_log where tenant_id = ${tenantId})))`
+  return count === prunedAtOnce ? count + (await pruneLog(sql, tenantId, days)) : count
+}
+
 /** The revision as a part of a larger statement, of the same snapshot as the rest of it. */
 export function selectRevision(sql: Query, tenantId: string): Fragment {
   return sql`coalesce((select value from revision_counter where tenant_id = ${tenantId}), 0)`

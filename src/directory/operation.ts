@@ -1,5 +1,6 @@
 import { operationsOf, type WritesNeedRight } from '../api/operation.ts'
 import type { Query } from '../db/query.ts'
+import type { SecretBox } from '../kernel/secret-box.ts'
 import type { MembershipGraph } from './membership/graph.ts'
 import type { ReadGivenRights } from './rights/carried-rights.ts'
 import type { RightsOfEveryone } from './rights/person-rights.ts'
@@ -10,6 +11,10 @@ export interface DirectoryPorts {
   /** Throws unless `current` is the user's password; attempts are counted like sign-ins. */
   changePassword(userId: string, current: string, next: string): Promise<void>
   readonly everyoneMay: RightsOfEveryone
+  /** Seals tokens that clients hand back. */
+  readonly secrets: SecretBox
+  /** How long the change log is kept. */
+  readonly changeLogDays: number
   readonly readGivenRights: ReadGivenRights
   /** The principals that are Owner of masking at `/`. */
   readRootOwners(sql: Query, tenantId: string): Promise<readonly string[]>

@@ -1,5 +1,6 @@
 import { credentialOperations } from './applications/operations.ts'
 import { runBatch } from './batch/run-batch.ts'
+import { deltaOperations } from './delta/operations.ts'
 import { extensionsOperations } from './extensions/operations.ts'
 import { itemsOperations } from './items/operations.ts'
 import { membershipOperations } from './membership/operations.ts'
@@ -18,6 +19,7 @@ export function directoryRoom(ports: DirectoryPorts) {
       ...itemsOperations,
       ...listCarriedRights,
       runBatch,
+      ...deltaOperations,
     ],
     ports,
   }

@@ -35,6 +35,7 @@ export function sendProblem(
   if (status === 401) reply.header('www-authenticate', challenge(problem))
   if (status === 405) reply.header('allow', String(problem.parameters.allowed ?? ''))
   if (problem.retryAfterSeconds !== undefined) reply.header('retry-after', problem.retryAfterSeconds)
+  if (problem.location !== undefined) reply.header('location', problem.location)
   return reply
     .code(status)
     .headers(dialect.headers(request))

@@ -31,7 +31,7 @@ const guidKey = new RegExp(`(?<=[A-Za-z])(?:\\(|%28)(${uuidPattern})(?:\\)|%29)(
 // Some clients call actions by their full names, or with the empty parentheses of a function. The name of an extension
 // is not for us to change.
 const qualifiedAction =
-  /(?<!\/extensions)\/(?:(?:microsoft|vendor)\.graph\.)?((?:check|get)Member(?:Groups|Objects)|getByIds|explainMembership)(?:\(\))?$/i
+  /(?<!\/extensions)\/(?:(?:microsoft|vendor)\.graph\.)?((?:check|get)Member(?:Groups|Objects)|getByIds|explainMembership|delta)(?:\(\))?$/i
 
 function keysAsSegments(path: string): string {
   if (!isDirectoryPath(path)) return path

@@ -27,6 +27,8 @@ interface Extra {
   readonly target?: string
   readonly details?: readonly Detail[]
   readonly retryAfterSeconds?: number
+  /** Where the client has to go instead. */
+  readonly location?: string
   readonly cause?: unknown
 }
 
@@ -37,6 +39,7 @@ export class Problem extends Error {
   readonly target: string | undefined
   readonly details: readonly Detail[] | undefined
   readonly retryAfterSeconds: number | undefined
+  readonly location: string | undefined
 
   constructor(problem: ProblemName, parameters: Parameters = {}, extra: Extra = {}) {
     super(fill(problems[problem].message, parameters), { cause: extra.cause })
@@ -46,6 +49,7 @@ export class Problem extends Error {
     this.target = extra.target
     this.details = extra.details
     this.retryAfterSeconds = extra.retryAfterSeconds
+    this.location = extra.location
   }
 
   get status(): number {

@@ -95,11 +95,11 @@ const purgeDeletedItem = operation({
   async run(context) {
     const { tx, caller, audit } = context
     const object = await findDeleted(context, 'delete', { lock: true })
-    const { kind, id, properties: before } = object
+    const { kind, properties: before } = object
     await beforeWrite(context, describeWrite('purge', object))
-    await purgeObject(tx, caller.tenantId, id)
+    const changes = await purgeObject(tx, caller.tenantId, object)
     audit({ action: `purge ${kind}`, target: describePlace(object).path, before })
-    await appendChanges(tx, caller.tenantId, [describeChange('purged', object)])
+    await appendChanges(tx, caller.tenantId, changes)
     return noContent
   },
 })

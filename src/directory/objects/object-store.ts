@@ -134,9 +134,26 @@ export async function setDeleted(
   return written(object)
 }
 
-/** Deletes an object for good, with its edges, extensions and items. */
-export async function purgeObject(tx: Query, tenantId: string, id: string): Promise<void> {
-  await tx`delete from directory_object where tenant_id = ${tenantId} and id = ${id}`
+/**
+ * Deletes a locked object for good, with its edges, extensions and items. Returns the changes for the log: the
+ * memberships it had are among them, because readers of the log cannot look them up any more.
+ */
+export async function purgeObject(tx: Query, tenantId: string, object: DirectoryObject): Promise<Change[]> {
+  const containers = await tx<{ id: string; kind: string }[]>`
+    delete from member_edge e using directory_object o
+    where e.tenant_id = ${tenantId} and e.member_id = ${object.id}
+      and o.tenant_id = e.tenant_id and o.id = e.container_id
+    returning o.id, o.kind`
+  await tx`delete from directory_object where tenant_id = ${tenantId} and id = ${object.id}`
+  return [
+    ...containers.map(({ id, kind }) => ({
+      entity: kind,
+      entityId: id,
+      kind: 'memberRemoved',
+      data: { id: object.id },
+    })),
+    describeChange('purged', object),
+  ]
 }
 
 function written(object: DirectoryObject | undefined): DirectoryObject {

@@ -16,10 +16,7 @@ export async function removeObject(
   { tx, caller: { tenantId } }: WriteContext,
   { row: object }: Located<DirectoryObject>,
 ): Promise<Change[]> {
-  if (!resources[object.kind].restorable) {
-    await purgeObject(tx, tenantId, object.id)
-    return [describeChange('purged', object)]
-  }
+  if (!resources[object.kind].restorable) return await purgeObject(tx, tenantId, object)
   const changes = []
   for (const { id } of [object, ...(await findCompanions(tx, tenantId, object, null))])
     changes.push(describeChange('deleted', await setDeleted(tx, tenantId, id, true)))

@@ -197,7 +197,7 @@ function readPageSize({ preferences }: RequestFacts): number | undefined {
   return /^[1-9]\d{0,8}$/.test(text) ? Math.min(Number(text), maxTop) : undefined
 }
 
-function readTop(text: string | undefined): number {
+export function readTop(text: string | undefined): number {
   if (text === undefined) return defaultTop
   const top = /^\d{1,4}$/.test(text) ? Number(text) : 0
   if (top < 1 || top > maxTop)

@@ -101,6 +101,12 @@ export const directoryProblems = {
     message: 'The result would have more than {limit} identifiers.',
   },
 
+  ExpiredDeltaToken: {
+    status: 410,
+    code: 'syncStateNotFound',
+    message: 'The changes since this token are not known any more. Read everything anew from the Location.',
+  },
+
   // rights beyond the permission tables
   RightsRequired: {
     status: 403,
