@@ -531,3 +531,29 @@ clause(
     assert.deepEqual(role?.ids, [joining])
   },
 )
+
+clause(
+  'DIR-167',
+  '`displayName` of a group that carries rights is changed only by callers who may change its members…',
+  async () => {
+    const group = await directory().group({ displayName: 'Auditors' })
+    await exempt(group)
+    const rename = (token: string, id = group) =>
+      ask(token, 'PATCH', `/groups/${id}`, { displayName: 'Former auditors' })
+    for (const token of [
+      service().tokenFor({ kind: 'application', permissions: withoutRoles }),
+      await tokenOf('Groups Administrator'),
+      await tokenOf('User Administrator', 'Directory Writers'),
+    ]) {
+      assert.equal((await rename(token)).status, 403)
+      assert.equal((await rename(token, await directory().group())).status, 204)
+    }
+    const owner = await directory().user()
+    await own(owner, group)
+    const renamed = await rename(service().tokenFor({ principal: owner, permissions: all }))
+    assert.equal(renamed.status, 204, renamed.text)
+    const given = await service().database.sql`
+      select from audit_event where action = 'give carried rights' and target = ${`/groups/${group}`}`
+    assert.equal(given.length, 0, 'a new name gives nothing')
+  },
+)
