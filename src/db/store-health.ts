@@ -75,9 +75,12 @@ export class StoreHealth {
     }
   }
 
-  /** Null, or why the database is not ready. */
+  /**
+   * Null, or why the database is not ready. Everybody may ask, so asking does not look for room on a full disk, which
+   * takes writes; the timer does.
+   */
   async check(): Promise<string | null> {
-    const state = await this.#look()
+    const state = this.#state === 'full' ? 'full' : await this.#look()
     return state === 'ready' ? null : reasons[state]
   }
 
