@@ -52,12 +52,9 @@ function compareNull(tx: Query, placed: Placed, op: Comparison): Condition {
 export function compileStartsWith(tx: Query, placed: Placed, prefix: string): Condition {
   const { field, row } = placed
   if (field.type !== 'text') refuse(field, 'does not support startswith')
-  const stored = tx.unsafe(field.sqlOf(row))
-  const start = parameter(tx, field, prefix)
-  if (prefix === '') return { sql: tx`${stored} is not null`, access: 'walk' }
+  if (prefix === '') return { sql: tx`${tx.unsafe(field.sqlOf(row))} is not null`, access: 'walk' }
   return {
-    sql: tx`(${rangeOf(tx, comparable(tx, placed), start, prefix)}
-      and starts_with(lower(${stored}), lower(${prefix}::text)))`,
+    sql: isWithin(tx, comparable(tx, placed), parameter(tx, field, prefix)),
     access: field.index === 'order' || field.index === 'suffix' ? 'index' : 'walk',
   }
 }
@@ -68,29 +65,22 @@ export function compileEndsWith(tx: Query, placed: Placed, suffix: string): Cond
   if (field.type !== 'text') refuse(field, 'does not support endswith')
   const stored = tx.unsafe(field.sqlOf(row))
   if (suffix === '') return { sql: tx`${stored} is not null`, access: 'walk' }
-  const start = tx`reverse(${parameter(tx, field, suffix)})`
   const reversed = tx`reverse(lower(coalesce(${stored}, ''))) collate "C"`
-  const exact = tx`starts_with(reverse(lower(${stored})), reverse(lower(${suffix}::text)))`
-  if (field.index !== 'suffix') return { sql: exact, access: 'walk' }
-  const range = rangeOf(tx, reversed, start, [...suffix].reverse().join(''))
-  return { sql: tx`(${range} and ${exact})`, access: 'index' }
-}
-
-/** A range, so that an index serves it; the C collation orders by code point. */
-function rangeOf(tx: Query, key: Fragment, start: Fragment, prefix: string): Fragment {
-  const after = followingText(prefix)
-  return tx`${key} >= ${start} and ${after === undefined ? tx`true` : tx`${key} < ${after}::text collate "C"`}`
-}
-
-/** The first text after all that start with this prefix, in lower case as the index has it. */
-function followingText(prefix: string): string | undefined {
-  const points = [...prefix.toLowerCase()]
-  for (let last = points.pop(); last !== undefined; last = points.pop()) {
-    const next = (last.codePointAt(0) ?? 0) + 1
-    if (next <= 0x10ffff) return points.join('') + String.fromCodePoint(next === 0xd800 ? 0xe000 : next)
+  return {
+    sql: isWithin(tx, reversed, tx`reverse(${parameter(tx, field, suffix)})`),
+    access: field.index === 'suffix' ? 'index' : 'walk',
   }
-  return undefined
 }
+
+/**
+ * The texts that begin with a start, as a range that an index serves and the planner can estimate: they lie between the
+ * start and the start with the last code point behind it, since the C collation orders by code point.
+ */
+function isWithin(tx: Query, key: Fragment, start: Fragment): Fragment {
+  return tx`(${key} >= ${start} and ${key} < (${start} || chr(${lastCodePoint})) collate "C")`
+}
+
+const lastCodePoint = 0x10ffff
 
 /** Text compares without regard to case, in the form that the indexes have. */
 function comparable(tx: Query, { field: { type, sqlOf }, row }: Placed): Fragment {
