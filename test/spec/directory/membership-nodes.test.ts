@@ -15,8 +15,10 @@ import { type Started, startCommand } from '../../support/command.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { createTokens } from '../../support/tokens.ts'
 
-const phaseMs = Number(process.env.MASQUERADE_TEST_SECONDS ?? 1) * 1000
-const [groupCount, userCount] = [40, 80]
+const phaseSeconds = Number(process.env.MASQUERADE_TEST_SECONDS ?? 1)
+const phaseMs = phaseSeconds * 1000
+// More users for longer runs: each pair of a group and a member is added once, and writers must not run out of pairs.
+const [groupCount, userCount] = [40, 80 + 15 * (phaseSeconds - 1)]
 const [writerCount, readerCount] = [4, 8]
 
 interface Write {
