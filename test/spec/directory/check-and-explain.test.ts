@@ -1,9 +1,22 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import pg from 'pg'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+
+/** The statements that this process sends to PostgreSQL from now on, by their texts; 'check' for a check of the revision. */
+function watchStatements(t: TestContext): string[] {
+  const statements: string[] = []
+  const { query } = pg.Client.prototype
+  t.mock.method(pg.Client.prototype, 'query', function (this: pg.Client, ...sent: unknown[]) {
+    const [config] = sent as [string | { text?: string }]
+    statements.push((typeof config === 'string' ? config : config.text) ?? 'check')
+    return Reflect.apply(query, this, sent)
+  })
+  return statements
+}
 
 describe('check memberships and explain them', () => {
   let service: TestService
@@ -28,6 +41,42 @@ describe('check memberships and explain them', () => {
     assert.equal(answer.body['@odata.context'], `${service.origin}/v1.0/$metadata#Collection(Edm.String)`)
     return answer.body.value
   }
+
+  clause(
+    'DIR-193',
+    'While the index is in memory, the membership actions take no statement but the check of the revision…',
+    async (t) => {
+      const [group, role, user] = [await directory.group(), await directory.role(), await directory.user()]
+      await directory.join(user, group)
+      await directory.join(group, role)
+      const ask = async (id: string) => {
+        const answers = [
+          await value(`/users/${id}/getMemberGroups`, { securityEnabledOnly: false }),
+          await value(`/directoryObjects/${user}/getMemberObjects`, { securityEnabledOnly: false }),
+          await value(`/users/${id}/checkMemberGroups`, { groupIds: [group] }),
+          await value(`/users/${id}/checkMemberObjects`, { ids: [role] }),
+        ]
+        assert.deepEqual(
+          answers.map((ids) => ids.length),
+          [2, 2, 1, 1],
+        )
+      }
+      await ask(user)
+      const shown = await service.request('GET', `/v1.0/users/${user}`, { token: reader })
+      await service.memberships.settled()
+      await ask(shown.body.userPrincipalName)
+      const statements = watchStatements(t)
+      await ask(user)
+      await ask(shown.body.userPrincipalName)
+      const aboutDirectory = () =>
+        statements.filter((text) => /directory_object|_edge|audit_event/.test(text))
+      assert.deepEqual(aboutDirectory(), [])
+      const checks = statements.filter((text) => text === 'check').length
+      assert.ok(checks >= 8 && checks <= 16, `${checks} checks for 8 requests`)
+      assert.equal((await explain(user, group)).status, 200)
+      assert.equal(aboutDirectory().length, 1, 'the names of the groups')
+    },
+  )
 
   clause(
     'DIR-138',

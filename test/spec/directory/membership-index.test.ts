@@ -12,6 +12,7 @@ import { LogFeed } from '../../../src/directory/membership/memory/log-feed.ts'
 import { MemoryGraph } from '../../../src/directory/membership/memory/memory-graph.ts'
 import { createSqlGraph } from '../../../src/directory/membership/sql-graph.ts'
 import { clause } from '../../support/clause.ts'
+import { type Answer, findWrongAnswers, type LogEntry, type Write } from '../../support/membership-history.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { runs } from '../../support/runs.ts'
 
@@ -49,11 +50,25 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
+/** A feed that is broken on purpose: it takes a revision of a second ago for the newest. */
+class ForgetfulFeed extends LogFeed {
+  #newest = 0
+  #readAt = Number.NEGATIVE_INFINITY
+
+  override async readNewest(): Promise<number> {
+    if (performance.now() - this.#readAt < 1_000) return this.#newest
+    this.#newest = await super.readNewest()
+    this.#readAt = performance.now()
+    return this.#newest
+  }
+}
+
 describe('the membership index against SQL', () => {
   let target: TestDatabase
   let tenantId: string
   const audits: string[] = []
   const sources: string[] = []
+  let checks = 0
 
   before(async () => {
     target = await createTestDatabase()
@@ -64,19 +79,19 @@ describe('the membership index against SQL', () => {
   })
   after(() => target?.[Symbol.asyncDispose]())
 
-  async function open(memoryBytes = 1e9) {
+  async function open(memoryBytes = 1e9, Feed = LogFeed) {
     const connection = new SteadyConnection(parseDatabaseUrl(target.url), 'masquerade memberships test')
     const memory = new MemoryGraph({
       tenantId,
       database: target.database,
-      feed: new LogFeed(connection, tenantId),
+      feed: new Feed(connection, tenantId),
       sql: createSqlGraph(target.database.sql),
       memoryBytes,
       mergeAtLeast: 4,
       log: pino({ level: 'silent' }),
       metrics: {
         countAnswer: (source) => void sources.push(source),
-        countCheck() {},
+        countCheck: () => void checks++,
         countLoad() {},
         countAudit: (outcome) => void audits.push(outcome),
         show() {},
@@ -252,6 +267,54 @@ describe('the membership index against SQL', () => {
       await close()
     },
   )
+
+  test('questions that arrive together share one check', async () => {
+    const { memory, close } = await open()
+    const user = randomUUID()
+    await memory.groupsOf(tenantId, user)
+    checks = 0
+    await Promise.all(Array.from({ length: 100 }, () => memory.groupsOf(tenantId, user)))
+    assert.equal(checks, 1)
+    await close()
+  })
+
+  /** Adds members one by one, asks for the groups of each at once, and returns the answers that were wrong. */
+  async function findWrong(Feed: typeof LogFeed): Promise<string[]> {
+    const { memory, close } = await open(1e9, Feed)
+    const [group, ...users] = Array.from({ length: 41 }, () => randomUUID())
+    const container = group ?? ''
+    await target.database.transaction(async (tx) => {
+      await create(tx, container, 0)
+      for (const user of users) await create(tx, user, groups)
+      const created = [container, ...users].map((id) => ({ entity: 'user', entityId: id, kind: 'created' }))
+      await appendChanges(tx, tenantId, created)
+    })
+    const writes: Write[] = []
+    const answers: Answer[] = []
+    for (const member of users) {
+      await target.database.transaction(async (tx) => {
+        await tx`insert into member_edge (tenant_id, container_id, member_id)
+          values (${tenantId}, ${container}, ${member})`
+        const change = { entity: 'group', entityId: container, kind: 'memberAdded', data: { id: member } }
+        await appendChanges(tx, tenantId, [change])
+      })
+      writes.push({ kind: 'memberAdded', container, member, acknowledgedAt: performance.now() })
+      const startedAt = performance.now()
+      const question = { key: member, isName: false, kind: undefined }
+      const { revision, ids } = await memory.membershipsOf(tenantId, question)
+      answers.push({ object: member, startedAt, revision, ids })
+    }
+    await close()
+    const log = await target.database.sql<LogEntry[]>`
+      select revision, kind, entity_id as container, data ->> 'id' as member from change_log
+      where tenant_id = ${tenantId} and entity_id = ${container} and kind = 'memberAdded' order by revision`
+    return findWrongAnswers(log, writes, answers)
+  }
+
+  test('the search for wrong answers finds a node that does not check each time', async () => {
+    assert.deepEqual(await findWrong(LogFeed), [])
+    assert.notDeepEqual(await findWrong(ForgetfulFeed), [])
+  })
 
   test('a log that is another one is noticed on a new connection', async () => {
     const { memory, close } = await open()

@@ -13,6 +13,7 @@ import { readSettings } from '../../../src/settings.ts'
 import { clause } from '../../support/clause.ts'
 import { type Started, startCommand } from '../../support/command.ts'
 import { fillDirectory } from '../../support/directory.ts'
+import { type Answer, findWrongAnswers, type LogEntry, type Write } from '../../support/membership-history.ts'
 import { createTokens } from '../../support/tokens.ts'
 
 const phaseSeconds = Number(process.env.MASQUERADE_TEST_SECONDS ?? 1)
@@ -20,27 +21,6 @@ const phaseMs = phaseSeconds * 1000
 // More users for longer runs: each pair of a group and a member is added once, and writers must not run out of pairs.
 const [groupCount, userCount] = [40, 80 + 15 * (phaseSeconds - 1)]
 const [writerCount, readerCount] = [4, 8]
-
-interface Write {
-  readonly kind: 'memberAdded' | 'memberRemoved'
-  readonly container: string
-  readonly member: string
-  readonly acknowledgedAt: number
-}
-
-interface Answer {
-  readonly object: string
-  readonly startedAt: number
-  readonly revision: number
-  readonly ids: readonly string[]
-}
-
-interface LogEntry {
-  readonly revision: number
-  readonly kind: string
-  readonly container: string
-  readonly member: string
-}
 
 describe('memberships on two nodes', () => {
   let dataDir: string
@@ -196,7 +176,7 @@ describe('memberships on two nodes', () => {
       isOver = true
       await Promise.all(work)
       const log = await readLog(first)
-      const wrong = check(log, writes, answers)
+      const wrong = findWrongAnswers(log, writes, answers)
       t.diagnostic(
         `${answers.length} answers, ${writes.length} writes, ${failures.length} refused during faults`,
       )
@@ -213,62 +193,4 @@ async function readLog({ database: { sql }, store: { tenantId } }: Service): Pro
   return await sql<LogEntry[]>`
     select revision, kind, entity_id as container, data ->> 'id' as member from change_log
     where tenant_id = ${tenantId} and kind in ('memberAdded', 'memberRemoved') order by revision`
-}
-
-/** Replays the log. Returns a line for each answer that is of another state than its revision says, or too old. */
-function check(log: readonly LogEntry[], writes: readonly Write[], answers: readonly Answer[]): string[] {
-  const revisions = new Map(
-    log.map((entry) => [`${entry.kind} ${entry.container} ${entry.member}`, entry.revision]),
-  )
-  const acknowledged = writes
-    .map(({ kind, container, member, acknowledgedAt }) => ({
-      acknowledgedAt,
-      revision: revisions.get(`${kind} ${container} ${member}`) ?? Number.NaN,
-    }))
-    .sort((a, b) => a.acknowledgedAt - b.acknowledgedAt)
-  const wrong = acknowledged.filter(({ revision }) => Number.isNaN(revision)).map(() => 'a write was lost')
-  let oldest = 0
-  let next = 0
-  const required = answers
-    .toSorted((a, b) => a.startedAt - b.startedAt)
-    .map((answer) => {
-      for (
-        let write = acknowledged[next];
-        write && write.acknowledgedAt < answer.startedAt;
-        write = acknowledged[next]
-      ) {
-        oldest = Math.max(oldest, write.revision)
-        next++
-      }
-      return { answer, atLeast: oldest }
-    })
-  const containers = new Map<string, Set<string>>()
-  let at = 0
-  for (const { answer, atLeast } of required.sort((a, b) => a.answer.revision - b.answer.revision)) {
-    for (let entry = log[at]; entry && entry.revision <= answer.revision; entry = log[++at]) {
-      const known = containers.get(entry.member) ?? new Set()
-      containers.set(entry.member, known)
-      if (entry.kind === 'memberAdded') known.add(entry.container)
-      else known.delete(entry.container)
-    }
-    if (answer.revision < atLeast) wrong.push(`revision ${answer.revision} where ${atLeast} was acknowledged`)
-    const expected = walk(containers, answer.object)
-    if (expected.toSorted().join() !== answer.ids.toSorted().join())
-      wrong.push(
-        `${answer.object} at ${answer.revision}: ${answer.ids.length} groups in place of ${expected.length}`,
-      )
-  }
-  return wrong
-}
-
-function walk(containers: ReadonlyMap<string, ReadonlySet<string>>, from: string): string[] {
-  const found = new Set<string>()
-  const open = [from]
-  for (let one = open.pop(); one !== undefined; one = open.pop())
-    for (const container of containers.get(one) ?? [])
-      if (container !== from && !found.has(container)) {
-        found.add(container)
-        open.push(container)
-      }
-  return [...found]
 }
