@@ -4,6 +4,7 @@ import { deltaOperations } from './delta/operations.ts'
 import { extensionsOperations } from './extensions/operations.ts'
 import { itemsOperations } from './items/operations.ts'
 import { membershipOperations } from './membership/operations.ts'
+import { getMetadata } from './metadata/get-metadata.ts'
 import { objectsOperations } from './objects/operations.ts'
 import type { DirectoryPorts } from './operation.ts'
 import { listCarriedRights } from './rights/list-carried-rights.ts'
@@ -18,6 +19,7 @@ export function directoryRoom(ports: DirectoryPorts) {
       ...extensionsOperations,
       ...itemsOperations,
       ...listCarriedRights,
+      getMetadata,
       runBatch,
       ...deltaOperations,
     ],

@@ -21,6 +21,8 @@ const tables: Readonly<Record<ItemKind, Properties>> = {
   post,
 }
 
+export const itemKinds = Object.keys(tables) as readonly ItemKind[]
+
 /** Every kind of item by its table of properties. */
 export function itemResource(kind: ItemKind): Described {
   return { kind, noun: kind.charAt(0).toUpperCase() + kind.slice(1), properties: tables[kind] }
