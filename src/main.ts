@@ -232,6 +232,8 @@ export async function startService(options: StartOptions): Promise<Service> {
       report: (id) => enforcement.report(id),
       plan: (id) => enforcement.plan(id),
       settle,
+      findLeftovers: (id) => enforcement.findLeftovers(id),
+      restore: (id) => enforcement.restore(id),
     },
     inspection: createInspector({
       connect: (id) => enforcement.connect(id),

@@ -66,6 +66,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
   /** Headers that only what happens after the commit can tell. */
   readonly afterCommit?: () => Promise<Readonly<Record<string, string>>>
+  /** The body, where only what happens after the commit and `afterCommit` can tell it. */
+  readonly lateBody?: () => Promise<unknown>
 }
 
 /** The context of an operation before its transaction begins; `tx` is the pool. */

@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers'
 import { parseDatabaseUrl } from '../db/database-url.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type Command, readArgs } from './command.ts'
+import { restore } from './database-restore.ts'
 import {
   apiHelp,
   apiOptions,
@@ -19,6 +20,8 @@ const options = {
   'root-certificate': { type: 'string' },
   authentication: { type: 'string' },
   json: { type: 'boolean' },
+  restore: { type: 'boolean' },
+  yes: { type: 'boolean', short: 'y' },
 } as const
 
 interface Shown {
@@ -41,18 +44,22 @@ export const database: Command = {
   help: `
 Usage: masquerade database bind DATABASE --to postgres://user@host:5432/name?sslmode=verify-full [--password-file FILE]
        masquerade database list SUBSCRIPTION/GROUP/SERVER [--json]
-       masquerade database unbind DATABASE
+       masquerade database unbind DATABASE [--restore [--yes]]
 
 DATABASE is subscription/group/server/database, or a resource id. The password stands in a file ('-' is the standard
 input), or in the URL, where other users of this machine may see it. It is kept encrypted and never shown again.
 sslmode is disable, require, verify-ca or verify-full; unset, it is verify-full, or disable on this machine.
+
+unbind --restore takes masks, role mappings, login roles, our schemas, the event trigger and the role of the twins away
+before it ends the binding, after showing the plan: the database is then as it was. Rules and the exempt list are kept.
+It can be repeated when something was in the way.
 
   --authentication METHOD   The weakest way in which the server may ask for the password: scram-sha-256, unless said,
                             md5 or password.
   --root-certificate FILE   PEM of the authority that verify-ca and verify-full trust instead of the system's.
 ${apiHelp}
 
-Exit codes: 0 done, 1 refused, or bound to a database that cannot be reached now, 2 wrong use.`,
+Exit codes: 0 done, 1 refused, or bound to a database that cannot be reached now, 2 wrong use, 4 something of ours is left.`,
   async run(args) {
     const { values, positionals } = readArgs('database', args, { options, allowPositionals: true })
     const [verb = '', place, ...more] = positionals
@@ -94,6 +101,8 @@ const verbs: Readonly<Record<string, (values: Values, place: string) => Promise<
   async unbind(values, place) {
     const path = databasePathOf(place, 'database')
     const api = await openMaskingApi(values)
+    const code = values.restore ? await restore(api, path, values.yes ?? false) : 0
+    if (code !== 0) return code
     await api.send('PUT', path, { properties: { binding: null } })
     process.stdout.write('The binding has ended. Rules and policy are kept.\n')
     return 0

@@ -77,7 +77,8 @@ export async function perform(
   }
   const answer = await (readsOnly ? run(sql) : runner.database.transaction(run))
   const late = answer.afterCommit && (await answer.afterCommit())
-  render(late ? { ...answer, headers: { ...answer.headers, ...late } } : answer, dialect, request, reply)
+  const told = answer.lateBody ? { ...answer, body: await answer.lateBody() } : answer
+  render(late ? { ...told, headers: { ...told.headers, ...late } } : told, dialect, request, reply)
 }
 
 function render(answer: Answer, dialect: Dialect, request: FastifyRequest, reply: FastifyReply): void {

@@ -4,6 +4,7 @@ import { createOrUpdateDatabase } from './databases/create-or-update-database.ts
 import { databaseKind } from './databases/database.ts'
 import { deleteDatabase } from './databases/delete-database.ts'
 import { getDatabase } from './databases/get-database.ts'
+import { restoreDatabase } from './databases/restore-database.ts'
 import { getDocument } from './document/get-document.ts'
 import { replaceDocument } from './document/replace-document.ts'
 import { findImpact } from './enforcement/find-impact.ts'
@@ -60,6 +61,7 @@ const operations: readonly Operation<MaskingPorts>[] = [
   getDocument,
   replaceDocument,
   findImpact,
+  restoreDatabase,
 ]
 
 export function maskingRoom(ports: MaskingPorts) {

@@ -17,4 +17,19 @@ export interface Enforcement {
   settle(databaseId: string): Promise<EnforcementReport>
   /** The statements that a reconciliation would run now; none of them is run. */
   plan(databaseId: string): Promise<readonly { readonly sql: string; readonly why: string }[]>
+  /** Everything of ours in the database and on its server. */
+  findLeftovers(databaseId: string): Promise<readonly Leftover[]>
+  /** After the policy was turned off and the mappings were deleted: what is left of ours. Can be repeated. */
+  restore(databaseId: string): Promise<{
+    readonly state: EnforcementReport['state']
+    readonly reason: string | null
+    readonly left: readonly Leftover[]
+  }>
+}
+
+interface Leftover {
+  readonly kind: string
+  readonly name: string
+  readonly statement: string
+  readonly isHarmless: boolean
 }

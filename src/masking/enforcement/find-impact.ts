@@ -11,7 +11,7 @@ import { describeExemptions, exemptionAnswer } from '../policy/exemptions.ts'
 import { siteOf } from '../resource.ts'
 import { ruleParts, ruleRows } from '../rules/rule.ts'
 import { nullableString, strict } from '../schemas.ts'
-import type { Impact } from './inspection.ts'
+import { noImpact } from './inspection.ts'
 import { asEnforced, type ProposedPolicy } from './proposed-policy.ts'
 
 const { policy, rules } = documentProperties.properties
@@ -52,8 +52,6 @@ const impactAnswer = Type.Object({
   statements: Type.Array(Type.Object({ sql: Type.String(), why: Type.String() })),
   notes: Type.Array(Type.Object({ code: Type.String(), target: Type.String(), message: Type.String() })),
 })
-
-const noImpact: Impact = { roles: [], ended: [], closed: [], statements: [], notes: [] }
 
 export const findImpact = operation({
   name: 'findImpact',

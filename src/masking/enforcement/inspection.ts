@@ -79,6 +79,8 @@ export interface Impact {
   readonly notes: EnforcementReport['notes']
 }
 
+export const noImpact: Impact = { roles: [], ended: [], closed: [], statements: [], notes: [] }
+
 /** Looks into bound databases without changing them. Fails with `BoundDatabaseUnusable` where it cannot look. */
 export interface Inspection {
   findExposures(databaseId: string): Promise<readonly Exposure[]>

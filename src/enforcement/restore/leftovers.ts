@@ -1,0 +1,56 @@
+import type { Database } from '../../db/database.ts'
+import { quoteIdentifier } from '../../db/quote.ts'
+import type { Sql } from '../../db/sql.ts'
+import { markPrefix } from '../logins/mark.ts'
+import { driftTrigger, guardSchema, twinOwnerName } from '../names.ts'
+
+/** Something of ours that is in a database, or on its server. */
+export interface Leftover {
+  readonly kind: 'schema' | 'event trigger' | 'role' | 'login role'
+  readonly name: string
+  /** Removes it; for an operator, where the role of the binding may not. */
+  readonly statement: string
+  /** It holds nothing and opens nothing: a role that an operator prepared, for example. */
+  readonly isHarmless: boolean
+}
+
+/** Everything of ours in the database: what a restore removes, and what it could not remove. */
+export async function findLeftovers(sql: Sql, databaseId: string): Promise<Leftover[]> {
+  const [server] = await sql<{ database: string }[]>`select current_database()::text as database`
+  const twinOwner = twinOwnerName(server?.database ?? '')
+  const rows = await sql<Omit<Leftover, 'statement'>[]>`
+    select 'schema' as kind, n.nspname::text as name, false as "isHarmless"
+    from pg_catalog.pg_namespace n left join pg_catalog.pg_roles o on o.oid = n.nspowner
+    where n.nspname = ${guardSchema} or o.rolname = ${twinOwner}
+    union all
+    select 'event trigger', evtname::text, false from pg_catalog.pg_event_trigger where evtname = ${driftTrigger}
+    union all
+    select 'role', r.rolname::text, not exists (select 1 from pg_catalog.pg_shdepend d
+      where d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = r.oid)
+    from pg_catalog.pg_roles r where r.rolname = ${twinOwner}
+    union all
+    select 'login role', r.rolname::text, false from pg_catalog.pg_roles r
+    where pg_catalog.starts_with(pg_catalog.shobj_description(r.oid, 'pg_authid'), ${markPrefix(databaseId)})
+    order by 1, 2`
+  return rows.map((row) => ({ ...row, statement: describeRemoval(row) }))
+}
+
+function describeRemoval({ kind, name }: Omit<Leftover, 'statement'>): string {
+  const quoted = quoteIdentifier(name)
+  if (kind === 'schema') return `DROP SCHEMA ${quoted} CASCADE`
+  if (kind === 'event trigger') return `DROP EVENT TRIGGER ${quoted}`
+  return `DROP OWNED BY ${quoted}; DROP ROLE ${quoted}`
+}
+
+/**
+ * Drops the owner of the twins where a restore was interrupted after its views were gone. Each statement by itself: what
+ * the role of the binding may not drop stays, and is reported.
+ */
+export async function dropTwinOwner({ sql }: Database, leftovers: readonly Leftover[]): Promise<void> {
+  const isMasked = leftovers.some(({ kind }) => kind === 'schema')
+  for (const { kind, name } of leftovers) {
+    if (kind !== 'role' || isMasked) continue
+    await sql.unsafe(`DROP OWNED BY ${quoteIdentifier(name)}`).catch(() => {})
+    await sql.unsafe(`DROP ROLE ${quoteIdentifier(name)}`).catch(() => {})
+  }
+}
