@@ -93,6 +93,7 @@ create table enforcement_state (
   failures integer default 0 not null,
   drift_repairs bigint default 0 not null,
   last_drift_at timestamp with time zone,
+  since timestamp with time zone default now() not null,
   constraint enforcement_state_pkey PRIMARY KEY (database_id),
   constraint enforcement_state_state_check CHECK ((state = ANY (ARRAY['Enforced'::text, 'Pending'::text, 'Failed'::text]))),
   constraint enforcement_state_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
@@ -178,8 +179,10 @@ create table masked_database (
   policy_version bigint default 0 not null,
   created_at timestamp with time zone default now() not null,
   version bigint default nextval('resource_version'::regclass) not null,
+  policy_mode text default 'Enforce'::text not null,
   constraint masked_database_pkey PRIMARY KEY (id),
   constraint masked_database_is_unique UNIQUE (tenant_id, key),
+  constraint masked_database_policy_mode_check CHECK ((policy_mode = ANY (ARRAY['Enforce'::text, 'Observe'::text]))),
   constraint masked_database_policy_state_check CHECK ((policy_state = ANY (ARRAY['Enabled'::text, 'Disabled'::text])))
 );
 

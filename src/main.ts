@@ -32,9 +32,10 @@ import { Controller } from './enforcement/controller.ts'
 import { DirectoryFollower } from './enforcement/follow-directory.ts'
 import { createInspector } from './enforcement/inspection/inspector.ts'
 import { createLoginKeys } from './enforcement/logins/login-keys.ts'
-import { readMaskedFor, readMaskVersion } from './enforcement/per-role/read-masked.ts'
+import { createMaskReader } from './enforcement/per-role/create-mask-reader.ts'
 import { examineMappedRole } from './enforcement/preflight/examine-mapped-role.ts'
 import { examine } from './enforcement/preflight/preflight.ts'
+import { listLeftovers, restoreDatabase } from './enforcement/restore/restore-database.ts'
 import { countStates } from './enforcement/states/list-states.ts'
 import { createStateStore } from './enforcement/states/state-store.ts'
 import { recordEvents } from './gateway/audit/record-events.ts'
@@ -232,8 +233,8 @@ export async function startService(options: StartOptions): Promise<Service> {
       report: (id) => enforcement.report(id),
       plan: (id) => enforcement.plan(id),
       settle,
-      findLeftovers: (id) => enforcement.findLeftovers(id),
-      restore: (id) => enforcement.restore(id),
+      findLeftovers: (id) => listLeftovers(enforcement, id),
+      restore: (id) => restoreDatabase(enforcement, id),
     },
     inspection: createInspector({
       connect: (id) => enforcement.connect(id),
@@ -299,11 +300,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   place = listeners
   cleanup.defer(() => listeners.close(settings.shutdownTimeoutSeconds * 1000))
 
-  const bound = async (id: string) => {
-    const target = await enforcement.connect(id)
-    if (!target) throw new Error('the database is not bound any more')
-    return target.sql
-  }
+  const masks = createMaskReader(enforcement, source)
   const opened = await openGateway({
     host: settings.host,
     port: settings.gatewayPort,
@@ -313,13 +310,13 @@ export async function startService(options: StartOptions): Promise<Service> {
       findDatabases: (name) => findBound(database.sql, guard, tenantId, name),
       findUnbound: async (name) =>
         settings.gatewayUnbound ? findUnbound(database.sql, guard, tenantId, name) : [],
-      readMasks: async (id, roles) => readMaskedFor(await bound(id), roles),
-      readVersion: async (id) => readMaskVersion(await bound(id)),
+      readMasks: masks.readMasks,
+      readVersion: masks.readVersion,
       checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),
       prepareLogin: (id, principalId, isReset) =>
         enforcement.prepareLogin(id, principalId, { reset: isReset }),
       ...createLoginRecords(database.sql, tenantId),
-      recordEvents: (events) => recordEvents(database.sql, tenantId, events),
+      recordEvents: (events) => recordEvents(database.sql, tenantId, events, masks.wouldMask),
       certificate: certificates,
       metrics: createGatewayMetrics(metrics.registry),
       log,

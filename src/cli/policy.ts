@@ -4,11 +4,11 @@ import { type Command, readArgs } from './command.ts'
 import { askImpact, confirmImpact } from './impact.ts'
 import { databaseHelp, lookOptions } from './look.ts'
 import { apiHelp, databasePathOf, openMaskingApi } from './masking-api.ts'
-import { type Rules, rulesOf, tellEnforcement } from './rules-client.ts'
+import { type ObservationReport, type Rules, rulesOf, tellEnforcement } from './rules-client.ts'
 import type { FilePolicy } from './rules-file.ts'
 import { alignColumns, showText } from './table.ts'
 
-const options = { ...lookOptions, yes: { type: 'boolean', short: 'y' } } as const
+const options = { ...lookOptions, since: { type: 'string' }, yes: { type: 'boolean', short: 'y' } } as const
 
 export const policy: Command = {
   name: 'policy',
@@ -16,13 +16,16 @@ export const policy: Command = {
   help: `
 Usage: masquerade policy show     -d DATABASE [--json]
        masquerade policy enable   -d DATABASE [--yes]
+       masquerade policy observe  -d DATABASE
        masquerade policy disable  -d DATABASE
+       masquerade policy report   -d DATABASE [--since TIME] [--json]
        masquerade policy exempt   -d DATABASE PRINCIPAL
        masquerade policy unexempt -d DATABASE PRINCIPAL [--yes]
 
 ${databaseHelp} PRINCIPAL is a database role, a user by userPrincipalName, an
 application by its appId, or a group by its name, which is kept by its id. A role comes before a group of the same name;
-group:NAME means the group. 'enable' and 'unexempt' show which roles would lose raw values and ask on a terminal.
+group:NAME means the group. 'observe' enforces nothing and records, for 'report', which roles read
+columns through the gateway that they would see masked; of direct connections it knows sessions and grants. 'enable' and 'unexempt' show which roles would lose raw values and ask on a terminal.
 ${apiHelp}
 
 Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use, 4 stored, and the database could not be changed.`,
@@ -52,12 +55,31 @@ const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string
     }
     const count = list.length === 1 ? '1 rule' : `${list.length} rules`
     const why = reason === null ? '' : `. ${showText(reason)}`
-    process.stdout.write(`${stored.dataMaskingState}, ${count}. In the database: ${state}${why}\n`)
+    const mode = stored.enforcementMode === 'Observe' ? ', observed only' : ''
+    process.stdout.write(`${stored.dataMaskingState}${mode}, ${count}. In the database: ${state}${why}\n`)
     process.stdout.write(renderExemptions(exemptions))
     return 0
   },
 
-  enable: (rules, values) => change(rules, values, (stored) => ({ ...stored, dataMaskingState: 'Enabled' })),
+  enable: (rules, values) =>
+    change(rules, values, (stored) => ({
+      ...stored,
+      dataMaskingState: 'Enabled',
+      enforcementMode: 'Enforce',
+    })),
+
+  observe: (rules, values) =>
+    change(rules, values, (stored) => ({
+      ...stored,
+      dataMaskingState: 'Enabled',
+      enforcementMode: 'Observe',
+    })),
+
+  async report(rules, values) {
+    const report = await rules.report(values.since)
+    process.stdout.write(values.json ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report))
+    return 0
+  },
 
   disable: (rules, values) =>
     change(rules, values, (stored) => ({ ...stored, dataMaskingState: 'Disabled' })),
@@ -102,7 +124,8 @@ async function change(
     return 1
   }
   const { exemptions } = await rules.replace({ rules: stored.rules, policy: wanted }, stored.tag)
-  process.stdout.write(`The policy is ${wanted.dataMaskingState}.\n${renderExemptions(exemptions)}`)
+  const mode = wanted.enforcementMode === 'Observe' ? ', and observed only' : ''
+  process.stdout.write(`The policy is ${wanted.dataMaskingState}${mode}.\n${renderExemptions(exemptions)}`)
   return tellEnforcement(rules)
 }
 
@@ -126,6 +149,29 @@ export function renderExemptions(exemptions: readonly Exemption[]): string {
   return `Exempt:\n${alignColumns(rows)
     .map((row) => `${row.join('  ').trimEnd()}\n`)
     .join('')}`
+}
+
+function renderReport({ since, gateway, roles }: ObservationReport): string {
+  const touched = gateway.map(({ role, column, statements, last }) => [
+    `  ${showText(role)}`,
+    showText(column),
+    `${statements} statements`,
+    `last ${last}`,
+  ])
+  const direct = roles.flatMap(({ role, sessions, relations }) =>
+    relations.map(({ relation, columns }) => [
+      `  ${showText(role)}`,
+      `${showText(relation)} (${showText(columns.join(', '))})`,
+      sessions.length === 0 ? 'no session now' : `${sessions.length} sessions now`,
+    ]),
+  )
+  const table = (rows: string[][]) => alignColumns(rows).map((row) => `${row.join('  ').trimEnd()}\n`)
+  return [
+    `Read through the gateway since ${since}, and masked once the policy is enforced:\n`,
+    ...(touched.length === 0 ? ['  nothing\n'] : table(touched)),
+    'Roles that can read raw values now, and could not any more:\n',
+    ...(direct.length === 0 ? ['  none\n'] : table(direct)),
+  ].join('')
 }
 
 function refuse(reason: string): never {

@@ -17,6 +17,13 @@ interface DocumentAnswer {
   }
 }
 
+/** Reads that a policy would change once it is enforced. */
+export interface ObservationReport {
+  readonly since: string
+  readonly gateway: readonly { role: string; column: string; statements: number; last: string }[]
+  readonly roles: Impact['roles']
+}
+
 interface StoredDocument {
   readonly rules: readonly FileRule[]
   readonly policy: FilePolicy
@@ -56,6 +63,10 @@ export function rulesOf(api: MaskingApi, database: string) {
     /** What a change would do to roles and sessions. It is checked as if it were to be stored, and nothing is changed. */
     async impact(change: DocumentChange): Promise<Impact> {
       return (await api.send<Impact>('POST', `${policyPath}/impact`, { properties: change })).body
+    },
+    async report(since: string | undefined): Promise<ObservationReport> {
+      const query = since === undefined ? '' : `?since=${encodeURIComponent(since)}`
+      return (await api.send<ObservationReport>('GET', `${policyPath}/report${query}`)).body
     },
     /** All of it is stored, or nothing. */
     async replace(document: DocumentChange, tag: string): Promise<Replaced> {

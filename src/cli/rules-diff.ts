@@ -74,14 +74,16 @@ function quote(name: string): string {
   return /^[a-z_][a-z0-9_]*$/.test(name) ? name : JSON.stringify(name)
 }
 
-function describePolicy({ dataMaskingState, exemptPrincipals }: FilePolicy): string {
-  return `${dataMaskingState} (exempt: ${exemptPrincipals.join('; ') || 'none'})`
+function describePolicy({ dataMaskingState, enforcementMode, exemptPrincipals }: FilePolicy): string {
+  const mode = enforcementMode === 'Observe' ? ', observed only' : ''
+  return `${dataMaskingState}${mode} (exempt: ${exemptPrincipals.join('; ') || 'none'})`
 }
 
 function samePolicy(before: FilePolicy, after: FilePolicy): boolean {
   const normal = ({ exemptPrincipals }: FilePolicy) => [...new Set(exemptPrincipals.map((one) => one.trim()))]
   return (
     before.dataMaskingState === after.dataMaskingState &&
+    (after.enforcementMode ?? before.enforcementMode) === before.enforcementMode &&
     normal(before).join('\n') === normal(after).join('\n')
   )
 }

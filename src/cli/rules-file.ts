@@ -14,6 +14,8 @@ export type FileRule = Readonly<
 
 export interface FilePolicy {
   readonly dataMaskingState: string
+  /** Left out, it stays as it is. */
+  readonly enforcementMode?: string
   readonly exemptPrincipals: readonly string[]
 }
 
@@ -75,9 +77,12 @@ function readRule(item: unknown, file: string, position: number): FileRule {
 
 function readPolicy(value: unknown, file: string): FilePolicy {
   const record = asRecord(value, file, 'policy')
-  checkKeys(record, ['dataMaskingState', 'exemptPrincipals'], file, 'policy')
+  checkKeys(record, ['dataMaskingState', 'enforcementMode', 'exemptPrincipals'], file, 'policy')
   return {
     dataMaskingState: asText(record.dataMaskingState, file, 'policy: dataMaskingState'),
+    ...(record.enforcementMode !== undefined && {
+      enforcementMode: asText(record.enforcementMode, file, 'policy: enforcementMode'),
+    }),
     exemptPrincipals: asList(record.exemptPrincipals ?? [], file, 'policy: exemptPrincipals').map((entry) =>
       asText(entry, file, 'policy: exemptPrincipals'),
     ),

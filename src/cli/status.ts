@@ -76,8 +76,8 @@ function inWords({ state, url, pid, notReady, databases, unbound }: Report): str
 
 function describe(databases: readonly DatabaseState[]): string {
   const lines = databases.map(
-    ({ id, state, reason }) =>
-      `\n  ${state.padEnd(8)}  ${id}${reason === null ? '' : `\n            ${reason}`}`,
+    ({ id, state, since, reason }) =>
+      `\n  ${state.padEnd(9)}  ${id}${since === null || state === 'Enforced' ? '' : ` since ${since}`}${reason === null ? '' : `\n            ${reason}`}`,
   )
   return lines.length === 0 ? '' : `\nMasked databases:${lines.join('')}`
 }

@@ -62,6 +62,29 @@ export async function writeAudits(tx: Query, entries: readonly LaterEntry[]): Pr
       at timestamptz, "tenantId" uuid, actor jsonb, action text, target text, after jsonb, "requestId" text)`
 }
 
+/** A column that a role read through the gateway and would have seen masked. */
+export interface ObservedTouch {
+  readonly role: string
+  readonly column: string
+  readonly statements: number
+  readonly last: string
+}
+
+export async function selectObservedTouches(
+  sql: Query,
+  tenantId: string,
+  target: string,
+  since: string,
+): Promise<ObservedTouch[]> {
+  return await sql<ObservedTouch[]>`
+    select after ->> 'role' as role, c.name as "column", sum((s.one ->> 'count')::int8)::int8 as statements,
+      to_char(max(at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as last
+    from audit_event cross join lateral jsonb_array_elements(after -> 'statements') as s(one)
+    cross join lateral jsonb_array_elements_text(coalesce(s.one -> 'wouldMask', '[]')) as c(name)
+    where tenant_id = ${tenantId} and target = ${target} and action = 'gateway/touch' and at >= ${since}::timestamptz
+    group by 1, 2 order by 1, 2`
+}
+
 export interface AuditEvent {
   readonly id: string
   readonly time: string

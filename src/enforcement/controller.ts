@@ -11,7 +11,6 @@ import type { Policy, Proposal } from './policy.ts'
 import { describeFinding, examine } from './preflight/preflight.ts'
 import { dryRun, reconcile } from './reconcile.ts'
 import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
-import { dropTwinOwner, findLeftovers, type Leftover } from './restore/leftovers.ts'
 import { BlockerWatch } from './sessions/blockers.ts'
 import { endExemptSessions } from './sessions/end-exempt-sessions.ts'
 import { endOldReaders } from './sessions/old-readers.ts'
@@ -155,26 +154,6 @@ export class Controller {
     // Without exempt roles, a login role has only the privileges of the roles it is a member of.
     if (exemptRoles.length > 0) await this.#enforce(databaseId, 'login')
     return outcome
-  }
-
-  /** Everything of ours in the database and on its server. */
-  async findLeftovers(databaseId: string): Promise<readonly Leftover[]> {
-    const database = await this.#connections.open(databaseId)
-    return database ? findLeftovers(database.sql, databaseId) : []
-  }
-
-  /**
-   * Removes everything of ours, after the policy was turned off and the mappings were deleted. Looks twice: a login role
-   * can be dropped when its sessions are gone. Can be repeated.
-   */
-  async restore(
-    databaseId: string,
-  ): Promise<Pick<Report, 'state' | 'reason'> & { left: readonly Leftover[] }> {
-    await this.#enforce(databaseId, 'audit')
-    const database = await this.#connections.open(databaseId)
-    if (database) await dropTwinOwner(database, await findLeftovers(database.sql, databaseId))
-    const { state, reason } = await this.report(databaseId)
-    return { state, reason, left: await this.findLeftovers(databaseId) }
   }
 
   /** A connection to the bound database, for those who look at it (exposures, previews). Null: it is not bound. */

@@ -12,6 +12,7 @@ import { getEnforcement } from './enforcement/get-enforcement.ts'
 import { listExposures } from './enforcement/list-exposures.ts'
 import { listRecommendations } from './enforcement/list-recommendations.ts'
 import { previewTable } from './enforcement/preview-table.ts'
+import { reportObserved } from './enforcement/report-observed.ts'
 import { resumeTable, suspendTable } from './enforcement/suspend-table.ts'
 import { withAliases } from './namespace.ts'
 import type { MaskingPorts } from './operation.ts'
@@ -62,6 +63,7 @@ const operations: readonly Operation<MaskingPorts>[] = [
   replaceDocument,
   findImpact,
   restoreDatabase,
+  reportObserved,
 ]
 
 export function maskingRoom(ports: MaskingPorts) {

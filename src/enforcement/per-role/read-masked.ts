@@ -1,6 +1,6 @@
 import type { Sql } from '../../db/sql.ts'
 import { guardSchema } from '../names.ts'
-import { readWatched, type Watched } from './read-watched.ts'
+import { type ObservedColumn, readWatched, type Watched } from './read-watched.ts'
 
 /** A relation with a twin: the facts that are needed to move reads to the twin. */
 export interface Masked {
@@ -38,11 +38,13 @@ export async function readMaskVersion(sql: Sql): Promise<string> {
 
 /**
  * The relations that each role has to read through twins: it may read the twin, but not every column of the relation
- * itself. A role that sees raw values, for whatever reason, keeps doing so.
+ * itself. A role that sees raw values, for whatever reason, keeps doing so. `observed`: no relation moves, and these
+ * columns are watched.
  */
 export async function readMaskedFor(
   sql: Sql,
   roles: readonly string[],
+  observed: readonly ObservedColumn[] | null = null,
 ): Promise<ReadonlyMap<string, MaskedForRole>> {
   const found = new Map(
     roles.map((role) => [
@@ -56,8 +58,23 @@ export async function readMaskedFor(
       },
     ]),
   )
-  if (!(await isGuarded(sql))) return found
-  const relations = await sql<(Masked & { role: string })[]>`
+  if (!observed && !(await isGuarded(sql))) return found
+  const relations = observed ? [] : await readMoved(sql, roles)
+  for (const { role, ...relation } of relations) found.get(role)?.relations.push(relation)
+  const watched = await readWatched(sql, roles, observed)
+  for (const [role, seen] of watched)
+    Object.assign(found.get(role) ?? {}, { watched: seen.watched, watchedDigest: seen.digest })
+  const [any] = watched.values()
+  const names = [...relations, ...(any?.watched ?? [])].map(({ name }) => name)
+  for (const { role, ...homonym } of await readHomonyms(sql, roles, names))
+    found.get(role)?.homonyms.push(homonym)
+  for (const { role, schemas } of observed ? [] : await readHidden(sql, roles))
+    found.get(role)?.hides.push(...schemas)
+  return found
+}
+
+async function readMoved(sql: Sql, roles: readonly string[]) {
+  return await sql<(Masked & { role: string })[]>`
     with masked as (
       select c.oid, n.nspname, c.relname, g.twin, c.relkind = 'r' and exists (
           select 1 from pg_catalog.pg_inherits where inhparent = c.oid) as has_children,
@@ -88,16 +105,6 @@ export async function readMaskedFor(
         select 1 from pg_catalog.pg_attribute a where a.attrelid = m.oid and a.attnum > 0 and not a.attisdropped
           and not pg_catalog.has_column_privilege(r.oid, m.oid, a.attnum, 'SELECT')))
     order by 1, 2, 3`
-  for (const { role, ...relation } of relations) found.get(role)?.relations.push(relation)
-  const watched = await readWatched(sql, roles)
-  for (const [role, seen] of watched)
-    Object.assign(found.get(role) ?? {}, { watched: seen.watched, watchedDigest: seen.digest })
-  const [any] = watched.values()
-  const names = [...relations, ...(any?.watched ?? [])].map(({ name }) => name)
-  for (const { role, ...homonym } of await readHomonyms(sql, roles, names))
-    found.get(role)?.homonyms.push(homonym)
-  for (const { role, schemas } of await readHidden(sql, roles)) found.get(role)?.hides.push(...schemas)
-  return found
 }
 
 type Homonym = { readonly schema: string; readonly name: string }

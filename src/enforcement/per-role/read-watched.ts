@@ -19,6 +19,13 @@ export interface Watched {
   readonly shows: readonly WatchedColumn[]
 }
 
+/** A column that would be masked if the policy were enforced. */
+export interface ObservedColumn {
+  readonly schema: string
+  readonly table: string
+  readonly column: string
+}
+
 /** The masked columns as one role sees them; the digest changes with any of them. */
 export interface WatchedForRole {
   readonly watched: readonly Watched[]
@@ -44,8 +51,12 @@ interface Shown {
  * Masked tables and their twins, and every view that reads a masked column of either, at any depth; for each role whether it
  * would see the values themselves.
  */
-export async function readWatched(sql: Sql, roles: readonly string[]): Promise<Map<string, WatchedForRole>> {
-  const relations = await readShowing(sql)
+export async function readWatched(
+  sql: Sql,
+  roles: readonly string[],
+  observed: readonly ObservedColumn[] | null = null,
+): Promise<Map<string, WatchedForRole>> {
+  const relations = await readShowing(sql, observed)
   const needed = new Set(
     relations.flatMap(({ masked, shows }) => [...masked, ...shows].flatMap(({ needs }) => needs ?? [])),
   )
@@ -78,9 +89,9 @@ interface Source {
   readonly column: string
 }
 
-async function readShowing(sql: Sql): Promise<Relation[]> {
-  const sources = await readSources(sql)
-  const twins = await readTwins(sql)
+async function readShowing(sql: Sql, observed: readonly ObservedColumn[] | null): Promise<Relation[]> {
+  const sources = observed ? await readObservedSources(sql, observed) : await readSources(sql)
+  const twins = observed ? new Map<number, number>() : await readTwins(sql)
   const shown = await followViews(sql, sources, new Set(twins.values()), twins)
   const oids = [...new Set([...sources.map(({ oid }) => oid), ...shown.keys()])]
   const bySource = Map.groupBy(sources, ({ oid }) => oid)
@@ -117,6 +128,19 @@ async function readSources(sql: Sql): Promise<Source[]> {
     union all
     select a.attrelid::int8, n.oid::int8, a.attnum::int, a.attname::text, n.label
     from named n join pg_catalog.pg_attribute a on a.attrelid = n.twin and a.attname = n.attname
+    order by 1, 3`
+}
+
+/** Columns that a policy in observe mode would mask. Tables that it names are not masked, so there are no twins. */
+async function readObservedSources(sql: Sql, columns: readonly ObservedColumn[]): Promise<Source[]> {
+  return await sql<Source[]>`
+    select c.oid::int8 as oid, null::int8 as base, a.attnum::int as number, a.attname::text as attribute,
+      pg_catalog.format('%I.%I.%I', n.nspname, c.relname, a.attname) as column
+    from unnest(${columns.map(({ schema }) => schema)}::text[], ${columns.map(({ table }) => table)}::text[],
+      ${columns.map(({ column }) => column)}::text[]) as w(schema, relation, attribute)
+    join pg_catalog.pg_namespace n on n.nspname = w.schema
+    join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = w.relation
+    join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = w.attribute and a.attnum > 0 and not a.attisdropped
     order by 1, 3`
 }
 

@@ -3,7 +3,9 @@ import type { Sql } from '../../db/sql.ts'
 import type { Note } from '../plan.ts'
 
 export interface Report {
-  readonly state: 'NotBound' | 'Enforced' | 'Pending' | 'Failed'
+  readonly state: 'NotBound' | 'Enforced' | 'Observing' | 'Pending' | 'Failed'
+  /** Since when it is in this state. */
+  readonly since: string | null
   readonly reason: string | null
   readonly notes: readonly Note[]
   readonly checkedAt: string | null
@@ -12,7 +14,10 @@ export interface Report {
   readonly lastDriftAt: string | null
 }
 
-/** A query for the bound databases (id, resource_id, key), which masking holds; part of larger statements here. */
+/**
+ * A query for the bound databases (id, resource_id, key), which masking holds; part of larger statements here. `aim` is
+ * the state that the policy asks for: `Enforced`, `Observing` or `Disabled`.
+ */
 export type BoundDatabases = (sql: Sql) => Fragment
 
 /** The state of each bound database, in the service's own database, for every node. */
@@ -38,6 +43,7 @@ export interface StateStore {
 
 const untouched: Report = {
   state: 'Pending',
+  since: null,
   reason: 'The database has not been looked at yet.',
   notes: [],
   checkedAt: null,
@@ -49,14 +55,15 @@ const untouched: Report = {
 export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
   return {
     async read(databaseId) {
-      const [row] = await sql<(Omit<Report, 'checkedAt' | 'enforcedAt' | 'lastDriftAt'> & Dates)[]>`
-        select state, reason, notes, checked_at as "checkedAt", enforced_at as "enforcedAt",
+      const [row] = await sql<(Omit<Report, keyof Dates> & Dates)[]>`
+        select case when state = 'Enforced' and d.aim = 'Observing' then d.aim else state end as state, since, reason, notes, checked_at as "checkedAt", enforced_at as "enforcedAt",
           drift_repairs as "driftRepairs", last_drift_at as "lastDriftAt"
-        from enforcement_state where database_id = ${databaseId}`
+        from enforcement_state left join (${bound(sql)}) d on d.id = database_id where database_id = ${databaseId}`
       if (!row) return untouched
-      const { checkedAt, enforcedAt, lastDriftAt, ...rest } = row
+      const { since, checkedAt, enforcedAt, lastDriftAt, ...rest } = row
       return {
         ...rest,
+        since: since.toISOString(),
         checkedAt: checkedAt.toISOString(),
         enforcedAt: enforcedAt?.toISOString() ?? null,
         lastDriftAt: lastDriftAt?.toISOString() ?? null,
@@ -81,7 +88,7 @@ export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
         select id, 'Enforced', coalesce(${notes === null ? null : sql.json(notes)}::jsonb, '[]'), now(), now() + ${auditEveryMs} * interval '1 millisecond',
           ${drift}::int, case when ${drift}::int > 0 then now() end
         from (${bound(sql)}) d where id = ${databaseId}
-        on conflict (database_id) do update set state = 'Enforced', reason = null, notes = coalesce(${notes === null ? null : sql.json(notes)}::jsonb, s.notes),
+        on conflict (database_id) do update set state = 'Enforced', since = case when s.state = 'Enforced' then s.since else now() end, reason = null, notes = coalesce(${notes === null ? null : sql.json(notes)}::jsonb, s.notes),
           checked_at = now(), enforced_at = now(), next_check_at = excluded.next_check_at, failures = 0,
           drift_repairs = s.drift_repairs + excluded.drift_repairs,
           last_drift_at = coalesce(excluded.last_drift_at, s.last_drift_at)`
@@ -94,7 +101,8 @@ export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
         insert into enforcement_state as s (database_id, state, reason, notes, failures, next_check_at)
         select id, ${state}, ${reason}, coalesce(${told}::jsonb, '[]'), 1, now() + interval '1 second'
         from (${bound(sql)}) d where id = ${databaseId}
-        on conflict (database_id) do update set state = excluded.state, reason = excluded.reason, checked_at = now(),
+        on conflict (database_id) do update set state = excluded.state,
+          since = case when s.state = excluded.state then s.since else now() end, reason = excluded.reason, checked_at = now(),
           notes = coalesce(${told}::jsonb, s.notes), failures = s.failures + 1,
           next_check_at = now() + least(30, power(2, least(s.failures, 10))) * interval '1 second'`
     },
@@ -106,6 +114,7 @@ export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
 }
 
 interface Dates {
+  readonly since: Date
   readonly checkedAt: Date
   readonly enforcedAt: Date | null
   readonly lastDriftAt: Date | null

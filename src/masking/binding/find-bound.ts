@@ -57,10 +57,11 @@ export async function listBoundNames(sql: Query, tenantId: string): Promise<read
   return rows.map(({ parts }) => parts)
 }
 
-/** A query for every bound database (id, resource_id, key), to be put into a larger statement. */
+/** A query for every bound database (id, resource_id, key, aim), to be put into a larger statement. */
 export function selectBound(sql: Query): Fragment {
   return sql`
     select id, key, '/subscriptions/' || subscription_id || '/resourceGroups/' || resource_group
-      || '/providers/Vendor.Sql/servers/' || server_name || '/databases/' || name as resource_id
+      || '/providers/Vendor.Sql/servers/' || server_name || '/databases/' || name as resource_id,
+      case when policy_state = 'Disabled' then 'Disabled' when policy_mode = 'Observe' then 'Observing' else 'Enforced' end as aim
     from masked_database where binding is not null`
 }

@@ -18,6 +18,8 @@ export interface DatabaseRow {
   readonly bound: boolean
   readonly policyState: 'Enabled' | 'Disabled'
   readonly policyStateChosen: boolean
+  /** `Observe`: nothing is enforced, and the gateway records who would see masks. */
+  readonly policyMode: 'Enforce' | 'Observe'
   readonly exemptPrincipals: string
   readonly policyVersion: number
   readonly version: number
@@ -31,7 +33,7 @@ export const defaultLocation = 'local'
 const databaseColumns = (tx: Query) => tx`
   id, subscription_id as "subscriptionId", resource_group as "resourceGroupName", server_name as "serverName",
   name as "databaseName", declared, location, tags, binding, binding_secret as "bindingSecret",
-  binding_version as "bindingVersion", policy_state as "policyState", policy_state_chosen as "policyStateChosen",
+  binding_version as "bindingVersion", policy_state as "policyState", policy_state_chosen as "policyStateChosen", policy_mode as "policyMode",
   exempt_principals as "exemptPrincipals", policy_version as "policyVersion", version`
 
 function asDatabaseRow(stored: Stored): DatabaseRow {

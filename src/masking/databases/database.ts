@@ -10,7 +10,7 @@ import { trackedAnswer, trackedInput } from '../tracked-resource.ts'
 import { type DatabaseRow, selectDatabases } from './database-row.ts'
 
 const enforcement = Type.Object({
-  state: oneOf(['NotBound', 'Enforced', 'Pending', 'Failed']),
+  state: oneOf(['NotBound', 'Enforced', 'Observing', 'Pending', 'Failed']),
   reason: nullableString,
 })
 

@@ -58,6 +58,7 @@ export async function checkDocument(
     ...(input.policy && {
       policy: {
         policyState: input.policy.dataMaskingState,
+        ...(input.policy.enforcementMode && { policyMode: input.policy.enforcementMode }),
         exemptPrincipals: await readEntries(input.policy.exemptPrincipals ?? [], place),
       },
     }),

@@ -17,6 +17,7 @@ import { each, envelopeInput, nullableString, oneOf, optionalString, strict } fr
 export const documentPath = `${policyPath}/document`
 
 const policyStates = oneOf(['Enabled', 'Disabled'])
+const enforcementModes = oneOf(['Enforce', 'Observe'])
 
 /** Everything that is masked in a database, and everybody who is exempt: the whole of it. */
 export const documentProperties = Type.Object(
@@ -25,6 +26,7 @@ export const documentProperties = Type.Object(
       Type.Object(
         {
           dataMaskingState: policyStates,
+          enforcementMode: Type.Optional(enforcementModes),
           exemptPrincipals: Type.Optional(Type.Array(Type.String())),
         },
         strict,
@@ -60,7 +62,11 @@ export const documentAnswer = Type.Object({
   name: Type.Literal('document'),
   type: Type.String(),
   properties: Type.Object({
-    policy: Type.Object({ dataMaskingState: policyStates, exemptPrincipals: Type.Array(Type.String()) }),
+    policy: Type.Object({
+      dataMaskingState: policyStates,
+      enforcementMode: enforcementModes,
+      exemptPrincipals: Type.Array(Type.String()),
+    }),
     rules: Type.Array(
       Type.Object({
         name: Type.String(),
@@ -79,6 +85,8 @@ export interface MaskingDocument {
   /** Undefined: the policy stays as it is. */
   readonly policy?: {
     readonly policyState: DatabaseRow['policyState']
+    /** Undefined: it stays as it is. */
+    readonly policyMode?: DatabaseRow['policyMode']
     readonly exemptPrincipals: string
   }
   readonly rules: readonly NamedRule[]
@@ -86,10 +94,10 @@ export interface MaskingDocument {
 
 export type NamedRule = RuleProperties & { readonly name: string }
 
-type Shown = Pick<DatabaseRow, 'place' | 'policyState' | 'exemptPrincipals'>
+type Shown = Pick<DatabaseRow, 'place' | 'policyState' | 'policyMode' | 'exemptPrincipals'>
 
 export function renderDocument(
-  { place, policyState, exemptPrincipals }: Shown,
+  { place, policyState, policyMode, exemptPrincipals }: Shown,
   rules: readonly NamedRule[],
   exemptions: readonly Exemption[],
   namespace: string,
@@ -99,7 +107,11 @@ export function renderDocument(
     name: 'document',
     type: `${namespace}/servers/databases/dataMaskingPolicies/document`,
     properties: {
-      policy: { dataMaskingState: policyState, exemptPrincipals: splitEntries(exemptPrincipals) },
+      policy: {
+        dataMaskingState: policyState,
+        enforcementMode: policyMode,
+        exemptPrincipals: splitEntries(exemptPrincipals),
+      },
       rules: rules.map((rule) => ({ name: rule.name, ...pick(rule, allFields) })),
     },
     exemptions: [...exemptions],

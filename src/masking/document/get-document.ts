@@ -24,6 +24,7 @@ export const getDocument = operation({
     const fresh = {
       place: readDatabasePlace(site.params),
       policyState: 'Disabled' as const,
+      policyMode: 'Enforce' as const,
       exemptPrincipals: '',
     }
     const exemptions = await describeExemptions(database?.exemptPrincipals ?? '', { ...site, database })

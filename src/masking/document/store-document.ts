@@ -92,10 +92,17 @@ async function storePolicy(
   if (JSON.stringify(after) === JSON.stringify(database)) return database
   const [row] = await tx<{ version: number }[]>`
     update masked_database set policy_state = ${after.policyState}, policy_state_chosen = true,
-      exempt_principals = ${after.exemptPrincipals}, policy_version = nextval('resource_version')
+      policy_mode = ${after.policyMode}, exempt_principals = ${after.exemptPrincipals}, policy_version = nextval('resource_version')
     where id = ${database.id} returning policy_version as version`
-  auditChange(audit, 'Vendor.Sql/servers/databases/dataMaskingPolicies/write', renderPolicy, database, after)
+  const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
+  auditChange(audit, action, renderWithMode, database, after)
   return { ...after, policyVersion: row?.version ?? 0 }
+}
+
+/** The policy of the specification, and what this service adds to it. */
+function renderWithMode(database: DatabaseRow, namespace: string) {
+  const shown = renderPolicy(database, namespace)
+  return { ...shown, properties: { ...shown.properties, enforcementMode: database.policyMode } }
 }
 
 /** As lists have them: by schema, table and column, compared by bytes as the database does. */

@@ -1,5 +1,6 @@
 export interface EnforcementReport {
-  readonly state: 'NotBound' | 'Enforced' | 'Pending' | 'Failed'
+  readonly state: 'NotBound' | 'Enforced' | 'Observing' | 'Pending' | 'Failed'
+  readonly since: string | null
   /** Why it is not enforced; null when it is. */
   readonly reason: string | null
   /** Warnings for the operator while masks are in place: a renamed column, a rule without one. */

@@ -34,19 +34,21 @@ const lostRelation = Type.Object({
   }),
 })
 
+export const roleImpacts = Type.Array(
+  Type.Object({
+    role: Type.String(),
+    canLogIn: Type.Boolean(),
+    sessions: Type.Array(Type.Object(session)),
+    relations: Type.Array(lostRelation),
+    functions: Type.Array(Type.Object({ name: Type.String(), runsAsOwner: Type.Boolean() })),
+  }),
+  { description: 'Roles that would lose raw values, those with live sessions first' },
+)
+
 const impactAnswer = Type.Object({
   changes: changeCounts,
   exemptions: Type.Array(exemptionAnswer),
-  roles: Type.Array(
-    Type.Object({
-      role: Type.String(),
-      canLogIn: Type.Boolean(),
-      sessions: Type.Array(Type.Object(session)),
-      relations: Type.Array(lostRelation),
-      functions: Type.Array(Type.Object({ name: Type.String(), runsAsOwner: Type.Boolean() })),
-    }),
-    { description: 'Roles that would lose raw values, those with live sessions first' },
-  ),
+  roles: roleImpacts,
   ended: Type.Array(Type.Object({ ...session, reason: Type.String() })),
   closed: Type.Array(Type.Object({ relation: Type.String(), reason: Type.String() })),
   statements: Type.Array(Type.Object({ sql: Type.String(), why: Type.String() })),
@@ -96,12 +98,13 @@ export const findImpact = operation({
   },
 })
 
-/** The policy as it would be stored; one that is off has no rules to enforce. */
+/** The policy as it would be stored; one that is off, or observed only, has no rules to enforce. */
 function propose(document: MaskingDocument, database: DatabaseRow, hasNewRules: boolean): ProposedPolicy {
   const byRule = hasNewRules && !database.policyStateChosen ? 'Enabled' : database.policyState
   const { policyState, exemptPrincipals } = document.policy ?? { ...database, policyState: byRule }
+  const mode = document.policy?.policyMode ?? database.policyMode
   return {
-    rules: policyState === 'Enabled' ? document.rules.map(asEnforced) : [],
+    rules: policyState === 'Enabled' && mode === 'Enforce' ? document.rules.map(asEnforced) : [],
     exempt: splitEntries(exemptPrincipals),
   }
 }

@@ -8,6 +8,7 @@ import type { EnforcementReport } from './enforcement.ts'
 
 const notBound: EnforcementReport = {
   state: 'NotBound',
+  since: null,
   reason: 'The database is not bound to a PostgreSQL: its rules are stored and nothing is masked.',
   notes: [],
   checkedAt: null,
@@ -17,7 +18,8 @@ const notBound: EnforcementReport = {
 }
 
 export const enforcementAnswer = Type.Object({
-  state: oneOf(['NotBound', 'Enforced', 'Pending', 'Failed']),
+  state: oneOf(['NotBound', 'Enforced', 'Observing', 'Pending', 'Failed']),
+  since: nullableString,
   reason: nullableString,
   notes: Type.Array(Type.Object({ code: Type.String(), target: Type.String(), message: Type.String() })),
   checkedAt: nullableString,

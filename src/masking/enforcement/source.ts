@@ -50,6 +50,7 @@ interface BoundTarget {
 interface StoredPolicy {
   readonly tenantId: string
   readonly state: string
+  readonly mode: string
   readonly exempt: string
   readonly rules: readonly Child<RuleProperties>[]
   readonly suspended: readonly { readonly schema: string; readonly table: string }[]
@@ -92,17 +93,17 @@ export function createEnforcementSource(options: SourceOptions) {
     },
 
     /**
-     * A policy that is off has no rules to enforce. Rules and exemptions are read by one statement: a rule must never be
+     * A policy that is off, or observed only, has no rules to enforce. Rules and exemptions are read by one statement: a rule must never be
      * enforced without the exemptions that were stored together with it.
      */
     async readPolicy(databaseId: string, proposed?: ProposedPolicy) {
       const [row] = await sql<StoredPolicy[]>`
-        select tenant_id as "tenantId", policy_state as state, exempt_principals as exempt,
+        select tenant_id as "tenantId", policy_state as state, policy_mode as mode, exempt_principals as exempt,
           ${ruleRows.listAsJson(sql, sql`d.id`)} as rules,
           (select coalesce(jsonb_agg(jsonb_build_object('schema', schema_name, 'table', table_name)
             order by schema_name, table_name), '[]') from suspension where database_id = d.id) as suspended
         from masked_database d where id = ${databaseId}`
-      const stored = row?.state === 'Enabled' ? row.rules : []
+      const stored = row?.state === 'Enabled' && row.mode === 'Enforce' ? row.rules : []
       const entries = proposed?.exempt ?? splitEntries(row?.exempt ?? '')
       const exempt = row ? await findExempt(row.tenantId, entries) : { roles: [], principals: [], named: [] }
       return {
@@ -112,6 +113,15 @@ export function createEnforcementSource(options: SourceOptions) {
         namedEntries: exempt.named,
         suspended: row?.suspended ?? [],
       }
+    },
+
+    /** The columns that a policy in observe mode would mask; null where the policy is enforced or off. */
+    async readObserved(databaseId: string) {
+      const rows = await sql<{ schema: string; table: string; column: string }[]>`
+        select r.schema_name as schema, r.table_name as "table", r.column_name as "column"
+        from masked_database d join masking_rule r on r.database_id = d.id
+        where d.id = ${databaseId} and d.policy_state = 'Enabled' and d.policy_mode = 'Observe' order by 1, 2, 3`
+      return rows.length === 0 ? null : [...rows]
     },
 
     /** Distinguishes the masks of one bound database from those of another. */

@@ -127,7 +127,7 @@ clause(
 
 clause(
   'MASK-122',
-  'A binding that a PUT of the database leaves out stays as it is, and null ends it. A…',
+  'A binding that a PUT of the database leaves out stays as it is, and null ends it. A password that is not sent again is kept only while host, port, database and user stay and TLS gets no weaker: else it is 400 `InvalidBinding`.',
   async () => {
     const db = freshDatabase()
     const binding = freshBinding()
@@ -214,7 +214,7 @@ test('a binding that cannot be is refused, with one entry per field, and nothing
 
 clause(
   'MASK-113',
-  'A database without a binding has rules and a policy all the same, and each answer about it…',
+  'A database without a binding has rules and a policy all the same, and each answer about it carries the header `x-masquerade-enforcement: NotBound`.',
   async () => {
     const db = freshDatabase()
     for (const answer of [
@@ -236,7 +236,7 @@ clause(
 
 clause(
   'MASK-114',
-  'On a bound database the header `x-masquerade-enforcement` is `Enforced`, `Pending` or `Failed`.',
+  'On a bound database the header `x-masquerade-enforcement` is `Enforced`, `Pending` or `Failed`; while the policy is only observed it is `Observing`.',
   async () => {
     const db = freshDatabase()
     const binding = freshBinding()

@@ -1,0 +1,37 @@
+import type { Sql } from '../../db/sql.ts'
+import type { Controller } from '../controller.ts'
+import { isExempt } from './is-exempt.ts'
+import { readMaskedFor, readMaskVersion } from './read-masked.ts'
+import type { ObservedColumn } from './read-watched.ts'
+
+interface ObservedSource {
+  /** The columns that a policy in observe mode would mask; null where the policy is enforced or off. */
+  readObserved(databaseId: string): Promise<readonly ObservedColumn[] | null>
+}
+
+/** The masks of databases as the gateway asks for them. */
+export function createMaskReader(
+  controller: Pick<Controller, 'connect' | 'readPolicy'>,
+  { readObserved }: ObservedSource,
+) {
+  async function connect(databaseId: string): Promise<Sql> {
+    const target = await controller.connect(databaseId)
+    if (!target) throw new Error('the database is not bound any more')
+    return target.sql
+  }
+  return {
+    readMasks: async (databaseId: string, roles: readonly string[]) =>
+      readMaskedFor(await connect(databaseId), roles, await readObserved(databaseId)),
+
+    async readVersion(databaseId: string): Promise<string> {
+      const observed = await readObserved(databaseId)
+      return observed ? JSON.stringify(observed) : readMaskVersion(await connect(databaseId))
+    },
+
+    /** True when the policy is only observed, and the role would see masks if it were enforced. */
+    async wouldMask(databaseId: string, role: string): Promise<boolean> {
+      if ((await readObserved(databaseId)) === null) return false
+      return !(await isExempt(await connect(databaseId), await controller.readPolicy(databaseId), role))
+    },
+  }
+}
