@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { parseDatabaseUrl } from '../db/database-url.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
@@ -10,6 +10,7 @@ import {
   databasePathOf,
   type MaskingApi,
   openMaskingApi,
+  Refused,
   serverPathOf,
 } from './masking-api.ts'
 
@@ -21,6 +22,8 @@ const options = {
   authentication: { type: 'string' },
   json: { type: 'boolean' },
   restore: { type: 'boolean' },
+  anyway: { type: 'boolean' },
+  sql: { type: 'string' },
   yes: { type: 'boolean', short: 'y' },
 } as const
 
@@ -43,12 +46,16 @@ export const database: Command = {
   summary: 'Bind a database of the masking API to a real PostgreSQL, list them, or end a binding',
   help: `
 Usage: masquerade database bind DATABASE --to postgres://user@host:5432/name?sslmode=verify-full [--password-file FILE]
+                                [--anyway] [--sql FILE]
        masquerade database list SUBSCRIPTION/GROUP/SERVER [--json]
        masquerade database unbind DATABASE [--restore [--yes]]
 
 DATABASE is subscription/group/server/database, or a resource id. The password stands in a file ('-' is the standard
 input), or in the URL, where other users of this machine may see it. It is kept encrypted and never shown again.
 sslmode is disable, require, verify-ca or verify-full; unset, it is verify-full, or disable on this machine.
+
+A login that fails is refused and nothing is changed, unless --anyway is said: a binding that works is never replaced by
+one that does not. What the database lacks for masks is printed as statements, one a line; --sql writes them to a file.
 
 unbind --restore takes masks, role mappings, login roles, our schemas, the event trigger and the role of the twins away
 before it ends the binding, after showing the plan: the database is then as it was. Rules and the exempt list are kept.
@@ -76,12 +83,17 @@ const verbs: Readonly<Record<string, (values: Values, place: string) => Promise<
     const path = databasePathOf(place, 'database')
     const binding = await readBinding(values)
     const api = await openMaskingApi(values)
-    const { body } = await api.send<Shown>('PUT', path, { properties: { binding } })
+    const { body } = await bindOrExplain(api, path, binding, values)
     const { connection } = body.properties
     if (connection?.state === 'Reachable') {
       process.stdout.write(`Bound to ${describe(body)} (PostgreSQL ${connection.serverVersion}).\n`)
-      for (const { message, statements } of body.properties.preflight?.warnings ?? [])
-        process.stdout.write([`Note: ${message}`, ...statements.map((sql) => `  ${sql};`), ''].join('\n'))
+      const warnings = body.properties.preflight?.warnings ?? []
+      for (const { message, statements } of warnings)
+        process.stdout.write([`-- ${message}`, ...statements.map((sql) => `${sql};`), ''].join('\n'))
+      writeStatements(
+        values.sql,
+        warnings.flatMap(({ statements }) => statements),
+      )
       return 0
     }
     process.stdout.write(`Bound to ${describe(body)}, which cannot be reached now: ${connection?.reason}.\n`)
@@ -107,6 +119,26 @@ const verbs: Readonly<Record<string, (values: Values, place: string) => Promise<
     process.stdout.write('The binding has ended. Rules and policy are kept.\n')
     return 0
   },
+}
+
+/** Tries the connection first, unless the operator wants the binding in any case. */
+async function bindOrExplain(api: MaskingApi, path: string, binding: object, values: Values) {
+  const headers: Record<string, string> = values.anyway ? {} : { prefer: 'reachable' }
+  try {
+    return await api.send<Shown>('PUT', path, { properties: { binding } }, headers)
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    const statements = error.parts.flatMap(
+      ({ message }) => / Run: (.*);$/s.exec(message)?.[1]?.split('; ') ?? [],
+    )
+    for (const sql of statements) process.stdout.write(`${sql};\n`)
+    writeStatements(values.sql, statements)
+    throw error
+  }
+}
+
+function writeStatements(file: string | undefined, statements: readonly string[]): void {
+  if (file !== undefined) writeFileSync(file, statements.map((sql) => `${sql};\n`).join(''))
 }
 
 async function listAll(api: MaskingApi, path: string, skipToken = ''): Promise<Shown[]> {

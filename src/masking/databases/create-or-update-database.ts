@@ -36,7 +36,7 @@ export const createOrUpdateDatabase = operation({
   answers: { 200: databaseAnswer, 201: databaseAnswer },
 
   /** Tries the connection, so that the answer can say at once what is wrong with it. */
-  async prepare({ params, body, caller, tx, ports }): Promise<Tried | null> {
+  async prepare({ params, body, caller, tx, request, ports }): Promise<Tried | null> {
     const place = readDatabasePlace(params)
     const input = body.properties?.binding
     if (!input) return null
@@ -49,6 +49,12 @@ export const createOrUpdateDatabase = operation({
     const reached = await ports.catalogs.greet(binding, password, tables)
     if ('unreachable' in reached && reached.unreachable === ownStoreReason)
       refuseUnfit([{ code: 'OwnStore', message: ownStoreMessage, statements: [] }])
+    if ('unreachable' in reached && request.preferences.has('reachable'))
+      failOn(
+        'InvalidBinding',
+        [{ field: 'host', reason: `does not let us in: ${reached.unreachable}` }],
+        bindingStem,
+      )
     if ('value' in reached) {
       const strange = await refuseMaskedByOther(tx, caller.tenantId, before?.id, reached.value)
       refuseUnfit([...strange, ...reached.value.refusals])

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { runCommand } from '../../support/command.ts'
+import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, useMasking } from '../../support/masking.ts'
 
 const { service, putRule, putPolicy, listRules, getPolicy, send } = useMasking()
@@ -228,6 +229,7 @@ test('databases are bound, listed and unbound', async () => {
     'postgres://masker@127.0.0.1:1/shop',
     '--password-file',
     password,
+    '--anyway',
   )
   assert.equal(bound.code, 1)
   assert.match(bound.stdout, /masker@127\.0\.0\.1:1\/shop.*cannot be reached now: nothing listens/)
@@ -289,5 +291,39 @@ clause(
     )
     const applied = await run('rules', 'apply', '-d', shortOf(db), '-f', file, '--yes')
     assert.equal(applied.code, 4, applied.stderr)
+  },
+)
+
+clause(
+  'MASK-146',
+  'A PUT of a database with `Prefer: reachable` is 400 `InvalidBinding` with the reason when the database does not let the role of the binding in, and the binding that was there stays. `masquerade database bind` sends it unless `--anyway` is said, prints the statements that a database lacks one a line, and writes them to a file with `--sql`.',
+  async () => {
+    const db = freshDatabase()
+    const bind = (url: string, ...more: string[]) =>
+      run('database', 'bind', shortOf(db), '--to', url, ...more)
+    await using target = await createMaskedDatabase()
+    await send('PUT', db.replace(/\/databases\/.*/, ''), {})
+    const working = await bind(target.url)
+    assert.equal(working.code, 0, working.stderr)
+    const wrong = Object.assign(new URL(target.url), { password: 'wrong' }).href
+    const refused = await bind(wrong)
+    assert.equal(refused.code, 1)
+    assert.match(refused.stderr, /does not let us in: the user or the password is wrong/)
+    const { binding, enforcement } = (await send('GET', db)).body.properties
+    assert.equal(binding.user, decodeURIComponent(new URL(target.url).username))
+    assert.equal(enforcement.state, 'Enforced')
+    await target.createRole('weak')
+    await target.database.sql.unsafe('create table public.person (id int)')
+    const file = join(folder, 'missing.sql')
+    const weak = await bind(target.urlOf('weak'), '--sql', file)
+    assert.equal(weak.code, 1)
+    const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
+    assert.ok(
+      lines.length >= 3 && lines.every((line) => /^(GRANT|CREATE ROLE|ALTER) .*;$/.test(line)),
+      lines.join('\n'),
+    )
+    assert.equal(weak.stdout.trimEnd(), lines.join('\n'))
+    const anyway = await bind(wrong, '--anyway')
+    assert.match(anyway.stdout, /which cannot be reached now/)
   },
 )
