@@ -56,10 +56,16 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
 }
 
 /** Refuses a token whose principal or client was deleted, disabled or cut off since it was issued. */
-function checkStanding({ facts, issuer, issuedAtMs }: VerifiedToken, standing: Standing): void {
+function checkStanding(token: VerifiedToken, standing: Standing): void {
+  const { facts, issuer } = token
   const wanted = facts.kind === 'delegated' ? 'user' : 'servicePrincipal'
   const principal =
     standing.kind === wanted ? standing.enabled : standing.kind === 'absent' && !issuer.knownPrincipalsOnly
   const client = issuer.ours ? standing.client === 'enabled' : standing.client !== 'disabled'
-  if (!principal || !client || issuedAtMs < standing.validFromMs) fail('InvalidToken')
+  if (!principal || !client || isCutOff(token, standing)) fail('InvalidToken')
+}
+
+/** A token in whole seconds that shares the second of the revocation may have been issued after it. */
+function isCutOff({ issuedAtMs, isTimeExact }: VerifiedToken, { validFromMs }: Standing): boolean {
+  return isTimeExact ? issuedAtMs <= validFromMs : issuedAtMs < Math.floor(validFromMs / 1000) * 1000
 }

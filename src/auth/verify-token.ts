@@ -5,6 +5,7 @@ import { fail, Problem } from '../kernel/problem.ts'
 import type { Bearer } from './bearer.ts'
 import type { CallerFacts } from './caller.ts'
 import type { Identity } from './identity.ts'
+import { issueTimeClaim } from './issue-time.ts'
 import { accessTokenType, type SigningKeys, signingAlgorithm } from './signing-keys.ts'
 import { type ClaimNames, type Claims, ourClaimNames, readClaims } from './token-claims.ts'
 
@@ -31,6 +32,8 @@ export interface VerifiedToken {
   readonly issuer: AcceptedIssuer
   readonly kid: string
   readonly issuedAtMs: number
+  /** False: the token tells its time in whole seconds. */
+  readonly isTimeExact: boolean
   /** The sign-in that the token came from; undefined for an application's, an operator's and an outside one. */
   readonly signInId: string | undefined
 }
@@ -67,7 +70,7 @@ export function createVerifier({ identity, signingKeys, outsideIssuers }: Verifi
       facts: readClaims(claims, issuer.claimNames, { ours: identity.tenantId, named: issuer.tenantId }),
       issuer,
       kid: header.kid,
-      issuedAtMs: Number(claims.iat) * 1000,
+      ...readTime(claims, issuer.ours),
       signInId: issuer.ours && typeof claims.sid === 'string' ? claims.sid : undefined,
     }
     cache.set(digest, verified, Math.min(expiresAtMs, Date.now() + maxCacheMs))
@@ -140,4 +143,11 @@ async function checkSignatureAndTimes(
 function checkAudience(audience: unknown, issuer: AcceptedIssuer): void {
   const named = Array.isArray(audience) ? audience : [audience]
   if (!named.some((one) => typeof one === 'string' && issuer.isAudience(one))) fail('InvalidAudience')
+}
+
+function readTime(claims: Readonly<Record<string, unknown>>, isOurs: boolean) {
+  const exact = claims[issueTimeClaim]
+  return isOurs && typeof exact === 'number'
+    ? { issuedAtMs: exact, isTimeExact: true }
+    : { issuedAtMs: Number(claims.iat) * 1000, isTimeExact: false }
 }

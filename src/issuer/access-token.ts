@@ -1,5 +1,6 @@
 import type { AccessToken, Client, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider'
 import type { Identity } from '../auth/identity.ts'
+import { issueTimeClaim, readIssueTime } from '../auth/issue-time.ts'
 import type { Query } from '../db/query.ts'
 import { listDirectoryRoles } from '../directory/accounts/list-directory-roles.ts'
 import {
@@ -43,6 +44,7 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
       appid: client.clientId,
       azp: client.clientId,
       ver: '2.0',
+      [issueTimeClaim]: await readIssueTime(sql),
     }
     const specific =
       token.kind === 'ClientCredentials'

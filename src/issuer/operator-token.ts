@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { firstPartyApplications } from '../auth/first-party.ts'
 import { consumerTenantId, issuerOf } from '../auth/identity.ts'
+import { issueTimeClaim, readIssueTime } from '../auth/issue-time.ts'
 import { knownPermissions } from '../auth/known-permissions.ts'
 import type { SigningKeys } from '../auth/signing-keys.ts'
 import { writeAudit } from '../db/audit.ts'
@@ -37,6 +38,7 @@ export async function issueOperatorToken(
   { sql, tenantId, origin, signingKeys }: Means,
   request: OperatorTokenRequest,
 ): Promise<string> {
+  const issuedAtMs = await readIssueTime(sql)
   const subject =
     request.for.kind === 'application'
       ? await describeApplication(sql, tenantId, request.permissions)
@@ -52,6 +54,7 @@ export async function issueOperatorToken(
     sub: subject.oid,
     appid: subject.azp,
     ver: '2.0',
+    [issueTimeClaim]: issuedAtMs,
     ...subject,
   }
   await writeAudit(

@@ -52,7 +52,6 @@ export async function readStanding(
     kind: row?.kind === 'user' || row?.kind === 'servicePrincipal' ? row.kind : 'absent',
     enabled: row?.enabled ?? false,
     client: row?.client_enabled === true ? 'enabled' : row?.client_enabled === false ? 'disabled' : 'absent',
-    // Tokens have their times in whole seconds.
-    validFromMs: row?.valid_from ? Math.floor(row.valid_from.getTime() / 1000) * 1000 : 0,
+    validFromMs: row?.valid_from?.getTime() ?? 0,
   }
 }

@@ -11,6 +11,8 @@ import {
   withdrawConsent,
 } from '../../../src/directory/applications/granted-permissions.ts'
 import { type Registration, registerApplication } from '../../../src/directory/applications/registrations.ts'
+import { issueOperatorToken } from '../../../src/issuer/operator-token.ts'
+import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -191,6 +193,46 @@ describe('what a token rests on can be taken away', () => {
     assert.equal((await service.request('DELETE', path, { token: manageRoles() })).status, 204)
     await assertStillIn(token)
   })
+
+  clause(
+    'TOK-77',
+    'A revocation (a lost directory role, a withdrawn permission, a new password) ends the tokens of…',
+    async () => {
+      const id = await directory.user()
+      const { sql } = service.database
+      const [user] = await sql<{ name: string }[]>`
+        select user_principal_name as name from directory_object where id = ${id}`
+      const means = {
+        ...service.auth,
+        origin: service.auth.identity.origin(),
+        tenantId: service.tenantId,
+        sql,
+      }
+      const issue = () =>
+        issueOperatorToken(means, {
+          for: { kind: 'user', userPrincipalName: user?.name, personal: false },
+          permissions: ['User.Read.All'],
+          lifetimeSeconds: 600,
+          audience: undefined,
+        })
+      const secondOf = (token: string) =>
+        JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).iat
+      const revoke = async () => {
+        const token = await issue()
+        await voidTokens(sql, service.tenantId, id)
+        const [cutoff] = await sql<{ at: Date }[]>`
+          select valid_from as at from token_cutoff where principal_id = ${id}`
+        return { token, shared: Math.floor((cutoff?.at.getTime() ?? 0) / 1000) === secondOf(token) }
+      }
+      const { token } = await waitUntil('both fall into one second', async () => {
+        const revoked = await revoke()
+        return revoked.shared ? revoked : undefined
+      }).then((found) => found ?? assert.fail())
+      const later = await issue()
+      await waitUntil('the token is refused', async () => (await statusOf(token)) === 401)
+      assert.equal(await statusOf(later), 200, 'a token from after the revocation works')
+    },
+  )
 
   test('all tokens of a person, by hand', async () => {
     const user = await directory.user()
