@@ -166,6 +166,8 @@ export interface Snapshot {
   readonly closedTypes: readonly Closed[]
   /** Relations whose twins can neither be compared nor changed now, as another session holds a lock, or none was asked for. */
   readonly held: ReadonlySet<number>
+  /** Views whose turn may come another time. Read where relations are changed one by one alone. */
+  readonly deferred: ReadonlySet<number>
   /** Roles whose new tables and views come with privileges for others. */
   readonly generous: ReadonlySet<string>
   /** Members of the owner of the twins other than the role of the binding. */

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
+import { sqlstate } from '../kernel/sqlstate.ts'
 import { changedTables } from './changed-tables.ts'
 import { CoalescedJobs } from './coalesced-jobs.ts'
 import { Connections } from './connections.ts'
@@ -40,6 +41,9 @@ const patientAttempts = 3
 
 /** Changes of a catalog come in bursts: one look is enough for all of one. */
 const settleMs = 100
+
+/** Between turns of which each makes some of very many twins. */
+const pauseMs = 1000
 
 const noLogins: SettledLogins = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
 
@@ -322,7 +326,8 @@ export class Controller {
     const { states, log } = this.#options
     const clearing =
       unfinished.length === 0 ? null : await this.#blockers.clear(database.sql, databaseId, unfinished)
-    this.#auditAfter(databaseId, clearing?.dueMs ?? null)
+    const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
+    this.#auditAfter(databaseId, isCut ? pauseMs : (clearing?.dueMs ?? null))
     this.#releases.expect(databaseId, database.sql, clearing?.blockers.length ? unfinished : [])
     const judgement = judgeUnfinished(outcome, unfinished, clearing?.blockers ?? [])
     const notes = await mergeNotes(states, databaseId, outcome, [...open, ...judgement.notes])

@@ -30,6 +30,8 @@ export interface StepGroup {
   /** The relation, schema or role that they are about. Null: everything else stands on them. */
   readonly target: { readonly name: string; readonly oid?: number } | null
   readonly steps: readonly Step[]
+  /** It shows no raw values meanwhile, and its turn may come another time. */
+  readonly mayWait?: boolean
 }
 
 /**
@@ -70,8 +72,12 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
     const step = { sql: `DROP VIEW ${name}`, why: 'a twin that has other columns now', as: twinOwner }
     if (name) groups.push({ target: targetOf(wanted), steps: [step] })
   }
-  for (const wanted of free)
-    groups.push(groupOf(targetOf(wanted), plan, (own) => maskRelation(own, wanted, remade)))
+  const isDeferred = ({ relation }: DesiredRelation) => snapshot.deferred.has(relation.oid)
+  for (const wanted of [...free.filter((one) => !isDeferred(one)), ...free.filter(isDeferred)])
+    groups.push({
+      ...groupOf(targetOf(wanted), plan, (own) => maskRelation(own, wanted, remade)),
+      mayWait: isDeferred(wanted),
+    })
   for (const one of inDropOrder(released)) {
     const twin = nameTwin(plan, one.guard.oid)
     const name = one.relation

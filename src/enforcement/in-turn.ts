@@ -143,7 +143,7 @@ async function plan(
     policy.rules.map(({ schema, table }) => [keyOf({ schema, table }), { schema, table }]),
   )
   const targets = focus ?? [...tables.values()]
-  const snapshot = await observe(tx, targets, focus ? 'targets' : 'all', mode)
+  const snapshot = await observe(tx, targets, focus ? 'targets' : 'all', mode, policy.exemptRoles)
   const rules = focus ? policy.rules.filter(concerns(snapshot, focus)) : policy.rules
   const desired = desire(snapshot, { ...policy, rules }, policy.rules.length === 0)
   return {

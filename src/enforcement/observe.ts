@@ -16,6 +16,7 @@ export async function observe(
   targets: readonly Target[],
   scope: 'all' | 'targets',
   mode: Reading['mode'] = 'all',
+  exemptRoles: readonly string[] = [],
 ): Promise<Snapshot> {
   const [server] = await tx<Omit<Snapshot, 'exempt'>[]>`
     select current_setting('server_version_num')::int as version, current_database()::text as database, current_user::text as user,
@@ -27,7 +28,11 @@ export async function observe(
         where evtname = ${driftTrigger} and evtenabled <> 'D' and proname = ${driftFunction}) as watched`
   if (!server) throw new Error('the server did not answer')
   const twinOwner = twinOwnerName(server.database)
-  const oids = await findRelations(tx, targets, server.guarded, scope, twinOwner)
+  const found = await findRelations(tx, targets, server.guarded, scope, twinOwner)
+  const deferred: ReadonlySet<number> =
+    mode === 'all' ? new Set() : await readDeferred(tx, found, exemptRoles)
+  // Closing comes before everything else, and there is nothing to close at views that may wait.
+  const oids = mode === 'none' ? found.filter((oid) => !deferred.has(oid)) : found
   const roles = await readRoles(tx, server.version)
   const guards = server.guarded ? await readGuards(tx, oids, roles) : []
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
@@ -40,6 +45,7 @@ export async function observe(
     relations: await findLegal(tx, relations),
     guards,
     held,
+    deferred,
     twins: await readTwins(
       tx,
       guards.flatMap(({ oid, twin }) => (twin ? [{ ...twin, isHeld: held.has(oid) }] : [])),
@@ -156,6 +162,30 @@ async function readLocked(tx: Sql): Promise<Set<number>> {
     select distinct relation::int8 as oid from pg_catalog.pg_locks
     where locktype = 'relation' and mode = 'AccessExclusiveLock' and pid is distinct from pg_catalog.pg_backend_pid()
       and database = (select oid from pg_catalog.pg_database where datname = current_database())`
+  return new Set(rows.map(({ oid }) => oid))
+}
+
+/**
+ * Views that show no raw values once the tables are closed, because their owners see none: a view reads with the rights of
+ * its owner. A masked role can create thousands of them, so everything else comes first.
+ */
+async function readDeferred(
+  tx: Sql,
+  oids: readonly number[],
+  exemptRoles: readonly string[],
+): Promise<Set<number>> {
+  const rows = await tx<{ oid: number }[]>`
+    with trusted as materialized (
+      select r.oid from pg_catalog.pg_roles r where r.rolsuper or r.rolname in (current_user, 'pg_read_all_data')
+        or r.rolname = any(${exemptRoles}::text[]) or r.oid in (
+          select relowner from pg_catalog.pg_class where oid = any(${oids}::oid[]) and relkind <> 'v')
+    ), owner as materialized (
+      select distinct relowner as oid from pg_catalog.pg_class where oid = any(${oids}::oid[]) and relkind = 'v'
+    )
+    select c.oid::int8 as oid from pg_catalog.pg_class c where c.oid = any(${oids}::oid[]) and c.relkind = 'v'
+      and not 'public' = any(${exemptRoles.map((name) => name.toLowerCase())}::text[])
+      and c.relowner in (select owner.oid from owner where not exists (
+        select 1 from trusted where pg_catalog.pg_has_role(owner.oid, trusted.oid, 'MEMBER')))`
   return new Set(rows.map(({ oid }) => oid))
 }
 

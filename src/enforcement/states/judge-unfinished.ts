@@ -19,6 +19,7 @@ const passing: readonly string[] = [
   sqlstate.serializationFailure,
   sqlstate.deadlockDetected,
   sqlstate.internalError,
+  sqlstate.programLimitExceeded,
 ]
 
 /** True when it may go away by itself. */
@@ -75,7 +76,11 @@ function describeRefused({ target, isClosed, reason }: Unfinished): string {
   return `${target} could not be changed: ${reason}. ${effect} Let the role of the binding act for its owner and use its schema, or drop it.`
 }
 
-function describeWaiting({ target, isClosed }: Unfinished, blockers: readonly Blocker[]): string {
+function describeWaiting(
+  { target, isClosed, sqlstate: code, reason }: Unfinished,
+  blockers: readonly Blocker[],
+): string {
+  if (code === sqlstate.programLimitExceeded) return `${target} ${reason}.`
   const own = blockers.filter((one) => one.target === target)
   const holder = own.length === 0 ? 'another session' : own.map(describeBlocker).join(', ')
   const end = own.map(({ holder }) => statementToEnd(holder)).join('; ')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import type { Database } from '../../../src/db/database.ts'
+import { shadowSchemaName } from '../../../src/enforcement/names.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.ts'
 import { clause } from '../../support/clause.ts'
@@ -112,6 +113,59 @@ forEachCluster((cluster) => {
           await run(`drop schema hidden cascade`)
           if (!isSuperuser) await run(`revoke "${analyst}" from "${target.role('owner')}"`)
           await mask()
+        },
+      )
+
+      clause(
+        'ENF-119',
+        'However many views a masked role creates, everything else is closed first. More than 200 of them get their twins…',
+        async () => {
+          await mask(exempt())
+          await run(`create schema flood authorization "${analyst}"; grant usage on schema flood to public;
+            do $$ begin for at in 1..201 loop execute format('create view flood.v%s as select mail from app.people', at);
+              execute format('alter view flood.v%s owner to "${analyst}"; grant select on flood.v%s to "${auditor}"', at, at); end loop; end $$`)
+          const countTwins = async () =>
+            (await run(`select 1 from pg_views where schemaname = 'masked_flood'`)).length
+          let atClosing: number | undefined
+          const onClosed = async () => {
+            for (const text of ['select mail from app.people', 'select card from app.orders'])
+              await isDenied('auditor', text)
+            atClosing = await countTwins()
+          }
+          const error = await reconcile(binding, policy(rules), { onClosed }).catch(
+            (thrown: unknown) => thrown,
+          )
+          assert.equal(atClosing, 0)
+          assert.equal((await countTwins()) > 0, isSuperuser)
+          await isDenied('auditor', 'select mail from flood.v1')
+          await isDenied('auditor', 'select mail from flood.v201')
+          // A fast machine makes all of them in one turn.
+          if (error instanceof PartlyEnforced)
+            for (const one of error.unfinished)
+              assert.match(one.target, /^"flood"."v\d+"( and \d+ more views)?$/)
+          await run('drop schema flood cascade')
+          await mask()
+        },
+      )
+
+      clause(
+        'ENF-120',
+        'Schemas of other roles that have every name the controller would choose for twins keep no table from its mask.',
+        async () => {
+          await reconcile(binding, policy([]))
+          const taken: string[] = []
+          for (let round = 0; round < 3; round++) {
+            const name = shadowSchemaName('app', (one) => taken.includes(one))
+            taken.push(name)
+            await readAs('analyst', `create schema "${name}"; grant all on schema "${name}" to public`)
+          }
+          await mask()
+          const twin = shadowSchemaName('app', (one) => taken.includes(one))
+          assert.deepEqual(await sees('analyst', `select mail from "${twin}".people`), ['XXXX'])
+          await isDenied('analyst', 'select mail from app.people')
+          for (const name of taken) await run(`drop schema "${name}"`)
+          await mask()
+          assert.deepEqual(await sees('analyst', 'select mail from masked_app.people'), ['XXXX'])
         },
       )
 
