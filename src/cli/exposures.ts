@@ -22,13 +22,14 @@ Exit codes: 0 none of high severity, 1 failed, 2 wrong use, 4 at least one of hi
 
 function inWords(found: readonly Exposure[]): string {
   if (found.length === 0) return 'No way around the masks was found.'
-  const items = found.map(({ code, severity, objects, roles, explanation, remedy, rule }) => {
+  const items = found.map(({ code, severity, objects, roles, explanation, remedy, consequences, rule }) => {
     const names = objects.map(({ kind, name }) => `${kind} ${name}`).join(', ')
     const lines = [
       `${severity.toUpperCase().padEnd(6)} ${code}: ${names}`,
       ...(roles.length > 0 ? [`  Roles:  ${roles.join(', ')}`] : []),
       `  ${explanation}`,
       ...(remedy === null ? [] : [`  Close:  ${remedy.replaceAll('\n', '\n          ')};`]),
+      ...(consequences === null ? [] : describeConsequences(consequences)),
       ...(rule === null
         ? []
         : [`  Close:  a rule for ${rule.schemaName}.${rule.tableName}.${rule.columnName}`]),
@@ -37,4 +38,17 @@ function inWords(found: readonly Exposure[]): string {
   })
   const count = (severity: string) => found.filter((one) => one.severity === severity).length
   return `${items.join('\n\n')}\n\n${count('high')} high, ${count('medium')} medium, ${count('low')} low.`
+}
+
+function describeConsequences({
+  affects,
+  undo,
+  isDangerous,
+  alternative,
+}: NonNullable<Exposure['consequences']>): string[] {
+  return [
+    `  ${isDangerous ? 'DANGER: affects' : 'Affects:'} ${affects}`,
+    `  Undo:   ${undo ?? 'impossible'}`,
+    ...(alternative === null ? [] : [`  Or:     ${alternative}`]),
+  ]
 }

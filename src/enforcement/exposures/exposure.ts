@@ -1,4 +1,5 @@
 import type { Sql } from '../../db/sql.ts'
+import type { Consequences } from './consequences.ts'
 import type { RoleBook } from './role-book.ts'
 
 export type Severity = 'high' | 'medium' | 'low'
@@ -19,6 +20,8 @@ export interface Exposure {
   readonly explanation: string
   /** SQL that closes it; null where no statement does. */
   readonly remedy: string | null
+  /** Of the remedy; null where there is none. */
+  readonly consequences: Consequences | null
   /** A rule that closes it, where a mask does. */
   readonly rule: SuggestedRule | null
 }

@@ -6,6 +6,7 @@ import type { Outcome } from '../in-turn.ts'
 import type { Policy } from '../policy.ts'
 import { reconcile } from '../reconcile.ts'
 import { findMaskedGrantees } from './acl-entries.ts'
+import { findConsequences } from './consequences.ts'
 import { copyKinds } from './copies.ts'
 import { definerFunctions } from './definer-functions.ts'
 import type { Exposure, ExposureKind, Findings, MaskedRelation, Scene } from './exposure.ts'
@@ -75,6 +76,7 @@ function describeRow({ code, severity, describe }: ExposureKind, row: Findings, 
       roles: found.roles ?? row.roles ?? grantees?.roles ?? [],
       explanation: found.explanation,
       remedy: found.remedy ?? null,
+      consequences: findConsequences(found.remedy ?? null),
       rule: found.rule ?? null,
     },
   ]

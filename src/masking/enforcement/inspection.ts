@@ -10,6 +10,13 @@ export interface Exposure {
   readonly roles: readonly string[]
   readonly explanation: string
   readonly remedy: string | null
+  /** What the remedy does beside closing it. */
+  readonly consequences: {
+    readonly affects: string
+    readonly undo: string | null
+    readonly isDangerous: boolean
+    readonly alternative: string | null
+  } | null
   readonly rule: Pick<RuleProperties, RequiredField> | null
 }
 

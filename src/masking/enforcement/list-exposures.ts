@@ -4,7 +4,7 @@ import { findDatabase } from '../databases/database-row.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { columnFields, maskingFunctions } from '../rules/rule-fields.ts'
-import { each, oneOf } from '../schemas.ts'
+import { each, nullableString, oneOf } from '../schemas.ts'
 import type { Exposure } from './inspection.ts'
 
 const severities: readonly Exposure['severity'][] = ['high', 'medium', 'low']
@@ -12,6 +12,13 @@ const severities: readonly Exposure['severity'][] = ['high', 'medium', 'low']
 const suggestedRule = Type.Object({
   ...each(columnFields, Type.String()),
   maskingFunction: oneOf(maskingFunctions),
+})
+
+const consequences = Type.Object({
+  affects: Type.String(),
+  undo: nullableString,
+  isDangerous: Type.Boolean(),
+  alternative: nullableString,
 })
 
 const exposure = Type.Object({
@@ -23,6 +30,7 @@ const exposure = Type.Object({
   ),
   explanation: Type.String(),
   remedy: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'SQL that closes it' }),
+  consequences: Type.Union([consequences, Type.Null()]),
   rule: Type.Union([suggestedRule, Type.Null()], { description: 'A rule that closes it' }),
 })
 

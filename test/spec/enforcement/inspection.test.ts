@@ -64,6 +64,7 @@ describe('looking into a bound database', () => {
       for (const one of before) {
         assert.deepEqual(Object.keys(one).sort(), [
           'code',
+          'consequences',
           'explanation',
           'objects',
           'remedy',

@@ -1,0 +1,98 @@
+/** What a remedy does beside closing the exposure. */
+export interface Consequences {
+  /** Roles, applications and objects that notice it. */
+  readonly affects: string
+  /** How to take it back; null where that is impossible. */
+  readonly undo: string | null
+  /** It can break an application: read what it affects before. */
+  readonly isDangerous: boolean
+  /** Something narrower that may do as well; null where there is nothing. */
+  readonly alternative: string | null
+}
+
+interface RemedyKind extends Consequences {
+  readonly pattern: RegExp
+}
+
+/** The first that matches counts: the dangerous ones stand before the usual ones. */
+const kinds: readonly RemedyKind[] = [
+  {
+    pattern: /\bOWNER TO\b/,
+    affects: 'The former owner and its members lose the rights of an owner: migrations that run as it fail.',
+    undo: 'ALTER … OWNER TO the former owner.',
+    isDangerous: true,
+    alternative: 'Exempt the owner with masquerade policy exempt, if it may see raw values.',
+  },
+  {
+    pattern: /\bDISABLE (TRIGGER|RULE)\b/,
+    affects: 'Writes of every role: what it checked, stamped or copied does not happen any more.',
+    undo: 'The same statement with ENABLE.',
+    isDangerous: true,
+    alternative: 'Put a rule on the columns that it writes to, and leave it enabled.',
+  },
+  {
+    pattern: /^REVOKE .*\bFROM\b.*\bPUBLIC\b/ms,
+    affects: 'Every role without a grant of its own, applications and people alike.',
+    undo: 'The same privilege with GRANT … TO PUBLIC.',
+    isDangerous: true,
+    alternative: 'Grant the privilege to the roles that need it first, each by its name.',
+  },
+  {
+    pattern: /^DROP /m,
+    affects: 'Programs and replicas that use it.',
+    undo: null,
+    isDangerous: true,
+    alternative: null,
+  },
+  {
+    pattern: /^ALTER ROLE /m,
+    affects: 'The role in every database of the server.',
+    undo: 'ALTER ROLE with the opposite attribute.',
+    isDangerous: false,
+    alternative: null,
+  },
+  {
+    pattern: /^ALTER DEFAULT PRIVILEGES /m,
+    affects: 'Tables that are created later; those that exist keep their privileges.',
+    undo: 'The same statement with GRANT.',
+    isDangerous: false,
+    alternative: null,
+  },
+  {
+    pattern: /^ALTER (POLICY|PUBLICATION|TABLE) /m,
+    affects: 'Rows that roles see through it, or subscribers that get them.',
+    undo: 'The same statement with the former value.',
+    isDangerous: false,
+    alternative: null,
+  },
+  {
+    pattern: /^REVOKE /m,
+    affects: 'The roles that are named and, by CASCADE, roles that were given it by them.',
+    undo: 'The same privilege or membership with GRANT.',
+    isDangerous: false,
+    alternative: null,
+  },
+  {
+    pattern: /^GRANT /m,
+    affects: 'The role of the binding alone.',
+    undo: 'The same statement with REVOKE.',
+    isDangerous: false,
+    alternative: null,
+  },
+]
+
+const unknown: Consequences = {
+  affects: 'Read the statement before you run it.',
+  undo: null,
+  isDangerous: false,
+  alternative: null,
+}
+
+/** The consequences of statements that close an exposure; null where there are none. */
+export function findConsequences(remedy: string | null): Consequences | null {
+  if (remedy === null) return null
+  const found = kinds.find(({ pattern }) => pattern.test(remedy))
+  if (!found) return unknown
+  const { affects, undo, isDangerous, alternative } = found
+  return { affects, undo, isDangerous, alternative }
+}
