@@ -1,7 +1,11 @@
 // Time of a document of rules until it is enforced, against the same rules one PUT at a time; and of ten times as many
-// tables. Run: npx node bench/apply.ts [tables] [sample of single PUTs]
-import { bindingOf, createMaskedDatabase } from '../test/support/masked-database.ts'
-import { startTestService } from '../test/support/service.ts'
+// tables. Run: npm run bench bench/apply.ts [tables] [sample of single PUTs]
+import { startClusters } from '../test/support/cluster.ts'
+
+const started = await startClusters(['embedded-18'])
+process.env.MASQUERADE_TEST_CLUSTERS = JSON.stringify(started.clusters)
+const { bindingOf, createMaskedDatabase } = await import('../test/support/masked-database.ts')
+const { startTestService } = await import('../test/support/service.ts')
 
 const [tables = 100, sample = 25] = process.argv.slice(2).map(Number)
 const columns = ['email', 'phone', 'card', 'note', 'pay']
@@ -85,5 +89,6 @@ try {
   )
 } finally {
   await service[Symbol.asyncDispose]()
+  await started.stop()
 }
 process.exit(0)
