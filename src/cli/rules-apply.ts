@@ -22,7 +22,7 @@ export async function applyRules(rules: Rules, file: RulesFile, options: ApplyOp
   const text = renderDiff(diff, options.prune)
   if (isEmpty(diff, options.prune)) {
     process.stdout.write(`${text}Nothing to change: ${diff.unchanged} rules are as the file says.\n`)
-    return 0
+    return options.dryRun ? 0 : tellEnforcement(rules)
   }
   const kept = options.prune ? [] : diff.absent
   const document = { rules: [...kept, ...file.rules], ...(file.policy && { policy: file.policy }) }

@@ -291,6 +291,9 @@ clause(
     )
     const applied = await run('rules', 'apply', '-d', shortOf(db), '-f', file, '--yes')
     assert.equal(applied.code, 4, applied.stderr)
+    const again = await run('rules', 'apply', '-d', shortOf(db), '-f', file, '--yes')
+    assert.match(again.stdout, /Nothing to change/)
+    assert.equal(again.code, 4, again.stderr)
   },
 )
 
