@@ -48,6 +48,30 @@ create table change_log (
   constraint change_log_pkey PRIMARY KEY (tenant_id, revision)
 );
 
+create table change_subscription (
+  tenant_id uuid not null,
+  id uuid not null,
+  resource text not null,
+  kind text not null,
+  object_id uuid,
+  members_only boolean not null,
+  change_types text[] not null,
+  notification_url text not null,
+  lifecycle_url text,
+  client_state bytea,
+  creator_id uuid not null,
+  application_id text not null,
+  created_at timestamp with time zone default now() not null,
+  renewed_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  "position" bigint not null,
+  attempts integer default 0 not null,
+  next_attempt_at timestamp with time zone default now() not null,
+  lease uuid,
+  leased_until timestamp with time zone,
+  constraint change_subscription_pkey PRIMARY KEY (tenant_id, id)
+);
+
 create table delegated_permission (
   tenant_id uuid not null,
   client_id uuid not null,
@@ -374,6 +398,7 @@ create table user_password (
 CREATE UNIQUE INDEX application_app_id_is_unique ON directory_object USING btree (tenant_id, app_id) WHERE (kind = 'application'::text);
 CREATE INDEX audit_event_by_target ON audit_event USING btree (tenant_id, target, at, id);
 CREATE INDEX audit_event_by_time ON audit_event USING btree (tenant_id, at, id);
+CREATE INDEX change_subscription_by_creator ON change_subscription USING btree (tenant_id, application_id, creator_id);
 CREATE UNIQUE INDEX delegated_permission_for_all ON delegated_permission USING btree (tenant_id, client_id, permission) WHERE (user_id IS NULL);
 CREATE UNIQUE INDEX delegated_permission_for_user ON delegated_permission USING btree (tenant_id, client_id, user_id, permission) WHERE (user_id IS NOT NULL);
 CREATE UNIQUE INDEX device_id_is_unique ON directory_object USING btree (tenant_id, ((properties ->> 'deviceId'::text))) WHERE ((kind = 'device'::text) AND (deleted_at IS NULL));

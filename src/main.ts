@@ -17,6 +17,7 @@ import { readStanding } from './directory/accounts/standing.ts'
 import { bootstrap } from './directory/first-start/bootstrap.ts'
 import type { Administrator } from './directory/first-start/read-first-start.ts'
 import { type OpenedGraph, openGraph } from './directory/membership/open-graph.ts'
+import { openNotifications } from './directory/notifications/open-notifications.ts'
 import { permissionTables } from './directory/permissions.ts'
 import { describeExempt, findGroupsNamed } from './directory/principals/describe-exempt.ts'
 import { findExempt, isExemptPrincipal } from './directory/principals/exempt-principals.ts'
@@ -205,13 +206,14 @@ export async function startService(options: StartOptions): Promise<Service> {
     log,
   })
   cleanup.defer(() => follower.close())
+  const notifications = openNotifications({ database, tenantId, settings, secrets: secretBox, log })
+  cleanup.defer(() => notifications.close())
   const events = hearEvents(
     store.address,
     {
       masks: (id) => void gateway?.refresh(id),
       directory: () => {
-        memberships.hear()
-        follower.hear()
+        for (const one of [memberships, follower, notifications]) one.hear()
       },
       restored: () => {
         follower.hear()
@@ -255,6 +257,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     everyoneMay,
     ...createGivenRights(loginRoleName),
     secrets: secretBox,
+    notifications,
     changeLogDays: settings.changeLogDays,
   })
   const rooms: Room[] = [masking, directory]
@@ -325,16 +328,8 @@ export async function startService(options: StartOptions): Promise<Service> {
   gateway = opened
   cleanup.defer(() => opened.close(settings.shutdownTimeoutSeconds * 1000))
 
-  const service = {
-    listeners,
-    memberships,
-    gateway: opened,
-    enforcement,
-    database,
-    store,
-    auth,
-    administrator,
-  }
+  const open = { listeners, memberships, gateway: opened, enforcement, database, store, auth }
+  const service = { ...open, administrator }
   await bringSample(settings, service, onProgress ?? (() => {}))
   const parts = cleanup.move()
   let stopping: Promise<void> | undefined

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { OperatorError } from './kernel/operator-error.ts'
 
@@ -48,6 +49,17 @@ const list = (text: string) =>
     .split(',')
     .map((item) => item.trim())
     .filter(Boolean)
+
+function isNetwork(text: string): boolean {
+  const [address = '', prefix = '0', ...more] = text.split('/')
+  const family = isIP(address)
+  return (
+    family !== 0 &&
+    more.length === 0 &&
+    /^\d{1,3}$/.test(prefix) &&
+    Number(prefix) <= (family === 4 ? 32 : 128)
+  )
+}
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -232,6 +244,15 @@ const schema = {
     3650,
     'How long changes of the directory are kept for delta queries and change notifications. A delta token from before is answered 410: its client reads everything anew.',
   ),
+  NOTIFICATION_HOSTS: {
+    doc: 'Addresses and networks that change notifications may go to, beside public ones: this machine (`127.0.0.1`) or private networks such as `10.0.0.0/8`.',
+    default: '',
+    allowed: 'IP addresses or networks separated by commas',
+    read: (text) => {
+      const hosts = list(text)
+      return hosts.every(isNetwork) ? hosts : undefined
+    },
+  } as Setting<readonly string[]>,
   DEMO: flag('1', 'Sample data on the first start of the embedded database.'),
   RATE_LIMIT: {
     doc: 'Requests per second that one caller may make; 0 turns the limit off. Unset: off on the embedded database, 100 otherwise.',

@@ -162,6 +162,7 @@ export const effectiveRights = {
     bonds: [],
   },
   writeDevices: { deed: 'write the device', roles: [global, 'Cloud Device Administrator'], bonds: ['owner'] },
+  subscribe: { deed: 'subscribe to changes', roles: [], bonds: ['self'] },
   writeOrganization: {
     deed: 'write the organization',
     roles: [global, 'Billing Administrator'],

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP, type LookupFunction, Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
 
 /** Why a host may not be connected to, or that its name is unknown. */
 export class HostRefused extends Error {
@@ -62,6 +63,51 @@ export function createHostGuard(entries: readonly string[], resolve: HostGuard =
     }
     return addresses
   }
+}
+
+/** Networks that are not the internet's, and those through which an IPv6 address leads to one of them. */
+const privateNetworks = [
+  ...neverAllowed,
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '::/96',
+  '64:ff9b::/96',
+  '64:ff9b:1::/48',
+  '100::/64',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  'fc00::/7',
+  'fec0::/10',
+]
+
+/**
+ * Lets public hosts pass, and of the others those that `entries` name, by address or network. The addresses of this
+ * machine are refused like private ones: requests of the service to itself come from a trusted place.
+ */
+export function createPublicGuard(entries: readonly string[], resolve: HostGuard = resolveHost): HostGuard {
+  const listed = networksOf(entries)
+  const refused = networksOf(privateNetworks)
+  return async (host) => {
+    const own = networksOf(Object.values(networkInterfaces()).flatMap((all) => all?.map(addressOf) ?? []))
+    const addresses = await resolve(host)
+    for (const address of addresses)
+      if (!contains(listed, address) && (contains(refused, address) || contains(own, address)))
+        throw new HostRefused('leads to an address that is not public')
+    return addresses
+  }
+}
+
+function addressOf({ address }: { readonly address: string }): string {
+  return address.split('%')[0] ?? ''
 }
 
 async function resolveHost(host: string): Promise<string[]> {

@@ -2,6 +2,7 @@ import { operationsOf, type WritesNeedRight } from '../api/operation.ts'
 import type { Query } from '../db/query.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import type { MembershipGraph } from './membership/graph.ts'
+import type { NotificationPorts } from './notifications/validate-address.ts'
 import type { ReadGivenRights } from './rights/carried-rights.ts'
 import type { RightsOfEveryone } from './rights/person-rights.ts'
 
@@ -11,6 +12,7 @@ export interface DirectoryPorts {
   /** Throws unless `current` is the user's password; attempts are counted like sign-ins. */
   changePassword(userId: string, current: string, next: string): Promise<void>
   readonly everyoneMay: RightsOfEveryone
+  readonly notifications: NotificationPorts
   /** Seals tokens that clients hand back. */
   readonly secrets: SecretBox
   /** How long the change log is kept. */

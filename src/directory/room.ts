@@ -5,6 +5,7 @@ import { extensionsOperations } from './extensions/operations.ts'
 import { itemsOperations } from './items/operations.ts'
 import { membershipOperations } from './membership/operations.ts'
 import { getMetadata } from './metadata/get-metadata.ts'
+import { subscriptionOperations } from './notifications/subscription-operations.ts'
 import { objectsOperations } from './objects/operations.ts'
 import type { DirectoryPorts } from './operation.ts'
 import { listCarriedRights } from './rights/list-carried-rights.ts'
@@ -22,6 +23,7 @@ export function directoryRoom(ports: DirectoryPorts) {
       getMetadata,
       runBatch,
       ...deltaOperations,
+      ...subscriptionOperations,
     ],
     ports,
   }

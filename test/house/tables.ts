@@ -15,6 +15,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   directory: [
     'application_permission',
     'application_secret',
+    'change_subscription',
     'delegated_permission',
     'directory_object',
     'extension_property',

@@ -107,6 +107,17 @@ export const directoryProblems = {
     message: 'The changes since this token are not known any more. Read everything anew from the Location.',
   },
 
+  UnusableNotificationUrl: {
+    status: 400,
+    code: 'InvalidRequest',
+    message: 'The notification address cannot be used: {reason}.',
+  },
+  TooManySubscriptions: {
+    status: 403,
+    code: 'ExtensionError',
+    message: 'A caller has at most {limit} subscriptions.',
+  },
+
   // rights beyond the permission tables
   RightsRequired: {
     status: 403,

@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto'
+import { Type } from 'typebox'
+import { created, noContent, ok } from '../../api/operation.ts'
+import { requirePermissions } from '../../auth/permit.ts'
+import { selectRevision } from '../../db/change-log.ts'
+import { fail } from '../../kernel/problem.ts'
+import { objectPermissions } from '../objects/object-permissions.ts'
+import { operation } from '../operation.ts'
+import {
+  type ChangeType,
+  changeTypes,
+  clientStatePlace,
+  contextOfSubscriptions,
+  findSubscription,
+  ownedBy,
+  readResource,
+  type Subscription,
+  showSubscription,
+  subscriptionColumns,
+  subscriptionSchema,
+  watchedRows,
+} from './subscription.ts'
+
+const longestMinutes = 41_760
+const mostOfOneCaller = 100
+const nullableText = (maxLength: number) =>
+  Type.Optional(Type.Union([Type.String({ maxLength }), Type.Null()]))
+const url = { maxLength: 2048 }
+const instance = '/subscriptions/:subscription'
+
+const createSubscription = operation({
+  name: 'createSubscription',
+  clause: 'DIR-263',
+  summary: 'Subscribe to changes of directory objects',
+  method: 'POST',
+  path: '/subscriptions',
+  permission: { anyRow: watchedRows },
+  right: 'subscribe',
+  body: Type.Object(
+    {
+      changeType: Type.String({ maxLength: 100, description: `Some of ${changeTypes.join(', ')}.` }),
+      resource: Type.String({ maxLength: 200, description: 'users, users/{id}, groups/{id}/members …' }),
+      notificationUrl: Type.String(url),
+      lifecycleNotificationUrl: nullableText(url.maxLength),
+      expirationDateTime: Type.String({ maxLength: 40 }),
+      clientState: nullableText(128),
+      latestSupportedTlsVersion: nullableText(10),
+      includeResourceData: Type.Optional(Type.Union([Type.Literal(false), Type.Null()])),
+    },
+    { additionalProperties: false },
+  ),
+  answers: { 201: subscriptionSchema },
+  /** The client proves that it wants notifications at these addresses, before anything is stored. */
+  async prepare({ body, caller, ports }) {
+    const watched = readResource(body.resource)
+    requirePermissions(caller, objectPermissions[watched.kind].read)
+    readChangeTypes(body.changeType)
+    readExpiry(body.expirationDateTime, ports.changeLogDays)
+    for (const address of new Set([
+      body.notificationUrl,
+      body.lifecycleNotificationUrl ?? body.notificationUrl,
+    ]))
+      await ports.notifications.validate(address)
+    return watched
+  },
+  async run({ body, caller, tx, request, ports, audit }, watched) {
+    const { tenantId, objectId, applicationId } = caller
+    const id = randomUUID()
+    const { clientState = null, lifecycleNotificationUrl = null } = body
+    await tx`delete from change_subscription where tenant_id = ${tenantId} and expires_at < now()`
+    const [{ count = 0 } = {}] = await tx<{ count: number }[]>`
+      select count(*) as count from change_subscription where ${ownedBy(tx, caller)}`
+    if (count >= mostOfOneCaller) fail('TooManySubscriptions', { limit: mostOfOneCaller })
+    const sealed = clientState === null ? null : ports.secrets.seal(clientStatePlace(id), clientState)
+    const [stored] = await tx<Subscription[]>`
+      insert into change_subscription (tenant_id, id, resource, kind, object_id, members_only, change_types,
+        notification_url, lifecycle_url, client_state, creator_id, application_id, expires_at, position)
+      values (${tenantId}, ${id}, ${body.resource}, ${watched.kind}, ${watched.objectId}, ${watched.membersOnly},
+        ${readChangeTypes(body.changeType)}, ${body.notificationUrl}, ${lifecycleNotificationUrl}, ${sealed},
+        ${objectId}, ${applicationId}, ${readExpiry(body.expirationDateTime, ports.changeLogDays)},
+        ${selectRevision(tx, tenantId)})
+      returning ${subscriptionColumns(tx)}`
+    const shown = showSubscription(stored as Subscription)
+    audit({ action: 'create subscription', target: `/subscriptions/${id}`, after: shown })
+    return created(
+      { '@odata.context': `${contextOfSubscriptions(request)}/$entity`, ...shown, clientState },
+      { location: `${request.baseUrl}/subscriptions/${id}` },
+    )
+  },
+})
+
+const listSubscriptions = operation({
+  name: 'listSubscriptions',
+  clause: 'DIR-266',
+  summary: "List the caller's own subscriptions",
+  method: 'GET',
+  path: '/subscriptions',
+  permission: { anyRow: watchedRows },
+  answers: { 200: Type.Object({ '@odata.context': Type.String(), value: Type.Array(subscriptionSchema) }) },
+  async run({ tx, caller, request }) {
+    const found = await tx<Subscription[]>`
+      select ${subscriptionColumns(tx)} from change_subscription where ${ownedBy(tx, caller)} order by id`
+    return ok({ '@odata.context': contextOfSubscriptions(request), value: found.map(showSubscription) })
+  },
+})
+
+const getSubscription = operation({
+  name: 'getSubscription',
+  clause: 'DIR-266',
+  summary: "Get one of the caller's own subscriptions",
+  method: 'GET',
+  path: instance,
+  permission: { anyRow: watchedRows },
+  answers: { 200: subscriptionSchema },
+  async run({ tx, caller, params, request }) {
+    const found = await findSubscription(tx, caller, params.subscription ?? '')
+    return ok({ '@odata.context': `${contextOfSubscriptions(request)}/$entity`, ...showSubscription(found) })
+  },
+})
+
+const renewSubscription = operation({
+  name: 'renewSubscription',
+  clause: 'DIR-265',
+  summary: 'Renew a subscription',
+  method: 'PATCH',
+  path: instance,
+  permission: { anyRow: watchedRows },
+  right: 'subscribe',
+  body: Type.Object({ expirationDateTime: Type.String({ maxLength: 40 }) }, { additionalProperties: false }),
+  answers: { 200: subscriptionSchema },
+  async run({ tx, caller, params, body, request, ports, audit }) {
+    const found = await findSubscription(tx, caller, params.subscription ?? '', { lock: true })
+    requirePermissions(caller, objectPermissions[found.kind].read)
+    const expiresAt = readExpiry(body.expirationDateTime, ports.changeLogDays)
+    const [renewed] = await tx<Subscription[]>`
+      update change_subscription set expires_at = ${expiresAt}, renewed_at = now()
+      where tenant_id = ${caller.tenantId} and id = ${found.id} returning ${subscriptionColumns(tx)}`
+    const shown = showSubscription(renewed as Subscription)
+    audit({
+      action: 'renew subscription',
+      target: `/subscriptions/${found.id}`,
+      before: { expirationDateTime: showSubscription(found).expirationDateTime },
+      after: { expirationDateTime: shown.expirationDateTime },
+    })
+    return ok({ '@odata.context': `${contextOfSubscriptions(request)}/$entity`, ...shown })
+  },
+})
+
+const deleteSubscription = operation({
+  name: 'deleteSubscription',
+  clause: 'DIR-266',
+  summary: 'Delete a subscription',
+  method: 'DELETE',
+  path: instance,
+  permission: { anyRow: watchedRows },
+  right: 'subscribe',
+  answers: { 204: null },
+  async run({ tx, caller, params, audit }) {
+    const found = await findSubscription(tx, caller, params.subscription ?? '', { lock: true })
+    await tx`delete from change_subscription where tenant_id = ${caller.tenantId} and id = ${found.id}`
+    audit({
+      action: 'delete subscription',
+      target: `/subscriptions/${found.id}`,
+      before: showSubscription(found),
+    })
+    return noContent
+  },
+})
+
+function readChangeTypes(text: string): ChangeType[] {
+  const names = text.split(',').map((name) => name.trim().toLowerCase())
+  const found = changeTypes.filter((type) => names.includes(type))
+  return found.length > 0 && names.every((name) => changeTypes.some((type) => type === name))
+    ? found
+    : failValue('changeType')
+}
+
+/** Not beyond the log: a subscription could otherwise outlive changes that it was not told of. */
+function readExpiry(text: string, logDays: number): Date {
+  const moment = new Date(text)
+  const minutes = (moment.getTime() - Date.now()) / 60_000
+  const isMoment = /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(minutes)
+  const longest = Math.min(longestMinutes, logDays * 24 * 60)
+  return isMoment && minutes > 0 && minutes <= longest ? moment : failValue('expirationDateTime')
+}
+
+function failValue(property: string): never {
+  return fail('InvalidPropertyValue', { property, resource: 'Subscription' }, { target: property })
+}
+
+export const subscriptionOperations = [
+  createSubscription,
+  listSubscriptions,
+  getSubscription,
+  renewSubscription,
+  deleteSubscription,
+]
