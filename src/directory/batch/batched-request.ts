@@ -10,6 +10,9 @@ const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const longestUrl = 65_536
 const longestHeader = 8_192
 
+const ids = Type.Optional(Type.Union([Type.Array(Type.String(), { maxItems: mostRequests }), Type.Null()]))
+
+/** Python's client writes `depends_on` where the others write `dependsOn`. */
 export const batchedRequest = Type.Object(
   {
     id: Type.String({ minLength: 1, maxLength: 256 }),
@@ -19,9 +22,8 @@ export const batchedRequest = Type.Object(
       Type.Union([Type.Record(Type.String(), Type.String({ maxLength: longestHeader })), Type.Null()]),
     ),
     body: Type.Optional(Type.Unknown({ description: 'JSON, or text in base64.' })),
-    dependsOn: Type.Optional(
-      Type.Union([Type.Array(Type.String(), { maxItems: mostRequests }), Type.Null()]),
-    ),
+    dependsOn: ids,
+    depends_on: ids,
   },
   { additionalProperties: false },
 )

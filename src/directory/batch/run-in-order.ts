@@ -3,6 +3,11 @@ import { fail } from '../../kernel/problem.ts'
 interface Step {
   readonly id: string
   readonly dependsOn?: readonly string[] | null
+  readonly depends_on?: readonly string[] | null
+}
+
+function dependenciesOf({ dependsOn, depends_on }: Step): readonly string[] {
+  return [...(dependsOn ?? []), ...(depends_on ?? [])]
 }
 
 interface Actions<S, A> {
@@ -21,14 +26,14 @@ export async function runInOrder<S extends Step, A>(
   const waiting = new Set(orderSteps(steps))
   const answers = new Map<string, A>()
   const work = async (step: S): Promise<void> => {
-    const failed = step.dependsOn?.find((id) => !succeeded(answers.get(id) as A))
+    const failed = dependenciesOf(step).find((id) => !succeeded(answers.get(id) as A))
     answers.set(step.id, await (failed === undefined ? run(step) : skip(step, failed)))
   }
   const running = new Map<string, Promise<void>>()
   while (waiting.size > 0 || running.size > 0) {
     for (const step of waiting) {
       if (running.size >= atOnce) break
-      if (step.dependsOn?.some((id) => !answers.has(id))) continue
+      if (dependenciesOf(step).some((id) => !answers.has(id))) continue
       waiting.delete(step)
       running.set(
         step.id,
@@ -54,7 +59,7 @@ function orderSteps<S extends Step>(steps: readonly S[]): S[] {
     if (ordered.has(step)) return
     if (open.has(step)) fail('InvalidBatch', { reason: 'requests depend on each other in a circle' })
     open.add(step)
-    for (const id of step.dependsOn ?? [])
+    for (const id of dependenciesOf(step))
       place(byId.get(id) ?? fail('InvalidBatch', { reason: `there is no request '${id.slice(0, 100)}'` }))
     ordered.add(step)
   }

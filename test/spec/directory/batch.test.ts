@@ -194,7 +194,7 @@ describe('batches', () => {
         post('made', '/groups', newGroup(name)),
         get('bad', `/groups/${randomUUID()}`),
         post('never', '/groups', newGroup(name), { dependsOn: ['bad', 'made'] }),
-        get('bad-too', find, { dependsOn: ['never'] }),
+        get('bad-too', find, { depends_on: ['never'] }),
       ])
       assert.deepEqual(statuses(answers), [424, 200, 201, 404, 424, 424])
       assert.equal(answers[1]?.body.value.length, 1)
