@@ -3,7 +3,10 @@ import type { Fragment, Query } from '../../db/query.ts'
 import type { ObjectKind } from '../objects/kinds/resource.ts'
 import type { GroupChoice, MembershipGraph, Memberships, Target } from './graph.ts'
 
-/** The membership graph asked of PostgreSQL: every answer is of the newest committed state. */
+/**
+ * The membership graph asked of PostgreSQL: every answer is of the newest committed state. Walks are unnamed, planned
+ * each time: a plan kept from when the directory was small reads all of it at every step.
+ */
 export function createSqlGraph(sql: Query): MembershipGraph {
   return {
     membershipsOf: (tenantId, target, choice) => readMemberships(sql, tenantId, target, choice),
@@ -22,7 +25,7 @@ export function createSqlGraph(sql: Query): MembershipGraph {
         where id <> ${objectId}
           ${securityEnabledOnly ? sql`and security_enabled` : sql``}
           ${includeRoles ? sql`` : sql`and kind = 'group'`}
-        ${limit === undefined ? sql`` : sql`limit ${limit}`}`
+        ${limit === undefined ? sql`` : sql`limit ${limit}`}`.unnamed()
       return rows.map(({ id }) => id)
     },
 
@@ -31,13 +34,14 @@ export function createSqlGraph(sql: Query): MembershipGraph {
         ${walkUp(sql, tenantId, objectId)}
         select id from walk
         where id <> ${objectId} and id = any(${candidates as string[]}::uuid[])
-          ${includeRoles ? sql`` : sql`and kind = 'group'`}`
+          ${includeRoles ? sql`` : sql`and kind = 'group'`}`.unnamed()
       const found = new Set(rows.map(({ id }) => id))
       return candidates.filter((id) => found.has(id))
     },
 
     async groupsWithin(tenantId, containerId) {
-      const rows = await sql<{ id: string }[]>`${walkDown(sql, tenantId, containerId)} select id from walk`
+      const rows = await sql<{ id: string }[]>`
+        ${walkDown(sql, tenantId, containerId)} select id from walk`.unnamed()
       return rows.map(({ id }) => id)
     },
 
@@ -47,7 +51,7 @@ export function createSqlGraph(sql: Query): MembershipGraph {
         select distinct edge.member_id as id from walk
         join member_edge as edge on edge.tenant_id = ${tenantId} and edge.container_id = walk.id
         join directory_object as member on member.tenant_id = ${tenantId} and member.id = edge.member_id
-        where edge.member_id <> ${containerId} and member.deleted_at is null`
+        where edge.member_id <> ${containerId} and member.deleted_at is null`.unnamed()
       return rows.map(({ id }) => id)
     },
 
@@ -70,7 +74,7 @@ export function createSqlGraph(sql: Query): MembershipGraph {
           offset 0
         ) as edge
         where edge.container_id in (select id from walk)
-        order by edge.container_id, edge.member_id`
+        order by edge.container_id, edge.member_id`.unnamed()
       return { ...found, chain: findShortestChain(edges, objectId, groupId) }
     },
   }
@@ -98,7 +102,7 @@ async function readMemberships(
           ${includeRoles ? sql`` : sql`and kind = 'group'`}
         ${limit === undefined ? sql`` : sql`limit ${limit}`}
       ) as ids
-    from (select) as always left join (${object}) as object on true`
+    from (select) as always left join (${object}) as object on true`.unnamed()
   if (!row) throw new Error('a question about memberships returned no row')
   const isWanted = row.id !== null && (kind === undefined || kind === row.kind)
   if (!isWanted || row.id === null || row.kind === null)

@@ -88,7 +88,8 @@ export const directoryProblems = {
   DynamicMembershipRefused: {
     status: 400,
     code: 'Request_BadRequest',
-    message: 'Dynamic membership is not supported: add and remove members of the group by their references.',
+    message:
+      "Dynamic membership ('groupTypes', 'membershipRule') is not supported: add and remove members by their references.",
   },
   NotAMember: {
     status: 404,

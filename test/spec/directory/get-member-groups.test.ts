@@ -199,7 +199,7 @@ describe('getMemberGroups', () => {
         )
         insert into member_edge (tenant_id, container_id, member_id) select tenant_id, id, ${user} from made`
       const most = await ask(`/users/${user}`)
-      assert.equal(most.status, 200)
+      assert.equal(most.status, 200, most.text)
       assert.equal(new Set(most.body.value).size, 11_000)
       await directory.join(user, await directory.group())
       const { status, body } = await ask(`/users/${user}`)

@@ -352,7 +352,14 @@ const cases: readonly Case[] = [
     '/groups/{group}',
     { 'members@odata.bind': `${objectUrl}/{user}` },
   ],
-  ['references on creation', 'POST', '/groups', group(bind(`${objectUrl}/{user}`))],
+  ['a reference on creation that is none', 'POST', '/groups', group(bind(7))],
+  ['a reference on creation to nothing', 'POST', '/groups', group(bind(`${objectUrl}/${randomUUID()}`))],
+  [
+    'a text for references on creation',
+    'POST',
+    '/groups',
+    group({ 'members@odata.bind': `${objectUrl}/{user}` }),
+  ],
 
   // actions
   ...[

@@ -59,7 +59,9 @@ test('values stay the text they are, there and back', () => {
   const rules = values.map((value, at) => rule(`r${at}`, { replacementString: value }))
   const policy = { dataMaskingState: 'Disabled', exemptPrincipals: ['a b', "'c'", '1'] }
   const file = { database: 'a/b/c/d', policy, rules }
-  assert.deepEqual(parseRulesFile(formatRulesFile(file), 'f'), file)
+  const { lines, ...again } = parseRulesFile(formatRulesFile(file), 'f')
+  assert.deepEqual(again, file)
+  assert.equal(lines?.length, rules.length)
   const written = parseRulesFile(
     'rules: [{ name: 1, schemaName: no, tableName: 0x1, columnName: 1.50, maskingFunction: SSN }]',
     'f',
