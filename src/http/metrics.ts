@@ -1,4 +1,5 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { RequestTally } from './request-tally.ts'
 
 export interface Metrics {
   readonly registry: Registry
@@ -13,19 +14,7 @@ export interface Metrics {
 export function createMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const requests = new Counter({
-    name: 'masquerade_http_requests_total',
-    help: 'Requests answered, by operation, method and status.',
-    labelNames: ['operation', 'method', 'status'] as const,
-    registers: [registry],
-  })
-  const durations = new Histogram({
-    name: 'masquerade_http_request_seconds',
-    help: 'Time from the first byte of a request to the last of its answer.',
-    labelNames: ['operation'] as const,
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    registers: [registry],
-  })
+  const requests = new RequestTally(registry)
   const drift = new Counter({
     name: 'masquerade_drift_repairs_total',
     help: 'Times that a masked database was found changed by hand and put right.',
@@ -67,9 +56,6 @@ export function createMetrics(): Metrics {
         },
       })
     },
-    observeRequest(operation, method, status, ms) {
-      requests.inc({ operation, method, status })
-      durations.observe({ operation }, ms / 1000)
-    },
+    observeRequest: (...request) => requests.observe(...request),
   }
 }

@@ -31,7 +31,7 @@ function checkMemberships(name: keyof typeof checks, target: TargetPath) {
         includeRoles: name === 'checkMemberObjects',
       })
       if (!found) return fail('ObjectNotFound', { id: params.id ?? caller.objectId })
-      return answerIds(request, revision, ids)
+      return answerIds(request, revision, JSON.stringify(ids))
     },
   })
 }

@@ -27,7 +27,7 @@ function getMemberships(name: 'getMemberGroups' | 'getMemberObjects', target: Ta
     answers: { 200: identifiers },
     async run({ params, body: { securityEnabledOnly }, caller, tx, request, ports }) {
       const asked = await readTarget(tx, caller, target, params)
-      const { revision, found, ids } = await ports.graph.membershipsOf(caller.tenantId, asked, {
+      const { revision, found, ids, json } = await ports.graph.membershipsOf(caller.tenantId, asked, {
         securityEnabledOnly,
         includeRoles: !securityEnabledOnly,
         limit: resultLimit + 1,
@@ -40,18 +40,16 @@ function getMemberships(name: 'getMemberGroups' | 'getMemberObjects', target: Ta
           { target: 'securityEnabledOnly' },
         )
       if (ids.length > resultLimit) fail('ResultSizeLimitExceeded', { limit: resultLimit })
-      return answerIds(request, revision, ids)
+      return answerIds(request, revision, json ?? JSON.stringify(ids))
     },
   })
 }
 
 /**
- * The answer of the membership actions. The header tells of which revision of the directory it is. Ids are UUIDs, which
- * JSON writes as they are, so they are joined.
+ * The answer of the membership actions. The header tells of which revision of the directory it is. `value` is JSON.
  */
-export function answerIds({ baseUrl }: RequestFacts, revision: number, ids: readonly string[]): Answer {
+export function answerIds({ baseUrl }: RequestFacts, revision: number, value: string): Answer {
   const context = JSON.stringify(`${baseUrl}/$metadata#Collection(Edm.String)`)
-  const value = ids.length === 0 ? '[]' : `["${ids.join('","')}"]`
   return ok(`{"@odata.context":${context},"value":${value}}`, { [revisionHeader]: String(revision) })
 }
 

@@ -66,4 +66,6 @@ export interface Memberships {
   /** Undefined: no such object, or it is deleted or of another kind. */
   readonly found: { readonly id: string; readonly kind: ObjectKind } | undefined
   readonly ids: string[]
+  /** The ids as a list in JSON, where the graph has it at hand. */
+  readonly json?: string
 }

@@ -177,11 +177,16 @@ describe('the membership index against SQL', () => {
       answers.push((await graph.groupsWithin(tenantId, id)).toSorted())
       answers.push((await graph.membersOf(tenantId, id)).toSorted())
       for (const other of ids.slice(0, 4)) answers.push(await graph.explain(tenantId, id, other))
-      const { ids: found, ...rest } = await graph.membershipsOf(tenantId, {
+      const {
+        ids: found,
+        json,
+        ...rest
+      } = await graph.membershipsOf(tenantId, {
         key: id,
         isName: false,
         kind: undefined,
       })
+      if (json !== undefined) assert.deepEqual(JSON.parse(json), found)
       answers.push(rest, found.toSorted())
     }
     for (const key of names) {

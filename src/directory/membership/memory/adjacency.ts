@@ -100,7 +100,7 @@ export class Adjacency {
       for (let at = offsets[from] as number; at < end; at++) into.push(targets[at] as number)
     }
     if (this.#frozen) applyLayer(this.#frozen, from, into, first)
-    applyLayer(this.#live, from, into, first)
+    if (this.#live.size > 0) applyLayer(this.#live, from, into, first)
   }
 
   /** Moves the changes into new arrays. Resolves when they are in use. */

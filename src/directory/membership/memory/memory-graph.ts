@@ -279,11 +279,8 @@ export class MemoryGraph implements MembershipGraph {
 
 function readMemberships(index: MembershipIndex, target: Target, choice: GroupChoice): Memberships {
   const { object, found } = findTarget(index, target)
-  return {
-    revision: index.revision,
-    found,
-    ids: found ? index.groupsOf(object, fillChoice(choice)) : [],
-  }
+  if (!found) return { revision: index.revision, found, ids: [] }
+  return { revision: index.revision, found, ...index.listGroups(object, fillChoice(choice)) }
 }
 
 function findTarget(index: MembershipIndex, { key, isName, kind }: Target) {

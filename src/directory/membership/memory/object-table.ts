@@ -36,15 +36,21 @@ export class ObjectTable {
   readonly #names = new KeyTable()
   #facts = new Uint8Array(4096)
   #count = 0
-  /** Groups appear in answers again and again: their ids are written once. */
+  /** Groups appear in answers again and again: their ids are written once, by themselves and for lists in JSON. */
   readonly #texts: string[] = []
+  readonly #items: string[] = []
 
   get count(): number {
     return this.#count
   }
 
   get bytes(): number {
-    return this.#ids.bytes + this.#names.bytes + this.#facts.byteLength + this.#texts.length * 8
+    return (
+      this.#ids.bytes +
+      this.#names.bytes +
+      this.#facts.byteLength +
+      (this.#texts.length + this.#items.length) * 8
+    )
   }
 
   /** The number of the object with this id, present or not; a new one where there is none. */
@@ -124,7 +130,13 @@ export class ObjectTable {
     if (kept !== undefined) return kept
     const text = this.idOf(object)
     this.#texts[object] = text
+    this.#items[object] = `,"${text}"`
     return text
+  }
+
+  /** The id as an item of a list in JSON, behind a comma; for objects whose `keptIdOf` was asked for. */
+  itemOf(object: number): string {
+    return this.#items[object] ?? ''
   }
 }
 
