@@ -42,7 +42,8 @@ const knownHeaders: ReadonlySet<string> = new Set([
   'prefer',
 ])
 
-export function readInner({ method, url, headers, body }: BatchedRequest): InnerRequest {
+/** `baseUrl` is the address of the API as the client of the batch has it. */
+export function readInner({ method, url, headers, body }: BatchedRequest, baseUrl: string): InnerRequest {
   const verb = method.toUpperCase()
   if (!methods.includes(verb)) refuse(`the method must be one of ${methods.join(', ')}`)
   const known = Object.entries(headers ?? {})
@@ -52,11 +53,17 @@ export function readInner({ method, url, headers, body }: BatchedRequest): Inner
     if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
       refuse(`the header ${name} has a character that no header can have`)
   const sent = Object.fromEntries(known)
-  return { method: verb, url: readUrl(url), headers: sent, body: readBody(body, sent['content-type'] ?? '') }
+  return {
+    method: verb,
+    url: readUrl(url, baseUrl),
+    headers: sent,
+    body: readBody(body, sent['content-type'] ?? ''),
+  }
 }
 
 /** The URL with the prefix of the directory. Dots in the path must not lead out of it. */
-function readUrl(url: string): string {
+function readUrl(sent: string, baseUrl: string): string {
+  const url = sent.startsWith(`${baseUrl}/`) ? sent.slice(baseUrl.length) : sent
   if (/^[a-z][a-z0-9+.-]*:|^[/\\]{2}/i.test(url)) refuse('the url is not relative')
   const path = url.startsWith('/') ? url : `/${url}`
   const parsed = URL.parse(

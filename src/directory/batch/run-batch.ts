@@ -39,7 +39,7 @@ export const runBatch = operation({
     if (request.isInner) fail('InvalidBatch', { reason: 'it stands inside another batch' })
     if (requests.length < 1 || requests.length > mostRequests)
       fail('InvalidBatch', { reason: `it must have 1 to ${mostRequests} requests` })
-    const send = async (one: BatchedRequest) => sendInner(readInner(one))
+    const send = async (one: BatchedRequest) => sendInner(readInner(one, request.baseUrl))
     const answers = await runInOrder(requests, atOnce, {
       run: (one) => answerProblems(request.id, () => send(one)),
       skip: (_one, failed) =>

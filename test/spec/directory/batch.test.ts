@@ -137,7 +137,7 @@ describe('batches', () => {
 
   clause(
     'DIR-252',
-    'The `url` of a request in a batch is relative, with or without `/v1.0`. A URL that is not relative or leads out of the directory API, …',
+    'The `url` of a request in a batch is relative, with or without `/v1.0`, or an absolute one of this API. …',
     async () => {
       const good = [
         '/groups',
@@ -145,6 +145,7 @@ describe('batches', () => {
         '/v1.0/groups',
         'v1.0/groups',
         '/V1.0/groups?$top=1',
+        `${service.origin}/v1.0/groups`,
         '/groups/$count',
       ]
       assert.deepEqual(
@@ -152,7 +153,8 @@ describe('batches', () => {
         Array(good.length).fill(200),
       )
       const bad = [
-        `${service.origin}/v1.0/groups`,
+        `https://other.example/v1.0/groups`,
+        `${service.origin}/healthz`,
         '//127.0.0.1/v1.0/groups',
         '/\\evil/v1.0',
         '/../metrics',
