@@ -6,9 +6,12 @@ import { itemsOperations } from './items/operations.ts'
 import { membershipOperations } from './membership/operations.ts'
 import { getMetadata } from './metadata/get-metadata.ts'
 import { subscriptionOperations } from './notifications/subscription-operations.ts'
+import { domainOperations } from './objects/domains.ts'
 import { objectsOperations } from './objects/operations.ts'
 import type { DirectoryPorts } from './operation.ts'
 import { listCarriedRights } from './rights/list-carried-rights.ts'
+import { roleAssignmentOperations } from './role-management/role-assignments.ts'
+import { roleDefinitionOperations } from './role-management/role-definitions.ts'
 
 /** Every operation of the directory API. */
 export function directoryRoom(ports: DirectoryPorts) {
@@ -21,6 +24,9 @@ export function directoryRoom(ports: DirectoryPorts) {
       ...itemsOperations,
       ...listCarriedRights,
       getMetadata,
+      ...domainOperations,
+      ...roleDefinitionOperations,
+      ...roleAssignmentOperations,
       runBatch,
       ...deltaOperations,
       ...subscriptionOperations,

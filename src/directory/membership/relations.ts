@@ -130,6 +130,19 @@ const members = {
   right: 'changeMembers',
 } as const
 
+/** The principals that hold a directory role. */
+export const roleMembers = {
+  path: '/directoryRoles/:id',
+  name: 'members',
+  from: 'directoryRole',
+  to: roleMemberKinds,
+  edge: 'memberOfContainer',
+  read: atLeast('RoleManagement.Read.Directory'),
+  add: writeRoles,
+  remove: writeRoles,
+  right: 'manageRoles',
+} as const satisfies Relation
+
 /** The relations between objects, and the permissions to read and change them. */
 export const relations: readonly Relation[] = [
   {
@@ -139,17 +152,7 @@ export const relations: readonly Relation[] = [
     remove: atLeast('GroupMember.ReadWrite.All, Group.ReadWrite.All'),
   },
   { ...members, name: 'transitiveMembers', transitive: true, read: readMembers },
-  {
-    path: '/directoryRoles/:id',
-    name: 'members',
-    from: 'directoryRole',
-    to: roleMemberKinds,
-    edge: 'memberOfContainer',
-    read: atLeast('RoleManagement.Read.Directory'),
-    add: writeRoles,
-    remove: writeRoles,
-    right: 'manageRoles',
-  },
+  roleMembers,
   owners('/groups/:id', 'group', readMembers, writeGroupOwners, 'changeGroupOwners'),
   owners('/applications/:id', 'application', readApplications, writeApplications, 'manageApplication'),
   owners(

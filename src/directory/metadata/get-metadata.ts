@@ -3,9 +3,12 @@ import { ok } from '../../api/operation.ts'
 import { namespace } from '../entities/show-entity.ts'
 import { itemKinds, itemResource } from '../items/item-resources.ts'
 import { type Relation, relations } from '../membership/relations.ts'
+import { domains } from '../objects/domains.ts'
 import { objectProperties } from '../objects/kinds/resource.ts'
 import { resources } from '../objects/kinds/resources.ts'
 import { operation } from '../operation.ts'
+import { roleAssignments } from '../role-management/role-assignments.ts'
+import { roleDefinitions } from '../role-management/role-definitions.ts'
 import { describeEntity } from './describe-types.ts'
 import { type Element, element, renderXml } from './xml.ts'
 
@@ -45,10 +48,12 @@ function describeService(): string {
       ...describeEntity({ kind: 'directoryObject', properties: objectProperties }),
       ...objects.flatMap((one) => describeEntity(one, { base, relations: relationsOf(one.set) })),
       ...itemKinds.flatMap((kind) => describeEntity(itemResource(kind))),
+      ...[domains, roleDefinitions, roleAssignments].flatMap((one) => describeEntity(one)),
       ...actions,
       element('EntityContainer', { Name: 'GraphService' }, [
         element('EntitySet', { Name: 'directoryObjects', EntityType: base }),
         ...objects.map(({ set, kind }) => describeSet(set, kind)),
+        describeSet(domains.set, domains.kind),
         element('Singleton', { Name: 'me', Type: `${namespace}.user` }),
       ]),
     ],

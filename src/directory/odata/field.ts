@@ -129,7 +129,8 @@ function unusable(name: string): Field {
 
 function fieldOf(name: string, property: Property, { columns, filterAll }: Storage): Field {
   const own = columns[name] ?? property.column
-  const isComputed = property.derive !== undefined && own === undefined && name !== 'id'
+  const isKey = name === 'id' && property.type === 'guid'
+  const isComputed = property.derive !== undefined && own === undefined && !isKey
   if (property.secret || isComputed || property.type === 'json') return unusable(name)
   const filter = filterAll || property.filter === true
   const sort = property.sort === true || (property.index !== undefined && isSortable(property))
