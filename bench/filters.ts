@@ -77,6 +77,7 @@ async function fill(tx: Query, tenantId: string, count: number): Promise<void> {
   await tx`
     insert into member_edge (tenant_id, container_id, member_id)
     select ${tenantId}, md5('group')::uuid, md5('user' || n)::uuid from generate_series(1, ${special}::int) as n`
+  await tx`analyze directory_object, member_edge`
   process.stderr.write('\n')
 }
 
@@ -96,7 +97,6 @@ async function open(count: number) {
   await tokens.settled()
   const { sql } = service.database
   await service.database.transaction((tx) => fill(tx, service.store.tenantId, count))
-  await sql`analyze directory_object, member_edge`
   const [one] = await sql<{ id: string; group: string }[]>`
     select md5('user1')::uuid as id, md5('group')::uuid as group`
   return {
