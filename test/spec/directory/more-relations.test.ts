@@ -150,7 +150,7 @@ describe('more relations', () => {
         { membershipRuleProcessingState: 'On' },
       ]) {
         const made = await call('POST', '/groups', 400, newGroup(dynamic))
-        assert.match(made.body.error.message, /^Dynamic membership is not supported/)
+        assert.match(made.body.error.message, /^Dynamic membership \(.*\) is not supported/)
         await call('PATCH', `/groups/${group}`, 400, dynamic)
       }
       await call('PATCH', `/groups/${group}`, 204, { membershipRule: null })
