@@ -38,8 +38,8 @@ export const roleAssignments: ReadOnlySet = {
   noun: 'UnifiedRoleAssignment',
   properties,
   clause: 'DIR-213',
-  one: 'RoleAssignment',
-  many: 'RoleAssignments',
+  one: 'DirectoryRoleAssignment',
+  many: 'DirectoryRoleAssignments',
   path,
   set: path.slice(1),
   permission: roleMembers.read,
@@ -78,7 +78,7 @@ const newAssignment = Type.Object(
 )
 
 const createRoleAssignment = operation({
-  name: 'createRoleAssignment',
+  name: 'createDirectoryRoleAssignment',
   clause: 'DIR-213',
   summary: 'Give a directory role to a user, a service principal or a group that can hold roles',
   method: 'POST',
@@ -140,7 +140,7 @@ async function findOrActivate(
 }
 
 const deleteRoleAssignment = operation({
-  name: 'deleteRoleAssignment',
+  name: 'deleteDirectoryRoleAssignment',
   clause: 'DIR-213',
   summary: 'Take a directory role from a principal',
   method: 'DELETE',

@@ -32,7 +32,7 @@ clause(
     assert.equal(status, 200)
     assert.equal(body.id, `${policyUrl(db)}/document`)
     assert.deepEqual(body.properties, {
-      policy: { dataMaskingState: 'Disabled', exemptPrincipals: [] },
+      policy: { dataMaskingState: 'Disabled', enforcementMode: 'Enforce', exemptPrincipals: [] },
       rules: [],
     })
     const tags = new Set<string | null>([(await getDocument(db)).headers.get('etag')])
@@ -50,7 +50,11 @@ clause(
       assert.equal(tags.size, at + 2)
     }
     const shown = (await send('GET', documentUrl(db, '2014-04-01'))).body.properties
-    assert.deepEqual(shown.policy, { dataMaskingState: 'Enabled', exemptPrincipals: ['a', 'b'] })
+    assert.deepEqual(shown.policy, {
+      dataMaskingState: 'Enabled',
+      enforcementMode: 'Enforce',
+      exemptPrincipals: ['a', 'b'],
+    })
     assert.equal(shown.rules[0].name, 'mail')
     assert.equal(shown.rules[0].maskingFunction, 'Default')
     assert.equal(shown.rules[0].numberFrom, null)

@@ -35,7 +35,11 @@ describe('the pages outside the two APIs', () => {
     const operations = Object.values(body.paths).flatMap((path) => Object.values(path as object))
     assert.ok(operations.length > 100)
     const ids = operations.map(({ operationId }) => operationId)
-    assert.equal(new Set(ids).size, ids.length, 'every operation has a name of its own')
+    assert.deepEqual(
+      ids.filter((id, at) => ids.indexOf(id) !== at),
+      [],
+      'every operation has a name of its own',
+    )
   })
 
   test('/openapi.json refers to nothing that is not in it', async () => {
