@@ -23,8 +23,7 @@ Usage: masquerade policy show     -d DATABASE [--json]
        masquerade policy unexempt -d DATABASE PRINCIPAL [--yes]
 
 ${databaseHelp} PRINCIPAL is a database role, a user by userPrincipalName, an
-application by its appId, or a group by its name, which is kept by its id. A role comes before a group of the same name;
-group:NAME means the group. 'observe' enforces nothing and records, for 'report', which roles read
+application by its appId, or group:NAME, a group by its name, which is kept by its id. 'observe' enforces nothing and records, for 'report', which roles read
 columns through the gateway that they would see masked; of direct connections it knows sessions and grants. 'enable' and 'unexempt' show which roles would lose raw values and ask on a terminal.
 ${apiHelp}
 

@@ -44,14 +44,15 @@ export async function describeExempt(
   })
 }
 
-/** The groups that have one of these display names, whatever their case; a name need not be unique. */
+/** The groups that have one of these display names, whatever their case and composition; a name need not be unique. */
 export async function findGroupsNamed(
   sql: Query,
   tenantId: string,
   names: readonly string[],
 ): Promise<{ readonly id: string; readonly name: string }[]> {
+  const spellings = names.flatMap((name) => [name, name.normalize('NFC'), name.normalize('NFD')])
   return await sql<{ id: string; name: string }[]>`
     select id, display_name as name from directory_object
     where tenant_id = ${tenantId} and kind = 'group' and deleted_at is null
-      and lower(coalesce(display_name, '')) = any(${names.map((name) => name.toLowerCase())}::text[]) order by id`
+      and lower(coalesce(display_name, '')) = any(${spellings.map((name) => name.toLowerCase())}::text[]) order by id`
 }

@@ -39,10 +39,12 @@ export async function requireForCarryingGroup(context: WriteContext, write: Enti
   // Adding and removing has a table of its own (DIR-69).
   if (canHoldRoles && verb !== 'add' && verb !== 'remove')
     requirePermissions(caller, roleAssignablePermissions)
-  if (!(await mayChangeHolders(tx, caller, id))) {
+  // A deleted group shows among no members: who gave the rights may not have known of it, and its owner may.
+  const owned = verb === 'restore' ? undefined : id
+  if (!(await mayChangeHolders(tx, caller, owned))) {
     const carried = rights.length > 0 ? nameRights(rights) : 'the directory roles that it can hold'
     fail('RightsRequired', {
-      reason: `Members of the group have ${carried}: to change them, the signed-in person must own the group or be Privileged Role Administrator or Global Administrator, and an application needs RoleManagement.ReadWrite.Directory.`,
+      reason: `Members of the group have ${carried}: to change them, the signed-in person must ${verb === 'restore' ? '' : 'own the group or '}be Privileged Role Administrator or Global Administrator, and an application needs RoleManagement.ReadWrite.Directory.`,
     })
   }
   if (rights.length === 0 || (verb === 'update' && !sets(memberProperties))) return

@@ -58,35 +58,32 @@ export async function describeExemptions(exemptPrincipals: string, place: Place)
   })
 }
 
-const groupPrefix = 'group:'
+const groupPrefix = /^group:/i
 
 /**
- * Replaces groups that are named by displayName by their ids: a name can be given to another group later. A role of the
- * database comes before a group of that name; `group:NAME` means the group in any case. Where the roles are not known, a
- * bare name is never taken for a group's: a person who may create groups could name one like a role.
+ * Replaces groups that are named as `group:NAME` by their ids: a name can be given to another group later. A bare name
+ * is never taken for a group's: people who may create groups could name one like an entry that exempts nothing yet, or
+ * nothing any more.
  */
 export async function resolveGroups(entries: readonly string[], place: Place): Promise<string[]> {
-  if (entries.length === 0) return []
-  const { named, roles } = await lookUp(entries, place)
-  const isOpen = (entry: string) =>
-    entry.startsWith(groupPrefix) ||
-    (roles !== null && !roles.has(entry) && !named.has(entry) && entry.toLowerCase() !== 'public')
-  const open = entries.filter(isOpen)
-  if (open.length === 0) return [...entries]
-  const nameOf = (entry: string) => entry.slice(entry.startsWith(groupPrefix) ? groupPrefix.length : 0)
-  const found = await place.ports.principals.findGroupsNamed(place.tenantId, open.map(nameOf))
+  const nameOf = (entry: string) => entry.replace(groupPrefix, '')
+  const wanted = entries.filter((entry) => groupPrefix.test(entry)).map(nameOf)
+  if (wanted.length === 0) return [...entries]
+  const found = await place.ports.principals.findGroupsNamed(place.tenantId, wanted)
   return entries.map((entry, at) => {
-    if (!isOpen(entry)) return entry
-    const groups = found.filter(({ name }) => name.toLowerCase() === nameOf(entry).toLowerCase())
+    if (!groupPrefix.test(entry)) return entry
+    const groups = found.filter(({ name }) => comparable(name) === comparable(nameOf(entry)))
     const [group, ...others] = groups
-    if (others.length > 0)
-      refuse(
-        at,
-        `names several groups: '${nameOf(entry)}'. Name one by its id: ${groups.map(({ id }) => id).join(', ')}`,
-      )
-    if (!group && entry.startsWith(groupPrefix)) refuse(at, `names no group: '${nameOf(entry)}'`)
-    return group?.id ?? entry
+    if (!group) return refuse(at, `names no group: '${nameOf(entry)}'`)
+    if (others.length === 0) return group.id
+    const ids = groups.map(({ id }) => id).join(', ')
+    return refuse(at, `names several groups: '${nameOf(entry)}'. Name one by its id: ${ids}`)
   })
+}
+
+/** Names that look alike because a letter and its accent are one character or two are the same name. */
+function comparable(name: string): string {
+  return name.normalize('NFC').toLowerCase()
 }
 
 async function lookUp(entries: readonly string[], { tenantId, database, ports }: Place) {

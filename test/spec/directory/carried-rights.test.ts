@@ -193,6 +193,9 @@ clause(
         assert.equal((await ask(token, 'POST', `/directory/deletedItems/${group}/restore`)).status, 403, way)
         assert.equal((await ask(token, 'DELETE', `/directory/deletedItems/${group}`)).status, 403, way)
       }
+      const restored = await ask(strong[3] ?? '', 'POST', `/directory/deletedItems/${group}/restore`)
+      assert.equal(restored.status, 403, way)
+      assert.match(restored.body.error.message, /must be Privileged Role Administrator or Global/)
       assert.equal(
         (await ask(strong[2] ?? '', 'POST', `/directory/deletedItems/${group}/restore`)).status,
         200,
@@ -200,6 +203,18 @@ clause(
     }
   },
 )
+
+test('DIR-157: a group that slept inside another when that got rights is not woken by its owner', async () => {
+  const attacker = await directory().user()
+  const [inner, outer] = [await directory().group(), await directory().group()]
+  for (const group of [inner, outer]) await own(attacker, group)
+  await directory().join(attacker, inner)
+  await directory().join(inner, outer)
+  const token = service().tokenFor({ principal: attacker, permissions: all })
+  assert.equal((await ask(token, 'DELETE', `/groups/${inner}`)).status, 204)
+  await exempt(outer)
+  assert.equal((await ask(token, 'POST', `/directory/deletedItems/${inner}/restore`)).status, 403)
+})
 
 test('DIR-157: groups that carry nothing are changed as before', async () => {
   const [group, inner, user] = [
