@@ -14,6 +14,9 @@ import { quietOutages } from './db/quiet-outages.ts'
 import { openStore, type Store } from './db/store.ts'
 import { StoreHealth, storeStates } from './db/store-health.ts'
 import { readStanding } from './directory/accounts/standing.ts'
+import { recordLogins } from './directory/audit-logs/record-logins.ts'
+import type { SignInAttempt } from './directory/audit-logs/sign-in-attempt.ts'
+import { SignInLog } from './directory/audit-logs/sign-in-log.ts'
 import { bootstrap } from './directory/first-start/bootstrap.ts'
 import type { Administrator } from './directory/first-start/read-first-start.ts'
 import { type OpenedGraph, openGraph } from './directory/membership/open-graph.ts'
@@ -151,8 +154,12 @@ export async function startService(options: StartOptions): Promise<Service> {
     dataDir: settings.dataDir,
     assignOwner: (tx, tenant, id) => assignAtRoot(tx, tenant, 'Owner', id),
   })
+  const signIns = new SignInLog({ sql: database.sql, tenantId, days: settings.signInLogDays, log })
+  cleanup.defer(() => signIns.close())
+  const recordSignIn = (attempt: SignInAttempt) => signIns.record(attempt)
   const issuer = await openIssuer({
     ...auth,
+    recordSignIn,
     database,
     hostNames: readHostNames(settings.host, settings.tlsHostNames),
     portalUris: () => [...new Set([auth.identity.origin(), ...localOrigins(place)])].map((at) => `${at}/`),
@@ -318,7 +325,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),
       prepareLogin: (id, principalId, isReset) =>
         enforcement.prepareLogin(id, principalId, { reset: isReset }),
-      ...createLoginRecords(database.sql, tenantId),
+      ...recordLogins(createLoginRecords(database.sql, tenantId), recordSignIn),
       recordEvents: (events) => recordEvents(database.sql, tenantId, events, masks.wouldMask),
       certificate: certificates,
       metrics: createGatewayMetrics(metrics.registry),

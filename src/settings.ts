@@ -244,6 +244,7 @@ const schema = {
     3650,
     'How long changes of the directory are kept for delta queries and change notifications. A delta token from before is answered 410: its client reads everything anew.',
   ),
+  SIGN_IN_LOG_DAYS: whole('30', 1, 3650, 'How long sign-ins are kept (`/auditLogs/signIns`).'),
   NOTIFICATION_HOSTS: {
     doc: 'Addresses and networks that change notifications may go to, beside public ones: this machine (`127.0.0.1`) or private networks such as `10.0.0.0/8`.',
     default: '',

@@ -146,6 +146,11 @@ export const effectiveRights = {
     roles: [global, 'Privileged Role Administrator'],
     bonds: [],
   },
+  assignAppRoles: {
+    deed: 'assign roles of the application',
+    roles: [...applicationRoles, 'Privileged Role Administrator', 'User Administrator'],
+    bonds: ['owner', 'applicationOwner'],
+  },
   consentForPeople: {
     deed: 'consent for other people',
     roles: [...applicationRoles, 'Privileged Role Administrator'],

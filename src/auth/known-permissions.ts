@@ -9,6 +9,7 @@ export const knownPermissions: Readonly<Record<string, KnownPermission>> = {
   'AppRoleAssignment.ReadWrite.All': { description: 'Grant application permissions' },
   'Application.Read.All': { description: 'Read all applications' },
   'Application.ReadWrite.All': { description: 'Read and write all applications and their credentials' },
+  'AuditLog.Read.All': { description: 'Read who changed the directory and who signed in' },
   'Calendars.Read': { description: 'Read your calendars', consentable: true },
   'Calendars.ReadWrite': { description: 'Read and write your calendars', consentable: true },
   'Contacts.Read': { description: 'Read your contacts', consentable: true },

@@ -1,4 +1,4 @@
-import type { Query } from './query.ts'
+import type { Fragment, Query } from './query.ts'
 
 interface Actor {
   readonly kind: string
@@ -128,4 +128,14 @@ export async function selectAuditEvents(
       and (${last.time}::timestamptz is null or (at, audit_event.id) < (${last.time}::timestamptz, ${last.id}::bigint))
     order by at desc, audit_event.id desc
     limit ${limit}`
+}
+
+/**
+ * The entries about the directory, for a list to go on with. Actions of masking and of the gateway have a slash in their
+ * names, or the target is a resource of masking. The first condition is that of an index.
+ */
+export function selectDirectoryAudits(sql: Query, tenantId: string): Fragment {
+  return sql`
+    select id, at, actor, action, target, before, after, request_id from audit_event
+    where tenant_id = ${tenantId} and action not like '%/%' and target not like '/subscriptions/%/%'`
 }

@@ -1,4 +1,6 @@
+import { appRoleOperations } from './app-roles/operations.ts'
 import { credentialOperations } from './applications/operations.ts'
+import { auditLogOperations } from './audit-logs/operations.ts'
 import { runBatch } from './batch/run-batch.ts'
 import { deltaOperations } from './delta/operations.ts'
 import { extensionsOperations } from './extensions/operations.ts'
@@ -19,6 +21,7 @@ export function directoryRoom(ports: DirectoryPorts) {
     operations: [
       ...objectsOperations,
       ...credentialOperations,
+      ...appRoleOperations,
       ...membershipOperations,
       ...extensionsOperations,
       ...itemsOperations,
@@ -27,6 +30,7 @@ export function directoryRoom(ports: DirectoryPorts) {
       ...domainOperations,
       ...roleDefinitionOperations,
       ...roleAssignmentOperations,
+      ...auditLogOperations,
       runBatch,
       ...deltaOperations,
       ...subscriptionOperations,

@@ -7,18 +7,13 @@ import {
   listApplicationPermissions,
   listDelegatedPermissions,
 } from '../directory/applications/granted-permissions.ts'
+import { requireAssignment } from './app-roles.ts'
 import { chooseGranted, permissionsIn } from './choose-granted.ts'
+import { clientFactsOf } from './client-facts.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 
 /** Documented in the decision on the token service: a permission taken away is gone after this at the latest. */
 export const accessTokenLifetimeSeconds = 60 * 60
-
-export function clientFactsOf(client: Client): { servicePrincipalId: string; firstParty: boolean } {
-  return {
-    servicePrincipalId: String(client.service_principal_id),
-    firstParty: client.first_party === true,
-  }
-}
 
 /**
  * Replaces the library's claims by ours. What was granted is read here, from the tables, at each issue: a token
@@ -67,6 +62,7 @@ async function describeApplication(sql: Query, { tenantId }: Identity, client: C
 
 async function describeUser(sql: Query, { tenantId }: Identity, client: Client, token: AccessToken) {
   const userId = token.accountId
+  await requireAssignment(sql, tenantId, client, userId)
   const granted = await listDelegatedPermissions(sql, { tenantId, userId, ...clientFactsOf(client) })
   const carried = permissionsIn(chooseGranted(new Set(token.scope?.split(' ')), granted))
   return {

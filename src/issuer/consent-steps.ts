@@ -1,7 +1,7 @@
 import type { Interaction } from 'oidc-provider'
 import { findUser } from '../directory/accounts/find-user.ts'
 import { consentPermissions } from '../directory/applications/granted-permissions.ts'
-import { clientFactsOf } from './access-token.ts'
+import { clientFactsOf } from './client-facts.ts'
 import { type MissingConsent, openGrant } from './consent.ts'
 import { renderApprovalNeeded, renderConsent, renderExpired } from './sign-in-pages.ts'
 import { finish, noteChange, show, type Visit } from './visit.ts'

@@ -3,8 +3,9 @@ import type { Identity } from '../auth/identity.ts'
 import { defaultScope, isConsentable, signInScopes } from '../auth/known-permissions.ts'
 import type { Query } from '../db/query.ts'
 import { listDelegatedPermissions } from '../directory/applications/granted-permissions.ts'
-import { clientFactsOf } from './access-token.ts'
+import { requireAssignment } from './app-roles.ts'
 import { resourceScopes } from './choose-granted.ts'
+import { clientFactsOf } from './client-facts.ts'
 
 const { Check, Prompt, base } = interactionPolicy
 
@@ -88,6 +89,7 @@ export function loadGrant(sql: Query, identity: Identity) {
     const consented = result?.consent?.grantId
     if (consented) return provider.Grant.find(consented)
     if (!client || !session?.accountId || !ctx.oidc.account) return undefined
+    await requireAssignment(sql, identity.tenantId, client, session.accountId)
     const lacking = await findMissingConsent(ctx, sql, identity.tenantId)
     if (lacking.consentable.length + lacking.administratorOnly.length > 0) return undefined
     const known = session.grantIdFor(client.clientId)

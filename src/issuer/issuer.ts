@@ -12,6 +12,7 @@ import { isSafeOrigin, originOf } from './address.ts'
 import { loadIssuerSecret } from './issuer-secret.ts'
 import { normalizeRequest } from './normalize-request.ts'
 import { createProvider } from './provider.ts'
+import type { RecordSignIn } from './record-sign-ins.ts'
 import { readTarget, routes, type Target } from './route.ts'
 import { describeOutage } from './say-unavailable.ts'
 import { purgeState } from './state-adapter.ts'
@@ -26,6 +27,7 @@ export interface IssuerOptions {
   /** Where the portal is served; known once the service listens. */
   readonly portalUris: () => readonly string[]
   readonly log: Logger
+  readonly recordSignIn: RecordSignIn
 }
 
 /** The token service. It gets requests before the APIs do, in their raw form. */
@@ -38,7 +40,7 @@ export interface Issuer {
 const purgeMs = 5 * 60 * 1000
 
 export async function openIssuer(options: IssuerOptions): Promise<Issuer> {
-  const { database, identity, secretBox, signingKeys, portalUris, log } = options
+  const { database, identity, secretBox, signingKeys, portalUris, log, recordSignIn } = options
   await ensureFirstParty(database, identity.tenantId)
   await preparePasswords()
   const secret = await loadIssuerSecret(database.sql, secretBox)
@@ -51,7 +53,10 @@ export async function openIssuer(options: IssuerOptions): Promise<Issuer> {
     if (current?.name !== name)
       current = {
         name,
-        handle: createProvider({ database, identity, secretBox, secret, portalUris, log }, keys).callback(),
+        handle: createProvider(
+          { database, identity, secretBox, secret, portalUris, log, recordSignIn },
+          keys,
+        ).callback(),
       }
     return current.handle(request, response)
   }

@@ -16,6 +16,7 @@ import { checkSecret } from '../directory/applications/application-secret.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import { accessTokenLifetimeSeconds, writeAccessTokenClaims } from './access-token.ts'
 import { describeAccount } from './account.ts'
+import { listAppRoles } from './app-roles.ts'
 import { permissionsIn, resourceScopes } from './choose-granted.ts'
 import { clientFacts, createClientDirectory } from './client-directory.ts'
 import { createInteractionPolicy, loadGrant } from './consent.ts'
@@ -24,6 +25,7 @@ import { answerInteractions } from './interactions.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 import { renderLibraryError, renderLogout, renderLogoutDone } from './library-pages.ts'
 import { libraryPagePolicy } from './page.ts'
+import { type RecordSignIn, recordTokens } from './record-sign-ins.ts'
 import { requireConsented, widenRefreshScopes } from './refresh-scopes.ts'
 import { interactionRoute, routes } from './route.ts'
 import { sayUnavailable } from './say-unavailable.ts'
@@ -35,6 +37,7 @@ export interface ProviderOptions {
   readonly secretBox: SecretBox
   readonly secret: IssuerSecret
   readonly log: Logger
+  readonly recordSignIn: RecordSignIn
   /** Where the portal is served, for its redirects. */
   readonly portalUris: () => readonly string[]
 }
@@ -47,7 +50,7 @@ const day = 24 * 60 * minute
  * on the same state.
  */
 export function createProvider(options: ProviderOptions, keys: readonly SigningKey[]): Provider {
-  const { database, identity, secret, log } = options
+  const { database, identity, secret, log, recordSignIn } = options
   const { tenantId } = identity
   const { sql } = database
   const provider = new Provider(identity.issuer(), configure(options, keys))
@@ -63,12 +66,15 @@ export function createProvider(options: ProviderOptions, keys: readonly SigningK
     await next()
   })
   provider.use(
-    answerInteractions(provider, { database, identity, secret, log }) as Parameters<typeof provider.use>[0],
+    answerInteractions(provider, { database, identity, secret, log, recordSignIn }) as Parameters<
+      typeof provider.use
+    >[0],
   )
   provider.use(guardUserCodes(sql) as Parameters<typeof provider.use>[0])
   // Without a listener the framework would write to the console.
   const events: EventEmitter = provider
   events.on('error', (err: unknown) => log.error({ err }, 'unexpected error in the token service'))
+  recordTokens(provider, recordSignIn)
   provider.on('device_authorization.success', (_ctx, body) => Object.assign(body, describeDeviceCode(body)))
   provider.on('server_error', (ctx, err) => {
     log.error({ err }, 'unexpected error in the token service')
@@ -92,7 +98,7 @@ function configure(
     routes,
     scopes: [...signInScopes],
     claims: {
-      openid: ['sub', 'oid', 'tid', 'ver'],
+      openid: ['sub', 'oid', 'tid', 'ver', 'roles'],
       profile: ['name', 'preferred_username'],
       email: ['email'],
     },
@@ -121,7 +127,7 @@ function configure(
     findAccount: async (ctx, id, token) => {
       const user = await findUser(sql, tenantId, { id })
       return user && !isOlderThanPassword(ctx, token, user.passwordChangedAt)
-        ? describeAccount(user, tenantId)
+        ? describeAccount(user, tenantId, () => listAppRoles(ctx, sql, tenantId, id))
         : undefined
     },
     loadExistingGrant: loadGrant(sql, identity),

@@ -1,8 +1,8 @@
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Query } from '../db/query.ts'
 import { listDelegatedPermissions } from '../directory/applications/granted-permissions.ts'
-import { clientFactsOf } from './access-token.ts'
 import { permissionsIn, resourceScopes } from './choose-granted.ts'
+import { clientFactsOf } from './client-facts.ts'
 
 /**
  * Lets a refresh ask for other permissions than the sign-in did, as the official clients do for their second API. The

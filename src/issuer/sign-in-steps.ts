@@ -1,6 +1,8 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { setPassword } from '../directory/accounts/password.ts'
+import type { SignInFailure } from '../directory/audit-logs/sign-in-attempt.ts'
 import { Problem } from '../kernel/problem.ts'
+import { describeClient } from './record-sign-ins.ts'
 import { refusedText, renderNewPassword, renderSignIn, renderTooMany } from './sign-in-pages.ts'
 import { verifySignIn } from './verify-sign-in.ts'
 import { finish, noteChange, show, type Visit } from './visit.ts'
@@ -13,7 +15,10 @@ export async function signIn(visit: Visit, form: URLSearchParams): Promise<void>
   const base = { action, formToken, userPrincipalName }
   if (outcome.kind === 'refused')
     return show(ctx, 401, renderSignIn({ ...base, clientName, fault: refusedText }), visit)
-  if (outcome.user.mustChangePassword) return show(ctx, 200, renderNewPassword(base), visit)
+  if (outcome.user.mustChangePassword) {
+    record(visit, outcome.user.id, 'mustChangePassword')
+    return show(ctx, 200, renderNewPassword(base), visit)
+  }
   await finishSignIn(visit, outcome.user.id)
 }
 
@@ -42,17 +47,28 @@ export async function changePassword(visit: Visit, form: URLSearchParams): Promi
   await finishSignIn(visit, outcome.user.id)
 }
 
-async function verify({ ctx, options }: Visit, form: URLSearchParams) {
+async function verify(visit: Visit, form: URLSearchParams) {
+  const { ctx, options } = visit
   const outcome = await verifySignIn(options.database.sql, options.identity.tenantId, {
     userPrincipalName: form.get('user') ?? '',
     password: form.get('password') ?? '',
     address: ctx.req.socket.remoteAddress ?? '',
   })
-  if (outcome.kind !== 'signed in') options.log.info({ outcome: outcome.kind }, 'sign-in failed')
+  if (outcome.kind !== 'signed in') {
+    options.log.info({ outcome: outcome.kind }, 'sign-in failed')
+    record(visit, form.get('user') ?? '', outcome.kind === 'refused' ? 'wrongPassword' : 'tooManyAttempts')
+  }
   return outcome
 }
 
+function record({ ctx, options, interaction }: Visit, user: string, failure?: SignInFailure): void {
+  const application = String(interaction.params.client_id)
+  const correlationId = interaction.uid
+  options.recordSignIn({ by: 'page', user, application, failure, ...describeClient(ctx), correlationId })
+}
+
 function finishSignIn(visit: Visit, accountId: string): Promise<void> {
+  record(visit, accountId)
   // Both names: the page answers a wish to choose the account as well.
   return finish(visit, { select_account: {}, login: { accountId, remember: false, amr: ['pwd'] } })
 }

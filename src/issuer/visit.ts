@@ -5,12 +5,14 @@ import { writeAudit } from '../db/audit.ts'
 import type { Database, Tx } from '../db/database.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 import { contentSecurityPolicy } from './page.ts'
+import type { RecordSignIn } from './record-sign-ins.ts'
 
 export interface InteractionOptions {
   readonly database: Database
   readonly identity: Identity
   readonly secret: IssuerSecret
   readonly log: Logger
+  readonly recordSignIn: RecordSignIn
 }
 
 /** One request to a page of a sign-in under way. */

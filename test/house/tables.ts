@@ -13,6 +13,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   auth: ['signing_key'],
   issuer: ['oidc_state', 'sign_in_attempt'],
   directory: [
+    'app_role_assignment',
     'application_permission',
     'application_secret',
     'change_subscription',
@@ -26,6 +27,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'open_extension',
     'owner_edge',
     'schema_extension',
+    'sign_in',
     'token_cutoff',
     'user_password',
   ],

@@ -31,7 +31,8 @@ export interface Property {
   readonly secret?: true
   /** Of a directory object, every property can be filtered by. */
   readonly filter?: true
-  readonly sort?: true
+  /** False: an index finds values, and does not serve an order. */
+  readonly sort?: boolean
   /**
    * The index that a directory object's property has: `key` finds values, `order` also ranges and how texts begin, and
    * sorts by them, `suffix` also how texts end, `elements` finds items of a collection. `sql/` has the indexes.

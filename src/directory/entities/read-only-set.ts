@@ -1,8 +1,10 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
+import type { Caller } from '../../auth/caller.ts'
 import type { PermissionRow } from '../../auth/permission.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import { countRows, type ListSource, listPage, listQuery, searchableCountQuery } from '../odata/list.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
@@ -22,8 +24,16 @@ export interface ReadOnlySet extends Described {
   readonly set: string
   readonly permission: PermissionRow
   source(tx: Query, tenantId: string): ListSource
-  /** The condition for one entity; undefined for a key that no entity can have. */
-  isKey(tx: Query, key: string): Fragment | undefined
+  /** The condition for one entity where its key is not the row's id; undefined for a key that no entity can have. */
+  isKey?(tx: Query, key: string): Fragment | undefined
+  /** Refuses callers for whom the permission does not suffice. */
+  requireCaller?(caller: Caller): void
+  /** The order of lists that ask for none. */
+  readonly defaultOrder?: string
+}
+
+function isId(tx: Query, { id }: ListSource, key: string): Fragment | undefined {
+  return isUuid(key) ? tx`${tx.unsafe(id)} = ${key}::uuid` : undefined
 }
 
 export function readOperationsOn(set: ReadOnlySet) {
@@ -39,8 +49,10 @@ export function readOperationsOn(set: ReadOnlySet) {
       query: listQuery,
       answers: { 200: listSchema(set) },
       async run({ tx, caller, query, request }) {
+        set.requireCaller?.(caller)
         const select = readSelect(query.$select, [set])
-        const page = await listPage<Stored>(tx, request, query, set.source(tx, caller.tenantId))
+        const ordered = set.defaultOrder === undefined ? query : { $orderby: set.defaultOrder, ...query }
+        const page = await listPage<Stored>(tx, request, ordered, set.source(tx, caller.tenantId))
         const body = {
           '@odata.context': contextOf(request.baseUrl, set.set, select),
           ...page.annotations,
@@ -58,8 +70,10 @@ export function readOperationsOn(set: ReadOnlySet) {
       permission,
       query: searchableCountQuery,
       answers: { 200: Type.Integer() },
-      run: async ({ tx, caller, query }) =>
-        answerCount(await countRows(tx, query, set.source(tx, caller.tenantId))),
+      async run({ tx, caller, query }) {
+        set.requireCaller?.(caller)
+        return answerCount(await countRows(tx, query, set.source(tx, caller.tenantId)))
+      },
     }),
     operation({
       name: `get${set.one}`,
@@ -71,9 +85,11 @@ export function readOperationsOn(set: ReadOnlySet) {
       query: entityQuery,
       answers: { 200: entitySchema(set) },
       async run({ tx, caller, params: { key = '' }, query, request }) {
+        set.requireCaller?.(caller)
         const select = readSelect(query.$select, [set])
-        const { columns, from, where } = set.source(tx, caller.tenantId)
-        const found = set.isKey(tx, key)
+        const source = set.source(tx, caller.tenantId)
+        const { columns, from, where } = source
+        const found = set.isKey ? set.isKey(tx, key) : isId(tx, source, key)
         const [row] = found
           ? await tx<Stored[]>`select ${columns} from ${from} where ${where} and ${found}`
           : []

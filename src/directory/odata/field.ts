@@ -133,7 +133,7 @@ function fieldOf(name: string, property: Property, { columns, filterAll }: Stora
   const isComputed = property.derive !== undefined && own === undefined && !isKey
   if (property.secret || isComputed || property.type === 'json') return unusable(name)
   const filter = filterAll || property.filter === true
-  const sort = property.sort === true || (property.index !== undefined && isSortable(property))
+  const sort = property.sort ?? (property.index !== undefined && isSortable(property))
   if (name === 'id' && property.type === 'guid')
     return { name, type: 'guid', sqlOf: (row) => `${row}.id`, filter, sort, index: 'key', always: true }
   const field = storedField(

@@ -90,10 +90,12 @@ function findRightOverGroup(write: EntityWrite): Needed {
   return { right: Object.hasOwn(changes, 'owners') ? 'changeGroupOwners' : 'changeMembers', target: { key } }
 }
 
-function findRightOverPrincipal({ verb, id: key, changes }: EntityWrite): Needed {
+function findRightOverPrincipal({ verb, id: key, before, changes }: EntityWrite): Needed {
   if (verb === 'create')
     return { right: 'createServicePrincipal', target: { key, appId: String(changes.appId) } }
   if (Object.hasOwn(changes, 'appRoleAssignments')) return { right: 'grantPermissions', target: { key } }
+  if (Object.hasOwn(changes, 'appRoleAssignedTo'))
+    return { right: 'assignAppRoles', target: { key, appId: String(before.appId) } }
   if (Object.hasOwn(changes, 'oauth2PermissionGrants')) return { right: 'consentForPeople', target: { key } }
   return { right: 'manageServicePrincipal', target: { key } }
 }

@@ -29,6 +29,8 @@ export async function requireStrongerThanApplication(
 ): Promise<void> {
   const { verb, kind, before, changes } = write
   if (kind !== 'application' && kind !== 'servicePrincipal') return
+  // The principals that hold the application's roles: the application itself can do no more than before.
+  if (Object.hasOwn(changes, 'appRoleAssignedTo')) return
   requireToGrant(caller, write)
   const isHarmless = verb === 'update' && Object.keys(changes).every((name) => harmlessProperties.has(name))
   // The service makes up the appId of a new application, so no list can name it yet.

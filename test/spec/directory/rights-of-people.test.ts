@@ -171,6 +171,12 @@ describe('rights of people', () => {
       const body = { principalId, resourceId, appRoleId: permissionId('User.Read.All') }
       return ['POST', `/servicePrincipals/${principalId}/appRoleAssignments`, body]
     },
+    assignAppRoles: async () => {
+      const { servicePrincipalId: resourceId } = await addApplication(service)
+      const principalId = await directory.user()
+      const body = { principalId, resourceId, appRoleId: '00000000-0000-0000-0000-000000000000' }
+      return ['POST', `/users/${principalId}/appRoleAssignments`, body]
+    },
     consentForPeople: async () => {
       const { servicePrincipalId: clientId } = await addApplication(service)
       const resourceId = await findApi()
