@@ -44,6 +44,7 @@ function describeTexts(tx: Query) {
 /** Fifty users are special in every property; each value of the others is shared by a hundredth of them. */
 async function fill(tx: Query, tenantId: string, count: number): Promise<void> {
   await tx`set local statement_timeout = 0`
+  await tx`set local maintenance_work_mem = '512MB'`
   // Loaded without the indexes, which are made anew from their definitions: many times as fast.
   const indexes = await tx<{ name: string; definition: string }[]>`
     select indexname as name, indexdef as definition from pg_indexes

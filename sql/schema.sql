@@ -2,6 +2,19 @@
 
 create sequence resource_version as bigint start 1 increment 1 minvalue 1 maxvalue 9223372036854775807;
 
+create table app_role_assignment (
+  tenant_id uuid not null,
+  id uuid default gen_random_uuid() not null,
+  principal_id uuid not null,
+  resource_id uuid not null,
+  app_role_id uuid not null,
+  created_at timestamp with time zone default now() not null,
+  constraint app_role_assignment_pkey PRIMARY KEY (tenant_id, id),
+  constraint app_role_is_assigned_once UNIQUE (tenant_id, principal_id, resource_id, app_role_id),
+  constraint app_role_assignment_tenant_id_principal_id_fkey FOREIGN KEY (tenant_id, principal_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE,
+  constraint app_role_assignment_tenant_id_resource_id_fkey FOREIGN KEY (tenant_id, resource_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
+);
+
 create table application_permission (
   tenant_id uuid not null,
   service_principal_id uuid not null,
@@ -349,6 +362,22 @@ create table server (
   constraint server_pkey PRIMARY KEY (tenant_id, key)
 );
 
+create table sign_in (
+  tenant_id uuid not null,
+  id uuid default gen_random_uuid() not null,
+  window_start timestamp with time zone not null,
+  digest text not null,
+  created_at timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  attempts bigint not null,
+  user_principal_name text,
+  user_id text,
+  app_id text,
+  properties jsonb not null,
+  constraint sign_in_pkey PRIMARY KEY (tenant_id, id),
+  constraint sign_in_tenant_id_window_start_digest_key UNIQUE (tenant_id, window_start, digest)
+);
+
 create table sign_in_attempt (
   subject text not null,
   failures integer not null,
@@ -395,9 +424,11 @@ create table user_password (
   constraint user_password_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
 );
 
+CREATE INDEX app_role_assignment_by_resource ON app_role_assignment USING btree (tenant_id, resource_id, id);
 CREATE UNIQUE INDEX application_app_id_is_unique ON directory_object USING btree (tenant_id, app_id) WHERE (kind = 'application'::text);
 CREATE INDEX audit_event_by_target ON audit_event USING btree (tenant_id, target, at, id);
 CREATE INDEX audit_event_by_time ON audit_event USING btree (tenant_id, at, id);
+CREATE INDEX audit_event_of_directory ON audit_event USING btree (tenant_id, at, id) WHERE (action !~~ '%/%'::text);
 CREATE INDEX change_subscription_by_creator ON change_subscription USING btree (tenant_id, application_id, creator_id);
 CREATE UNIQUE INDEX delegated_permission_for_all ON delegated_permission USING btree (tenant_id, client_id, permission) WHERE (user_id IS NULL);
 CREATE UNIQUE INDEX delegated_permission_for_user ON delegated_permission USING btree (tenant_id, client_id, user_id, permission) WHERE (user_id IS NOT NULL);
@@ -442,6 +473,10 @@ CREATE INDEX owner_edge_by_owner ON owner_edge USING btree (tenant_id, owner_id)
 CREATE INDEX role_assignment_by_principal ON role_assignment USING btree (tenant_id, principal_id);
 CREATE UNIQUE INDEX role_template_is_unique ON directory_object USING btree (tenant_id, ((properties ->> 'roleTemplateId'::text))) WHERE ((kind = 'directoryRole'::text) AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX service_principal_app_id_is_unique ON directory_object USING btree (tenant_id, app_id) WHERE ((kind = 'servicePrincipal'::text) AND (deleted_at IS NULL));
+CREATE INDEX sign_in_by_app ON sign_in USING btree (tenant_id, app_id, created_at, id);
+CREATE INDEX sign_in_by_principal_name ON sign_in USING btree (tenant_id, lower(COALESCE(user_principal_name, ''::text)) COLLATE "C", created_at, id);
+CREATE INDEX sign_in_by_time ON sign_in USING btree (tenant_id, created_at, id);
+CREATE INDEX sign_in_by_user ON sign_in USING btree (tenant_id, user_id, created_at, id);
 CREATE UNIQUE INDEX unified_mail_nickname_is_unique ON directory_object USING btree (tenant_id, lower(mail_nickname)) WHERE (unified AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX user_principal_name_is_unique ON directory_object USING btree (tenant_id, lower(user_principal_name)) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
 

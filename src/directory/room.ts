@@ -15,26 +15,24 @@ import { listCarriedRights } from './rights/list-carried-rights.ts'
 import { roleAssignmentOperations } from './role-management/role-assignments.ts'
 import { roleDefinitionOperations } from './role-management/role-definitions.ts'
 
+const served = [
+  ...objectsOperations,
+  ...credentialOperations,
+  ...appRoleOperations,
+  ...membershipOperations,
+  ...extensionsOperations,
+  ...itemsOperations,
+  ...listCarriedRights,
+  ...domainOperations,
+  ...roleDefinitionOperations,
+  ...roleAssignmentOperations,
+  ...auditLogOperations,
+  runBatch,
+  ...deltaOperations,
+  ...subscriptionOperations,
+]
+
 /** Every operation of the directory API. */
 export function directoryRoom(ports: DirectoryPorts) {
-  return {
-    operations: [
-      ...objectsOperations,
-      ...credentialOperations,
-      ...appRoleOperations,
-      ...membershipOperations,
-      ...extensionsOperations,
-      ...itemsOperations,
-      ...listCarriedRights,
-      getMetadata,
-      ...domainOperations,
-      ...roleDefinitionOperations,
-      ...roleAssignmentOperations,
-      ...auditLogOperations,
-      runBatch,
-      ...deltaOperations,
-      ...subscriptionOperations,
-    ],
-    ports,
-  }
+  return { operations: [...served, getMetadata(served)], ports }
 }

@@ -24,6 +24,7 @@ export interface DeltaState {
 export interface DeltaOptions {
   readonly $select?: string
   readonly $expand?: string
+  readonly $filter?: string
   readonly $top?: string
 }
 

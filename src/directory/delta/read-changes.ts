@@ -49,7 +49,7 @@ export async function readChanges(
   const reached = entries.length < source.top ? until : (entries.at(-1)?.revision ?? until)
   const limit = mostMembers(source)
   const all = [...touchedBy(source, entries), ...(await readEdges(source, entries, at, limit + 1))]
-    .filter((one) => isBehind(one, at))
+    .filter((one) => isBehind(one, at) && (source.only?.includes(one.object) ?? true))
     .sort(compare)
   const page = all.slice(0, limit)
   const last = page.at(-1)
@@ -61,13 +61,14 @@ export async function readChanges(
 }
 
 async function readEntries(source: DeltaSource, at: LogPlace, until: number): Promise<Entry[]> {
-  const { tx, tenantId, kind, hasMembers, top } = source
+  const { tx, tenantId, kind, hasMembers, only, top } = source
+  const isFollowed = only ? tx`entity_id = any(${only}::text[])` : tx`true`
   const from = at.object === undefined ? at.revision + 1 : at.revision
   return await tx<Entry[]>`
     select revision, entity, entity_id as id, kind, other
     from (${selectEntries(tx, tenantId, from, until)}) entry
-    where entity = 'directory' or entity = ${kind} and kind = any(${lifeChanges})
-      or ${hasMembers} and (entity = 'group' and kind = any(${memberChanges})
+    where entity = 'directory' or entity = ${kind} and kind = any(${lifeChanges}) and ${isFollowed}
+      or ${hasMembers} and (entity = 'group' and kind = any(${memberChanges}) and ${isFollowed}
         or entity = any(${memberKinds}) and kind = any(${hidingChanges}))
     order by revision limit ${top}`
 }

@@ -2,12 +2,13 @@ import { type Static, Type } from 'typebox'
 import { type Context, ok } from '../../api/operation.ts'
 import { hasEntry, isRewritten, readNewestEntry } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import { selectOption } from '../entities/entity-view.ts'
 import { entitySchema } from '../entities/schemas.ts'
 import { contextOf } from '../entities/show-entity.ts'
 import type { Resource } from '../objects/kinds/resource.ts'
 import { objectSet } from '../objects/object-set.ts'
-import { readTop } from '../odata/list.ts'
+import { readPageSize, readTop, showPageSize } from '../odata/list.ts'
 import { readSelect } from '../odata/select.ts'
 import { type DirectoryPorts, operation } from '../operation.ts'
 import { type DeltaOptions, type DeltaState, openToken, sealToken } from './delta-token.ts'
@@ -20,6 +21,7 @@ const option = (description: string) => Type.Optional(Type.String({ description 
 const deltaQuery = Type.Object({
   $select: selectOption,
   $expand: option('members: the members of groups and their changes.'),
+  $filter: option("The objects to follow, 50 at most: id eq '{id}' or id eq '{id}'."),
   $top: option('Objects of a page: 1 to 999, 100 if not given.'),
   $deltatoken: option('Part of @odata.deltaLink; latest: only what changes from now on.'),
   $skiptoken: option('Part of @odata.nextLink.'),
@@ -49,25 +51,29 @@ export function readDelta(resource: Resource) {
     async run(context) {
       const { request, caller, ports } = context
       const state = await openState(context, resource)
-      const { $top = state.options.$top } = context.query
+      const { $top } = state.options
+      const preferred = $top === undefined ? readPageSize(request) : undefined
       const source: DeltaSource = {
         ...readOptions(state.options, resource),
         tx: context.tx,
         tenantId: caller.tenantId,
         set,
         readable: set.readable?.(caller),
-        top: readTop($top),
+        top: preferred ?? readTop($top),
       }
       const page = await readPage(context, resource, source, state)
+      const size = preferred === undefined ? {} : { $top: String(preferred) }
+      const kept = { ...state, options: { ...state.options, ...size } }
       const link = (name: string, next: DeltaState) =>
         `${addressOf(context, resource)}?${name}=${sealToken(ports.secrets, placeOf(context, resource), next)}`
-      return ok({
+      const body = {
         '@odata.context': contextOf(request.baseUrl, resource.set, source.select),
         ...(page.next
-          ? { '@odata.nextLink': link('$skiptoken', { ...state, ...page.next }) }
-          : { '@odata.deltaLink': link('$deltatoken', endRound(state)) }),
+          ? { '@odata.nextLink': link('$skiptoken', { ...kept, ...page.next }) }
+          : { '@odata.deltaLink': link('$deltatoken', endRound(kept)) }),
         value: page.items,
-      })
+      }
+      return preferred === undefined ? ok(body) : ok(body, showPageSize(preferred))
     },
   })
 }
@@ -92,12 +98,12 @@ async function openState(context: DeltaContext, resource: Resource): Promise<Del
     const since = await readNewestEntry(tx, caller.tenantId)
     return { options, since, ...(token !== '' && { until: since, at: { revision: since.revision } }) }
   }
-  const { $select, $expand, ...others } = options
-  if ($select !== undefined || $expand !== undefined)
-    fail('InvalidQueryOption', { option: '$select', reason: 'is part of the token already' })
+  const { $top, ...fixed } = options
+  for (const option of Object.keys(fixed))
+    fail('InvalidQueryOption', { option, reason: 'is part of the token already' })
   const name = $skiptoken === undefined ? '$deltatoken' : '$skiptoken'
   const opened = openToken(ports.secrets, placeOf(context, resource), name, token)
-  const state = { ...opened, options: { ...opened.options, ...others } }
+  const state = { ...opened, options: { ...opened.options, ...($top !== undefined && { $top }) } }
   if (!(await hasEntry(tx, caller.tenantId, state.since, ports.changeLogDays)))
     failExpired(context, resource, state)
   if ($skiptoken !== undefined) return state
@@ -130,7 +136,7 @@ function failExpired(context: DeltaContext, resource: Resource, { options }: Del
 }
 
 /** `members` is no property: it asks for `members@delta`. The id is always shown. */
-function readOptions({ $select, $expand }: DeltaOptions, resource: Resource) {
+function readOptions({ $select, $expand, $filter }: DeltaOptions, resource: Resource) {
   const isMembers = (name: string) => resource.kind === 'group' && name.trim().toLowerCase() === 'members'
   if ($expand !== undefined && !isMembers($expand))
     fail('UnsupportedQuery', { option: '$expand', reason: 'takes members of groups alone' })
@@ -140,5 +146,25 @@ function readOptions({ $select, $expand }: DeltaOptions, resource: Resource) {
     kind: resource.kind,
     select: names && select,
     hasMembers: $expand !== undefined || (names?.some(isMembers) ?? false),
+    only: $filter === undefined ? undefined : readFollowed($filter),
   }
+}
+
+const mostFollowed = 50
+
+/**
+ * The ids of `id eq '…' or id eq '…'`. Any other condition is refused: an object that no longer meets it would have to
+ * come once more as removed, and the log does not tell what objects were like before.
+ */
+function readFollowed(filter: string): string[] {
+  const ids = filter
+    .split(/\s+or\s+/i)
+    .map((term) => /^\(?\s*id\s+eq\s+'?([\da-f-]{36})'?\s*\)?$/i.exec(term.trim())?.[1])
+  const known = ids.filter((id) => id !== undefined && isUuid(id)).map((id) => String(id).toLowerCase())
+  if (known.length < ids.length || known.length > mostFollowed)
+    fail('UnsupportedQuery', {
+      option: '$filter',
+      reason: `takes up to ${mostFollowed} ids in a delta: id eq '…' or id eq '…'`,
+    })
+  return [...new Set(known)]
 }

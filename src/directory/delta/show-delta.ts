@@ -16,6 +16,8 @@ export interface DeltaSource {
   readonly readable: ReadonlySet<string> | undefined
   /** Groups come with their members. */
   readonly hasMembers: boolean
+  /** The ids of the objects that the client follows; undefined: all. */
+  readonly only: readonly string[] | undefined
   /** Objects of a page. */
   readonly top: number
 }

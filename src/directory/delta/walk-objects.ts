@@ -9,12 +9,13 @@ const firstId = '00000000-0000-0000-0000-000000000000'
  * come after it, so that the client misses none.
  */
 export async function walkObjects(source: DeltaSource, at: Partial<Place> | undefined): Promise<DeltaPage> {
-  const { tx, tenantId, kind, top, hasMembers } = source
+  const { tx, tenantId, kind, top, only, hasMembers } = source
   const comparison = tx.unsafe(at?.member === undefined ? '>' : '>=')
   const rows = await tx<DirectoryObject[]>`
     select ${objectColumns(tx)} from directory_object o
     where o.tenant_id = ${tenantId} and o.kind = ${kind} and o.deleted_at is null
       and o.id ${comparison} ${at?.object ?? firstId}::uuid
+      and ${only ? tx`o.id = any(${only}::uuid[])` : tx`true`}
     order by o.id limit ${top + 1}`
   const shown = rows.slice(0, top)
   const [members, cut] = hasMembers ? await readMembers(source, shown, at) : [[], undefined]

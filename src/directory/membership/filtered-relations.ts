@@ -15,16 +15,15 @@ export function filteredRelations(caller: Caller, kind: ObjectKind): FilteredRel
   const { set } = resources[kind]
   return new Map(
     relations
-      .filter(({ path, transitive, single }) => path === `/${set}/:id` && !transitive && !single)
-      .map((relation) => [
-        relation.name.toLowerCase(),
-        holds(caller, relation.read) ? openRelation(caller, relation) : 'denied',
-      ]),
+      .filter(({ path, single }) => path === `/${set}/:id` && !single)
+      .map((relation) => [relation.name.toLowerCase(), openRelation(caller, relation)]),
   )
 }
 
-function openRelation(caller: Caller, relation: Relation): FilteredRelation {
-  const { name, to: kinds, edge } = relation
+function openRelation(caller: Caller, relation: Relation): FilteredRelation | 'denied' | 'transitive' {
+  const { name, to: kinds, edge, transitive } = relation
+  if (!holds(caller, relation.read)) return 'denied'
+  if (transitive) return 'transitive'
   return { name, kinds, ...columnsOf[edge], fields: readableFields(caller, kinds) }
 }
 

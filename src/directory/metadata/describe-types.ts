@@ -1,3 +1,4 @@
+import type { TSchema } from 'typebox'
 import type { Described, Properties, Property } from '../entities/property.ts'
 import { namespace } from '../entities/show-entity.ts'
 import { type Element, element } from './xml.ts'
@@ -45,13 +46,61 @@ function typeOf(name: string, { type }: Property, complexTypes: Element[]): stri
 /** An entity type with its key, properties and relations, behind the complex types that it needs. */
 export function describeEntity(
   { kind, properties }: Pick<Described, 'kind' | 'properties'>,
-  options: { readonly base?: string; readonly relations?: readonly Element[] } = {},
+  relations: readonly Element[],
+  base?: string,
 ): Element[] {
-  const { base, relations = [] } = options
   const described = describeProperties(kind, properties, base ? baseProperties : new Set())
   const key = element('Key', {}, [element('PropertyRef', { Name: 'id' })])
   // Definitions of extensions add properties to directory objects.
   const attributes = base ? { Name: kind, BaseType: base, OpenType: 'true' } : { Name: kind }
   const children = [...(base ? [] : [key]), ...described.properties, ...relations]
   return [...described.complexTypes, element('EntityType', attributes, children)]
+}
+
+interface JsonSchema {
+  readonly type?: string
+  readonly anyOf?: readonly JsonSchema[]
+  readonly items?: JsonSchema
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly required?: readonly string[]
+}
+
+/** A type of this name with the properties of a schema, behind the complex types that it needs. */
+export function describeSchema(kind: 'EntityType' | 'ComplexType', name: string, schema: TSchema): Element[] {
+  const { properties = {}, required = [] } = schema as JsonSchema
+  const complexTypes: Element[] = []
+  const described = Object.entries(properties)
+    .filter(([property]) => !property.startsWith('@'))
+    .map(([property, inner]) => {
+      const Type = typeOfSchema(`${name}_${property}`, inner as TSchema, complexTypes, property)
+      const isRequired = required.includes(property) && !isNullable(inner)
+      return element('Property', { Name: property, Type, ...(isRequired && { Nullable: 'false' }) })
+    })
+  const key = kind === 'EntityType' ? [element('Key', {}, [element('PropertyRef', { Name: 'id' })])] : []
+  return [...complexTypes, element(kind, { Name: name }, [...key, ...described])]
+}
+
+function isNullable({ type, anyOf }: JsonSchema): boolean {
+  return type === 'null' || (anyOf?.some(isNullable) ?? false)
+}
+
+const schemaTypes: Readonly<Record<string, string>> = {
+  string: 'Edm.String',
+  boolean: 'Edm.Boolean',
+  integer: 'Edm.Int32',
+  null: 'Edm.String',
+}
+
+/** The type of a value of the schema; adds a complex type where it needs one. */
+export function typeOfSchema(name: string, schema: TSchema, complexTypes: Element[], property = ''): string {
+  const { type, anyOf, items, properties } = schema as JsonSchema
+  const inner = anyOf?.find((one) => one.type !== 'null')
+  if (inner) return typeOfSchema(name, inner as TSchema, complexTypes, property)
+  if (items) return `Collection(${typeOfSchema(name, items as TSchema, complexTypes)})`
+  if (properties) {
+    complexTypes.push(...describeSchema('ComplexType', name, schema))
+    return `${namespace}.${name}`
+  }
+  if (property.endsWith('DateTime')) return 'Edm.DateTimeOffset'
+  return schemaTypes[type ?? ''] ?? 'Edm.Untyped'
 }

@@ -46,7 +46,10 @@ export function refuseDynamic({
   membershipRuleProcessingState,
 }: JsonObject): void {
   const isDynamic = Array.isArray(groupTypes) && groupTypes.includes('DynamicMembership')
-  if (isDynamic || membershipRule || membershipRuleProcessingState) fail('DynamicMembershipRefused')
+  const hasRule = [membershipRule, membershipRuleProcessingState].some(
+    (value) => value !== undefined && value !== null,
+  )
+  if (isDynamic || hasRule) fail('DynamicMembershipRefused')
 }
 
 /** The changes that follow from those in the body. */

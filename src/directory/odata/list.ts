@@ -119,9 +119,7 @@ export async function listPage<Row extends object>(
         ),
       }),
     },
-    ...(preferred !== undefined && {
-      headers: { 'preference-applied': `odata.maxpagesize=${preferred}` },
-    }),
+    ...(preferred !== undefined && { headers: showPageSize(preferred) }),
   }
 }
 
@@ -192,9 +190,14 @@ function scopeOf({ fields, type, relations }: Pick<ListSource, 'fields' | 'type'
 }
 
 /** The page size of `Prefer: odata.maxpagesize=…`; one that cannot be read is ignored, as preferences are. */
-function readPageSize({ preferences }: RequestFacts): number | undefined {
+export function readPageSize({ preferences }: RequestFacts): number | undefined {
   const text = preferences.get('odata.maxpagesize') ?? preferences.get('maxpagesize') ?? ''
   return /^[1-9]\d{0,8}$/.test(text) ? Math.min(Number(text), maxTop) : undefined
+}
+
+/** Says that a page has the size that the caller prefers. */
+export function showPageSize(size: number): { 'preference-applied': string } {
+  return { 'preference-applied': `odata.maxpagesize=${size}` }
 }
 
 export function readTop(text: string | undefined): number {

@@ -14,8 +14,11 @@ export interface FilteredRelation {
   readonly fields: Fields
 }
 
-/** The relations by their names in lower case; `denied` where the caller may not read the relation. */
-export type FilteredRelations = ReadonlyMap<string, FilteredRelation | 'denied'>
+/**
+ * The relations by their names in lower case; `denied` where the caller may not read the relation, `transitive` where a
+ * filter would have to walk the memberships of each row.
+ */
+export type FilteredRelations = ReadonlyMap<string, FilteredRelation | 'denied' | 'transitive'>
 
 /** A row with its fields: the row of the list, or an item of a collection. */
 export interface ScopeOfRow {
@@ -57,6 +60,11 @@ export function placeCollection(
   const { at, rest } = startPath(path, scope)
   const relation = at.relations?.get(rest.toLowerCase())
   if (relation === 'denied') return fail('InsufficientPrivileges')
+  if (relation === 'transitive')
+    return fail('UnsupportedQuery', {
+      option: '$filter',
+      reason: `takes direct relations and not '${rest}': /groups/{id}/transitiveMembers lists the members of a group at any depth`,
+    })
   if (relation) return { relation, row: at.row }
   const placed = placeField(path, scope)
   return placed.field.type === 'texts' || placed.field.type === 'objects'

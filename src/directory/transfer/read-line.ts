@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { parseJson } from '../../kernel/json.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid, uuidPattern } from '../../kernel/uuid.ts'
+import { checkAppRoles } from '../app-roles/app-roles.ts'
 import type { Json, JsonObject } from '../entities/property.ts'
 import { failValue } from '../entities/read-properties.ts'
 import { readValue } from '../entities/read-value.ts'
@@ -91,7 +92,10 @@ function readObject(kind: ObjectKind, { type: _, ...line }: JsonObject): ObjectE
     checkTogether(properties, properties)
     refuseDynamic(properties)
   }
-  if (kind === 'application') properties.appId ??= randomUUID()
+  if (kind === 'application') {
+    checkAppRoles(properties)
+    properties.appId ??= randomUUID()
+  }
   for (const [name, { required, secret }] of Object.entries(resource.properties))
     if (required && !secret && properties[name] === undefined)
       fail('PropertyRequired', { property: name, resource: resource.noun })

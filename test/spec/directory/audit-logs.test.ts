@@ -147,7 +147,7 @@ describe('audit logs', () => {
   })
 
   const signInsOf = async (filter: string, count: number): Promise<SignIn[]> =>
-    waitUntil(async () => {
+    waitUntil(`${count} sign-ins`, async () => {
       const { value } = await get(`/signIns?$filter=${encodeURIComponent(filter)}`)
       return value.length >= count ? value : undefined
     })

@@ -256,6 +256,54 @@ describe('delta queries', () => {
   )
 
   clause(
+    'DIR-277',
+    "`$filter` of a delta takes up to 50 ids, `id eq '…' or id eq '…'`, and has the client follow these objects alone; …",
+    async () => {
+      const [one, two, other] = [await newGroup(), await newGroup(), await newGroup()]
+      const member = await newUser()
+      const filter = `id eq '${one.id.toUpperCase()}' or id eq ${two.id}`
+      const start = `/groups/delta?$select=displayName,members&$filter=${encodeURIComponent(filter)}`
+      const first = await round(`${start}&$top=1`)
+      assert.deepEqual(first.items.map(({ id }) => id).toSorted(), [one.id, two.id].toSorted())
+      for (const group of [one, other]) {
+        await call('PATCH', `/groups/${group.id}`, 204, { displayName: 'Renamed' })
+        await join(group, member)
+      }
+      const second = await round(first.link)
+      assert.deepEqual([...new Set(second.items.map(({ id }) => id))], [one.id])
+      await call('DELETE', `/users/${member.id}`, 204)
+      await call('DELETE', `/groups/${two.id}`, 204)
+      await call('DELETE', `/groups/${other.id}`, 204)
+      const third = await round(second.link)
+      assert.deepEqual(
+        third.items.map(({ id, '@removed': removed }) => [id, removed?.reason]).toSorted(),
+        [
+          [one.id, undefined],
+          [two.id, 'changed'],
+        ].toSorted(),
+      )
+      await call('GET', `${third.link}&$filter=${encodeURIComponent(filter)}`, 400)
+      const many = Array.from({ length: 51 }, () => `id eq '${randomUUID()}'`).join(' or ')
+      for (const wrong of [
+        many,
+        "displayName eq 'x'",
+        `id ne '${one.id}'`,
+        `id eq '${one.id}' and id eq '${two.id}'`,
+      ])
+        await call('GET', `/groups/delta?$filter=${encodeURIComponent(wrong)}`, 400)
+      const prefer = { prefer: 'odata.maxpagesize=2' }
+      const page = await call('GET', '/groups/delta', 200, undefined, prefer)
+      assert.deepEqual(
+        [page.body.value.length, page.headers.get('preference-applied')],
+        [2, 'odata.maxpagesize=2'],
+      )
+      assert.equal((await get(page.body['@odata.nextLink'])).value.length, 2)
+      const both = await call('GET', '/groups/delta?$top=1', 200, undefined, prefer)
+      assert.deepEqual([both.body.value.length, both.headers.get('preference-applied')], [1, null])
+    },
+  )
+
+  clause(
     'DIR-261',
     'A token of a delta is sealed: one that was changed, or that is of another kind of object, is 400.',
     async () => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe } from 'node:test'
+import { importDirectory } from '../../../src/directory/transfer/import-directory.ts'
+import type { ImportFailed } from '../../../src/directory/transfer/import-result.ts'
 import { caller, everything } from '../../support/call.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
@@ -147,13 +149,38 @@ describe('more relations', () => {
         { groupTypes: ['DynamicMembership'] },
         { groupTypes: ['Unified', 'DynamicMembership'] },
         { membershipRule: 'user.department -eq "Sales"' },
+        { membershipRule: '' },
         { membershipRuleProcessingState: 'On' },
       ]) {
+        const refused = /^Dynamic membership \(.*\) is not supported/
         const made = await call('POST', '/groups', 400, newGroup(dynamic))
-        assert.match(made.body.error.message, /^Dynamic membership \(.*\) is not supported/)
-        await call('PATCH', `/groups/${group}`, 400, dynamic)
+        assert.match(made.body.error.message, refused)
+        const changed = await call('PATCH', `/groups/${group}`, 400, dynamic)
+        assert.match(changed.body.error.message, refused)
+        const headers = { 'content-type': 'application/json' }
+        const batch = await call('POST', '/$batch', 200, {
+          requests: [
+            { id: '1', method: 'POST', url: '/groups', headers, body: newGroup(dynamic) },
+            { id: '2', method: 'PATCH', url: `/groups/${group}`, headers, body: dynamic },
+          ],
+        })
+        for (const { status, body } of batch.body.responses) {
+          assert.equal(status, 400)
+          assert.match(body.error.message, refused)
+        }
+        const line = JSON.stringify({ type: 'group', ...newGroup(dynamic) })
+        await assert.rejects(
+          service.database.transaction((tx) =>
+            importDirectory(tx, { tenantId: service.tenantId, fileName: 'x', chunks: oneChunk(line) }),
+          ),
+          ({ faults }: ImportFailed) => faults.some(({ reason }) => refused.test(reason)),
+        )
       }
       await call('PATCH', `/groups/${group}`, 204, { membershipRule: null })
     },
   )
 })
+
+async function* oneChunk(text: string) {
+  yield Buffer.from(text)
+}

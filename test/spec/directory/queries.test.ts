@@ -166,6 +166,10 @@ describe('queries', () => {
       assert.deepEqual(await users('memberOf/$count eq 2'), ['Ada'])
       for (const wrong of ["members/$count gt 'x'", 'members/$count gt -1', 'displayName/$count eq 1'])
         await call('GET', `/groups?$filter=${encodeURIComponent(wrong)}`, 400)
+      for (const wrong of ["transitiveMemberOf/any(g:g/id eq 'x')", 'transitiveMemberOf/$count gt 1']) {
+        const { body } = await call('GET', `/users?$filter=${encodeURIComponent(wrong)}`, 400)
+        assert.match(body.error.message, /\/groups\/\{id\}\/transitiveMembers/)
+      }
     },
   )
 

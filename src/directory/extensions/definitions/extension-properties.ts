@@ -22,7 +22,7 @@ import { removeValues } from './remove-values.ts'
 translateConstraints({ extension_property_name_is_unique: 'DefinitionExistsAlready' })
 
 /** A directory extension: a property that an application has defined for some kinds of objects. */
-const described: Described = {
+export const extensionProperty: Described = {
   kind: 'extensionProperty',
   noun: 'ExtensionProperty',
   properties: {
@@ -37,7 +37,7 @@ const described: Described = {
   },
 }
 
-const fields = fieldsOf([described], {
+const fields = fieldsOf([extensionProperty], {
   columns: { name: 'name', dataType: 'data_type' },
   filterAll: false,
 })
@@ -86,14 +86,14 @@ function readNewDefinition(body: JsonObject, application: JsonObject): JsonObjec
 }
 
 function failValue(property: string): never {
-  return fail('InvalidPropertyValue', { property, resource: described.noun }, { target: property })
+  return fail('InvalidPropertyValue', { property, resource: extensionProperty.noun }, { target: property })
 }
 
 const read = { row: definitionPermissions.readProperties }
 const write = { row: definitionPermissions.writeProperties }
 
 const extensionProperties: EntitySet<Stored> = {
-  ...described,
+  ...extensionProperty,
   clause: 'DIR-127',
   one: 'ExtensionProperty',
   many: 'ExtensionProperties',
@@ -112,7 +112,7 @@ const extensionProperties: EntitySet<Stored> = {
       owner,
       async insert(properties) {
         const { name, dataType, targetObjects, isMultiValued } = properties
-        const row = { id: crypto.randomUUID(), kind: described.kind, properties }
+        const row = { id: crypto.randomUUID(), kind: extensionProperty.kind, properties }
         await tx`
           insert into extension_property
             (tenant_id, id, application_id, name, data_type, target_objects, is_multi_valued)
@@ -157,7 +157,7 @@ function locate(owner: Stored, row: Stored): Located<Stored> {
 }
 
 function describeChange(kind: string, { id, properties: { name } }: Stored): Change {
-  return { entity: described.kind, entityId: id, kind, data: { name } }
+  return { entity: extensionProperty.kind, entityId: id, kind, data: { name } }
 }
 
 const mostShown = 10_000
@@ -174,7 +174,7 @@ const getAvailableExtensionProperties = operation({
     { isSyncedFromOnPremises: Type.Optional(Type.Boolean()) },
     { additionalProperties: false },
   ),
-  answers: { 200: Type.Object({ value: Type.Array(entitySchema(described)) }) },
+  answers: { 200: Type.Object({ value: Type.Array(entitySchema(extensionProperty)) }) },
   async run({ tx, caller: { tenantId }, body: { isSyncedFromOnPremises = false }, request }) {
     const { columns, from, where } = sourceOf(tx, tenantId)
     // Nothing is synchronised into this directory from elsewhere.
@@ -183,7 +183,7 @@ const getAvailableExtensionProperties = operation({
       : await tx<Stored[]>`select ${columns} from ${from} where ${where} order by o.name limit ${mostShown}`
     return ok({
       '@odata.context': contextOf(request.baseUrl, 'extensionProperties'),
-      value: definitions.map((definition) => showEntity(described, definition)),
+      value: definitions.map((definition) => showEntity(extensionProperty, definition)),
     })
   },
 })

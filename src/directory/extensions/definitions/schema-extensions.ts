@@ -24,7 +24,7 @@ import {
 
 translateConstraints({ schema_extension_pkey: 'DefinitionExistsAlready' })
 
-const described: Described = {
+export const schemaExtension: Described = {
   kind: 'schemaExtension',
   noun: 'SchemaExtension',
   properties: {
@@ -37,7 +37,7 @@ const described: Described = {
   },
 }
 
-const fields = fieldsOf([described], {
+const fields = fieldsOf([schemaExtension], {
   columns: { id: 'id', description: 'description', status: 'status', owner: 'owner' },
   filterAll: false,
 })
@@ -61,7 +61,7 @@ const read = { row: definitionPermissions.readSchemas }
 const write = { row: definitionPermissions.writeSchemas }
 
 const schemaExtensions: EntitySet<SchemaExtension> = {
-  ...described,
+  ...schemaExtension,
   clause: 'DIR-128',
   one: 'SchemaExtension',
   many: 'SchemaExtensions',
@@ -79,7 +79,7 @@ const schemaExtensions: EntitySet<SchemaExtension> = {
         insert into schema_extension (tenant_id, id, description, owner, status, target_types, properties)
         values (${tenantId}, ${id}, ${description}, ${owner}, ${status}, ${targetTypes as string[]},
           ${tx.json(typed)})`
-      return locate({ id: String(id), kind: described.kind, properties })
+      return locate({ id: String(id), kind: schemaExtension.kind, properties })
     },
   }),
   async find({ tx, caller: { tenantId }, params: { id = '' } }, purpose) {
@@ -129,7 +129,7 @@ function locate(row: SchemaExtension): Located<SchemaExtension> {
 }
 
 function describeChange(kind: string, { id }: Stored): Change {
-  return { entity: described.kind, entityId: id, kind }
+  return { entity: schemaExtension.kind, entityId: id, kind }
 }
 
 /** Only the application that owns a definition changes it, or a person who owns that application. */
