@@ -15,7 +15,6 @@ import { openStore, type Store } from './db/store.ts'
 import { StoreHealth, storeStates } from './db/store-health.ts'
 import { readStanding } from './directory/accounts/standing.ts'
 import { recordLogins } from './directory/audit-logs/record-logins.ts'
-import type { SignInAttempt } from './directory/audit-logs/sign-in-attempt.ts'
 import { SignInLog } from './directory/audit-logs/sign-in-log.ts'
 import { bootstrap } from './directory/first-start/bootstrap.ts'
 import type { Administrator } from './directory/first-start/read-first-start.ts'
@@ -156,10 +155,9 @@ export async function startService(options: StartOptions): Promise<Service> {
   })
   const signIns = new SignInLog({ sql: database.sql, tenantId, days: settings.signInLogDays, log })
   cleanup.defer(() => signIns.close())
-  const recordSignIn = (attempt: SignInAttempt) => signIns.record(attempt)
   const issuer = await openIssuer({
     ...auth,
-    recordSignIn,
+    recordSignIn: (attempt) => signIns.record(attempt),
     database,
     hostNames: readHostNames(settings.host, settings.tlsHostNames),
     portalUris: () => [...new Set([auth.identity.origin(), ...localOrigins(place)])].map((at) => `${at}/`),
@@ -325,7 +323,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),
       prepareLogin: (id, principalId, isReset) =>
         enforcement.prepareLogin(id, principalId, { reset: isReset }),
-      ...recordLogins(createLoginRecords(database.sql, tenantId), recordSignIn),
+      ...recordLogins(createLoginRecords(database.sql, tenantId), signIns),
       recordEvents: (events) => recordEvents(database.sql, tenantId, events, masks.wouldMask),
       certificate: certificates,
       metrics: createGatewayMetrics(metrics.registry),

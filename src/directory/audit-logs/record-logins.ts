@@ -19,13 +19,13 @@ interface LoginRecords {
 /** Adds logins of principals to the log of sign-ins. Roles of the database are no principals of the directory. */
 export function recordLogins<Records extends LoginRecords>(
   records: Records,
-  record: (attempt: SignInAttempt) => void,
+  log: { record(attempt: SignInAttempt): void },
 ): Records {
   return {
     ...records,
     async recordSession(session: Parameters<Records['recordSession']>[0]) {
       await records.recordSession(session)
-      if (session.principal) record({ ...describe(session), correlationId: session.id })
+      if (session.principal) log.record({ ...describe(session), correlationId: session.id })
     },
     async recordRefusal(login: Parameters<Records['recordRefusal']>[0]) {
       await records.recordRefusal(login)
@@ -33,7 +33,7 @@ export function recordLogins<Records extends LoginRecords>(
       const who = login.principal
         ? { failure: 'refusedLogin' as const }
         : { ...claimed, failure: 'refusedToken' as const }
-      record({ ...describe(login), ...who, correlationId: randomUUID() })
+      log.record({ ...describe(login), ...who, correlationId: randomUUID() })
     },
   }
 }

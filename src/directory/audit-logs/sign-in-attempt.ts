@@ -42,3 +42,14 @@ export interface SignInAttempt {
   /** The database that a login at the gateway is for. */
   readonly database?: string | undefined
 }
+
+/** Attempts that are alike within one minute. */
+export interface SignInGroup {
+  readonly digest: string
+  /** The first of them. */
+  readonly attempt: SignInAttempt
+  readonly windowStart: number
+  readonly firstAt: number
+  lastAt: number
+  count: number
+}

@@ -2,19 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Query } from '../../db/query.ts'
 import { nameNetwork } from '../../kernel/network.ts'
-import type { SignInAttempt } from './sign-in-attempt.ts'
+import type { SignInAttempt, SignInGroup } from './sign-in-attempt.ts'
 import { deleteSignInsBefore, storeSignIns } from './store-sign-ins.ts'
-
-/** Attempts that are alike within one minute. */
-export interface SignInGroup {
-  readonly digest: string
-  /** The first of them. */
-  readonly attempt: SignInAttempt
-  readonly windowStart: number
-  readonly firstAt: number
-  lastAt: number
-  count: number
-}
 
 export interface SignInLogOptions {
   readonly sql: Query

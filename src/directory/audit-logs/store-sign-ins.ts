@@ -1,8 +1,7 @@
 import type { Query } from '../../db/query.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { serviceAppId } from '../applications/api-principal.ts'
-import { type SignInAttempt, signInFailures } from './sign-in-attempt.ts'
-import type { SignInGroup } from './sign-in-log.ts'
+import { type SignInAttempt, type SignInGroup, signInFailures } from './sign-in-attempt.ts'
 
 interface Known {
   readonly id: string
