@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { renderPermissions } from '../src/auth/permissions-page.ts'
+import { renderCommands } from '../src/cli/commands-page.ts'
 import { renderQueries } from '../src/directory/objects/queries-page.ts'
 import { renderErrors } from '../src/http/errors-page.ts'
 import { renderSettings } from '../src/settings.ts'
@@ -10,3 +11,4 @@ writeFileSync(new URL('settings.md', docs), renderSettings())
 writeFileSync(new URL('errors.md', docs), renderErrors())
 writeFileSync(new URL('permissions.md', docs), renderPermissions())
 writeFileSync(new URL('queries.md', docs), renderQueries())
+writeFileSync(new URL('commands.md', docs), await renderCommands())

@@ -420,6 +420,7 @@ create table user_password (
   hash text not null,
   must_change boolean default false not null,
   changed_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone,
   constraint user_password_pkey PRIMARY KEY (tenant_id, user_id),
   constraint user_password_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
 );

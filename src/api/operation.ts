@@ -3,6 +3,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { Rights } from '../auth/effective-rights.ts'
 import type { Params, Permission } from '../auth/permission.ts'
 import type { Query } from '../db/query.ts'
+import { type JsonLimits, jsonLimits } from '../kernel/json.ts'
 import type { Surface } from '../kernel/surface.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -73,6 +74,12 @@ export interface Answer {
 /** The context of an operation before its transaction begins; `tx` is the pool. */
 export type Preparation<Ports, Body, Options> = Omit<Context<Ports, Body, Options>, 'audit'>
 
+export interface BodyLimits extends JsonLimits {
+  readonly bytes: number
+}
+
+export const usualBodyLimits: BodyLimits = { bytes: 1024 * 1024, ...jsonLimits }
+
 export interface Operation<Ports = unknown, Body = unknown, Options = unknown> {
   readonly surface: Surface
   /** The operation's name in OpenAPI, metrics and audit: a verb and a noun of the specification. */
@@ -96,6 +103,8 @@ export interface Operation<Ports = unknown, Body = unknown, Options = unknown> {
   readonly reads?: true
   readonly query?: TObject
   readonly body?: TSchema
+  /** Limits of the body, where the usual ones are too narrow for what the operation is for. */
+  readonly bodyLimits?: BodyLimits
   /** Schema of the body of each success status; null where there is none. */
   readonly answers: Readonly<Record<number, TSchema | null>>
   /** Work that may take long (asking another server): done once, before the transaction of `run` begins. */

@@ -202,6 +202,17 @@ export async function discardSealedKeys(sql: Query, secretBox: SecretBox): Promi
   return sealed.length
 }
 
+/** How many valid keys there are, and how many of them this secret key does not open. Changes nothing. */
+export async function countSigningKeys(
+  sql: Query,
+  secretBox: SecretBox,
+): Promise<{ valid: number; sealed: number }> {
+  const rows = await sql<Row[]>`
+    select kid, private_key from signing_key where expires_at is null or expires_at > now()`
+  const sealed = rows.filter(({ kid, private_key }) => !opens(secretBox, placeOf(kid), private_key))
+  return { valid: rows.length, sealed: sealed.length }
+}
+
 function opens(secretBox: SecretBox, place: string, sealed: Uint8Array): boolean {
   try {
     secretBox.open(place, sealed)

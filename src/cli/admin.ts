@@ -12,11 +12,18 @@ import { discardSealedState, loadIssuerSecret } from '../issuer/issuer-secret.ts
 import { OperatorError } from '../kernel/operator-error.ts'
 import { createSecretBox } from '../kernel/secret-box.ts'
 import { assignAtRoot } from '../masking/role-assignments/assigned-roles.ts'
-import { readSettings, type Settings } from '../settings.ts'
-import { type Command, readArgs } from './command.ts'
+import type { Settings } from '../settings.ts'
+import { commandOf } from './command.ts'
 import { addressOf, readTenant } from './operator.ts'
+import { currentSettings, report } from './surroundings.ts'
 
-export const admin: Command = {
+const options = {
+  'new-credentials': { type: 'boolean' },
+  'replace-keys': { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const
+
+export const admin = commandOf({
   name: 'admin',
   summary: 'Bring back a working administrator, whatever was deleted',
   help: `
@@ -31,21 +38,22 @@ the database, whether the service runs or not. It is audited.
                      have one. They are written to files in the data directory.
   --replace-keys     For a lost secret key: deletes the signing keys and sign-ins that were sealed with it, and makes
                      new ones. Passwords of bound databases are lost with that key: bind these databases anew.`,
-  async run(args) {
-    const { values, positionals } = readArgs('admin', args, {
-      options: { 'new-credentials': { type: 'boolean' }, 'replace-keys': { type: 'boolean' } },
-      allowPositionals: true,
-    })
-    if (positionals.length !== 1 || positionals[0] !== 'restore')
-      throw new OperatorError("Say 'restore'. See 'masquerade help admin'.", { exitCode: 2 })
-    const settings = readSettings(process.env)
-    await using access = await openAccess(settings)
-    await restoreKeys(access.database, settings, values['replace-keys'] ?? false)
-    const outcome = await restore(access, settings, values['new-credentials'] ?? false)
-    process.stdout.write(describe(outcome))
-    return 0
+  options,
+  verbs: {
+    restore: {
+      async run(values) {
+        const settings = currentSettings()
+        await using access = await openAccess(settings)
+        await restoreKeys(access.database, settings, values['replace-keys'] ?? false)
+        const outcome = await restore(access, settings, values['new-credentials'] ?? false)
+        const { steps, files, administrator } = outcome
+        const data = { administrator: administrator.userPrincipalName, steps, files }
+        report(values, data, describe(outcome))
+        return 0
+      },
+    },
   },
-}
+})
 
 interface Access extends AsyncDisposable {
   readonly database: Database

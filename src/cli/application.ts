@@ -17,13 +17,28 @@ import {
 } from '../directory/applications/registrations.ts'
 import type { JsonObject } from '../directory/entities/property.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { readSettings } from '../settings.ts'
-import { type Command, readArgs } from './command.ts'
+import { commandOf, type ValuesOf } from './command.ts'
+import { exitCodes } from './exit-codes.ts'
 import { type OperatorAccess, openOperatorAccess } from './operator.ts'
+import { currentSettings, report } from './surroundings.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 
-export const application: Command = {
+const options = {
+  'redirect-uri': { type: 'string', multiple: true },
+  'single-page': { type: 'boolean' },
+  native: { type: 'boolean' },
+  name: { type: 'string' },
+  days: { type: 'string' },
+  remove: { type: 'string' },
+  permission: { type: 'string', multiple: true },
+  revoke: { type: 'boolean' },
+  user: { type: 'string' },
+  withdraw: { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const
+
+export const application = commandOf({
   name: 'application',
   summary: 'Register applications, their secrets and what they may do',
   help: `
@@ -41,33 +56,31 @@ directory, while the database runs. Every change is audited.
   secret    Prints a new secret, once: only its hash is kept. It lives for a year unless --days says otherwise.
   grant     Lets the application do something by itself (application permissions).
   consent   Lets the application do something for all users, or for the one named (delegated permissions).`,
-  async run(args) {
-    const { values, positionals } = readArgs('application', args, { options, allowPositionals: true })
-    const [action = '', word, ...more] = positionals
-    const perform = Object.hasOwn(actions, action) ? actions[action as keyof typeof actions] : undefined
-    if (!perform || more.length > 0 || (action === 'list') !== (word === undefined))
-      throw new OperatorError("See 'masquerade help application' for what it can do.", { exitCode: 2 })
-    await using access = await openOperatorAccess(readSettings(process.env))
-    process.stdout.write(`${await perform(access, word ?? '', values)}\n`)
-    return 0
+  options,
+  verbs: {
+    create: { takes: ['NAME'], run: (values, word) => perform(create, values, word) },
+    list: { run: (values) => perform(list, values, '') },
+    secret: { takes: ['APPLICATION'], run: (values, word) => perform(secret, values, word) },
+    grant: { takes: ['APPLICATION'], run: (values, word) => perform(grant, values, word) },
+    consent: { takes: ['APPLICATION'], run: (values, word) => perform(consent, values, word) },
   },
+})
+
+type Values = ValuesOf<typeof options>
+
+/** A result in words, and as data. */
+interface Result {
+  readonly words: string
+  readonly data: unknown
 }
+type Perform = (access: OperatorAccess, word: string, values: Values) => Promise<Result>
 
-const options = {
-  'redirect-uri': { type: 'string', multiple: true },
-  'single-page': { type: 'boolean' },
-  native: { type: 'boolean' },
-  name: { type: 'string' },
-  days: { type: 'string' },
-  remove: { type: 'string' },
-  permission: { type: 'string', multiple: true },
-  revoke: { type: 'boolean' },
-  user: { type: 'string' },
-  withdraw: { type: 'boolean' },
-} as const
-
-type Values = ReturnType<typeof readArgs<{ options: typeof options; allowPositionals: true }>>['values']
-type Perform = (access: OperatorAccess, word: string, values: Values) => Promise<string>
+async function perform(run: Perform, values: Values, word: string): Promise<number> {
+  await using access = await openOperatorAccess(currentSettings())
+  const { words, data } = await run(access, word, values)
+  report(values, data, `${words}\n`)
+  return 0
+}
 
 const create: Perform = async (access, displayName, values) => {
   const { appId } = await change(access, 'create application', async (tx) => {
@@ -75,7 +88,7 @@ const create: Perform = async (access, displayName, values) => {
     const registration = await registerApplication(tx, access.tenantId, { displayName, properties })
     return { result: registration, target: registration.applicationId, after: { displayName, ...properties } }
   })
-  return appId
+  return { words: appId, data: { appId, displayName } }
 }
 
 function describeClient(values: Values): JsonObject {
@@ -91,29 +104,35 @@ function describeClient(values: Values): JsonObject {
 }
 
 const list: Perform = async ({ database, tenantId }) => {
-  const lines: string[] = []
+  const data = []
   for (const { appId, displayName, servicePrincipalId } of await listRegistrations(database.sql, tenantId)) {
     const permissions = await listApplicationPermissions(database.sql, tenantId, servicePrincipalId)
-    lines.push(`${appId}  ${displayName}${permissions.length > 0 ? `  (${permissions.join(', ')})` : ''}`)
+    data.push({ appId, displayName, permissions })
   }
-  return lines.join('\n')
+  const lines = data.map(
+    ({ appId, displayName, permissions }) =>
+      `${appId}  ${displayName}${permissions.length > 0 ? `  (${permissions.join(', ')})` : ''}`,
+  )
+  return { words: lines.join('\n') || 'No application is registered.', data }
 }
 
 const secret: Perform = async (access, word, values) => {
   const { tenantId } = access
   const days = Number(values.days ?? 365)
   if (!(days > 0)) throw new OperatorError('--days takes a number of days.', { exitCode: 2 })
-  return change(access, values.remove ? 'remove secret' : 'add secret', async (tx) => {
+  return change<Result>(access, values.remove ? 'remove secret' : 'add secret', async (tx) => {
     const { applicationId } = await findRegistration(tx, tenantId, word)
     if (values.remove !== undefined) {
       await removeSecret(tx, tenantId, applicationId, values.remove)
-      return { result: 'Removed.', target: applicationId, before: { keyId: values.remove } }
+      const data = { keyId: values.remove, removed: true }
+      return { result: { words: 'Removed.', data }, target: applicationId, before: { keyId: values.remove } }
     }
     const { secretText, keyId, endsAt } = await addSecret(tx, tenantId, applicationId, {
       displayName: values.name ?? null,
       endsAt: new Date(Date.now() + days * dayMs),
     })
-    return { result: secretText, target: applicationId, after: { keyId, endsAt: endsAt.toISOString() } }
+    const after = { keyId, endsAt: endsAt.toISOString() }
+    return { result: { words: secretText, data: { ...after, secretText } }, target: applicationId, after }
   })
 }
 
@@ -125,7 +144,8 @@ const grant: Perform = async (access, word, values) => {
     const write = values.revoke ? revokeApplicationPermissions : grantApplicationPermissions
     await write(tx, tenantId, servicePrincipalId, permissions)
     const now = await listApplicationPermissions(tx, tenantId, servicePrincipalId)
-    return { result: now.join('\n'), target: servicePrincipalId, after: { permissions: now } }
+    const data = { permissions: now }
+    return { result: { words: now.join('\n'), data }, target: servicePrincipalId, after: data }
   })
 }
 
@@ -137,15 +157,11 @@ const consent: Perform = async (access, word, values) => {
     const userId = values.user === undefined ? null : await requireUser(tx, tenantId, values.user)
     const write = values.withdraw ? withdrawConsent : consentPermissions
     await write(tx, { tenantId, servicePrincipalId, userId, permissions })
-    return {
-      result: values.withdraw ? 'Withdrawn.' : 'Consented.',
-      target: servicePrincipalId,
-      after: { userId, permissions },
-    }
+    const data = { userId, permissions }
+    const words = values.withdraw ? 'Withdrawn.' : 'Consented.'
+    return { result: { words, data }, target: servicePrincipalId, after: data }
   })
 }
-
-const actions = { create, list, secret, grant, consent }
 
 interface Changed<T> {
   readonly result: T
@@ -176,6 +192,9 @@ function requirePermissions({ permission = [] }: Values): readonly string[] {
 
 async function requireUser(tx: Tx, tenantId: string, userPrincipalName: string): Promise<string> {
   const user = await findUser(tx, tenantId, { userPrincipalName })
-  if (!user) throw new OperatorError(`There is no user '${userPrincipalName.slice(0, 200)}'.`)
+  if (!user)
+    throw new OperatorError(`There is no user '${userPrincipalName.slice(0, 200)}'.`, {
+      exitCode: exitCodes.notFound,
+    })
   return user.id
 }

@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
+import { currentSettings, report } from './surroundings.ts'
+
+const options = { json: { type: 'boolean' } } as const
 
 export const ca: Command = {
   name: 'ca',
@@ -13,16 +15,18 @@ Usage: masquerade ca > masquerade-ca.pem
 Prints the certificate of the local CA that signed the HTTPS certificate, in PEM. Clients that trust it accept the
 service's certificate, for example: curl --cacert masquerade-ca.pem https://localhost:8443/readyz
 The CA is made on the first start of the service. With a certificate of your own (MASQUERADE_TLS_CERT_FILE) there is none.`,
+  options,
   async run(args) {
-    readArgs('ca', args, {})
-    const settings = readSettings(process.env)
+    const { values } = readArgs('ca', args, { options })
+    const settings = currentSettings()
     if (settings.tlsCertFile)
       throw new OperatorError(
         'The service uses your own certificate (MASQUERADE_TLS_CERT_FILE); there is no local CA.',
       )
     const file = join(settings.dataDir, 'tls', 'ca.pem')
     try {
-      process.stdout.write(await readFile(file, 'utf8'))
+      const certificate = await readFile(file, 'utf8')
+      report(values, { file, certificate }, certificate)
     } catch (cause) {
       throw new OperatorError(`There is no CA at ${file}. It is made on the first start: masquerade serve.`, {
         cause,

@@ -12,6 +12,10 @@ const commands: Commands = {
   logout: async () => (await import('./logout.ts')).logout,
   psql: async () => (await import('./psql.ts')).psql,
   application: async () => (await import('./application.ts')).application,
+  user: async () => (await import('./user.ts')).user,
+  group: async () => (await import('./group.ts')).group,
+  role: async () => (await import('./role.ts')).role,
+  audit: async () => (await import('./audit.ts')).audit,
   admin: async () => (await import('./admin.ts')).admin,
   keys: async () => (await import('./keys.ts')).keys,
   database: async () => (await import('./database.ts')).database,
@@ -26,9 +30,17 @@ const commands: Commands = {
   import: async () => (await import('./import.ts')).importCommand,
   export: async () => (await import('./export.ts')).exportCommand,
   migrate: async () => (await import('./migrate.ts')).migrate,
+  doctor: async () => (await import('./doctor.ts')).doctor,
   ca: async () => (await import('./ca.ts')).ca,
+  completion: async () => (await import('./completion.ts')).createCompletion(commands),
   version: async () => (await import('./version.ts')).versionCommand,
   help: async () => (await import('./help.ts')).createHelp(commands),
+}
+
+export const commandNames: readonly string[] = Object.keys(commands)
+
+export function loadCommands(): Promise<Command[]> {
+  return Promise.all(Object.values(commands).map((load) => load()))
 }
 
 export async function loadCommand(name: string): Promise<Command | undefined> {

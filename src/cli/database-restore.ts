@@ -1,5 +1,7 @@
-import { isConfirmed } from './impact.ts'
-import type { MaskingApi } from './masking-api.ts'
+import type { Api } from './api.ts'
+import { leave, type Wishes } from './impact.ts'
+import { isConfirmed } from './input.ts'
+import { announce, warn } from './surroundings.ts'
 import { showText } from './table.ts'
 
 interface Restored {
@@ -16,19 +18,16 @@ interface Restored {
 }
 
 /** Shows what would be removed, asks, and removes it. Returns 0 when nothing is left that matters. */
-export async function restore(api: MaskingApi, path: string, yes: boolean): Promise<number> {
+export async function restore(api: Api, path: string, wishes: Wishes): Promise<number> {
   const plan = (await api.send<Restored>('POST', `${path}/restore?dryRun=true`)).body
-  process.stdout.write(describePlan(plan))
-  if (!yes && !(await isConfirmed())) {
-    process.stdout.write('Nothing was changed.\n')
-    return 1
-  }
+  announce(wishes, describePlan(plan))
+  if (!wishes.yes && !(await isConfirmed())) return leave(wishes)
   const { state, reason, left } = (await api.send<Restored>('POST', `${path}/restore`)).body
   const inTheWay = left.filter(({ isHarmless }) => !isHarmless)
   for (const { kind, name, statement } of left)
-    process.stdout.write(`Left: ${kind} ${showText(name)}. To remove it: ${showText(statement)};\n`)
+    announce(wishes, `Left: ${kind} ${showText(name)}. To remove it: ${showText(statement)};\n`)
   if (inTheWay.length === 0) return 0
-  process.stderr.write(
+  warn(
     `The binding stays: something of this service is still in the database (${state}). ${showText(reason ?? '')} Run it again.\n`,
   )
   return 4

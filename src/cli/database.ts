@@ -1,18 +1,20 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { text } from 'node:stream/consumers'
+import { writeFileSync } from 'node:fs'
 import { parseDatabaseUrl } from '../db/database-url.ts'
-import { OperatorError } from '../kernel/operator-error.ts'
-import { type Command, readArgs } from './command.ts'
-import { restore } from './database-restore.ts'
 import {
+  type Api,
   apiHelp,
   apiOptions,
   databasePathOf,
-  type MaskingApi,
-  openMaskingApi,
+  listAll,
+  openApi,
   Refused,
   serverPathOf,
-} from './masking-api.ts'
+} from './api.ts'
+import { commandOf, refuseUse, type ValuesOf } from './command.ts'
+import { restore } from './database-restore.ts'
+import { exitCodes } from './exit-codes.ts'
+import { readInput } from './input.ts'
+import { announce, report } from './surroundings.ts'
 
 const options = {
   ...apiOptions,
@@ -20,7 +22,6 @@ const options = {
   'password-file': { type: 'string' },
   'root-certificate': { type: 'string' },
   authentication: { type: 'string' },
-  json: { type: 'boolean' },
   restore: { type: 'boolean' },
   anyway: { type: 'boolean' },
   sql: { type: 'string' },
@@ -36,18 +37,13 @@ interface Shown {
   }
 }
 
-interface Page {
-  readonly value: Shown[]
-  readonly nextLink?: string
-}
-
-export const database: Command = {
+export const database = commandOf({
   name: 'database',
   summary: 'Bind a database of the masking API to a real PostgreSQL, list them, or end a binding',
   help: `
 Usage: masquerade database bind DATABASE --to postgres://user@host:5432/name?sslmode=verify-full [--password-file FILE]
                                 [--anyway] [--sql FILE]
-       masquerade database list SUBSCRIPTION/GROUP/SERVER [--json]
+       masquerade database list SUBSCRIPTION/GROUP/SERVER
        masquerade database unbind DATABASE [--restore [--yes]]
 
 DATABASE is subscription/group/server/database, or a resource id. The password stands in a file ('-' is the standard
@@ -67,62 +63,65 @@ It can be repeated when something was in the way.
 ${apiHelp}
 
 Exit codes: 0 done, 1 refused, or bound to a database that cannot be reached now, 2 wrong use, 4 something of ours is left.`,
-  async run(args) {
-    const { values, positionals } = readArgs('database', args, { options, allowPositionals: true })
-    const [verb = '', place, ...more] = positionals
-    const run = verbs[verb]
-    if (!run || place === undefined || more.length > 0) return refuse('Say bind, list or unbind, and of what')
-    return run(values, place)
+  options,
+  verbs: {
+    bind: { takes: ['DATABASE'], run: bind },
+    list: { takes: ['SERVER'], run: list },
+    unbind: { takes: ['DATABASE'], run: unbind },
   },
+})
+
+type Values = ValuesOf<typeof options>
+
+async function bind(values: Values, place: string): Promise<number> {
+  const path = databasePathOf(place, 'database')
+  const binding = await readBinding(values)
+  const api = await openApi(values)
+  const { body } = await bindOrExplain(api, path, binding, values)
+  const { connection } = body.properties
+  if (connection?.state !== 'Reachable') {
+    report(values, body, `Bound to ${describe(body)}, which cannot be reached now: ${connection?.reason}.\n`)
+    return exitCodes.failed
+  }
+  const warnings = body.properties.preflight?.warnings ?? []
+  const lines = warnings.flatMap(({ message, statements }) => [
+    `-- ${message}\n`,
+    ...statements.map((sql) => `${sql};\n`),
+  ])
+  report(
+    values,
+    body,
+    `Bound to ${describe(body)} (PostgreSQL ${connection.serverVersion}).\n${lines.join('')}`,
+  )
+  writeStatements(
+    values.sql,
+    warnings.flatMap(({ statements }) => statements),
+  )
+  return 0
 }
 
-type Values = ReturnType<typeof readArgs<{ options: typeof options }>>['values']
+async function list(values: Values, place: string): Promise<number> {
+  const names = place.split('/')
+  if (names.length !== 3) return refuse('Name a server: SUBSCRIPTION/GROUP/SERVER')
+  const api = await openApi(values)
+  const found = await listAll<Shown>(api, `${serverPathOf(names)}/databases`)
+  const lines = found.map((one) => `${one.name}\t${describe(one)}\n`)
+  report(values, found, lines.join('') || 'The server has no database.\n')
+  return 0
+}
 
-const verbs: Readonly<Record<string, (values: Values, place: string) => Promise<number>>> = {
-  async bind(values, place) {
-    const path = databasePathOf(place, 'database')
-    const binding = await readBinding(values)
-    const api = await openMaskingApi(values)
-    const { body } = await bindOrExplain(api, path, binding, values)
-    const { connection } = body.properties
-    if (connection?.state === 'Reachable') {
-      process.stdout.write(`Bound to ${describe(body)} (PostgreSQL ${connection.serverVersion}).\n`)
-      const warnings = body.properties.preflight?.warnings ?? []
-      for (const { message, statements } of warnings)
-        process.stdout.write([`-- ${message}`, ...statements.map((sql) => `${sql};`), ''].join('\n'))
-      writeStatements(
-        values.sql,
-        warnings.flatMap(({ statements }) => statements),
-      )
-      return 0
-    }
-    process.stdout.write(`Bound to ${describe(body)}, which cannot be reached now: ${connection?.reason}.\n`)
-    return 1
-  },
-
-  async list(values, place) {
-    const names = place.split('/')
-    if (names.length !== 3) return refuse('Name a server: SUBSCRIPTION/GROUP/SERVER')
-    const api = await openMaskingApi(values)
-    const found = await listAll(api, `${serverPathOf(names)}/databases`)
-    const lines = found.map((one) => `${one.name}\t${describe(one)}\n`)
-    process.stdout.write(values.json ? `${JSON.stringify(found, null, 2)}\n` : lines.join(''))
-    return 0
-  },
-
-  async unbind(values, place) {
-    const path = databasePathOf(place, 'database')
-    const api = await openMaskingApi(values)
-    const code = values.restore ? await restore(api, path, values.yes ?? false) : 0
-    if (code !== 0) return code
-    await api.send('PUT', path, { properties: { binding: null } })
-    process.stdout.write('The binding has ended. Rules and policy are kept.\n')
-    return 0
-  },
+async function unbind(values: Values, place: string): Promise<number> {
+  const path = databasePathOf(place, 'database')
+  const api = await openApi(values)
+  const code = values.restore ? await restore(api, path, values) : 0
+  if (code !== 0) return code
+  await api.send('PUT', path, { properties: { binding: null } })
+  report(values, { binding: null }, 'The binding has ended. Rules and policy are kept.\n')
+  return 0
 }
 
 /** Tries the connection first, unless the operator wants the binding in any case. */
-async function bindOrExplain(api: MaskingApi, path: string, binding: object, values: Values) {
+async function bindOrExplain(api: Api, path: string, binding: object, values: Values) {
   const headers: Record<string, string> = values.anyway ? {} : { prefer: 'reachable' }
   try {
     return await api.send<Shown>('PUT', path, { properties: { binding } }, headers)
@@ -131,7 +130,7 @@ async function bindOrExplain(api: MaskingApi, path: string, binding: object, val
     const statements = error.parts.flatMap(
       ({ message }) => / Run: (.*);$/s.exec(message)?.[1]?.split('; ') ?? [],
     )
-    for (const sql of statements) process.stdout.write(`${sql};\n`)
+    announce(values, statements.map((sql) => `${sql};\n`).join(''))
     writeStatements(values.sql, statements)
     throw error
   }
@@ -139,13 +138,6 @@ async function bindOrExplain(api: MaskingApi, path: string, binding: object, val
 
 function writeStatements(file: string | undefined, statements: readonly string[]): void {
   if (file !== undefined) writeFileSync(file, statements.map((sql) => `${sql};\n`).join(''))
-}
-
-async function listAll(api: MaskingApi, path: string, skipToken = ''): Promise<Shown[]> {
-  const query = skipToken === '' ? '' : `?$skipToken=${encodeURIComponent(skipToken)}`
-  const { body } = await api.send<Page>('GET', path + query)
-  const next = body.nextLink && URL.parse(body.nextLink)?.searchParams.get('$skipToken')
-  return next ? [...body.value, ...(await listAll(api, path, next))] : body.value
 }
 
 async function readBinding(values: Values): Promise<object> {
@@ -161,22 +153,13 @@ async function readBinding(values: Values): Promise<object> {
     password: await readPassword(values['password-file'], password),
     ...(mode && { sslmode: mode }),
     ...(values.authentication && { authentication: values.authentication }),
-    ...(certificate && { sslRootCertificate: readOrRefuse(certificate) }),
+    ...(certificate && { sslRootCertificate: await readInput(certificate) }),
   }
 }
 
 async function readPassword(file: string | undefined, fromUrl: string): Promise<string | null> {
   if (file === undefined) return fromUrl === '' ? null : fromUrl
-  const content = file === '-' ? await text(process.stdin) : readOrRefuse(file)
-  return content.replace(/\r?\n$/, '')
-}
-
-function readOrRefuse(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (cause) {
-    throw new OperatorError(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code}).`, { cause })
-  }
+  return (await readInput(file)).replace(/\r?\n$/, '')
 }
 
 function describe({ properties: { binding } }: Shown): string {
@@ -185,5 +168,5 @@ function describe({ properties: { binding } }: Shown): string {
 }
 
 function refuse(reason: string): never {
-  throw new OperatorError(`${reason}. See 'masquerade help database'.`, { exitCode: 2 })
+  return refuseUse('database', reason)
 }

@@ -1,12 +1,14 @@
 import { open, rename, rm } from 'node:fs/promises'
 import { exportDirectory } from '../directory/transfer/export-directory.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { openOperatorAccess } from './operator.ts'
 import { showProgress } from './progress.ts'
+import { currentSettings, outputClosed, report, surroundings } from './surroundings.ts'
 
 const flushLength = 256 * 1024
+
+const options = { json: { type: 'boolean' } } as const
 
 export const exportCommand: Command = {
   name: 'export',
@@ -22,14 +24,15 @@ are the objects that every installation creates by itself (the organization, the
 applications of the product).
 The file appears, readable by you alone, when it is complete. It works for the user who can read the data directory,
 while the database runs.`,
+  options,
   async run(args) {
-    const { positionals } = readArgs('export', args, { allowPositionals: true })
+    const { values, positionals } = readArgs('export', args, { options, allowPositionals: true })
     const [file, ...more] = positionals
     if (file === undefined || more.length > 0)
       throw new OperatorError("Name one file to write, or '-'. See 'masquerade help export'.", {
         exitCode: 2,
       })
-    await using access = await openOperatorAccess(readSettings(process.env))
+    await using access = await openOperatorAccess(currentSettings())
     const sink = file === '-' ? standardOutput : await openDraft(file)
     const progress = showProgress()
     try {
@@ -44,6 +47,7 @@ while the database runs.`,
           if (waiting.length < flushLength) continue
           await sink.write(waiting)
           waiting = ''
+          if (file === '-' && outputClosed().aborted) break
         }
         await sink.write(waiting)
         return count
@@ -51,7 +55,9 @@ while the database runs.`,
       await sink.finish()
       progress.end()
       if (file !== '-')
-        process.stdout.write(
+        report(
+          values,
+          { file, lines },
           `${file}: exported ${lines.toLocaleString('en')} ${lines === 1 ? 'line' : 'lines'}.\n`,
         )
       return 0
@@ -70,7 +76,7 @@ interface Sink {
 }
 
 const standardOutput: Sink = {
-  write: (text) => new Promise((resolve) => process.stdout.write(text, () => resolve())),
+  write: (text) => new Promise((resolve) => surroundings().stdout.write(text, () => resolve())),
   finish: async () => {},
   giveUp: async () => {},
 }

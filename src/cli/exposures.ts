@@ -1,7 +1,7 @@
 import type { Exposure } from '../masking/enforcement/inspection.ts'
+import { apiHelp } from './api.ts'
 import type { Command } from './command.ts'
-import { databaseHelp, look } from './look.ts'
-import { apiHelp } from './masking-api.ts'
+import { databaseHelp, look, lookOptions } from './look.ts'
 
 export const exposures: Command = {
   name: 'exposures',
@@ -14,6 +14,7 @@ statement that closes it. ${databaseHelp}
 ${apiHelp}
 
 Exit codes: 0 none of high severity, 1 failed, 2 wrong use, 4 at least one of high severity.`,
+  options: lookOptions,
   async run(args) {
     const found = await look<Exposure>('exposures', args, inWords)
     return found.some(({ severity }) => severity === 'high') ? 4 : 0

@@ -6,6 +6,7 @@ import type { Settings } from '../settings.ts'
 import type { GatewayService } from './gateway-place.ts'
 import { currentToken, signIn } from './login.ts'
 import { openOperatorAccess } from './operator.ts'
+import { warn } from './surroundings.ts'
 
 export interface GatewayLogin {
   readonly user: string
@@ -68,8 +69,8 @@ async function signToken(settings: Settings, userPrincipalName: string): Promise
 }
 
 async function askToSignIn({ url, caFile }: GatewayService, user: string): Promise<string> {
-  process.stderr.write(`Sign in as ${user}.\n`)
-  const session = await signIn(url, caFile, (text) => void process.stderr.write(text))
+  warn(`Sign in as ${user}.\n`)
+  const session = await signIn(url, caFile, (text) => void warn(text))
   if (isSame(session.userPrincipalName, user)) return session.accessToken
   throw new OperatorError(`${session.userPrincipalName} signed in, and not ${user}.`)
 }

@@ -1,9 +1,17 @@
-import { createInterface } from 'node:readline/promises'
-import { OperatorError } from '../kernel/operator-error.ts'
 import type { Impact } from '../masking/enforcement/inspection.ts'
-import { Refused } from './masking-api.ts'
+import { Refused } from './api.ts'
+import { exitCodes } from './exit-codes.ts'
+import { isConfirmed } from './input.ts'
 import type { DocumentChange, Rules } from './rules-client.ts'
+import { announce, warn } from './surroundings.ts'
 import { alignColumns, showText } from './table.ts'
+
+/** Options by which a command asks before it changes something. */
+export interface Wishes {
+  readonly database?: string | undefined
+  readonly yes?: boolean | undefined
+  readonly json?: boolean | undefined
+}
 
 /** The impact of a change; null where the bound database cannot be looked into now. */
 export async function askImpact(rules: Rules, change: DocumentChange): Promise<Impact | null> {
@@ -11,7 +19,7 @@ export async function askImpact(rules: Rules, change: DocumentChange): Promise<I
     return await rules.impact(change)
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 503) throw error
-    process.stderr.write(`The impact cannot be told now. ${error.message}\n`)
+    warn(`The impact cannot be told now. ${error.message}\n`)
     return null
   }
 }
@@ -22,23 +30,16 @@ export function hasImpact({ roles, ended, closed }: Impact): boolean {
 }
 
 /** Shows the impact, and asks on a terminal. False: the operator said no. */
-export async function confirmImpact(impact: Impact | null, database: string, yes: boolean): Promise<boolean> {
+export async function confirmImpact(impact: Impact | null, wishes: Wishes): Promise<boolean> {
   if (!impact || !hasImpact(impact)) return true
-  process.stdout.write(renderImpact(impact, database))
-  return yes || (await isConfirmed())
+  announce(wishes, renderImpact(impact, wishes.database ?? ''))
+  return wishes.yes || (await isConfirmed())
 }
 
-export async function isConfirmed(): Promise<boolean> {
-  if (!process.stdin.isTTY)
-    throw new OperatorError('Nothing was changed: this is not a terminal, so say --yes to apply it.', {
-      exitCode: 2,
-    })
-  const terminal = createInterface({ input: process.stdin, output: process.stdout })
-  try {
-    return /^y(es)?$/i.test((await terminal.question('Apply this? [y/N] ')).trim())
-  } finally {
-    terminal.close()
-  }
+/** Ends a command whose change the operator did not confirm. */
+export function leave(values: Wishes): number {
+  announce(values, 'Nothing was changed.\n')
+  return exitCodes.failed
 }
 
 /** Applications that would lose raw values come first, each with the command that exempts it. */

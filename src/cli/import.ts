@@ -5,10 +5,12 @@ import { importDirectory } from '../directory/transfer/import-directory.ts'
 import { type ImportCounts, ImportFailed, maxFaults } from '../directory/transfer/import-result.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { listGivenRights } from '../masking/given-rights.ts'
-import { readSettings } from '../settings.ts'
-import { type Command, readArgs } from './command.ts'
+import { type Command, readArgs, type ValuesOf } from './command.ts'
 import { type OperatorAccess, openOperatorAccess } from './operator.ts'
 import { type Progress, showProgress } from './progress.ts'
+import { currentSettings, report, warn } from './surroundings.ts'
+
+const options = { json: { type: 'boolean' } } as const
 
 export const importCommand: Command = {
   name: 'import',
@@ -29,17 +31,22 @@ object that nothing refers to needs none.
 Also servicePrincipal, application, orgContact, device, directoryRole, extensionProperty and schemaExtension: what
 'masquerade export' writes. A file is imported whole or not at all; what is wrong in it is listed by line, up to
 ${maxFaults} faults. It works for the user who can read the data directory, while the database runs.`,
+  options,
   async run(args) {
-    const { positionals: files } = readArgs('import', args, { allowPositionals: true })
+    const { values, positionals: files } = readArgs('import', args, { options, allowPositionals: true })
     if (files.length === 0)
       throw new OperatorError("Name a file to import. See 'masquerade help import'.", { exitCode: 2 })
-    await using access = await openOperatorAccess(readSettings(process.env))
-    for (const file of files) if (!(await importFile(access, file))) return 1
+    await using access = await openOperatorAccess(currentSettings())
+    for (const file of files) if (!(await importFile(access, file, values))) return 1
     return 0
   },
 }
 
-async function importFile(access: OperatorAccess, file: string): Promise<boolean> {
+async function importFile(
+  access: OperatorAccess,
+  file: string,
+  values: ValuesOf<typeof options>,
+): Promise<boolean> {
   const size = await sizeOf(file)
   const progress = showProgress()
   try {
@@ -55,13 +62,13 @@ async function importFile(access: OperatorAccess, file: string): Promise<boolean
       }),
     )
     progress.end()
-    process.stdout.write(`${file}: imported ${inWords(counts)}.\n`)
+    report(values, { file, ...counts }, `${file}: imported ${inWords(counts)}.\n`)
     return true
   } catch (error) {
     progress.end()
     if (!(error instanceof ImportFailed)) throw error
     const lines = error.faults.map(({ line, reason }) => `${file}:${line}: ${reason}\n`)
-    process.stderr.write(`${lines.join('')}masquerade: ${error.message} Nothing was imported from it.\n`)
+    warn(`${lines.join('')}masquerade: ${error.message} Nothing was imported from it.\n`)
     return false
   }
 }

@@ -1,11 +1,12 @@
-import type { SigningKey, SigningKeys } from '../auth/signing-keys.ts'
+import type { SigningKey } from '../auth/signing-keys.ts'
 import { writeAudit } from '../db/audit.ts'
-import { OperatorError } from '../kernel/operator-error.ts'
-import { readSettings } from '../settings.ts'
-import { type Command, readArgs } from './command.ts'
+import { commandOf, refuseUse, type ValuesOf } from './command.ts'
 import { type OperatorAccess, openOperatorAccess } from './operator.ts'
+import { currentSettings, report } from './surroundings.ts'
 
-export const keys: Command = {
+const options = { now: { type: 'boolean' }, json: { type: 'boolean' } } as const
+
+export const keys = commandOf({
   name: 'keys',
   summary: 'List or rotate the keys that sign tokens',
   help: `
@@ -16,19 +17,29 @@ The service rotates its keys by itself (MASQUERADE_KEY_ROTATION_DAYS). 'rotate' 
 published at once and signs after ten minutes, when every node and client has had the time to fetch it; with --now it
 signs at once. Tokens signed with the old key stay good until they expire. It works for the user who can read the data
 directory, while the database runs.`,
-  async run(args) {
-    const { values, positionals } = readArgs('keys', args, {
-      options: { now: { type: 'boolean' } },
-      allowPositionals: true,
-    })
-    const [action, ...more] = positionals
-    if ((action !== 'list' && action !== 'rotate') || more.length > 0 || (values.now && action === 'list'))
-      throw new OperatorError("Say 'list' or 'rotate'. See 'masquerade help keys'.", { exitCode: 2 })
-    await using access = await openOperatorAccess(readSettings(process.env))
-    if (action === 'rotate') await rotate(access, values.now ?? false)
-    process.stdout.write(`${describeKeys(access.signingKeys)}\n`)
-    return 0
+  options,
+  verbs: {
+    list: { run: (values) => perform(values, false) },
+    rotate: { run: (values) => perform(values, true) },
   },
+})
+
+async function perform(values: ValuesOf<typeof options>, isRotation: boolean): Promise<number> {
+  if (values.now && !isRotation) return refuseUse('keys', '--now is for rotate')
+  await using access = await openOperatorAccess(currentSettings())
+  if (isRotation) await rotate(access, values.now ?? false)
+  const { kid: current } = access.signingKeys.current()
+  const found = access.signingKeys.list()
+  const shown = found.map((key) => ({ ...key, signsNow: key.kid === current }))
+  const lines = shown.map((key) => `${key.kid}  ${key.signsNow ? 'signs now' : describeTimes(key)}\n`)
+  const data = shown.map(({ kid, activeFrom, expiresAt, signsNow }) => ({
+    kid,
+    activeFrom,
+    expiresAt,
+    signsNow,
+  }))
+  report(values, data, lines.join(''))
+  return 0
 }
 
 async function rotate({ signingKeys, database, tenantId }: OperatorAccess, now: boolean): Promise<void> {
@@ -36,14 +47,6 @@ async function rotate({ signingKeys, database, tenantId }: OperatorAccess, now: 
   const actor = { kind: 'operator', tenantId, objectId: '', applicationId: '' }
   const after = { kid, activeFrom: activeFrom.toISOString() }
   await writeAudit(database.sql, actor, 'masquerade keys', { action: 'rotateKeys', target: '/keys', after })
-}
-
-function describeKeys(signingKeys: SigningKeys): string {
-  const { kid: current } = signingKeys.current()
-  return signingKeys
-    .list()
-    .map((key) => `${key.kid}  ${key.kid === current ? 'signs now' : describeTimes(key)}`)
-    .join('\n')
 }
 
 function describeTimes({ activeFrom, expiresAt }: SigningKey): string {

@@ -1,25 +1,33 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import * as oidc from 'openid-client'
 import { firstPartyApplications } from '../auth/first-party.ts'
 import { publicOrigin } from '../auth/identity.ts'
 import { isSafeUrl } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
+import { exitCodes } from './exit-codes.ts'
 import { readRunFile } from './run-file.ts'
 import { readSession, type Session, writeSession } from './session.ts'
+import { currentSettings, print, report, warn } from './surroundings.ts'
+import { trustCa } from './trust-ca.ts'
 
 const scope = 'openid profile offline_access .default'
 /** A token that is about to end would end on its way. */
 const renewBeforeMs = 2 * 60 * 1000
 
+const options = {
+  url: { type: 'string' },
+  ca: { type: 'string' },
+  token: { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const
+
 export const login: Command = {
   name: 'login',
   summary: 'Sign in as a user of the directory',
   help: `
-Usage: masquerade login [--url URL] [--ca FILE]
+Usage: masquerade login [--url URL] [--ca FILE] [--json]
        masquerade login --token
 
 Shows an address and a code: open the address in a browser, enter the code and sign in. The tokens are kept in
@@ -29,21 +37,23 @@ Shows an address and a code: open the address in a browser, enter the code and s
   --ca FILE    PEM file of the CA to trust; 'masquerade ca' prints the service's own, which is found by itself on the
                machine where the service runs.
   --token      Print an access token of the person who is signed in, renewed when it has to be, and nothing else.`,
+  options,
   async run(args) {
-    const { values } = readArgs('login', args, {
-      options: { url: { type: 'string' }, ca: { type: 'string' }, token: { type: 'boolean' } },
-    })
+    const { values } = readArgs('login', args, { options })
     if (values.token) {
-      process.stdout.write(`${await currentToken()}\n`)
+      const token = await currentToken()
+      report(values, { token }, `${token}\n`)
       return 0
     }
-    const settings = readSettings(process.env)
+    const settings = currentSettings()
     const ownCa = join(settings.dataDir, 'tls', 'ca.pem')
     const caFile = values.ca ? resolve(values.ca) : existsSync(ownCa) ? ownCa : null
     const url = values.url ?? (await readRunFile(settings.dataDir))?.origin ?? publicOrigin(settings)
-    const session = await signIn(url.replace(/\/$/, ''), caFile)
+    const say = values.json ? warn : print
+    const session = await signIn(url.replace(/\/$/, ''), caFile, say)
     await writeSession(session)
-    process.stdout.write(`Signed in as ${session.userPrincipalName}.\n`)
+    const { userPrincipalName } = session
+    report(values, { url: session.url, userPrincipalName }, `Signed in as ${userPrincipalName}.\n`)
     return 0
   },
 }
@@ -52,7 +62,7 @@ Shows an address and a code: open the address in a browser, enter the code and s
 export async function signIn(
   url: string,
   caFile: string | null,
-  say: (text: string) => void = (text) => void process.stdout.write(text),
+  say: (text: string) => void = print,
 ): Promise<Session> {
   const config = await findService(url, caFile)
   try {
@@ -81,10 +91,13 @@ function describeSession(
 
 export async function currentToken(): Promise<string> {
   const session = await readSession()
-  if (!session) throw new OperatorError("Not signed in. Run 'masquerade login'.")
+  if (!session)
+    throw new OperatorError("Not signed in. Run 'masquerade login'.", { exitCode: exitCodes.denied })
   if (session.expiresAtMs - Date.now() > renewBeforeMs) return session.accessToken
   if (session.refreshToken === null)
-    throw new OperatorError("The sign-in has expired. 'masquerade login' does it again.")
+    throw new OperatorError("The sign-in has expired. 'masquerade login' does it again.", {
+      exitCode: exitCodes.denied,
+    })
   const config = await findService(session.url, session.caFile)
   try {
     const tokens = await oidc.refreshTokenGrant(config, session.refreshToken)
@@ -100,7 +113,7 @@ export async function currentToken(): Promise<string> {
 export async function findService(url: string, caFile: string | null): Promise<oidc.Configuration> {
   if (!isSafeUrl(url))
     throw new OperatorError(`'${url.slice(0, 200)}' is not an https address.`, { exitCode: 2 })
-  if (caFile !== null) trust(caFile)
+  if (caFile !== null) trustCa(caFile)
   try {
     const response = await fetch(`${url}/.well-known/openid-configuration`, {
       signal: AbortSignal.timeout(10_000),
@@ -117,22 +130,20 @@ export async function findService(url: string, caFile: string | null): Promise<o
   }
 }
 
-function trust(caFile: string): void {
-  try {
-    setDefaultCACertificates([...getCACertificates('default'), readFileSync(caFile, 'utf8')])
-  } catch (cause) {
-    throw new OperatorError(`The CA certificate ${caFile} cannot be used.`, { cause })
-  }
-}
-
 function explain(cause: unknown, url: string): OperatorError {
   const { error, error_description: description } = cause as { error?: string; error_description?: string }
   if (error === 'access_denied') return new OperatorError('The sign-in was cancelled.', { cause })
   if (error === 'expired_token') return new OperatorError('The code expired before a sign-in.', { cause })
   if (error === 'invalid_grant')
-    return new OperatorError("The sign-in is over. 'masquerade login' does it again.", { cause })
+    return new OperatorError("The sign-in is over. 'masquerade login' does it again.", {
+      exitCode: exitCodes.denied,
+      cause,
+    })
   if (error) return new OperatorError(`The service refused: ${description ?? error}.`, { cause })
   const reason = (cause as { cause?: { code?: string } }).cause?.code ?? (cause as Error).message
   const hint = /CERT|SELF_SIGNED|UNABLE_TO/.test(reason) ? ' Name its CA with --ca.' : ''
-  return new OperatorError(`There is no service at ${url} (${reason}).${hint}`, { cause })
+  return new OperatorError(`There is no service at ${url} (${reason}).${hint}`, {
+    exitCode: exitCodes.unreachable,
+    cause,
+  })
 }

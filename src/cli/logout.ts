@@ -3,6 +3,9 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import { type Command, readArgs } from './command.ts'
 import { findService } from './login.ts'
 import { deleteSession, readSession } from './session.ts'
+import { report, warn } from './surroundings.ts'
+
+const options = { json: { type: 'boolean' } } as const
 
 export const logout: Command = {
   name: 'logout',
@@ -12,19 +15,20 @@ Usage: masquerade logout
 
 Tells the service that the sign-in is over and deletes what was kept of it. The last access token lives until it
 expires, within the hour.`,
+  options,
   async run(args) {
-    readArgs('logout', args, {})
+    const { values } = readArgs('logout', args, { options })
     const session = await readSession()
     if (!session) {
-      process.stdout.write('Not signed in.\n')
+      report(values, { signedOut: null }, 'Not signed in.\n')
       return 0
     }
     await deleteSession()
     const told =
       session.refreshToken === null || (await revoke(session.url, session.caFile, session.refreshToken))
-    process.stdout.write(`Signed out ${session.userPrincipalName}.\n`)
-    if (!told)
-      process.stderr.write('masquerade: the service could not be told; it forgets within two weeks.\n')
+    const { userPrincipalName } = session
+    report(values, { signedOut: userPrincipalName, told }, `Signed out ${userPrincipalName}.\n`)
+    if (!told) warn('masquerade: the service could not be told; it forgets within two weeks.\n')
     return 0
   },
 }

@@ -1,11 +1,11 @@
+import { type Api, apiOptions, databasePathOf, openApi } from './api.ts'
 import { readArgs } from './command.ts'
-import { apiOptions, databasePathOf, type MaskingApi, openMaskingApi } from './masking-api.ts'
+import { report } from './surroundings.ts'
 
 /** Options of the commands about the policy of one database. */
 export const lookOptions = {
   ...apiOptions,
   database: { type: 'string', short: 'd' },
-  json: { type: 'boolean' },
 } as const
 
 export const databaseHelp = 'DATABASE is subscription/group/server/database, or a resource id.'
@@ -18,10 +18,9 @@ export async function look<T>(
 ): Promise<readonly T[]> {
   const { values } = readArgs(command, args, { options: lookOptions })
   const path = policyPathOf(values.database, command)
-  const api: MaskingApi = await openMaskingApi(values)
+  const api: Api = await openApi(values)
   const { body } = await api.send<{ value: T[] }>('GET', `${path}/${command}`)
-  const text = values.json ? JSON.stringify(body.value, null, 2) : inWords(body.value)
-  process.stdout.write(`${text}\n`)
+  report(values, body.value, `${inWords(body.value)}\n`)
   return body.value
 }
 

@@ -1,8 +1,10 @@
 import { OperatorError } from '../kernel/operator-error.ts'
-import { type Command, readArgs } from './command.ts'
+import { type Api, apiHelp, databasePathOf, openApi, Refused } from './api.ts'
+import { commandOf, refuseUse, type ValuesOf } from './command.ts'
+import { exitCodes } from './exit-codes.ts'
 import { databaseHelp, lookOptions } from './look.ts'
-import { findPrincipal, nameAll } from './mapping-principal.ts'
-import { apiHelp, databasePathOf, type MaskingApi, openMaskingApi, Refused } from './masking-api.ts'
+import { findPrincipal, nameAll } from './principals.ts'
+import { report } from './surroundings.ts'
 
 const options = {
   ...lookOptions,
@@ -20,12 +22,12 @@ interface Shown {
   }
 }
 
-export const mapping: Command = {
+export const mapping = commandOf({
   name: 'mapping',
   summary: 'Give database roles to people, groups and applications that log in through the gateway',
   help: `
-Usage: masquerade mapping list   -d DATABASE [--json]
-       masquerade mapping add    -d DATABASE --role ROLE --to PRINCIPAL [--name NAME] [--json]
+Usage: masquerade mapping list   -d DATABASE
+       masquerade mapping add    -d DATABASE --role ROLE --to PRINCIPAL [--name NAME]
        masquerade mapping remove -d DATABASE NAME
 
 ${databaseHelp} PRINCIPAL is a user by userPrincipalName, a group by its name if only one has it,
@@ -40,58 +42,52 @@ ${apiHelp}
 
   masquerade mapping add -d demo/demo/embedded/shop --role readers --to sales-readers
 
-Exit codes: 0 done (also when the mapping was there), 1 refused, 2 wrong use.`,
-  async run(args) {
-    const { values, positionals } = readArgs('mapping', args, { options, allowPositionals: true })
-    const [verb = '', ...names] = positionals
-    const run = verbs[verb]
-    if (!run) return refuse(verb === '' ? 'Say list, add or remove' : `There is no '${verb.slice(0, 100)}'`)
-    if (names.length !== (verb === 'remove' ? 1 : 0))
-      return refuse(verb === 'remove' ? 'Name one mapping' : `'${verb}' takes no name`)
-    return run(values, names[0] ?? '')
+Exit codes: 0 done (also when the mapping was there), 1 refused, 2 wrong use, 5 no such mapping or principal, 6 denied.`,
+  options,
+  verbs: {
+    list: { run: list },
+    add: { run: add },
+    remove: { takes: ['MAPPING'], run: remove },
   },
+})
+
+type Values = ValuesOf<typeof options>
+
+async function list(values: Values): Promise<number> {
+  const { api, path } = await open(values)
+  const { body } = await api.send<{ value: Shown[] }>('GET', path)
+  const ids = body.value.map((one) => one.properties.principalId)
+  const names: ReadonlyMap<string, string> = values.json ? new Map() : await nameAll(api, ids)
+  const lines = body.value.map((one) => `${one.name}\t${describe(one, names)}\n`)
+  report(values, body.value, lines.join('') || 'There is no mapping.\n')
+  return 0
 }
 
-type Values = ReturnType<typeof readArgs<{ options: typeof options }>>['values']
+async function add(values: Values): Promise<number> {
+  const { role, to } = values
+  if (role === undefined || to === undefined) return refuseUse('mapping', '--role and --to are needed')
+  const { api, path } = await open(values)
+  const { id, name: called = id } = await findPrincipal(api, to)
+  const name = values.name ?? `${role}-${called}`
+  const wanted = { databaseRole: role, principalId: id }
+  const { body, state } = await create(api, `${path}/${encodeURIComponent(name)}`, wanted)
+  report(values, body, `${body.name}: ${describe(body, new Map([[id, called]]))} (${state}).\n`)
+  return 0
+}
 
-const verbs: Readonly<Record<string, (values: Values, name: string) => Promise<number>>> = {
-  async list(values) {
-    const { api, path } = await open(values)
-    const { body } = await api.send<{ value: Shown[] }>('GET', path)
-    if (values.json) {
-      process.stdout.write(`${JSON.stringify(body.value, null, 2)}\n`)
-      return 0
-    }
-    const names = await nameAll(api, [...new Set(body.value.map((one) => one.properties.principalId))])
-    const lines = body.value.map((one) => `${one.name}\t${describe(one, names)}\n`)
-    process.stdout.write(lines.join(''))
-    return 0
-  },
-
-  async add(values) {
-    const { role, to } = values
-    if (role === undefined || to === undefined) return refuse('--role and --to are needed')
-    const { api, path } = await open(values)
-    const { id, name: called = id } = await findPrincipal(api, to)
-    const name = values.name ?? `${role}-${called}`
-    const wanted = { databaseRole: role, principalId: id }
-    const { body, state } = await create(api, `${path}/${encodeURIComponent(name)}`, wanted)
-    if (values.json) process.stdout.write(`${JSON.stringify(body, null, 2)}\n`)
-    else process.stdout.write(`${body.name}: ${describe(body, new Map([[id, called]]))} (${state}).\n`)
-    return 0
-  },
-
-  async remove(values, name) {
-    const { api, path } = await open(values)
-    const { status } = await api.send('DELETE', `${path}/${encodeURIComponent(name)}`)
-    if (status !== 200) throw new OperatorError(`There is no mapping '${name.slice(0, 200)}'.`)
-    process.stdout.write(`${name} is removed.\n`)
-    return 0
-  },
+async function remove(values: Values, name: string): Promise<number> {
+  const { api, path } = await open(values)
+  const { status } = await api.send('DELETE', `${path}/${encodeURIComponent(name)}`)
+  if (status !== 200)
+    throw new OperatorError(`There is no mapping '${name.slice(0, 200)}'.`, {
+      exitCode: exitCodes.notFound,
+    })
+  report(values, { name, removed: true }, `${name} is removed.\n`)
+  return 0
 }
 
 /** Never in the place of another mapping that has the name already. */
-async function create(api: MaskingApi, path: string, properties: Record<string, string>) {
+async function create(api: Api, path: string, properties: Record<string, string>) {
   try {
     return await api.send<Shown>('PUT', path, { properties }, { 'if-none-match': '*' })
   } catch (error) {
@@ -105,9 +101,9 @@ async function create(api: MaskingApi, path: string, properties: Record<string, 
   )
 }
 
-async function open(values: Values): Promise<{ api: MaskingApi; path: string }> {
+async function open(values: Values): Promise<{ api: Api; path: string }> {
   const path = `${databasePathOf(values.database, 'mapping')}/roleMappings`
-  return { api: await openMaskingApi(values), path }
+  return { api: await openApi(values), path }
 }
 
 const kinds: Readonly<Record<string, string>> = {
@@ -122,8 +118,4 @@ function describe({ properties }: Shown, names: ReadonlyMap<string, string>): st
   const name = names.get(principalId)
   const called = name === undefined || name === principalId ? principalId : `${name} (${principalId})`
   return `${databaseRole} to ${kinds[principalType] ?? principalType} ${called}`
-}
-
-function refuse(reason: string): never {
-  throw new OperatorError(`${reason}. See 'masquerade help mapping'.`, { exitCode: 2 })
 }

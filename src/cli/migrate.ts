@@ -1,9 +1,11 @@
 import pino from 'pino'
 import { prepareDataDir } from '../db/data-directory.ts'
 import { openStore } from '../db/store.ts'
-import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { showProgress } from './progress.ts'
+import { currentSettings, report } from './surroundings.ts'
+
+const options = { json: { type: 'boolean' } } as const
 
 export const migrate: Command = {
   name: 'migrate',
@@ -13,9 +15,10 @@ Usage: masquerade migrate
 
 Creates or updates the tables of the service's database and ends. 'serve' does the same when it starts; this is for
 those who want it as a step of its own. Several at once are safe: they wait for one another.`,
+  options,
   async run(args) {
-    readArgs('migrate', args, {})
-    const settings = readSettings(process.env)
+    const { values } = readArgs('migrate', args, { options })
+    const settings = currentSettings()
     await prepareDataDir(settings.dataDir)
     const progress = showProgress()
     try {
@@ -28,7 +31,7 @@ those who want it as a step of its own. Several at once are safe: they wait for 
     } finally {
       progress.end()
     }
-    process.stdout.write('The database is up to date.\n')
+    report(values, { upToDate: true }, 'The database is up to date.\n')
     return 0
   },
 }

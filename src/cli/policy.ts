@@ -1,62 +1,31 @@
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Exemption } from '../masking/policy/exemptions.ts'
-import { type Command, readArgs } from './command.ts'
-import { askImpact, confirmImpact } from './impact.ts'
+import { apiHelp, databasePathOf, openApi } from './api.ts'
+import { commandOf, type ValuesOf } from './command.ts'
+import { exitCodes } from './exit-codes.ts'
+import { askImpact, confirmImpact, leave } from './impact.ts'
 import { databaseHelp, lookOptions } from './look.ts'
-import { apiHelp, databasePathOf, openMaskingApi } from './masking-api.ts'
 import { type ObservationReport, type Rules, rulesOf, tellEnforcement } from './rules-client.ts'
 import type { FilePolicy } from './rules-file.ts'
-import { alignColumns, showText } from './table.ts'
+import { report } from './surroundings.ts'
+import { renderRows, showText } from './table.ts'
 
 const options = { ...lookOptions, since: { type: 'string' }, yes: { type: 'boolean', short: 'y' } } as const
 
-export const policy: Command = {
-  name: 'policy',
-  summary: 'Show the masking policy of a database, turn it on or off, and exempt roles and people',
-  help: `
-Usage: masquerade policy show     -d DATABASE [--json]
-       masquerade policy enable   -d DATABASE [--yes]
-       masquerade policy observe  -d DATABASE
-       masquerade policy disable  -d DATABASE
-       masquerade policy report   -d DATABASE [--since TIME] [--json]
-       masquerade policy exempt   -d DATABASE PRINCIPAL
-       masquerade policy unexempt -d DATABASE PRINCIPAL [--yes]
-
-${databaseHelp} PRINCIPAL is a database role, a user by userPrincipalName, an
-application by its appId, or group:NAME, a group by its name, which is kept by its id. 'observe' enforces nothing and records, for 'report', which roles read
-columns through the gateway that they would see masked; of direct connections it knows sessions and grants. 'enable' and 'unexempt' show which roles would lose raw values and ask on a terminal.
-${apiHelp}
-
-Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use, 4 stored, and the database could not be changed.`,
-  async run(args) {
-    const { values, positionals } = readArgs('policy', args, { options, allowPositionals: true })
-    const [verb = '', ...names] = positionals
-    const run = verbs[verb]
-    if (!run) return refuse(verb === '' ? 'Say what to do' : `There is no '${verb.slice(0, 100)}'`)
-    const takesName = verb === 'exempt' || verb === 'unexempt'
-    if (names.length !== (takesName ? 1 : 0))
-      return refuse(takesName ? 'Name one principal' : `'${verb}' takes no name`)
-    const path = databasePathOf(values.database, 'policy')
-    return run(rulesOf(await openMaskingApi(values), path), values, names[0] ?? '')
-  },
-}
-
-type Values = ReturnType<typeof readArgs<{ options: typeof options }>>['values']
+type Values = ValuesOf<typeof options>
 
 const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string) => Promise<number>>> = {
   async show(rules, values) {
     const { policy: stored, rules: list, exemptions } = await rules.document()
     const { state, reason } = await rules.enforcement()
-    if (values.json) {
-      const shown = { ...stored, exemptions, rules: list.length, enforcement: { state, reason } }
-      process.stdout.write(`${JSON.stringify(shown, null, 2)}\n`)
-      return 0
-    }
     const count = list.length === 1 ? '1 rule' : `${list.length} rules`
     const why = reason === null ? '' : `. ${showText(reason)}`
     const mode = stored.enforcementMode === 'Observe' ? ', observed only' : ''
-    process.stdout.write(`${stored.dataMaskingState}${mode}, ${count}. In the database: ${state}${why}\n`)
-    process.stdout.write(renderExemptions(exemptions))
+    report(
+      values,
+      { ...stored, exemptions, rules: list.length, enforcement: { state, reason } },
+      `${stored.dataMaskingState}${mode}, ${count}. In the database: ${state}${why}\n${renderExemptions(exemptions)}`,
+    )
     return 0
   },
 
@@ -75,8 +44,8 @@ const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string
     })),
 
   async report(rules, values) {
-    const report = await rules.report(values.since)
-    process.stdout.write(values.json ? `${JSON.stringify(report, null, 2)}\n` : renderReport(report))
+    const observed = await rules.report(values.since)
+    report(values, observed, renderReport(observed))
     return 0
   },
 
@@ -97,7 +66,9 @@ const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string
       [entry, shown, id].some((one) => one?.toLowerCase() === wanted),
     )
     if (gone.length === 0)
-      throw new OperatorError(`'${name.slice(0, 200)}' is not exempt. Nothing was changed.`)
+      throw new OperatorError(`'${name.slice(0, 200)}' is not exempt. Nothing was changed.`, {
+        exitCode: exitCodes.notFound,
+      })
     if (gone.length > 1)
       throw new OperatorError(
         `Several exemptions are called '${name.slice(0, 200)}'. Name one of: ${gone.map(({ entry }) => entry).join(', ')}.`,
@@ -109,6 +80,39 @@ const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string
   },
 }
 
+export const policy = commandOf({
+  name: 'policy',
+  summary: 'Show the masking policy of a database, turn it on or off, and exempt roles and people',
+  help: `
+Usage: masquerade policy show     -d DATABASE
+       masquerade policy enable   -d DATABASE [--yes]
+       masquerade policy observe  -d DATABASE
+       masquerade policy disable  -d DATABASE
+       masquerade policy report   -d DATABASE [--since TIME]
+       masquerade policy exempt   -d DATABASE PRINCIPAL
+       masquerade policy unexempt -d DATABASE PRINCIPAL [--yes]
+
+${databaseHelp} PRINCIPAL is a database role, a user by userPrincipalName, an
+application by its appId, or group:NAME, a group by its name, which is kept by its id. 'observe' enforces nothing and records, for 'report', which roles read
+columns through the gateway that they would see masked; of direct connections it knows sessions and grants. 'enable' and 'unexempt' show which roles would lose raw values and ask on a terminal.
+${apiHelp}
+
+Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use, 4 stored, and not enforced (Pending or Failed), 5 not exempt.`,
+  options,
+  verbs: Object.fromEntries(
+    Object.entries(verbs).map(([verb, run]) => [
+      verb,
+      {
+        takes: verb === 'exempt' || verb === 'unexempt' ? ['PRINCIPAL'] : [],
+        async run(values: Values, name = '') {
+          const path = databasePathOf(values.database, 'policy')
+          return run(rulesOf(await openApi(values), path), values, name)
+        },
+      },
+    ]),
+  ),
+})
+
 /** Shows the impact of another policy, asks where roles would notice, and stores it. */
 async function change(
   rules: Rules,
@@ -118,13 +122,11 @@ async function change(
   const stored = await rules.document()
   const wanted = edit(stored.policy)
   const impact = await askImpact(rules, { policy: wanted })
-  if (!(await confirmImpact(impact, values.database ?? '', values.yes ?? false))) {
-    process.stdout.write('Nothing was changed.\n')
-    return 1
-  }
+  if (!(await confirmImpact(impact, values))) return leave(values)
   const { exemptions } = await rules.replace({ rules: stored.rules, policy: wanted }, stored.tag)
   const mode = wanted.enforcementMode === 'Observe' ? ', and observed only' : ''
-  process.stdout.write(`The policy is ${wanted.dataMaskingState}${mode}.\n${renderExemptions(exemptions)}`)
+  const words = `The policy is ${wanted.dataMaskingState}${mode}.\n${renderExemptions(exemptions)}`
+  report(values, { ...wanted, exemptions }, words)
   return tellEnforcement(rules)
 }
 
@@ -145,9 +147,7 @@ export function renderExemptions(exemptions: readonly Exemption[]): string {
     words[kind],
     entry === name ? '' : entry,
   ])
-  return `Exempt:\n${alignColumns(rows)
-    .map((row) => `${row.join('  ').trimEnd()}\n`)
-    .join('')}`
+  return `Exempt:\n${renderRows(rows)}`
 }
 
 function renderReport({ since, gateway, roles }: ObservationReport): string {
@@ -164,15 +164,10 @@ function renderReport({ since, gateway, roles }: ObservationReport): string {
       sessions.length === 0 ? 'no session now' : `${sessions.length} sessions now`,
     ]),
   )
-  const table = (rows: string[][]) => alignColumns(rows).map((row) => `${row.join('  ').trimEnd()}\n`)
   return [
     `Read through the gateway since ${since}, and masked once the policy is enforced:\n`,
-    ...(touched.length === 0 ? ['  nothing\n'] : table(touched)),
+    ...(touched.length === 0 ? ['  nothing\n'] : [renderRows(touched)]),
     'Roles that can read raw values now, and could not any more:\n',
-    ...(direct.length === 0 ? ['  none\n'] : table(direct)),
+    ...(direct.length === 0 ? ['  none\n'] : [renderRows(direct)]),
   ].join('')
-}
-
-function refuse(reason: string): never {
-  throw new OperatorError(`${reason}. See 'masquerade help policy'.`, { exitCode: 2 })
 }

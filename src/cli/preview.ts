@@ -1,8 +1,9 @@
 import { OperatorError } from '../kernel/operator-error.ts'
+import { apiHelp, openApi } from './api.ts'
 import { type Command, readArgs } from './command.ts'
 import { databaseHelp, lookOptions, policyPathOf } from './look.ts'
 import { maskOptions, readMaskProperties } from './mask-options.ts'
-import { apiHelp, openMaskingApi } from './masking-api.ts'
+import { report } from './surroundings.ts'
 import { readTable } from './suspend.ts'
 
 const options = {
@@ -33,13 +34,14 @@ policy exempts. ${databaseHelp}
 
   --top N          How many rows, 50 at most; 10 unless said.
 ${apiHelp}`,
+  options,
   async run(args) {
     const { values } = readArgs('preview', args, { options })
     const path = policyPathOf(values.database, 'preview')
     const request = { ...readTable('preview', values.table), ...readRule(values), ...readTop(values.top) }
-    const api = await openMaskingApi(values)
+    const api = await openApi(values)
     const { body } = await api.send<Shown>('POST', `${path}/preview`, request)
-    process.stdout.write(`${values.json ? JSON.stringify(body, null, 2) : inWords(body)}\n`)
+    report(values, body, `${inWords(body)}\n`)
     return 0
   },
 }

@@ -1,10 +1,10 @@
 import { OperatorError } from '../kernel/operator-error.ts'
-import { readSettings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { chooseDatabase } from './gateway-database.ts'
 import { chooseLogin } from './gateway-login.ts'
 import { findGateway } from './gateway-place.ts'
 import { environmentFor, runPsql } from './run-psql.ts'
+import { currentSettings } from './surroundings.ts'
 
 const options = {
   as: { type: 'string' },
@@ -37,6 +37,7 @@ Arguments behind '--' are psql's own. Where psql is not installed, -c still work
 psql: postgresql-client on Debian and Ubuntu, postgresql on Fedora, libpq of Homebrew on macOS.
 
 Exit codes are psql's: 0 done, 1 failed, 2 no connection (or wrong use), 3 an error in a script with ON_ERROR_STOP.`,
+  options,
   async run(args) {
     const cut = args.indexOf('--')
     const own = cut < 0 ? args : args.slice(0, cut)
@@ -52,7 +53,7 @@ Exit codes are psql's: 0 done, 1 failed, 2 no connection (or wrong use), 3 an er
         "Name one database; what psql itself is to get stands behind '--'. See 'masquerade help psql'.",
         { exitCode: 2 },
       )
-    const settings = readSettings(process.env)
+    const settings = currentSettings()
     const service = await findGateway(settings, { ...values, prefersOwn: values.as !== undefined })
     const database = await chooseDatabase(settings, service.isOwn, named)
     const login = await chooseLogin(settings, service, values.as)
@@ -63,7 +64,7 @@ Exit codes are psql's: 0 done, 1 failed, 2 no connection (or wrong use), 3 an er
     )
     const code = await runPsql([...wanted, ...rest], environmentFor(service.place, login, database))
     if (code !== null) return code
-    const { runCommands } = await import('./run-commands.ts')
-    return runCommands([...wanted, ...rest], service.place, login, database)
+    const { runStatements } = await import('./run-statements.ts')
+    return runStatements([...wanted, ...rest], service.place, login, database)
   },
 }

@@ -1,6 +1,6 @@
+import { apiHelp } from './api.ts'
 import type { Command } from './command.ts'
-import { databaseHelp, look } from './look.ts'
-import { apiHelp } from './masking-api.ts'
+import { databaseHelp, look, lookOptions } from './look.ts'
 
 interface Shown {
   readonly schemaName: string
@@ -20,6 +20,7 @@ Usage: masquerade recommendations -d DATABASE [--json]
 Looks at the names of all columns and at a few rows of each table, and lists what looks like an e-mail address, a card
 number, a salary and so on, with the masking function that suits it. No value is shown, kept or logged. ${databaseHelp}
 ${apiHelp}`,
+  options: lookOptions,
   async run(args) {
     await look<Shown>('recommendations', args, inWords)
     return 0

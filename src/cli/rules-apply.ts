@@ -1,56 +1,59 @@
 import { OperatorError } from '../kernel/operator-error.ts'
-import { askImpact, hasImpact, isConfirmed, renderImpact } from './impact.ts'
-import { Refused } from './masking-api.ts'
+import { Refused } from './api.ts'
+import { askImpact, hasImpact, leave, renderImpact, type Wishes } from './impact.ts'
+import { isConfirmed } from './input.ts'
 import { type Rules, tellEnforcement } from './rules-client.ts'
 import { diffRules, isEmpty, renderDiff } from './rules-diff.ts'
 import type { FileRule, RulesFile } from './rules-file.ts'
+import { announce, report, warn } from './surroundings.ts'
 import { showText } from './table.ts'
 
-interface ApplyOptions {
+interface ApplyOptions extends Wishes {
   /** Its name, for messages. */
   readonly file: string
-  readonly database: string
-  readonly prune: boolean
-  readonly yes: boolean
-  readonly dryRun: boolean
+  readonly prune?: boolean | undefined
+  readonly 'dry-run'?: boolean | undefined
 }
 
 /** Shows the difference, asks, and makes it so: all of it or nothing. */
 export async function applyRules(rules: Rules, file: RulesFile, options: ApplyOptions): Promise<number> {
   const stored = await rules.document()
+  const { prune = false, 'dry-run': dryRun = false } = options
   const diff = diffRules(file, stored.rules, stored.policy)
-  const text = renderDiff(diff, options.prune)
-  if (isEmpty(diff, options.prune)) {
-    process.stdout.write(`${text}Nothing to change: ${diff.unchanged} rules are as the file says.\n`)
-    return options.dryRun ? 0 : tellEnforcement(rules)
+  const text = renderDiff(diff, prune)
+  if (isEmpty(diff, prune)) {
+    const words = `${text}Nothing to change: ${diff.unchanged} rules are as the file says.\n`
+    report(options, { created: 0, updated: 0, deleted: 0, unchanged: diff.unchanged }, words)
+    return dryRun ? 0 : tellEnforcement(rules)
   }
-  const kept = options.prune ? [] : diff.absent
+  const kept = prune ? [] : diff.absent
   const document = { rules: [...kept, ...file.rules], ...(file.policy && { policy: file.policy }) }
   const impact = await explainRefusals(file, kept, options, () => askImpact(rules, document))
-  const consequences = impact && hasImpact(impact) ? renderImpact(impact, options.database) : ''
-  process.stdout.write(consequences + text)
-  if (options.dryRun) return printPlan(impact)
-  if (!options.yes && !(await isConfirmed())) {
-    process.stdout.write('Nothing was changed.\n')
-    return 1
-  }
+  const consequences = impact && hasImpact(impact) ? renderImpact(impact, options.database ?? '') : ''
+  announce(options, consequences + text)
+  if (dryRun) return printPlan(options, impact)
+  if (!options.yes && !(await isConfirmed())) return leave(options)
   const { changes, exemptions } = await explainRefusals(file, kept, options, () =>
     rules.replace(document, stored.tag),
   )
   const { created, updated, deleted, unchanged } = changes
   for (const { entry, kind } of exemptions)
     if (kind === 'Nothing')
-      process.stderr.write(`'${showText(entry)}' is exempt, and names no role, user, group or application.\n`)
-  process.stdout.write(
+      warn(`'${showText(entry)}' is exempt, and names no role, user, group or application.\n`)
+  report(
+    options,
+    { ...changes, exemptions },
     `Done: ${created} created, ${updated} updated, ${deleted} deleted, ${unchanged - kept.length} as they were.\n`,
   )
   return tellEnforcement(rules)
 }
 
 /** The statements that would run, each with its reason. */
-function printPlan(impact: Awaited<ReturnType<typeof askImpact>>): number {
-  for (const { sql, why } of impact?.statements ?? [])
-    process.stdout.write(`${showText(sql.replaceAll(/\s+/g, ' '))}; -- ${showText(why)}\n`)
+function printPlan(options: ApplyOptions, impact: Awaited<ReturnType<typeof askImpact>>): number {
+  const lines = (impact?.statements ?? []).map(
+    ({ sql, why }) => `${showText(sql.replaceAll(/\s+/g, ' '))}; -- ${showText(why)}\n`,
+  )
+  report(options, impact, lines.join(''))
   return 0
 }
 

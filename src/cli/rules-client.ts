@@ -1,8 +1,10 @@
 import type { Impact } from '../masking/enforcement/inspection.ts'
 import type { Exemption } from '../masking/policy/exemptions.ts'
 import { optionalFields, requiredFields } from '../masking/rules/rule-fields.ts'
-import type { MaskingApi } from './masking-api.ts'
+import type { Api } from './api.ts'
+import { exitCodes } from './exit-codes.ts'
 import type { FilePolicy, FileRule } from './rules-file.ts'
+import { warn } from './surroundings.ts'
 
 interface Answer {
   readonly id: string
@@ -50,7 +52,7 @@ interface Changes {
 }
 
 /** The rules and the policy of one database, in the words of the file. */
-export function rulesOf(api: MaskingApi, database: string) {
+export function rulesOf(api: Api, database: string) {
   const policyPath = `${database}/dataMaskingPolicies/Default`
   const rulePath = (name: string) => `${policyPath}/rules/${encodeURIComponent(name)}`
   return {
@@ -99,12 +101,12 @@ export function rulesOf(api: MaskingApi, database: string) {
   }
 }
 
-/** Says what is not enforced. A stored rule that no database enforces must not look done: exit code 4. */
+/** Says what is not enforced. A stored rule that its database does not enforce must not look done. */
 export async function tellEnforcement(rules: Rules): Promise<number> {
   const { state, reason } = await rules.enforcement()
-  if (state === 'Pending' || state === 'Failed')
-    process.stderr.write(`Enforcement: ${state}. ${reason ?? ''}\n`)
-  return state === 'Failed' ? 4 : 0
+  if (state !== 'Pending' && state !== 'Failed') return exitCodes.done
+  warn(`Enforcement: ${state}. ${reason ?? ''}\n`)
+  return exitCodes.unsettled
 }
 
 export type Rules = ReturnType<typeof rulesOf>

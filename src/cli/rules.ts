@@ -1,27 +1,28 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { text } from 'node:stream/consumers'
+import { writeFile } from 'node:fs/promises'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { type Command, readArgs } from './command.ts'
-import { askImpact, confirmImpact } from './impact.ts'
+import { apiHelp, apiOptions, databasePathOf, openApi, Refused } from './api.ts'
+import { commandOf, refuseUse, type ValuesOf } from './command.ts'
+import { exitCodes } from './exit-codes.ts'
+import { askImpact, confirmImpact, leave } from './impact.ts'
+import { readInput } from './input.ts'
 import { maskOptions, readMaskProperties } from './mask-options.ts'
-import { apiHelp, apiOptions, databasePathOf, openMaskingApi, Refused } from './masking-api.ts'
 import { applyRules } from './rules-apply.ts'
 import { rulesOf, tellEnforcement } from './rules-client.ts'
 import { describeRule } from './rules-diff.ts'
 import { type FileRule, formatRulesFile, parseRulesFile } from './rules-file.ts'
+import { report } from './surroundings.ts'
 
 const options = {
   ...apiOptions,
   database: { type: 'string', short: 'd' },
   file: { type: 'string', short: 'f' },
-  json: { type: 'boolean' },
   yes: { type: 'boolean', short: 'y' },
   prune: { type: 'boolean' },
   'dry-run': { type: 'boolean' },
   ...maskOptions,
 } as const
 
-export const rules: Command = {
+export const rules = commandOf({
   name: 'rules',
   summary: 'List, set, delete, apply and export the masking rules of a database',
   help: `
@@ -46,64 +47,60 @@ would lose raw values, or sessions would end.
     - { name: mail, schemaName: public, tableName: person, columnName: email, maskingFunction: Email }
 ${apiHelp}
 
-Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use, 4 stored, and the database could not be changed.`,
-  async run(args) {
-    const { values, positionals } = readArgs('rules', args, { options, allowPositionals: true })
-    const [verb = '', ...names] = positionals
-    const run = verbs[verb]
-    if (!run) return refuse(verb === '' ? 'Say what to do' : `There is no '${verb}'`)
-    if (names.length !== (verb === 'set' || verb === 'delete' ? 1 : 0))
-      return refuse(verb === 'set' || verb === 'delete' ? 'Name one rule' : `'${verb}' takes no name`)
-    return run(values, names[0] ?? '')
+Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use, 4 stored, and not enforced (Pending or Failed), 5 no such rule.`,
+  options,
+  verbs: {
+    list: { run: list },
+    set: { takes: ['RULE'], run: set },
+    delete: { takes: ['RULE'], run: remove },
+    apply: { run: apply },
+    export: { run: exportRules },
   },
+})
+
+type Values = ValuesOf<typeof options>
+
+async function list(values: Values): Promise<number> {
+  const found = await (await open(values)).list()
+  const lines = found.map((rule) => `${rule.name}\t${describeRule(rule)}\n`)
+  report(values, found, lines.join('') || 'There is no rule.\n')
+  return 0
 }
 
-type Values = ReturnType<typeof readArgs<{ options: typeof options }>>['values']
+async function set(values: Values, name: string): Promise<number> {
+  const rule = readRule(values, name)
+  const target = await open(values)
+  const others = (await target.document()).rules.filter((one) => !isSameName(one.name, name))
+  const impact = await askImpact(target, { rules: [...others, rule] }).catch(ignoreRefusal)
+  if (!(await confirmImpact(impact, values))) return leave(values)
+  const state = await target.put(rule)
+  report(values, { ...rule, state }, `${name} is set (${state ?? 'unknown state'}).\n`)
+  return tellEnforcement(target)
+}
 
-const verbs: Readonly<Record<string, (values: Values, name: string) => Promise<number>>> = {
-  async list(values) {
-    const found = await (await open(values)).list()
-    const lines = found.map((rule) => `${rule.name}\t${describeRule(rule)}\n`)
-    process.stdout.write(values.json ? `${JSON.stringify(found, null, 2)}\n` : lines.join(''))
-    return 0
-  },
+async function remove(values: Values, name: string): Promise<number> {
+  const target = await open(values)
+  if (!(await target.remove(name)))
+    throw new OperatorError(`There is no rule '${name}'.`, { exitCode: exitCodes.notFound })
+  report(values, { name, deleted: true }, `${name} is deleted.\n`)
+  return tellEnforcement(target)
+}
 
-  async set(values, name) {
-    const rule = readRule(values, name)
-    const target = await open(values)
-    const others = (await target.document()).rules.filter((one) => !isSameName(one.name, name))
-    const impact = await askImpact(target, { rules: [...others, rule] }).catch(ignoreRefusal)
-    if (!(await confirmImpact(impact, values.database ?? '', values.yes ?? false))) return leave()
-    const state = await target.put(rule)
-    process.stdout.write(`${name} is set (${state ?? 'unknown state'}).\n`)
-    return tellEnforcement(target)
-  },
+async function apply(values: Values): Promise<number> {
+  if (values.file === undefined) return refuse('Name the file: -f FILE')
+  const file = parseRulesFile(await readInput(values.file), values.file)
+  const database = values.database ?? file.database
+  const target = await open({ ...values, database })
+  return applyRules(target, file, { ...values, file: values.file, database })
+}
 
-  async delete(values, name) {
-    const target = await open(values)
-    if (!(await target.remove(name))) throw new OperatorError(`There is no rule '${name}'.`)
-    process.stdout.write(`${name} is deleted.\n`)
-    return tellEnforcement(target)
-  },
-
-  async apply(values) {
-    if (values.file === undefined) return refuse('Name the file: -f FILE')
-    const content = values.file === '-' ? await text(process.stdin) : await readFileOrRefuse(values.file)
-    const file = parseRulesFile(content, values.file)
-    const { prune = false, yes = false, 'dry-run': dryRun = false } = values
-    const database = values.database ?? file.database
-    const target = await open({ ...values, database })
-    return applyRules(target, file, { file: values.file, database: database ?? '', prune, yes, dryRun })
-  },
-
-  async export(values) {
-    const found = await open(values)
-    const { database = '' } = values
-    const content = formatRulesFile({ database, policy: await found.policy(), rules: await found.list() })
-    if (values.file === undefined || values.file === '-') process.stdout.write(content)
-    else await writeFile(values.file, content)
-    return 0
-  },
+async function exportRules(values: Values): Promise<number> {
+  const found = await open(values)
+  const { database = '' } = values
+  const file = { database, policy: await found.policy(), rules: await found.list() }
+  if (values.file === undefined || values.file === '-') report(values, file, formatRulesFile(file))
+  else await writeFile(values.file, formatRulesFile(file))
+  return 0
 }
 
 /** The service says what is wrong with the rule when it is sent by itself, in fewer words. */
@@ -116,14 +113,9 @@ function isSameName(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }
 
-function leave(): number {
-  process.stdout.write('Nothing was changed.\n')
-  return 1
-}
-
 async function open(values: Omit<Values, 'database'> & { readonly database?: string | undefined }) {
   const path = databasePathOf(values.database, 'rules')
-  return rulesOf(await openMaskingApi(values), path)
+  return rulesOf(await openApi(values), path)
 }
 
 function readRule(values: Values, name: string): FileRule {
@@ -150,14 +142,6 @@ export function splitColumn(column: string): string[] {
   )
 }
 
-async function readFileOrRefuse(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (cause) {
-    throw new OperatorError(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code}).`, { cause })
-  }
-}
-
 function refuse(reason: string): never {
-  throw new OperatorError(`${reason}. See 'masquerade help rules'.`, { exitCode: 2 })
+  return refuseUse('rules', reason)
 }

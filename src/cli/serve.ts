@@ -3,26 +3,30 @@ import { join } from 'node:path'
 import { prepareDataDir } from '../db/data-directory.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Service } from '../main.ts'
-import { readSettings, type Settings } from '../settings.ts'
+import type { Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { openLog } from './log.ts'
 import { showProgress } from './progress.ts'
 import type { RunFile } from './run-file.ts'
 import { renderScreen } from './screen.ts'
+import { currentSettings, report } from './surroundings.ts'
+
+const options = { json: { type: 'boolean' } } as const
 
 export const serve: Command = {
   name: 'serve',
   summary: 'Run the service (npm start does the same)',
   help: `
-Usage: masquerade serve
+Usage: masquerade serve [--json]
 
 Runs the service in the foreground until it gets SIGINT (Ctrl+C) or SIGTERM; it then finishes the requests under way
 and stops its database. Without MASQUERADE_DATABASE_URL it brings its own PostgreSQL, with everything it keeps in the
 data directory. The log is JSON on standard error, or in masquerade.log in the data directory when standard error is
 a terminal. Settings are environment variables: docs/settings.md.`,
+  options,
   async run(args) {
-    readArgs('serve', args, {})
-    const settings = readSettings(process.env)
+    const { values } = readArgs('serve', args, { options })
+    const settings = currentSettings()
     // Loaded here: the other commands need not wait for the whole service.
     const { startService } = await import('../main.ts')
     await prepareDataDir(settings.dataDir)
@@ -44,7 +48,7 @@ a terminal. Settings are environment variables: docs/settings.md.`,
       progress.end()
     }
     const runFile = await writeRunFile(settings, service)
-    process.stdout.write(await renderScreen(settings, service, file))
+    report(values, describeRun(service), await renderScreen(settings, service, file))
     log.info({ httpPort: service.listeners.httpPort, httpsPort: service.listeners.httpsPort }, 'ready')
 
     const fatal = await stop.promise
@@ -58,17 +62,14 @@ a terminal. Settings are environment variables: docs/settings.md.`,
 }
 
 /** Tells the other commands where the running service listens. */
-async function writeRunFile(settings: Settings, { listeners, auth, gateway }: Service): Promise<string> {
+async function writeRunFile(settings: Settings, service: Service): Promise<string> {
   const file = join(settings.dataDir, 'run.json')
-  const { host, httpPort, httpsPort } = listeners
-  const run: RunFile = {
-    pid: process.pid,
-    host,
-    httpPort,
-    httpsPort,
-    origin: auth.identity.origin(),
-    gatewayPort: gateway.port,
-  }
-  await writeFile(file, JSON.stringify(run), { mode: 0o600 })
+  await writeFile(file, JSON.stringify(describeRun(service)), { mode: 0o600 })
   return file
+}
+
+function describeRun({ listeners, auth, gateway }: Service): RunFile {
+  const { host, httpPort, httpsPort } = listeners
+  const origin = auth.identity.origin()
+  return { pid: process.pid, host, httpPort, httpsPort, origin, gatewayPort: gateway.port }
 }

@@ -2,6 +2,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { surroundings } from './surroundings.ts'
 
 /** The user who signed in with `masquerade login`, and the tokens. */
 export interface Session {
@@ -16,7 +17,7 @@ export interface Session {
 }
 
 function sessionFolder(): string {
-  const configured = process.env.XDG_CONFIG_HOME
+  const configured = surroundings().env.XDG_CONFIG_HOME
   return join(configured?.startsWith('/') ? configured : join(homedir(), '.config'), 'masquerade')
 }
 

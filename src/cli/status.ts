@@ -2,9 +2,13 @@ import { createHostGuard } from '../db/host-guard.ts'
 import { type DatabaseState, listStates } from '../enforcement/states/list-states.ts'
 import { selectBound } from '../masking/binding/find-bound.ts'
 import { listUnbound, type UnboundDatabases } from '../masking/binding/list-unbound.ts'
-import { readSettings, type Settings } from '../settings.ts'
+import type { Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
+import { exitCodes } from './exit-codes.ts'
 import { readRunFile, urlOf } from './run-file.ts'
+import { currentSettings, report } from './surroundings.ts'
+
+const options = { json: { type: 'boolean' } } as const
 
 export const status: Command = {
   name: 'status',
@@ -17,15 +21,16 @@ data directory also sees the bound databases and the state of their masks, and t
 are not bound.
 Exit codes: 0 ready, 3 not running, 4 running but not ready (the parts that are not are listed), or the masks of a
 database have failed.`,
+  options,
   async run(args) {
-    const { values } = readArgs('status', args, { options: { json: { type: 'boolean' } } })
-    const settings = readSettings(process.env)
-    const found = await inspect(settings.dataDir)
-    const report: Report = found.state === 'ready' ? { ...found, ...(await readDatabases(settings)) } : found
-    process.stdout.write(values.json ? `${JSON.stringify(report)}\n` : `${inWords(report)}\n`)
-    if (report.state === 'not running') return 3
-    const hasFailed = report.databases?.some(({ state }) => state === 'Failed')
-    return report.state === 'ready' && !hasFailed ? 0 : 4
+    const { values } = readArgs('status', args, { options })
+    const settings = currentSettings()
+    const state = await inspect(settings.dataDir)
+    const found: Report = state.state === 'ready' ? { ...state, ...(await readDatabases(settings)) } : state
+    report(values, found, `${inWords(found)}\n`)
+    if (found.state === 'not running') return exitCodes.unreachable
+    const hasFailed = found.databases?.some(({ state }) => state === 'Failed')
+    return found.state === 'ready' && !hasFailed ? exitCodes.done : exitCodes.unsettled
   },
 }
 

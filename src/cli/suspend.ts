@@ -1,8 +1,12 @@
 import { OperatorError } from '../kernel/operator-error.ts'
+import { apiHelp, openApi } from './api.ts'
 import { type Command, readArgs } from './command.ts'
+import { exitCodes } from './exit-codes.ts'
 import { databaseHelp, lookOptions, policyPathOf } from './look.ts'
-import { apiHelp, openMaskingApi } from './masking-api.ts'
 import { splitColumn } from './rules.ts'
+import { report } from './surroundings.ts'
+
+const options = { ...lookOptions, table: { type: 'string' } } as const
 
 export const suspend: Command = {
   name: 'suspend',
@@ -14,6 +18,7 @@ The twin of a masked table keeps ALTER COLUMN … TYPE, DROP COLUMN and DROP TAB
 twin: it can be migrated, and those who are to see masks see nothing of the masked columns at all until
 'masquerade resume'. Raw values are never shown. ${databaseHelp}
 ${apiHelp}`,
+  options,
   run: (args) => change('suspend', args),
 }
 
@@ -25,22 +30,21 @@ Usage: masquerade resume --table SCHEMA.TABLE -d DATABASE
 
 Ends 'masquerade suspend': the table gets a twin again, of the shape it has now. ${databaseHelp}
 ${apiHelp}`,
+  options,
   run: (args) => change('resume', args),
 }
-
-const { json: _, ...options } = { ...lookOptions, table: { type: 'string' } } as const
 
 async function change(action: 'suspend' | 'resume', args: readonly string[]): Promise<number> {
   const { values } = readArgs(action, args, { options })
   const table = readTable(action, values.table)
   const path = policyPathOf(values.database, action)
-  const api = await openMaskingApi(values)
+  const api = await openApi(values)
   await api.send('POST', `${path}/${action}`, table)
   const { body } = await api.send<{ state: string; reason: string | null }>('GET', `${path}/enforcement`)
   const done = action === 'suspend' ? 'has no twin now' : 'has its twin again'
   const outcome = body.state === 'Enforced' ? `${done}.` : `will follow: ${body.state}, ${body.reason}.`
-  process.stdout.write(`${values.table} ${outcome}\n`)
-  return body.state === 'Enforced' ? 0 : 1
+  report(values, { table: values.table, ...body }, `${values.table} ${outcome}\n`)
+  return body.state === 'Enforced' ? exitCodes.done : exitCodes.unsettled
 }
 
 export function readTable(command: string, text: string | undefined) {

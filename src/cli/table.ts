@@ -36,3 +36,19 @@ export function displayWidth(text: string): number {
   for (const char of text) width += invisible.test(char) ? 0 : wide.test(char) ? 2 : 1
   return width
 }
+
+/** Rows under a header, or a sentence where there are none. */
+export function renderTable(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  empty: string,
+): string {
+  return rows.length === 0 ? `${empty}\n` : renderRows([header, ...rows])
+}
+
+/** Rows as lines of aligned columns. */
+export function renderRows(rows: readonly (readonly string[])[], right?: ReadonlySet<number>): string {
+  return alignColumns(rows, right)
+    .map((row) => `${row.join('  ').trimEnd()}\n`)
+    .join('')
+}

@@ -1,13 +1,23 @@
 import { isKnownPermission } from '../auth/known-permissions.ts'
 import { maxTokenLifetimeSeconds } from '../auth/signing-keys.ts'
 import { issueOperatorToken, type OperatorTokenRequest } from '../issuer/operator-token.ts'
-import { OperatorError } from '../kernel/operator-error.ts'
 import { pathPrefix } from '../kernel/surface.ts'
-import { readSettings } from '../settings.ts'
-import { type Command, readArgs } from './command.ts'
+import { type Command, readArgs, refuseUse, type ValuesOf } from './command.ts'
 import { openOperatorAccess } from './operator.ts'
+import { currentSettings, report } from './surroundings.ts'
 
 const defaultLifetime = '1h'
+
+const options = {
+  admin: { type: 'boolean' },
+  application: { type: 'boolean' },
+  user: { type: 'string' },
+  personal: { type: 'boolean' },
+  permission: { type: 'string', multiple: true },
+  lifetime: { type: 'string', default: defaultLifetime },
+  audience: { type: 'string' },
+  json: { type: 'boolean' },
+} as const
 
 export const token: Command = {
   name: 'token',
@@ -31,27 +41,18 @@ directory (or MASQUERADE_SECRET_KEY_FILE) while the database runs, and for no ot
   --audience URI   The resource it is for. The service itself unless said.
 
   curl -H "Authorization: Bearer $(npx masquerade token --admin)" http://127.0.0.1:8080${pathPrefix.directory}/organization`,
+  options,
   async run(args) {
-    const request = readRequest(args)
-    await using access = await openOperatorAccess(readSettings(process.env))
+    const { values } = readArgs('token', args, { options })
+    const request = readRequest(values)
+    await using access = await openOperatorAccess(currentSettings())
     const text = await issueOperatorToken({ ...access, sql: access.database.sql }, request)
-    process.stdout.write(`${text}\n`)
+    report(values, { token: text, expiresInSeconds: request.lifetimeSeconds }, `${text}\n`)
     return 0
   },
 }
 
-const options = {
-  admin: { type: 'boolean' },
-  application: { type: 'boolean' },
-  user: { type: 'string' },
-  personal: { type: 'boolean' },
-  permission: { type: 'string', multiple: true },
-  lifetime: { type: 'string', default: defaultLifetime },
-  audience: { type: 'string' },
-} as const
-
-function readRequest(args: readonly string[]): OperatorTokenRequest {
-  const { values } = readArgs('token', args, { options })
+function readRequest(values: ValuesOf<typeof options>): OperatorTokenRequest {
   const { admin, application, user, personal, permission: permissions = [] } = values
   const isUser = user !== undefined || personal
   if ([admin, application, isUser].filter(Boolean).length !== 1)
@@ -82,5 +83,5 @@ function readLifetime(text: string): number {
 }
 
 function refuse(reason: string): never {
-  throw new OperatorError(`${reason}. See 'masquerade help token'.`, { exitCode: 2 })
+  return refuseUse('token', reason)
 }

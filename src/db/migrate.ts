@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type Database, schemaName, type Tx } from './database.ts'
+import type { Query } from './query.ts'
 
 export type Migration = { number: number; name: string; checksum: string; text: string }
 type AppliedMigration = { number: number; name: string; checksum: string }
@@ -43,6 +44,13 @@ export async function migrate(database: Database, migrations = readMigrations())
     for (const migration of pending) await apply(tx, migration, before?.id)
     return pending.map(({ number }) => number)
   })
+}
+
+/** The migrations that the database lacks. Changes nothing. */
+export async function listPending(sql: Query): Promise<Migration[]> {
+  const applied = await sql<AppliedMigration[]>`
+    select number, name, checksum from masquerade.masquerade_migration order by number`
+  return choosePending(applied, readMigrations())
 }
 
 /** Pure: what is left to do, or why the database cannot be used by this version of the service. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { type BodyLimits, usualBodyLimits } from '../api/operation.ts'
 import { JsonMeter } from '../kernel/json.ts'
 import { Problem } from '../kernel/problem.ts'
 import { isJson } from './body.ts'
@@ -8,13 +9,14 @@ function joinText(chunks: readonly Buffer[]): string {
   return (only && chunks.length === 1 ? only : Buffer.concat(chunks)).toString('utf8')
 }
 
-const bodyLimitBytes = 1024 * 1024
-
 /** Receives a body as text. JSON beyond the limits is refused as it arrives: the rest is neither kept nor read. */
-export async function receiveBody(request: IncomingMessage): Promise<string> {
-  const meter = isJson(request.headers['content-type'] ?? '') ? new JsonMeter() : undefined
-  const tooLarge = () => new Problem('PayloadTooLarge', { limit: bodyLimitBytes })
-  if (Number(request.headers['content-length'] ?? 0) > bodyLimitBytes) throw tooLarge()
+export async function receiveBody(
+  request: IncomingMessage,
+  limits: BodyLimits = usualBodyLimits,
+): Promise<string> {
+  const meter = isJson(request.headers['content-type'] ?? '') ? new JsonMeter(limits) : undefined
+  const tooLarge = () => new Problem('PayloadTooLarge', { limit: limits.bytes })
+  if (Number(request.headers['content-length'] ?? 0) > limits.bytes) throw tooLarge()
   const chunks: Buffer[] = []
   let length = 0
   return new Promise((resolve, reject) => {
@@ -25,7 +27,7 @@ export async function receiveBody(request: IncomingMessage): Promise<string> {
     }
     const take = (chunk: Buffer) => {
       length += chunk.length
-      if (length > bodyLimitBytes) return refuse(tooLarge())
+      if (length > limits.bytes) return refuse(tooLarge())
       chunks.push(chunk)
       try {
         meter?.add(chunk)

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { Operation } from '../api/operation.ts'
+import type { BodyLimits, Operation } from '../api/operation.ts'
 import type { Caller } from '../auth/caller.ts'
 import { translateDatabaseError } from '../db/sqlstate.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -76,7 +76,9 @@ export async function buildHttp(
 function addOperations(app: FastifyInstance, options: HttpOptions): void {
   // Bodies stay text until the caller is admitted; the operation then parses what it asked for.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request: FastifyRequest, payload: IncomingMessage) => receiveBody(payload))
+  app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage) =>
+    receiveBody(payload, (request.routeOptions.config as { bodyLimits?: BodyLimits }).bodyLimits),
+  )
 
   const allowed = new Map<string, Set<string>>()
   for (const room of options.rooms)
@@ -108,6 +110,7 @@ function addRoute(
   app.route({
     method: operation.method,
     url,
+    config: { bodyLimits: operation.bodyLimits },
     // Hooks and handlers call back: a promise for each of them is a measurable part of a request.
     onRequest: (request, _reply, done) => {
       request.operationName = operation.name

@@ -1,7 +1,13 @@
 import { fail } from './problem.ts'
 
 /** Limits of one JSON text. Reading stops at the first value beyond, so a text costs no more than its limits. */
-export const jsonLimits = { depth: 64, keys: 5_000, values: 20_000 } as const
+export interface JsonLimits {
+  readonly depth: number
+  readonly keys: number
+  readonly values: number
+}
+
+export const jsonLimits: JsonLimits = { depth: 64, keys: 5_000, values: 20_000 }
 
 /**
  * Parses JSON as strictly as a service that stores what it reads must: a key given twice is refused (which of the
@@ -26,11 +32,16 @@ export function parseMetered(text: string): unknown {
 
 /** Counts what a JSON text holds while it arrives in pieces, and fails at the first value beyond a limit. */
 export class JsonMeter {
+  readonly #limits: JsonLimits
   #depth = 0
   #keys = 0
   #values = 0
   #isString = false
   #isEscaped = false
+
+  constructor(limits = jsonLimits) {
+    this.#limits = limits
+  }
 
   add(bytes: Uint8Array): void {
     // Copies in variables: this runs for every byte of a body.
@@ -51,19 +62,24 @@ export class JsonMeter {
     switch (byte) {
       case codes.brace:
       case codes.bracket:
-        if (++this.#depth > jsonLimits.depth) refuse(`it is nested deeper than ${jsonLimits.depth} levels`)
-        if (++this.#values > jsonLimits.values) refuse(`it has more than ${jsonLimits.values} values`)
+        if (++this.#depth > this.#limits.depth)
+          refuse(`it is nested deeper than ${this.#limits.depth} levels`)
+        this.#countValue()
         return
       case codes.closingBrace:
       case codes.closingBracket:
         this.#depth--
         return
       case codes.comma:
-        if (++this.#values > jsonLimits.values) refuse(`it has more than ${jsonLimits.values} values`)
+        this.#countValue()
         return
       case codes.colon:
-        if (++this.#keys > jsonLimits.keys) refuse(`it has more than ${jsonLimits.keys} keys`)
+        if (++this.#keys > this.#limits.keys) refuse(`it has more than ${this.#limits.keys} keys`)
     }
+  }
+
+  #countValue(): void {
+    if (++this.#values > this.#limits.values) refuse(`it has more than ${this.#limits.values} values`)
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { renderPermissions } from '../../src/auth/permissions-page.ts'
+import { renderCommands } from '../../src/cli/commands-page.ts'
 import { resources } from '../../src/directory/objects/kinds/resources.ts'
 import { renderQueries } from '../../src/directory/objects/queries-page.ts'
 import { fieldsOf } from '../../src/directory/odata/field.ts'
@@ -22,6 +23,10 @@ test('docs/settings.md is what the schema of the settings says', () => {
 
 test('docs/permissions.md is what the table of implied permissions says', () => {
   assert.equal(dropPadding(readText('docs/permissions.md')), dropPadding(renderPermissions()))
+})
+
+test('docs/commands.md is what the commands say', async () => {
+  assert.equal(dropPadding(readText('docs/commands.md')), dropPadding(await renderCommands()))
 })
 
 test('docs/queries.md is what the tables of properties say', () => {

@@ -4,6 +4,7 @@ export interface User {
   readonly id: string
   readonly userPrincipalName: string
   readonly displayName: string
+  /** Undefined: there is none, or it has expired. */
   readonly passwordHash: string | undefined
   readonly passwordChangedAt: Date | undefined
   readonly mustChangePassword: boolean
@@ -29,8 +30,8 @@ export async function findUser(
 ): Promise<User | undefined> {
   if ('userPrincipalName' in by && !isAscii(by.userPrincipalName)) return undefined
   const [row] = await sql<UserRow[]>`
-    select account.id, account.user_principal_name, account.display_name, password.hash, password.changed_at,
-      password.must_change
+    select account.id, account.user_principal_name, account.display_name, password.changed_at, password.must_change,
+      case when coalesce(password.expires_at > clock_timestamp(), true) then password.hash end as hash
     from directory_object account
     left join user_password password on password.tenant_id = account.tenant_id and password.user_id = account.id
     where account.tenant_id = ${tenantId} and account.kind = 'user' and account.deleted_at is null

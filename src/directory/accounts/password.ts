@@ -45,6 +45,8 @@ export function checkPassword(password: string, userPrincipalName: string): void
 export interface PasswordWishes {
   /** The person has to choose another at the next sign-in. */
   readonly mustChange?: boolean
+  /** The password is refused from then on. */
+  readonly expiresAt?: Date | null
 }
 
 /** Sets a user's password. Sessions and refresh tokens from before it end: they are older than the password. */
@@ -53,7 +55,7 @@ export async function setPassword(
   tenantId: string,
   userId: string,
   password: string,
-  { mustChange = false }: PasswordWishes = {},
+  { mustChange = false, expiresAt = null }: PasswordWishes = {},
 ): Promise<void> {
   const [user] = await tx<{ user_principal_name: string | null }[]>`
     select user_principal_name from directory_object
@@ -62,10 +64,11 @@ export async function setPassword(
   checkPassword(password, user.user_principal_name ?? '')
   const hashed = await hash(password, options)
   await tx`
-    insert into user_password (tenant_id, user_id, hash, must_change)
-    values (${tenantId}, ${userId}, ${hashed}, ${mustChange})
+    insert into user_password (tenant_id, user_id, hash, must_change, expires_at)
+    values (${tenantId}, ${userId}, ${hashed}, ${mustChange}, ${expiresAt})
     on conflict (tenant_id, user_id) do update
-    set hash = excluded.hash, must_change = excluded.must_change, changed_at = clock_timestamp()`
+    set hash = excluded.hash, must_change = excluded.must_change, expires_at = excluded.expires_at,
+      changed_at = clock_timestamp()`
 }
 
 export async function hasPassword(sql: Query, tenantId: string, userId: string): Promise<boolean> {

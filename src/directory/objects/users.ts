@@ -7,6 +7,7 @@ import type { EntityContext, Located } from '../entities/entity-set.ts'
 import type { JsonObject } from '../entities/property.ts'
 import { isJsonObject } from '../entities/storable.ts'
 import { isSelfService } from '../rights/self-service.ts'
+import { inviteUser } from './invite-user.ts'
 import { user } from './kinds/user.ts'
 import { objectPermissions, ownPermissions } from './object-permissions.ts'
 import { objectSet, objectUpdate } from './object-set.ts'
@@ -53,4 +54,5 @@ const me = {
 export const userOperations = [
   ...operationsOn(users, ['list', 'count', 'get', 'create', 'update', 'delete']),
   ...operationsOn(me, ['get', 'update']),
+  inviteUser,
 ]

@@ -1,3 +1,4 @@
+import { directoryRoleTemplates } from '../../auth/directory-roles.ts'
 import type { Query } from '../../db/query.ts'
 
 /** The principals that a write disables, the groups that it deletes, or the one membership that it removes. */
@@ -17,10 +18,21 @@ export async function hasEnabledPrincipal(
   tenantId: string,
   roots: readonly string[],
   kinds: readonly AdministratorKind[],
-  { ids, membership }: Loss = { ids: [] },
+  loss: Loss = { ids: [] },
 ): Promise<boolean> {
+  return (await listEnabledPrincipals(tx, tenantId, roots, kinds, { loss, limit: 1 })).length > 0
+}
+
+/** The enabled principals of these kinds among the roots, or in a group or role among them at any depth. */
+export async function listEnabledPrincipals(
+  tx: Query,
+  tenantId: string,
+  roots: readonly string[],
+  kinds: readonly AdministratorKind[],
+  { loss: { ids, membership } = { ids: [] }, limit }: { readonly loss?: Loss; readonly limit: number },
+): Promise<string[]> {
   const { containerId = null, memberId = null } = membership ?? {}
-  const rows = await tx`
+  const rows = await tx<{ id: string }[]>`
     with recursive walk (id) as (
       select root from unnest(${[...roots]}::uuid[]) root
       union
@@ -31,10 +43,19 @@ export async function hasEnabledPrincipal(
       where walk.id <> all(${[...ids]}::uuid[])
         and (edge.container_id, edge.member_id) is distinct from (${containerId}::uuid, ${memberId}::uuid)
     )
-    select from walk join directory_object principal on principal.tenant_id = ${tenantId} and principal.id = walk.id
+    select principal.id from walk join directory_object principal on principal.tenant_id = ${tenantId} and principal.id = walk.id
     where principal.kind = any(${[...kinds]}) and principal.deleted_at is null
       and principal.properties -> 'accountEnabled' is distinct from 'false'::jsonb
       and principal.id <> all(${[...ids]}::uuid[])
-    limit 1`
-  return rows.length > 0
+    limit ${limit}`
+  return rows.map(({ id }) => id)
+}
+
+/** The directory role of Global Administrators; none where it was never activated. */
+export async function findAdministratorRole(tx: Query, tenantId: string): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    select id from directory_object
+    where tenant_id = ${tenantId} and kind = 'directoryRole' and deleted_at is null
+      and properties ->> 'roleTemplateId' = ${directoryRoleTemplates['Global Administrator']}`
+  return rows.map(({ id }) => id)
 }

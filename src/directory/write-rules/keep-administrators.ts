@@ -1,10 +1,9 @@
 import { lockAdministrators } from '../../auth/administrators-lock.ts'
-import { directoryRoleTemplates } from '../../auth/directory-roles.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import { createSqlGraph } from '../membership/sql-graph.ts'
-import { hasEnabledPrincipal, type Loss } from '../rights/remaining-administrators.ts'
+import { findAdministratorRole, hasEnabledPrincipal, type Loss } from '../rights/remaining-administrators.ts'
 
 /** DIR-160: no write leaves the directory without an enabled Global Administrator, nor `/` without an Owner. */
 export async function keepAdministrators(
@@ -44,14 +43,6 @@ async function findPrincipals(tx: Query, tenantId: string, appId: string): Promi
   const rows = await tx<{ id: string }[]>`
     select id from directory_object
     where tenant_id = ${tenantId} and kind = 'servicePrincipal' and app_id = ${appId} and deleted_at is null`
-  return rows.map(({ id }) => id)
-}
-
-async function findAdministratorRole(tx: Query, tenantId: string): Promise<string[]> {
-  const rows = await tx<{ id: string }[]>`
-    select id from directory_object
-    where tenant_id = ${tenantId} and kind = 'directoryRole' and deleted_at is null
-      and properties ->> 'roleTemplateId' = ${directoryRoleTemplates['Global Administrator']}`
   return rows.map(({ id }) => id)
 }
 

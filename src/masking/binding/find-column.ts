@@ -1,5 +1,5 @@
 import type { Query } from '../../db/query.ts'
-import { nearestNames } from './nearest-names.ts'
+import { nearestNames } from '../../kernel/nearest-names.ts'
 
 export interface ColumnName {
   readonly schemaName: string

@@ -48,6 +48,9 @@ export const documentProperties = Type.Object(
 )
 export type DocumentInput = Static<typeof documentProperties>
 
+/** Room for 10,000 rules and more: a document is one change, and cannot be sent in parts. */
+export const documentLimits = { bytes: 8 * 1024 * 1024, depth: 64, keys: 200_000, values: 400_000 }
+
 export const documentInput = Type.Object({ ...envelopeInput, properties: documentProperties }, strict)
 
 export const changeCounts = Type.Object({

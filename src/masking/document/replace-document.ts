@@ -11,6 +11,7 @@ import { checkDocument } from './check-document.ts'
 import {
   documentAnswer,
   documentInput,
+  documentLimits,
   documentPath,
   documentTag,
   type MaskingDocument,
@@ -34,6 +35,7 @@ export const replaceDocument = operation({
   apiVersions: ownApiVersions,
   permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/write', scope: scopeOf },
   body: documentInput,
+  bodyLimits: documentLimits,
   answers: { 200: documentAnswer },
 
   async prepare(context): Promise<Prepared> {

@@ -2,7 +2,12 @@ import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { type DatabaseRow, findDeclared } from '../databases/database-row.ts'
 import { checkDocument } from '../document/check-document.ts'
-import { changeCounts, documentProperties, type MaskingDocument } from '../document/document.ts'
+import {
+  changeCounts,
+  documentLimits,
+  documentProperties,
+  type MaskingDocument,
+} from '../document/document.ts'
 import { compareRules, countChanges } from '../document/store-document.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
@@ -71,6 +76,7 @@ export const findImpact = operation({
     },
     strict,
   ),
+  bodyLimits: documentLimits,
   answers: { 200: impactAnswer },
 
   async run(context) {

@@ -1,6 +1,6 @@
+import { nearestNames } from '../../kernel/nearest-names.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import type { RoleExamination } from '../binding/bound-catalog.ts'
-import { nearestNames } from '../binding/nearest-names.ts'
 import type { DatabaseRow } from '../databases/database-row.ts'
 import { type Fault, failOn, suggest } from '../faults.ts'
 import type { PrincipalType } from '../operation.ts'

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { clause } from '../../support/clause.ts'
-import { runCommand } from '../../support/command.ts'
 import { freshDatabase, useMasking } from '../../support/masking.ts'
+import { runHere } from '../../support/run-here.ts'
 
 const { service, send } = useMasking()
 
@@ -19,7 +19,7 @@ async function addObject(kind: string, properties: Record<string, string>): Prom
 async function run(permissions: readonly string[], ...args: string[]) {
   const token = service().tokenFor({ role: 'Owner', permissions })
   await service().tokens.settled()
-  return runCommand(['mapping', ...args, '--url', service().origin, '--token', token])
+  return runHere(['mapping', ...args, '--url', service().origin, '--token', token])
 }
 const reader = ['Directory.Read.All']
 const list = async (db: string) => (await send('GET', `${db}/roleMappings`)).body.value
@@ -81,7 +81,7 @@ clause(
     assert.equal(JSON.parse((await run(reader, 'list', '-d', db, '--json')).stdout).length, 3)
     assert.equal((await run([], 'remove', '-d', db, 'READERS-robot')).code, 0)
     const gone = await run([], 'remove', '-d', db, 'readers-Robot')
-    assert.deepEqual([gone.code, gone.stderr], [1, "masquerade: There is no mapping 'readers-Robot'.\n"])
+    assert.deepEqual([gone.code, gone.stderr], [5, "masquerade: There is no mapping 'readers-Robot'.\n"])
   },
 )
 
@@ -89,7 +89,7 @@ test('who may not read the directory maps by object id, and sees object ids', as
   const db = freshDatabase()
   const group = await addObject('group', { displayName: 'closed' })
   const named = await run([], 'add', '-d', db, '--role', 'r', '--to', 'closed')
-  assert.equal(named.code, 1)
+  assert.equal(named.code, 6)
   assert.match(named.stderr, /^masquerade: You may not look 'closed' up .* by its id\.\n$/)
   const added = await run([], 'add', '-d', db, '--role', 'r', '--to', group)
   assert.equal(added.stdout, `r-${group}: r to group ${group} (NotBound).\n`, added.stderr)
@@ -104,8 +104,8 @@ test('what cannot be is said in one line', async () => {
     [['list'], 2, /--database/],
     [['add', '-d', db, '--role', 'r'], 2, /--role and --to/],
     [['remove', '-d', db], 2, /Name one mapping/],
-    [['add', '-d', db, '--role', 'r', '--to', 'nobody@contoso.com'], 1, /no user 'nobody@contoso\.com'/],
-    [['add', '-d', db, '--role', 'r', '--to', 'nothing'], 1, /no group 'nothing'/],
+    [['add', '-d', db, '--role', 'r', '--to', 'nobody@contoso.com'], 5, /no user 'nobody@contoso\.com'/],
+    [['add', '-d', db, '--role', 'r', '--to', 'nothing'], 5, /no group 'nothing'/],
     [['add', '-d', db, '--role', 'r', '--to', randomUUID()], 1, /names no user, group or service principal/],
   ]
   for (const [args, code, said] of attempts) {

@@ -7,6 +7,7 @@ import { clause } from '../../support/clause.ts'
 import { runCommand } from '../../support/command.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { emailRule, freshDatabase, useMasking } from '../../support/masking.ts'
+import { runHere } from '../../support/run-here.ts'
 
 const { service, putRule, putPolicy, listRules, getPolicy, send } = useMasking()
 
@@ -26,7 +27,7 @@ async function run(...args: string[]) {
   const token = service().tokenFor({ role: 'Owner' })
   await service().tokens.settled()
   const access = ['--url', service().origin, '--token', token]
-  return runCommand([...args, ...access], { XDG_CONFIG_HOME: folder })
+  return runHere([...args, ...access], { environment: { XDG_CONFIG_HOME: folder } })
 }
 
 async function write(name: string, content: string): Promise<string> {
@@ -95,7 +96,7 @@ test('rules are set, listed and deleted', async () => {
   assert.equal(listed[1].columnName, 'sal"ary')
   assert.equal((await run('rules', 'delete', '-d', d, 'MY MAIL')).code, 0)
   const again = await run('rules', 'delete', '-d', d, 'my mail')
-  assert.deepEqual([again.code, again.stderr], [1, "masquerade: There is no rule 'my mail'.\n"])
+  assert.deepEqual([again.code, again.stderr], [5, "masquerade: There is no rule 'my mail'.\n"])
   assert.equal((await listRules(db)).length, 2)
 })
 
@@ -263,7 +264,7 @@ test('whoever can read the data directory needs no token', async () => {
 
 clause(
   'ENF-74',
-  '`masquerade rules` says what is pending or has failed, and ends with 4 when the state is `Failed`.',
+  '`masquerade rules` says what is pending or has failed, and ends with 4 when the state is `Pending` or `Failed`.',
   async () => {
     const db = freshDatabase()
     const binding = { host: '127.0.0.1', port: 1, database: 'away', user: 'nobody', password: 'none' }
@@ -271,7 +272,7 @@ clause(
     const args = ['--column', 'public.person.email', '--function', 'Email']
     await send('PUT', db, { properties: { binding } })
     const pending = await run('rules', 'set', '-d', shortOf(db), 'mail', ...args)
-    assert.deepEqual([pending.code, pending.stdout], [0, 'mail is set (Pending).\n'])
+    assert.deepEqual([pending.code, pending.stdout], [4, 'mail is set (Pending).\n'])
     assert.match(pending.stderr, /Enforcement: Pending\. the database cannot be reached/)
     const { hostname, port, username, password } = new URL(service().databaseUrl)
     const away = {

@@ -59,6 +59,41 @@ describe('requests of every kind', () => {
   )
 
   clause(
+    'SVC-08',
+    '`PUT {policy}/document` and `POST {policy}/impact` take bodies of up to 8 MiB, 200,000 keys and 400,000 values: a document of 10,000 rules fits. …',
+    async () => {
+      const token = service.tokenFor({ role: 'Owner' })
+      const policy = rule.replace(/\/rules\/.*$/, '')
+      const columnOf = (n: number) => ({ schemaName: 'public', tableName: `t${n}`, columnName: 'email' })
+      const rules = Array.from({ length: 10_000 }, (_, n) => ({
+        name: `rule ${n}`,
+        ...columnOf(n),
+        maskingFunction: 'Text',
+        prefixSize: '1',
+        suffixSize: '1',
+        replacementString: '*****',
+      }))
+      const body = { properties: { rules } }
+      const stored = await service.request('PUT', `${policy}/document${version}`, { token, body })
+      assert.equal(stored.status, 200, stored.text.slice(0, 200))
+      assert.equal(stored.body.changes.created, 10_000)
+      const impact = await service.request('POST', `${policy}/impact${version}`, { token, body })
+      assert.equal(impact.status, 200)
+      assert.equal(impact.body.changes.unchanged, 10_000)
+      const tooMany = `{${Array.from({ length: 200_001 }, (_, n) => `"k${n}":1`).join()}}`
+      const refused = await service.request('PUT', `${policy}/document${version}`, { token, body: tooMany })
+      assert.equal(refused.status, 400)
+      assert.match(refused.body.error.message, /more than 200000 keys/)
+      const tooLong = await service.request('PUT', `${policy}/document${version}`, {
+        token,
+        body: `"${'x'.repeat(8 * 1024 * 1024)}"`,
+      })
+      assert.equal(tooLong.status, 413)
+      await service.request('DELETE', policy.replace(/\/dataMaskingPolicies.*$/, '') + version, { token })
+    },
+  )
+
+  clause(
     'SVC-02',
     '`HEAD` is answered wherever `GET` is, with the same status and headers and without a body. …',
     async () => {

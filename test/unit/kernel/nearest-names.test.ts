@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nearestNames } from '../../../src/masking/binding/nearest-names.ts'
+import { nearestNames } from '../../../src/kernel/nearest-names.ts'
 
 test('the names that may have been meant, nearest first', () => {
   const names = ['email', 'e_mail', 'mail', 'phone', 'Email', 'emails', 'salary', 'x']

@@ -5,6 +5,7 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import { codeOf } from '../kernel/sqlstate.ts'
 import type { GatewayLogin } from './gateway-login.ts'
 import type { GatewayPlace } from './gateway-place.ts'
+import { print, warn } from './surroundings.ts'
 import { alignColumns, displayWidth, showText } from './table.ts'
 
 /** psql's own exit codes. */
@@ -14,7 +15,7 @@ const install =
   "psql is not installed, and without it only '-c COMMAND' works. Install it: 'apt install postgresql-client' on Debian and Ubuntu, 'dnf install postgresql' on Fedora, 'brew install libpq' on macOS."
 
 /** Runs `-c` commands where psql is missing, each as one simple query, as psql does. */
-export async function runCommands(
+export async function runStatements(
   args: readonly string[],
   place: GatewayPlace,
   login: GatewayLogin,
@@ -72,7 +73,7 @@ async function runCommand(client: pg.Client, text: string): Promise<number> {
   connection.on('commandComplete', addTag)
   try {
     const answer: Answer | Answer[] = await client.query({ text, types, rowMode: 'array' })
-    for (const [at, one] of [answer].flat().entries()) process.stdout.write(render(one, tags[at] ?? ''))
+    for (const [at, one] of [answer].flat().entries()) print(render(one, tags[at] ?? ''))
     return exitCodes.good
   } catch (error) {
     const severity = sayError(error, 'ERROR')
@@ -109,5 +110,5 @@ function sayError(error: unknown, usual: string): string {
 }
 
 function say(text: string): void {
-  process.stderr.write(`${text.split('\n').map(showText).join('\n')}\n`)
+  warn(`${text.split('\n').map(showText).join('\n')}\n`)
 }

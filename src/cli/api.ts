@@ -1,18 +1,19 @@
-import { readFileSync } from 'node:fs'
-import { text } from 'node:stream/consumers'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { issueOperatorToken } from '../issuer/operator-token.ts'
 import { isSafeUrl } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { isDirectoryPath } from '../kernel/surface.ts'
-import { readSettings } from '../settings.ts'
+import { exitCodes } from './exit-codes.ts'
+import { readInput } from './input.ts'
 import { currentToken } from './login.ts'
 import { openOperatorAccess } from './operator.ts'
 import { readRunFile, urlOf } from './run-file.ts'
 import { readSession } from './session.ts'
+import { currentSettings, outputClosed } from './surroundings.ts'
+import { trustCa } from './trust-ca.ts'
 
-/** Options of every command that talks to the masking API. */
+/** Options of every command that talks to the service. */
 export const apiOptions = {
+  json: { type: 'boolean' },
   url: { type: 'string' },
   token: { type: 'string' },
   ca: { type: 'string' },
@@ -23,9 +24,10 @@ export const apiHelp = `
   --url URL        Where the service is. The one that was signed in to, or the one of this data directory, unless said.
   --token TOKEN    The access token to use; '-' reads it from the standard input.
   --ca FILE        PEM file of the CA to trust for https.
-  --admin          Act as the administrator, even when a user is signed in. Needs a readable data directory.`
+  --admin          Act as the administrator, even when a user is signed in. Needs a readable data directory.
+  --json           Print the result as JSON.`
 
-export interface MaskingApi {
+export interface Api {
   /** Throws what the service says when it refuses. */
   send<T>(
     method: string,
@@ -45,13 +47,18 @@ export class Refused extends OperatorError {
   readonly status: number
   readonly parts: readonly RefusedPart[]
   constructor(message: string, status: number, parts: readonly RefusedPart[] = []) {
-    super(message)
+    super(message, { exitCode: exitCodeOf(status) })
     this.status = status
     this.parts = parts
   }
 }
 
-interface Values {
+function exitCodeOf(status: number): number {
+  if (status === 404) return exitCodes.notFound
+  return status === 401 || status === 403 ? exitCodes.denied : exitCodes.failed
+}
+
+export interface ApiValues {
   readonly url?: string | undefined
   readonly token?: string | undefined
   readonly ca?: string | undefined
@@ -61,9 +68,9 @@ interface Values {
 const apiVersion = 'api-version=2014-04-01'
 const timeoutMs = 60_000
 
-export async function openMaskingApi(values: Values): Promise<MaskingApi> {
+export async function openApi(values: ApiValues): Promise<Api> {
   const { url, token, caFile } = await chooseAccess(values)
-  if (caFile) trust(caFile)
+  if (caFile) trustCa(caFile)
   return {
     async send<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
       const response = await reach(`${url}${withVersion(path)}`, {
@@ -90,29 +97,60 @@ export async function openMaskingApi(values: Values): Promise<MaskingApi> {
   }
 }
 
-/** The directory API has its version in the path. */
+interface Page<T> {
+  readonly value: readonly T[]
+  readonly nextLink?: string
+  readonly '@odata.nextLink'?: string
+}
+
+/** The entries of a list, page by page, as far as the reader of the output wants them. */
+export async function* walk<T>(api: Api, path: string): AsyncGenerator<T> {
+  for (let next: string | undefined = path; next !== undefined && !outputClosed().aborted; ) {
+    const { body }: { body: Page<T> } = await api.send<Page<T>>('GET', next)
+    yield* body.value
+    const link: URL | null = URL.parse(body.nextLink ?? body['@odata.nextLink'] ?? '')
+    next = link ? link.pathname + link.search : undefined
+  }
+}
+
+/** All entries, or the first `limit` of them. */
+export async function listAll<T>(api: Api, path: string, limit = Number.POSITIVE_INFINITY): Promise<T[]> {
+  const found: T[] = []
+  for await (const entry of walk<T>(api, path)) {
+    if (found.length >= limit) break
+    found.push(entry)
+  }
+  return found
+}
+
+/** The directory API has its version in the path; a link to a next page names its own. */
 function withVersion(path: string): string {
-  if (isDirectoryPath(path)) return path
+  if (isDirectoryPath(path) || /[?&]api-version=/.test(path)) return path
   return `${path}${path.includes('?') ? '&' : '?'}${apiVersion}`
 }
 
-async function chooseAccess(values: Values): Promise<{ url: string; token: string; caFile: string | null }> {
-  const settings = readSettings(process.env)
+async function chooseAccess(
+  values: ApiValues,
+): Promise<{ url: string; token: string; caFile: string | null }> {
+  const settings = currentSettings()
   const local = async () => {
     const run = await readRunFile(settings.dataDir)
     if (run) return urlOf(run)
     throw new OperatorError(
       `No service runs in ${settings.dataDir}. Start it with 'npm start', or say --url and --token.`,
+      { exitCode: exitCodes.unreachable },
     )
   }
   const caFile = values.ca ?? null
-  const sent = values.token === '-' ? (await text(process.stdin)).trim() : values.token
+  const sent = values.token === '-' ? (await readInput('-')).trim() : values.token
   if (sent !== undefined) return { url: checkUrl(values.url ?? (await local())), token: sent, caFile }
   const session = values.admin ? null : await readSession()
   if (session && (values.url === undefined || values.url === session.url))
     return { url: session.url, token: await currentToken(), caFile: caFile ?? session.caFile }
   if (values.url !== undefined && !values.admin)
-    throw new OperatorError(`Not signed in to ${values.url}. Say --token, or run 'masquerade login --url'.`)
+    throw new OperatorError(`Not signed in to ${values.url}. Say --token, or run 'masquerade login --url'.`, {
+      exitCode: exitCodes.denied,
+    })
   await using access = await openOperatorAccess(settings)
   const token = await issueOperatorToken(
     { ...access, sql: access.database.sql },
@@ -129,22 +167,15 @@ function checkUrl(url: string): string {
   })
 }
 
-function trust(file: string): void {
-  try {
-    setDefaultCACertificates([...getCACertificates('default'), readFileSync(file, 'utf8')])
-  } catch (cause) {
-    throw new OperatorError(`${file} cannot be used as a CA (${(cause as NodeJS.ErrnoException).code}).`, {
-      cause,
-    })
-  }
-}
-
 async function reach(url: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(url, init)
   } catch (cause) {
     const code = ((cause as Error).cause as { code?: string } | undefined)?.code ?? (cause as Error).name
-    throw new OperatorError(`${new URL(url).origin} cannot be reached (${code}).`, { cause })
+    throw new OperatorError(`${new URL(url).origin} cannot be reached (${code}).`, {
+      exitCode: exitCodes.unreachable,
+      cause,
+    })
   }
 }
 

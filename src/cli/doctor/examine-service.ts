@@ -1,0 +1,84 @@
+import { connect } from 'node:net'
+import { reachableAddress } from '../../kernel/network.ts'
+import type { Exposure } from '../../masking/enforcement/inspection.ts'
+import type { Settings } from '../../settings.ts'
+import { type Api, databasePathOf, openApi, Refused } from '../api.ts'
+import { quoteArgument } from '../impact.ts'
+import { type RunFile, readRunFile, urlOf } from '../run-file.ts'
+import { type Finding, ok, problem, skipped, warning } from './finding.ts'
+
+const answerMs = 5000
+
+/** The running service: its pages, its gateway, and the ways around masks that it finds in bound databases. */
+export async function examineService(settings: Settings, databaseIds: readonly string[]): Promise<Finding[]> {
+  const run = await readRunFile(settings.dataDir)
+  const service = await examineReadiness(run)
+  if (!run || service.state !== 'ok')
+    return [service, ...['gateway', 'exposures'].map((check) => skipped(check, 'The service does not run.'))]
+  return [service, await examineGateway(run), ...(await examineExposures(databaseIds))]
+}
+
+async function examineReadiness(run: RunFile | null): Promise<Finding> {
+  const check = 'service'
+  if (!run) return problem(check, 'It does not run.', 'npm start')
+  const url = urlOf(run)
+  try {
+    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(answerMs) })
+    if (response.ok) return ok(check, `It is ready at ${url}.`)
+    const { notReady = [] } = (await response.json()) as { notReady?: { name: string; reason: string }[] }
+    const reasons = notReady.map(({ name, reason }) => `${name}: ${reason}`).join('; ')
+    return problem(check, `It runs and is not ready. ${reasons}`, 'masquerade status')
+  } catch {
+    return problem(check, `Nothing answers at ${url}: it was killed.`, 'npm start')
+  }
+}
+
+/** Asks for TLS as a client of PostgreSQL does. */
+async function examineGateway({ host, gatewayPort = 0 }: RunFile): Promise<Finding> {
+  const place = `${reachableAddress(host)}:${gatewayPort}`
+  const sslRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
+  const answer = await new Promise<string>((resolve) => {
+    const socket = connect({ host: reachableAddress(host), port: gatewayPort, timeout: answerMs })
+    const end = (result: string) => {
+      socket.destroy()
+      resolve(result)
+    }
+    socket.once('connect', () => socket.write(sslRequest))
+    socket.once('data', (bytes) => end(bytes.toString('latin1')))
+    socket.once('error', (error) => end(error.message))
+    socket.once('timeout', () => end('no answer'))
+    socket.once('close', () => end('closed'))
+  })
+  if (answer === 'S') return ok('gateway', `It takes connections with TLS at ${place}.`)
+  return problem(
+    'gateway',
+    `It does not take connections at ${place} (${answer}).`,
+    'masquerade status, and the log',
+  )
+}
+
+async function examineExposures(databaseIds: readonly string[]): Promise<Finding[]> {
+  if (databaseIds.length === 0) return []
+  const api = await openApi({ admin: true })
+  const findings: Finding[] = []
+  for (const id of databaseIds) findings.push(await examineDatabase(api, id))
+  return findings
+}
+
+async function examineDatabase(api: Api, id: string): Promise<Finding> {
+  const check = `exposures of ${id}`
+  const fix = `masquerade exposures -d ${quoteArgument(id)}`
+  try {
+    const path = `${databasePathOf(id, 'doctor')}/dataMaskingPolicies/Default/exposures`
+    const { body } = await api.send<{ value: Exposure[] }>('GET', path)
+    const high = body.value.filter(({ severity }) => severity === 'high').length
+    const others = body.value.length - high
+    if (high > 0) return problem(check, `${high} of high severity, ${others} others.`, fix)
+    return others > 0
+      ? warning(check, `${others}, none of high severity.`, fix)
+      : ok(check, 'None was found.')
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    return problem(check, error.message, `masquerade policy show -d ${quoteArgument(id)}`)
+  }
+}

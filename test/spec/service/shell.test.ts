@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { commandNames, loadCommand } from '../../../src/cli/commands.ts'
+import { clause } from '../../support/clause.ts'
+import { startCommand } from '../../support/command.ts'
+import { findProgram } from '../../support/find-program.ts'
+import { runHere, settleIn } from '../../support/run-here.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+
+const execute = promisify(execFile)
+
+describe('the command line in a shell', () => {
+  let service: TestService
+  let environment: Record<string, string>
+  let folder: string
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'masquerade-shell-'))
+    service = await startTestService()
+    environment = await settleIn(service)
+  })
+  after(async () => {
+    await service[Symbol.asyncDispose]()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const here = (...args: string[]) => runHere(args, { environment })
+
+  clause(
+    'SVC-13',
+    'A command whose reader goes away, as in `| head`, finishes what it began and prints no error.',
+    async () => {
+      const args = ['group', 'add', 'Made without a reader', '--url', service.origin, '--admin']
+      for (const words of [args, ['help', '--json']]) {
+        const { child, ended } = startCommand(words, environment)
+        child.stdout?.destroy()
+        const { code, stderr } = await ended
+        assert.deepEqual([code, stderr], [0, ''], words.join(' '))
+      }
+      const rows = await service.database.sql`
+        select from directory_object where display_name = 'Made without a reader'`
+      assert.equal(rows.length, 1)
+    },
+  )
+
+  clause(
+    'SVC-12',
+    'Every command but `psql` and `completion` takes `--json`; its result is then the only thing on standard output. …',
+    async () => {
+      for (const name of commandNames) {
+        const command = await loadCommand(name)
+        const takesJson = Object.hasOwn(command?.options ?? {}, 'json')
+        assert.equal(takesJson, !['psql', 'completion'].includes(name), name)
+      }
+      const access = ['--url', service.origin, '--admin', '--json']
+      const db = 'sub-1/group-1/srv/db1'
+      const rule = ['mail', '-d', db, '--column', 'public.person.email', '--function', 'Email']
+      for (const args of [
+        ['version', '--json'],
+        ['help', '--json'],
+        ['token', '--admin', '--json'],
+        ['keys', 'list', '--json'],
+        ['application', 'list', '--json'],
+        ['migrate', '--json'],
+        ['logout', '--json'],
+        ['rules', 'set', ...rule, ...access],
+        ['rules', 'list', '-d', db, ...access],
+        ['policy', 'show', '-d', db, ...access],
+        ['policy', 'exempt', '-d', db, 'auditor', ...access],
+        ['policy', 'disable', '-d', db, ...access],
+        ['rules', 'export', '-d', db, ...access],
+        ['rules', 'delete', 'mail', '-d', db, ...access],
+        ['mapping', 'list', '-d', db, ...access],
+        ['database', 'list', 'sub-1/group-1/srv', ...access],
+        ['database', 'unbind', db, ...access],
+      ]) {
+        const { code, stdout, stderr } = await here(...args)
+        assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
+        assert.doesNotThrow(() => JSON.parse(stdout), args.join(' '))
+      }
+      const codes: [number, string[]][] = [
+        [2, ['rules', 'list', ...access]],
+        [3, ['rules', 'list', '-d', db, '--url', 'http://127.0.0.1:1', '--token', 'x']],
+        [0, ['status', '--json']],
+        [5, ['rules', 'delete', 'none', '-d', db, ...access]],
+        [5, ['user', 'show', 'nobody@example.com', ...access]],
+        [6, ['rules', 'list', '-d', db, '--url', service.origin, '--token', 'x']],
+        [6, ['login', '--token']],
+      ]
+      for (const [expected, args] of codes) {
+        const { code, stdout, stderr } = await here(...args)
+        assert.equal(code, expected, `${args.join(' ')}: ${stdout}${stderr}`)
+      }
+      const overview = await here('help')
+      for (const code of [0, 1, 2, 3, 4, 5, 6])
+        assert.match(overview.stdout, new RegExp(`^ {2}${code} {2}\\S`, 'm'))
+    },
+  )
+
+  clause(
+    'SVC-15',
+    '`masquerade completion bash`, `zsh` and `fish` print scripts that complete every command, verb and option.',
+    async () => {
+      const script = join(folder, 'completion.bash')
+      await writeFile(script, (await here('completion', 'bash')).stdout)
+      const complete = async (...words: string[]) => {
+        const program = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _masquerade; printf '%s\\n' "\${COMPREPLY[@]}"`
+        const { stdout } = await execute('bash', ['-c', program, 'bash', script, 'masquerade', ...words])
+        return stdout.split('\n').filter(Boolean)
+      }
+      const { stdout: registered } = await execute('bash', [
+        '-c',
+        'source "$1"; complete -p masquerade',
+        'bash',
+        script,
+      ])
+      assert.match(registered, /-F _masquerade masquerade/)
+      assert.deepEqual(await complete(''), [...commandNames])
+      assert.deepEqual(await complete('gr'), ['group'])
+      assert.ok((await complete('user', '')).includes('set-password'))
+      assert.deepEqual(await complete('user', 'set-'), ['set-password'])
+      assert.deepEqual(await complete('group', 'members', ''), ['list', 'add', 'remove'])
+      assert.deepEqual(await complete('rules', 'apply', '--dr'), ['--dry-run'])
+      assert.deepEqual(await complete('rules', 'apply', 'x'), [])
+
+      for (const [shell, check] of [
+        ['zsh', ['-n']],
+        ['fish', ['--no-execute']],
+      ] as const) {
+        const { stdout } = await here('completion', shell)
+        for (const name of commandNames) assert.ok(stdout.includes(name), `${shell}: ${name}`)
+        assert.match(stdout, shell === 'fish' ? /-l dry-run/ : /--dry-run/)
+        const file = join(folder, `completion.${shell}`)
+        await writeFile(file, stdout)
+        const program = findProgram(shell)
+        if (program) await execute(program, [...check, file])
+      }
+      assert.equal((await here('completion', 'tcsh')).code, 2)
+    },
+  )
+
+  clause(
+    'SVC-16',
+    '`masquerade doctor` looks at the installation, the database of the service, bound databases and the running service, in this order. …',
+    async () => {
+      const examine = async (around: Record<string, string> = {}) => {
+        const { code, stdout, stderr } = await runHere(['doctor', '--json'], {
+          environment: { ...environment, ...around },
+        })
+        assert.equal(stderr, '')
+        const findings = JSON.parse(stdout) as {
+          check: string
+          state: string
+          message: string
+          fix?: string
+        }[]
+        for (const { state, fix } of findings)
+          assert.equal(fix !== undefined, state === 'problem' || state === 'warning')
+        return { code, findings, of: (check: string) => findings.find((one) => one.check === check) }
+      }
+      await rm(join(service.dataDir, 'run.json'))
+      const stopped = await examine()
+      assert.equal(stopped.code, 4)
+      assert.deepEqual(
+        stopped.findings.map(({ check }) => check),
+        [
+          'data directory',
+          'disk',
+          'secret key',
+          'certificate authority',
+          'certificate',
+          'database of the service',
+          'migrations',
+          'clock',
+          'signing keys',
+          'administrators',
+          'bound databases',
+          'service',
+          'gateway',
+          'exposures',
+        ],
+      )
+      assert.deepEqual([stopped.of('service')?.state, stopped.of('service')?.fix], ['problem', 'npm start'])
+
+      await settleIn(service)
+      const running = await examine()
+      assert.equal(running.code, 0, JSON.stringify(running.findings))
+      assert.equal(running.of('gateway')?.state, 'ok')
+      assert.equal(running.of('administrators')?.state, 'warning', 'there is but one')
+      const words = await here('doctor')
+      assert.match(words.stdout, /^ok {7}disk: /m)
+      assert.match(words.stdout, /^0 problems, \d warnings?\.$/m)
+
+      await chmod(service.dataDir, 0o755)
+      const { sql } = service.database
+      await sql`update directory_object set properties = properties || '{"accountEnabled":false}' where kind = 'user'`
+      const worse = await examine()
+      await sql`update directory_object set properties = properties || '{"accountEnabled":true}' where kind = 'user'`
+      await chmod(service.dataDir, 0o700)
+      assert.equal(worse.code, 4)
+      assert.match(worse.of('data directory')?.fix ?? '', /^chmod 700 /)
+      assert.equal(worse.of('administrators')?.fix, 'masquerade admin restore')
+      await writeFile(join(folder, 'other.key'), Buffer.alloc(32, 1))
+      const sealed = await examine({ MASQUERADE_SECRET_KEY_FILE: join(folder, 'other.key') })
+      assert.match(sealed.of('signing keys')?.message ?? '', /sealed with another secret key/)
+      const away = await examine({ MASQUERADE_DATABASE_URL: 'postgres://u:p@127.0.0.1:1/d' })
+      assert.equal(away.of('database of the service')?.state, 'problem')
+      assert.equal(away.of('clock')?.state, 'skipped')
+      const nowhere = await examine({ MASQUERADE_DATA_DIR: join(folder, 'nothing') })
+      assert.match(nowhere.of('data directory')?.message ?? '', /There is none/)
+    },
+  )
+
+  test('a wrong setting is what the doctor says first', async () => {
+    const { code, stderr } = await runHere(['doctor'], {
+      environment: { ...environment, MASQUERADE_PORT: '1' },
+    })
+    assert.equal(code, 2)
+    assert.match(stderr, /MASQUERADE_PORT is not a setting/)
+  })
+})

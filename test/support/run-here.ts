@@ -1,0 +1,59 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { run } from '../../src/cli/run.ts'
+import { runWithin } from '../../src/cli/surroundings.ts'
+import type { Outcome } from './command.ts'
+import type { TestService } from './service.ts'
+
+interface Around {
+  readonly environment?: Record<string, string>
+  /** The standard input; none unless given. */
+  readonly input?: string
+  /** Called with everything printed so far, after each write. */
+  readonly onOutput?: (stdout: string) => void
+  /** Aborted when the reader of the output goes. */
+  readonly stop?: AbortSignal
+}
+
+/** Runs a command line in this process, which takes a hundredth of the time that a process of its own takes. */
+export async function runHere(args: readonly string[], around: Around = {}): Promise<Outcome> {
+  const { environment = {}, input = '', onOutput, stop } = around
+  let [stdout, stderr] = ['', '']
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('MASQUERADE_'))
+  const code = await runWithin(
+    {
+      env: { ...Object.fromEntries(inherited), ...environment },
+      stdin: Readable.from(input === '' ? [] : [Buffer.from(input)]),
+      stdout: new Writable({
+        write(chunk, _encoding, done) {
+          stdout += String(chunk)
+          onOutput?.(stdout)
+          done()
+        },
+      }),
+      ...(stop && { outputClosed: stop }),
+      stderr: new Writable({
+        write(chunk, _encoding, done) {
+          stderr += String(chunk)
+          done()
+        },
+      }),
+    },
+    () => run(args),
+  )
+  return { code, stdout, stderr }
+}
+
+/** Writes what a started service writes for the commands beside it, and returns their environment. */
+export async function settleIn(service: TestService): Promise<Record<string, string>> {
+  const { httpPort, httpsPort, host } = service.listeners
+  const run = { pid: process.pid, host, httpPort, httpsPort, gatewayPort: service.gateway.port }
+  const origin = service.auth.identity.origin()
+  await writeFile(join(service.dataDir, 'run.json'), JSON.stringify({ ...run, origin }))
+  return {
+    MASQUERADE_DATA_DIR: service.dataDir,
+    MASQUERADE_DATABASE_URL: service.databaseUrl,
+    XDG_CONFIG_HOME: join(service.dataDir, 'config'),
+  }
+}
