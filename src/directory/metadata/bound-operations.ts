@@ -33,6 +33,7 @@ const bound: readonly Bound[] = [
   { name: 'addPassword', on: [`${namespace}.application`], returns: `${namespace}.passwordCredential` },
   { name: 'removePassword', on: [`${namespace}.application`] },
   { name: 'changePassword', on: [`${namespace}.user`] },
+  { name: 'invite', on: [`${namespace}.user`], returns: `${namespace}.invitation` },
   { name: 'reply', on: [`${namespace}.thread`, `${namespace}.post`] },
   {
     name: 'carriedRights',
@@ -88,6 +89,7 @@ export function describeReturned(operations: readonly Operation<never>[]): Eleme
   const list = answerOf('listCarriedRightsOfUser') as TSchema & { properties: { value: { items: TSchema } } }
   return [
     ...describeSchema('ComplexType', 'passwordCredential', answerOf('addPassword')),
+    ...describeSchema('ComplexType', 'invitation', answerOf('inviteUser')),
     ...describeSchema('ComplexType', 'carriedRight', list.properties.value.items),
   ]
 }
