@@ -10,6 +10,8 @@ export type TextRow = readonly (string | null)[]
 const connectTimeoutMs = 5_000
 /** A store that takes longer than this to read one row is as good as gone. */
 const answerTimeoutMs = 5_000
+/** Errors with which the server ends the session: the operator, a crash, a limit. */
+const endsSession = /^(08|57P0)/
 
 /**
  * One connection, opened when it is needed and again after it was lost. `session` grows with each new connection: while
@@ -21,6 +23,7 @@ export class SteadyConnection {
   readonly #prepared = new WeakMap<pg.Client, Map<string, Buffer>>()
   #client: Promise<pg.Client> | undefined
   #session = 0
+  #isClosed = false
 
   constructor(address: DatabaseAddress, applicationName: string) {
     this.#address = address
@@ -64,12 +67,12 @@ export class SteadyConnection {
   }
 
   async #use<T>(run: (client: pg.Client) => Promise<T>): Promise<T> {
-    this.#client ??= this.#connect()
+    this.#client ??= this.#open()
     const opening = this.#client
     try {
       return await run(await opening)
     } catch (error) {
-      if (error instanceof pg.DatabaseError) throw error
+      if (error instanceof pg.DatabaseError && !endsSession.test(error.code ?? '')) throw error
       if (this.#client === opening) this.#client = undefined
       void opening.then((client) => client.end()).catch(() => {})
       throw new ConnectionFailure(error)
@@ -77,12 +80,22 @@ export class SteadyConnection {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     const client = this.#client
     this.#client = undefined
     await client?.then((one) => one.end()).catch(() => {})
   }
 
-  async #connect(): Promise<pg.Client> {
+  /** An old connection may report its end when the next one is there already: that one stays. */
+  #open(): Promise<pg.Client> {
+    const opening = this.#connect(() => {
+      if (this.#client === opening) this.#client = undefined
+    })
+    return opening
+  }
+
+  async #connect(forget: () => void): Promise<pg.Client> {
+    if (this.#isClosed) throw new Error('the connection was closed')
     const address = this.#address
     const client = new pg.Client({
       ...address,
@@ -94,9 +107,6 @@ export class SteadyConnection {
       keepAlive: true,
       options: `-c search_path=${schemaName} -c TimeZone=UTC`,
     })
-    const forget = () => {
-      this.#client = undefined
-    }
     client.on('error', forget)
     client.on('end', forget)
     await client.connect()
