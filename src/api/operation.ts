@@ -12,6 +12,8 @@ export interface RequestFacts {
   readonly id: string
   /** Origin and version segment as the caller addressed it, for the URLs in answers. */
   readonly baseUrl: string
+  /** The namespace of types in the answer. */
+  readonly namespace: string
   /** Path without the query, with every key as a segment. */
   readonly path: string
   readonly ifMatch: string | undefined

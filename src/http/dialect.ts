@@ -12,6 +12,13 @@ export interface Dialect {
   unknownPath(path: string, deadEnd: string): Problem
   headers(request: FastifyRequest): Record<string, string>
   errorBody(problem: Problem, request: FastifyRequest): unknown
+  /** The text of an answer's body. */
+  write(body: unknown, request: FastifyRequest): string
+}
+
+/** A text as it is, any other value as JSON. */
+export function writeBody(body: unknown): string {
+  return typeof body === 'string' ? body : JSON.stringify(body)
 }
 
 export function headerOf(request: FastifyRequest, name: string): string | undefined {
@@ -40,7 +47,7 @@ export function sendProblem(
     .code(status)
     .headers(dialect.headers(request))
     .header('content-type', dialect.contentType)
-    .send(JSON.stringify(dialect.errorBody(problem, request)))
+    .send(dialect.write(dialect.errorBody(problem, request), request))
 }
 
 function challenge(problem: Problem): string {

@@ -1,6 +1,7 @@
 import { describe, Problem } from '../kernel/problem.ts'
-import { isDirectoryPath } from '../kernel/surface.ts'
-import { clientRequestId, type Dialect } from './dialect.ts'
+import { isAliased, isDirectoryPath } from '../kernel/surface.ts'
+import { clientRequestId, type Dialect, writeBody } from './dialect.ts'
+import { nameAliased, writeAliased } from './write-aliased.ts'
 
 /** Graph's manners. */
 export const directoryDialect: Dialect = {
@@ -26,7 +27,7 @@ export const directoryDialect: Dialect = {
     return {
       error: {
         code,
-        message,
+        message: isAliased(request.originalUrl) ? nameAliased(message) : message,
         ...(problem.details && { details: problem.details }),
         innerError: {
           date: new Date().toISOString().slice(0, 19),
@@ -36,4 +37,6 @@ export const directoryDialect: Dialect = {
       },
     }
   },
+
+  write: (body, request) => (isAliased(request.originalUrl) ? writeAliased(body) : writeBody(body)),
 }

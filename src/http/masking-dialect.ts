@@ -1,6 +1,6 @@
 import { describe, Problem } from '../kernel/problem.ts'
 import { pathPrefix } from '../kernel/surface.ts'
-import { clientRequestId, type Dialect, headerOf } from './dialect.ts'
+import { clientRequestId, type Dialect, headerOf, writeBody } from './dialect.ts'
 
 /** ARM's manners. Also the shape for paths that belong to neither API. */
 export const maskingDialect: Dialect = {
@@ -28,4 +28,6 @@ export const maskingDialect: Dialect = {
     const { target, details } = problem
     return { error: { code, message, ...(target && { target }), ...(details && { details }) } }
   },
+
+  write: writeBody,
 }

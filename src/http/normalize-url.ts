@@ -1,4 +1,4 @@
-import { isDirectoryPath, withoutDirectoryPrefix } from '../kernel/surface.ts'
+import { isDirectoryPath, namespacePattern, withoutAlias, withoutDirectoryPrefix } from '../kernel/surface.ts'
 import { uuidPattern } from '../kernel/uuid.ts'
 
 /**
@@ -6,7 +6,8 @@ import { uuidPattern } from '../kernel/uuid.ts'
  * Also heals what the official Graph client sends over plain HTTP when it follows a next link:
  * `/v1.0/http://host/v1.0/users`.
  */
-export function normalizeUrl(url: string): string {
+export function normalizeUrl(sent: string): string {
+  const url = withoutAlias(sent)
   if (!unusual.test(url)) return url
   const question = url.indexOf('?')
   const path = question < 0 ? url : url.slice(0, question)
@@ -19,7 +20,7 @@ const unusual = /[(%:]|graph\.|childFolders/i
 
 function unwrapNextLink(path: string): string {
   const inner = /^\/https?:\/{1,2}[^/]+(\/.*)$/i.exec(withoutDirectoryPrefix(path))?.[1]
-  return inner !== undefined && isDirectoryPath(path) && isDirectoryPath(inner) ? inner : path
+  return inner !== undefined && isDirectoryPath(path) && isDirectoryPath(inner) ? withoutAlias(inner) : path
 }
 
 // Quotes inside a key are doubled: ('o''neil'). The same with percent-encoded quotes and parentheses. An alternate key
@@ -30,8 +31,10 @@ const guidKey = new RegExp(`(?<=[A-Za-z])(?:\\(|%28)(${uuidPattern})(?:\\)|%29)(
 
 // Some clients call actions by their full names, or with the empty parentheses of a function. The name of an extension
 // is not for us to change.
-const qualifiedAction =
-  /(?<!\/extensions)\/(?:(?:microsoft|vendor)\.graph\.)?((?:check|get)Member(?:Groups|Objects)|getByIds|explainMembership|delta)(?:\(\))?$/i
+const qualifiedAction = new RegExp(
+  `(?<!/extensions)/(?:${namespacePattern}\\.)?((?:check|get)Member(?:Groups|Objects)|getByIds|explainMembership|restore|addPassword|removePassword|changePassword|reply|getAvailableExtensionProperties|carriedRights|delta)(?:\\(\\))?$`,
+  'i',
+)
 
 function keysAsSegments(path: string): string {
   if (!isDirectoryPath(path)) return path

@@ -1,6 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import type { RequestFacts } from '../api/operation.ts'
-import { pathPrefix, type Surface } from '../kernel/surface.ts'
+import {
+  aliasNamespace,
+  aliasPrefix,
+  isAliased,
+  ownNamespace,
+  pathPrefix,
+  type Surface,
+} from '../kernel/surface.ts'
 import { headerOf } from './dialect.ts'
 import { findOuterOrigin, originOf } from './send-inner.ts'
 
@@ -20,7 +27,12 @@ export class HttpFacts implements RequestFacts {
   }
 
   get baseUrl(): string {
-    return (this.#outerOrigin ?? originOf(this.#request)) + pathPrefix[this.#surface]
+    const alias = isAliased(this.#request.originalUrl) ? aliasPrefix : ''
+    return (this.#outerOrigin ?? originOf(this.#request)) + alias + pathPrefix[this.#surface]
+  }
+
+  get namespace(): string {
+    return isAliased(this.#request.originalUrl) ? aliasNamespace : ownNamespace
   }
 
   get isInner(): boolean {

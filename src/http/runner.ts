@@ -89,5 +89,5 @@ function render(answer: Answer, dialect: Dialect, request: FastifyRequest, reply
     return
   }
   if (!reply.hasHeader('content-type')) reply.header('content-type', dialect.contentType)
-  reply.send(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body))
+  reply.send(dialect.write(answer.body, request))
 }

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyRequest } from 'fastify'
 import type { InnerAnswer, InnerRequest } from '../api/operation.ts'
 import { fail } from '../kernel/problem.ts'
+import { aliasPrefix, isAliased, withoutAlias } from '../kernel/surface.ts'
 
 /** The origin that the client of the outer request addressed, while an inner request is handled. */
 const outerOrigin = new AsyncLocalStorage<string>()
@@ -35,7 +36,7 @@ export async function sendInner(outer: FastifyRequest, inner: InnerRequest): Pro
     async () =>
       await outer.server.inject({
         method: inner.method as 'GET',
-        url: inner.url,
+        url: (isAliased(outer.originalUrl) ? aliasPrefix : '') + withoutAlias(inner.url),
         headers,
         remoteAddress: outer.ip,
         ...(inner.body !== undefined && { payload: inner.body }),

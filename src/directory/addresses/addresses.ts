@@ -46,7 +46,7 @@ const plain = (kind: Kind, row: ExtensionResource, paths: string[], given: Param
 const inMailbox = (...paths: string[]) => paths.flatMap((path) => [`/me${path}`, `/users/:user${path}`])
 const inGroup = (...paths: string[]) => paths.map((path) => `/groups/:group${path}`)
 const cast = (key: string, kind: Kind) =>
-  ['vendor', 'microsoft'].map((name) => `/directoryObjects/${key}/${name}.graph.${kind}`)
+  ['vendor.graph', 'microsoft.graph', 'graph'].map((name) => `/directoryObjects/${key}/${name}.${kind}`)
 
 /**
  * Every address of the resources that can have open extensions, and of the folders, lists and threads around them, by

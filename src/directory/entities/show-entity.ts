@@ -1,7 +1,8 @@
+import { ownNamespace as namespace } from '../../kernel/surface.ts'
 import { entityTag } from './entity-tag.ts'
 import type { Described, Json, Stored } from './property.ts'
 
-export const namespace = 'vendor.graph'
+export { namespace }
 
 export interface Rendering {
   /** Properties to show instead of the default set. */

@@ -6,6 +6,7 @@ export const extensionType = 'vendor.graph.openTypeExtension'
 const typeNames = [
   extensionType,
   'microsoft.graph.openTypeExtension',
+  'graph.openTypeExtension',
   'microsoft.outlookServices.openTypeExtension',
 ].map((name) => name.toLowerCase())
 

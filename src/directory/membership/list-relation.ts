@@ -3,6 +3,7 @@ import { type Context, ok } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { holds } from '../../auth/permit.ts'
 import { fail } from '../../kernel/problem.ts'
+import { namespacePattern } from '../../kernel/surface.ts'
 import { answerCount } from '../entities/list-entities.ts'
 import { contextOf, namespace } from '../entities/show-entity.ts'
 import type { ObjectKind, Resource } from '../objects/kinds/resource.ts'
@@ -83,7 +84,7 @@ export function countRelation(relation: Relation) {
   })
 }
 
-const cast = new RegExp(`^(?:${namespace.replace('.', '\\.')}|microsoft\\.graph)\\.(\\w+)$`, 'i')
+const cast = new RegExp(`^${namespacePattern}\\.(\\w+)$`, 'i')
 const kindsByName = new Map(Object.keys(resources).map((kind) => [kind.toLowerCase(), kind]))
 
 /** The kinds to list: `/members/vendor.graph.user` lists the members that are users. */

@@ -1,5 +1,4 @@
 import { formatDateTime } from '../entities/read-value.ts'
-import { namespace } from '../entities/show-entity.ts'
 import { resources } from '../objects/kinds/resources.ts'
 import type { ChangeType, Subscription } from './subscription.ts'
 
@@ -38,7 +37,7 @@ export function logKinds({ changeTypes, membersOnly }: Subscription): string[] {
 }
 
 export function renderNotifications(stamp: Stamp, changes: readonly LoggedChange[]): object {
-  const { kind } = stamp.subscription
+  const { kind, namespace } = stamp.subscription
   return {
     value: changes.map((change) => {
       const resource = `${resources[kind].set}/${change.id}`

@@ -74,10 +74,10 @@ const createSubscription = operation({
     const sealed = clientState === null ? null : ports.secrets.seal(clientStatePlace(id), clientState)
     const [stored] = await tx<Subscription[]>`
       insert into change_subscription (tenant_id, id, resource, kind, object_id, members_only, change_types,
-        notification_url, lifecycle_url, client_state, creator_id, application_id, expires_at, position)
+        notification_url, lifecycle_url, client_state, creator_id, application_id, namespace, expires_at, position)
       values (${tenantId}, ${id}, ${body.resource}, ${watched.kind}, ${watched.objectId}, ${watched.membersOnly},
         ${readChangeTypes(body.changeType)}, ${body.notificationUrl}, ${lifecycleNotificationUrl}, ${sealed},
-        ${objectId}, ${applicationId}, ${readExpiry(body.expirationDateTime, ports.changeLogDays)},
+        ${objectId}, ${applicationId}, ${request.namespace}, ${readExpiry(body.expirationDateTime, ports.changeLogDays)},
         ${selectRevision(tx, tenantId)})
       returning ${subscriptionColumns(tx)}`
     const shown = showSubscription(stored as Subscription)

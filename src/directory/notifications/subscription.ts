@@ -41,13 +41,15 @@ export interface Subscription extends Watched {
   readonly expiresAt: Date
   readonly position: number
   readonly attempts: number
+  /** The namespace of the address under which it was made. */
+  readonly namespace: string
 }
 
 export function subscriptionColumns(sql: Query) {
   return sql`id, resource, kind, object_id as "objectId", members_only as "membersOnly", change_types as "changeTypes",
     notification_url as "notificationUrl", lifecycle_url as "lifecycleUrl", client_state as "clientState",
     creator_id as "creatorId", application_id as "applicationId", renewed_at as "renewedAt",
-    expires_at as "expiresAt", position, attempts`
+    expires_at as "expiresAt", position, attempts, namespace`
 }
 
 /** The place to which a client's secret is sealed. */

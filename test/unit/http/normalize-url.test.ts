@@ -25,7 +25,15 @@ const cases: Record<string, string> = {
   '/v1.0/me/microsoft.graph.getMemberGroups': '/v1.0/me/getMemberGroups',
   "/v1.0/users('a')/vendor.graph.checkMemberObjects()": '/v1.0/users/a/checkMemberObjects',
   '/v1.0/me/getMemberGroups()?x': '/v1.0/me/getMemberGroups?x',
+  '/microsoft.graph/v1.0/users?$top=1': '/v1.0/users?$top=1',
+  '/Microsoft.Graph/V1.0/users': '/V1.0/users',
+  "/microsoft.graph/v1.0/users('a')/graph.getMemberGroups": '/v1.0/users/a/getMemberGroups',
+  '/microsoft.graph/v1.0/http://localhost/microsoft.graph/v1.0/users?$skiptoken=x':
+    '/v1.0/users?$skiptoken=x',
+  '/v1.0/users/graph.delta()': '/v1.0/users/delta',
   // left as they are
+  '/microsoft.graph/users': '/microsoft.graph/users',
+  '/microsoft.graph/v1.0x/users': '/microsoft.graph/v1.0x/users',
   '/v1.0/me/extensions/microsoft.graph.getMemberGroups':
     '/v1.0/me/extensions/microsoft.graph.getMemberGroups',
   '/v1.0/groups/1/members/microsoft.graph.user': '/v1.0/groups/1/members/microsoft.graph.user',
