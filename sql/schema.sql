@@ -82,6 +82,7 @@ create table change_subscription (
   next_attempt_at timestamp with time zone default now() not null,
   lease uuid,
   leased_until timestamp with time zone,
+  namespace text default 'vendor.graph'::text not null,
   constraint change_subscription_pkey PRIMARY KEY (tenant_id, id)
 );
 

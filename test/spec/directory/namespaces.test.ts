@@ -19,7 +19,7 @@ describe('namespaces', () => {
   before(async () => {
     service = await startTestService({ MASQUERADE_NOTIFICATION_HOSTS: '127.0.0.1' })
     directory = fillDirectory(service)
-    token = service.tokenFor({ kind: 'application', permissions: everything })
+    token = service.tokenFor({ kind: 'application', permissions: [...everything, 'Directory.Read.All'] })
   })
   after(() => service?.[Symbol.asyncDispose]())
 
