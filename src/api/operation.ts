@@ -105,6 +105,8 @@ export interface Operation<Ports = unknown, Body = unknown, Options = unknown> {
   readonly reads?: true
   readonly query?: TObject
   readonly body?: TSchema
+  /** True where the specification lists no Content-Type among the headers: a body without one is read as JSON. */
+  readonly contentTypeOptional?: true
   /** Limits of the body, where the usual ones are too narrow for what the operation is for. */
   readonly bodyLimits?: BodyLimits
   /** Schema of the body of each success status; null where there is none. */

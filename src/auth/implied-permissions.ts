@@ -1,9 +1,8 @@
 /**
  * Which permission holds which others: the whole table, for rows that list the least privileged permission only.
  *
- * No permission implies another that a row asks for beside it (Group.ReadWrite.All does not stand in for
- * GroupMember.ReadWrite.All: adding a group to a group needs both), and none reaches the credentials of applications
- * or directory roles but by its own name.
+ * No permission implies another that a row asks for beside it, and none reaches the credentials of applications or
+ * directory roles but by its own name.
  */
 export const impliedPermissions: Readonly<Record<string, readonly string[]>> = {
   'Application.ReadWrite.All': ['Application.Read.All'],
@@ -41,6 +40,15 @@ export const impliedPermissions: Readonly<Record<string, readonly string[]>> = {
   'User.ReadWrite.All': ['User.Read.All', 'User.ReadWrite'],
 }
 
+/** A stronger permission does as well, unless the row asks for both: adding a group to a group needs both. */
+const standIns: Readonly<Record<string, string>> = { 'GroupMember.ReadWrite.All': 'Group.ReadWrite.All' }
+
+/** True if the caller holds a permission that a row asks for, or one that does as well in this row. */
+export function satisfies(held: ReadonlySet<string>, name: string, all: readonly string[]): boolean {
+  const other = standIns[name]
+  return held.has(name) || (other !== undefined && held.has(other) && !all.includes(other))
+}
+
 /** The permissions with everything they imply, through any number of steps. */
 export function withImplied(permissions: Iterable<string>): ReadonlySet<string> {
   const held = new Set(permissions)
@@ -69,6 +77,11 @@ export function renderImpliedPermissions(): string {
     '| permission | holds, with all that follows |',
     '|---|---|',
     ...rows,
+    '',
+    ...Object.entries(standIns).map(
+      ([weaker, stronger]) =>
+        `\`${stronger}\` does as well as \`${weaker}\` in a row of these tables that does not ask for both.`,
+    ),
     '',
   ].join('\n')
 }

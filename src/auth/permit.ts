@@ -1,6 +1,6 @@
 import { fail } from '../kernel/problem.ts'
 import type { Caller } from './caller.ts'
-import { withImplied } from './implied-permissions.ts'
+import { satisfies, withImplied } from './implied-permissions.ts'
 import { type Alternative, type Permission, type PermissionRow, parseCell } from './permission.ts'
 
 /** Throws unless the caller's permissions satisfy the row; for operations that learn the row from the body. */
@@ -9,8 +9,11 @@ export function requirePermissions(caller: Caller, row: PermissionRow): void {
 }
 
 export function holds(caller: Caller, row: PermissionRow): boolean {
-  const held = row.leastPrivileged ? impliedOf(caller.permissions) : caller.permissions
-  return alternativesFor(caller, row).some((alternative) => alternative.every((name) => held.has(name)))
+  const { permissions } = caller
+  const alternatives = alternativesFor(caller, row)
+  if (!row.leastPrivileged) return alternatives.some((all) => all.every((name) => permissions.has(name)))
+  const held = impliedOf(permissions)
+  return alternatives.some((all) => all.every((name) => satisfies(held, name, all)))
 }
 
 const implied = new WeakMap<ReadonlySet<string>, ReadonlySet<string>>()

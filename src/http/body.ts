@@ -22,7 +22,7 @@ export function readBody(operation: Operation, request: FastifyRequest): unknown
   const type = request.headers['content-type']
   if (type !== undefined && !isJson(type)) fail('UnsupportedMediaType', { mediaType: type.slice(0, 100) })
   if (text.trim() === '') fail('EmptyPayload')
-  if (type === undefined) fail('UnsupportedMediaType', { mediaType: '' })
+  if (type === undefined && !operation.contentTypeOptional) fail('UnsupportedMediaType', { mediaType: '' })
   const value = parseMetered(text)
   check(operation.body, value)
   return value

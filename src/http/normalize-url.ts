@@ -23,11 +23,15 @@ function unwrapNextLink(path: string): string {
   return inner !== undefined && isDirectoryPath(path) && isDirectoryPath(inner) ? withoutAlias(inner) : path
 }
 
-// Quotes inside a key are doubled: ('o''neil'). The same with percent-encoded quotes and parentheses. An alternate key
-// keeps its name: (appId='…').
+// Quotes inside a key are doubled: ('o''neil'). The same with percent-encoded quotes and parentheses. A key may have its
+// name: (id='…') is ('…'), and so is (userPrincipalName='…'), which users are found by as well. An alternate key keeps its
+// name: (appId='…').
 const quotedKey =
   /(?<=[A-Za-z])(?:\(|%28)(?:([A-Za-z]+)(?:=|%3d))?(?:'|%27)((?:[^'%/]|''|%27%27|%(?!27|29|2f)[0-9a-f]{2})+)(?:'|%27)(?:\)|%29)(?=\/|$)/gi
-const guidKey = new RegExp(`(?<=[A-Za-z])(?:\\(|%28)(${uuidPattern})(?:\\)|%29)(?=/|$)`, 'gi')
+const guidKey = new RegExp(`(?<=[A-Za-z])(?:\\(|%28)(?:id(?:=|%3d))?(${uuidPattern})(?:\\)|%29)(?=/|$)`, 'gi')
+const plainKey = /^(?:id|userPrincipalName)$/i
+/** Client libraries may encode the dollar sign of `$ref`, `$count` and the like. */
+const encodedDollar = /\/%24(?=(?:ref|count|value|batch|metadata)$)/i
 
 // Some clients call actions by their full names, or with the empty parentheses of a function. The name of an extension
 // is not for us to change.
@@ -38,12 +42,16 @@ const qualifiedAction = new RegExp(
 
 function keysAsSegments(path: string): string {
   if (!isDirectoryPath(path)) return path
-  const plain = path.replace(quotedKey, keyAsSegment).replace(guidKey, '/$1').replace(qualifiedAction, '/$1')
+  const plain = path
+    .replace(quotedKey, keyAsSegment)
+    .replace(guidKey, '/$1')
+    .replace(qualifiedAction, '/$1')
+    .replace(encodedDollar, '/$$')
   return foldChildFolders(plain)
 }
 
 function keyAsSegment(_whole: string, name: string | undefined, value: string): string {
-  return `/${name === undefined ? '' : `${name}=`}${value.replaceAll(/''|%27%27/g, "'")}`
+  return `/${name === undefined || plainKey.test(name) ? '' : `${name}=`}${value.replaceAll(/''|%27%27/g, "'")}`
 }
 
 /** Folders nest to any depth, routes do not: `/childFolders/a/childFolders/b` becomes `/childFolders/a%2Fb`. */

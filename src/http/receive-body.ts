@@ -14,7 +14,9 @@ export async function receiveBody(
   request: IncomingMessage,
   limits: BodyLimits = usualBodyLimits,
 ): Promise<string> {
-  const meter = isJson(request.headers['content-type'] ?? '') ? new JsonMeter(limits) : undefined
+  const meter = isJson(request.headers['content-type'] ?? 'application/json')
+    ? new JsonMeter(limits)
+    : undefined
   const tooLarge = () => new Problem('PayloadTooLarge', { limit: limits.bytes })
   if (Number(request.headers['content-length'] ?? 0) > limits.bytes) throw tooLarge()
   const chunks: Buffer[] = []

@@ -38,6 +38,8 @@ export interface Property {
    * sorts by them, `suffix` also how texts end, `elements` finds items of a collection. `sql/` has the indexes.
    */
   readonly index?: 'key' | 'order' | 'suffix' | 'elements'
+  /** A collection in which each value counts once. */
+  readonly isSet?: true
   /** Characters of a string, items of a collection. */
   readonly maxLength?: number
   /** A rule beyond type and length, for the value or each item of a collection. */

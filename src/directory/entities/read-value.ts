@@ -56,7 +56,7 @@ function readItems(
     if (read === undefined) return undefined
     items.push(read)
   }
-  return items
+  return property.isSet ? [...new Set(items)] : items
 }
 
 function readObject(fields: Properties, value: unknown): JsonObject | undefined {

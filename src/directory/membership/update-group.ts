@@ -28,6 +28,7 @@ export const updateGroup = operation({
   summary: 'Update properties of a group, add up to 20 members to it, or both',
   method: 'PATCH',
   path: '/groups/:id',
+  contentTypeOptional: true,
   permission: { anyRow: [updateGroupPermissions.group, ...addMembersRows] },
   right: objectRights.group.update,
   body: bodySchema(resource, 'update'),

@@ -1,6 +1,6 @@
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import type { JsonObject } from '../entities/property.ts'
+import type { Json, JsonObject } from '../entities/property.ts'
 import {
   type CustomProperties,
   failValue,
@@ -9,6 +9,9 @@ import {
 } from '../entities/read-properties.ts'
 import { group, standAloneProperties } from './kinds/group.ts'
 import type { DirectoryObject } from './object-store.ts'
+
+/** Properties that unified groups alone have. */
+const unifiedProperties = ['assignedLabels', 'visibility']
 
 /** The property of a body that must come in a request of its own; refuses it together with others. */
 export function findStandAlone(body: JsonObject, hasCompany: boolean): string | undefined {
@@ -35,7 +38,7 @@ export function readGroupChanges(
 export function checkTogether(sent: JsonObject, after: JsonObject): void {
   if (sent.autoSubscribeNewMembers === true && after.subscriptionEnabled === false)
     failValue(group, 'autoSubscribeNewMembers')
-  if (hasLabels(sent) && !isUnified(after)) failValue(group, 'assignedLabels')
+  for (const name of unifiedProperties) if (!isEmpty(sent[name]) && !isUnified(after)) failValue(group, name)
   if (sent.securityEnabled === false && after.isAssignableToRole === true) failValue(group, 'securityEnabled')
 }
 
@@ -59,10 +62,7 @@ function recalculate(sent: JsonObject, stored: JsonObject): JsonObject {
   const endsSubscription = sent.subscriptionEnabled === false && stored.autoSubscribeNewMembers === true
   return {
     ...(endsSubscription && { autoSubscribeNewMembers: null }),
-    ...(sent.groupTypes !== undefined &&
-      sent.assignedLabels === undefined &&
-      hasLabels(stored) &&
-      !isUnified(after) && { assignedLabels: null }),
+    ...(sent.groupTypes !== undefined && !isUnified(after) && clearUnified(sent, stored)),
   }
 }
 
@@ -70,8 +70,13 @@ function isUnified({ groupTypes }: JsonObject): boolean {
   return Array.isArray(groupTypes) && groupTypes.includes('Unified')
 }
 
-function hasLabels({ assignedLabels }: JsonObject): boolean {
-  return Array.isArray(assignedLabels) && assignedLabels.length > 0
+function clearUnified(sent: JsonObject, stored: JsonObject): JsonObject {
+  const lost = unifiedProperties.filter((name) => sent[name] === undefined && !isEmpty(stored[name]))
+  return Object.fromEntries(lost.map((name) => [name, null]))
+}
+
+function isEmpty(value: Json | undefined): boolean {
+  return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
 }
 
 /** The changes to a group's mail address, which is made of its alias and the tenant's domain. */

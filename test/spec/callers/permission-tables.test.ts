@@ -225,6 +225,17 @@ describe('every cell of the permission tables, over HTTP', () => {
       const url = `${service.origin}/v1.0/directoryObjects/${user}`
       assert.equal(await ask('POST', `/groups/${group}/members/$ref`, { '@odata.id': url })(strong), 204)
       assert.equal(await ask('DELETE', `/groups/${group}/extensions/x`)(strong), 404)
+      const add = (id: string) =>
+        ask('POST', `/groups/${group}/members/%24ref`, {
+          '@odata.id': `${service.origin}/v1.0/directoryObjects/${id}`,
+        })
+      const [other, inner] = [await directory.user(), await directory.group()]
+      for (const kind of ['delegated', 'application'] as const) {
+        assert.equal(await add(inner)(tokenOf(kind, ['Group.ReadWrite.All'])), 403, 'the row asks for both')
+        assert.equal(await add(other)(tokenOf(kind, ['Group.ReadWrite.All'])), 403, 'one of two')
+      }
+      const instead = tokenOf('application', ['Group.ReadWrite.All', 'User.ReadWrite.All'])
+      assert.equal(await add(other)(instead), 204)
       assert.equal(
         await ask('DELETE', `/devices/${randomUUID()}/extensions/x`)(strong),
         403,

@@ -218,8 +218,11 @@ describe('update group', () => {
 
   clause(
     'DIR-22',
-    '`visibility` of a unified group is `Private`, `Public` or empty, and empty means the same as `Public`.',
+    '`visibility` of a unified group is `Private`, `Public` or empty, and empty means the same as `Public`…',
     async () => {
+      const plain = await directory.group()
+      await refuses(plain, 'visibility', ['Private', 'Public'])
+      await accepts(plain, 'visibility', ['', null])
       const id = await directory.unifiedGroup()
       await accepts(id, 'visibility', ['Private', 'Public', '', null])
       await refuses(id, 'visibility', ['private', 'HiddenMembership', 'Secret', ...notString])
@@ -228,10 +231,16 @@ describe('update group', () => {
 
   clause(
     'DIR-23',
-    '`groupTypes` is an array of strings and can be updated; a group with the value `Unified` in it is a unified group.',
+    '`groupTypes` is an array of strings and can be updated; a group with the value `Unified` in it is a unified group…',
     async () => {
       const id = await directory.group()
       await accepts(id, 'groupTypes', [['Unified'], [], ['Unified']])
+      assert.equal((await patch(id, { groupTypes: ['Unified', 'Unified'] })).status, 204)
+      assert.deepEqual((await stored(id)).groupTypes, ['Unified'])
+      await accepts(id, 'visibility', ['Private'])
+      assert.equal((await patch(id, { groupTypes: [] })).status, 204)
+      assert.equal((await stored(id)).visibility, undefined)
+      assert.equal((await patch(id, { groupTypes: ['Unified'] })).status, 204)
       const label = [{ labelId: randomUUID(), displayName: 'x' }]
       await accepts(id, 'assignedLabels', [label])
       await refuses(id, 'groupTypes', [null, 'Unified', [7], ['Strange'], [null], {}, ['DynamicMembership']])
@@ -246,7 +255,7 @@ describe('update group', () => {
 
   clause(
     'DIR-54',
-    'A group is updated by PATCH `/groups/{id}` with the header `Authorization` and a Bearer token.',
+    'A group is updated by PATCH `/groups/{id}` with the header `Authorization` and a Bearer token…',
     async () => {
       const id = await directory.group()
       const path = `/v1.0/groups/${id}`
@@ -256,8 +265,14 @@ describe('update group', () => {
       assert.equal((await service.request('PATCH', path, { token: admin, body })).status, 204)
       assert.equal((await patch(randomUUID(), body)).status, 404)
       assert.equal((await patch(await directory.user(), body)).status, 404)
-      const parentheses = await service.request('PATCH', `/v1.0/groups('${id}')`, { token: admin, body })
-      assert.equal(parentheses.status, 204)
+      for (const form of [`/v1.0/groups('${id}')`, `/v1.0/groups(id='${id}')`])
+        assert.equal((await service.request('PATCH', form, { token: admin, body })).status, 204, form)
+      const untyped = { method: 'PATCH', headers: { authorization: `Bearer ${admin}` } }
+      const sent = Buffer.from(JSON.stringify({ description: 'no type' }))
+      assert.equal((await fetch(service.origin + path, { ...untyped, body: sent })).status, 204)
+      assert.equal((await stored(id)).description, 'no type')
+      const faulty = await fetch(service.origin + path, { ...untyped, body: Buffer.from('{') })
+      assert.equal(faulty.status, 400)
     },
   )
 

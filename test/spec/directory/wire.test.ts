@@ -79,7 +79,7 @@ describe('how the directory speaks HTTP', () => {
 
   clause(
     'DIR-79',
-    "A key in a path is a segment or stands in OData parentheses: `/users/a@b.c/extensions/x` and `/users('a@b.c')/extensions('x')` are the same.",
+    "A key in a path is a segment or stands in OData parentheses: `/users/a@b.c/extensions/x` and `/users('a@b.c')/extensions('x')` are the same…",
     async () => {
       const id = await directory.user("o'neil")
       for (const path of [
@@ -87,6 +87,9 @@ describe('how the directory speaks HTTP', () => {
         `/users('${id}')`,
         `/users(%27${id}%27)`,
         `/users%28'${id}'%29`,
+        `/users(id='${id}')`,
+        `/users(id=${id})`,
+        "/users(userPrincipalName='o''neil@example.com')",
         "/users('o''neil@example.com')",
         "/users/o'neil@example.com",
         `/Users('${id.toUpperCase()}')`,

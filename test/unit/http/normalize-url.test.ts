@@ -21,6 +21,15 @@ const cases: Record<string, string> = {
   '/v1.0/me/contactFolders/a/childFolders/b/childFolders':
     '/v1.0/me/contactFolders/a/childFolders/b/childFolders',
   "/v1.0/applications(appId='48d3')/owners": '/v1.0/applications/appId=48d3/owners',
+  "/v1.0/users(id='48d3')": '/v1.0/users/48d3',
+  "/v1.0/users(userPrincipalName='o''neil@b.c')/events(id='e')": "/v1.0/users/o'neil@b.c/events/e",
+  "/v1.0/groups(ID%3D%2748d3%27)/extensions(id='x')": '/v1.0/groups/48d3/extensions/x',
+  '/v1.0/users(id=48d31887-5fad-4d73-a9f5-3c356e68a038)/memberOf':
+    '/v1.0/users/48d31887-5fad-4d73-a9f5-3c356e68a038/memberOf',
+  '/v1.0/groups/1/members/%24ref': '/v1.0/groups/1/members/$ref',
+  '/v1.0/groups/1/members/2/%24ref?x': '/v1.0/groups/1/members/2/$ref?x',
+  '/v1.0/users/%24count': '/v1.0/users/$count',
+  '/v1.0/%24batch': '/v1.0/$batch',
   '/v1.0/devices(deviceId%3D%2748d3%27)': '/v1.0/devices/deviceId=48d3',
   '/v1.0/me/microsoft.graph.getMemberGroups': '/v1.0/me/getMemberGroups',
   "/v1.0/users('a')/vendor.graph.checkMemberObjects()": '/v1.0/users/a/checkMemberObjects',

@@ -43,6 +43,7 @@ export const group: Resource = {
     expirationDateTime: { type: 'dateTime', write: 'never' },
     groupTypes: {
       type: 'strings',
+      isSet: true,
       default: [],
       nullable: false,
       maxLength: 5,
