@@ -119,6 +119,10 @@ const schema = {
     '0',
     'Masked roles may store what they read of masked columns, which are masks, in tables and columns without a mask.',
   ),
+  GATEWAY_MASK_NOTICES: flag(
+    '0',
+    'The gateway tells a session by a NOTICE, once for each relation, that it reads masked values there. Exempt roles are told nothing.',
+  ),
   GATEWAY_UNBOUND: flag(
     '0',
     'The gateway passes clients on to databases that are not bound, on servers of bound ones. There is no mask there, and no directory account is let in.',

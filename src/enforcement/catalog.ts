@@ -143,6 +143,7 @@ export interface ObservedTwin {
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly grants: readonly Grant[]
   readonly columnGrants: readonly (Grant & { readonly column: string })[]
+  readonly comments: readonly { readonly column: string; readonly text: string }[]
 }
 
 export interface Closed {
@@ -178,6 +179,10 @@ export interface Snapshot {
   readonly guarded: boolean
   /** They have the columns of this release. */
   readonly isGuardCurrent: boolean
+  /** Roles that may use the schema of the guard; `isWhole`: and read all of its tables. */
+  readonly guardReaders: readonly { readonly role: string; readonly isWhole: boolean }[]
+  /** Owners of all relations in the record, those out of view too, with their relations by oid. */
+  readonly guardedOwners: readonly { readonly owner: string; readonly oids: readonly number[] }[]
   /** Objects of others read views in schemas of the owner of the twins. Read where nothing is masked alone. */
   readonly hasKeptTwins: boolean
   /** Roles that were exempt when the policy was last applied. */

@@ -2,12 +2,14 @@ import { quoteQualified } from '../db/quote.ts'
 import type { Guard, Relation, Snapshot } from './catalog.ts'
 import { grantAccess, type Remembered, remember } from './grants/access.ts'
 import { exemptions } from './grants/roles.ts'
+import { listGuardReaders } from './guard/guard-readers.ts'
 import { wantedText } from './guard/guard-steps.ts'
 import { everybody, shadowSchemaName, twinOwnerName } from './names.ts'
 import { exemptsNothing, noTwin, notManageable, rowSecurity } from './notes.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Note, Released } from './plan.ts'
 import type { Policy } from './policy.ts'
 import { assignMasks, type Masks, pinsOf } from './twins/assign-masks.ts'
+import { describeMasks } from './twins/comments.ts'
 import { tableTwinSelect, viewTwinSelect } from './twins/twin-select.ts'
 
 /** Pure: from what is there and what the policy says to what should be there. */
@@ -49,6 +51,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
             owner: readsItself ? twinOwner : relation.owner,
             securityBarrier: relation.securityBarrier || relation.restrictions.length > 0,
             securityInvoker: relation.securityInvoker,
+            comments: describeMasks(relation, own),
           }
     return {
       relation,
@@ -76,7 +79,8 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
     if (!matches(entry, snapshot, policy)) notes.push(exemptsNothing(entry))
   const names = [...exempt.roles].sort()
   const recordedExempt = exempt.everybody ? [everybody] : names
-  return { twinOwner, masked, released, exempt: names, recordedExempt, empty, notes }
+  const guardReaders = listGuardReaders(snapshot, policy.exemptRoles, exempt.everybody, { masked, released })
+  return { twinOwner, masked, released, exempt: names, recordedExempt, guardReaders, empty, notes }
 }
 
 function matches(entry: string, { roles }: Snapshot, { namedEntries = [] }: Policy): boolean {

@@ -13,6 +13,7 @@ import {
   startPlan,
 } from './diff.ts'
 import { setGrants } from './grants/grant-steps.ts'
+import { grantGuard } from './guard/guard-readers.ts'
 import {
   createWatch,
   markClosed,
@@ -90,6 +91,7 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
       }),
     )
   }
+  groups.push({ target: { name: 'guard' }, steps: grantGuard(plan) })
   if (empty) groups.push(groupOf(null, plan, leave))
   return groups.filter(({ steps }) => steps.length > 0)
 }

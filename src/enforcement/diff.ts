@@ -2,6 +2,7 @@ import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Closed, Relation, Snapshot } from './catalog.ts'
 import { actAs, named, restoreGrants, setGrants } from './grants/grant-steps.ts'
 import { restoreRights, setRights } from './grants/right-steps.ts'
+import { grantGuard } from './guard/guard-readers.ts'
 import {
   createGuards,
   createWatch,
@@ -27,6 +28,7 @@ export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   for (const released of desired.released) release(plan, released)
   dropReleased(plan)
   if (desired.masked.length > 0 && hasOtherExempt(plan)) steps.push(writeExempt(desired.recordedExempt))
+  steps.push(...grantGuard(plan))
   const hidden = findNewlyHidden(plan)
   if (hidden.length > 0) steps.push(recordReaders(hidden))
   if (desired.empty) leave(plan)

@@ -2,7 +2,7 @@ import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
 import type { Closed, Guard, ObservedTwin, Relation, Role, Snapshot } from './catalog.ts'
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
-import { driftFunction, driftTrigger, guardSchema, shadowPrefix, twinOwnerName } from './names.ts'
+import { driftFunction, driftTrigger, everybody, guardSchema, shadowPrefix, twinOwnerName } from './names.ts'
 import type { Target } from './policy.ts'
 import { aclAsJson, findRelations, isOn, type Reading, readRelations } from './read-relations.ts'
 import { findLegal } from './twins/find-legal-constants.ts'
@@ -21,7 +21,7 @@ export async function observe(
   const [server] = await tx<Omit<Snapshot, 'exempt'>[]>`
     select current_setting('server_version_num')::int as version, current_database()::text as database, current_user::text as user,
       to_regclass(${`${guardSchema}.relation`}) is not null as guarded,
-      exists (select 1 from pg_catalog.pg_attribute where attname = 'readers'
+      exists (select 1 from pg_catalog.pg_attribute where attname = 'self'
         and attrelid = to_regclass(${`${guardSchema}.policy`})) as "isGuardCurrent",
       (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as superuser,
       exists (select 1 from pg_catalog.pg_event_trigger t join pg_catalog.pg_proc p on p.oid = t.evtfoid
@@ -35,12 +35,14 @@ export async function observe(
   const oids = mode === 'none' ? found.filter((oid) => !deferred.has(oid)) : found
   const roles = await readRoles(tx, server.version)
   const guards = server.guarded ? await readGuards(tx, oids, roles) : []
+  const access = server.guarded ? await readGuardAccess(tx) : { guardReaders: [], guardedOwners: [] }
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
   const reading: Reading = mode === 'careful' ? { mode, locked } : { mode }
   const relations = await readRelations(tx, oids, server.version, reading)
   const held = new Set(relations.filter((one) => isHeld(one, mode, locked)).map(({ oid }) => oid))
   return {
     ...server,
+    ...access,
     exempt: server.guarded ? await readExempt(tx) : [],
     relations: await findLegal(tx, relations),
     guards,
@@ -78,6 +80,22 @@ async function readGuards(
   return rows.map((row) => recallGuard(row, names))
 }
 
+async function readGuardAccess(tx: Sql): Promise<Pick<Snapshot, 'guardReaders' | 'guardedOwners'>> {
+  const [row] = await tx<Pick<Snapshot, 'guardReaders' | 'guardedOwners'>[]>`
+    select coalesce((select jsonb_agg(jsonb_build_object('role', coalesce(r.rolname, ${everybody}), 'isWhole', not exists (
+          select 1 from pg_catalog.pg_class c where c.relnamespace = n.oid and c.relkind = 'r' and not exists (
+            select 1 from pg_catalog.aclexplode(c.relacl) s where s.grantee = a.grantee and s.privilege_type = 'SELECT')))
+        order by 1)
+        from pg_catalog.aclexplode(n.nspacl) a left join pg_catalog.pg_roles r on r.oid = a.grantee
+        where a.privilege_type = 'USAGE' and a.grantee <> n.nspowner and (a.grantee = 0 or r.oid is not null)), '[]') as "guardReaders",
+      coalesce((select jsonb_agg(one) from (
+        select o.rolname as owner, jsonb_agg(c.oid::int8) as oids from ${tx(guardSchema)}.relation g
+        join pg_catalog.pg_class c on c.oid = g.oid join pg_catalog.pg_roles o on o.oid = c.relowner group by 1) one),
+        '[]') as "guardedOwners"
+    from pg_catalog.pg_namespace n where n.nspname = ${guardSchema}`
+  return row ?? { guardReaders: [], guardedOwners: [] }
+}
+
 async function readExempt(tx: Sql): Promise<string[]> {
   const [row] = await tx<{ exempt: string[] }[]>`select exempt from ${tx(guardSchema)}.policy`
   return row?.exempt ?? []
@@ -99,7 +117,10 @@ async function readTwins(
         order by a.attnum) from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0) as columns,
       coalesce((select jsonb_agg(g || jsonb_build_object('column', a.attname) order by a.attnum, g ->> 'grantee')
         from pg_catalog.pg_attribute a, lateral jsonb_array_elements(${aclAsJson(tx, tx`a.attacl`)}) g
-        where a.attrelid = c.oid and a.attnum > 0), '[]') as "columnGrants"
+        where a.attrelid = c.oid and a.attnum > 0), '[]') as "columnGrants",
+      coalesce((select jsonb_agg(jsonb_build_object('column', a.attname, 'text', d.description))
+        from pg_catalog.pg_description d join pg_catalog.pg_attribute a on a.attrelid = d.objoid and a.attnum = d.objsubid
+        where d.classoid = 'pg_catalog.pg_class'::regclass and d.objoid = c.oid and d.objsubid > 0), '[]') as comments
     from unnest(${names.map(({ schema }) => schema)}::text[], ${names.map(({ name }) => name)}::text[],
       ${names.map(({ isHeld }) => isHeld)}::boolean[]) as t(s, r, is_held)
     join pg_catalog.pg_namespace n on n.nspname = t.s

@@ -42,6 +42,8 @@ export interface DesiredTwin {
   readonly owner: string
   readonly securityBarrier: boolean
   readonly securityInvoker: boolean
+  /** Say of masked columns which rule masks them, by column. */
+  readonly comments: ReadonlyMap<string, string>
 }
 
 export interface Released {
@@ -61,6 +63,8 @@ export interface Desired {
   readonly exempt: readonly string[]
   /** The same for the record, where PUBLIC stands for all roles: a new role does not change it. */
   readonly recordedExempt: readonly string[]
+  /** Roles that see raw values and may read the guard: `pg_dump` locks every table that it finds. */
+  readonly guardReaders: readonly string[]
   /** Nothing of ours is to be left in the database. */
   readonly empty: boolean
   /** For operators. */

@@ -9,6 +9,7 @@ interface GatewaySettings {
   readonly gatewayWeakLogin: boolean
   readonly gatewayPlaintext: boolean
   readonly gatewayMaskedCopies: boolean
+  readonly gatewayMaskNotices: boolean
 }
 
 export function readLimits(settings: GatewaySettings): GatewayLimits {
@@ -21,5 +22,6 @@ export function readLimits(settings: GatewaySettings): GatewayLimits {
     allowWeakLogin: settings.gatewayWeakLogin,
     allowPlaintext: settings.gatewayPlaintext,
     allowMaskedCopies: settings.gatewayMaskedCopies,
+    tellsMasks: settings.gatewayMaskNotices,
   }
 }

@@ -154,4 +154,6 @@ export interface GatewayLimits {
   readonly allowPlaintext: boolean
   /** Masked roles may store masks in other tables. */
   readonly allowMaskedCopies: boolean
+  /** Sessions are told once of each relation that they read masked. */
+  readonly tellsMasks: boolean
 }

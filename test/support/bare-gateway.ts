@@ -16,6 +16,7 @@ export const testLimits: GatewayLimits = {
   allowWeakLogin: false,
   allowPlaintext: false,
   allowMaskedCopies: false,
+  tellsMasks: false,
 }
 
 /** A gateway by itself before one database, without the rest of the service. */

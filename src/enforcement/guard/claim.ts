@@ -1,6 +1,6 @@
 import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
-import { guardSchema } from '../names.ts'
+import { guardSchema, isTwinOwnerName } from '../names.ts'
 import type { Step } from '../plan.ts'
 import { Unfit } from '../states/explain-failure.ts'
 
@@ -10,6 +10,8 @@ interface GuardOwner {
   readonly owner: string | null
   /** False: this database is a copy of the one they were made in. */
   readonly madeHere: boolean
+  /** The tables of the guard are not those that its record was written in: it came with a dump. */
+  readonly isRestored: boolean
 }
 
 /** A bound database that wants its masks in place, and what the service knows of the others. */
@@ -36,7 +38,9 @@ export async function readGuardOwner(sql: Sql): Promise<GuardOwner | null> {
   // As JSON, because guards that are older than the mark have no columns for it.
   const [row] = await sql<GuardOwner[]>`
     select pg_catalog.to_jsonb(p) ->> 'owner' as owner,
-      coalesce(pg_catalog.to_jsonb(p) ->> 'database' = d.oid::text, false) as "madeHere"
+      coalesce(pg_catalog.to_jsonb(p) ->> 'database' = d.oid::text, false) as "madeHere",
+      coalesce(pg_catalog.to_jsonb(p) ->> 'self' <> pg_catalog.to_regclass(${`${guardSchema}.relation`})::oid::text, false)
+        as "isRestored"
     from ${sql(guardSchema)}.policy p, pg_catalog.pg_database d where d.datname = current_database()`
   return row ?? null
 }
@@ -52,6 +56,8 @@ export async function claim(
   hasRules: boolean,
 ): Promise<readonly Step[]> {
   const guard = await readGuardOwner(sql)
+  // Tables and roles are recorded by OID. A dump does not keep those: grants would go to other roles on other tables.
+  if (guard?.isRestored) throw new Unfit(describeRestored(await listTwinSchemas(sql)))
   if (guard?.owner && guard.madeHere) {
     if (guard.owner === claimant?.databaseId) return []
     throw new Unfit(describeOwner(await claimant?.nameOwner(guard.owner)))
@@ -71,6 +77,24 @@ export async function claim(
 function describeOwner(name: string | null | undefined): string {
   if (name) return `This database is masked as ${name}; one database can be bound once.`
   return `This database is masked by a resource that this service does not have. If no other service keeps these masks, run: ${release};`
+}
+
+/** Schemas of twins that came with a dump, each with its owner. */
+async function listTwinSchemas(sql: Sql): Promise<{ name: string; owner: string }[]> {
+  return await sql<{ name: string; owner: string }[]>`
+    select n.nspname::text as name, o.rolname::text as owner from pg_catalog.pg_namespace n
+    join pg_catalog.pg_roles o on o.oid = n.nspowner
+    where exists (select 1 from ${sql(guardSchema)}.relation where twin ->> 'schema' = n.nspname) order by 1`
+}
+
+function describeRestored(schemas: readonly { name: string; owner: string }[]): string {
+  const owners = new Set(schemas.map(({ owner }) => owner).filter(isTwinOwnerName))
+  const statements = [
+    `DROP SCHEMA ${quoteIdentifier(guardSchema)} CASCADE`,
+    ...schemas.map(({ name }) => `DROP SCHEMA ${quoteIdentifier(name)} CASCADE`),
+    ...[...owners].map((owner) => `DROP OWNED BY ${quoteIdentifier(owner)}`),
+  ]
+  return `This database was restored from a dump of a masked one. The record that came along is about other tables and roles, so nothing is changed. Remove it, and masks are made anew: ${statements.join('; ')};`
 }
 
 function writeOwner(databaseId: string): Step[] {

@@ -15,8 +15,9 @@ export const createGuards: readonly Step[] = [
     oid oid PRIMARY KEY, grants jsonb NOT NULL, column_grants jsonb NOT NULL, pins jsonb NOT NULL, lent bigint[] NOT NULL,
     hides_all boolean NOT NULL, rights jsonb NOT NULL DEFAULT '[]', twin jsonb, updated_at timestamptz NOT NULL DEFAULT now())`,
   `CREATE TABLE ${policyTable} (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), exempt text[] NOT NULL DEFAULT '{}',
-    ending text[] NOT NULL DEFAULT '{}', readers jsonb NOT NULL DEFAULT '[]', owner uuid, database oid)`,
-  `INSERT INTO ${policyTable} DEFAULT VALUES`,
+    ending text[] NOT NULL DEFAULT '{}', readers jsonb NOT NULL DEFAULT '[]', owner uuid, database oid,
+    self oid)`,
+  `INSERT INTO ${policyTable} (self) VALUES (${quoteLiteral(table)}::regclass)`,
   // Default privileges may have let others in.
   `DO $$ DECLARE given record; BEGIN FOR given IN
       SELECT 'SCHEMA ${guardSchema}' AS what, a.grantee FROM pg_namespace, aclexplode(nspacl) a
@@ -30,7 +31,9 @@ export const createGuards: readonly Step[] = [
 /** Guards of an earlier release lack columns. */
 export const upgradeGuards: readonly Step[] = [
   `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS rights jsonb NOT NULL DEFAULT '[]'`,
-  `ALTER TABLE ${policyTable} ADD COLUMN IF NOT EXISTS readers jsonb NOT NULL DEFAULT '[]'`,
+  `ALTER TABLE ${policyTable} ADD COLUMN IF NOT EXISTS readers jsonb NOT NULL DEFAULT '[]',
+    ADD COLUMN IF NOT EXISTS self oid`,
+  `UPDATE ${policyTable} SET self = ${quoteLiteral(table)}::regclass WHERE self IS NULL`,
 ].map((sql) => ({ sql, why: 'a place to remember rights and readers' }))
 
 export function forget(oid: number): Step {

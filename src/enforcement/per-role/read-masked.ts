@@ -19,7 +19,7 @@ export interface MaskedForRole {
   readonly watched: readonly Watched[]
   readonly watchedDigest: string
   readonly homonyms: readonly { readonly schema: string; readonly name: string }[]
-  /** Our own schemas, for a role to which the notes of the controller are closed. */
+  /** Our own schemas, for every role but that of the binding and superusers. */
   readonly hides: readonly string[]
 }
 
@@ -125,8 +125,8 @@ async function readHidden(sql: Sql, roles: readonly string[]) {
     select r.rolname::text as role, array(
       select ${guardSchema}::text union select twin->>'schema' from ${sql(guardSchema)}.relation where twin is not null
       order by 1) as schemas
-    from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[])
-      and not pg_catalog.has_schema_privilege(r.oid, ${guardSchema}, 'USAGE')`
+    from pg_catalog.pg_roles r join pg_catalog.pg_namespace n on n.nspname = ${guardSchema}
+    where r.rolname = any(${roles}::text[]) and not pg_catalog.pg_has_role(r.oid, n.nspowner, 'USAGE')`
 }
 
 async function isGuarded(sql: Sql): Promise<boolean> {

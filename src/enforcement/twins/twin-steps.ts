@@ -4,6 +4,7 @@ import { actAs, clearPrivileges, named, setGrants } from '../grants/grant-steps.
 import { wantedText } from '../guard/guard-steps.ts'
 import { noTwin } from '../notes.ts'
 import type { DesiredRelation, DesiredTwin, Plan, Released, Step } from '../plan.ts'
+import { commentAgain, commentColumns } from './comments.ts'
 
 /** Relations whose twins must go or cannot be replaced in place. */
 export function findRemade({ desired, guards, twins }: Plan): ReadonlySet<number> {
@@ -117,7 +118,10 @@ export function makeTwin(
   // PostgreSQL has refused this very twin before: asking again would change nothing.
   if (isKnown && known.made === null) return false
   const asWanted = isKnown && observed !== undefined && isAsMade(known, observed, twin)
-  const made = asWanted ? [] : createTwin(twin, relation, desired.twinOwner)
+  const comments = commentColumns(twin, observed)
+  const made = asWanted
+    ? commentAgain(comments, owner)
+    : createTwin(twin, relation, desired.twinOwner, comments)
   if (!observed && snapshot.generous.has(owner)) made.push(clearPrivileges(name, owner))
   const reader = { grantor: owner, grantee: relation.owner, grantable: false }
   const wanted = {
@@ -146,14 +150,21 @@ export function isAsMade(known: Twin, observed: ObservedTwin, twin: DesiredTwin)
 }
 
 /** Only the owner of the twins may create in their schemas, except for this one statement. */
-function createTwin(twin: DesiredTwin, relation: Relation, twinOwner: string): Step[] {
+function createTwin(
+  twin: DesiredTwin,
+  relation: Relation,
+  twinOwner: string,
+  comments: readonly string[],
+): Step[] {
   const columns = twin.columns.map(quoteIdentifier).join(', ')
   const options = [twin.securityBarrier && 'security_barrier', twin.securityInvoker && 'security_invoker']
   const on = options.filter(Boolean)
   const withOptions = on.length > 0 ? ` WITH (${on.join(', ')})` : ''
   const name = quoteQualified(twin.schema, twin.name)
   const create: Step = {
-    sql: `CREATE OR REPLACE VIEW ${name} (${columns})${withOptions} AS ${twin.select}`,
+    sql: [`CREATE OR REPLACE VIEW ${name} (${columns})${withOptions} AS ${twin.select}`, ...comments].join(
+      ';\n',
+    ),
     why: `the masked twin of ${relation.schema}.${relation.name}`,
     as: twin.owner,
   }

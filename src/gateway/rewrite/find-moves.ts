@@ -15,6 +15,8 @@ export interface Moves {
   readonly splices: readonly Splice[]
   /** A twin is read, not a catalog alone. */
   readonly readsTwin: boolean
+  /** The relations that are read as their twins show them. */
+  readonly masked: ReadonlySet<MaskedRelation>
 }
 
 /**
@@ -34,6 +36,7 @@ export function findMoves({ relations, columns, groupings }: References, names: 
 class Mover implements Moves {
   readonly splices: Splice[] = []
   readsTwin = false
+  readonly masked = new Set<MaskedRelation>()
   readonly #names: Names
   readonly #bytes: string
   readonly #targets = new Map<RelationReference, Target>()
@@ -51,11 +54,11 @@ class Mover implements Moves {
     const { range, use } = reference
     switch (use) {
       case 'read':
-        if (!this.#moveCatalog(reference)) this.#moveTo(reference, findMoved(reference, this.#names)?.twin)
+        if (!this.#moveCatalog(reference)) this.#moveToTwin(reference)
         break
       case 'lockToRead':
       case 'like':
-        this.#moveTo(reference, findMoved(reference, this.#names)?.twin)
+        this.#moveToTwin(reference)
         break
       // A write to a twin means the table: the path leads to the twin first, or a tool took its name from the rows it got.
       case 'insert':
@@ -68,6 +71,12 @@ class Mover implements Moves {
       case 'copyTo':
         this.#moveCopy(reference)
     }
+  }
+
+  #moveToTwin(reference: RelationReference): void {
+    const relation = findMoved(reference, this.#names)
+    if (relation) this.masked.add(relation)
+    this.#moveTo(reference, relation?.twin)
   }
 
   #moveTo(reference: RelationReference, to: Target | undefined): void {
@@ -104,6 +113,7 @@ class Mover implements Moves {
     const list = (columns ?? relation.columns).map(quoteIdentifier).join(', ')
     const query = `(SELECT ${list} FROM ${render(relation.twin)})`
     this.put(at, columns ? (findListEnd(this.#bytes, end) ?? end) : end, query)
+    this.masked.add(relation)
     this.readsTwin = true
   }
 

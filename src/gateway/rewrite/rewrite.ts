@@ -5,6 +5,7 @@ import { resolveReferences } from '../../sql/resolve.ts'
 import { orderSplices, type Splice } from '../../sql/splice.ts'
 import { findTouches } from '../audit/find-touches.ts'
 import { type StatementEffect, unparsed } from '../audit/touch.ts'
+import type { MaskedRelation } from '../ports.ts'
 import { findMoves } from './find-moves.ts'
 import { changeNames, changesNames, findNameChanges } from './name-changes.ts'
 import { catalogOf, type Names } from './names.ts'
@@ -16,6 +17,7 @@ const none: TextAnalysis = {
   nameChanges: [],
   isParsed: false,
   readsTwin: false,
+  masked: [],
   effects: unparsed,
 }
 
@@ -46,6 +48,7 @@ function rewriteStatements(statements: readonly Statement[], bytes: string, name
   const effects: StatementEffect[] = []
   let current = names
   let readsTwin = false
+  const masked = new Set<MaskedRelation>()
   let isPathKnown = true
   let refusal: StatementRefusal | undefined
   for (const statement of statements) {
@@ -54,6 +57,7 @@ function rewriteStatements(statements: readonly Statement[], bytes: string, name
     refusal ??= refuseMaskWrite(references, current)
     splices.push(...moves.splices)
     readsTwin ||= moves.readsTwin
+    for (const relation of moves.masked) masked.add(relation)
     const effect = {
       ...findTouches(statement, references, current),
       isPathUnknown: statements.length > 1,
@@ -71,6 +75,7 @@ function rewriteStatements(statements: readonly Statement[], bytes: string, name
     nameChanges: refusal ? [] : nameChanges.filter(changesNames),
     isParsed: true,
     readsTwin,
+    masked: refusal ? [] : [...masked],
     effects,
     refusal,
   }

@@ -1,5 +1,6 @@
 import type { Rewritten, Splice } from '../../sql/splice.ts'
 import type { StatementEffect } from '../audit/touch.ts'
+import type { MaskedRelation } from '../ports.ts'
 
 /** How a statement changes the meaning of names for later statements. */
 export interface NameChanges {
@@ -24,6 +25,8 @@ export interface TextAnalysis {
   readonly isParsed: boolean
   /** A twin is read, not a catalog alone. */
   readonly readsTwin: boolean
+  /** The relations that are read as their twins show them. */
+  readonly masked: readonly MaskedRelation[]
   /** The effects of its statements, of those that have any. */
   readonly effects: readonly StatementEffect[]
   /** The splices then make PostgreSQL refuse the text; the client is told this instead. */

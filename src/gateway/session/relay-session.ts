@@ -46,6 +46,7 @@ export async function relaySession(
     parameters: entry.parameters.set('search_path', reported ?? searchPath),
     hearsPath: reported !== undefined,
     allowsCopies: limits.allowMaskedCopies,
+    tellsMasks: limits.tellsMasks,
     log: ports.log,
   })
   const from = client.socket.remoteAddress ?? ''

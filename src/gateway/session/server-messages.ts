@@ -24,7 +24,9 @@ export class ServerMessages {
     const { isOurs } = this.#ledger
     const other = this.#hear(type, bytes, from, to)
     const isAnswer = type === codes.CommandComplete || type === codes.Error || type === codes.Ready
-    return isOurs && isAnswer && !this.#phase.isOver ? nothing : other
+    const sent = isOurs && isAnswer && !this.#phase.isOver ? nothing : other
+    const notices = this.#texts.notices?.take()
+    return notices ? Buffer.concat([notices, sent ?? bytes.subarray(from, to)]) : sent
   }
 
   #hear(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined {

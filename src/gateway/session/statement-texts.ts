@@ -10,6 +10,7 @@ import type { NameChanges, RewrittenText, TextAnalysis } from '../rewrite/text-a
 import { TextCache } from '../rewrite/text-cache.ts'
 import { utf8 } from './client-encoding.ts'
 import type { ReadingState } from './ledger/run-counter.ts'
+import { MaskNotices } from './mask-notices.ts'
 import { NameScope } from './name-scope.ts'
 import { isPlain, TextReader } from './text-reader.ts'
 
@@ -24,6 +25,8 @@ export interface StatementTextsOptions {
   readonly hearsPath?: boolean
   /** Masks may be stored in other tables. */
   readonly allowsCopies?: boolean
+  /** The session is told of each relation that it reads masked. */
+  readonly tellsMasks?: boolean
   readonly log: Logger
 }
 
@@ -38,6 +41,7 @@ const nothingMoves: TextAnalysis = {
   nameChanges: [],
   isParsed: true,
   readsTwin: false,
+  masked: [],
   effects: noEffects,
 }
 
@@ -46,6 +50,8 @@ export class StatementTexts {
   readonly #options: StatementTextsOptions
   readonly #reader: TextReader
   readonly #scope: NameScope
+  /** Undefined: the session is told nothing. */
+  readonly notices: MaskNotices | undefined
   #forbidsViews = false
   /** Analysed texts for these masks and the current meaning of names. */
   #cache: TextCache<TextAnalysis> | undefined
@@ -57,6 +63,7 @@ export class StatementTexts {
     this.#options = options
     this.#reader = new TextReader(options.parameters)
     this.#scope = new NameScope(options.role, options.parameters.get('search_path') ?? '')
+    if (options.tellsMasks) this.notices = new MaskNotices((text) => this.#reader.writeMessage(text))
   }
 
   /** The server reports a setting. */
@@ -111,6 +118,7 @@ export class StatementTexts {
   rewrite(bytes: Buffer, from = 0, to = bytes.length, areSettingsKnown = true): RewrittenText | undefined {
     const masks = this.#options.masks()
     const moved = this.#rewrite(bytes, from, to, masks)
+    if (moved) this.notices?.note(moved.analysis.masked)
     const { effects } = this
     if (effects !== unparsed && (!areSettingsKnown || !this.#options.hearsPath) && !masks.isEmpty) {
       const isUncertain =

@@ -63,6 +63,11 @@ export class TextReader {
     return written
   }
 
+  /** A message of the gateway's own; what an encoding other than UTF-8 may lack becomes a question mark. */
+  writeMessage(text: string): Buffer {
+    return Buffer.from(this.isUtf8 ? text : text.replaceAll(/[^ -~]/gu, '?'))
+  }
+
   #findEncoding(): ClientEncoding | undefined {
     const client = this.#parameters.get('client_encoding') ?? 'UTF8'
     return findEncoding(client, this.#parameters.get('server_encoding') ?? 'UTF8')

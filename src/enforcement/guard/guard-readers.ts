@@ -1,0 +1,53 @@
+import { quoteIdentifier } from '../../db/quote.ts'
+import type { Snapshot } from '../catalog.ts'
+import { everybody, guardSchema, twinOwnerName } from '../names.ts'
+import type { Desired, Plan, Step } from '../plan.ts'
+
+/**
+ * Owners of masked relations, and exempt roles: `pg_dump` of the whole database locks and copies every table, ours too, so
+ * backups of these roles would fail. The guard holds no values, and tells them nothing that they may not see.
+ */
+export function listGuardReaders(
+  { guardedOwners, roles, user, database }: Snapshot,
+  exempt: readonly string[],
+  isEverybodyExempt: boolean,
+  { masked, released }: Pick<Desired, 'masked' | 'released'>,
+): string[] {
+  const gone = new Set(released.map(({ guard }) => guard.oid))
+  const owners = [
+    ...guardedOwners.filter(({ oids }) => oids.some((oid) => !gone.has(oid))).map(({ owner }) => owner),
+    ...masked.map(({ relation }) => relation.owner),
+  ]
+  const named = [...new Set([...owners, ...exempt])].filter((name) => {
+    const role = roles.get(name)
+    return role && !role.superuser && name !== user && name !== twinOwnerName(database)
+  })
+  return [...(isEverybodyExempt ? [everybody] : []), ...named].sort()
+}
+
+/** None where nothing is masked: the schema goes then. */
+export function grantGuard({ snapshot, desired }: Plan): Step[] {
+  if (desired.masked.length === 0) return []
+  const wanted = new Set(desired.guardReaders)
+  const whole = new Set(snapshot.guardReaders.filter(({ isWhole }) => isWhole).map(({ role }) => role))
+  const missing = desired.guardReaders.filter((role) => !whole.has(role))
+  const others = snapshot.guardReaders.map(({ role }) => role).filter((role) => !wanted.has(role))
+  const schema = quoteIdentifier(guardSchema)
+  const list = (roles: readonly string[]) =>
+    roles.map((role) => (role === everybody ? 'PUBLIC' : quoteIdentifier(role))).join(', ')
+  const change = (verb: string, roles: string, why: string): Step => ({
+    sql: [
+      `${verb} SELECT ON ALL TABLES IN SCHEMA ${schema} ${roles}`,
+      `${verb} USAGE ON SCHEMA ${schema} ${roles}`,
+    ].join(';\n'),
+    why,
+  })
+  return [
+    ...(missing.length > 0
+      ? [change('GRANT', `TO ${list(missing)}`, 'pg_dump of owners and exempt roles reads it')]
+      : []),
+    ...(others.length > 0
+      ? [change('REVOKE', `FROM ${list(others)}`, 'the record is closed to other roles')]
+      : []),
+  ]
+}
