@@ -58,3 +58,18 @@ export function isPhoneNumber(value: string): boolean {
 export function isIpAddress(value: string): boolean {
   return isIP(value.replace(/\/\d{1,3}$/, '')) !== 0
 }
+
+const somewhere: readonly (readonly [RegExp, (found: string) => boolean])[] = [
+  [/[^\s@"'<>,;:()]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,24}/gi, isEmail],
+  [/\b\d(?:[ -]?\d){12,18}\b/g, isCardNumber],
+  [/\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}\b/g, isIban],
+  [/\b\d{3}([- ])\d{2}\1\d{4}\b/g, isSocialSecurityNumber],
+  [/\+\d[\d ()./-]{7,18}\d\b/g, isPhoneNumber],
+]
+
+/** True for a longer text with an e-mail address, a telephone, card or account number somewhere in it. */
+export function holdsPersonalData(text: string): boolean {
+  return somewhere.some(([pattern, isMeant]) =>
+    (text.match(pattern) ?? []).some((found) => isMeant(found) && found.length < text.length),
+  )
+}

@@ -1,5 +1,7 @@
 import { fits, type Mask } from '../twins/masks.ts'
-import { type Kind, kinds, type Suggestion } from './kinds.ts'
+import { listJsonFields } from './judge-json.ts'
+import { matchName, type NameMatch } from './judge-name.ts'
+import { type Form, type Kind, kinds, type Suggestion } from './kinds.ts'
 
 export interface Judgement {
   readonly kind: string
@@ -11,9 +13,11 @@ export interface Judgement {
 
 interface Judged {
   readonly name: string
-  /** pg_type.typname and typcategory, for a domain of the type below it. */
+  readonly table?: string
+  /** pg_type.typname and typcategory, for a domain of the type below it, for an array of its elements. */
   readonly baseName: string
   readonly category: string
+  readonly isArray?: boolean
 }
 
 const unset = {
@@ -30,29 +34,59 @@ const leastConfidence = 0.5
 /** Fewer values than these say little. */
 const fewestValues = 5
 /** A column of something else has a few values that look right by chance. */
-const leastShare = 0.6
+const usualShare = 0.6
+/** Of a kind that is looked for inside of longer values. */
+const fewestFound = 2
 
 /** The kind of data that a column most likely holds, by its name and a sample; null when it looks harmless. */
 export function judgeColumn(column: Judged, values: readonly string[]): Judgement | null {
+  if (isJson(column)) return judgeJson(column, values)
+  return choose(column, formOf(column), values)
+}
+
+/** Judged by its keys: `profile` may hold an address under `email`. */
+function judgeJson(column: Judged, documents: readonly string[]): Judgement | null {
+  const found = listJsonFields(documents).flatMap(({ key, values }) => {
+    const named = { ...column, name: key, table: '' }
+    return choose(named, values.every(isNumeric) ? 'number' : 'text', values, true) ?? []
+  })
+  const byName = choose(column, 'text', [])
+  return [...found, ...(byName ? [byName] : [])].sort((a, b) => b.confidence - a.confidence)[0] ?? null
+}
+
+const isNumeric = (value: string) => /^-?\d+(\.\d+)?$/.test(value)
+
+function choose(
+  column: Judged,
+  form: Form | undefined,
+  values: readonly string[],
+  isKey = false,
+): Judgement | null {
+  const matches = new Map(matchName(column.name, column.table).map((match) => [match.kind, match]))
   const judged = kinds
-    .filter((kind) => suits(column, kind))
-    .map((kind) => judgeAs(kind, column, values))
+    .filter(({ forms }) => form !== undefined && forms.includes(form))
+    .map((kind) => judgeAs(kind, column, matches.get(kind), values, isKey))
     .filter(({ confidence }) => confidence >= leastConfidence)
     .sort((a, b) => b.confidence - a.confidence)
   return judged[0] ?? null
 }
 
-function judgeAs(kind: Kind, column: Judged, values: readonly string[]): Judgement {
+function judgeAs(
+  kind: Kind,
+  column: Judged,
+  match: NameMatch | undefined,
+  values: readonly string[],
+  isKey: boolean,
+): Judgement {
   const mask: Mask = { ...unset, ...kind.suggestion }
-  const byName = judgeName(kind, column.name)
-  const byContent = judgeContent(kind, values)
-  const found = [byName, byContent].filter((one) => one !== null)
+  const found = [match && judgeName(match, isKey), judgeContent(kind, values, isKey)].filter((one) => !!one)
   const doubt = found.reduce((left, { confidence }) => left * (1 - confidence), 1)
+  const isWhole = column.isArray || !fits(column, mask)
   return {
     kind: kind.kind,
     confidence: Math.round((1 - doubt) * 100) / 100,
     reasons: found.map(({ reason }) => reason),
-    suggestion: fits(column, mask) ? kind.suggestion : { maskingFunction: 'Default' },
+    suggestion: isWhole ? { maskingFunction: 'Default' } : kind.suggestion,
   }
 }
 
@@ -61,50 +95,37 @@ interface Evidence {
   readonly reason: string
 }
 
-function judgeName({ words, hints = [], noun }: Kind, name: string): Evidence | null {
-  const pieces = namePieces(name)
-  const word = words.find((one) => pieces.has(one))
-  if (word !== undefined)
-    return { confidence: wordConfidence, reason: `its name has '${word}' in it, as ${noun} would` }
-  const hint = hints.find((one) => pieces.has(one))
-  return hint === undefined
-    ? null
-    : { confidence: hintConfidence, reason: `its name has '${hint}' in it, as ${noun} might` }
-}
-
-/** The words of a name, and neighbours put together: `creditCard_no` has credit, card, no, creditcard, cardno … */
-export function namePieces(name: string): ReadonlySet<string> {
-  const words = name
-    .normalize('NFD')
-    .replaceAll(/\p{M}/gu, '')
-    .replaceAll('ß', 'ss')
-    .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
-    .toLowerCase()
-    .split(/[^\p{L}]+/u)
-    .filter((word) => word !== '')
-  const pieces = words.flatMap((_, at) => [1, 2, 3].map((length) => words.slice(at, at + length).join('')))
-  return new Set(pieces)
-}
-
-function judgeContent(
-  { looksLike, contentConfidence = 0, noun }: Kind,
-  values: readonly string[],
-): Evidence | null {
-  if (!looksLike || values.length < fewestValues) return null
-  const share = values.filter((value) => looksLike(value.trim())).length / values.length
-  if (share < leastShare) return null
+/** The word is the kind's own, and never the key itself: keys may be values. */
+function judgeName({ kind, word, isHint }: NameMatch, isKey: boolean): Evidence {
+  const subject = isKey ? 'one of its keys' : 'its name'
   return {
-    confidence: contentConfidence * share,
-    reason: `${Math.round(share * 100)} % of ${values.length} sampled values look like ${noun}`,
+    confidence: isHint ? hintConfidence : wordConfidence,
+    reason: `${subject} has '${word}' in it, as ${kind.noun} ${isHint ? 'might' : 'would'}`,
   }
 }
 
-/** A boolean `has_email` holds no address, and a date no telephone number. */
-function suits({ baseName, category }: Judged, { types }: Kind): boolean {
-  if (baseName === 'bool' || category === 'A') return false
-  const isText = category === 'S' || baseName === 'json' || baseName === 'jsonb'
-  const isNumber = category === 'N' && baseName !== 'oid'
-  if (types === 'text') return isText
-  if (types === 'number') return isNumber
-  return isText || isNumber || category === 'D' || category === 'I' || baseName === 'bytea'
+function judgeContent(
+  { looksLike, contentConfidence = 0, leastShare = usualShare, noun }: Kind,
+  values: readonly string[],
+  isKey: boolean,
+): Evidence | null {
+  if (!looksLike || values.length < fewestValues) return null
+  const count = values.filter((value) => looksLike(value.trim())).length
+  const share = count / values.length
+  if (share < leastShare || count < fewestFound) return null
+  return {
+    confidence: leastShare < usualShare ? contentConfidence : contentConfidence * share,
+    reason: `${Math.round(share * 100)} % of ${values.length} sampled values${isKey ? ' under one of its keys' : ''} look like ${noun}`,
+  }
+}
+
+const isJson = ({ baseName }: Judged) => baseName === 'json' || baseName === 'jsonb'
+
+/** A boolean `has_email` holds no address, and a date no telephone number. Undefined: nothing that is looked for. */
+function formOf({ baseName, category }: Judged): Form | undefined {
+  if (category === 'S' || baseName === 'hstore' || baseName === 'xml') return 'text'
+  if (category === 'N' && baseName !== 'oid') return 'number'
+  if (category === 'D') return 'date'
+  if (category === 'I' || baseName === 'macaddr' || baseName === 'macaddr8') return 'network'
+  return baseName === 'bytea' ? 'binary' : undefined
 }

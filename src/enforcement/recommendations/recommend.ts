@@ -16,6 +16,7 @@ interface CatalogColumn extends ColumnPlace {
   readonly name: string
   readonly baseName: string
   readonly category: string
+  readonly isArray: boolean
   readonly rows: number
   readonly sampled: boolean
 }
@@ -24,7 +25,11 @@ const mostColumns = 20_000
 const mostTables = 300
 const mostColumnsOfTable = 60
 const sampleRows = 200
-const longestValue = 200
+const longestValue = 500
+/** Of a JSON document or an array. */
+const longestDocument = 1_000
+/** Of one array. */
+const mostElements = 20
 const tableTimeoutMs = 1_500
 const allTimeoutMs = 15_000
 
@@ -65,19 +70,23 @@ export async function prepare(tx: Tx): Promise<void> {
 async function readColumns(tx: Tx): Promise<CatalogColumn[]> {
   return await tx<CatalogColumn[]>`
     select n.nspname::text as schema, c.relname::text as "table", a.attname::text as "column", a.attname::text as name,
-      b.typname::text as "baseName", b.typcategory::text as category,
+      coalesce(e.typname, b.typname)::text as "baseName", coalesce(e.typcategory, b.typcategory)::text as category,
+      e.oid is not null as "isArray",
       greatest(c.reltuples, 0)::int8 as rows,
-      b.typcategory in ('S', 'I') or b.typname in ('int8', 'numeric') as sampled
+      coalesce(e.typcategory, b.typcategory) in ('S', 'I')
+        or coalesce(e.typname, b.typname) in ('int8', 'numeric', 'json', 'jsonb') as sampled
     from pg_catalog.pg_attribute a
     join pg_catalog.pg_class c on c.oid = a.attrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     cross join lateral (
       with recursive base as (
-        select t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype from pg_catalog.pg_type t where t.oid = a.atttypid
+        select t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype, t.typelem from pg_catalog.pg_type t
+        where t.oid = a.atttypid
         union all
-        select t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype
+        select t.oid, t.typname, t.typtype, t.typcategory, t.typbasetype, t.typelem
         from base join pg_catalog.pg_type t on t.oid = base.typbasetype where base.typtype = 'd'
       ) select * from base where typtype <> 'd'
     ) b
+    left join pg_catalog.pg_type e on e.oid = b.typelem and b.typcategory = 'A'
     where c.relkind in ('r', 'p') and not c.relispartition and c.relpersistence <> 't'
       and a.attnum > 0 and not a.attisdropped
       and n.nspname !~ '^(pg_|information_schema$)' and n.nspname <> ${guardSchema}
@@ -114,17 +123,30 @@ async function sampleTable(
   // Whole pages at random, ten times as many rows as wanted; a small table is read from its start.
   const some =
     rows > sampleRows * 50 ? ` TABLESAMPLE SYSTEM (${((sampleRows * 1000) / rows).toPrecision(4)})` : ''
-  const list = columns.map(
-    ({ column }, at) => `"left"(${quoteIdentifier(column)}::text, ${longestValue}) AS c${at}`,
-  )
+  const list = columns.map((column, at) => `${readText(column)} AS c${at}`)
   const found = await tx.unsafe<Record<string, string | null>[]>(
     `SELECT ${list.join(', ')} FROM ${name}${some} LIMIT ${sampleRows}`,
   )
   for (const [at, column] of columns.entries())
     samples.set(
       keyOf(column),
-      found.flatMap((row) => (typeof row[`c${at}`] === 'string' ? [row[`c${at}`] ?? ''] : [])),
+      found.flatMap((row) => listValues(column, row[`c${at}`])),
     )
+}
+
+/** A character that no text of people has. */
+const separator = '\u001f'
+
+function readText({ column, isArray, baseName }: CatalogColumn): string {
+  const name = quoteIdentifier(column)
+  if (isArray) return `"left"(array_to_string(${name}, E'\\x1f'), ${longestDocument})`
+  const longest = baseName === 'json' || baseName === 'jsonb' ? longestDocument : longestValue
+  return `"left"(${name}::text, ${longest})`
+}
+
+function listValues({ isArray }: CatalogColumn, value: string | null | undefined): string[] {
+  if (typeof value !== 'string') return []
+  return isArray ? value.split(separator).slice(0, mostElements) : [value]
 }
 
 function keyOf({ schema, table, column }: ColumnPlace): string {

@@ -8,7 +8,8 @@ import {
   isPhoneNumber,
   isSocialSecurityNumber,
 } from '../../../src/enforcement/recommendations/contents.ts'
-import { judgeColumn, namePieces } from '../../../src/enforcement/recommendations/judge-column.ts'
+import { judgeColumn } from '../../../src/enforcement/recommendations/judge-column.ts'
+import { wordsOf } from '../../../src/enforcement/recommendations/judge-name.ts'
 
 const contents: [string, (value: string) => boolean, string[], string[]][] = [
   [
@@ -66,11 +67,13 @@ const text = { baseName: 'text', category: 'S' }
 const whole = { baseName: 'int8', category: 'N' }
 
 describe('what a column holds', () => {
-  test('names fall into words, and neighbours together', () => {
-    const pieces = namePieces('creditCard_no2')
-    for (const piece of ['credit', 'card', 'creditcard', 'cardno']) assert.ok(pieces.has(piece), piece)
-    assert.ok(namePieces('Straße').has('strasse'))
-    assert.ok(namePieces('prénom').has('prenom'))
+  test('names fall into words without accents and small words', () => {
+    assert.deepEqual(wordsOf('creditCard_no2'), ['credit', 'card', 'no'])
+    assert.deepEqual(wordsOf('Straße'), ['strasse'])
+    assert.deepEqual(wordsOf('prénom'), ['prenom'])
+    assert.deepEqual(wordsOf('fecha_de_nacimiento'), ['fecha', 'nacimiento'])
+    assert.deepEqual(wordsOf('SSNNumber'), ['ssn', 'number'])
+    assert.deepEqual(wordsOf('doğumTarihi'), ['dogum', 'tarihi'])
   })
 
   const named: [string, typeof text, string | undefined, string | undefined][] = [
@@ -93,6 +96,18 @@ describe('what a column holds', () => {
     ['panel', text, undefined, undefined],
     ['card', text, undefined, undefined],
     ['id', whole, undefined, undefined],
+    ['card_last4', text, 'PaymentCard', 'CCN'],
+    ['email_sent_at', { baseName: 'timestamptz', category: 'D' }, undefined, undefined],
+    ['email_sent', text, undefined, undefined],
+    ['phone_verified', text, undefined, undefined],
+    ['street_count', text, undefined, undefined],
+    ['address_id', whole, undefined, undefined],
+    ['ip_address', text, 'IpAddress', 'Default'],
+    ['rechnungsadresse', text, 'Address', 'Default'],
+    ['telefonnummer', text, 'PhoneNumber', 'Text'],
+    ['numero_de_téléphone', text, 'PhoneNumber', 'Text'],
+    ['doğum_tarihi', { baseName: 'date', category: 'D' }, 'BirthDate', 'Default'],
+    ['name', text, undefined, undefined],
   ]
   for (const [name, type, kind, maskingFunction] of named)
     test(`by its name alone: ${name} as ${type.baseName}`, () => {
@@ -100,6 +115,43 @@ describe('what a column holds', () => {
       assert.equal(judged?.kind, kind)
       assert.equal(judged?.suggestion.maskingFunction, maskingFunction)
     })
+
+  test("a name is a person's in a table of people, an array and a JSON document are masked as a whole", () => {
+    assert.equal(judgeColumn({ name: 'name', table: 'customers', ...text }, [])?.kind, 'PersonName')
+    assert.equal(judgeColumn({ name: 'brand_name', table: 'customers', ...text }, []), null)
+    const emails = judgeColumn({ name: 'emails', isArray: true, ...text }, [])
+    assert.deepEqual(emails?.suggestion, { maskingFunction: 'Default' })
+    const json = { name: 'profile', baseName: 'jsonb', category: 'U' }
+    const documents = Array.from({ length: 6 }, (_, at) =>
+      JSON.stringify({ born: 'x', contacts: [{ mail: `ann${at}@example.com` }] }),
+    )
+    const judged = judgeColumn(json, documents)
+    assert.equal(judged?.kind, 'EmailAddress')
+    assert.deepEqual(judged?.suggestion, { maskingFunction: 'Default' })
+    assert.deepEqual(judged?.reasons, [
+      "one of its keys has 'mail' in it, as an e-mail address might",
+      '100 % of 6 sampled values under one of its keys look like an e-mail address',
+    ])
+    // Keys can be values: the reasons have none of them, and a document that was cut is read as far as it goes.
+    const cut = documents.map((document) => `{"ann.smith@example.com": 1, ${document.slice(1, -6)}`)
+    const found = judgeColumn(json, cut)
+    assert.equal(found?.kind, 'EmailAddress')
+    assert.ok(!JSON.stringify(found).includes('smith'))
+    assert.equal(judgeColumn(json, ['{"a": 1}', '{"b": [true]}', '[]', '7', '"x"']), null)
+  })
+
+  test('free text with addresses and numbers in it', () => {
+    const calm = Array.from(
+      { length: 50 },
+      (_, at) => `Order ${at} was packed on time, 12 items, shelf 4-17.`,
+    )
+    assert.equal(judgeColumn({ name: 'body', ...text }, calm), null)
+    const mixed = [...calm, 'Please write to ann@example.com soon.', 'Call +49 30 1234567 in the evening.']
+    const judged = judgeColumn({ name: 'body', ...text }, mixed)
+    assert.equal(judged?.kind, 'FreeText')
+    assert.deepEqual(judged?.suggestion, { maskingFunction: 'Default' })
+    assert.equal(judgeColumn({ name: 'x', ...text }, mixed)?.kind, 'FreeText')
+  })
 
   test('by its content alone, and more surely by both', () => {
     const mails = Array.from({ length: 20 }, (_, at) => `person${at}@example.com`)
