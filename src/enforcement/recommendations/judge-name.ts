@@ -15,7 +15,7 @@ interface Placed extends NameMatch {
 /** The kinds that a name speaks for. `table`: its words say whether `name` is the name of a person. */
 export function matchName(name: string, table = ''): NameMatch[] {
   const words = wordsOf(name)
-  const isOfPeople = wordsOf(table).some((word) => peopleWords.has(word) || peopleWords.has(singular(word)))
+  const isOfPeople = [...wordsOf(table), ...words].some(isPeopleWord)
   const found = kinds.flatMap((kind) => findIn(kind, words, isOfPeople))
   return found.filter((match) => !found.some((other) => isWider(other, match)) && !isAboutData(match, words))
 }
@@ -52,9 +52,13 @@ function findIn(kind: Kind, words: readonly string[], isOfPeople: boolean): Plac
   return []
 }
 
-/** `name` of a customer is a person's; `brand_name` there is not. */
+function isPeopleWord(word: string): boolean {
+  return peopleWords.has(word) || peopleWords.has(singular(word))
+}
+
+/** `name` of a customer and `guest_name` anywhere are a person's; `brand_name` of a customer is not. */
 function isAlone(words: readonly string[], { from, to }: { from: number; to: number }): boolean {
-  return words.every((word, at) => (at >= from && at < to) || peopleWords.has(word))
+  return words.every((word, at) => (at >= from && at < to) || isPeopleWord(word))
 }
 
 /** Itself, its singular, and without an end that changes nothing. */

@@ -60,8 +60,8 @@ export const kinds: readonly Kind[] = [
     kind: 'EmailAddress',
     noun: 'an e-mail address',
     words: list(`email emailaddress emailaddr mailaddress mailadresse emailadresse courriel adressemail correo
-      correoelectronico postaelettronica emailadres adresemail eposta epost epostadress`),
-    hints: list('mail upn userprincipalname contact replyto'),
+      correoelectronico postaelettronica emailadres adresemail eposta epost epostadress sahkoposti mail eml`),
+    hints: list('upn userprincipalname contact replyto'),
     forms: ['text'],
     looksLike: isEmail,
     contentConfidence: 0.95,
@@ -74,7 +74,7 @@ export const kinds: readonly Kind[] = [
       list(`creditcard creditcardnumber cardnumber cardno cardnum cardlast cardlastfour cardlastdigits ccn ccnumber cclast
       pan kreditkarte kreditkartennummer kartennummer tarjeta numerotarjeta tarjetacredito cartebancaire cartecredit
       numerocarte cartacredito numerocarta numerocartao cartaocredito kaartnummer creditcardnummer numerkarty kartnumarasi
-      kartno kortnummer`),
+      kartno kortnummer kortnr ccnum ccno cislokarty`),
     hints: list('card cc carte carta cartao karte kaart'),
     forms: textOrNumber,
     looksLike: isCardNumber,
@@ -88,7 +88,8 @@ export const kinds: readonly Kind[] = [
       list(`ssn socialsecurity socialsecuritynumber socialsecurityno nationalid nationalidnumber nationalinsurance
       insurancenumber personnummer dni nie nino aadhaar bsn burgerservicenummer pesel cpf codicefiscale
       sozialversicherungsnummer versicherungsnummer securitesociale numerosecuritesociale numerosecu tckimlik tckimlikno
-      kimlikno identitynumber idcardnumber personalidnumber`),
+      kimlikno identitynumber idcardnumber personalidnumber numsecu cpr cprnummer fodselsnummer
+      henkilotunnus hetu rodnecislo`),
     hints: list('sin nin social'),
     forms: textOrNumber,
     looksLike: isSocialSecurityNumber,
@@ -101,7 +102,7 @@ export const kinds: readonly Kind[] = [
     words:
       list(`iban bankaccount bankaccountnumber accountnumber accountno routingnumber sortcode kontonummer bankverbindung
       clabe comptebancaire numerocompte cuentabancaria numerocuenta contocorrente contobancario contabancaria numeroconta
-      rekeningnummer bankrekening numerkonta kontobankowe hesapno hesapnumarasi bankkonto`),
+      rekeningnummer bankrekening numerkonta kontobankowe hesapno hesapnumarasi bankkonto acctno acctnumber accountnr cisloctu tilinumero`),
     hints: list('bic swift konto'),
     forms: textOrNumber,
     looksLike: isIban,
@@ -115,8 +116,9 @@ export const kinds: readonly Kind[] = [
       list(`phone phoneno phonenumber mobile mobileno mobilenumber mobilephone telephone telephonenumber telefon
       telefonnummer telefono telefone telefoon telefoonnummer telefonu telefonno cellphone cellnumber msisdn handy
       handynummer mobilnummer mobiel mobielnummer movil celular cellulare numerotelephone numerotelefono numertelefonu
-      ceptelefonu fax faxnumber faxnummer`),
-    hints: list('tel cell portable gsm whatsapp'),
+      ceptelefonu fax faxnumber faxnummer tel telno telnr tlf tlfno phonenum mob mobil mobilnr smsnumber puhelin
+      puhelinnumero gsm gsmnummer`),
+    hints: list('cell portable whatsapp'),
     forms: textOrNumber,
     looksLike: isPhoneNumber,
     contentConfidence: 0.6,
@@ -127,7 +129,7 @@ export const kinds: readonly Kind[] = [
     noun: 'a network address',
     words:
       list(`ipaddress ipaddr clientip remoteip sourceip loginip userip indirizzoip adresseip direccionip ipadresse
-      ipadres macaddress macaddr macadresse`),
+      ipadres ipallowlist ipdenylist macaddress macaddr macadresse`),
     hints: list('ip'),
     forms: ['text', 'network'],
     looksLike: isIpAddress,
@@ -139,7 +141,8 @@ export const kinds: readonly Kind[] = [
     noun: "a person's pay",
     words:
       list(`salary salaries wage income payroll compensation gehalt lohn salaire salario sueldo nomina stipendio
-      retribuzione ordenado salaris wynagrodzenie pensja maas lon loen`),
+      retribuzione ordenado salaris wynagrodzenie pensja maas loen palkka mzda bruttolohn nettolohn basepay
+      grosspay netpay`),
     hints: list('bonus pay earnings'),
     forms: ['number'],
     suggestion: { maskingFunction: 'Number', numberFrom: '0', numberTo: '1000' },
@@ -150,7 +153,8 @@ export const kinds: readonly Kind[] = [
     words:
       list(`dob birth birthday birthdate datebirth birthyear yearbirth bornon geburtsdatum geburtstag datenaissance
       naissance fechanacimiento nacimiento datanascita nascita datanascimento nascimento geboortedatum dataurodzenia
-      urodzenia dogumtarihi dogum fodelsedatum fodselsdato`),
+      urodzenia dogumtarihi dogum fodelsedatum fodselsdato foedselsdag foedselsdato fodselsdag gebdat syntymaaika
+      datumnarozeni`),
     hints: list('born'),
     forms: ['text', 'number', 'date'],
     suggestion: whole,
@@ -158,11 +162,12 @@ export const kinds: readonly Kind[] = [
   {
     kind: 'Address',
     noun: 'a postal address',
-    words: list(`address street streetaddress streetname homeaddress addressline housenumber houseno adresse
+    words:
+      list(`address street streetaddress streetname homeaddress addressline addr housenumber houseno adresse
       strasse hausnummer anschrift rue direccion calle domicilio indirizzo endereco rua logradouro straat straatnaam
       huisnummer ulica adreszamieszkania adreszameldowania sokak cadde gatuadress gata postcode zip zipcode postalcode plz
-      postleitzahl codepostal codigopostal cep kodpocztowy postakodu postnummer`),
-    hints: list('addr adres via line'),
+      postleitzahl codepostal codigopostal cep kodpocztowy postakodu postnummer postnr zipcd ulice psc osoite postinumero vej vejnavn`),
+    hints: list('adres via line'),
     ofPeople: list('adres via cap'),
     forms: ['text'],
     suggestion: whole,
@@ -174,7 +179,7 @@ export const kinds: readonly Kind[] = [
       list(`passport passportnumber passportno driverslicense driverlicense drivinglicence licensenumber licencenumber
       reisepass reisepassnummer fuhrerschein fuehrerschein personalausweis ausweis ausweisnummer passeport numeropasseport
       permisconduire pasaporte passaporto carteidentite cartaidentita paspoort paspoortnummer paszport numerpaszportu
-      dowodosobisty pasaport pasaportno ehliyet`),
+      dowodosobisty pasaport pasaportno ehliyet visanumber visano licenseplate licenceplate numberplate kennzeichen`),
     forms: textOrNumber,
     suggestion: last2,
   },
@@ -183,7 +188,7 @@ export const kinds: readonly Kind[] = [
     noun: 'a tax number',
     words:
       list(`taxid taxnumber taxno tin vatnumber vatid steuernummer steuerid ustid nif partitaiva numerofiscal
-      numerofiscale btwnummer nip verginumarasi vergino numerotva`),
+      numerofiscale btwnummer nip verginumarasi vergino numerotva nifcif`),
     forms: textOrNumber,
     suggestion: last4,
   },
@@ -193,8 +198,9 @@ export const kinds: readonly Kind[] = [
     words:
       list(`password passwd passwordhash pwd passphrase passcode secret apikey accesstoken refreshtoken resettoken
       sessiontoken sessionkey authtoken privatekey clientsecret pin pincode cvv cvc passwort kennwort motdepasse motpasse
-      contrasena clave senha wachtwoord haslo parola sifre losenord`),
-    hints: list('token salt otp hash'),
+      contrasena clave senha wachtwoord haslo parola sifre losenord heslo salasana adgangskode passord token
+      recoverycode backupcode securityanswer`),
+    hints: list('salt otp hash'),
     forms: ['text', 'number', 'binary'],
     suggestion: whole,
   },
@@ -205,9 +211,10 @@ export const kinds: readonly Kind[] = [
       list(`firstname lastname surname fullname givenname familyname middlename maidenname nickname cardholder
       cardholdername nextkin personname contactname customername employeename patientname vorname nachname familienname
       kundenname prenom nomfamille apellido nombrecompleto cognome nomecompleto sobrenome voornaam achternaam imie nazwisko
-      soyad adsoyad soyadi fornamn efternamn`),
+      soyad adsoyad soyadi fornamn efternamn fname lname fornavn efternavn etternavn etunimi
+      sukunimi jmeno prijmeni nomusage nomnaissance`),
     hints: list('holder'),
-    ofPeople: list('name nom nombre nome naam ad displayname'),
+    ofPeople: list('name nom nombre nome naam namn navn nimi nm ad displayname'),
     forms: ['text'],
     suggestion: { maskingFunction: 'Text', prefixSize: '1', suffixSize: '0', replacementString: 'XXXX' },
   },
@@ -238,10 +245,11 @@ export const kinds: readonly Kind[] = [
 /** Words of tables whose rows are people. */
 export const peopleWords: ReadonlySet<string> = new Set(
   list(`customer client user employee person people contact patient member staff passenger guest student teacher subscriber
-    applicant candidate kunde kunden mitarbeiter benutzer nutzer personen patienten mitglied mitglieder utilisateur
+    applicant candidate reviewer author owner holder recipient sender cust driver tenant kunde kunden mitarbeiter benutzer nutzer personen patienten mitglied mitglieder utilisateur
     personne employe salarie cliente usuario empleado persona personas utente utenti dipendente pessoa funcionario
     klant klanten medewerker gebruiker klient klienci pracownik pracownicy uzytkownik osoba osoby musteri musteriler calisan
-    kullanici kund kunder anstalld`),
+    kullanici kund kunder anstalld medlem medlemmer adherent adherents contacto kontakt asiakas asiakkaat zakaznik
+    zakaznici beneficiary`),
 )
 
 /** Words that make a name mean something about the data, and not the data: `email_sent_at`, `street_count`. */
@@ -250,7 +258,7 @@ export const aboutWords: ReadonlySet<string> = new Set(
     flag enabled disabled active status state type kind format template subject optin consent preference preferences provider
     domain bounced bounce bounces opened clicked required length len size limit quota attempts retries expires expiry expired
     expiration changed updated created deleted reset days id ids uuid fk index brand currency band grade level rotation
-    label order only list prefix reminder family version lights belag stand satz gruppe host server url path policy title
+    label order only list prefix period method date frequency mode terms cnt flg len depth ext queue reminder family version lights belag stand satz gruppe host server url path policy title
     anzahl gesendet versendet bestatigt bestaetigt gepruft verifiziert am nb nbre envoye verifie confirme le
     total enviado verificado confirmado cantidad quantidade inviato verificato confermato quantita aantal
     verzonden bevestigd liczba wyslany potwierdzony sayisi gonderildi dogrulandi onaylandi antal skickad`),

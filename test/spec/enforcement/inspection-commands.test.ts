@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { useBoundDatabase } from '../../support/bound-database.ts'
@@ -46,6 +46,53 @@ describe('looking into a bound database from the command line', () => {
     const access = ['--url', service.origin, '--token', service.tokenFor({ role: 'Owner' })]
     return service.tokens.settled().then(() => runCommand([...args, '-d', db, ...access]))
   }
+
+  clause(
+    'MASK-148',
+    '`masquerade recommendations --yaml FILE` writes the recommended rules, each with its reasons, as a file that `masquerade rules apply` takes; `--apply` shows the impact, asks, and adds the rules. Rules that are there stay as they are.',
+    async () => {
+      const rules = async () => JSON.parse((await command('rules', 'list', '--json')).stdout)
+      const before = await rules()
+      const file = join(masking.service().dataDir, 'found.yaml')
+      const written = await command('recommendations', '--yaml', file)
+      assert.equal(written.code, 0, written.stderr)
+      assert.match(
+        written.stdout,
+        /^\d+ rules are in .*found\.yaml\. Read it, then: masquerade rules apply -f /,
+      )
+      const text = await readFile(file, 'utf8')
+      assert.match(
+        text,
+        /^ {2}# \d+ %: 100 % of 30 sampled values look like an e-mail address\n {2}- name: person\.contact$/m,
+      )
+      const dry = await command('rules', 'apply', '-f', file, '--dry-run')
+      assert.equal(dry.code, 0, dry.stderr)
+      assert.match(dry.stdout, /^\+ person\.contact: public\.person\.contact Email$/m)
+      assert.deepEqual(await rules(), before)
+
+      const asked = await command('recommendations', '--apply')
+      assert.equal(asked.code, 2, asked.stdout)
+      assert.match(asked.stderr, /this is not a terminal, so say --yes/)
+      assert.equal((await command('recommendations', '--apply', '--yaml', 'x')).code, 2)
+      const applied = await command('recommendations', '--apply', '--yes')
+      assert.equal(applied.code, 0, applied.stderr)
+      assert.match(
+        applied.stdout,
+        /statements would run\.\n[\s\S]*^\+ person\.contact: .*\n[\s\S]*^Done: \d+ created, 0 updated, 0 deleted/m,
+      )
+      const after: { name: string }[] = await rules()
+      assert.ok(after.length > before.length)
+      for (const one of before)
+        assert.deepEqual(
+          after.find(({ name }) => name === one.name),
+          one,
+        )
+      const rest = await command('recommendations')
+      assert.equal(rest.stdout, 'No column without a rule looks sensitive.\n')
+      for (const { name } of after)
+        if (!before.some((one: { name: string }) => one.name === name)) await command('rules', 'delete', name)
+    },
+  )
 
   test('the command line shows all of it, and suspends tables', async () => {
     await bound().database.sql.unsafe(`grant pg_read_all_data to "${bound().role('analyst')}"`)

@@ -418,6 +418,8 @@ stores
   region_code text -
   latitude float8 -
   longitude float8 -
+  lat float8 -
+  lon float8 -
 audit
   actor text EmailAddress emails
   action text -
