@@ -81,7 +81,7 @@ const kinds: readonly RemedyKind[] = [
   },
 ]
 
-const unknown: Consequences = {
+export const unknownConsequences: Consequences = {
   affects: 'Read the statement before you run it.',
   undo: null,
   isDangerous: false,
@@ -92,7 +92,7 @@ const unknown: Consequences = {
 export function findConsequences(remedy: string | null): Consequences | null {
   if (remedy === null) return null
   const found = kinds.find(({ pattern }) => pattern.test(remedy))
-  if (!found) return unknown
+  if (!found) return unknownConsequences
   const { affects, undo, isDangerous, alternative } = found
   return { affects, undo, isDangerous, alternative }
 }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { unknownConsequences } from '../../../src/enforcement/exposures/consequences.ts'
+import type { Exposure } from '../../../src/enforcement/exposures/exposure.ts'
 import { exposureKinds, findExposures } from '../../../src/enforcement/exposures/find-exposures.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { clause } from '../../support/clause.ts'
@@ -152,6 +154,7 @@ async function play(target: Target, one: ExposureCase, nameOf: (role: string) =>
   if (one.leak) assert.match(await attack(), seen)
 
   const remedies = found.flatMap(({ remedy }) => (remedy === null ? [] : [remedy]))
+  for (const exposure of found) checkConsequences(exposure)
   if (one.remediless) assert.deepEqual(remedies, [])
   else {
     for (const remedy of remedies) await database.sql.unsafe(remedy)
@@ -169,6 +172,16 @@ async function play(target: Target, one: ExposureCase, nameOf: (role: string) =>
     [],
   )
   assert.doesNotMatch(await attack(), seen)
+}
+
+/** ENF-128 for every kind: its remedy is one whose consequences are known. */
+function checkConsequences({ code, remedy, consequences }: Exposure): void {
+  assert.equal(consequences === null, remedy === null, code)
+  if (!consequences) return
+  assert.notEqual(consequences.affects, unknownConsequences.affects, `${code}: ${remedy}`)
+  const { isDangerous, undo, alternative } = consequences
+  assert.ok(!isDangerous || alternative !== null || undo === null, `${code}: ${remedy}`)
+  assert.ok(isDangerous || undo !== null, `${code}: ${remedy}`)
 }
 
 /** Whatever comes out, rows or error; undone afterwards, so that it can be tried again. */

@@ -75,13 +75,16 @@ async function openCase({ schema }: Case, isSuperuser: boolean) {
   const target = await createMaskedDatabase(cluster)
   const roles = Object.fromEntries(
     await Promise.all(
-      ['ann', 'bea', 'owner', 'binder'].map(async (name) => [name, await target.createRole(name)] as const),
+      ['ann', 'bea', 'owner', 'binder', 'mapped'].map(
+        async (name) => [name, await target.createRole(name)] as const,
+      ),
     ),
   )
   const database = target.url.replace(/^.*\//, '')
   const text = schema.replaceAll(/:(ann|bea)\b/g, (_all, name: string) => `"${roles[name]}"`)
   await target.database.sql.unsafe(`
     alter role "${roles.binder}" createrole; grant "${roles.owner}" to "${roles.binder}";
+    grant "${roles.mapped}" to "${roles.binder}" with admin option;
     grant create on database "${database}" to "${roles.owner}", "${roles.binder}"; alter schema public owner to "${roles.owner}";
     set role "${roles.owner}"; ${text}; reset role`)
   const credentials = isSuperuser ? {} : { user: roles.binder ?? '', password: 'secret' }
@@ -131,17 +134,14 @@ for (const [name, one] of Object.entries(cases))
         assert.equal(applied.status, 200, applied.text)
         assert.notDeepEqual(await privileges(), before, name)
         const principalId = await fillDirectory(service()).user()
-        if (isSuperuser) {
-          await target.database.sql.unsafe(`create role "${target.role('mapped')}"`)
-          const mapped = await send('PUT', `${db}/roleMappings/people`, {
-            properties: { databaseRole: target.role('mapped'), principalId },
-          })
-          assert.equal(mapped.status, 201, mapped.text)
-          const [row] = await service().database.sql<{ id: string }[]>`
-          select id from masked_database where key = ${db.toLowerCase()}`
-          const login = await service().enforcement.prepareLogin(row?.id ?? randomUUID(), principalId)
-          assert.equal(login.kind, 'ready')
-        }
+        const mapped = await send('PUT', `${db}/roleMappings/people`, {
+          properties: { databaseRole: target.role('mapped'), principalId },
+        })
+        assert.equal(mapped.status, 201, mapped.text)
+        const [row] = await service().database.sql<{ id: string }[]>`
+        select id from masked_database where key = ${db.toLowerCase()}`
+        const login = await service().enforcement.prepareLogin(row?.id ?? randomUUID(), principalId)
+        assert.equal(login.kind, 'ready')
         const undone = await run('database', 'unbind', place, '--restore', '--yes')
         assert.equal(undone.code, 0, undone.stdout + undone.stderr)
         assert.match(undone.stdout, /schema masquerade_guard\n[\s\S]*REVOKE [\s\S]*The binding has ended/)
@@ -152,7 +152,6 @@ for (const [name, one] of Object.entries(cases))
           or shobj_description(oid, 'pg_authid') like '%' || ${principalId} || '%'`
         assert.deepEqual([...left], [])
         assert.equal((await send('GET', db)).body.properties.binding, null)
-        if (isSuperuser) await target.database.sql.unsafe(`drop role "${target.role('mapped')}"`)
       },
     )
 

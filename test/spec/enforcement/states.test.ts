@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { listStates } from '../../../src/enforcement/states/list-states.ts'
+import { selectBound } from '../../../src/masking/binding/find-bound.ts'
+import { useBoundDatabase } from '../../support/bound-database.ts'
+import { clause } from '../../support/clause.ts'
+import { policyUrl } from '../../support/masking.ts'
+import { retryUntil } from '../../support/wait-until.ts'
+
+const { masking, db, bound } = useBoundDatabase()
+
+const readState = async () => {
+  const [state] = await listStates(masking.service().database.sql, selectBound)
+  return state ?? assert.fail('the database is not listed')
+}
+const setPolicy = (policy: object) =>
+  masking.send('PUT', `${policyUrl(db)}/document?api-version=2026-11-01`, { properties: { policy } })
+
+clause(
+  'ENF-132',
+  '`masquerade status` tells of each bound database what is true of its masks: `Enforced`, `Observing`, `Disabled`, `Pending` with what it waits for, or `Failed` with the reason, each with the time since when. While a changed policy is not applied yet, the state is `Pending`.',
+  async () => {
+    const { sql } = bound().database
+    const first = await readState()
+    assert.deepEqual([first.state, first.reason], ['Enforced', null])
+    await masking.service().database.sql`update enforcement_state set since = now() - interval '1 hour'`
+    const hourAgo = (await readState()).since ?? ''
+
+    await setPolicy({ dataMaskingState: 'Enabled', enforcementMode: 'Observe', exemptPrincipals: [] })
+    const observing = await readState()
+    assert.equal(observing.state, 'Observing')
+    assert.ok((observing.since ?? '') > hourAgo, 'it was enforced an hour ago, not observed')
+    await setPolicy({ dataMaskingState: 'Disabled', exemptPrincipals: [] })
+    assert.equal((await readState()).state, 'Disabled')
+
+    // Stored, and nothing has been done about it yet.
+    await masking.service().database
+      .sql`update masked_database set policy_state = 'Enabled', policy_mode = 'Enforce'`
+    const changed = await readState()
+    assert.ok((changed.since ?? '') > hourAgo)
+    assert.deepEqual(
+      [changed.state, changed.reason],
+      ['Pending', 'A change has not been enforced yet.'],
+    )
+
+    const session = bound().connectAs('analyst')
+    await sql.unsafe(`grant all on public.person to "${bound().role('analyst')}"`)
+    await session.transaction(async (tx) => {
+      await tx`lock table public.person in access exclusive mode`
+      await setPolicy({ dataMaskingState: 'Enabled', enforcementMode: 'Enforce', exemptPrincipals: [] })
+      const waiting = await readState()
+      assert.equal(waiting.state, 'Pending')
+      assert.match(waiting.reason ?? '', /person" waits for a lock that .* holds\./)
+      assert.ok((waiting.since ?? '') > hourAgo)
+    })
+    await retryUntil(async () => assert.equal((await readState()).state, 'Enforced'))
+
+    const { binding } = (await masking.send('GET', db)).body.properties
+    const password = decodeURIComponent(new URL(bound().url).password)
+    const role = await bound().createRole('helpless')
+    await masking.send('PUT', db, { properties: { binding: { ...binding, user: role, password: 'secret' } } })
+    await setPolicy({ dataMaskingState: 'Enabled', exemptPrincipals: ['nobody'] })
+    const failed = await readState()
+    assert.equal(failed.state, 'Failed')
+    assert.ok(failed.reason)
+    await masking.send('PUT', db, { properties: { binding: { ...binding, password } } })
+    await retryUntil(async () => assert.equal((await readState()).state, 'Enforced'))
+  },
+)
