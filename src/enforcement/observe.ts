@@ -18,7 +18,7 @@ export async function observe(
   mode: Reading['mode'] = 'all',
   exemptRoles: readonly string[] = [],
 ): Promise<Snapshot> {
-  const [server] = await tx<Omit<Snapshot, 'exempt'>[]>`
+  const [server] = await tx<Omit<Snapshot, keyof GuardFacts>[]>`
     select current_setting('server_version_num')::int as version, current_database()::text as database, current_user::text as user,
       to_regclass(${`${guardSchema}.relation`}) is not null as guarded,
       exists (select 1 from pg_catalog.pg_attribute where attname = 'self'
@@ -35,15 +35,13 @@ export async function observe(
   const oids = mode === 'none' ? found.filter((oid) => !deferred.has(oid)) : found
   const roles = await readRoles(tx, server.version)
   const guards = server.guarded ? await readGuards(tx, oids, roles) : []
-  const access = server.guarded ? await readGuardAccess(tx) : { guardReaders: [], guardedOwners: [] }
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
   const reading: Reading = mode === 'careful' ? { mode, locked } : { mode }
   const relations = await readRelations(tx, oids, server.version, reading)
   const held = new Set(relations.filter((one) => isHeld(one, mode, locked)).map(({ oid }) => oid))
   return {
     ...server,
-    ...access,
-    exempt: server.guarded ? await readExempt(tx) : [],
+    ...(server.guarded ? await readGuardFacts(tx) : noGuard),
     relations: await findLegal(tx, relations),
     guards,
     held,
@@ -80,25 +78,25 @@ async function readGuards(
   return rows.map((row) => recallGuard(row, names))
 }
 
-async function readGuardAccess(tx: Sql): Promise<Pick<Snapshot, 'guardReaders' | 'guardedOwners'>> {
-  const [row] = await tx<Pick<Snapshot, 'guardReaders' | 'guardedOwners'>[]>`
-    select coalesce((select jsonb_agg(jsonb_build_object('role', coalesce(r.rolname, ${everybody}), 'isWhole', not exists (
+type GuardFacts = Pick<Snapshot, 'exempt' | 'guardReaders' | 'guardedOwners'>
+
+const noGuard: GuardFacts = { exempt: [], guardReaders: [], guardedOwners: [] }
+
+async function readGuardFacts(tx: Sql): Promise<GuardFacts> {
+  const [row] = await tx<GuardFacts[]>`
+    select p.exempt, coalesce((
+        select jsonb_agg(jsonb_build_object('role', coalesce(r.rolname, ${everybody}), 'isWhole', not exists (
           select 1 from pg_catalog.pg_class c where c.relnamespace = n.oid and c.relkind = 'r' and not exists (
-            select 1 from pg_catalog.aclexplode(c.relacl) s where s.grantee = a.grantee and s.privilege_type = 'SELECT')))
-        order by 1)
+            select 1 from pg_catalog.aclexplode(c.relacl) s where s.grantee = a.grantee and s.privilege_type = 'SELECT'))))
         from pg_catalog.aclexplode(n.nspacl) a left join pg_catalog.pg_roles r on r.oid = a.grantee
-        where a.privilege_type = 'USAGE' and a.grantee <> n.nspowner and (a.grantee = 0 or r.oid is not null)), '[]') as "guardReaders",
+        where a.privilege_type = 'USAGE' and a.grantee <> n.nspowner and (a.grantee = 0 or r.oid is not null)),
+        '[]') as "guardReaders",
       coalesce((select jsonb_agg(one) from (
         select o.rolname as owner, jsonb_agg(c.oid::int8) as oids from ${tx(guardSchema)}.relation g
         join pg_catalog.pg_class c on c.oid = g.oid join pg_catalog.pg_roles o on o.oid = c.relowner group by 1) one),
         '[]') as "guardedOwners"
-    from pg_catalog.pg_namespace n where n.nspname = ${guardSchema}`
-  return row ?? { guardReaders: [], guardedOwners: [] }
-}
-
-async function readExempt(tx: Sql): Promise<string[]> {
-  const [row] = await tx<{ exempt: string[] }[]>`select exempt from ${tx(guardSchema)}.policy`
-  return row?.exempt ?? []
+    from ${tx(guardSchema)}.policy p, pg_catalog.pg_namespace n where n.nspname = ${guardSchema}`
+  return row ?? noGuard
 }
 
 async function readTwins(
