@@ -534,7 +534,8 @@ declare
     else (coalesce(to_jsonb(new), to_jsonb(old)) ->> 'database_id')::uuid end;
 begin
   update masquerade.enforcement_state
-  set state = 'Pending', reason = 'A change has not been enforced yet.', next_check_at = now() + interval '5 seconds'
+  set since = case when state = 'Pending' then since else now() end, state = 'Pending',
+    reason = 'A change has not been enforced yet.', next_check_at = now() + interval '5 seconds'
   where database_id = changed;
   return null;
 end $function$
@@ -623,7 +624,7 @@ CREATE TRIGGER principals_changed AFTER DELETE OR UPDATE ON masquerade.directory
 CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((new.kind = 'group'::text) AND (new.deleted_at IS NOT NULL) AND (old.deleted_at IS NULL) AND ((new.properties -> 'isAssignableToRole'::text) = 'true'::jsonb))) EXECUTE FUNCTION void_tokens_of_members();
 CREATE CONSTRAINT TRIGGER unlogged_write AFTER INSERT ON masquerade.directory_write DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION log_changes();
 CREATE TRIGGER masks_enforced AFTER INSERT OR UPDATE OF enforced_at ON masquerade.enforcement_state FOR EACH ROW EXECUTE FUNCTION tell_of_masks();
-CREATE TRIGGER policy_changed AFTER UPDATE OF policy_state, exempt_principals, binding_version ON masquerade.masked_database FOR EACH ROW EXECUTE FUNCTION note_policy_change();
+CREATE TRIGGER policy_changed AFTER UPDATE OF policy_state, policy_mode, exempt_principals, binding_version ON masquerade.masked_database FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER rule_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.masking_rule FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER member_edge_voids_tokens AFTER DELETE ON masquerade.member_edge REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION void_tokens_of_former_members();
 CREATE TRIGGER members_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.member_edge FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();

@@ -61,7 +61,7 @@ export const kinds: readonly Kind[] = [
     noun: 'an e-mail address',
     words: list(`email emailaddress emailaddr mailaddress mailadresse emailadresse courriel adressemail correo
       correoelectronico postaelettronica emailadres adresemail eposta epost epostadress sahkoposti mail eml`),
-    hints: list('upn userprincipalname contact replyto'),
+    hints: list('upn userprincipalname replyto'),
     forms: ['text'],
     looksLike: isEmail,
     contentConfidence: 0.95,

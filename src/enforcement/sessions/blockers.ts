@@ -103,8 +103,9 @@ export async function findBlockers(sql: Sql, unfinished: readonly Unfinished[]):
       where l.mode = 'AccessExclusiveLock'
       union
       select l.pid, l.gid, p.target from place p join ${sql(guardSchema)}.relation g on g.oid = p.oid
-      join held l on l.relation = pg_catalog.to_regclass(
-        pg_catalog.format('%I.%I', g.twin->>'schema', g.twin->>'name'))
+      -- A relation behind a lock from the start has no twin yet, and format() refuses NULL.
+      join held l on l.relation = pg_catalog.to_regclass(case when g.twin is not null
+        then pg_catalog.format('%I.%I', g.twin->>'schema', g.twin->>'name') end)
       union
       select * from unnest(${waits.map(({ holder }) => ('pid' in holder ? holder.pid : null))}::int4[],
         ${waits.map(({ holder }) => ('gid' in holder ? holder.gid : null))}::text[], ${waits.map(({ target }) => target)}::text[])

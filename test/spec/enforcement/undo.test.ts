@@ -76,7 +76,8 @@ async function openCase({ schema }: Case, isSuperuser: boolean) {
   const roles = Object.fromEntries(
     await Promise.all(
       ['ann', 'bea', 'owner', 'binder', 'mapped'].map(
-        async (name) => [name, await target.createRole(name)] as const,
+        async (name) =>
+          [name, await target.createRole(name, name === 'mapped' ? 'NOLOGIN' : 'LOGIN')] as const,
       ),
     ),
   )

@@ -129,7 +129,7 @@ describe('what a column holds', () => {
     assert.equal(judged?.kind, 'EmailAddress')
     assert.deepEqual(judged?.suggestion, { maskingFunction: 'Default' })
     assert.deepEqual(judged?.reasons, [
-      "one of its keys has 'mail' in it, as an e-mail address might",
+      "one of its keys has 'mail' in it, as an e-mail address would",
       '100 % of 6 sampled values under one of its keys look like an e-mail address',
     ])
     // Keys can be values: the reasons have none of them, and a document that was cut is read as far as it goes.
