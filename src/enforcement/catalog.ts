@@ -181,6 +181,8 @@ export interface Snapshot {
   readonly isGuardCurrent: boolean
   /** Roles that may use the schema of the guard; `isWhole`: and read all of its tables. */
   readonly guardReaders: readonly { readonly role: string; readonly isWhole: boolean }[]
+  /** Exempt roles that own something here or were granted something, apart from the guard. */
+  readonly exemptGrantees: readonly string[]
   /** Owners of all relations in the record, those out of view too, with their relations by oid. */
   readonly guardedOwners: readonly { readonly owner: string; readonly oids: readonly number[] }[]
   /** Objects of others read views in schemas of the owner of the twins. Read where nothing is masked alone. */

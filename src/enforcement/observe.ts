@@ -24,6 +24,15 @@ export async function observe(
       exists (select 1 from pg_catalog.pg_attribute where attname = 'self'
         and attrelid = to_regclass(${`${guardSchema}.policy`})) as "isGuardCurrent",
       (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as superuser,
+      array(select r.rolname::text from pg_catalog.pg_roles r where r.rolname = any(${exemptRoles}::text[]) and exists (
+        select 1 from pg_catalog.pg_shdepend d
+        where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid
+          and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())
+          and not (d.classid = 'pg_catalog.pg_namespace'::regclass and exists (
+            select 1 from pg_catalog.pg_namespace n where n.oid = d.objid and n.nspname = ${guardSchema}))
+          and not (d.classid = 'pg_catalog.pg_class'::regclass and exists (
+            select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+            where c.oid = d.objid and n.nspname = ${guardSchema})))) as "exemptGrantees",
       exists (select 1 from pg_catalog.pg_event_trigger t join pg_catalog.pg_proc p on p.oid = t.evtfoid
         where evtname = ${driftTrigger} and evtenabled <> 'D' and proname = ${driftFunction}) as watched`
   if (!server) throw new Error('the server did not answer')

@@ -5,11 +5,12 @@ import type { Desired, Plan, Step } from '../plan.ts'
 
 /**
  * Owners of masked relations, and exempt roles: `pg_dump` of the whole database locks and copies every table, ours too, so
- * backups of these roles would fail. The guard holds no values, and tells them nothing that they may not see.
+ * backups of these roles would fail. The guard holds no values, and tells them nothing that they may not see. A role without
+ * any other right here gets none: it could not be dropped any more.
  */
 export function listGuardReaders(
-  { guardedOwners, roles, user, database }: Snapshot,
-  exempt: readonly string[],
+  { guardedOwners, guardReaders, exemptGrantees, roles, user, database }: Snapshot,
+  exemptRoles: readonly string[],
   isEverybodyExempt: boolean,
   { masked, released }: Pick<Desired, 'masked' | 'released'>,
 ): string[] {
@@ -18,6 +19,14 @@ export function listGuardReaders(
     ...guardedOwners.filter(({ oids }) => oids.some((oid) => !gone.has(oid))).map(({ owner }) => owner),
     ...masked.map(({ relation }) => relation.owner),
   ]
+  // A reader stays one while it is exempt: its grants may come and go with masks.
+  const granted = new Set([
+    ...guardReaders.map(({ role }) => role),
+    ...masked.flatMap(({ grants, columnGrants }) =>
+      [...grants, ...columnGrants].map(({ grantee }) => grantee),
+    ),
+  ])
+  const exempt = [...exemptGrantees, ...exemptRoles.filter((role) => granted.has(role))]
   const named = [...new Set([...owners, ...exempt])].filter((name) => {
     const role = roles.get(name)
     return role && !role.superuser && name !== user && name !== twinOwnerName(database)
