@@ -1,27 +1,48 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { invitationHours } from '../directory/accounts/invitation.ts'
 import { importDirectory } from '../directory/transfer/import-directory.ts'
-import { type ImportCounts, ImportFailed, maxFaults } from '../directory/transfer/import-result.ts'
+import { ImportFailed, type ImportOutcome, maxFaults } from '../directory/transfer/import-result.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { listGivenRights } from '../masking/given-rights.ts'
-import { type Command, readArgs, type ValuesOf } from './command.ts'
+import { listGivenRights, readRootOwners } from '../masking/given-rights.ts'
+import { type Command, readArgs, refuseUse, type ValuesOf } from './command.ts'
+import { exitCodes } from './exit-codes.ts'
+import { leave } from './impact.ts'
+import { asCsv, describeOutcome, keepInvitations, listRemoved } from './import-report.ts'
+import { isConfirmed } from './input.ts'
 import { type OperatorAccess, openOperatorAccess } from './operator.ts'
 import { type Progress, showProgress } from './progress.ts'
-import { currentSettings, report, warn } from './surroundings.ts'
+import { announce, currentSettings, report, warn } from './surroundings.ts'
 
-const options = { json: { type: 'boolean' } } as const
+const options = {
+  'dry-run': { type: 'boolean' },
+  prune: { type: 'boolean' },
+  yes: { type: 'boolean', short: 'y' },
+  invite: { type: 'boolean' },
+  hours: { type: 'string' },
+  invitations: { type: 'string' },
+  json: { type: 'boolean' },
+} as const
+
+type Values = ValuesOf<typeof options>
 
 export const importCommand: Command = {
   name: 'import',
-  summary: 'Read users, groups, memberships and extensions from files',
+  summary: 'Make users, groups, memberships and extensions those of files',
   help: `
-Usage: masquerade import FILE [FILE …]
+Usage: masquerade import FILE [FILE …] [--dry-run] [--invite [--hours N] [--invitations FILE]]
+       masquerade import FILE --prune [--dry-run | --yes]
 
-Each file has one JSON object to a line. Properties have the names of the API; ids are GUIDs of your own choice, and an
-object that nothing refers to needs none.
+Each file has one JSON object to a line, or is CSV with a header where its name ends in .csv. Objects that are not there are
+created, others are changed where a line differs from them: properties that the line does not have stay, null clears one.
+A second import of a file changes nothing. A file is imported whole or not at all; what is wrong in it is listed by
+line, up to ${maxFaults} faults.
 
-  {"type":"user","id":"…","displayName":"…","userPrincipalName":"…","mailNickname":"…","accountEnabled":true}
+Properties have the names of the API; ids are GUIDs of your own choice. A line without an id is about the user of its
+userPrincipalName, the group of its displayName, the application of its appId or the device of its deviceId.
+
+  {"type":"user","id":"…","displayName":"…","userPrincipalName":"…","initialPassword":"…"}
   {"type":"group","id":"…","displayName":"…","mailNickname":"…","mailEnabled":false,"securityEnabled":true}
   {"type":"member","group":"<id>","member":"<id>"}
   {"type":"owner","object":"<id>","owner":"<id>"}
@@ -29,47 +50,130 @@ object that nothing refers to needs none.
   {"type":"extension","object":"<id>","extensionName":"…","applicationId":"<id>","data":{…}}
 
 Also servicePrincipal, application, orgContact, device, directoryRole, extensionProperty and schemaExtension: what
-'masquerade export' writes. A file is imported whole or not at all; what is wrong in it is listed by line, up to
-${maxFaults} faults. It works for the user who can read the data directory, while the database runs.`,
+'masquerade export' writes. In CSV the header tells what the rows are: userPrincipalName for users, group and member for
+memberships by name, else displayName for groups; a column 'type' says it for each row. An empty field says nothing.
+
+  userPrincipalName,displayName,department,businessPhones
+  ana@example.com,Ana,Sales,+32 1
+
+  --dry-run           Check everything, say what would change, and change nothing.
+  --prune             Also remove what the file does not have: objects of the kinds that it has, members and owners of the
+                      objects that it names where it has any, holders of directory roles where it has any. Users and
+                      groups can be restored. It asks on a terminal. The last administrator, the administrator of the
+                      first start and the applications of the product stay.
+  --invite            Give new users without an initialPassword an invitation: a password that works once and for --hours N
+                      (72 unless said, 720 at most). Either must be changed at the first sign-in.
+  --invitations FILE  Write the invitations to a file that only you can read, as CSV; else they are printed, this once.
+
+It works for the user who can read the data directory, while the database runs.`,
   options,
   async run(args) {
     const { values, positionals: files } = readArgs('import', args, { options, allowPositionals: true })
-    if (files.length === 0)
-      throw new OperatorError("Name a file to import. See 'masquerade help import'.", { exitCode: 2 })
+    if (files.length === 0) return refuseUse('import', 'Name a file to import')
+    if (values.prune && files.length > 1)
+      return refuseUse('import', '--prune takes one file: what that does not have is removed')
+    const hours = readHours(values)
     await using access = await openOperatorAccess(currentSettings())
-    for (const file of files) if (!(await importFile(access, file, values))) return 1
-    return 0
+    for (const file of files) {
+      const code = await importFile(access, file, values, hours)
+      if (code !== exitCodes.done) return code
+    }
+    return exitCodes.done
   },
+}
+
+function readHours({ invite, hours, invitations }: Values): number | undefined {
+  if (!invite) {
+    if (hours === undefined && invitations === undefined) return undefined
+    return refuseUse('import', '--hours and --invitations are for --invite')
+  }
+  if (hours === undefined) return invitationHours.usual
+  const count = /^[1-9]\d{0,2}$/.test(hours) ? Number(hours) : Number.POSITIVE_INFINITY
+  return count <= invitationHours.most
+    ? count
+    : refuseUse('import', `--hours takes a number from 1 to ${invitationHours.most}`)
+}
+
+/** Ends the transaction of an import that was to be tried only. */
+class Tried extends Error {
+  readonly outcome: ImportOutcome
+  constructor(outcome: ImportOutcome) {
+    super('tried')
+    this.outcome = outcome
+  }
 }
 
 async function importFile(
   access: OperatorAccess,
   file: string,
-  values: ValuesOf<typeof options>,
-): Promise<boolean> {
+  values: Values,
+  hours: number | undefined,
+): Promise<number> {
   const size = await sizeOf(file)
-  const progress = showProgress()
   try {
-    const counts = await access.database.transaction((tx) =>
-      importDirectory(tx, {
-        tenantId: access.tenantId,
-        fileName: basename(file),
-        chunks: readFile(file, size, progress),
-        listGivenRights,
-        onProgress: (step, lines) => {
-          if (step !== 'reading') progress.say(`${file}: ${step} ${lines.toLocaleString('en')} lines`)
-        },
-      }),
+    const isDry = values['dry-run'] ?? false
+    if (isDry || (values.prune && !values.yes)) {
+      const tried = await attempt(access, file, size, values, undefined)
+      const words = `${describeOutcome(file, 'would import', tried)}${listRemoved(tried)}`
+      if (isDry) {
+        report(values, { file, ...tried }, words)
+        return exitCodes.done
+      }
+      announce(values, words)
+      if (tried.removed > 0 && !(await isConfirmed())) return leave(values)
+    }
+    const outcome = await attempt(access, file, size, values, hours, true)
+    const { invitations, ...counts } = outcome
+    const isKept = values.invitations !== undefined && invitations.length > 0
+    if (isKept) await keepInvitations(values.invitations ?? '', invitations)
+    const shown = isKept ? counts : outcome
+    report(
+      values,
+      { file, ...shown },
+      describeOutcome(file, 'imported', outcome) + (isKept ? '' : asCsv(invitations)),
     )
-    progress.end()
-    report(values, { file, ...counts }, `${file}: imported ${inWords(counts)}.\n`)
-    return true
+    return exitCodes.done
   } catch (error) {
-    progress.end()
     if (!(error instanceof ImportFailed)) throw error
     const lines = error.faults.map(({ line, reason }) => `${file}:${line}: ${reason}\n`)
     warn(`${lines.join('')}masquerade: ${error.message} Nothing was imported from it.\n`)
-    return false
+    return exitCodes.failed
+  }
+}
+
+/** Imports a file, or tries to: whatever it did is undone then. */
+async function attempt(
+  { database, tenantId }: OperatorAccess,
+  file: string,
+  size: number,
+  values: Values,
+  inviteHours: number | undefined,
+  isKept = false,
+): Promise<ImportOutcome> {
+  const progress = showProgress()
+  try {
+    return await database.transaction(async (tx) => {
+      const outcome = await importDirectory(tx, {
+        tenantId,
+        fileName: basename(file),
+        chunks: readFile(file, size, progress),
+        format: /\.csv$/i.test(file) ? 'csv' : 'json',
+        prune: values.prune ?? false,
+        ...(inviteHours !== undefined && { inviteHours }),
+        listGivenRights,
+        readRootOwners,
+        onProgress: (step, lines) => {
+          if (step !== 'reading') progress.say(`${file}: ${step} ${lines.toLocaleString('en')} lines`)
+        },
+      })
+      if (!isKept) throw new Tried(outcome)
+      return outcome
+    })
+  } catch (error) {
+    if (error instanceof Tried) return error.outcome
+    throw error
+  } finally {
+    progress.end()
   }
 }
 
@@ -91,21 +195,4 @@ async function* readFile(file: string, size: number, progress: Progress): AsyncG
     progress.say(`${file}: read ${size === 0 ? 100 : Math.floor((done / size) * 100)}%`)
     yield chunk
   }
-}
-
-const nouns: readonly (readonly [name: keyof ImportCounts, one: string, many: string])[] = [
-  ['object', 'object', 'objects'],
-  ['member', 'membership', 'memberships'],
-  ['roleMember', 'role membership', 'role memberships'],
-  ['owner', 'owner', 'owners'],
-  ['extension', 'extension', 'extensions'],
-  ['definition', 'definition', 'definitions'],
-]
-
-function inWords(counts: ImportCounts): string {
-  const words = nouns.flatMap(([name, one, many]) => {
-    const count = counts[name]
-    return count === 0 ? [] : [`${count.toLocaleString('en')} ${count === 1 ? one : many}`]
-  })
-  return words.join(', ') || 'nothing: it is empty'
 }

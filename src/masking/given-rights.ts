@@ -141,7 +141,7 @@ export async function listGivenRights(sql: Query, tenantId: string): Promise<Giv
 }
 
 /** The principals that are Owner at `/`. */
-async function readRootOwners(sql: Query, tenantId: string): Promise<string[]> {
+export async function readRootOwners(sql: Query, tenantId: string): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select principal_id as id from role_assignment where tenant_id = ${tenantId} and scope = '/' and role = 'Owner'`
   return rows.map(({ id }) => id)

@@ -1,28 +1,37 @@
-import { appendSelected } from '../../db/change-log.ts'
 import type { Tx } from '../../db/database.ts'
 import type { Fragment } from '../../db/query.ts'
-import { Problem } from '../../kernel/problem.ts'
-import type { JsonObject } from '../entities/property.ts'
-import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
-import { listOwnAppIds } from '../first-start/own-clients.ts'
 import { memberKinds, ownerKinds, roleMemberKinds } from '../membership/relations.ts'
 import {
   type EdgeRules,
   type Fault,
   findEdgeFaults,
-  findExtensionFaults,
   findObjectFaults,
   findOwnClientFaults,
   findRepeatedEdges,
 } from './find-faults.ts'
 import { type Definition, type ImportCounts, ImportFailed, maxFaults } from './import-result.ts'
+import { logImport } from './log-import.ts'
+import { dropUnchanged, findUpdateFaults, matchByName, moveUpdates, storeUpdates } from './match-staged.ts'
+import type { Spoken } from './prune.ts'
+import { resolveNamedMembers } from './resolve-named-members.ts'
 import { stages } from './stage.ts'
+import { checkCustomProperties, storeDefinitions } from './store-definitions.ts'
+import { noExtensions, storeExtensions } from './store-extensions.ts'
 
 interface Staged {
   readonly counts: ImportCounts
   readonly definitions: readonly Definition[]
   /** The faults of single lines, which were found while reading. */
   readonly faults: readonly Fault[]
+  /** Called once every line has its ids, before any is dropped. */
+  rememberSpoken(): Promise<Spoken> | undefined
+}
+
+interface Applied {
+  readonly created: number
+  readonly changed: number
+  readonly unchanged: number
+  readonly spoken: Spoken | undefined
 }
 
 const edges: readonly EdgeRules[] = [
@@ -47,24 +56,83 @@ const edges: readonly EdgeRules[] = [
 ]
 
 /** Checks what is staged as a whole and stores it. With faults, everything is still checked, to name them all. */
-export async function applyStaged(tx: Tx, tenantId: string, staged: Staged): Promise<void> {
+export async function applyStaged(tx: Tx, tenantId: string, staged: Staged): Promise<Applied> {
   const { counts, definitions } = staged
   const faults = [...staged.faults]
   const left = () => Math.max(maxFaults - faults.length, 1)
 
-  faults.push(...(await findOwnClientFaults(tx, tenantId, left())))
-  const storedObjects = await storeObjects(tx, tenantId, counts.object, () =>
-    findObjectFaults(tx, tenantId, left()),
-  )
-  faults.push(...storedObjects)
-  faults.push(...(await storeDefinitions(tx, tenantId, definitions)))
+  faults.push(...(await matchByName(tx, tenantId, left())))
+  faults.push(...(await resolveNamedMembers(tx, tenantId, left())))
+  const spoken = await staged.rememberSpoken()
+  const same = await dropRepeated(tx, tenantId, counts)
+  const objects = await applyObjects(tx, tenantId, counts.object, faults)
+  const defined = await storeDefinitions(tx, tenantId, definitions)
+  faults.push(...defined.faults)
   faults.push(...(await checkCustomProperties(tx, tenantId, left())))
-  for (const rules of edges)
-    if (counts[rules.stage] > 0)
-      faults.push(...(await storeEdges(tx, tenantId, rules, counts[rules.stage], left())))
-  if (counts.extension > 0) faults.push(...(await storeExtensions(tx, tenantId, left())))
+  for (const rules of edges) {
+    const fresh = counts[rules.stage] - same[rules.stage]
+    if (fresh > 0) faults.push(...(await storeEdges(tx, tenantId, rules, fresh, left())))
+  }
+  const extensions = counts.extension > 0 ? await storeExtensions(tx, tenantId, left()) : noExtensions
+  faults.push(...extensions.faults)
   if (faults.length > 0) throw new ImportFailed(sortFaults(faults))
-  await logChanges(tx, tenantId, counts)
+  const changed = objects.changed + extensions.changed
+  const unchanged =
+    objects.unchanged + same.member + same.roleMember + same.owner + extensions.unchanged + defined.unchanged
+  const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  const created = total - changed - unchanged
+  await logImport(tx, tenantId, created + changed - definitions.length + defined.unchanged)
+  return { created, changed, unchanged, spoken }
+}
+
+/** Stores new objects and changes of those that are there. */
+async function applyObjects(
+  tx: Tx,
+  tenantId: string,
+  lines: number,
+  faults: Fault[],
+): Promise<{ changed: number; unchanged: number }> {
+  const left = () => Math.max(maxFaults - faults.length, 1)
+  const known = lines > 0 ? await moveUpdates(tx, tenantId) : 0
+  faults.push(...(await findOwnClientFaults(tx, tenantId, left())))
+  const unchanged = known > 0 ? await dropUnchanged(tx) : 0
+  const changed = known - unchanged
+  faults.push(...(await findIncomplete(tx, left())))
+  if (changed > 0) {
+    faults.push(...(await findUpdateFaults(tx, left())))
+    faults.push(...(await findObjectFaults(tx, tenantId, left())))
+    if (faults.length === 0) await storeUpdates(tx, tenantId)
+  }
+  const explain = async () => (changed > 0 ? [] : findObjectFaults(tx, tenantId, left()))
+  faults.push(...(await storeObjects(tx, tenantId, lines - known, explain)))
+  return { changed, unchanged }
+}
+
+/** New objects that lack a property which they need. */
+async function findIncomplete(tx: Tx, limit: number): Promise<Fault[]> {
+  return await tx<Fault[]>`
+    select line, missing as reason from import_object where missing is not null order by 1 limit ${limit}`
+}
+
+/** Forgets staged edges that are there already, and returns how many they were. */
+async function dropRepeated(tx: Tx, tenantId: string, counts: ImportCounts) {
+  const dropped = { member: 0, roleMember: 0, owner: 0 }
+  for (const { stage } of edges) {
+    if (counts[stage] === 0) continue
+    const table = tx(stages[stage].table)
+    const { count } =
+      stage === 'owner'
+        ? await tx`
+          delete from ${table} staged using owner_edge edge
+          where edge.tenant_id = ${tenantId} and edge.object_id = staged.container_id
+            and edge.owner_id = staged.member_id`
+        : await tx`
+          delete from ${table} staged using member_edge edge
+          where edge.tenant_id = ${tenantId} and edge.container_id = staged.container_id
+            and edge.member_id = staged.member_id`
+    dropped[stage] = count
+  }
+  return dropped
 }
 
 function sortFaults(faults: readonly Fault[]): Fault[] {
@@ -106,7 +174,8 @@ async function storeObjects(
   if (expected === 0) return []
   const insert = (inner: Tx) => inner`
     insert into directory_object (tenant_id, id, kind, properties, created_at)
-    select ${tenantId}, id, kind, properties, coalesce(created_at, now()) from import_object order by id
+    select ${tenantId}, id, kind, coalesce(defaults, '{}') || properties, coalesce(created_at, now())
+    from import_object where missing is null order by id
     on conflict do nothing`
   const faults = await insertAll(tx, expected, insert, explain)
   await tx`analyze directory_object`
@@ -135,116 +204,4 @@ async function storeEdges(
         select ${tenantId}, container_id, member_id from ${table} order by member_id, container_id
         on conflict do nothing`
   return await insertAll(tx, expected, insert, () => findRepeatedEdges(tx, tenantId, rules, limit))
-}
-
-async function storeExtensions(tx: Tx, tenantId: string, limit: number): Promise<Fault[]> {
-  const faults = await findExtensionFaults(tx, tenantId, limit)
-  if (faults.length > 0) return faults
-  await tx`
-    insert into open_extension (tenant_id, object_id, name, application_id, properties)
-    select ${tenantId}, object_id, name, application_id, properties from import_extension order by line`
-  return []
-}
-
-async function storeDefinitions(
-  tx: Tx,
-  tenantId: string,
-  definitions: readonly Definition[],
-): Promise<Fault[]> {
-  const faults: Fault[] = []
-  for (const { line, entry } of definitions) {
-    const { count } = await (entry.type === 'extensionProperty'
-      ? insertExtensionProperty(tx, tenantId, entry.definition)
-      : insertSchemaExtension(tx, tenantId, entry.definition))
-    if (count === 0)
-      faults.push({ line, reason: 'The definition is there already, or its application is not.' })
-  }
-  return faults
-}
-
-async function insertExtensionProperty(tx: Tx, tenantId: string, definition: JsonObject) {
-  const { id, application, name, dataType, targetObjects, isMultiValued } = definition
-  return tx`
-    insert into extension_property
-      (tenant_id, id, application_id, name, data_type, target_objects, is_multi_valued)
-    select ${tenantId}, ${id}::uuid, o.id, ${name}::text, ${dataType}::text, ${targetObjects}::text[],
-      ${isMultiValued === true}
-    from directory_object o
-    where o.tenant_id = ${tenantId} and o.id = ${application}::uuid and o.kind = 'application'
-      and o.deleted_at is null and o.app_id <> all(${await listOwnAppIds(tx, tenantId)})
-    on conflict do nothing`
-}
-
-function insertSchemaExtension(tx: Tx, tenantId: string, definition: JsonObject) {
-  const { id, description = null, owner, status, targetTypes, properties } = definition
-  return tx`
-    insert into schema_extension (tenant_id, id, description, owner, status, target_types, properties)
-    values (${tenantId}, ${id}, ${description}, ${owner}, ${status}, ${targetTypes}, ${tx.json(properties)})
-    on conflict do nothing`
-}
-
-const checkedAtOnce = 1000
-
-/** Values of extension properties, by their definitions: those of the file are stored by now. */
-async function checkCustomProperties(tx: Tx, tenantId: string, limit: number): Promise<Fault[]> {
-  const faults: Fault[] = []
-  for (let after = 0; faults.length < limit; ) {
-    const rows = await tx<{ line: number; kind: string; properties: JsonObject; custom: string[] }[]>`
-      select line, kind, properties, custom from import_object
-      where custom is not null and line > ${after} order by line limit ${checkedAtOnce}`
-    for (const row of rows) {
-      const reason = await checkCustom(tx, tenantId, row)
-      if (reason !== undefined) faults.push({ line: row.line, reason })
-    }
-    after = rows.at(-1)?.line ?? 0
-    if (rows.length < checkedAtOnce) break
-  }
-  return faults
-}
-
-async function checkCustom(
-  tx: Tx,
-  tenantId: string,
-  { kind, properties, custom }: { kind: string; properties: JsonObject; custom: readonly string[] },
-): Promise<string | undefined> {
-  const definitions = await extensionPropertiesFor(tx, tenantId, kind, custom)
-  try {
-    for (const name of custom) {
-      const definition = definitions.get(name)
-      if (!definition) return `Invalid property '${name}'.`
-      definition.update(undefined, properties[name])
-    }
-    return undefined
-  } catch (error) {
-    if (error instanceof Problem) return error.message
-    throw error
-  }
-}
-
-async function logChanges(tx: Tx, tenantId: string, counts: ImportCounts): Promise<void> {
-  const total = counts.object + counts.member + counts.roleMember + counts.owner + counts.extension
-  if (total === 0) return
-  const edge = (table: string, kind: string) => tx`
-    select container.kind as entity, container_id::text as entity_id, ${kind} as kind,
-      jsonb_build_object('id', member_id) as data
-    from ${tx(table)} edge join directory_object container
-      on container.tenant_id = ${tenantId} and container.id = edge.container_id
-    order by line`
-  await appendSelected(tx, tenantId, total, [
-    tx`
-      select kind as entity, id::text as entity_id, 'created' as kind, jsonb_build_object('version', 1) as data
-      from import_object order by line`,
-    tx`
-      select 'group' as entity, container_id::text as entity_id, 'memberAdded' as kind,
-        jsonb_build_object('id', member_id) as data
-      from import_member`,
-    edge('import_role_member', 'memberAdded'),
-    edge('import_owner', 'ownerAdded'),
-    tx`
-      select object.kind as entity, object_id::text as entity_id, 'extensionCreated' as kind,
-        jsonb_build_object('name', name) as data
-      from import_extension join directory_object object
-        on object.tenant_id = ${tenantId} and object.id = object_id
-      order by line`,
-  ])
 }

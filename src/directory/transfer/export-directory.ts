@@ -1,7 +1,7 @@
 import type { Tx } from '../../db/database.ts'
 import type { Query } from '../../db/query.ts'
 import type { JsonObject } from '../entities/property.ts'
-import { listOwnAppIds } from '../first-start/own-clients.ts'
+import { findOwnObjects } from './own-objects.ts'
 import { notTransferred } from './read-line.ts'
 
 const pageSize = 5000
@@ -16,7 +16,7 @@ export async function* exportDirectory(tx: Tx, tenantId: string): AsyncGenerator
   await tx`set transaction isolation level repeatable read, read only`
   await tx`select set_config('statement_timeout', '0', true),
     set_config('idle_in_transaction_session_timeout', '0', true)`
-  const own = await findOwn(tx, tenantId)
+  const own = await findOwnObjects(tx, tenantId)
   const from = { tx, tenantId, own }
   yield* exportKind(from, 'application')
   yield* exportDefinitions(from)
@@ -34,15 +34,6 @@ interface Source {
   readonly tenantId: string
   /** Ids of the objects that every installation creates. */
   readonly own: readonly string[]
-}
-
-async function findOwn(tx: Query, tenantId: string): Promise<string[]> {
-  const rows = await tx<{ id: string }[]>`
-    select id from directory_object
-    where tenant_id = ${tenantId} and app_id = any(${await listOwnAppIds(tx, tenantId)})
-    union select administrator_id from first_start where tenant_id = ${tenantId}
-    union select ${tenantId}::uuid`
-  return rows.map(({ id }) => id)
 }
 
 const line = (type: string, fields: object) => `${JSON.stringify({ type, ...fields })}\n`

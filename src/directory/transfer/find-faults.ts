@@ -10,36 +10,40 @@ export interface Fault {
   readonly reason: string
 }
 
-/** Objects that share an id, or a name that must be unique, with another line or with what is there already. */
+/** Objects that share an id, or a name that must be unique, with another line or with another object that is there. */
 export async function findObjectFaults(tx: Query, tenantId: string, limit: number): Promise<Fault[]> {
   return await tx<Fault[]>`
-    with key as (
-      select line, 'id' as property, id::text as value from import_object
+    with staged as (
+      select line, id, kind, coalesce(defaults, '{}') || properties as properties, true as is_new from import_object
       union all
-      select line, 'userPrincipalName', lower(properties ->> 'userPrincipalName') from import_object
+      select line, id, kind, merged, false from import_update
+    ), key as (
+      select line, id, is_new, 'id' as property, id::text as value from staged
+      union all
+      select line, id, is_new, 'userPrincipalName', lower(properties ->> 'userPrincipalName') from staged
       where kind = 'user'
       union all
-      select line, 'mailNickname', lower(properties ->> 'mailNickname') from import_object
+      select line, id, is_new, 'mailNickname', lower(properties ->> 'mailNickname') from staged
       where kind = 'group' and coalesce(properties -> 'groupTypes', '[]') ? 'Unified'
       union all
-      select line, 'appId of ' || kind, properties ->> 'appId' from import_object
+      select line, id, is_new, 'appId of ' || kind, properties ->> 'appId' from staged
       where kind in ('application', 'servicePrincipal')
       union all
-      select line, 'deviceId', properties ->> 'deviceId' from import_object where kind = 'device'
+      select line, id, is_new, 'deviceId', properties ->> 'deviceId' from staged where kind = 'device'
     ), present as (
-      select 'id' as property, id::text as value from directory_object where tenant_id = ${tenantId}
+      select id, 'id' as property, id::text as value from directory_object where tenant_id = ${tenantId}
       union all
-      select 'userPrincipalName', lower(user_principal_name) from directory_object
+      select id, 'userPrincipalName', lower(user_principal_name) from directory_object
       where tenant_id = ${tenantId} and kind = 'user' and deleted_at is null
       union all
-      select 'mailNickname', lower(mail_nickname) from directory_object
+      select id, 'mailNickname', lower(mail_nickname) from directory_object
       where tenant_id = ${tenantId} and unified and deleted_at is null
       union all
-      select 'appId of ' || kind, app_id from directory_object
+      select id, 'appId of ' || kind, app_id from directory_object
       where tenant_id = ${tenantId} and kind in ('application', 'servicePrincipal')
         and (kind = 'application' or deleted_at is null)
       union all
-      select 'deviceId', properties ->> 'deviceId' from directory_object
+      select id, 'deviceId', properties ->> 'deviceId' from directory_object
       where tenant_id = ${tenantId} and kind = 'device' and deleted_at is null
     ), first as (
       select *, min(line) over (partition by property, value) as first_line from key
@@ -48,7 +52,8 @@ export async function findObjectFaults(tx: Query, tenantId: string, limit: numbe
     from first where line > first_line
     union all
     select line, format('The %s is in use in the directory already.', property)
-    from first where exists (select from present where (property, value) = (first.property, first.value))
+    from first where exists (
+      select from present where (property, value) = (first.property, first.value) and (first.is_new or id <> first.id))
     order by 1 limit ${limit}`
 }
 
@@ -58,6 +63,8 @@ export async function findOwnClientFaults(tx: Query, tenantId: string, limit: nu
   return await tx<Fault[]>`
     select line, 'The application belongs to the service itself.' as reason from (
       select line, lower(properties ->> 'appId') as app_id from import_object
+      union all
+      select line, lower(stored ->> 'appId') from import_update
       union all
       select edge.line, container.app_id from import_owner edge
       join directory_object container on container.tenant_id = ${tenantId} and container.id = edge.container_id

@@ -56,7 +56,10 @@ export async function findImportedRights(
     ), named (bearer, role, "as", id) as (
       select name, null, 'object', id from (
         select id, unnest(array[id::text, lower(properties ->> 'userPrincipalName'), lower(properties ->> 'appId')]) as name
-        from import_object where kind in ('user', 'group', 'servicePrincipal')
+        from (
+          select id, kind, properties from import_object
+          union all select id, kind, merged from import_update where lower(merged ->> 'userPrincipalName') <> lower(stored ->> 'userPrincipalName')
+        ) written where kind in ('user', 'group', 'servicePrincipal')
       ) object where name = any(${names})
     )
     select bearer::text, role, "as", count(*)::int as count, (array_agg(id::text order by id))[:${mostIds}::int] as ids

@@ -7,9 +7,14 @@ import type { GivenRight } from '../rights/carried-rights.ts'
 import { applyStaged } from './apply-staged.ts'
 import type { Fault } from './find-faults.ts'
 import { findImportedRights } from './find-imported-rights.ts'
-import { type Definition, type ImportCounts, ImportFailed, maxFaults } from './import-result.ts'
-import { type Entry, readEntry } from './read-line.ts'
-import { LineError, splitLines } from './split-lines.ts'
+import { type FirstPasswords, setFirstPasswords } from './first-passwords.ts'
+import { type Definition, ImportFailed, type ImportOutcome, maxFaults } from './import-result.ts'
+import { watchAdministrators } from './keep-administrators.ts'
+import { createUpdateTables } from './match-staged.ts'
+import { nothingPruned, prune, rememberSpoken } from './prune.ts'
+import { type ReadLine, readCsvLines, readJsonLines } from './read-file.ts'
+import type { Entry } from './read-line.ts'
+import { LineError } from './split-lines.ts'
 import { createStage, type Stage } from './stage.ts'
 
 interface Import {
@@ -17,33 +22,84 @@ interface Import {
   /** For the audit. */
   readonly fileName: string
   readonly chunks: AsyncIterable<Uint8Array>
+  /** JSON lines unless said. */
+  readonly format?: 'json' | 'csv'
+  /** Removes what the file does not have. */
+  readonly prune?: boolean
+  /** New users without a first password get an invitation that ends after these hours. */
+  readonly inviteHours?: number
   onProgress?(step: string, lines: number): void
   /** The rights that masking gives, for the audit: an import may bring members of groups that carry rights. */
   listGivenRights?(tx: Tx, tenantId: string): Promise<readonly GivenRight[]>
+  /** The principals that own masking at `/`: one that can sign in has to remain. */
+  readRootOwners?(tx: Tx, tenantId: string): Promise<readonly string[]>
 }
 
-/** Imports JSON lines, all or nothing: throws `ImportFailed` with every fault found, and the transaction ends. */
-export async function importDirectory(
-  tx: Tx,
-  { tenantId, fileName, chunks, onProgress, listGivenRights }: Import,
-): Promise<ImportCounts> {
+/**
+ * Makes the directory what a file says, all or nothing: throws `ImportFailed` with every fault found, and the transaction
+ * ends. Lines that are so already change nothing.
+ */
+export async function importDirectory(tx: Tx, wishes: Import): Promise<ImportOutcome> {
+  const { tenantId, fileName, onProgress, listGivenRights } = wishes
   await tx`select set_config('statement_timeout', '0', true),
     set_config('idle_in_transaction_session_timeout', '0', true)`
+  const checkAdministrators = await watchAdministrators(tx, tenantId, wishes.readRootOwners)
+  const { stage, faults, definitions, passwords } = await readFile(tx, wishes)
+  onProgress?.('checking and storing', stage.lines())
+  await stage.finish()
+  const lines = { ...stage.counts, definition: definitions.length }
+  await createUpdateTables(tx)
+  const applied = await applyStaged(tx, tenantId, {
+    counts: lines,
+    definitions,
+    faults,
+    rememberSpoken: () => (wishes.prune ? rememberSpoken(tx, stage.counts) : undefined),
+  })
+  const pruned = applied.spoken ? await prune(tx, tenantId, applied.spoken) : nothingPruned
+  const invitations = await setFirstPasswords(tx, tenantId, passwords, wishes.inviteHours)
+  await checkAdministrators()
+  const given = await findImportedRights(tx, tenantId, (await listGivenRights?.(tx, tenantId)) ?? [])
+  const { created, changed, unchanged } = applied
+  const { removed, names: removedNames } = pruned
+  const actor = { kind: 'operator', tenantId, objectId: tenantId, applicationId: tenantId }
+  const after = { fileName, ...lines, changed, unchanged, removed }
+  await writeAudit(tx, actor, randomUUID(), {
+    action: 'import directory',
+    target: '/',
+    after: { ...after, ...(given.length > 0 && { givenRights: given }) },
+  })
+  return { lines, created, changed, unchanged, removed, removedNames, invitations }
+}
+
+interface Read {
+  readonly stage: Stage
+  readonly faults: readonly Fault[]
+  readonly definitions: readonly Definition[]
+  readonly passwords: FirstPasswords
+}
+
+async function readFile(tx: Tx, { tenantId, chunks, format, onProgress }: Import): Promise<Read> {
   const stage = await createStage(tx)
   const roles = await readRoles(tx, tenantId)
   const faults: Fault[] = []
   const definitions: Definition[] = []
+  const passwords: FirstPasswords = new Map()
   let lines = 0
+  const takeLine = async ({ number, read }: ReadLine) => {
+    const entry = read()
+    if ('definition' in entry) definitions.push({ line: number, entry })
+    else await stageEntry(stage, roles, number, entry)
+    if (entry.type === 'object' && entry.initialPassword !== undefined)
+      passwords.set(number, entry.initialPassword)
+  }
   try {
-    for await (const { number, text } of splitLines(chunks)) {
+    for await (const line of format === 'csv' ? readCsvLines(chunks) : readJsonLines(chunks)) {
       if (++lines % 10_000 === 0) onProgress?.('reading', lines)
       try {
-        const entry = readEntry(text)
-        if ('definition' in entry) definitions.push({ line: number, entry })
-        else await stageEntry(stage, roles, number, entry)
+        await takeLine(line)
       } catch (error) {
         if (!(error instanceof Problem)) throw error
-        faults.push({ line: number, reason: error.message })
+        faults.push({ line: line.number, reason: error.message })
         if (faults.length >= maxFaults) break
       }
     }
@@ -52,18 +108,7 @@ export async function importDirectory(
     faults.push({ line: error.line, reason: error.message })
   }
   if (faults.length >= maxFaults) throw new ImportFailed(faults)
-  onProgress?.('checking and storing', lines)
-  await stage.finish()
-  const counts = { ...stage.counts, definition: definitions.length }
-  await applyStaged(tx, tenantId, { counts, definitions, faults })
-  const given = await findImportedRights(tx, tenantId, (await listGivenRights?.(tx, tenantId)) ?? [])
-  const actor = { kind: 'operator', tenantId, objectId: tenantId, applicationId: tenantId }
-  await writeAudit(tx, actor, randomUUID(), {
-    action: 'import directory',
-    target: '/',
-    after: { fileName, ...counts, ...(given.length > 0 && { givenRights: given }) },
-  })
-  return counts
+  return { stage, faults, definitions, passwords }
 }
 
 /** Object ids of the directory roles, by template. */
@@ -76,6 +121,8 @@ async function readRoles(tx: Tx, tenantId: string): Promise<Roles> {
   return new Map(rows.map(({ id, template }) => [template, id]))
 }
 
+const names = (list: readonly string[]) => (list.length === 0 ? null : `{${list.join(',')}}`)
+
 async function stageEntry(
   stage: Stage,
   roles: Roles,
@@ -85,12 +132,20 @@ async function stageEntry(
   switch (entry.type) {
     case 'member':
       return stage.add('member', [line, entry.containerId, entry.memberId])
+    case 'namedMember':
+      return stage.add('namedMember', [line, entry.group, entry.member])
     case 'owner':
       return stage.add('owner', [line, entry.objectId, entry.ownerId])
     case 'object': {
-      const { id, kind, createdDateTime, properties, custom } = entry
-      const names = custom.length === 0 ? null : `{${custom.join(',')}}`
-      return stage.add('object', [line, id, kind, createdDateTime, JSON.stringify(properties), names])
+      const { id, kind, createdDateTime, properties, custom, hasId, cleared, defaults, missing } = entry
+      const texts = [
+        JSON.stringify(properties),
+        names(custom),
+        String(hasId),
+        names(cleared),
+        JSON.stringify(defaults),
+      ]
+      return stage.add('object', [line, id, kind, createdDateTime, ...texts, missing])
     }
     case 'extension': {
       const { objectId, name, applicationId, data } = entry
@@ -114,6 +169,6 @@ async function activateRole(stage: Stage, roles: Roles, line: number, template: 
   roles.set(template, id)
   const { displayName = '', description = '' } = findRoleTemplate(template) ?? {}
   const properties = JSON.stringify({ displayName, description, roleTemplateId: template })
-  await stage.add('object', [line, id, 'directoryRole', null, properties, null])
+  await stage.add('object', [line, id, 'directoryRole', null, properties, null, 'true', null, '{}', null])
   return id
 }

@@ -16,6 +16,26 @@ export class ImportFailed extends Error {
 
 export type ImportCounts = Readonly<Record<StageName | 'definition', number>>
 
+/** What an import did with the lines of a file. */
+export interface ImportOutcome {
+  /** Lines by their kind. */
+  readonly lines: ImportCounts
+  readonly created: number
+  readonly changed: number
+  readonly unchanged: number
+  readonly removed: number
+  /** The first hundred objects that were removed. */
+  readonly removedNames: readonly string[]
+  /** Passwords that were made for new users; they are shown this once. */
+  readonly invitations: readonly Invitation[]
+}
+
+export interface Invitation {
+  readonly userPrincipalName: string
+  readonly password: string
+  readonly expirationDateTime: string
+}
+
 /** A definition waits in memory: there are few, and values can only be checked by them. */
 export interface Definition {
   readonly line: number

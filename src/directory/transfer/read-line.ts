@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { parseJson } from '../../kernel/json.ts'
-import { fail } from '../../kernel/problem.ts'
+import { fail, Problem } from '../../kernel/problem.ts'
 import { isUuid, uuidPattern } from '../../kernel/uuid.ts'
 import { checkAppRoles } from '../app-roles/app-roles.ts'
 import type { Json, JsonObject } from '../entities/property.ts'
@@ -22,6 +22,7 @@ export const notTransferred = ['passwordCredentials', 'keyCredentials']
 export type Entry =
   | ObjectEntry
   | { readonly type: 'member'; readonly containerId: string; readonly memberId: string }
+  | { readonly type: 'namedMember'; readonly group: string; readonly member: string }
   | { readonly type: 'directoryRole'; readonly roleTemplateId: string }
   | { readonly type: 'roleMember'; readonly roleTemplateId: string; readonly memberId: string }
   | { readonly type: 'owner'; readonly objectId: string; readonly ownerId: string }
@@ -36,6 +37,16 @@ export interface ObjectEntry {
   readonly properties: JsonObject
   /** Names that only an extension definition can explain. */
   readonly custom: readonly string[]
+  /** False: the id was made here, and the object may be one that the directory has by name. */
+  readonly hasId: boolean
+  /** Properties that the line clears with null. */
+  readonly cleared: readonly string[]
+  /** Properties that a new object gets beside those of the line. */
+  readonly defaults: JsonObject
+  /** Why the object cannot be new; null: it can. */
+  readonly missing: string | null
+  /** The first password of a new user. */
+  readonly initialPassword: string | undefined
 }
 
 export interface ExtensionEntry {
@@ -56,6 +67,20 @@ export function readEntry(text: string): Entry {
   if (containerId && memberId) return { type: 'member', containerId, memberId }
   const line = parseJson(text)
   if (!isJsonObject(line)) return fail('InvalidRequestContent', { reason: 'The line is no JSON object.' })
+  return readObjectEntry(line)
+}
+
+/** A membership by names, as files for people have it. */
+export function readNamedEntry(line: JsonObject): Entry {
+  const { type, group, member } = line
+  const isByName =
+    type === 'member' && [group, member].some((name) => typeof name === 'string' && !isUuid(name))
+  return isByName
+    ? { type: 'namedMember', group: String(group ?? ''), member: String(member ?? '') }
+    : readObjectEntry(line)
+}
+
+function readObjectEntry(line: JsonObject): Entry {
   const { type } = line
   switch (type) {
     case 'member':
@@ -80,25 +105,23 @@ export function readEntry(text: string): Entry {
 
 function readObject(kind: ObjectKind, { type: _, ...line }: JsonObject): ObjectEntry {
   const resource = resources[kind]
-  const { id, createdDateTime, deletedDateTime, ...rest } = line
+  const { id, createdDateTime, deletedDateTime, ...others } = line
+  const { initialPassword, ...rest } = kind === 'user' ? others : { ...others, initialPassword: undefined }
   if (deletedDateTime !== undefined && deletedDateTime !== null) failValue(resource, 'deletedDateTime')
   const properties: Record<string, Json> = {}
   const custom: string[] = []
+  const cleared: string[] = []
   for (const [name, value] of Object.entries(rest)) {
-    if (value === null || name.startsWith('@odata.')) continue
-    properties[name] = readProperty(resource, name, value, custom)
+    if (name.startsWith('@odata.') || value === undefined) continue
+    if (value !== null) properties[name] = readProperty(resource, name, value, custom)
+    else if (canBeCleared(resource, name)) cleared.push(name)
   }
+  const defaults = chooseDefaults(kind, properties)
   if (kind === 'group') {
-    checkTogether(properties, properties)
+    checkTogether(properties, { ...defaults, ...properties })
     refuseDynamic(properties)
   }
-  if (kind === 'application') {
-    checkAppRoles(properties)
-    properties.appId ??= randomUUID()
-  }
-  for (const [name, { required, secret }] of Object.entries(resource.properties))
-    if (required && !secret && properties[name] === undefined)
-      fail('PropertyRequired', { property: name, resource: resource.noun })
+  if (kind === 'application') checkAppRoles(properties)
   return {
     type: 'object',
     kind,
@@ -106,7 +129,43 @@ function readObject(kind: ObjectKind, { type: _, ...line }: JsonObject): ObjectE
     createdDateTime: createdDateTime === undefined ? null : readTime(resource, createdDateTime),
     properties,
     custom,
+    hasId: id !== undefined,
+    cleared,
+    defaults,
+    missing: findMissing(resource, { ...defaults, ...properties }),
+    initialPassword: readInitialPassword(resource, initialPassword ?? null),
   }
+}
+
+function canBeCleared({ properties }: Resource, name: string): boolean {
+  const property = Object.hasOwn(properties, name) ? properties[name] : undefined
+  return property ? !property.required && property.nullable !== false : isDefinitionName(name)
+}
+
+/** A new user can sign in, and a new group gives access: what a person means who says neither. */
+function chooseDefaults(kind: ObjectKind, { userPrincipalName, displayName, appId }: JsonObject): JsonObject {
+  if (kind === 'user')
+    return { accountEnabled: true, ...nickname(String(userPrincipalName ?? '').split('@', 1)[0] ?? '') }
+  if (kind === 'group')
+    return { mailEnabled: false, securityEnabled: true, ...nickname(String(displayName ?? '')) }
+  return kind === 'application' && appId === undefined ? { appId: randomUUID() } : {}
+}
+
+function nickname(name: string): JsonObject {
+  const plain = name.replaceAll(/[^A-Za-z0-9._-]/g, '').slice(0, 64)
+  return plain === '' ? {} : { mailNickname: plain }
+}
+
+function findMissing({ properties, noun }: Resource, present: JsonObject): string | null {
+  const missing = Object.entries(properties).find(
+    ([name, { required, secret }]) => required && !secret && present[name] === undefined,
+  )
+  return missing ? new Problem('PropertyRequired', { property: missing[0], resource: noun }).message : null
+}
+
+function readInitialPassword(resource: Resource, value: Json): string | undefined {
+  if (value === null) return undefined
+  return typeof value === 'string' && value !== '' ? value : failValue(resource, 'initialPassword')
 }
 
 function readProperty(resource: Resource, name: string, value: Json, custom: string[]): Json {

@@ -4,8 +4,11 @@ import type { Tx } from '../../db/database.ts'
 export const stages = {
   object: {
     table: 'import_object',
-    columns: 'line integer, id uuid, kind text, created_at timestamptz, properties jsonb, custom text[]',
+    columns: `line integer, id uuid, kind text, created_at timestamptz, properties jsonb, custom text[], has_id boolean,
+      cleared text[], defaults jsonb, missing text`,
   },
+  /** Memberships by names; they become memberships once the objects are known. */
+  namedMember: { table: 'import_named_member', columns: 'line integer, group_name text, member_name text' },
   member: { table: 'import_member', columns: 'line integer, container_id uuid, member_id uuid' },
   roleMember: { table: 'import_role_member', columns: 'line integer, container_id uuid, member_id uuid' },
   owner: { table: 'import_owner', columns: 'line integer, container_id uuid, member_id uuid' },
@@ -15,15 +18,19 @@ export const stages = {
   },
 } as const
 
-export type StageName = keyof typeof stages
+type TableName = keyof typeof stages
+/** A membership by names is a membership. */
+export type StageName = Exclude<TableName, 'namedMember'>
 
-const names = Object.keys(stages) as StageName[]
+const names = Object.keys(stages) as TableName[]
 const flushLength = 1024 * 1024
 
 export interface Stage {
   /** Fields of a row in the order of the columns; what is sent goes to the server in large pieces. */
-  add(name: StageName, fields: readonly (string | number | null)[]): Promise<void> | undefined
+  add(name: TableName, fields: readonly (string | number | null)[]): Promise<void> | undefined
   finish(): Promise<void>
+  /** How many rows were added. */
+  lines(): number
   readonly counts: Readonly<Record<StageName, number>>
 }
 
@@ -31,14 +38,8 @@ export async function createStage(tx: Tx): Promise<Stage> {
   for (const { table, columns } of Object.values(stages))
     await tx.unsafe(`create temporary table ${table} (${columns}) on commit drop`)
   const counts = { object: 0, member: 0, roleMember: 0, owner: 0, extension: 0 }
-  const waiting: Record<StageName, string> = {
-    object: '',
-    member: '',
-    roleMember: '',
-    owner: '',
-    extension: '',
-  }
-  const flush = async (name: StageName) => {
+  const waiting = Object.fromEntries(names.map((name) => [name, ''])) as Record<TableName, string>
+  const flush = async (name: TableName) => {
     const text = waiting[name]
     waiting[name] = ''
     if (text !== '') await tx.copy(`copy ${stages[name].table} from stdin`, [text])
@@ -46,10 +47,11 @@ export async function createStage(tx: Tx): Promise<Stage> {
   return {
     counts,
     add(name, fields) {
-      counts[name]++
+      counts[name === 'namedMember' ? 'member' : name]++
       waiting[name] += writeRow(fields)
       return waiting[name].length >= flushLength ? flush(name) : undefined
     },
+    lines: () => Object.values(counts).reduce((sum, count) => sum + count, 0),
     async finish() {
       for (const name of names) await flush(name)
       for (const { table } of Object.values(stages)) await tx.unsafe(`analyze ${table}`)

@@ -10,6 +10,7 @@ import { ImportFailed } from '../../../src/directory/transfer/import-result.ts'
 import { clause } from '../../support/clause.ts'
 import { runCommand } from '../../support/command.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { runHere } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 
 const userAdministrator = 'fe930be7-5e62-47db-91af-98c3a49a38b1'
@@ -115,7 +116,8 @@ describe('import and export', () => {
     'DIR-146',
     'Directory objects and their relations can be imported and exported in bulk.',
     async () => {
-      const counts = await importText(one.database, lines(...company), 7)
+      const { lines: counts, created } = await importText(one.database, lines(...company), 7)
+      assert.equal(created, 17)
       assert.deepEqual(counts, { object: 9, member: 4, roleMember: 1, owner: 1, extension: 1, definition: 1 })
       const text = await exportText(one.database)
       const exported = text.trim().split('\n')
@@ -148,6 +150,59 @@ describe('import and export', () => {
     const [audited] = await one.database.sql`select action, after from audit_event`
     assert.equal(audited?.action, 'import directory')
   })
+
+  clause(
+    'DIR-281',
+    'An import changes only what differs: a second import of a file, or of an export, changes nothing. …',
+    async () => {
+      const text = await exportText(one.database)
+      const revision = async () =>
+        (await one.database.sql`select max(revision) as last from change_log`)[0]?.last
+      const before = await revision()
+      const again = await importText(one.database, text)
+      assert.deepEqual([again.created, again.changed, again.removed], [0, 0, 0])
+      assert.equal(again.unchanged, text.trim().split('\n').length - 1, 'roles are no objects of their own')
+      assert.deepEqual([await exportText(one.database), await revision()], [text, before])
+
+      const ada = { type: 'user', id: id.ada, jobTitle: 'Countess', [custom]: null }
+      const bo = text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+        .find((entry) => entry.id === id.bo)
+      const byName = { type: 'user', userPrincipalName: bo.userPrincipalName, department: 'Ships' }
+      const unified = { type: 'group', displayName: 'All', groupTypes: ['Unified'], description: 'by name' }
+      const extension = {
+        type: 'extension',
+        object: id.ada,
+        extensionName: 'com.example.roaming',
+        applicationId: appId,
+        data: { theme: 'light' },
+      }
+      const member = { type: 'member', group: id.all, member: id.sub }
+      const partly = await importText(one.database, lines(ada, byName, unified, extension, member))
+      assert.deepEqual([partly.created, partly.changed, partly.unchanged], [0, 4, 1])
+      const after = (await exportText(one.database))
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+      const find = (wanted: string) => after.find((entry) => entry.id === wanted)
+      assert.equal(find(id.ada).jobTitle, 'Countess')
+      assert.equal(custom in find(id.ada), false, 'null clears')
+      assert.equal(find(id.ada).mailNickname, 'ada', 'what a line does not have stays')
+      assert.equal(find(id.bo).department, 'Ships')
+      assert.equal(find(id.sub).description, 'by name')
+      assert.deepEqual(after.find((entry) => entry.type === 'extension').data, { theme: 'light' })
+      const logged = await one.database.sql<{ kind: string }[]>`
+        select kind from change_log where revision > ${before} order by revision`
+      assert.deepEqual(
+        logged.map(({ kind }) => kind),
+        ['updated', 'updated', 'updated', 'extensionUpdated'],
+      )
+      const restored = await importText(one.database, text)
+      assert.deepEqual([restored.created, restored.changed], [0, 2], 'what the file does not name stays')
+    },
+  )
 
   const unused = randomUUID()
   const cases: [string, string, [number, RegExp][]][] = [
@@ -199,18 +254,21 @@ describe('import and export', () => {
     ['NUL', lines(group({ displayName: 'a\0b' })), [[1, /displayName/]]],
     ['half a surrogate pair', '{"type":"orgContact","displayName":"\\ud800"}\n', [[1, /displayName/]]],
     ['an id twice', lines(group({ id: unused }), group({ id: unused })), [[2, /that of line 1/]]],
-    ['an id that is in use', lines(group({ id: id.all })), [[1, /in use/]]],
+    ['an id of another kind', lines(group({ id: id.ada })), [[1, /in use/]]],
     [
-      'a name twice and a name in use',
-      lines(
-        user({ userPrincipalName: 'x@y.z' }),
-        user({ userPrincipalName: 'X@y.z' }),
-        group({ groupTypes: ['Unified'] }),
-      ),
-      [
-        [2, /userPrincipalName is that of line 1/],
-        [3, /mailNickname is in use/],
-      ],
+      'a name that another object has',
+      lines(group({ id: randomUUID(), groupTypes: ['Unified'] })),
+      [[1, /mailNickname is in use/]],
+    ],
+    [
+      'a property that only a creation sets',
+      lines(group({ id: id.all, isAssignableToRole: true })),
+      [[1, /isAssignableToRole cannot be changed/]],
+    ],
+    [
+      'a name twice',
+      lines(user({ userPrincipalName: 'x@y.z' }), user({ userPrincipalName: 'X@y.z' })),
+      [[2, /userPrincipalName is that of line 1/]],
     ],
     ['a group that is not there', lines({ type: 'member', group: id.ada, member: id.bo }), [[1, /no group/]]],
     [
@@ -221,16 +279,12 @@ describe('import and export', () => {
     ['a group in itself', lines({ type: 'member', group: id.all, member: id.all }), [[1, /in itself/]]],
     ['a malformed id', lines({ type: 'member', group: 'x', member: id.bo }), [[1, /identifier 'x'/]]],
     [
-      'a membership twice and one that is there',
+      'a membership twice',
       lines(
         { type: 'member', group: id.all, member: id.bo },
         { type: 'member', group: id.all, member: id.bo },
-        { type: 'member', group: id.all, member: id.sub },
       ),
-      [
-        [2, /same as line 1/],
-        [3, /already/],
-      ],
+      [[2, /same as line 1/]],
     ],
     ['an owner of a user', lines({ type: 'owner', object: id.ada, owner: id.bo }), [[1, /no object/]]],
     [
@@ -244,7 +298,7 @@ describe('import and export', () => {
         type: 'extension',
         object: id.ada,
         extensionName: 'COM.example.Roaming',
-        applicationId: appId,
+        applicationId: randomUUID(),
         data: {},
       }),
       [[1, /of this name/]],
@@ -352,8 +406,115 @@ describe('import and export from the command line', () => {
     const piped = await runCommand(['export', '-'], environment)
     assert.equal(piped.stdout, text)
 
+    const again = await runHere(['import', good], { environment })
+    assert.match(again.stdout, /: 0 created, 0 changed, 16 unchanged, 0 removed\.$/m, again.stderr)
+
     const wrong = [['import'], ['import', join(service.dataDir, 'nothing')], ['export', 'a', 'b']]
     for (const { code } of await Promise.all(wrong.map((args) => runCommand(args, environment))))
       assert.notEqual(code, 0)
   })
+
+  clause(
+    'DIR-282',
+    '`masquerade import` reads CSV with a header as well as JSON lines, and tells with `--dry-run` what would change. …',
+    async () => {
+      const environment = {
+        MASQUERADE_DATA_DIR: service.dataDir,
+        MASQUERADE_DATABASE_URL: service.databaseUrl,
+      }
+      const attempt = (...args: string[]) => runHere(['import', ...args], { environment })
+      const run = async (...args: string[]) => {
+        const { code, stdout, stderr } = await attempt(...args)
+        assert.equal(code, 0, stderr)
+        return stdout
+      }
+      const file = async (name: string, content: string) => {
+        const path = join(service.dataDir, name)
+        await writeFile(path, content)
+        return path
+      }
+      const { sql } = service.database
+      const names = async (kind: string) => {
+        const rows = await sql<{ name: string }[]>`
+          select coalesce(user_principal_name, display_name) as name from directory_object
+          where kind = ${kind} and deleted_at is null order by 1`
+        return rows.map(({ name }) => name)
+      }
+
+      const people = await file(
+        'people.csv',
+        '\uFEFFuserPrincipalName,displayName,department,businessPhones,accountEnabled,initialPassword\r\n' +
+          'cy@example.com,"Cy, ""the third""",Sales,+32 2,yes,correct horse battery\r\n' +
+          'di@example.com,"Di\nof two lines",,,no,\r\n',
+      )
+      assert.match(await run(people, '--dry-run'), /would import 2 objects: 2 created, 0 changed/)
+      assert.equal((await names('user')).includes('cy@example.com'), false)
+      const invited = await run(people, '--invite', '--hours', '5')
+      assert.match(invited, /: 2 created, 0 changed, 0 unchanged, 0 removed\.\n/)
+      assert.match(invited, /^di@example\.com,(\w{4}-){4}\w{4},20/m)
+      assert.ok(!invited.includes('cy@example.com,'))
+      const stored = await sql<{ properties: object; must_change: boolean; expires: boolean }[]>`
+        select properties, must_change, expires_at is not null as expires
+        from directory_object join user_password on user_id = id
+        where user_principal_name in ('cy@example.com', 'di@example.com') order by user_principal_name`
+      assert.deepEqual(
+        stored.map(({ must_change, expires }) => [must_change, expires]),
+        [
+          [true, false],
+          [true, true],
+        ],
+      )
+      assert.deepEqual(stored[0]?.properties, {
+        userPrincipalName: 'cy@example.com',
+        displayName: 'Cy, "the third"',
+        department: 'Sales',
+        businessPhones: ['+32 2'],
+        accountEnabled: true,
+        mailNickname: 'cy',
+      })
+      assert.match(await run(people, '--invite'), /: 0 created, 0 changed, 2 unchanged, 0 removed\.\n$/)
+
+      await run(await file('groups.csv', 'displayName,description\nCrew,All of them\n'))
+      const members = await file('members.csv', 'group,member\nCrew,cy@example.com\nCrew,di@example.com\n')
+      assert.match(await run(members), /imported 2 memberships: 2 created/)
+      assert.match(await run(members), /: 0 created, 0 changed, 2 unchanged/)
+      const faulty = await attempt(await file('bad.csv', 'group,member\nCrow,x@y.z\nCrew,x@y.z\n'))
+      assert.match(faulty.stderr, /bad\.csv:2: There is no group Crow\.\n/)
+      assert.match(faulty.stderr, /bad\.csv:3: There is no user or group x@y\.z\.\n/)
+      const open = await attempt(await file('open.csv', 'displayName\n"x\n'))
+      assert.match(open.stderr, /open\.csv:2: A quote is open/)
+      const weak = await attempt(
+        await file('weak.csv', 'userPrincipalName,displayName,initialPassword\new@example.com,Ew,short\n'),
+      )
+      assert.equal(weak.code, 1)
+      assert.equal((await names('user')).includes('ew@example.com'), false)
+
+      const fewer = await file('fewer.csv', 'group,member\nCrew,cy@example.com\n')
+      assert.equal((await attempt(fewer, '--prune')).code, 2, 'it asks on a terminal')
+      assert.match(
+        await run(fewer, '--prune', '--dry-run'),
+        /: 0 created, 0 changed, 1 unchanged, 1 removed\./,
+      )
+      assert.match(await run(fewer, '--prune', '--yes'), /: 0 created, 0 changed, 1 unchanged, 1 removed\./)
+      const [edge] = await sql<{ count: number }[]>`
+        select count(*)::int as count from member_edge join directory_object o on o.id = container_id
+        where o.display_name = 'Crew'`
+      assert.equal(edge?.count, 1)
+
+      const administrator = service.administrator?.userPrincipalName ?? ''
+      const own = await names('servicePrincipal')
+      const one = await file('one.csv', 'userPrincipalName,displayName\ncy@example.com,Cy\n')
+      const listed = await run(one, '--prune', '--dry-run')
+      assert.match(listed, /^- user di@example\.com$/m)
+      assert.ok(!listed.includes(administrator))
+      await run(one, '--prune', '--yes')
+      assert.deepEqual(await names('user'), [administrator, 'cy@example.com'].sort())
+      assert.deepEqual(await names('servicePrincipal'), own)
+      const refused = await attempt(
+        await file('last.csv', `userPrincipalName,accountEnabled\n${administrator},no\n`),
+      )
+      assert.equal(refused.code, 1)
+      assert.match(refused.stderr, /Global Administrator/)
+    },
+  )
 })

@@ -116,7 +116,7 @@ clause(
     assert.equal(asked.code, 2, asked.stdout)
     assert.match(asked.stdout, new RegExp(`Roles that would lose raw values:\\n.*\\n  ${analyst}`))
     assert.equal((await run('unexempt', analyst, '--yes')).code, 0)
-    assert.equal((await run('unexempt', analyst)).code, 1)
+    assert.equal((await run('unexempt', analyst)).code, 5)
     assert.equal((await run('disable')).code, 0)
     assert.match((await run('enable')).stdout, /would lose raw values/)
     assert.equal((await run('enable', '--yes')).code, 0)

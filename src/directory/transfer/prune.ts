@@ -1,0 +1,124 @@
+import { appendChanges, type Change } from '../../db/change-log.ts'
+import type { Tx } from '../../db/database.ts'
+import type { Query } from '../../db/query.ts'
+import { resources } from '../objects/kinds/resources.ts'
+import {
+  type DirectoryObject,
+  describeChange,
+  objectColumns,
+  purgeObject,
+  setDeleted,
+} from '../objects/object-store.ts'
+import { findOwnObjects } from './own-objects.ts'
+import type { StageName } from './stage.ts'
+
+/** What the lines of a file spoke of, before those that change nothing were dropped. */
+export interface Spoken {
+  readonly kinds: readonly string[]
+  readonly lines: Readonly<Record<StageName, number>>
+}
+
+/** Tables of everything that the file names, kept for the end: what they lack is to be removed. */
+export async function rememberSpoken(tx: Tx, lines: Spoken['lines']): Promise<Spoken> {
+  await tx`create temporary table spoken_object on commit drop as select distinct id, kind from import_object`
+  for (const name of ['member', 'role_member', 'owner'])
+    await tx.unsafe(
+      `create temporary table spoken_${name} on commit drop as select distinct container_id, member_id from import_${name}`,
+    )
+  const kinds = await tx<{ kind: string }[]>`
+    select distinct kind from spoken_object where kind <> 'directoryRole' order by kind`
+  return { kinds: kinds.map(({ kind }) => kind), lines }
+}
+
+/** How much was removed, and the objects among it, the first of them by name. */
+export interface Pruned {
+  readonly removed: number
+  readonly names: readonly string[]
+}
+
+export const nothingPruned: Pruned = { removed: 0, names: [] }
+const mostNames = 100
+
+/**
+ * Removes what the file could have named and did not: objects of the kinds that it has, members and owners of the groups
+ * and applications that it has where it has any, and holders of directory roles where it has any. The objects that every
+ * installation creates stay, with what they hold.
+ */
+export async function prune(tx: Tx, tenantId: string, { kinds, lines }: Spoken): Promise<Pruned> {
+  const own = await findOwnObjects(tx, tenantId)
+  const changes = [
+    ...(lines.member > 0 ? await pruneEdges(tx, tenantId, 'member', own) : []),
+    ...(lines.roleMember > 0 ? await pruneEdges(tx, tenantId, 'role_member', own) : []),
+    ...(lines.owner > 0 ? await pruneEdges(tx, tenantId, 'owner', own) : []),
+  ]
+  const objects = await pruneObjects(tx, tenantId, kinds, own)
+  const all = [...changes, ...objects.changes]
+  if (all.length > 0) await appendChanges(tx, tenantId, all)
+  return { removed: changes.length + objects.names.length, names: objects.names.slice(0, mostNames) }
+}
+
+async function pruneEdges(
+  tx: Tx,
+  tenantId: string,
+  name: 'member' | 'role_member' | 'owner',
+  own: readonly string[],
+): Promise<Change[]> {
+  const spoken = tx(`spoken_${name}`)
+  const [table, container, member] =
+    name === 'owner'
+      ? [tx`owner_edge`, tx`edge.object_id`, tx`edge.owner_id`]
+      : [tx`member_edge`, tx`edge.container_id`, tx`edge.member_id`]
+  const isNamed =
+    name === 'role_member'
+      ? tx`o.kind = 'directoryRole'`
+      : tx`o.kind <> 'directoryRole' and (
+          o.id in (select id from spoken_object) or o.id in (select container_id from ${spoken}))`
+  const isDoomed = tx`
+    edge.tenant_id = ${tenantId} and o.tenant_id = edge.tenant_id and o.id = ${container} and ${isNamed}
+    and ${container} <> all(${own}::uuid[]) and ${member} <> all(${own}::uuid[])
+    and (${container}, ${member}) not in (select container_id, member_id from ${spoken})`
+  const rows = await tx<{ id: string; kind: string; member: string }[]>`
+    select o.id, o.kind, ${member} as member from ${table} edge, directory_object o where ${isDoomed}`
+  // A statement that deletes nothing would still count as a change of the directory.
+  if (rows.length > 0) await tx`delete from ${table} edge using directory_object o where ${isDoomed}`
+  const kind = name === 'owner' ? 'ownerRemoved' : 'memberRemoved'
+  return rows.map((row) => ({ entity: row.kind, entityId: row.id, kind, data: { id: row.member } }))
+}
+
+async function pruneObjects(
+  tx: Tx,
+  tenantId: string,
+  kinds: readonly string[],
+  own: readonly string[],
+): Promise<{ names: string[]; changes: Change[] }> {
+  const gone = await selectUnnamed(tx, tenantId, kinds, own)
+  const changes: Change[] = []
+  for (const object of gone)
+    if (resources[object.kind].restorable)
+      changes.push(describeChange('deleted', await setDeleted(tx, tenantId, object.id, true)))
+    else changes.push(...(await purgeObject(tx, tenantId, object)))
+  const names = gone.map(({ id, kind, properties: { userPrincipalName, displayName } }) => {
+    return `${kind} ${userPrincipalName ?? displayName ?? id}`
+  })
+  return { names, changes }
+}
+
+/** A service principal goes with its application. */
+async function selectUnnamed(
+  tx: Query,
+  tenantId: string,
+  kinds: readonly string[],
+  own: readonly string[],
+): Promise<DirectoryObject[]> {
+  return await tx<DirectoryObject[]>`
+    with gone as (
+      select id, kind, app_id from directory_object
+      where tenant_id = ${tenantId} and deleted_at is null and kind = any(${[...kinds]})
+        and id <> all(${own}::uuid[]) and id not in (select id from spoken_object)
+    )
+    select ${objectColumns(tx)} from directory_object o
+    where o.tenant_id = ${tenantId} and o.deleted_at is null and (o.id in (select id from gone)
+      or (o.kind = 'servicePrincipal' and o.id <> all(${own}::uuid[]) and o.id not in (select id from spoken_object)
+        and o.app_id in (select app_id from gone where kind = 'application')))
+    order by o.id for update`
+}
