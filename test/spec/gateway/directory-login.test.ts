@@ -6,6 +6,7 @@ import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { policyUrl } from '../../support/masking.ts'
 import { bringPeople, ended } from '../../support/people.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const raw = 'ann@example.com'
 const masked = 'aXXX@XXXX.com'
@@ -29,6 +30,19 @@ describe('a login with a directory account', () => {
       select actor, after from masquerade.audit_event
       where action = ${action} and actor ->> 'objectId' = ${objectId} order by id desc`
 
+  /** DIR-275: logins at the gateway are sign-ins. */
+  const signInsOf = (id: string, count: number) =>
+    waitUntil(`${count} sign-ins`, async () => {
+      const rows = await gateway.masking.service().database.sql<
+        { code: number; client: string; address: string }[]
+      >`
+        select (properties #>> '{status,errorCode}')::int as code, properties ->> 'clientAppUsed' as client,
+          properties ->> 'ipAddress' as address
+        from sign_in where user_id = ${id} order by code`
+      const shown = rows.map(({ code, client, address }) => [code, client, address])
+      return shown.length >= count ? shown : undefined
+    })
+
   // A userPrincipalName and a token of theirs are let in, with the roles of their groups at any depth.
   clause(
     'GATE-10',
@@ -48,6 +62,11 @@ describe('a login with a directory account', () => {
       await client.end()
       const [entry] = await audited('gateway/connect', ana.id)
       assert.equal(entry?.actor.kind, 'delegated')
+      await assert.rejects(people.connect(ana.name, `${ana.token}x`))
+      assert.deepEqual(await signInsOf(ana.id, 2), [
+        [0, 'PostgreSQL', '127.0.0.1'],
+        [500133, 'PostgreSQL', '127.0.0.1'],
+      ])
       assert.deepEqual(entry?.after, { role, from: '127.0.0.1', encrypted: false })
     },
   )
