@@ -13,7 +13,7 @@ import { loadIssuerSecret } from './issuer-secret.ts'
 import { normalizeRequest } from './normalize-request.ts'
 import { createProvider } from './provider.ts'
 import type { RecordSignIn } from './record-sign-ins.ts'
-import { readTarget, routes, type Target } from './route.ts'
+import { instanceRoute, readTarget, routes, type Target } from './route.ts'
 import { describeOutage } from './say-unavailable.ts'
 import { purgeState } from './state-adapter.ts'
 
@@ -104,9 +104,10 @@ async function answer(
     )
   if (!(await isOurTenant(options, target)))
     return refuse(response, 400, 'invalid_tenant', 'There is no such tenant here.')
-  if (target.url.split('?', 1)[0] === routes.jwks && request.method === 'GET')
-    return sendKeys(response, signingKeys)
-  const normal = await normalizeRequest(request, target.url, { identity, hostNames })
+  const [path] = target.url.split('?', 1)
+  if (path === routes.jwks && request.method === 'GET') return sendKeys(response, signingKeys)
+  if (path === instanceRoute) return sendInstance(response, target.url, origin, identity)
+  const normal = await normalizeRequest(request, target, { identity, hostNames })
   await handleByProvider(readdress(normal.request, origin, target, normal.url, identity), response)
 }
 
@@ -145,6 +146,24 @@ function sendKeys(response: ServerResponse, signingKeys: SigningKeys): void {
       'access-control-allow-origin': '*',
     })
     .end(JSON.stringify(signingKeys.jwks()))
+}
+
+/** Answers which hosts are one authority: this one, for itself alone. */
+function sendInstance(response: ServerResponse, url: string, origin: string, { tenantId }: Identity): void {
+  const asked = new URL(url, origin).searchParams.get('authorization_endpoint') ?? ''
+  const { host } = new URL(origin)
+  if (URL.parse(asked)?.host !== host) {
+    refuse(response, 400, 'invalid_instance', 'The authorization_endpoint is not of this service.')
+    return
+  }
+  const body = {
+    tenant_discovery_endpoint: `${origin}/${tenantId}/v2.0/.well-known/openid-configuration`,
+    'api-version': '1.1',
+    metadata: [{ preferred_network: host, preferred_cache: host, aliases: [host] }],
+  }
+  response
+    .writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'access-control-allow-origin': '*' })
+    .end(JSON.stringify(body))
 }
 
 function refuse(response: ServerResponse, status: number, error: string, description: string): void {

@@ -5,7 +5,8 @@ import { defaultScope } from '../auth/known-permissions.ts'
 import { isOwnHost } from './address.ts'
 import { readForm } from './read-form.ts'
 import { readScopes } from './read-scopes.ts'
-import { deviceGrant, routes } from './route.ts'
+import { deviceGrant, routes, type Target } from './route.ts'
+import { askedScopeParameter, rememberAskedFor } from './token-answer.ts'
 
 export interface ResourceNames {
   readonly identity: Identity
@@ -22,7 +23,7 @@ const scopedGrants = ['client_credentials', 'refresh_token']
  */
 export async function normalizeRequest(
   request: IncomingMessage,
-  url: string,
+  { url, isFirstVersion }: Pick<Target, 'url' | 'isFirstVersion'>,
   names: ResourceNames,
 ): Promise<{ request: IncomingMessage; url: string }> {
   const [path = '', query = ''] = url.split('?', 2)
@@ -38,9 +39,14 @@ export async function normalizeRequest(
   // The official clients' older name for it.
   if (form.get('grant_type') === 'device_code') form.set('grant_type', deviceGrant)
   const grant = form.get('grant_type') ?? ''
+  const [scope, resource] = [form.get('scope') ?? '', form.get('resource')]
+  form.delete(askedScopeParameter)
+  if (path === routes.device_authorization) form.set(askedScopeParameter, scope)
   if (path === routes.device_authorization || scopedGrants.includes(grant))
     normalizeParameters(form, names, grant)
-  return { request: withBody(request, form.toString()), url }
+  const normal = withBody(request, form.toString())
+  rememberAskedFor(normal, { scope, resource, isFirstVersion })
+  return { request: normal, url }
 }
 
 export function normalizeParameters(

@@ -30,6 +30,7 @@ import { requireConsented, widenRefreshScopes } from './refresh-scopes.ts'
 import { interactionRoute, routes } from './route.ts'
 import { sayUnavailable } from './say-unavailable.ts'
 import { createStateAdapter } from './state-adapter.ts'
+import { askedScopeParameter, shapeTokenAnswer } from './token-answer.ts'
 
 export interface ProviderOptions {
   readonly database: Database
@@ -71,6 +72,7 @@ export function createProvider(options: ProviderOptions, keys: readonly SigningK
     >[0],
   )
   provider.use(guardUserCodes(sql) as Parameters<typeof provider.use>[0])
+  provider.use(shapeTokenAnswer as Parameters<typeof provider.use>[0])
   // Without a listener the framework would write to the console.
   const events: EventEmitter = provider
   events.on('error', (err: unknown) => log.error({ err }, 'unexpected error in the token service'))
@@ -104,6 +106,7 @@ function configure(
     },
     conformIdTokenClaims: false,
     responseTypes: ['code'],
+    extraParams: [askedScopeParameter],
     allowOmittingSingleRegisteredRedirectUri: false,
     // A confidential client proves by its secret that a code is its own.
     pkce: { required: (_ctx, client) => client.clientAuthMethod === 'none' },

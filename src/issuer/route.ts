@@ -18,11 +18,17 @@ export interface Target {
   readonly tenant: string | undefined
   /** Path and query behind it. */
   readonly url: string
+  /** True for the token endpoint of the older clients. */
+  readonly isFirstVersion: boolean
 }
+
+/** Tells clients which hosts are one authority. */
+export const instanceRoute = '/discovery/instance'
+const firstTokenRoute = '/oauth2/token'
 
 const documents = '/\\.well-known/(?:openid-configuration|oauth-authorization-server)'
 const owned = new RegExp(
-  `^(?:/(?<tenant>[^/?]{1,253}))?(?:(?<endpoint>/(?:oauth2/v2\\.0|discovery/v2\\.0)/[^?]*)|(?:/v2\\.0)?(?<document>${documents}))(?<query>\\?.*)?$`,
+  `^(?:/(?<tenant>[^/?]{1,253}))?(?:(?<endpoint>/(?:oauth2/v2\\.0|discovery/v2\\.0)/[^?]*|${instanceRoute}|${firstTokenRoute})|(?:/v2\\.0)?(?<document>${documents}))(?<query>\\?.*)?$`,
 )
 /** RFC 8414 puts the well-known part before the issuer's path. */
 const inserted = new RegExp(`^(?<document>${documents})/(?<tenant>[^/?]{1,253})/v2\\.0(?<query>\\?.*)?$`)
@@ -31,6 +37,7 @@ const inserted = new RegExp(`^(?<document>${documents})/(?<tenant>[^/?]{1,253})/
 export function readTarget(url: string): Target | null {
   const groups = (inserted.exec(url) ?? owned.exec(url))?.groups
   if (!groups) return null
-  const path = groups.endpoint ?? groups.document ?? ''
-  return { tenant: groups.tenant, url: path + (groups.query ?? '') }
+  const isFirstVersion = groups.endpoint === firstTokenRoute
+  const path = isFirstVersion ? routes.token : (groups.endpoint ?? groups.document ?? '')
+  return { tenant: groups.tenant, url: path + (groups.query ?? ''), isFirstVersion }
 }

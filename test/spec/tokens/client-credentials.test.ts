@@ -57,6 +57,69 @@ describe('client credentials', () => {
   )
 
   clause(
+    'TOK-90',
+    'The answer to an application names no `scope`, as the official clients expect; the answer to a person names…',
+    async () => {
+      const { appId, secret } = await addApplication(service, { permissions: ['User.Read.All'] })
+      const scope = 'https://graph.microsoft.com/.default'
+      const { status, body } = await ask({ client_id: appId, client_secret: secret, scope })
+      assert.equal(status, 200)
+      assert.deepEqual(Object.keys(body).sort(), ['access_token', 'expires_in', 'token_type'])
+    },
+  )
+
+  clause(
+    'TOK-91',
+    'The token endpoint of older clients, `/{tenant}/oauth2/token`, takes a `resource` in place of scopes, and its answer…',
+    async () => {
+      const { appId, secret } = await addApplication(service, { permissions: ['User.Read.All'] })
+      const send = async (resource: string) => {
+        const response = await fetch(`${service.origin}/${service.tenantId}/oauth2/token`, {
+          method: 'POST',
+          body: new URLSearchParams({
+            grant_type: 'client_credentials',
+            client_id: appId,
+            client_secret: secret,
+            resource,
+          }),
+        })
+        return { status: response.status, body: (await response.json()) as Record<string, string> }
+      }
+      const resource = 'https://management.core.windows.net/'
+      const { status, body } = await send(resource)
+      assert.equal(status, 200, JSON.stringify(body))
+      assert.equal(body.resource, resource)
+      assert.equal(body.expires_in, '3600')
+      const { exp, roles } = claimsOf(body.access_token ?? '')
+      assert.ok(Math.abs(Number(body.expires_on) - Number(exp)) <= 2)
+      assert.deepEqual(roles, ['User.Read.All'])
+      assert.equal((await send('https://vault.example.net')).body.error, 'invalid_target')
+    },
+  )
+
+  clause(
+    'TOK-92',
+    'Instance discovery, `/{tenant}/discovery/instance`, names this service as the one host of its authority, and refuses…',
+    async () => {
+      const find = async (endpoint: string) => {
+        const query = new URLSearchParams({ 'api-version': '1.1', authorization_endpoint: endpoint })
+        const response = await fetch(`${service.origin}/common/discovery/instance?${query}`)
+        return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+      }
+      const { host } = new URL(service.origin)
+      const own = await find(`${service.origin}/${service.tenantId}/oauth2/v2.0/authorize`)
+      assert.equal(own.status, 200)
+      assert.deepEqual(own.body.metadata, [
+        { preferred_network: host, preferred_cache: host, aliases: [host] },
+      ])
+      const document = await fetch(String(own.body.tenant_discovery_endpoint))
+      assert.equal(document.status, 200)
+      for (const endpoint of ['https://login.example/x/oauth2/v2.0/authorize', 'nonsense', ''])
+        assert.deepEqual([(await find(endpoint)).body.error], ['invalid_instance'], endpoint)
+    },
+  )
+
+  clause(
     'TOK-10',
     'A token carries the permissions granted at the time it is issued, not earlier ones.',
     async () => {

@@ -11,7 +11,8 @@ import { startTestService, type TestService } from '../../support/service.ts'
 import { signIn } from '../../support/sign-in.ts'
 
 const userAdministrator = directoryRoleTemplates['User Administrator']
-const scope = 'openid profile offline_access .default'
+const graph = 'https://graph.microsoft.com/'
+const scope = `openid profile offline_access ${graph}.default`
 
 describe('device code', () => {
   let service: TestService
@@ -67,6 +68,8 @@ describe('device code', () => {
       assert.equal(claims.appid, firstPartyApplications.cli.appId)
       // A person without a directory role gets what everybody gets.
       assert.equal(claims.scp, 'User.Read User.ReadBasic.All user_impersonation')
+      const named = ['User.Read', 'User.ReadBasic.All', 'user_impersonation', '.default']
+      for (const name of named) assert.ok(tokens.scope?.split(' ').includes(graph + name), tokens.scope)
       assert.ok(tokens.refresh_token)
       assert.equal((await poll(started.device_code)).error, 'invalid_grant')
       await assert.rejects(oidc.refreshTokenGrant(config, tokens.refresh_token ?? ''), {

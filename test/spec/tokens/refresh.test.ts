@@ -103,9 +103,15 @@ describe('refresh tokens', () => {
         ['https://graph.microsoft.com/Group.Read.All openid', 'Group.Read.All'],
         ['https://management.azure.com/.default', 'Group.Read.All User.Read user_impersonation'],
         ['https://graph.microsoft.com/User.Read', 'User.Read'],
+        ['User.Read', 'User.Read'],
       ] as const) {
         const next = await oidc.refreshTokenGrant(config, token, { scope })
         assert.equal(claimsOf(next.access_token).scp, expected, scope)
+        const told = next.scope?.split(' ') ?? []
+        const [asked = ''] = scope.split(' ')
+        assert.ok(told.includes(asked), `${asked} in ${next.scope}`)
+        const prefix = asked.slice(0, asked.lastIndexOf('/') + 1)
+        for (const name of expected.split(' ')) assert.ok(told.includes(prefix + name), next.scope)
         assert.ok(await isAccepted(next.access_token))
         token = next.refresh_token ?? ''
       }
