@@ -69,21 +69,28 @@ const apiVersion = 'api-version=2014-04-01'
 const timeoutMs = 60_000
 
 export async function openApi(values: ApiValues): Promise<Api> {
-  const { url, token, caFile } = await chooseAccess(values)
-  if (caFile) trustCa(caFile)
+  let access = await chooseAccess(values)
+  if (access.caFile) trustCa(access.caFile)
+  const attempt = (method: string, path: string, body: unknown, headers: Readonly<Record<string, string>>) =>
+    reach(`${access.url}${withVersion(path)}`, {
+      method,
+      headers: {
+        ...headers,
+        authorization: `Bearer ${access.token}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
+    })
   return {
     async send<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-      const response = await reach(`${url}${withVersion(path)}`, {
-        method,
-        headers: {
-          ...headers,
-          authorization: `Bearer ${token}`,
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-        redirect: 'error',
-        signal: AbortSignal.timeout(timeoutMs),
-      })
+      let response = await attempt(method, path, body, headers)
+      if (response.status === 401 && values.token === undefined) {
+        // A command that runs for long outlives its token.
+        access = await chooseAccess(values)
+        response = await attempt(method, path, body, headers)
+      }
       const answer = parse(await response.text())
       if (!response.ok)
         throw new Refused(complaintOf(answer, response.status), response.status, partsOf(answer))

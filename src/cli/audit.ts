@@ -52,11 +52,13 @@ With --json each entry is one line of JSON.`,
     const api = await openApi(values)
     const isWanted = await readWishes(api, values)
     const sources = await chooseSources(api, values, since)
-    const seen = new Set<string>()
+    let seen: ReadonlySet<string> = new Set()
+    let newest = 0
     const show = async (from: Date) => {
       const found = await collect(api, sources, from)
       const fresh = found.filter((entry) => !seen.has(entry.key) && isWanted(entry))
-      for (const { key } of found) seen.add(key)
+      seen = new Set(found.map(({ key }) => key))
+      newest = Math.max(newest, Date.parse(found.at(-1)?.time ?? since.toISOString()))
       await printEntries(api, values, fresh.slice(Math.max(0, fresh.length - limit)))
       return fresh.length
     }
@@ -64,7 +66,7 @@ With --json each entry is one line of JSON.`,
     if (count === 0 && !values.follow && !values.json) print('Nothing was changed in this time.\n')
     while (values.follow && !outputClosed().aborted) {
       await pause(followMs, undefined, { signal: outputClosed() }).catch(() => {})
-      await show(new Date(Math.max(since.getTime(), Date.now() - overlapMs)))
+      await show(new Date(Math.max(since.getTime(), newest - overlapMs)))
     }
     return 0
   },
@@ -138,7 +140,7 @@ const directoryAudit: Source = {
       // The number of the entry, as the audit of masking has it: both are one trail.
       key: String(Number.parseInt(id.slice(-12), 16)),
       time: entry.activityDateTime,
-      actor: readActor(initiatedBy),
+      actor: readActor(initiatedBy, entry.activityDisplayName),
       action: entry.activityDisplayName,
       target: `${target?.type ?? ''} ${name}`.trim(),
       requestId: entry.correlationId,
@@ -147,10 +149,11 @@ const directoryAudit: Source = {
   },
 }
 
-/** Entries of the command line beside the service name no user. */
-function readActor({ user, app }: DirectoryEntry['initiatedBy']): Actor {
+/** Entries of the command line beside the service name no user, or the one for whom it issued a token. */
+function readActor({ user, app }: DirectoryEntry['initiatedBy'], action: string): Actor {
   if (app) return { kind: 'application', objectId: app.servicePrincipalId, applicationId: app.appId }
-  const kind = user?.userPrincipalName ? 'delegated' : 'operator'
+  const isOperator = !user?.userPrincipalName || action === 'IssueOperatorToken'
+  const kind = isOperator ? 'operator' : 'delegated'
   return { kind, objectId: user?.id ?? '', applicationId: '' }
 }
 

@@ -144,6 +144,8 @@ export function readLimit(command: string, text: string | undefined): number {
 /** A value of a property on a terminal. */
 export function showValue(value: unknown): string {
   if (value === undefined || value === null) return ''
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string'))
+    return showText(value.join(', '))
   return showText(typeof value === 'string' ? value : JSON.stringify(value))
 }
 

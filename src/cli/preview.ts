@@ -5,6 +5,7 @@ import { databaseHelp, lookOptions, policyPathOf } from './look.ts'
 import { maskOptions, readMaskProperties } from './mask-options.ts'
 import { report } from './surroundings.ts'
 import { readTable } from './suspend.ts'
+import { renderRows } from './table.ts'
 
 const options = {
   ...lookOptions,
@@ -79,15 +80,7 @@ function inWords({ columns, rows }: Shown): string {
       return raw && isMasked ? `${show(value)} (${show(raw[at] ?? null)})` : show(value)
     }),
   )
-  const widths = head.map((name, at) => Math.max(name.length, ...lines.map((line) => line[at]?.length ?? 0)))
-  return [head, ...lines]
-    .map((cells) =>
-      cells
-        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  return renderRows([head, ...lines]).trimEnd()
 }
 
 /** Rows are others' data: nothing in them reaches the terminal as a command to it. */

@@ -42,8 +42,10 @@ export function parseRulesFile(content: string, file: string): RulesFile {
   const whole = asRecord(document.toJS(), file, 'the file')
   checkKeys(whole, ['database', 'policy', 'rules'], file, 'the file')
   const rules = asList(whole.rules ?? [], file, 'rules').map((item, at) => readRule(item, file, at + 1))
-  const names = rules.map(({ name }) => name.toLowerCase())
-  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  const names = new Set<string>()
+  const twice = rules
+    .map(({ name }) => name.toLowerCase())
+    .find((name) => names.size === names.add(name).size)
   if (twice !== undefined) refuse(file, `the rule '${twice}' is there twice`)
   return {
     ...(whole.database !== undefined && { database: asText(whole.database, file, 'database') }),
