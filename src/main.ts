@@ -3,6 +3,7 @@ import { checkOperations } from './api/check-operations.ts'
 import { createLoginCheck } from './auth/database-login.ts'
 import { publicOrigin } from './auth/identity.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
+import { type AssignmentsOf, mayAct } from './auth/role-assignments.ts'
 import { readRevision } from './db/change-log.ts'
 import { readFreeBytes } from './db/data-directory.ts'
 import type { Database } from './db/database.ts'
@@ -131,6 +132,8 @@ export async function startService(options: StartOptions): Promise<Service> {
   cleanup.defer(() => memberships.close())
   const { graph } = memberships
   const everyoneMay = readEveryoneMay(settings.everyoneCreates)
+  const assignmentsOf: AssignmentsOf = async (tenant, id) =>
+    listAssignedRoles(database.sql, tenant, [id, ...(await graph.groupsOf(tenant, id))])
   let place: { host: string; httpPort: number; httpsPort: number } = settings
   const auth = await openAuth({
     settings,
@@ -138,8 +141,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     tenantId,
     embedded: server !== undefined,
     log,
-    assignmentsOf: async (tenant, id) =>
-      listAssignedRoles(database.sql, tenant, [id, ...(await graph.groupsOf(tenant, id))]),
+    assignmentsOf,
     readStanding: (...ids) => readStanding(database.sql, tenantId, ...ids),
     isSignInOpen: (id) => isSignInOpen(database.sql, id),
     requireAnyRight: createRightsCheck(database.sql, everyoneMay),
@@ -255,6 +257,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       isExempt: (tenant, id, entries) => isExemptPrincipal(database.sql, graph, tenant, id, entries),
       hasEnabled: (tx, tenant, ids) => hasEnabledPrincipal(tx, tenant, ids, ['user', 'servicePrincipal']),
     },
+    mayAct: (...deed) => mayAct(assignmentsOf, ...deed),
   })
   const directory = directoryRoom({
     graph,

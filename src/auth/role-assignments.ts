@@ -41,10 +41,19 @@ export async function requireAction(
   action: string,
   scope: string,
 ): Promise<void> {
-  if (mayUseMasking(caller) && (await isAssigned(assignmentsOf, caller, action, normalizeScope(scope))))
-    return
+  if (await mayAct(assignmentsOf, caller, action, scope)) return
   const { applicationId: client, objectId } = caller
   fail('AuthorizationFailed', { client, objectId, action, scope })
+}
+
+/** True when a role of the caller allows the action at the scope, as the assignments are now. */
+export async function mayAct(
+  assignmentsOf: AssignmentsOf,
+  caller: Caller,
+  action: string,
+  scope: string,
+): Promise<boolean> {
+  return mayUseMasking(caller) && (await isAssigned(assignmentsOf, caller, action, normalizeScope(scope)))
 }
 
 /** Applications act by themselves; people through one that they allowed to act for them. */

@@ -3,6 +3,7 @@ import type { Identity } from '../auth/identity.ts'
 import { issueTimeClaim, readIssueTime } from '../auth/issue-time.ts'
 import type { Query } from '../db/query.ts'
 import { listDirectoryRoles } from '../directory/accounts/list-directory-roles.ts'
+import { awaitRevocations } from '../directory/accounts/standing.ts'
 import {
   listApplicationPermissions,
   listDelegatedPermissions,
@@ -28,6 +29,10 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
     const client = ctx.oidc.client
     if (!client) throw new Error('a token without a client')
     const { jti, iat, exp } = jwt.payload
+    const issuedAtMs = await readIssueTime(sql)
+    const { servicePrincipalId } = clientFactsOf(client)
+    const principalId = token.kind === 'AccessToken' ? token.accountId : servicePrincipalId
+    await awaitRevocations(sql, identity.tenantId, principalId, servicePrincipalId)
     const common = {
       iss: identity.issuer(),
       aud: identity.origin(),
@@ -39,7 +44,7 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
       appid: client.clientId,
       azp: client.clientId,
       ver: '2.0',
-      [issueTimeClaim]: await readIssueTime(sql),
+      [issueTimeClaim]: issuedAtMs,
     }
     const specific =
       token.kind === 'ClientCredentials'

@@ -4,7 +4,7 @@ import { isPassword, setPassword } from '../directory/accounts/password.ts'
 import { fail } from '../kernel/problem.ts'
 import { returnAttempt, takeAttempt } from './sign-in-throttle.ts'
 
-/** Changes a password for who knows the present one. Wrong ones count as failed sign-ins of the account. */
+/** Changes a password for a caller who knows the present one. Wrong ones count as failed sign-ins of the account. */
 export async function changePassword(
   database: Database,
   tenantId: string,
@@ -21,6 +21,7 @@ export async function changePassword(
   if (!(await isPassword(user.passwordHash, current)))
     fail('WrongPassword', {}, { target: 'currentPassword' })
   if (current === next) fail('PasswordTooWeak', {}, { target: 'newPassword' })
-  await database.transaction((tx) => setPassword(tx, tenantId, userId, next))
+  const replaces = user.passwordHash ?? ''
+  await database.transaction((tx) => setPassword(tx, tenantId, userId, next, { replaces }))
   await returnAttempt(sql, { account })
 }

@@ -8,6 +8,7 @@ import { writeAudit } from '../db/audit.ts'
 import type { Query } from '../db/query.ts'
 import { findUserId } from '../directory/accounts/find-user.ts'
 import { listDirectoryRoles } from '../directory/accounts/list-directory-roles.ts'
+import { awaitRevocations } from '../directory/accounts/standing.ts'
 import {
   type FirstStart,
   findAdministrator,
@@ -76,6 +77,7 @@ async function describeUser(sql: Query, tenantId: string, { for: whom, permissio
   const name = whom.kind === 'user' ? whom.userPrincipalName : undefined
   const oid =
     name === undefined ? await requireAdministrator(sql, tenantId) : await requireUser(sql, tenantId, name)
+  await awaitRevocations(sql, tenantId, oid, oid)
   const scopes = whom.kind === 'administrator' ? Object.keys(knownPermissions) : permissions
   const personal = whom.kind === 'user' && whom.personal
   return {

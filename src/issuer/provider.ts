@@ -12,6 +12,7 @@ import { isKnownPermission, signInScopes } from '../auth/known-permissions.ts'
 import { type SigningKey, signingAlgorithm } from '../auth/signing-keys.ts'
 import type { Database } from '../db/database.ts'
 import { findUser } from '../directory/accounts/find-user.ts'
+import { isOlderThanPassword } from '../directory/accounts/password.ts'
 import { checkSecret } from '../directory/applications/application-secret.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import { accessTokenLifetimeSeconds, writeAccessTokenClaims } from './access-token.ts'
@@ -129,7 +130,7 @@ function configure(
       (client.redirectUris ?? []).some((uri) => URL.parse(uri)?.origin === origin),
     findAccount: async (ctx, id, token) => {
       const user = await findUser(sql, tenantId, { id })
-      return user && !isOlderThanPassword(ctx, token, user.passwordChangedAt)
+      return user && !isOutdated(ctx, token, user.passwordChangedAt)
         ? describeAccount(user, tenantId, () => listAppRoles(ctx, sql, tenantId, id))
         : undefined
     },
@@ -220,10 +221,10 @@ function keepOfflineAccess(ctx: KoaContextWithOIDC): void {
     params.scope = [...ctx.oidc.requestParamScopes, 'offline_access'].join(' ')
 }
 
-/** True for a sign-in from before the last change of the password, which ends it. */
-function isOlderThanPassword(ctx: KoaContextWithOIDC, token: unknown, changedAt: Date | undefined): boolean {
+/** True for a session, code or refresh token of a sign-in with an earlier password. */
+function isOutdated(ctx: KoaContextWithOIDC, token: unknown, changedAt: Date | undefined): boolean {
   const { authTime } = (token ?? {}) as { authTime?: number }
   const signedInAt = authTime ?? ctx.oidc.session?.authTime()
   if (changedAt === undefined || signedInAt === undefined) return false
-  return signedInAt < Math.floor(changedAt.getTime() / 1000)
+  return isOlderThanPassword(signedInAt, changedAt)
 }

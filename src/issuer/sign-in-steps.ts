@@ -19,7 +19,7 @@ export async function signIn(visit: Visit, form: URLSearchParams): Promise<void>
     record(visit, outcome.user.id, 'mustChangePassword')
     return show(ctx, 200, renderNewPassword(base), visit)
   }
-  await finishSignIn(visit, outcome.user.id)
+  await finishSignIn(visit, outcome.user.id, outcome.at)
 }
 
 /** The present password is asked again: between the two pages nothing is remembered of the first. */
@@ -36,15 +36,19 @@ export async function changePassword(visit: Visit, form: URLSearchParams): Promi
   if (next === form.get('password')) return again(400, 'The new password is the present one.')
   try {
     await options.database.transaction(async (tx) => {
-      await setPassword(tx, options.identity.tenantId, outcome.user.id, next)
+      const replaces = outcome.user.passwordHash ?? ''
+      await setPassword(tx, options.identity.tenantId, outcome.user.id, next, { replaces })
       const target = `/users/${outcome.user.id}`
       await noteChange(visit, tx, outcome.user.id, { action: 'change password', target })
     })
   } catch (error) {
     if (error instanceof Problem && error.problem === 'PasswordTooWeak') return again(400, error.message)
+    if (error instanceof Problem && error.problem === 'WrongPassword') return again(401, refusedText)
     throw error
   }
-  await finishSignIn(visit, outcome.user.id)
+  const renewed = await verify(visit, new URLSearchParams({ user: userPrincipalName, password: next }))
+  if (renewed.kind !== 'signed in') return again(401, refusedText)
+  await finishSignIn(visit, outcome.user.id, renewed.at)
 }
 
 async function verify(visit: Visit, form: URLSearchParams) {
@@ -67,10 +71,11 @@ function record({ ctx, options, interaction }: Visit, user: string, failure?: Si
   options.recordSignIn({ by: 'page', user, application, failure, ...describeClient(ctx), correlationId })
 }
 
-function finishSignIn(visit: Visit, accountId: string): Promise<void> {
+function finishSignIn(visit: Visit, accountId: string, at: number): Promise<void> {
   record(visit, accountId)
-  // Both names: the page answers a wish to choose the account as well.
-  return finish(visit, { select_account: {}, login: { accountId, remember: false, amr: ['pwd'] } })
+  // Both names: the page answers a wish to choose the account as well. Without `ts` the sign-in would count from when the
+  // browser follows the redirect, which may be after the password was changed.
+  return finish(visit, { select_account: {}, login: { accountId, remember: false, amr: ['pwd'], ts: at } })
 }
 
 function showTooMany(ctx: KoaContextWithOIDC, waitSeconds: number): void {

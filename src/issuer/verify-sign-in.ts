@@ -1,10 +1,10 @@
 import type { Query } from '../db/query.ts'
 import { findUser, type User } from '../directory/accounts/find-user.ts'
-import { isPassword } from '../directory/accounts/password.ts'
+import { dateSignIn, isPassword } from '../directory/accounts/password.ts'
 import { returnAttempt, takeAttempt } from './sign-in-throttle.ts'
 
 export type SignInOutcome =
-  | { readonly kind: 'signed in'; readonly user: User }
+  | { readonly kind: 'signed in'; readonly user: User; readonly at: number }
   /** Wrong password, unknown or disabled user: the caller is not told which. */
   | { readonly kind: 'refused' }
   | { readonly kind: 'too many'; readonly waitSeconds: number }
@@ -21,7 +21,9 @@ export async function verifySignIn(sql: Query, tenantId: string, signIn: SignIn)
   if (waitSeconds > 0) return { kind: 'too many', waitSeconds }
   const user = await findUser(sql, tenantId, { userPrincipalName: signIn.userPrincipalName.trim() })
   const isRight = await isPassword(user?.passwordHash, signIn.password)
-  if (!user || !isRight) return { kind: 'refused' }
+  const at =
+    user?.passwordHash && isRight ? await dateSignIn(sql, tenantId, user.id, user.passwordHash) : undefined
+  if (!user || at === undefined) return { kind: 'refused' }
   await returnAttempt(sql, subjects)
-  return { kind: 'signed in', user }
+  return { kind: 'signed in', user, at }
 }

@@ -1,4 +1,5 @@
 import { type Answer, type Context, operationsOf } from '../api/operation.ts'
+import type { Caller } from '../auth/caller.ts'
 import type { HostGuard } from '../db/host-guard.ts'
 import type { Query } from '../db/query.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
@@ -20,6 +21,8 @@ export interface MaskingPorts {
   readonly enforcement: Enforcement
   readonly inspection: Inspection
   readonly principals: Principals
+  /** True when the caller's roles allow the action at the scope, as they are now. */
+  mayAct(caller: Caller, action: string, scope: string): Promise<boolean>
 }
 
 export type PrincipalType = 'User' | 'Group' | 'ServicePrincipal'

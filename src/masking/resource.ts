@@ -28,6 +28,8 @@ export interface Site {
   readonly ports: MaskingPorts
 }
 
+export type Audit = (entry: AuditEntry) => void
+
 type AnyContext = Omit<Context<MaskingPorts, unknown, unknown>, 'audit'>
 
 export function siteOf({ params, caller, tx, request, ports }: AnyContext): Site {
@@ -77,6 +79,8 @@ export interface Kind<Item, Parent = undefined> extends ListedKind<Item, Parent>
   find(site: Site, parent: Parent, isChange: boolean): Promise<Item | null>
   readonly versionOf?: (item: Item) => number
   remove(site: Site, item: Item, parent: Parent): Promise<void>
+  /** Removes rows that name the resource by its path, whether or not the resource itself was there. */
+  readonly removeRemains?: (site: Site, audit: Audit) => Promise<void>
 }
 
 const pageSize = 1000
@@ -160,8 +164,9 @@ export function deleteOf<Item, Parent>(kind: Kind<Item, Parent>): Operation<Mask
       const parent = await kind.findParent(site, true)
       const item = await kind.find(site, parent, true)
       if (kind.versionOf) checkConditions(site.request, item ? kind.versionOf(item) : null)
+      if (item) await kind.remove(site, item, parent)
+      await kind.removeRemains?.(site, context.audit)
       if (!item) return finish(kind, noContent, parent, site, false)
-      await kind.remove(site, item, parent)
       auditChange(context.audit, action, kind.render, item, undefined)
       const answer = kind.showsDeleted ? ok(kind.render(item, site.namespace)) : { status: 200 }
       return finish(kind, answer, parent, site, true)
@@ -188,7 +193,7 @@ function idAt(
 
 /** Writes the audit entry of a change; `before` is null for a creation, `after` undefined for a deletion. */
 export function auditChange<Item>(
-  audit: (entry: AuditEntry) => void,
+  audit: Audit,
   action: string,
   render: Render<Item>,
   before: Item | null,

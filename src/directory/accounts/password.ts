@@ -47,15 +47,20 @@ export interface PasswordWishes {
   readonly mustChange?: boolean
   /** The password is refused from then on. */
   readonly expiresAt?: Date | null
+  /** The hash that the present password was checked against: another change in between makes this one fail. */
+  readonly replaces?: string
 }
 
-/** Sets a user's password. Sessions and refresh tokens from before it end: they are older than the password. */
+/**
+ * Sets a user's password. Sessions and refresh tokens from before it end: they are older than the password. Its time is
+ * read under the lock of the row and at least a second after the one before: sign-ins are dated in whole seconds.
+ */
 export async function setPassword(
   tx: Query,
   tenantId: string,
   userId: string,
   password: string,
-  { mustChange = false, expiresAt = null }: PasswordWishes = {},
+  { mustChange = false, expiresAt = null, replaces }: PasswordWishes = {},
 ): Promise<void> {
   const [user] = await tx<{ user_principal_name: string | null }[]>`
     select user_principal_name from directory_object
@@ -63,12 +68,35 @@ export async function setPassword(
   if (!user) fail('ObjectNotFound', { id: userId })
   checkPassword(password, user.user_principal_name ?? '')
   const hashed = await hash(password, options)
-  await tx`
-    insert into user_password (tenant_id, user_id, hash, must_change, expires_at)
-    values (${tenantId}, ${userId}, ${hashed}, ${mustChange}, ${expiresAt})
+  const stored = await tx`
+    insert into user_password (tenant_id, user_id, hash, must_change, expires_at, changed_at)
+    values (${tenantId}, ${userId}, ${hashed}, ${mustChange}, ${expiresAt}, clock_timestamp())
     on conflict (tenant_id, user_id) do update
     set hash = excluded.hash, must_change = excluded.must_change, expires_at = excluded.expires_at,
-      changed_at = clock_timestamp()`
+      changed_at = greatest(clock_timestamp(), user_password.changed_at + interval '1 second')
+    where ${replaces === undefined} or user_password.hash = ${replaces ?? ''}`
+  if (stored.count === 0) fail('WrongPassword', {}, { target: 'currentPassword' })
+}
+
+/**
+ * The time of a sign-in in whole seconds; undefined when the hash that it was checked against is not the password any more. It is
+ * always after the second of that password's change, and never after that of a later one (`isOlderThanPassword`).
+ */
+export async function dateSignIn(
+  sql: Query,
+  tenantId: string,
+  userId: string,
+  checked: string,
+): Promise<number | undefined> {
+  const [row] = await sql<{ at: number }[]>`
+    select greatest(floor(extract(epoch from clock_timestamp())), floor(extract(epoch from changed_at)) + 1)::bigint as at
+    from user_password where tenant_id = ${tenantId} and user_id = ${userId} and hash = ${checked} for share`
+  return row?.at
+}
+
+/** True for a sign-in from before the last change of the password, which ends it. */
+export function isOlderThanPassword(signedInAt: number, changedAt: Date): boolean {
+  return signedInAt <= Math.floor(changedAt.getTime() / 1000)
 }
 
 export async function hasPassword(sql: Query, tenantId: string, userId: string): Promise<boolean> {

@@ -15,7 +15,34 @@ export async function voidTokens(tx: Query, tenantId: string, principalId: strin
   await tx`
     insert into token_cutoff (tenant_id, principal_id, client_id, valid_from)
     values (${tenantId}, ${principalId}, ${everyClient}, clock_timestamp())
-    on conflict (tenant_id, principal_id, client_id) do update set valid_from = excluded.valid_from`
+    on conflict (tenant_id, principal_id, client_id) do update
+      set valid_from = greatest(token_cutoff.valid_from, clock_timestamp())`
+}
+
+/**
+ * Waits for revocations of the principal's tokens that are under way, through the client or any. Call it after the time of
+ * a token was read and before its contents are: a revocation then either ended before the contents were read, or has a
+ * later time than the token. Each row is locked by itself, so that no two transactions can wait for each other.
+ */
+export async function awaitRevocations(
+  sql: Query,
+  tenantId: string,
+  principalId: string,
+  clientId: string,
+): Promise<void> {
+  const rows = [[principalId, everyClient]]
+  if (clientId !== principalId) rows.push([principalId, clientId], [clientId, everyClient])
+  await Promise.all(
+    rows.map(
+      ([principal, client]) => sql`
+        with placeholder as (
+          insert into token_cutoff (tenant_id, principal_id, client_id, valid_from)
+          values (${tenantId}, ${principal}, ${client}, to_timestamp(0))
+          on conflict (tenant_id, principal_id, client_id) do nothing)
+        select from token_cutoff
+        where tenant_id = ${tenantId} and principal_id = ${principal} and client_id = ${client} for share`,
+    ),
+  )
 }
 
 /** The standing of a principal, and of the application that got its token, in the directory. */

@@ -1,12 +1,13 @@
 import { Type } from 'typebox'
-import { ok } from '../../api/operation.ts'
+import { type Context, ok } from '../../api/operation.ts'
 import { type AuditEvent, selectAuditEvents } from '../../db/audit.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import { apiVersions, operation } from '../operation.ts'
+import { apiVersions, type MaskingPorts, operation } from '../operation.ts'
 import { decodeSkipToken, encodeSkipToken, keyRange, nextLink } from '../page.ts'
 import { checkName, databasePath, fold, scopeOf, serverPath } from '../place.ts'
 
+const action = 'Vendor.Sql/auditEvents/read'
 const defaultPageSize = 100
 const largestPageSize = 1000
 
@@ -34,7 +35,7 @@ export const listAuditEvents = operation({
     `${databasePath}/auditEvents`,
   ],
   apiVersions,
-  permission: { action: 'Vendor.Sql/auditEvents/read', scope: scopeOf },
+  permission: { action, scope: scopeOf },
   query: Type.Object({
     from: Type.Optional(Type.String({ description: 'The earliest time, itself included.' })),
     to: Type.Optional(Type.String({ description: 'The latest time, itself not included.' })),
@@ -43,12 +44,12 @@ export const listAuditEvents = operation({
   }),
   answers: { 200: Type.Object({ value: Type.Array(auditEvent), nextLink: Type.Optional(Type.String()) }) },
 
-  async run({ params, query, caller, tx, request }) {
+  async run({ params, query, caller, tx, request, ports }) {
     for (const parameter of Object.keys(params)) checkName(params, parameter)
     const pageSize = readPageSize(query.$top)
     const found = await select(tx, caller.tenantId, {
       scope: fold(scopeOf(params)),
-      from: readTime('from', query.from),
+      from: await notBefore(readTime('from', query.from), { params, caller, tx, ports }),
       to: readTime('to', query.to),
       position: decodeSkipToken(query.$skipToken, 2),
       limit: pageSize + 1,
@@ -98,6 +99,32 @@ async function select(tx: Query, tenantId: string, wanted: Wanted): Promise<Audi
     last: { time, id },
     limit,
   })
+}
+
+/**
+ * Hides what happened to an earlier server or database of the same name from callers whose role is of the present one
+ * alone: their role was given for another resource.
+ */
+async function notBefore(
+  from: string | null,
+  {
+    params,
+    caller,
+    tx,
+    ports,
+  }: Pick<Context<MaskingPorts, unknown, unknown>, 'params' | 'caller' | 'tx' | 'ports'>,
+): Promise<string | null> {
+  const { serverName, databaseName, ...above } = params
+  if (serverName === undefined) return from
+  const scope = scopeOf({ ...above, ...(databaseName !== undefined && { serverName }) })
+  if (await ports.mayAct(caller, action, scope)) return from
+  const key = fold(scopeOf(params))
+  const [made] = await tx<{ at: string }[]>`
+    select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from (
+      select key, created_at from masked_database where tenant_id = ${caller.tenantId}
+      union all select key, created_at from server where tenant_id = ${caller.tenantId}) resource
+    where key = ${key}`
+  return made && (from === null || from.replace('Z', '000Z') < made.at) ? made.at : from
 }
 
 function checkPosition(time: string | null, id: string | null): void {

@@ -12,6 +12,26 @@ export async function nameBound(sql: Query, tenantId: string, id: string): Promi
   return row.tenantId === tenantId ? row.target : 'another database of this service'
 }
 
+/** True when the caller may read the database of this key. */
+export type MayRead = (target: string) => Promise<boolean>
+
+/**
+ * Refuses a database that the resource `id` is bound to. The refusal names the resource to callers who may read it:
+ * anybody who may bind could otherwise find out the ids of foreign resources by their addresses.
+ */
+export async function refuseBound(
+  sql: Query,
+  tenantId: string,
+  id: string,
+  state: 'bound' | 'masked',
+  mayRead: MayRead,
+): Promise<void> {
+  const target = await nameBound(sql, tenantId, id)
+  if (target === null) return
+  const name = (await mayRead(target)) ? target : 'another resource, which you may not read'
+  fail('Conflict', { reason: `This database is ${state} as ${name}; one database can be bound once.` })
+}
+
 /**
  * Refuses a database that another resource is bound to: each of the two would remove the other's masks. Binding takes
  * an advisory lock until commit; a unique index could not be created where two such rows exist already.
@@ -20,12 +40,11 @@ export async function refuseSecondBinding(
   tx: Query,
   own: { readonly id: string; readonly tenantId: string },
   { host, port, database }: Binding,
+  mayRead: MayRead,
 ): Promise<void> {
   await tx`select pg_advisory_xact_lock(${advisoryLock})`
   const [other] = await tx<{ id: string }[]>`
     select id from masked_database where id <> ${own.id} and lower(binding ->> 'host') = lower(${host})
       and (binding ->> 'port')::int = ${port} and binding ->> 'database' = ${database} limit 1`
-  if (!other) return
-  const name = await nameBound(tx, own.tenantId, other.id)
-  fail('Conflict', { reason: `This database is bound as ${name}; one database can be bound once.` })
+  if (other) await refuseBound(tx, own.tenantId, other.id, 'bound', mayRead)
 }

@@ -1,7 +1,8 @@
+import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
-import { nameBound, refuseSecondBinding } from '../binding/bind-once.ts'
+import { type MayRead, refuseBound, refuseSecondBinding } from '../binding/bind-once.ts'
 import { type BindingInput, bindingStem, readBinding, requireHost, sharesSecret } from '../binding/binding.ts'
 import type { Binding } from '../binding/binding-address.ts'
 import { type Finding, type Greeting, ownStoreReason, secretPlace } from '../binding/bound-catalog.ts'
@@ -56,7 +57,8 @@ export const createOrUpdateDatabase = operation({
         bindingStem,
       )
     if ('value' in reached) {
-      const strange = await refuseMaskedByOther(tx, caller.tenantId, before?.id, reached.value)
+      const own = { id: before?.id, tenantId: caller.tenantId }
+      const strange = await refuseMaskedByOther(tx, own, reached.value, readerOf(caller, ports))
       refuseUnfit([...strange, ...reached.value.refusals])
     }
     return { connection: renderConnection(reached), preflight: renderPreflight(reached) }
@@ -79,7 +81,13 @@ export const createOrUpdateDatabase = operation({
       ...(input === null && { binding: null, bindingSecret: null, bound: false }),
       ...(input && seal(before, input, ports)),
     }
-    if (input && after.binding) await refuseSecondBinding(tx, { id: before.id, tenantId }, after.binding)
+    if (input && after.binding)
+      await refuseSecondBinding(
+        tx,
+        { id: before.id, tenantId },
+        after.binding,
+        readerOf(context.caller, ports),
+      )
     const version = await store(tx, after, input !== undefined)
     auditChange(context.audit, action, renderDatabase, before.declared ? before : null, after)
     const shown = renderDatabase(after, site.namespace)
@@ -107,17 +115,20 @@ function refuseUnfit(refusals: Greeting['refusals']): void {
   fail('UnfitBinding', { reason }, { target: 'properties.binding', details })
 }
 
-/** The same database may have several addresses; what tells is the mark of its masks. */
+/** The same database may have several addresses: the mark of its masks tells whose they are. */
 async function refuseMaskedByOther(
   tx: Query,
-  tenantId: string,
-  ownId: string | undefined,
+  own: { readonly id: string | undefined; readonly tenantId: string },
   { owner }: Greeting,
+  mayRead: MayRead,
 ): Promise<Finding[]> {
-  if (!owner || owner.id === ownId) return []
-  const name = await nameBound(tx, tenantId, owner.id)
-  if (name === null) return [owner.unknown]
-  return fail('Conflict', { reason: `This database is masked as ${name}; one database can be bound once.` })
+  if (!owner || owner.id === own.id) return []
+  await refuseBound(tx, own.tenantId, owner.id, 'masked', mayRead)
+  return [owner.unknown]
+}
+
+function readerOf(caller: Caller, { mayAct }: MaskingPorts): MayRead {
+  return (target) => mayAct(caller, 'Vendor.Sql/servers/databases/read', target)
 }
 
 /**

@@ -10,6 +10,7 @@ export interface DatabaseRow {
   readonly id: string
   readonly place: DatabasePlace
   readonly declared: boolean
+  readonly createdAt: Date
   readonly location: string
   readonly tags: Readonly<Record<string, string>>
   readonly binding: Binding | null
@@ -32,7 +33,7 @@ export const defaultLocation = 'local'
 
 const databaseColumns = (tx: Query) => tx`
   id, subscription_id as "subscriptionId", resource_group as "resourceGroupName", server_name as "serverName",
-  name as "databaseName", declared, location, tags, binding, binding_secret as "bindingSecret",
+  name as "databaseName", declared, created_at as "createdAt", location, tags, binding, binding_secret as "bindingSecret",
   binding_version as "bindingVersion", policy_state as "policyState", policy_state_chosen as "policyStateChosen", policy_mode as "policyMode",
   exempt_principals as "exemptPrincipals", policy_version as "policyVersion", version`
 

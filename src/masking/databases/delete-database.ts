@@ -4,6 +4,7 @@ import { operation, resourceApiVersions } from '../operation.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { renderPolicy } from '../policy/policy.ts'
 import { auditChange, siteOf } from '../resource.ts'
+import { endAssignments } from '../role-assignments/end-assignments.ts'
 import { mappingKind } from '../role-mappings/mapping.ts'
 import { ruleKind } from '../rules/rule.ts'
 import { renderDatabase } from './database.ts'
@@ -15,7 +16,8 @@ const action = 'Vendor.Sql/servers/databases/delete'
 export const deleteDatabase = operation({
   name: 'deleteDatabase',
   clause: 'MASK-107',
-  summary: 'Delete a database with its rules, mappings, policy and binding; 204 when there was none',
+  summary:
+    'Delete a database with its rules, mappings, policy, binding and role assignments; 204 when there was none',
   method: 'DELETE',
   path: databasePath,
   apiVersions: resourceApiVersions,
@@ -25,10 +27,12 @@ export const deleteDatabase = operation({
   async run(context) {
     const site = siteOf(context)
     const { tx, tenantId } = site
-    const database = await findDatabase(tx, tenantId, readDatabasePlace(site.params), true)
+    const place = readDatabasePlace(site.params)
+    const database = await findDatabase(tx, tenantId, place, true)
     checkConditions(site.request, database?.version ?? null)
+    if (database) await refuseWhileMasked(tx, database)
+    await endAssignments(site, context.audit, place)
     if (!database) return noContent
-    await refuseWhileMasked(tx, database)
     const all = { after: '', limit: 0, filter: undefined }
     const rules = await ruleKind.list(site, database, all)
     const mappings = await mappingKind.list(site, database, all)

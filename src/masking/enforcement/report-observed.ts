@@ -44,8 +44,8 @@ export const reportObserved = operation({
   async run(context) {
     const site = siteOf(context)
     const place = readDatabasePlace(site.params)
-    const since = readSince(context.query.since)
     const database = await findDeclared(site)
+    const since = readSince(context.query.since, database?.createdAt)
     const gateway = await selectObservedTouches(site.tx, site.tenantId, keyOf(place), since)
     const { roles } = database?.bound
       ? await site.ports.inspection.findImpact(database.id, {
@@ -57,8 +57,9 @@ export const reportObserved = operation({
   },
 })
 
-function readSince(text: string | undefined): string {
+/** Not before the database was created: the audit of an earlier one of the same name is not part of its report. */
+function readSince(text: string | undefined, createdAt: Date | undefined): string {
   const time = text === undefined ? Date.now() - usualDays * 86_400_000 : Date.parse(text)
   if (Number.isNaN(time)) refuseContent('since', 'must be a time, such as 2026-11-01T00:00:00Z')
-  return new Date(time).toISOString()
+  return new Date(Math.max(time, createdAt?.getTime() ?? 0)).toISOString()
 }

@@ -3,7 +3,7 @@ import { lockAdministrators } from '../../auth/administrators-lock.ts'
 import type { MaskingRole } from '../../auth/masking-roles.ts'
 import type { Params } from '../../auth/permission.ts'
 import { isWithin, normalizeScope } from '../../auth/role-assignments.ts'
-import type { Query } from '../../db/query.ts'
+import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { authorizationOf } from '../namespace.ts'
@@ -85,7 +85,17 @@ export async function findRoleAssignment(site: Site): Promise<RoleAssignment | n
   return (await withTypes(site, rows))[0] ?? null
 }
 
-async function withTypes({ tenantId, ports }: Site, rows: readonly Stored[]): Promise<RoleAssignment[]> {
+/** The assignments that a condition selects, in the order of their scopes. */
+export async function selectAssignments(tx: Query, tenantId: string, condition: Fragment): Promise<Stored[]> {
+  return await tx<Stored[]>`
+    select ${columns(tx)} from role_assignment where tenant_id = ${tenantId} and ${condition}
+    order by scope collate "C", role, created_at, id`
+}
+
+export async function withTypes(
+  { tenantId, ports }: Site,
+  rows: readonly Stored[],
+): Promise<RoleAssignment[]> {
   const types = await ports.principals.find(tenantId, [
     ...new Set(rows.map(({ principalId }) => principalId)),
   ])
@@ -121,9 +131,7 @@ export const roleAssignmentKind: Kind<RoleAssignment, string> = {
   },
   async list(site, scope, { filter }) {
     const isWanted = readFilter(filter, scope)
-    const all = await site.tx<Stored[]>`
-      select ${columns(site.tx)} from role_assignment where tenant_id = ${site.tenantId}
-      order by scope collate "C", role, created_at, id`
+    const all = await selectAssignments(site.tx, site.tenantId, site.tx`true`)
     const isNear = (assigned: string) => isWithin(scope, assigned) || isWithin(assigned, scope)
     return withTypes(
       site,

@@ -14,6 +14,7 @@ import {
   serverPath,
 } from '../place.ts'
 import type { Kind, Site } from '../resource.ts'
+import { endAssignments } from '../role-assignments/end-assignments.ts'
 import { strict } from '../schemas.ts'
 import { trackedAnswer, trackedInput } from '../tracked-resource.ts'
 
@@ -86,19 +87,25 @@ export const serverKind: Kind<Server> = {
   versionOf: ({ version }) => version,
   render: renderServer,
   async remove(site, { place }) {
-    await refuseWithDatabases(site, place)
+    const held = await countDatabases(site, place)
+    if (held > 0)
+      fail('Conflict', {
+        reason: `The server '${place.serverName}' still has ${held} databases. Delete them first.`,
+      })
     await site.tx`delete from server where tenant_id = ${site.tenantId} and key = ${keyOf(place)}`
+  },
+  /** A server that was never declared can have databases all the same: then it is still there. */
+  async removeRemains(site, audit) {
+    const place = readServerPlace(site.params)
+    if ((await countDatabases(site, place)) === 0) await endAssignments(site, audit, place)
   },
 }
 
-async function refuseWithDatabases({ tx, tenantId }: Site, place: ServerPlace): Promise<void> {
+async function countDatabases({ tx, tenantId }: Site, place: ServerPlace): Promise<number> {
   const { after, before } = keyRange(keyOf(place))
   const [held] = await tx<{ count: number }[]>`
     select count(*) from masked_database where tenant_id = ${tenantId} and key > ${after} and key < ${before}`
-  if (held && held.count > 0)
-    fail('Conflict', {
-      reason: `The server '${place.serverName}' still has ${held.count} databases. Delete them first.`,
-    })
+  return held?.count ?? 0
 }
 
 export function renderServer(

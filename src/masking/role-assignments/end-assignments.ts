@@ -1,0 +1,36 @@
+import { normalizeScope } from '../../auth/role-assignments.ts'
+import type { Query } from '../../db/query.ts'
+import type { DatabasePlace, ServerPlace } from '../place.ts'
+import { canonicalNamespace, idOf } from '../place.ts'
+import { type Audit, auditChange, type Site } from '../resource.ts'
+import { renderRoleAssignment, selectAssignments, withTypes } from './role-assignment.ts'
+
+const advisoryLock = 7_208_951_148
+
+/**
+ * Queues transactions that assign roles and those that end assignments with their resource. An Owner of a database alone
+ * could otherwise assign a role there while the database is deleted, and the role would count for the next one.
+ */
+export async function lockAssignments(tx: Query): Promise<void> {
+  await tx`select pg_advisory_xact_lock(${advisoryLock})`
+}
+
+/**
+ * Ends the role assignments at a deleted resource and below it: a role was given for that resource, and must not count for
+ * a later one of the same name. The scope `/` is above every resource, so the last Owner there is never among them.
+ */
+export async function endAssignments(
+  site: Site,
+  audit: Audit,
+  place: ServerPlace | DatabasePlace,
+): Promise<void> {
+  const { tx, tenantId } = site
+  const scope = normalizeScope(idOf(place, canonicalNamespace))
+  await lockAssignments(tx)
+  const isHere = tx`(scope = ${scope} or starts_with(scope, ${`${scope}/`}))`
+  const ended = await withTypes(site, await selectAssignments(tx, tenantId, isHere))
+  if (ended.length === 0) return
+  await tx`delete from role_assignment where tenant_id = ${tenantId} and ${isHere}`
+  const action = 'Vendor.Authorization/roleAssignments/delete'
+  for (const one of ended) auditChange(audit, action, renderRoleAssignment, one, undefined)
+}
