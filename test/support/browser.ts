@@ -20,6 +20,7 @@ export class Browser {
   readonly visited: URL[] = []
   /** A redirect to one of these origins is where the client takes over. */
   readonly #clientOrigins: readonly string[]
+  #stays = false
 
   constructor(...clientOrigins: string[]) {
     this.#clientOrigins = clientOrigins
@@ -41,6 +42,16 @@ export class Browser {
     return this.#go(new URL(form.action, page.url), { method: 'POST', body, headers })
   }
 
+  /** Sends the page's only form, and returns the address that it redirects to without going there. */
+  async submitOnly(page: Page, fields: Record<string, string>): Promise<URL> {
+    this.#stays = true
+    try {
+      return (await this.submit(page, fields)).url
+    } finally {
+      this.#stays = false
+    }
+  }
+
   async #go(url: URL, init: RequestInit): Promise<Page> {
     this.visited.push(url)
     if (this.#clientOrigins.includes(url.origin)) return { url, status: 0, headers: new Headers(), html: '' }
@@ -52,6 +63,8 @@ export class Browser {
     const location = response.headers.get('location')
     if (response.status >= 300 && response.status < 400 && location) {
       await response.body?.cancel()
+      if (this.#stays)
+        return { url: new URL(location, url), status: response.status, headers: response.headers, html: '' }
       return this.#go(new URL(location, url), { method: 'GET' })
     }
     return { url, status: response.status, headers: response.headers, html: await response.text() }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
+import type { Tx } from '../../../src/db/database.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
 import { voidTokens } from '../../../src/directory/accounts/standing.ts'
 import { addSecret } from '../../../src/directory/applications/application-secret.ts'
@@ -14,6 +15,7 @@ import { type Registration, registerApplication } from '../../../src/directory/a
 import { issueOperatorToken } from '../../../src/issuer/operator-token.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
+import { addApplication, claimsOf } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -231,6 +233,75 @@ describe('what a token rests on can be taken away', () => {
       const later = await issue()
       await waitUntil('the token is refused', async () => (await statusOf(token)) === 401)
       assert.equal(await statusOf(later), 200, 'a token from after the revocation works')
+    },
+  )
+
+  /** Commits a revocation after a token was requested that waits for it. */
+  async function revokeAround<T>(
+    revoke: (tx: Tx) => Promise<unknown>,
+    request: () => Promise<T>,
+  ): Promise<T> {
+    let requested: Promise<T> | undefined
+    await service.database.transaction(async (tx) => {
+      await revoke(tx)
+      requested = request()
+      await waitUntil('the revocation is waited for', async () => {
+        const waiting = await service.database.sql`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        return waiting.count > 0
+      })
+    })
+    return requested ?? assert.fail()
+  }
+
+  clause(
+    'TOK-78',
+    'A token that is requested while a revocation is under way waits for its end, and carries what is left…',
+    async () => {
+      const id = await directory.user()
+      const { sql } = service.database
+      const [user] = await sql<{ name: string }[]>`
+        select user_principal_name as name from directory_object where id = ${id}`
+      const { auth, tenantId } = service
+      const request = {
+        for: { kind: 'user', userPrincipalName: user?.name, personal: false },
+        permissions: ['User.Read.All'],
+        lifetimeSeconds: 600,
+        audience: undefined,
+      } as const
+      const issue = async () =>
+        claimsOf(
+          await issueOperatorToken({ ...auth, origin: auth.identity.origin(), tenantId, sql }, request),
+        ).wids
+      for (const round of ['the first revocation', 'a later one']) {
+        const role = await directory.role()
+        await directory.join(id, role)
+        assert.equal(((await issue()) as string[]).length, 1, round)
+        const dismiss = (tx: Tx) => tx`delete from member_edge where container_id = ${role}`
+        if (round === 'the first revocation') await sql`delete from token_cutoff where principal_id = ${id}`
+        assert.deepEqual(await revokeAround(dismiss, issue), [], round)
+      }
+
+      const application = await addApplication(service, { permissions: ['User.Read.All'] })
+      const askToken = async () => {
+        const { servicePrincipalId: _, appId: client_id, secret: client_secret } = application
+        const body = new URLSearchParams({
+          grant_type: 'client_credentials',
+          client_id,
+          client_secret,
+          scope: `${auth.identity.origin()}/.default`,
+        })
+        const answer = await fetch(`${service.origin}/${tenantId}/oauth2/v2.0/token`, {
+          method: 'POST',
+          body,
+        })
+        const { access_token } = (await answer.json()) as { access_token: string }
+        return claimsOf(access_token).roles
+      }
+      assert.deepEqual(await askToken(), ['User.Read.All'])
+      const withdraw = (tx: Tx) =>
+        revokeApplicationPermissions(tx, tenantId, application.servicePrincipalId, ['User.Read.All'])
+      assert.deepEqual(await revokeAround(withdraw, askToken), [])
     },
   )
 

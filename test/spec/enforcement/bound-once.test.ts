@@ -88,6 +88,31 @@ describe('one database, two resources', () => {
     )
 
     clause(
+      'MASK-162',
+      'The refusal of a second binding to one database (ENF-65) names the resource that is bound to it…',
+      async () => {
+        await using one = await open()
+        const first = freshDatabase()
+        assert.equal((await bind(first, one.other)).status, 201)
+        const elsewhere = '/subscriptions/theirs/resourceGroups/g/providers/Vendor.Sql/servers/s/databases/d'
+        const service = masking.service()
+        const stranger = service.tokenFor({ role: 'Contributor', scope: '/subscriptions/theirs' })
+        const bindAs = (token: string, binding: object) =>
+          service.request('PUT', `${elsewhere}?${apiVersion}`, { token, body: { properties: { binding } } })
+        const wrong = await bindAs(stranger, { ...one.other, password: 'not the password' })
+        assert.equal(wrong.status, 409, wrong.text)
+        assert.match(wrong.text, /bound as another resource, which you may not read; one database/)
+        assert.equal(await putMail(first), 'Enforced')
+        const right = await bindAs(stranger, one.binding)
+        assert.equal(right.status, 409, right.text)
+        assert.match(right.text, /masked as another resource, which you may not read; one database/)
+        for (const { text } of [wrong, right]) assert.equal(text.toLowerCase().includes('sub-1'), false, text)
+        const reader = service.tokenFor({ role: 'Contributor' })
+        assert.ok((await bindAs(reader, one.other)).text.includes(`bound as ${first.toLowerCase()};`))
+      },
+    )
+
+    clause(
       'ENF-66',
       'Masks belong to the resource that created them. Another resource bound to the same…',
       async () => {

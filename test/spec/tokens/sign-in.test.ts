@@ -8,6 +8,7 @@ import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { beginSignIn, redirectUri, signIn, singlePage } from '../../support/sign-in.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const client = 'https://client.example'
 
@@ -333,4 +334,73 @@ describe('signing in', () => {
         assert.match(again.html, /<label for="password">/)
       },
     )
+
+  const signInAgain = async (person: Person) => {
+    const { browser, page, exchange, config } = await openSignIn()
+    return { config, tokens: await exchange(await signIn(browser, page, person)) }
+  }
+  const refused = { error: 'invalid_grant' }
+  /** Changes the password, and commits after `meanwhile` has been begun and waits for a lock. */
+  const changeAround = async <T>(id: string, password: string, meanwhile: () => Promise<T>) => {
+    const { sql } = service.database
+    let begun: Promise<T> | undefined
+    await service.database.transaction(async (tx) => {
+      await setPassword(tx, service.tenantId, id, password)
+      begun = meanwhile()
+      await waitUntil('the change is waited for', async () => {
+        const waiting = await sql`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        return waiting.count > 0
+      })
+    })
+    return begun ?? assert.fail()
+  }
+
+  clause(
+    'TOK-79',
+    'A change of the password ends every sign-in with an earlier one, also of the same second, and one…',
+    async () => {
+      await forgetAttempts()
+      const person = await addPerson(service)
+      const { tokens, config } = await signInAgain(person)
+      const second = 'Second long password 2'
+      await setPassword(service.database.sql, service.tenantId, person.id, second)
+      await assert.rejects(oidc.refreshTokenGrant(config, tokens.refresh_token ?? ''), refused)
+      const renewed = await signInAgain({ ...person, password: second })
+      const third = 'Third long password 3'
+      await setPassword(service.database.sql, service.tenantId, person.id, third)
+      const rejected = oidc.refreshTokenGrant(config, renewed.tokens.refresh_token ?? '')
+      await assert.rejects(rejected, refused, 'three passwords in one second')
+      const last = await signInAgain({ ...person, password: third })
+      assert.ok((await oidc.refreshTokenGrant(config, last.tokens.refresh_token ?? '')).access_token)
+
+      const { browser, page } = await openSignIn()
+      const onward = await browser.submitOnly(page, { user: person.userPrincipalName, password: third })
+      await setPassword(service.database.sql, service.tenantId, person.id, second)
+      const later = await browser.open(onward)
+      assert.match(later.html, /<label for="password">/, 'a browser that goes on later is asked again')
+    },
+  )
+
+  clause(
+    'TOK-80',
+    'A sign-in or a change of the password that is checked while another change is under way waits for it,…',
+    async () => {
+      await forgetAttempts()
+      const person = await addPerson(service)
+      const next = 'Quite another 1 password'
+      const page = await changeAround(person.id, next, () =>
+        attempt(person.userPrincipalName, person.password),
+      )
+      assert.equal(page.status, 401)
+      const token = service.tokenFor({ permissions: ['User.ReadWrite'], principal: person.id })
+      const body = { currentPassword: next, newPassword: 'The old password wins 1' }
+      const late = await changeAround(person.id, person.password, () =>
+        service.request('POST', '/v1.0/me/changePassword', { token, body }),
+      )
+      assert.equal(late.status, 400, late.text)
+      assert.equal((await attempt(person.userPrincipalName, body.newPassword)).status, 401)
+      assert.equal((await attempt(person.userPrincipalName, person.password)).url.origin, client)
+    },
+  )
 })

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { lockAssignments } from '../../../src/masking/role-assignments/end-assignments.ts'
+import { clause } from '../../support/clause.ts'
+import { apiVersion, emailRule, policyUrl, ruleUrl, useMasking } from '../../support/masking.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const { service, send, putRule } = useMasking()
+
+/** A database on a server of its own. */
+function freshPlace() {
+  const server = `/subscriptions/sub-1/resourceGroups/Group-1/providers/Vendor.Sql/servers/${randomUUID()}`
+  return { server, db: `${server}/databases/Shop` }
+}
+const rolesUrl = (scope: string, id = '') => `${scope}/providers/Vendor.Authorization/roleAssignments/${id}`
+const namesAt = async (scope: string): Promise<string[]> =>
+  (await send('GET', rolesUrl(scope).replace(/\/$/, ''))).body.value
+    .filter(({ properties }: { properties: { scope: string } }) => properties.scope.startsWith(scope))
+    .map(({ name }: { name: string }) => name)
+const statusFor = async (token: string, method: string, path: string, body?: unknown) =>
+  (await service().request(method, `${path}?${apiVersion}`, { token, ...(body !== undefined && { body }) }))
+    .status
+const eventsFor = async (token: string, scope: string): Promise<{ action: string; resourceId: string }[]> =>
+  (await service().request('GET', `${scope}/auditEvents?${apiVersion}`, { token })).body.value
+
+clause(
+  'MASK-160',
+  'Deleting a database or a server ends the role assignments at it and below it, each with an audit…',
+  async () => {
+    const { server, db } = freshPlace()
+    await send('PUT', server, {})
+    await send('PUT', db, {})
+    const beside = `${db}2`
+    const inside = service().tokenFor({ role: 'Contributor', scope: db })
+    const above = service().tokenFor({ role: 'Contributor', scope: server })
+    const neighbour = service().tokenFor({ role: 'Reader', scope: beside })
+    assert.equal(await statusFor(inside, 'PUT', ruleUrl(db, 'r'), { properties: emailRule }), 201)
+    assert.equal((await namesAt(server)).length, 3)
+
+    assert.equal((await send('DELETE', db)).status, 200)
+    assert.equal((await namesAt(db)).length, 1, 'a longer name is another database')
+    await send('PUT', db, {})
+    assert.equal(await statusFor(inside, 'GET', db), 403, 'the role was for the database that is gone')
+    assert.equal(await statusFor(inside, 'PUT', ruleUrl(db, 'r'), { properties: emailRule }), 403)
+    assert.equal(await statusFor(above, 'GET', db), 200)
+    assert.equal(await statusFor(neighbour, 'GET', `${beside}/dataMaskingPolicies/Default`), 200)
+
+    assert.equal((await send('DELETE', db)).status, 200)
+    assert.equal((await send('DELETE', server)).status, 200)
+    await send('PUT', server, {})
+    assert.equal(await statusFor(above, 'GET', server), 403)
+    assert.equal(await statusFor(neighbour, 'GET', `${beside}/dataMaskingPolicies/Default`), 403)
+    assert.deepEqual(await namesAt(server), [])
+
+    const ended = (await send('GET', `${server}/auditEvents`)).body.value.filter(
+      ({ action }: { action: string }) => action === 'Vendor.Authorization/roleAssignments/delete',
+    )
+    assert.deepEqual(
+      ended.map(
+        (event: { before: { properties: { roleName: string } } }) => event.before.properties.roleName,
+      ),
+      ['Reader', 'Contributor', 'Contributor'],
+    )
+  },
+)
+
+test('assignments at a database and a server that were never declared end with them as well', async () => {
+  const { server, db } = freshPlace()
+  await putRule(db, 'r', emailRule)
+  const above = service().tokenFor({ role: 'Contributor', scope: server })
+  const inside = service().tokenFor({ role: 'Contributor', scope: db })
+  assert.equal((await send('DELETE', server)).status, 204)
+  assert.equal(await statusFor(inside, 'GET', db), 200, 'the server has databases: nothing ends')
+  assert.equal(await statusFor(above, 'GET', db), 200)
+  await send('DELETE', db)
+  assert.equal((await send('DELETE', server)).status, 204)
+  await putRule(db, 'r', emailRule)
+  assert.equal(await statusFor(inside, 'GET', db), 403)
+  assert.equal(await statusFor(above, 'GET', db), 403)
+})
+
+test('a deletion that is refused ends nothing', async () => {
+  const { server, db } = freshPlace()
+  await send('PUT', server, {})
+  await send('PUT', db, {})
+  const inside = service().tokenFor({ role: 'Reader', scope: db })
+  assert.equal((await send('DELETE', server)).status, 409)
+  assert.equal((await send('DELETE', db, undefined, { 'if-match': '"1"' })).status, 412)
+  assert.equal(await statusFor(inside, 'GET', db), 200)
+})
+
+test('an Owner of a database assigns no role there while the database is deleted', async () => {
+  const { db } = freshPlace()
+  await send('PUT', db, {})
+  const owner = service().tokenFor({ role: 'Owner', scope: db })
+  assert.equal(await statusFor(owner, 'GET', db), 200)
+  const { database, tokens } = service()
+  let assigned: Promise<number> | undefined
+  await database.transaction(async (tx) => {
+    await lockAssignments(tx)
+    assigned = statusFor(owner, 'PUT', rolesUrl(db, randomUUID()), {
+      properties: { principalId: tokens.shared.user, roleName: 'Contributor' },
+    })
+    await waitUntil('the assignment waits', async () => {
+      const waiting = await database.sql`
+        select from pg_locks where locktype = 'advisory' and not granted
+          and database = (select oid from pg_database where datname = current_database())`
+      return waiting.count > 0
+    })
+    await tx`delete from role_assignment where scope = ${db.toLowerCase()}`
+  })
+  assert.equal(await assigned, 403)
+  assert.deepEqual(await namesAt(db), [])
+})
+
+clause(
+  'MASK-161',
+  'The audit of an earlier server or database of the same name is shown to callers who may read the…',
+  async () => {
+    const { server, db } = freshPlace()
+    await send('PUT', server, {})
+    await putRule(db, 'earlier', emailRule)
+    await send('DELETE', db)
+    await putRule(db, 'present', emailRule)
+    const inside = service().tokenFor({ role: 'Reader', scope: db })
+    const above = service().tokenFor({ role: 'Reader', scope: server })
+    const rulesIn = async (token: string) =>
+      (await eventsFor(token, db)).flatMap(({ resourceId }) => /rules\/(\w+)$/.exec(resourceId)?.[1] ?? [])
+    assert.deepEqual(await rulesIn(inside), ['present'])
+    assert.deepEqual(await rulesIn(above), ['present', 'earlier'])
+    const early = `${db}/auditEvents?${apiVersion}&from=2020-01-01`
+    const { body } = await service().request('GET', early, { token: inside })
+    assert.equal(JSON.stringify(body).includes('earlier'), false, 'nor for a time that the caller says')
+
+    await service().database.sql`
+      insert into audit_event (at, tenant_id, actor, action, target, after)
+      select now() - interval '1 hour', ${service().tenantId}, '{}', 'gateway/touch', ${db.toLowerCase()},
+        '{"role": "old", "statements": [{"count": 1, "wouldMask": ["public.person.email"]}]}'`
+    const report = await send('GET', `${policyUrl(db)}/report?api-version=2026-11-01&since=2020-01-01`)
+    assert.deepEqual(report.body.gateway, [])
+  },
+)
