@@ -1,3 +1,4 @@
+import { foldPrincipalName } from '../kernel/fold-principal-name.ts'
 import { Problem } from '../kernel/problem.ts'
 import type { Gatekeeper } from './gatekeeper.ts'
 import { mayUseMasking } from './role-assignments.ts'
@@ -33,7 +34,7 @@ export function createLoginCheck(gatekeeper: Pick<Gatekeeper, 'authenticate'>, f
       const kind = caller.kind === 'delegated' ? 'user' : 'servicePrincipal'
       if (caller.personal || !mayUseMasking(caller)) return { kind: 'refused' }
       const known = await findName(caller.tenantId, caller.objectId, kind)
-      if (!known || known.toLowerCase() !== name.toLowerCase()) return { kind: 'refused' }
+      if (!known || foldPrincipalName(known) !== foldPrincipalName(name)) return { kind: 'refused' }
       const { objectId: id, applicationId } = caller
       return { kind: 'accepted', principal: { id, kind, applicationId } }
     } catch (error) {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Query } from '../db/query.ts'
+import { foldPrincipalName } from '../kernel/fold-principal-name.ts'
 import { nameNetwork } from '../kernel/network.ts'
 
 /** How many failures cost nothing; each further one doubles the wait. */
@@ -65,7 +66,8 @@ export async function returnAttempt(sql: Query, subjects: SignInSubjects): Promi
 function subjectsOf({ account, address }: SignInSubjects): [Kind, string][] {
   const subjects: [Kind, string][] = []
   if (address !== undefined) subjects.push(['address', hashSubject('address', nameNetwork(address))])
-  if (account !== undefined) subjects.push(['account', hashSubject('account', account.trim().toLowerCase())])
+  if (account !== undefined)
+    subjects.push(['account', hashSubject('account', foldPrincipalName(account.trim()))])
   return subjects
 }
 

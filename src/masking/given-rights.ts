@@ -1,5 +1,6 @@
 import type { Query } from '../db/query.ts'
-import { canonicalNamespace, fold, idOf } from './place.ts'
+import { foldPrincipalName } from '../kernel/fold-principal-name.ts'
+import { canonicalNamespace, idOf } from './place.ts'
 
 interface GivenRight {
   readonly type: 'maskingRole' | 'databaseRole' | 'exemption'
@@ -57,9 +58,8 @@ interface RoleRow extends DatabaseColumns {
 }
 
 /**
- * Entries of exempt lists that name one of the principals. Names are folded as the exemption itself folds them, by
- * PostgreSQL and by JavaScript: an entry must not count there and be missed here. An entry may also be the name of the
- * login role that a user has in one database: `name/database`, or a hash of it where that is too long for a role.
+ * Entries of exempt lists that name one of the principals. An entry may also be the name of the login role that a user has
+ * in one database: `name/database`, or a hash of it where that is too long for a role.
  */
 async function findExemptions(
   sql: Query,
@@ -68,26 +68,21 @@ async function findExemptions(
   names: readonly string[],
   nameLoginRole: NameLoginRole,
 ): Promise<GivenRight[]> {
-  const rows = await sql<(DatabaseColumns & { entries: string; folded: string[] })[]>`
-    select ${placeColumns(sql)}, d.exempt_principals as entries,
-      array(
-        select lower(name) from unnest(${[...names]}::text[]) with ordinality named (name, at) order by at
-      ) as folded
+  const rows = await sql<(DatabaseColumns & { entries: string })[]>`
+    select ${placeColumns(sql)}, d.exempt_principals as entries
     from masked_database d
     where d.tenant_id = ${tenantId} and d.exempt_principals <> ''
-      and (${names.length > 0} or string_to_array(lower(d.exempt_principals), ';') && ${[...ids]}::text[])
+      and (${names.length > 0} or string_to_array(lower(d.exempt_principals collate "C"), ';') && ${[...ids]}::text[])
     order by d.key`
   const hashedNames = rows.some(({ entries }) => hashedEntry.test(entries))
     ? await listLoginRoles(sql, tenantId, names, nameLoginRole)
     : new Map<string, string>()
   return rows.flatMap((row) => {
-    const entries = row.entries.split(';').map(fold)
+    const entries = row.entries.split(';').map(foldPrincipalName)
     const hashed = new Set(entries.map((entry) => hashedNames.get(entry)))
     const isNamed = (name: string) => entries.some((entry) => entry === name || entry.startsWith(`${name}/`))
-    const named = names.filter(
-      (name, at) => isNamed(fold(name)) || isNamed(row.folded[at] ?? fold(name)) || hashed.has(name),
-    )
-    return [...ids.filter(isNamed), ...named.map(fold)].map((given) => ({
+    const named = names.filter((name) => isNamed(foldPrincipalName(name)) || hashed.has(name))
+    return [...ids.filter(isNamed), ...named.map(foldPrincipalName)].map((given) => ({
       type: 'exemption',
       name: null,
       scope: idOf(row, canonicalNamespace),
@@ -109,7 +104,9 @@ async function listLoginRoles(
     select distinct binding ->> 'database' as database from masked_database
     where tenant_id = ${tenantId} and binding is not null`
   return new Map(
-    rows.flatMap(({ database }) => names.map((name) => [fold(nameLoginRole(name, database)), name] as const)),
+    rows.flatMap(({ database }) =>
+      names.map((name) => [foldPrincipalName(nameLoginRole(name, database)), name] as const),
+    ),
   )
 }
 
@@ -128,7 +125,7 @@ export async function listGivenRights(sql: Query, tenantId: string): Promise<Giv
     select 'databaseRole', m.database_role, m.principal_id::text, null, ${placeColumns(sql)}
     from role_mapping m join masked_database d on d.id = m.database_id where d.tenant_id = ${tenantId}
     union all
-    select 'exemption', null, lower(entry), null, ${placeColumns(sql)}
+    select 'exemption', null, lower(entry collate "C"), null, ${placeColumns(sql)}
     from masked_database d cross join lateral string_to_table(d.exempt_principals, ';') entry
     where d.tenant_id = ${tenantId} and entry <> ''
     order by type desc, scope, name`

@@ -1,4 +1,5 @@
 import type { Query } from '../../db/query.ts'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 
 export interface User {
   readonly id: string
@@ -19,16 +20,12 @@ interface UserRow {
   readonly must_change: boolean | null
 }
 
-/** PostgreSQL folds some letters beyond ASCII into it, and a name with such a letter is no spelling of another name. */
-const isAscii = (name: string) => /^[\x21-\x7e]*$/.test(name)
-
 /** Users that may sign in: neither deleted nor disabled. */
 export async function findUser(
   sql: Query,
   tenantId: string,
   by: { readonly id: string } | { readonly userPrincipalName: string },
 ): Promise<User | undefined> {
-  if ('userPrincipalName' in by && !isAscii(by.userPrincipalName)) return undefined
   const [row] = await sql<UserRow[]>`
     select account.id, account.user_principal_name, account.display_name, password.changed_at, password.must_change,
       case when coalesce(password.expires_at > clock_timestamp(), true) then password.hash end as hash
@@ -36,7 +33,7 @@ export async function findUser(
     left join user_password password on password.tenant_id = account.tenant_id and password.user_id = account.id
     where account.tenant_id = ${tenantId} and account.kind = 'user' and account.deleted_at is null
       and coalesce(account.properties -> 'accountEnabled' <> 'false', true)
-      and ${'id' in by ? sql`account.id = ${by.id}` : sql`lower(account.user_principal_name) = lower(${by.userPrincipalName})`}`
+      and ${'id' in by ? sql`account.id = ${by.id}` : sql`account.folded_principal_name = ${foldPrincipalName(by.userPrincipalName)}`}`
   if (!row) return undefined
   return {
     id: row.id,
@@ -54,10 +51,9 @@ export async function findUserId(
   tenantId: string,
   userPrincipalName: string,
 ): Promise<string | undefined> {
-  if (!isAscii(userPrincipalName)) return undefined
   const [row] = await sql<{ id: string }[]>`
     select id from directory_object
     where tenant_id = ${tenantId} and kind = 'user' and deleted_at is null
-      and lower(user_principal_name) = lower(${userPrincipalName})`
+      and folded_principal_name = ${foldPrincipalName(userPrincipalName)}`
   return row?.id
 }

@@ -2,6 +2,7 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Params } from '../../auth/permission.ts'
 import { requirePermissions } from '../../auth/permit.ts'
 import type { Query } from '../../db/query.ts'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { fail } from '../../kernel/problem.ts'
 import { otherUsers } from '../extensions/permissions.ts'
 import { findItem, type Item } from '../items/item-store.ts'
@@ -121,6 +122,6 @@ async function isCaller(tx: Query, caller: Caller, user: string): Promise<boolea
   const [own] = await tx`
     select 1 from directory_object
     where tenant_id = ${caller.tenantId} and id = ${caller.objectId} and kind = 'user'
-      and lower(user_principal_name) = lower(${user})`
+      and folded_principal_name = ${foldPrincipalName(user)}`
   return own !== undefined
 }

@@ -3,6 +3,7 @@ import { directoryRoleTemplates } from '../../auth/directory-roles.ts'
 import { knownPermissions } from '../../auth/known-permissions.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import type { Tx } from '../../db/database.ts'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { hasPassword, setPassword } from '../accounts/password.ts'
 import { addSecret, hasSecret } from '../applications/application-secret.ts'
 import {
@@ -109,7 +110,7 @@ async function ensureUser(
   const taken = await tx`
     select from directory_object o
     where o.tenant_id = ${tenantId} and o.kind = 'user' and o.deleted_at is null and not (${isSame})
-      and lower(o.user_principal_name) = lower(${wanted})`
+      and o.folded_principal_name = ${foldPrincipalName(wanted)}`
   const userPrincipalName = taken.count === 0 ? wanted : `admin-${randomBytes(4).toString('hex')}@${domain}`
   if (known && userPrincipalName !== known.name)
     await tx`

@@ -1,4 +1,5 @@
 import type { Query } from '../../db/query.ts'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { type DirectoryObject, objectColumns } from '../objects/object-store.ts'
 import type { ObjectReference } from './object-reference.ts'
@@ -37,16 +38,16 @@ async function resolveNames(
   tenantId: string,
   references: readonly ObjectReference[],
 ): Promise<string[]> {
-  const names = references.map(({ key }) => key.toLowerCase()).filter((key) => !isUuid(key))
+  const names = references.map(({ key }) => foldPrincipalName(key)).filter((key) => !isUuid(key))
   const rows =
     names.length === 0
       ? []
       : await tx<{ id: string; name: string }[]>`
-          select id, lower(user_principal_name) as name from directory_object
+          select id, folded_principal_name as name from directory_object
           where tenant_id = ${tenantId} and kind = 'user' and deleted_at is null
-            and lower(user_principal_name) = any(${names})`
+            and folded_principal_name = any(${names})`
   const ids = new Map(rows.map(({ id, name }) => [name, id]))
-  return references.map(({ key }) => ids.get(key.toLowerCase()) ?? key)
+  return references.map(({ key }) => ids.get(foldPrincipalName(key)) ?? key)
 }
 
 /** Locks in one statement and in the order of ids, so that two requests cannot deadlock. */

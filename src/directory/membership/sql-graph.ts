@@ -1,5 +1,6 @@
 import { selectRevision } from '../../db/change-log.ts'
 import type { Fragment, Query } from '../../db/query.ts'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import type { ObjectKind } from '../objects/kinds/resource.ts'
 import type { GroupChoice, MembershipGraph, Memberships, Target } from './graph.ts'
 
@@ -90,7 +91,7 @@ async function readMemberships(
   const object = sql`
     select id, kind from directory_object
     where tenant_id = ${tenantId} and deleted_at is null
-      and ${isName ? sql`kind = 'user' and lower(user_principal_name) = lower(${key}::text)` : sql`id = ${key}::uuid`}`
+      and ${isName ? sql`kind = 'user' and folded_principal_name = ${foldPrincipalName(key)}` : sql`id = ${key}::uuid`}`
   const [row] = await sql<{ revision: number; id: string | null; kind: ObjectKind | null; ids: string[] }[]>`
     ${walkUp(sql, tenantId, isName ? sql`(select id from (${object}) as object)` : sql`${key}::uuid`)}
     select ${selectRevision(sql, tenantId)} as revision,

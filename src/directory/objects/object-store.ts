@@ -1,6 +1,7 @@
 import type { Change } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { translateConstraints } from '../../db/sqlstate.ts'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { fail, Problem } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import type { JsonObject, Stored } from '../entities/property.ts'
@@ -84,7 +85,7 @@ export async function findUser(
   if (!principalNameForm.test(idOrName)) fail('InvalidObjectIdentifier', { id: idOrName.slice(0, 200) })
   const [object] = await tx<DirectoryObject[]>`
     select ${objectColumns(tx)} from directory_object o
-    where o.tenant_id = ${tenantId} and lower(o.user_principal_name) = lower(${idOrName}::text)
+    where o.tenant_id = ${tenantId} and o.folded_principal_name = ${foldPrincipalName(idOrName)}
       and o.kind = 'user' and o.deleted_at is null
     ${options.lock ? tx`for update` : tx``}`
   return object ?? fail('ObjectNotFound', { id: idOrName })

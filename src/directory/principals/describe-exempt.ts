@@ -1,4 +1,5 @@
 import type { Query } from '../../db/query.ts'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 
 const types = { user: 'User', group: 'Group', servicePrincipal: 'ServicePrincipal' } as const
@@ -27,14 +28,14 @@ export async function describeExempt(
 ): Promise<NamedPrincipal[]> {
   const ids = entries.filter((entry) => isUuid(entry)).map((id) => id.toLowerCase())
   const found = await sql<Found[]>`
-    select id, kind, lower(user_principal_name) as "userPrincipalName", app_id as "appId",
+    select id, kind, folded_principal_name as "userPrincipalName", app_id as "appId",
       display_name as "displayName"
     from directory_object where tenant_id = ${tenantId} and deleted_at is null
       and kind in ('user', 'group', 'servicePrincipal') and (id = any(${ids}::uuid[])
-        or (kind = 'user' and lower(user_principal_name) = any(${entries.map((entry) => entry.toLowerCase())}))
+        or (kind = 'user' and folded_principal_name = any(${entries.map(foldPrincipalName)}))
         or (kind = 'servicePrincipal' and app_id = any(${ids})))`
   return entries.flatMap((entry) => {
-    const key = entry.toLowerCase()
+    const key = foldPrincipalName(entry)
     const one = found.find(
       ({ id, userPrincipalName, appId }) => id === key || userPrincipalName === key || appId === key,
     )

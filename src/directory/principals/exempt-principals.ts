@@ -1,4 +1,5 @@
 import type { Query } from '../../db/query.ts'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import type { MembershipGraph } from '../membership/graph.ts'
 import { describeExempt } from './describe-exempt.ts'
@@ -51,9 +52,9 @@ export async function isExemptPrincipal(
   objectId: string,
   entries: readonly string[],
 ): Promise<boolean> {
-  const names = new Set(entries.map((entry) => entry.toLowerCase()))
+  const names = new Set(entries.map(foldPrincipalName))
   const [row] = await sql<{ name: string | null }[]>`
-    select lower(coalesce(user_principal_name, app_id)) as name from directory_object
+    select coalesce(folded_principal_name, app_id) as name from directory_object
     where tenant_id = ${tenantId} and id = ${objectId} and deleted_at is null and kind in ('user', 'servicePrincipal')`
   if (!row) return false
   if (names.has(objectId.toLowerCase()) || (row.name !== null && names.has(row.name))) return true

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 
 const maxBytes = 63
 const hashLength = 16
@@ -8,7 +9,7 @@ const hashLength = 16
  * each principal, a caller who may map roles in one database would give rights in the others.
  */
 export function loginRoleName(principalName: string, database: string): string {
-  const name = `${principalName.toLowerCase()}/${database}`
+  const name = `${foldPrincipalName(principalName)}/${database}`
   // PostgreSQL reserves names that begin with pg_.
   const isReserved = name.startsWith('pg_')
   if (Buffer.byteLength(name) <= maxBytes && !isReserved) return name

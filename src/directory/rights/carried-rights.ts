@@ -1,4 +1,5 @@
 import type { Query } from '../../db/query.ts'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 
 /** A right that masking gives to a principal: a role at a scope, a database role, or exemption from masks. */
 export interface GivenRight {
@@ -56,7 +57,7 @@ export async function readCarriedRights(
 ): Promise<CarriedRight[]> {
   const owned = id && owns ? await listOwnedGroups(tx, tenantId, id) : []
   const around = id ? await walkUp(tx, tenantId, [id, ...owned], dormant) : []
-  const lowerNames = names.map((name) => name.toLowerCase())
+  const lowerNames = names.map(foldPrincipalName)
   const ids = [...new Set(around.map((step) => step.id))]
   const given = await readGiven(tx, tenantId, { ids, names: lowerNames })
   const own = new Set([...(id ? [id] : []), ...lowerNames])

@@ -2,6 +2,7 @@ import type { Caller } from '../../auth/caller.ts'
 import { type Bond, findRight, holdsAnyRole, type RightName } from '../../auth/effective-rights.ts'
 import type { Params } from '../../auth/permission.ts'
 import type { Query } from '../../db/query.ts'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { createSqlGraph } from '../membership/sql-graph.ts'
@@ -104,7 +105,7 @@ export async function isCaller(sql: Query, caller: Caller, user: string): Promis
   const [own] = await sql`
     select 1 from directory_object
     where tenant_id = ${caller.tenantId} and id = ${caller.objectId} and kind = 'user'
-      and lower(user_principal_name) = lower(${user})`
+      and folded_principal_name = ${foldPrincipalName(user)}`
   return own !== undefined
 }
 

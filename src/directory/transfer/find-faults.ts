@@ -20,7 +20,7 @@ export async function findObjectFaults(tx: Query, tenantId: string, limit: numbe
     ), key as (
       select line, id, is_new, 'id' as property, id::text as value from staged
       union all
-      select line, id, is_new, 'userPrincipalName', lower(properties ->> 'userPrincipalName') from staged
+      select line, id, is_new, 'userPrincipalName', lower((properties ->> 'userPrincipalName') collate "C") from staged
       where kind = 'user'
       union all
       select line, id, is_new, 'mailNickname', lower(properties ->> 'mailNickname') from staged
@@ -33,7 +33,7 @@ export async function findObjectFaults(tx: Query, tenantId: string, limit: numbe
     ), present as (
       select id, 'id' as property, id::text as value from directory_object where tenant_id = ${tenantId}
       union all
-      select id, 'userPrincipalName', lower(user_principal_name) from directory_object
+      select id, 'userPrincipalName', folded_principal_name from directory_object
       where tenant_id = ${tenantId} and kind = 'user' and deleted_at is null
       union all
       select id, 'mailNickname', lower(mail_nickname) from directory_object
@@ -62,9 +62,9 @@ export async function findOwnClientFaults(tx: Query, tenantId: string, limit: nu
   const own = await listOwnAppIds(tx, tenantId)
   return await tx<Fault[]>`
     select line, 'The application belongs to the service itself.' as reason from (
-      select line, lower(properties ->> 'appId') as app_id from import_object
+      select line, lower((properties ->> 'appId') collate "C") as app_id from import_object
       union all
-      select line, lower(stored ->> 'appId') from import_update
+      select line, lower((stored ->> 'appId') collate "C") from import_update
       union all
       select edge.line, container.app_id from import_owner edge
       join directory_object container on container.tenant_id = ${tenantId} and container.id = edge.container_id

@@ -55,10 +55,10 @@ export async function findImportedRights(
       join directory_object owned on owned.tenant_id = ${tenantId} and owned.id = container_id and owned.kind = 'group'
     ), named (bearer, role, "as", id) as (
       select name, null, 'object', id from (
-        select id, unnest(array[id::text, lower(properties ->> 'userPrincipalName'), lower(properties ->> 'appId')]) as name
+        select id, unnest(array[id::text, lower((properties ->> 'userPrincipalName') collate "C"), lower((properties ->> 'appId') collate "C")]) as name
         from (
           select id, kind, properties from import_object
-          union all select id, kind, merged from import_update where lower(merged ->> 'userPrincipalName') <> lower(stored ->> 'userPrincipalName')
+          union all select id, kind, merged from import_update where lower((merged ->> 'userPrincipalName') collate "C") <> lower((stored ->> 'userPrincipalName') collate "C")
         ) written where kind in ('user', 'group', 'servicePrincipal')
       ) object where name = any(${names})
     )

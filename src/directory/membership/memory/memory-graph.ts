@@ -83,7 +83,7 @@ export class MemoryGraph implements MembershipGraph {
   }
 
   async membershipsOf(tenantId: string, target: Target, choice: GroupChoice = {}): Promise<Memberships> {
-    const index = await this.#present(tenantId, target)
+    const index = await this.#present(tenantId)
     if (!index) return await this.#options.sql.membershipsOf(tenantId, target, choice)
     if (++this.#answers % auditEvery === 0) this.#audit(target)
     return readMemberships(index, target, choice)
@@ -95,7 +95,7 @@ export class MemoryGraph implements MembershipGraph {
     candidates: readonly string[],
     choice: Pick<GroupChoice, 'includeRoles'> = {},
   ): Promise<Memberships> {
-    const index = await this.#present(tenantId, target)
+    const index = await this.#present(tenantId)
     if (!index) return await this.#options.sql.membershipsAmong(tenantId, target, candidates, choice)
     const { object, found } = findTarget(index, target)
     const ids = found ? index.groupsAmong(object, candidates, choice.includeRoles ?? false) : []
@@ -145,10 +145,9 @@ export class MemoryGraph implements MembershipGraph {
   }
 
   /** The index with every change that was committed before the call; undefined when SQL has to answer. */
-  async #present(tenantId: string, target?: Target): Promise<MembershipIndex | undefined> {
+  async #present(tenantId: string): Promise<MembershipIndex | undefined> {
     const { tenantId: own, metrics } = this.#options
-    const canFind = target === undefined || !target.isName || hashName(target.key) !== undefined
-    const index = tenantId === own && canFind ? await this.#reach() : undefined
+    const index = tenantId === own ? await this.#reach() : undefined
     metrics.countAnswer(index ? 'memory' : 'sql')
     return index
   }
@@ -285,8 +284,7 @@ function readMemberships(index: MembershipIndex, target: Target, choice: GroupCh
 
 function findTarget(index: MembershipIndex, { key, isName, kind }: Target) {
   const { objects } = index
-  const name = isName ? hashName(key) : undefined
-  const object = name ? objects.findUser(name) : index.numberOf(key)
+  const object = isName ? objects.findUser(hashName(key)) : index.numberOf(key)
   const actual = object >= 0 && objects.isAlive(object) ? objects.kindOf(object) : undefined
   if (actual === undefined || (kind !== undefined && kind !== actual)) return { object, found: undefined }
   return { object, found: { id: objects.idOf(object), kind: actual } }

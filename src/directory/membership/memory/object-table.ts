@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { foldPrincipalName } from '../../../kernel/fold-principal-name.ts'
 import type { ObjectKind } from '../../objects/kinds/resource.ts'
 import { type Key, KeyTable, readKey, writeUuid } from './key-table.ts'
 
@@ -142,13 +143,10 @@ export class ObjectTable {
 
 /**
  * 128 bits of a SHA-256 stand for a name: two names of one hash cannot be made, and a million names need no strings.
- * Undefined for names beyond ASCII, whose lower case depends on the locale of the database: SQL finds those.
  */
-export function hashName(name: string): Key | undefined {
-  if (!/^[\0-\x7f]+$/.test(name)) return undefined
-  return readKey(createHash('sha256').update(name.toLowerCase()).digest())
+export function hashName(name: string): Key {
+  return readKey(createHash('sha256').update(foldPrincipalName(name)).digest())
 }
 
-/** `hashName` in SQL; null for objects without a name and for names beyond ASCII. */
-export const nameHash = `case when octet_length(user_principal_name) = length(user_principal_name)
-  then substr(sha256(convert_to(lower(user_principal_name collate "C"), 'UTF8')), 1, 16) end`
+/** `hashName` in SQL; null for objects without a name. */
+export const nameHash = `substr(sha256(convert_to(folded_principal_name, 'UTF8')), 1, 16)`

@@ -10,11 +10,17 @@ import {
 } from './resource.ts'
 
 /**
- * ASCII only, as in the original: PostgreSQL and JavaScript fold other letters differently (`İ` is `i` to one of them),
- * and exempt lists, login roles and sign-in throttles compare names on either side.
+ * The form that names are looked up by. It takes characters that `newPrincipalNameForm` refuses: accounts from before that
+ * rule have them.
  */
 export const principalNameForm =
   /^(?:(?![@()\\[\]";:<>,])[\x21-\x7e]){1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?$/
+
+/**
+ * The characters of the original, and no others: exempt lists split at `;` and take `name/database` for a login role, and
+ * a letter beyond ASCII could look like another.
+ */
+const newPrincipalNameForm = /^[A-Za-z0-9'._!#^~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?$/
 
 export const user: Resource = {
   kind: 'user',
@@ -37,7 +43,7 @@ export const user: Resource = {
       required: true,
       nullable: false,
       maxLength: 320,
-      accepts: (value) => principalNameForm.test(String(value)),
+      accepts: (value) => newPrincipalNameForm.test(String(value)),
     },
     id: objectProperties.id,
     ...onlyBySelect({
