@@ -1,9 +1,10 @@
 import type { Interaction } from 'oidc-provider'
 import { findUser } from '../directory/accounts/find-user.ts'
 import { consentPermissions } from '../directory/applications/granted-permissions.ts'
+import { listOwnerNames } from '../directory/applications/list-owner-names.ts'
 import { clientFactsOf } from './client-facts.ts'
 import { type MissingConsent, openGrant } from './consent.ts'
-import { renderApprovalNeeded, renderConsent, renderExpired } from './sign-in-pages.ts'
+import { type ClientOrigin, renderApprovalNeeded, renderConsent, renderExpired } from './sign-in-pages.ts'
 import { finish, noteChange, show, type Visit } from './visit.ts'
 
 export async function askConsent(visit: Visit): Promise<void> {
@@ -12,13 +13,32 @@ export async function askConsent(visit: Visit): Promise<void> {
     id: interaction.session?.accountId ?? '',
   })
   if (!user) return show(ctx, 400, renderExpired())
-  const form = { clientName, action, formToken, userPrincipalName: user.userPrincipalName }
+  const origin = await describeOrigin(visit)
+  const form = { clientName, origin, action, formToken, userPrincipalName: user.userPrincipalName }
   const { administratorOnly, consentable } = missingIn(interaction)
   if (administratorOnly.length > 0)
     return show(ctx, 403, renderApprovalNeeded({ ...form, scopes: administratorOnly }), visit)
   const asked = String(interaction.params.scope ?? '').split(' ')
   const scopes = consentable.length > 0 ? consentable : asked.filter((name) => name !== '.default')
   show(ctx, 200, renderConsent({ ...form, scopes }), visit)
+}
+
+/** Facts about an application that it cannot choose for itself. */
+async function describeOrigin({ provider, options, interaction }: Visit): Promise<ClientOrigin> {
+  const clientId = String(interaction.params.client_id)
+  const client = await provider.Client.find(clientId)
+  const facts = client && clientFactsOf(client)
+  const owners =
+    facts && !facts.firstParty
+      ? await listOwnerNames(options.database.sql, options.identity.tenantId, facts.applicationId)
+      : []
+  const redirectUri = interaction.params.redirect_uri
+  return {
+    clientId,
+    isOwn: facts?.firstParty === true,
+    owners,
+    ...(typeof redirectUri === 'string' && { redirectUri }),
+  }
 }
 
 function missingIn(interaction: Interaction): MissingConsent {

@@ -1,4 +1,5 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
+import { isFirstParty } from '../auth/first-party.ts'
 import type { Query } from '../db/query.ts'
 import { renderCodeConfirmation, renderCodeInput, renderDeviceDone } from './device-pages.ts'
 import { contentSecurityPolicy } from './page.ts'
@@ -40,6 +41,8 @@ export function createDeviceFlow() {
           ...formOf(ctx),
           userCode,
           clientName: client.clientName ?? client.clientId,
+          clientId: client.clientId,
+          isOwn: isFirstParty(client.clientId),
         }),
       )
     },

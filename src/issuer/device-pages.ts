@@ -18,12 +18,21 @@ export function renderCodeInput({ action, xsrf, userCode, fault }: CodeForm): st
   )
 }
 
-export function renderCodeConfirmation(form: CodeForm & { readonly clientName: string }): string {
-  const { action, xsrf, userCode, clientName } = form
+interface Client {
+  readonly clientName: string
+  readonly clientId: string
+  /** An application of this service itself. */
+  readonly isOwn: boolean
+}
+
+export function renderCodeConfirmation(form: CodeForm & Client): string {
+  const { action, xsrf, userCode, clientName, clientId, isOwn } = form
+  const whose = isOwn ? 'a part' : '<strong>not</strong> a part'
   return renderPage(
     'Is this your device?',
     `<p><strong>${escapeHtml(clientName)}</strong> on your device shows this code:</p>
 <p class="code">${escapeHtml(userCode)}</p>
+<p>It is ${whose} of Masquerade. Application id: <strong>${escapeHtml(clientId)}</strong>.</p>
 <p>Go on only if you started this yourself. A code that reached you by mail or telephone is an attempt to sign in as you.</p>
 <form method="post" action="${escapeHtml(action)}">${renderHidden({ xsrf, user_code: userCode })}
 <button class="main" type="submit" name="confirm" value="yes">Continue</button>

@@ -53,8 +53,19 @@ ${form.fault ? renderFault(form.fault) : ''}
   )
 }
 
+/** Where an application comes from, by facts that its owner cannot make up. */
+export interface ClientOrigin {
+  readonly clientId: string
+  /** An application of this service itself. */
+  readonly isOwn: boolean
+  /** userPrincipalNames of its owners. */
+  readonly owners: readonly string[]
+  readonly redirectUri?: string
+}
+
 export interface ConsentForm extends Form {
   readonly clientName: string
+  readonly origin: ClientOrigin
   readonly userPrincipalName: string
   readonly scopes: readonly string[]
 }
@@ -64,6 +75,7 @@ export function renderConsent(form: ConsentForm): string {
     'Allow access?',
     `<p><strong>${escapeHtml(form.clientName)}</strong> wants to act for you, <strong>${escapeHtml(form.userPrincipalName)}</strong>:</p>
 ${renderScopes(form.scopes)}
+${renderOrigin(form.origin)}
 <form method="post" action="${escapeHtml(form.action)}">${renderHidden({ step: 'consent', token: form.formToken })}
 <button class="main" type="submit">Allow</button>
 <button type="submit" name="cancel" value="yes">Cancel</button></form>`,
@@ -76,9 +88,26 @@ export function renderApprovalNeeded(form: ConsentForm): string {
     'An administrator has to approve',
     `<p><strong>${escapeHtml(form.clientName)}</strong> asks for permissions that only an administrator can grant:</p>
 ${renderScopes(form.scopes)}
+${renderOrigin(form.origin)}
 <form method="post" action="${escapeHtml(form.action)}">${renderHidden({ step: 'consent', token: form.formToken })}
 <button class="main" type="submit" name="cancel" value="yes">Back to the application</button></form>`,
   )
+}
+
+function renderOrigin({ clientId, isOwn, owners, redirectUri }: ClientOrigin): string {
+  const strong = (text: string) => `<strong>${escapeHtml(text)}</strong>`
+  const registrar = owners.length > 0 ? owners.map(strong).join(', ') : 'an administrator'
+  const whose = isOwn
+    ? 'It is a part of Masquerade.'
+    : `It is <strong>not</strong> a part of Masquerade. It was registered here by ${registrar}, who chose its name.`
+  const answers = redirectUri === undefined ? '' : ` The answer goes to ${strong(nameTarget(redirectUri))}.`
+  return `<p>${whose} Application id: <strong>${escapeHtml(clientId)}</strong>.${answers}</p>`
+}
+
+/** The origin of a web address, and the scheme of one that a program registered. */
+function nameTarget(redirectUri: string): string {
+  const url = URL.parse(redirectUri)
+  return url === null || url.origin === 'null' ? redirectUri.split(':', 1).join('') : url.origin
 }
 
 function renderScopes(scopes: readonly string[]): string {

@@ -12,6 +12,7 @@ import {
 } from '../applications/granted-permissions.ts'
 import type { Registration } from '../applications/registrations.ts'
 import { type DirectoryObject, findObject, updateObject } from '../objects/object-store.ts'
+import { administrationName } from './own-clients.ts'
 import { type Administrator, readFirstStart } from './read-first-start.ts'
 import { ensureObject, ensureRegistration, type Repairs } from './repairs.ts'
 
@@ -54,7 +55,7 @@ export async function ensureAdministration(tx: Tx, options: AdministrationOption
   const wasWeaker = steps.length > intact
   const application = await ensureRegistration(repairs, {
     appId: first?.applicationId ?? randomUUID(),
-    displayName: 'Masquerade administration',
+    displayName: administrationName,
   })
   const { appId, applicationId, servicePrincipalId } = application
   for (const principalId of [user.id, servicePrincipalId])

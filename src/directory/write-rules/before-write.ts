@@ -1,6 +1,7 @@
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import { keepAdministrators } from './keep-administrators.ts'
 import { keepOwnClients } from './keep-own-clients.ts'
+import { keepOwnNames } from './keep-own-names.ts'
 import { requireForCarryingGroup } from './require-for-carrying-group.ts'
 import { requirePersonsRight } from './require-persons-right.ts'
 import { requirePowerOverAccount } from './require-power-over-account.ts'
@@ -15,6 +16,7 @@ const rules: readonly WriteRule[] = [
   requireForCarryingGroup,
   requirePowerOverAccount,
   requireStrongerThanApplication,
+  keepOwnNames,
   keepAdministrators,
 ]
 

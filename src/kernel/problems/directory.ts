@@ -130,6 +130,11 @@ export const directoryProblems = {
     code: 'Request_BadRequest',
     message: 'The change would leave no enabled {what}. Make another one first.',
   },
+  NameOfOwnClient: {
+    status: 400,
+    code: 'Request_BadRequest',
+    message: 'The name looks like that of an application of the service itself. Choose another.',
+  },
   OwnClientIsReadOnly: {
     status: 403,
     code: 'Authorization_RequestDenied',

@@ -103,3 +103,47 @@ test('no statement folds principal names by itself', () => {
     [],
   )
 })
+
+clause(
+  'DIR-169',
+  'An application or service principal takes no `displayName` that begins with "Masquerade" or contains the name…',
+  async () => {
+    const token = service().tokenFor({ permissions: Object.keys(knownPermissions) })
+    const ask = (method: string, path: string, body?: unknown) =>
+      service().request(method, `/v1.0${path}`, { token, ...(body !== undefined && { body }) })
+    const created = await ask('POST', '/applications', { displayName: 'Exporter for Masquerade' })
+    assert.equal(created.status, 201, created.text)
+    const { id, appId } = created.body
+    const principal = await ask('POST', '/servicePrincipals', { appId })
+    assert.equal(principal.status, 201, principal.text)
+    const names = [
+      'Masquerade command line',
+      'Masquerade administration',
+      'MASQUERADE  Command-Line (official)',
+      'Masquerade support',
+      'The Masquerade portal',
+      'Mas\u200bque\u00adrade command line',
+      'M\u0430squer\u0430de command line',
+      'Μasquerade command line',
+      'М4squer4de command line',
+      'rnasquerade portal',
+      'Ｍasquerade portal',
+      'Màsquéradë admın',
+      'M\u2024a s.q.u.e.r.a.d.e',
+      '\u202eMasquerade',
+    ]
+    for (const displayName of names) {
+      assert.equal((await ask('POST', '/applications', { displayName })).status, 400, displayName)
+      assert.equal((await ask('PATCH', `/applications/${id}`, { displayName })).status, 400, displayName)
+      const renamed = await ask('PATCH', `/servicePrincipals/${principal.body.id}`, { displayName })
+      assert.equal(renamed.status, 400, displayName)
+    }
+    for (const displayName of ['Mask quest', 'Marquee', 'Command line of Eve', 'Маскарад'])
+      assert.equal((await ask('PATCH', `/applications/${id}`, { displayName })).status, 204, displayName)
+
+    await service().database.sql`
+      update directory_object set properties = properties || '{"displayName": "Masquerade portal"}', deleted_at = now()
+      where id = ${id}`
+    assert.equal((await ask('POST', `/directory/deletedItems/${id}/restore`)).status, 400)
+  },
+)

@@ -5,6 +5,7 @@ import {
   consentPermissions,
   withdrawConsent,
 } from '../../../src/directory/applications/granted-permissions.ts'
+import { renderCodeConfirmation } from '../../../src/issuer/device-pages.ts'
 import { Browser, type Page } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
@@ -216,6 +217,43 @@ describe('authorization code', () => {
       assert.match(asked.html, /Allow access\?/)
       const denied = await elsewhere.submit(asked, { cancel: 'yes' })
       assert.equal(denied.url.searchParams.get('error'), 'access_denied')
+    },
+  )
+
+  clause(
+    'TOK-81',
+    'The page that asks for consent says of an application what it cannot choose for itself: whether…',
+    async () => {
+      const open = async (appId: string) => {
+        const browser = new Browser('https://client.example')
+        const { url } = await begin(appId, 'openid Calendars.Read')
+        return (await signIn(browser, await browser.open(url))).html
+      }
+      const { appId, applicationId } = await addApplication(service, { properties: singlePage })
+      const orphan = await open(appId)
+      assert.match(
+        orphan,
+        /It is <strong>not<\/strong> a part of Masquerade. It was registered here by an administrator/,
+      )
+      assert.ok(orphan.includes(`Application id: <strong>${appId}</strong>`))
+      assert.ok(orphan.includes('The answer goes to <strong>https://client.example</strong>'))
+      const owner = await addPerson(service, { displayName: 'Masquerade' })
+      await service.database.sql`
+        insert into owner_edge (tenant_id, object_id, owner_id)
+        values (${service.tenantId}, ${applicationId}, ${owner.id})`
+      const owned = await open(appId)
+      assert.ok(owned.includes(`It was registered here by <strong>${owner.userPrincipalName}</strong>`))
+      const device = (isOwn: boolean) =>
+        renderCodeConfirmation({
+          action: '',
+          xsrf: '',
+          userCode: '',
+          clientName: 'x',
+          clientId: appId,
+          isOwn,
+        })
+      assert.match(device(false), /It is <strong>not<\/strong> a part of Masquerade. Application id/)
+      assert.match(device(true), /It is a part of Masquerade. Application id/)
     },
   )
 
