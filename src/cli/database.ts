@@ -32,6 +32,7 @@ interface Shown {
   readonly name: string
   readonly properties: {
     readonly binding: { host: string; port: number; database: string; user: string; sslmode: string } | null
+    readonly gatewayName: string | null
     readonly connection?: { state: string; reason: string | null; serverVersion: string | null }
     readonly preflight?: { warnings: readonly { message: string; statements: readonly string[] }[] }
   }
@@ -105,7 +106,7 @@ async function list(values: Values, place: string): Promise<number> {
   if (names.length !== 3) return refuse('Name a server: SUBSCRIPTION/GROUP/SERVER')
   const api = await openApi(values)
   const found = await listAll<Shown>(api, `${serverPathOf(names)}/databases`)
-  const lines = found.map((one) => `${one.name}\t${describe(one)}\n`)
+  const lines = found.map((one) => `${one.name}\t${describe(one)}\t${one.properties.gatewayName ?? ''}\n`)
   report(values, found, lines.join('') || 'The server has no database.\n')
   return 0
 }

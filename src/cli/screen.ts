@@ -9,7 +9,6 @@ import { listBoundNames } from '../masking/binding/find-bound.ts'
 import { sampleReaders, shopNames } from '../sample/shop.ts'
 import type { Settings } from '../settings.ts'
 import { version } from '../version.ts'
-import { nameShortly } from './gateway-database.ts'
 
 /** The one screen that `npm start` shows. It holds no password, and every command on it works as it stands. */
 export async function renderScreen(
@@ -68,7 +67,7 @@ async function describeShop(settings: Settings, { store }: Service): Promise<str
   const { database, tenantId, server } = store
   if (!server) return ''
   const bound = await listBoundNames(database.sql, tenantId)
-  const shop = nameShortly(bound)[bound.findIndex((parts) => parts.join() === shopNames.join())]
+  const shop = bound.find(({ parts }) => parts.join() === shopNames.join())?.name
   const people = await Promise.all(sampleReaders.map((id) => findUser(database.sql, tenantId, { id })))
   if (shop === undefined) return ''
   const place = bound.length === 1 ? '' : `${shop} `

@@ -31,7 +31,15 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'token_cutoff',
     'user_password',
   ],
-  masking: ['masked_database', 'masking_rule', 'role_assignment', 'role_mapping', 'server', 'suspension'],
+  masking: [
+    'gateway_name',
+    'masked_database',
+    'masking_rule',
+    'role_assignment',
+    'role_mapping',
+    'server',
+    'suspension',
+  ],
   enforcement: ['enforcement_state'],
 }
 

@@ -2,6 +2,7 @@ import type { DatabaseAddress } from '../../db/database-url.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 import { addressOf, type Binding } from './binding-address.ts'
+import { gatewayNameColumn, isNamed, readName } from './gateway-names.ts'
 
 export interface Bound {
   readonly id: string
@@ -13,23 +14,16 @@ export interface Bound {
   }
 }
 
-/** The bound databases that match `database`, `server/database` and so on, up to the subscription. */
+/** The bound database that a name leads to; two where several had the name before names were held. */
 export async function findBound(
   sql: Query,
   guard: HostGuard,
   tenantId: string,
   text: string,
 ): Promise<Bound[]> {
-  const parts = splitName(text)
-  if (!parts) return []
-  const { name, server, group, subscription } = parts
   const rows = await sql<{ id: string; target: string; binding: Binding }[]>`
     select id, key as target, binding from masked_database
-    where tenant_id = ${tenantId} and binding is not null and lower(name) = lower(${name})
-      and (${server}::text is null or lower(server_name) = lower(${server}::text))
-      and (${group}::text is null or lower(resource_group) = lower(${group}::text))
-      and (${subscription}::text is null or lower(subscription_id) = lower(${subscription}::text))
-    limit 2`
+    where tenant_id = ${tenantId} and binding is not null and ${isNamed(sql, readName(text))} limit 2`
   return await Promise.all(
     rows.map(async ({ id, target, binding }) => ({ id, target, address: await locate(binding, guard) })),
   )
@@ -48,13 +42,18 @@ export function splitName(text: string) {
   return rest.length > 0 ? undefined : { name, server, group, subscription }
 }
 
-/** The names of each bound database, from its own to the subscription's. */
-export async function listBoundNames(sql: Query, tenantId: string): Promise<readonly (readonly string[])[]> {
-  const rows = await sql<{ parts: string[] }[]>`
-    select array[name, server_name, resource_group, subscription_id] as parts from masked_database
-    where tenant_id = ${tenantId} and binding is not null
-    order by lower(server_name), lower(name), key`
-  return rows.map(({ parts }) => parts)
+export interface BoundName {
+  /** The shortest that leads to the database at the gateway. */
+  readonly name: string
+  /** The names of the database, its server, its group and its subscription. */
+  readonly parts: readonly string[]
+}
+
+export async function listBoundNames(sql: Query, tenantId: string): Promise<BoundName[]> {
+  return await sql<BoundName[]>`
+    select ${gatewayNameColumn(sql)} as name, array[name, server_name, resource_group, subscription_id] as parts
+    from masked_database where tenant_id = ${tenantId} and binding is not null
+    order by lower(server_name), lower(masked_database.name), key`
 }
 
 /** A query for every bound database (id, resource_id, key, aim), to be put into a larger statement. */

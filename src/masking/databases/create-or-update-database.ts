@@ -6,10 +6,11 @@ import { type MayRead, refuseBound, refuseSecondBinding } from '../binding/bind-
 import { type BindingInput, bindingStem, readBinding, requireHost, sharesSecret } from '../binding/binding.ts'
 import type { Binding } from '../binding/binding-address.ts'
 import { type Finding, type Greeting, ownStoreReason, secretPlace } from '../binding/bound-catalog.ts'
+import { claimNames } from '../binding/gateway-names.ts'
 import { checkConditions } from '../entity-tag.ts'
 import { failOn } from '../faults.ts'
 import { type MaskingPorts, operation, resourceApiVersions, withEnforcement } from '../operation.ts'
-import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
+import { databasePath, fold, readDatabasePlace, scopeOf } from '../place.ts'
 import { answerStored, auditChange, siteOf } from '../resource.ts'
 import { ruleRows } from '../rules/rule.ts'
 import { readTracked } from '../tracked-resource.ts'
@@ -73,13 +74,15 @@ export const createOrUpdateDatabase = operation({
     const before = await lockOrCreateDatabase(tx, tenantId, place)
     checkConditions(site.request, before.declared ? before.version : null)
     const input = context.body.properties?.binding
+    const mayWrite = (scope: string) => ports.mayAct(context.caller, action, scope)
     if (input === null) await refuseWhileMasked(tx, before)
     const after = {
       ...before,
       location: location ?? before.location,
       tags: tags ?? before.tags,
-      ...(input === null && { binding: null, bindingSecret: null, bound: false }),
+      ...(input === null && { binding: null, bindingSecret: null, bound: false, gatewayName: null }),
       ...(input && seal(before, input, ports)),
+      ...(input && { gatewayName: await claimNames(tx, tenantId, before.place, mayWrite) }),
     }
     if (input && after.binding)
       await refuseSecondBinding(
@@ -91,7 +94,9 @@ export const createOrUpdateDatabase = operation({
     const version = await store(tx, after, input !== undefined)
     auditChange(context.audit, action, renderDatabase, before.declared ? before : null, after)
     const shown = renderDatabase(after, site.namespace)
-    const full = tried ? { ...shown, properties: { ...shown.properties, ...tried } } : shown
+    const full = tried
+      ? { ...shown, properties: { ...shown.properties, ...warnOfName(tried, after) } }
+      : shown
     return withEnforcement(answerStored(full, version, !before.declared), after, ports, true)
   },
 })
@@ -101,6 +106,14 @@ const ownStoreMessage = 'It is the database of this service itself. Bind another
 interface Tried {
   readonly connection: ReturnType<typeof renderConnection>
   readonly preflight: ReturnType<typeof renderPreflight>
+}
+
+/** Says so when clients of the gateway have to name the database with its server or more. */
+function warnOfName(tried: Tried, { place, gatewayName }: DatabaseRow): Tried {
+  if (gatewayName === fold(place.databaseName)) return tried
+  const message = `Clients reach it through the gateway as '${gatewayName}': shorter names belong to databases that were bound before.`
+  const warning = { code: 'ShortNameTaken', message, statements: [] }
+  return { ...tried, preflight: { warnings: [...tried.preflight.warnings, warning] } }
 }
 
 /** Masks that would not hold are worse than none: what has to be put right first is said, as statements. */

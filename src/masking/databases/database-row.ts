@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { Binding } from '../binding/binding-address.ts'
+import { gatewayNameColumn } from '../binding/gateway-names.ts'
 import type { KeyRange } from '../page.ts'
 import { type DatabasePlace, idOf, keyOf, readDatabasePlace } from '../place.ts'
 import type { Site } from '../resource.ts'
@@ -17,6 +18,8 @@ export interface DatabaseRow {
   readonly bindingSecret: Uint8Array | null
   readonly bindingVersion: number
   readonly bound: boolean
+  /** The shortest name that leads to it at the gateway; null while it is not bound. */
+  readonly gatewayName: string | null
   readonly policyState: 'Enabled' | 'Disabled'
   readonly policyStateChosen: boolean
   /** `Observe`: nothing is enforced, and the gateway records who would see masks. */
@@ -35,7 +38,8 @@ const databaseColumns = (tx: Query) => tx`
   id, subscription_id as "subscriptionId", resource_group as "resourceGroupName", server_name as "serverName",
   name as "databaseName", declared, created_at as "createdAt", location, tags, binding, binding_secret as "bindingSecret",
   binding_version as "bindingVersion", policy_state as "policyState", policy_state_chosen as "policyStateChosen", policy_mode as "policyMode",
-  exempt_principals as "exemptPrincipals", policy_version as "policyVersion", version`
+  exempt_principals as "exemptPrincipals", policy_version as "policyVersion", version,
+  ${gatewayNameColumn(tx)} as "gatewayName"`
 
 function asDatabaseRow(stored: Stored): DatabaseRow {
   const { subscriptionId, resourceGroupName, serverName, databaseName, ...rest } = stored

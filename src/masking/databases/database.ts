@@ -40,6 +40,7 @@ export const databaseInput = Type.Object(
           binding: Type.Optional(
             Type.Unsafe<BindingInput | null>({ ...bindingInput, type: ['object', 'null'] }),
           ),
+          gatewayName: Type.Optional(Type.Unknown()),
           enforcement: Type.Optional(Type.Unknown()),
           connection: Type.Optional(Type.Unknown()),
           preflight: Type.Optional(Type.Unknown()),
@@ -55,16 +56,20 @@ export const databaseAnswer = Type.Object({
   ...trackedAnswer,
   properties: Type.Object({
     binding: Type.Union([bindingAnswer, Type.Null()]),
+    gatewayName: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: 'The shortest name that leads to it at the gateway; null while it is not bound',
+    }),
     enforcement: Type.Optional(enforcement),
     connection: Type.Optional(connection),
     preflight: Type.Optional(preflight),
   }),
 })
 
-type Shown = Pick<DatabaseRow, 'place' | 'location' | 'tags' | 'binding' | 'bindingSecret'>
+type Shown = Pick<DatabaseRow, 'place' | 'location' | 'tags' | 'binding' | 'bindingSecret' | 'gatewayName'>
 
 export function renderDatabase(database: Shown, namespace: string): Static<typeof databaseAnswer> {
-  const { place, location, tags, binding, bindingSecret } = database
+  const { place, location, tags, binding, bindingSecret, gatewayName } = database
   return {
     id: idOf(place, namespace),
     name: place.databaseName,
@@ -72,7 +77,7 @@ export function renderDatabase(database: Shown, namespace: string): Static<typeo
     kind: null,
     location,
     tags: { ...tags },
-    properties: { binding: binding && renderBinding(binding, bindingSecret !== null) },
+    properties: { binding: binding && renderBinding(binding, bindingSecret !== null), gatewayName },
   }
 }
 

@@ -3,7 +3,6 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { nameShortly } from '../../../src/cli/gateway-database.ts'
 import { findGateway } from '../../../src/cli/gateway-place.ts'
 import { environmentFor } from '../../../src/cli/run-psql.ts'
 import { createCa, issueCertificate, toPem } from '../../../src/http/local-ca.ts'
@@ -127,18 +126,4 @@ describe('the gateway to connect to', () => {
     await writeFile(file, toPem(ca.certificate))
     assert.equal((await find({}, settings)).place.caFile, file)
   })
-})
-
-test('databases are named as shortly as tells them apart', () => {
-  assert.deepEqual(nameShortly([['shop', 'srv', 'g', 's']]), ['shop'])
-  assert.deepEqual(
-    nameShortly([
-      ['shop', 'one', 'g', 's'],
-      ['SHOP', 'two', 'g', 's'],
-      ['lib', 'two', 'g', 's'],
-      ['x', 'srv', 'g', 's1'],
-      ['x', 'srv', 'g', 's2'],
-    ]),
-    ['one/shop', 'two/SHOP', 'lib', 's1/g/srv/x', 's2/g/srv/x'],
-  )
 })
