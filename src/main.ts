@@ -25,7 +25,7 @@ import { permissionTables } from './directory/permissions.ts'
 import { describeExempt, findGroupsNamed } from './directory/principals/describe-exempt.ts'
 import { findExempt, isExemptPrincipal } from './directory/principals/exempt-principals.ts'
 import { findLoginName } from './directory/principals/find-login-name.ts'
-import { findPrincipals } from './directory/principals/find-principals.ts'
+import { findPrincipals, mayReadPrincipals } from './directory/principals/find-principals.ts'
 import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
 import { createRightsCheck, readEveryoneMay } from './directory/rights/person-rights.ts'
@@ -254,6 +254,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       find: (tenant, ids) => findPrincipals(database.sql, tenant, ids),
       describe: (tenant, entries) => describeExempt(database.sql, tenant, entries),
       findGroupsNamed: (tenant, names) => findGroupsNamed(database.sql, tenant, names),
+      mayRead: mayReadPrincipals,
       isExempt: (tenant, id, entries) => isExemptPrincipal(database.sql, graph, tenant, id, entries),
       hasEnabled: (tx, tenant, ids) => hasEnabledPrincipal(tx, tenant, ids, ['user', 'servicePrincipal']),
     },

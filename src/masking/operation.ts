@@ -45,6 +45,8 @@ export interface Principals {
     tenantId: string,
     names: readonly string[],
   ): Promise<readonly { readonly id: string; readonly name: string }[]>
+  /** True when the caller's permissions allow reading objects of the type in the directory. */
+  mayRead(caller: Caller, type: PrincipalType): boolean
   /** Whether an exempt list names the principal, or a group that it is in at any depth. */
   isExempt(tenantId: string, id: string, entries: readonly string[]): Promise<boolean>
   /** True when one of the ids is an enabled user or service principal, or a group that has one at any depth. */

@@ -1,4 +1,14 @@
+import type { Caller } from '../../auth/caller.ts'
+import { holds } from '../../auth/permit.ts'
 import type { Query } from '../../db/query.ts'
+import { objectPermissions } from '../objects/object-permissions.ts'
+
+const kinds = { User: 'user', Group: 'group', ServicePrincipal: 'servicePrincipal' } as const
+
+/** True when the caller's permissions allow reading users, groups or service principals. */
+export function mayReadPrincipals(caller: Caller, type: keyof typeof kinds): boolean {
+  return holds(caller, objectPermissions[kinds[type]].read)
+}
 
 const types = { user: 'User', group: 'Group', servicePrincipal: 'ServicePrincipal' } as const
 

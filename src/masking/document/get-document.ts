@@ -2,7 +2,7 @@ import { ok } from '../../api/operation.ts'
 import { findDeclared } from '../databases/database-row.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { readDatabasePlace, scopeOf } from '../place.ts'
-import { describeExemptions } from '../policy/exemptions.ts'
+import { allowSight, describeExemptions } from '../policy/exemptions.ts'
 import { siteOf } from '../resource.ts'
 import { ruleRows } from '../rules/rule.ts'
 import { documentAnswer, documentPath, documentTag, renderDocument } from './document.ts'
@@ -27,7 +27,9 @@ export const getDocument = operation({
       policyMode: 'Enforce' as const,
       exemptPrincipals: '',
     }
-    const exemptions = await describeExemptions(database?.exemptPrincipals ?? '', { ...site, database })
+    const entries = database?.exemptPrincipals ?? ''
+    const maySee = await allowSight(context.caller, site, entries)
+    const exemptions = await describeExemptions(entries, { ...site, database }, maySee)
     const shown = renderDocument(database ?? fresh, rules, exemptions, site.namespace)
     const tag = documentTag(database?.policyVersion ?? 0, rules)
     return withEnforcement(ok(shown, tag), database, site.ports, false)

@@ -4,7 +4,7 @@ import { findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts
 import { checkTag } from '../entity-tag.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { readDatabasePlace, scopeOf } from '../place.ts'
-import { describeExemptions, type Exemption } from '../policy/exemptions.ts'
+import { allowSight, describeExemptions, type Exemption } from '../policy/exemptions.ts'
 import { siteOf } from '../resource.ts'
 import { ruleParts, ruleRows } from '../rules/rule.ts'
 import { checkDocument } from './check-document.ts'
@@ -44,7 +44,8 @@ export const replaceDocument = operation({
     const database = await findDeclared(site)
     const document = await checkDocument(context.body.properties, { ...site, database })
     const stored = document.policy?.exemptPrincipals ?? database?.exemptPrincipals ?? ''
-    const exemptions = await describeExemptions(stored, { ...site, database })
+    const maySee = await allowSight(context.caller, site, stored)
+    const exemptions = await describeExemptions(stored, { ...site, database }, maySee)
     return { document, exemptions, bindingVersion: database?.bindingVersion ?? 0 }
   },
 

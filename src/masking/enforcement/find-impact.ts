@@ -12,7 +12,7 @@ import { compareRules, countChanges } from '../document/store-document.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { splitEntries } from '../policy/exempt-entries.ts'
-import { describeExemptions, exemptionAnswer } from '../policy/exemptions.ts'
+import { allowSight, describeExemptions, exemptionAnswer } from '../policy/exemptions.ts'
 import { siteOf } from '../resource.ts'
 import { ruleParts, ruleRows } from '../rules/rule.ts'
 import { nullableString, strict } from '../schemas.ts'
@@ -98,7 +98,8 @@ export const findImpact = operation({
         )
       : noImpact
     const entries = document.policy?.exemptPrincipals ?? database?.exemptPrincipals ?? ''
-    const exemptions = await describeExemptions(entries, { ...site, database })
+    const maySee = await allowSight(context.caller, site, database?.exemptPrincipals ?? '')
+    const exemptions = await describeExemptions(entries, { ...site, database }, maySee)
     const body = { changes: countChanges(change), exemptions, ...impact }
     return withEnforcement(ok(body), database, site.ports, false)
   },

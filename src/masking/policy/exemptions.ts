@@ -1,7 +1,10 @@
 import { Type } from 'typebox'
+import type { Caller } from '../../auth/caller.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { DatabaseRow } from '../databases/database-row.ts'
-import type { MaskingPorts } from '../operation.ts'
+import type { MaskingPorts, PrincipalType } from '../operation.ts'
+import { scopeOf } from '../place.ts'
+import type { Site } from '../resource.ts'
 import { nullableString, oneOf } from '../schemas.ts'
 import { splitEntries } from './exempt-entries.ts'
 
@@ -20,7 +23,7 @@ export interface Exemption {
   readonly entry: string
   /** `Nothing`: no role and no object of the directory has that name. `Unknown`: the roles could not be asked for. */
   readonly kind: (typeof kinds)[number]
-  /** The object id; null of a role. */
+  /** The object id; null of a role, and of a principal that the caller may not read. */
   readonly id: string | null
   readonly name: string
 }
@@ -38,13 +41,34 @@ interface Place {
   readonly ports: MaskingPorts
 }
 
+/** True for an entry whose id and name the caller may see. */
+type MaySee = (entry: string, type: PrincipalType) => boolean
+
+/**
+ * Id and name of a principal are shown to callers who may read it in the directory. Callers who may write the policy also
+ * see those that the policy has: they must know whom they exempt, and the audit shows who added an entry. A proposal
+ * leaves no trace: with ids and names it would be a way to read the directory.
+ */
+export async function allowSight(caller: Caller, { params, ports }: Site, stored: string): Promise<MaySee> {
+  const known = new Set(splitEntries(stored))
+  const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
+  const isWriter = await ports.mayAct(caller, action, scopeOf(params))
+  return (entry, type) => (isWriter && known.has(entry)) || ports.principals.mayRead(caller, type)
+}
+
 /** Says of each entry whom it exempts, groups by the name that they have now. */
-export async function describeExemptions(exemptPrincipals: string, place: Place): Promise<Exemption[]> {
+export async function describeExemptions(
+  exemptPrincipals: string,
+  place: Place,
+  maySee: MaySee,
+): Promise<Exemption[]> {
   const entries = splitEntries(exemptPrincipals)
   if (entries.length === 0) return []
   const { named, roles } = await lookUp(entries, place)
   return entries.map((entry): Exemption => {
     const principal = named.get(entry)
+    if (principal && !maySee(entry, principal.type))
+      return { entry, kind: principal.type, id: null, name: entry }
     if (principal) return { entry, kind: principal.type, id: principal.id, name: principal.name }
     const isEverybody = entry.toLowerCase() === 'public'
     const kind = isEverybody

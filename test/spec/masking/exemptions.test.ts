@@ -57,6 +57,40 @@ clause(
 )
 
 clause(
+  'MASK-163',
+  '`exemptions` of a document and of an impact show `id` and name of a principal to callers who may read it…',
+  async () => {
+    const directory = fillDirectory(service())
+    const [stored, proposed] = [await directory.group(), await directory.group()]
+    const name = `hidden-${randomUUID()}`
+    await directory.user(name)
+    await exempt([stored])
+    const ask = async (token: string, method: string, url: string, body?: unknown) =>
+      (
+        await service().request(method, url, { token, ...(body !== undefined && { body }) })
+      ).body.exemptions.map((one: Exemption & { id: string | null }) => [one.kind, one.id, one.name])
+    const policy = {
+      dataMaskingState: 'Enabled',
+      exemptPrincipals: [stored, proposed, `${name}@example.com`],
+    }
+    const impact = (token: string) =>
+      ask(token, 'POST', `${policyUrl(db)}/impact?api-version=2026-11-01`, { properties: { policy } })
+    const writer = service().tokenFor({ role: 'SQL Security Manager', scope: db })
+    assert.deepEqual(await impact(writer), [
+      ['Group', stored, 'A group'],
+      ['Group', null, proposed],
+      ['User', null, `${name}@example.com`],
+    ])
+    const permissions = ['user_impersonation', 'Group.Read.All']
+    const both = service().tokenFor({ role: 'SQL Security Manager', scope: db, permissions })
+    assert.deepEqual((await impact(both))[1], ['Group', proposed, 'A group'])
+    const reader = service().tokenFor({ role: 'Reader', scope: db })
+    assert.deepEqual(await ask(reader, 'GET', documentUrl(db)), [['Group', null, stored]])
+    assert.deepEqual(await ask(writer, 'GET', documentUrl(db)), [['Group', stored, 'A group']])
+  },
+)
+
+clause(
   'MASK-140',
   'In a document a group can be exempted by its displayName, as `group:NAME`: it is stored by its id. A name that no group or several groups have is 400, with their ids. A bare name is never taken for that of a group: a person who may create groups could give one the name of an entry that exempts nothing.',
   async () => {
