@@ -9,6 +9,7 @@ import {
   ok,
   type RequestFacts,
 } from '../api/operation.ts'
+import type { Caller } from '../auth/caller.ts'
 import type { Params } from '../auth/permission.ts'
 import type { Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
@@ -20,6 +21,7 @@ import { canonicalNamespace, fillPath, fold, scopeOf } from './place.ts'
 /** The facts of a request that every step of its operation needs. */
 export interface Site {
   readonly tenantId: string
+  readonly caller: Caller
   readonly params: Params
   /** The provider namespace that the caller used. */
   readonly namespace: string
@@ -34,7 +36,7 @@ type AnyContext = Omit<Context<MaskingPorts, unknown, unknown>, 'audit'>
 
 export function siteOf({ params, caller, tx, request, ports }: AnyContext): Site {
   const namespace = namespaceOfRequest({ request, ports })
-  return { tenantId: caller.tenantId, params, namespace, tx, request, ports }
+  return { tenantId: caller.tenantId, caller, params, namespace, tx, request, ports }
 }
 
 /** A resource as the API shows it, under the namespace that the caller used. */

@@ -71,7 +71,7 @@ export const createOrUpdateDatabase = operation({
     const place = readDatabasePlace(site.params)
     const { location, tags } = readTracked(context.body)
     if (ports.strict) await requireServer(site, place)
-    const before = await lockOrCreateDatabase(tx, tenantId, place)
+    const before = await lockOrCreateDatabase(site, action)
     checkConditions(site.request, before.declared ? before.version : null)
     const input = context.body.properties?.binding
     const mayWrite = (scope: string) => ports.mayAct(context.caller, action, scope)

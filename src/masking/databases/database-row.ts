@@ -6,6 +6,7 @@ import { gatewayNameColumn } from '../binding/gateway-names.ts'
 import type { KeyRange } from '../page.ts'
 import { type DatabasePlace, idOf, keyOf, readDatabasePlace } from '../place.ts'
 import type { Site } from '../resource.ts'
+import { confirmRole } from '../role-assignments/confirm-role.ts'
 
 export interface DatabaseRow {
   readonly id: string
@@ -76,13 +77,13 @@ export async function selectDatabases(
   return rows.map(asDatabaseRow)
 }
 
-export async function lockOrCreateDatabase(
-  tx: Query,
-  tenantId: string,
-  place: DatabasePlace,
-): Promise<DatabaseRow> {
+/** The database of the path, locked, and created where there is none. `action` is the one that the request was permitted. */
+export async function lockOrCreateDatabase(site: Site, action: string): Promise<DatabaseRow> {
+  const { tx, tenantId, params } = site
+  const place = readDatabasePlace(params)
   const found = await findDatabase(tx, tenantId, place, true)
   if (found) return found
+  await confirmRole(site, action)
   await tx`
     insert into masked_database
       (id, tenant_id, key, subscription_id, resource_group, server_name, name, location)

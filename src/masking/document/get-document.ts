@@ -28,7 +28,7 @@ export const getDocument = operation({
       exemptPrincipals: '',
     }
     const entries = database?.exemptPrincipals ?? ''
-    const maySee = await allowSight(context.caller, site, entries)
+    const maySee = await allowSight(site, entries)
     const exemptions = await describeExemptions(entries, { ...site, database }, maySee)
     const shown = renderDocument(database ?? fresh, rules, exemptions, site.namespace)
     const tag = documentTag(database?.policyVersion ?? 0, rules)

@@ -19,6 +19,8 @@ import {
 } from './document.ts'
 import { countChanges, storeDocument } from './store-document.ts'
 
+const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
+
 interface Prepared {
   readonly document: MaskingDocument
   readonly exemptions: readonly Exemption[]
@@ -33,7 +35,7 @@ export const replaceDocument = operation({
   method: 'PUT',
   path: documentPath,
   apiVersions: ownApiVersions,
-  permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/write', scope: scopeOf },
+  permission: { action, scope: scopeOf },
   body: documentInput,
   bodyLimits: documentLimits,
   answers: { 200: documentAnswer },
@@ -44,15 +46,15 @@ export const replaceDocument = operation({
     const database = await findDeclared(site)
     const document = await checkDocument(context.body.properties, { ...site, database })
     const stored = document.policy?.exemptPrincipals ?? database?.exemptPrincipals ?? ''
-    const maySee = await allowSight(context.caller, site, stored)
+    const maySee = await allowSight(site, stored)
     const exemptions = await describeExemptions(stored, { ...site, database }, maySee)
     return { document, exemptions, bindingVersion: database?.bindingVersion ?? 0 }
   },
 
   async run(context, { document, exemptions, bindingVersion }) {
     const site = siteOf(context)
-    const { tx, tenantId, ports } = site
-    const before = await lockOrCreateDatabase(tx, tenantId, readDatabasePlace(site.params))
+    const { tx, ports } = site
+    const before = await lockOrCreateDatabase(site, action)
     const stored = ruleParts.complete(site, before, await ruleRows.list(tx, before.id))
     checkTag(site.request, documentTag(before.policyVersion, stored).etag)
     if (bindingVersion !== before.bindingVersion)

@@ -98,7 +98,7 @@ export const findImpact = operation({
         )
       : noImpact
     const entries = document.policy?.exemptPrincipals ?? database?.exemptPrincipals ?? ''
-    const maySee = await allowSight(context.caller, site, database?.exemptPrincipals ?? '')
+    const maySee = await allowSight(site, database?.exemptPrincipals ?? '')
     const exemptions = await describeExemptions(entries, { ...site, database }, maySee)
     const body = { changes: countChanges(change), exemptions, ...impact }
     return withEnforcement(ok(body), database, site.ports, false)

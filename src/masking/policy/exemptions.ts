@@ -1,5 +1,4 @@
 import { Type } from 'typebox'
-import type { Caller } from '../../auth/caller.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { DatabaseRow } from '../databases/database-row.ts'
 import type { MaskingPorts, PrincipalType } from '../operation.ts'
@@ -49,7 +48,7 @@ type MaySee = (entry: string, type: PrincipalType) => boolean
  * see those that the policy has: they must know whom they exempt, and the audit shows who added an entry. A proposal
  * leaves no trace: with ids and names it would be a way to read the directory.
  */
-export async function allowSight(caller: Caller, { params, ports }: Site, stored: string): Promise<MaySee> {
+export async function allowSight({ caller, params, ports }: Site, stored: string): Promise<MaySee> {
   const known = new Set(splitEntries(stored))
   const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
   const isWriter = await ports.mayAct(caller, action, scopeOf(params))

@@ -27,7 +27,7 @@ export const updatePolicy = operation({
     const { dataMaskingState, exemptPrincipals: sent } = context.body.properties
     const exemptPrincipals = readExemptPrincipals(sent ?? '')
     if (ports.strict) await findDeclared(site)
-    const before = await lockOrCreateDatabase(tx, tenantId, place)
+    const before = await lockOrCreateDatabase(site, action)
     checkConditions(site.request, before.policyVersion)
     const after = { ...before, policyState: dataMaskingState, exemptPrincipals }
     const [row] = await tx<{ version: number }[]>`

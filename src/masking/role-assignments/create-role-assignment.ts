@@ -7,7 +7,7 @@ import { authorizationApiVersions, operation } from '../operation.ts'
 import { scopeOf } from '../place.ts'
 import { auditChange, type Site, siteOf } from '../resource.ts'
 import { optionalString, strict } from '../schemas.ts'
-import { lockAssignments } from './end-assignments.ts'
+import { confirmRole } from './confirm-role.ts'
 import {
   findRoleAssignment,
   type RoleAssignment,
@@ -58,14 +58,7 @@ export const createRoleAssignment = operation({
     const site = siteOf(context)
     const { properties } = context.body
     const place = readScope(site.params)
-    await lockAssignments(site.tx)
-    if (!(await site.ports.mayAct(context.caller, action, place.scope)))
-      fail('AuthorizationFailed', {
-        client: context.caller.applicationId,
-        objectId: context.caller.objectId,
-        action,
-        scope: place.shownScope,
-      })
+    await confirmRole(site, action)
     const id = readRoleAssignmentName(site.params)
     const role = readRole(properties)
     const principalId = properties.principalId.toLowerCase()

@@ -1,19 +1,9 @@
 import { normalizeScope } from '../../auth/role-assignments.ts'
-import type { Query } from '../../db/query.ts'
 import type { DatabasePlace, ServerPlace } from '../place.ts'
 import { canonicalNamespace, idOf } from '../place.ts'
 import { type Audit, auditChange, type Site } from '../resource.ts'
+import { lockAssignments } from './confirm-role.ts'
 import { renderRoleAssignment, selectAssignments, withTypes } from './role-assignment.ts'
-
-const advisoryLock = 7_208_951_148
-
-/**
- * Queues transactions that assign roles and those that end assignments with their resource. An Owner of a database alone
- * could otherwise assign a role there while the database is deleted, and the role would count for the next one.
- */
-export async function lockAssignments(tx: Query): Promise<void> {
-  await tx`select pg_advisory_xact_lock(${advisoryLock})`
-}
 
 /**
  * Ends the role assignments at a deleted resource and below it: a role was given for that resource, and must not count for

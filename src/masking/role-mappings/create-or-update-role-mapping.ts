@@ -17,6 +17,8 @@ import {
 } from './mapping.ts'
 import { checkAgainstDatabase, validateMapping } from './validate-mapping.ts'
 
+const action = `${mappingKind.action}/write`
+
 export const createOrUpdateRoleMapping = operation({
   name: 'createOrUpdateRoleMapping',
   clause: 'GATE-20',
@@ -24,7 +26,7 @@ export const createOrUpdateRoleMapping = operation({
   method: 'PUT',
   path: mappingPath,
   apiVersions,
-  permission: { action: `${mappingKind.action}/write`, scope: scopeOf },
+  permission: { action, scope: scopeOf },
   body: mappingInput,
   answers: { 200: mappingAnswer, 201: mappingAnswer },
 
@@ -41,7 +43,7 @@ export const createOrUpdateRoleMapping = operation({
   async run(context, { properties, checkedBinding }): Promise<Answer> {
     const site = siteOf(context)
     const name = checkFreeName(site.params, mappingParts.parameter)
-    const database = await lockOrCreateDatabase(site.tx, site.tenantId, readDatabasePlace(site.params))
+    const database = await lockOrCreateDatabase(site, action)
     const before = await mappingKind.find(site, database, true)
     checkConditions(site.request, before?.version ?? null)
     if (checkedBinding !== database.bindingVersion)

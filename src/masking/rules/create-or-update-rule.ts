@@ -54,7 +54,7 @@ export const createOrUpdateRule = operation({
     const site = siteOf(context)
     const input = context.body.properties ?? {}
     const name = checkFreeName(site.params, parameter)
-    const database = await lockOrCreateDatabase(site.tx, site.tenantId, readDatabasePlace(site.params))
+    const database = await lockOrCreateDatabase(site, `${action}/write`)
     const before = await ruleKind.find(site, database, true)
     checkConditions(site.request, before?.version ?? null)
     if (before && input.ruleState === 'Disabled') {

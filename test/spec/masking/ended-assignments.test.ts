@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { lockAssignments } from '../../../src/masking/role-assignments/end-assignments.ts'
+import { lockAssignments } from '../../../src/masking/role-assignments/confirm-role.ts'
 import { clause } from '../../support/clause.ts'
 import { apiVersion, emailRule, policyUrl, ruleUrl, useMasking } from '../../support/masking.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -90,29 +90,60 @@ test('a deletion that is refused ends nothing', async () => {
   assert.equal(await statusFor(inside, 'GET', db), 200)
 })
 
-test('an Owner of a database assigns no role there while the database is deleted', async () => {
+/** Commits the deletion of a database after a request of a caller with a role at that database waits for it. */
+async function deleteAround(
+  role: 'Owner' | 'Contributor',
+  request: (token: string, db: string) => Promise<number>,
+) {
   const { db } = freshPlace()
   await send('PUT', db, {})
-  const owner = service().tokenFor({ role: 'Owner', scope: db })
-  assert.equal(await statusFor(owner, 'GET', db), 200)
-  const { database, tokens } = service()
-  let assigned: Promise<number> | undefined
+  const token = service().tokenFor({ role, scope: db })
+  assert.equal(await statusFor(token, 'GET', db), 200)
+  const { database } = service()
+  let begun: Promise<number> | undefined
   await database.transaction(async (tx) => {
     await lockAssignments(tx)
-    assigned = statusFor(owner, 'PUT', rolesUrl(db, randomUUID()), {
-      properties: { principalId: tokens.shared.user, roleName: 'Contributor' },
-    })
-    await waitUntil('the assignment waits', async () => {
+    await tx`delete from masked_database where key = ${db.toLowerCase()}`
+    begun = request(token, db)
+    await waitUntil('the request waits', async () => {
       const waiting = await database.sql`
-        select from pg_locks where locktype = 'advisory' and not granted
-          and database = (select oid from pg_database where datname = current_database())`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
       return waiting.count > 0
     })
     await tx`delete from role_assignment where scope = ${db.toLowerCase()}`
   })
-  assert.equal(await assigned, 403)
+  return { status: await begun, db }
+}
+
+test('an Owner of a database assigns no role there while the database is deleted', async () => {
+  const principalId = service().tokens.shared.user
+  const { status, db } = await deleteAround('Owner', (token, at) =>
+    statusFor(token, 'PUT', rolesUrl(at, randomUUID()), {
+      properties: { principalId, roleName: 'Contributor' },
+    }),
+  )
+  assert.equal(status, 403)
   assert.deepEqual(await namesAt(db), [])
 })
+
+const planted: Readonly<Record<string, (db: string) => [string, object]>> = {
+  'a rule': (db) => [ruleUrl(db, 'r'), emailRule],
+  'an exemption': (db) => [policyUrl(db), { dataMaskingState: 'Enabled', exemptPrincipals: 'eve' }],
+  'a mapping': (db) => [
+    `${db}/roleMappings/m`,
+    { principalId: service().tokens.shared.user, databaseRole: 'payroll' },
+  ],
+}
+for (const [what, plant] of Object.entries(planted))
+  test(`a Contributor of a database leaves no ${what.split(' ')[1]} in its place while it is deleted`, async () => {
+    const { status, db } = await deleteAround('Contributor', (token, at) => {
+      const [url, properties] = plant(at)
+      return statusFor(token, 'PUT', url, { properties })
+    })
+    assert.equal(status, 403)
+    const rows = await service().database.sql`select from masked_database where key = ${db.toLowerCase()}`
+    assert.equal(rows.count, 0)
+  })
 
 clause(
   'MASK-161',
