@@ -110,6 +110,7 @@ create table directory_object (
   app_id text generated always as ((properties ->> 'appId'::text)) stored,
   security_enabled boolean generated always as (((kind = 'group'::text) AND COALESCE(((properties -> 'securityEnabled'::text))::boolean, false))) stored not null,
   unified boolean generated always as (((kind = 'group'::text) AND (COALESCE((properties -> 'groupTypes'::text), '[]'::jsonb) ? 'Unified'::text))) stored not null,
+  folded_principal_name text generated always as (lower(((properties ->> 'userPrincipalName'::text) COLLATE "C"))) stored,
   constraint directory_object_pkey PRIMARY KEY (tenant_id, id),
   constraint directory_object_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'group'::text, 'servicePrincipal'::text, 'application'::text, 'orgContact'::text, 'device'::text, 'directoryRole'::text, 'organization'::text]))),
   constraint directory_object_properties_check CHECK ((jsonb_typeof(properties) = 'object'::text))
@@ -158,6 +159,14 @@ create table first_start (
   service_principal_id uuid not null,
   at timestamp with time zone default now() not null,
   constraint first_start_pkey PRIMARY KEY (tenant_id)
+);
+
+create table gateway_name (
+  tenant_id uuid not null,
+  name text collate "C" not null,
+  key text collate "C",
+  claimed_at timestamp with time zone default now() not null,
+  constraint gateway_name_pkey PRIMARY KEY (tenant_id, name)
 );
 
 create table instance (
@@ -461,6 +470,7 @@ CREATE INDEX directory_object_by_unique_name ON directory_object USING btree (te
 CREATE INDEX directory_object_by_user_type ON directory_object USING btree (tenant_id, kind, lower(COALESCE(COALESCE((properties ->> 'userType'::text), 'Member'::text), ''::text)) COLLATE "C", id) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
 CREATE INDEX directory_object_by_words ON directory_object USING gin (to_tsvector('simple'::regconfig, COALESCE(display_name, ''::text))) WHERE (deleted_at IS NULL);
 CREATE INDEX enforcement_state_by_next_check ON enforcement_state USING btree (next_check_at);
+CREATE INDEX gateway_name_by_key ON gateway_name USING btree (tenant_id, key);
 CREATE INDEX item_by_owner ON item USING btree (tenant_id, owner_id, kind, id);
 CREATE INDEX item_by_parent ON item USING btree (tenant_id, parent_id, kind, id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX manager_edge_by_manager ON manager_edge USING btree (tenant_id, manager_id, user_id);
@@ -480,7 +490,7 @@ CREATE INDEX sign_in_by_principal_name ON sign_in USING btree (tenant_id, lower(
 CREATE INDEX sign_in_by_time ON sign_in USING btree (tenant_id, created_at, id);
 CREATE INDEX sign_in_by_user ON sign_in USING btree (tenant_id, user_id, created_at, id);
 CREATE UNIQUE INDEX unified_mail_nickname_is_unique ON directory_object USING btree (tenant_id, lower(mail_nickname)) WHERE (unified AND (deleted_at IS NULL));
-CREATE UNIQUE INDEX user_principal_name_is_unique ON directory_object USING btree (tenant_id, lower(user_principal_name)) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
+CREATE UNIQUE INDEX user_principal_name_is_unique ON directory_object USING btree (tenant_id, folded_principal_name) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
 
 CREATE OR REPLACE FUNCTION masquerade.log_changes()
  RETURNS trigger
@@ -572,7 +582,8 @@ begin
   insert into token_cutoff (tenant_id, principal_id, client_id, valid_from)
   values (old.tenant_id, coalesce(principal, client), case when principal is null then nobody else coalesce(client, nobody) end,
     clock_timestamp())
-  on conflict (tenant_id, principal_id, client_id) do update set valid_from = excluded.valid_from;
+  on conflict (tenant_id, principal_id, client_id) do update
+    set valid_from = greatest(token_cutoff.valid_from, clock_timestamp());
   return null;
 end
 $function$
@@ -613,7 +624,8 @@ AS $function$
   where tenant_id = tenant and kind = 'user' and (id = any(holders)
     or id in (select member_id from member_edge where tenant_id = tenant and container_id = any(holders)))
   order by id
-  on conflict (tenant_id, principal_id, client_id) do update set valid_from = excluded.valid_from
+  on conflict (tenant_id, principal_id, client_id) do update
+    set valid_from = greatest(token_cutoff.valid_from, clock_timestamp())
 $function$
 ;
 

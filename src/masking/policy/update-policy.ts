@@ -22,8 +22,8 @@ export const updatePolicy = operation({
 
   async run(context) {
     const site = siteOf(context)
-    const { tx, tenantId, ports } = site
-    const place = readDatabasePlace(site.params)
+    const { tx, ports } = site
+    readDatabasePlace(site.params)
     const { dataMaskingState, exemptPrincipals: sent } = context.body.properties
     const exemptPrincipals = readExemptPrincipals(sent ?? '')
     if (ports.strict) await findDeclared(site)
