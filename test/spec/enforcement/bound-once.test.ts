@@ -108,7 +108,7 @@ describe('one database, two resources', () => {
         assert.match(right.text, /masked as another resource, which you may not read; one database/)
         for (const { text } of [wrong, right]) assert.equal(text.toLowerCase().includes('sub-1'), false, text)
         const reader = service.tokenFor({ role: 'Contributor' })
-        assert.ok((await bindAs(reader, one.other)).text.includes(`bound as ${first.toLowerCase()};`))
+        assert.ok((await bindAs(reader, one.other)).text.includes(` as ${first.toLowerCase()};`))
       },
     )
 

@@ -33,6 +33,12 @@ describe('the name of a database', () => {
   const nameOf = async (path: string) => (await gateway.masking.send('GET', path)).body.properties.gatewayName
   const pathOf = (group: string, server: string) =>
     gateway.db.replace('Group-1', group).replace('/Srv/', `/${server}/`)
+  /** Ends the binding of the first database, and its masks before. */
+  const unbind = async () => {
+    await gateway.masking.putPolicy(gateway.db, { dataMaskingState: 'Disabled' })
+    const ended = await gateway.masking.send('PUT', gateway.db, { properties: { binding: null } })
+    assert.equal(ended.status, 200, ended.text)
+  }
   const unknown = (name: string) => ({
     code: '3D000',
     message: `database "${name}" is not bound to this gateway; name it as database or server/database`,
@@ -86,7 +92,7 @@ describe('the name of a database', () => {
       assert.equal(await find(name), first, 'a stranger changes nothing for others')
 
       const { binding } = (await gateway.masking.send('GET', gateway.db)).body.properties
-      await gateway.masking.send('PUT', gateway.db, { properties: { binding: null } })
+      await unbind()
       for (const each of [name, `srv/${name}`, `group-1/srv/${name}`])
         await assert.rejects(find(each), unknown(each))
       assert.equal((await bindTheirs()).body.properties.gatewayName, bound.body.properties.gatewayName)
@@ -106,7 +112,7 @@ describe('the name of a database', () => {
       const { binding } = (await gateway.masking.send('GET', other)).body.properties
       const again = () => gateway.masking.send('PUT', other, { properties: { binding } })
       assert.equal((await again()).body.properties.gatewayName, `other/${name.toLowerCase()}`, 'still bound')
-      await gateway.masking.send('PUT', gateway.db, { properties: { binding: null } })
+      await unbind()
       assert.equal((await again()).body.properties.gatewayName, name.toLowerCase())
       assert.equal(await find(name), binding.database)
 
