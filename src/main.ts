@@ -11,6 +11,7 @@ import { createOwnStoreCheck } from './db/database-marks.ts'
 import { hearEvents } from './db/events.ts'
 import { createHostGuard } from './db/host-guard.ts'
 import { keepChangeLog } from './db/keep-change-log.ts'
+import type { Query } from './db/query.ts'
 import { quietOutages } from './db/quiet-outages.ts'
 import { openStore, type Store } from './db/store.ts'
 import { StoreHealth, storeStates } from './db/store-health.ts'
@@ -20,6 +21,7 @@ import { SignInLog } from './directory/audit-logs/sign-in-log.ts'
 import { bootstrap } from './directory/first-start/bootstrap.ts'
 import type { Administrator } from './directory/first-start/read-first-start.ts'
 import { type OpenedGraph, openGraph } from './directory/membership/open-graph.ts'
+import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { openNotifications } from './directory/notifications/open-notifications.ts'
 import { permissionTables } from './directory/permissions.ts'
 import { describeExempt, findGroupsNamed } from './directory/principals/describe-exempt.ts'
@@ -132,8 +134,10 @@ export async function startService(options: StartOptions): Promise<Service> {
   cleanup.defer(() => memberships.close())
   const { graph } = memberships
   const everyoneMay = readEveryoneMay(settings.everyoneCreates)
-  const assignmentsOf: AssignmentsOf = async (tenant, id) =>
-    listAssignedRoles(database.sql, tenant, [id, ...(await graph.groupsOf(tenant, id))])
+  const readAssignments =
+    (sql: Query, memberships: Pick<typeof graph, 'groupsOf'>): AssignmentsOf =>
+    async (tenant, id) =>
+      listAssignedRoles(sql, tenant, [id, ...(await memberships.groupsOf(tenant, id))])
   let place: { host: string; httpPort: number; httpsPort: number } = settings
   const auth = await openAuth({
     settings,
@@ -141,7 +145,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     tenantId,
     embedded: server !== undefined,
     log,
-    assignmentsOf,
+    assignmentsOf: readAssignments(database.sql, graph),
     readStanding: (...ids) => readStanding(database.sql, tenantId, ...ids),
     isSignInOpen: (id) => isSignInOpen(database.sql, id),
     requireAnyRight: createRightsCheck(database.sql, everyoneMay),
@@ -258,7 +262,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       isExempt: (tenant, id, entries) => isExemptPrincipal(database.sql, graph, tenant, id, entries),
       hasEnabled: (tx, tenant, ids) => hasEnabledPrincipal(tx, tenant, ids, ['user', 'servicePrincipal']),
     },
-    mayAct: (...deed) => mayAct(assignmentsOf, ...deed),
+    mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),
   })
   const directory = directoryRoom({
     graph,

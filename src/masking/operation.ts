@@ -21,8 +21,11 @@ export interface MaskingPorts {
   readonly enforcement: Enforcement
   readonly inspection: Inspection
   readonly principals: Principals
-  /** True when the caller's roles allow the action at the scope, as they are now. */
-  mayAct(caller: Caller, action: string, scope: string): Promise<boolean>
+  /**
+   * True when the caller's roles allow the action at the scope, as they are now. It asks within `tx`: a transaction that
+   * holds a lock must not wait for another connection.
+   */
+  mayAct(tx: Query, caller: Caller, action: string, scope: string): Promise<boolean>
 }
 
 export type PrincipalType = 'User' | 'Group' | 'ServicePrincipal'

@@ -117,7 +117,7 @@ async function notBefore(
   const { serverName, databaseName, ...above } = params
   if (serverName === undefined) return from
   const scope = scopeOf({ ...above, ...(databaseName !== undefined && { serverName }) })
-  if (await ports.mayAct(caller, action, scope)) return from
+  if (await ports.mayAct(tx, caller, action, scope)) return from
   const key = fold(scopeOf(params))
   const [made] = await tx<{ at: string }[]>`
     select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from (

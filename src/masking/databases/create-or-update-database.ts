@@ -59,7 +59,7 @@ export const createOrUpdateDatabase = operation({
       )
     if ('value' in reached) {
       const own = { id: before?.id, tenantId: caller.tenantId }
-      const strange = await refuseMaskedByOther(tx, own, reached.value, readerOf(caller, ports))
+      const strange = await refuseMaskedByOther(tx, own, reached.value, readerOf(tx, caller, ports))
       refuseUnfit([...strange, ...reached.value.refusals])
     }
     return { connection: renderConnection(reached), preflight: renderPreflight(reached) }
@@ -74,7 +74,7 @@ export const createOrUpdateDatabase = operation({
     const before = await lockOrCreateDatabase(site, action)
     checkConditions(site.request, before.declared ? before.version : null)
     const input = context.body.properties?.binding
-    const mayWrite = (scope: string) => ports.mayAct(context.caller, action, scope)
+    const mayWrite = (scope: string) => ports.mayAct(tx, context.caller, action, scope)
     if (input === null) await refuseWhileMasked(tx, before)
     const after = {
       ...before,
@@ -89,7 +89,7 @@ export const createOrUpdateDatabase = operation({
         tx,
         { id: before.id, tenantId },
         after.binding,
-        readerOf(context.caller, ports),
+        readerOf(tx, context.caller, ports),
       )
     const version = await store(tx, after, input !== undefined)
     auditChange(context.audit, action, renderDatabase, before.declared ? before : null, after)
@@ -140,8 +140,8 @@ async function refuseMaskedByOther(
   return [owner.unknown]
 }
 
-function readerOf(caller: Caller, { mayAct }: MaskingPorts): MayRead {
-  return (target) => mayAct(caller, 'Vendor.Sql/servers/databases/read', target)
+function readerOf(tx: Query, caller: Caller, { mayAct }: MaskingPorts): MayRead {
+  return (target) => mayAct(tx, caller, 'Vendor.Sql/servers/databases/read', target)
 }
 
 /**

@@ -48,10 +48,10 @@ type MaySee = (entry: string, type: PrincipalType) => boolean
  * see those that the policy has: they must know whom they exempt, and the audit shows who added an entry. A proposal
  * leaves no trace: with ids and names it would be a way to read the directory.
  */
-export async function allowSight({ caller, params, ports }: Site, stored: string): Promise<MaySee> {
+export async function allowSight({ tx, caller, params, ports }: Site, stored: string): Promise<MaySee> {
   const known = new Set(splitEntries(stored))
   const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
-  const isWriter = await ports.mayAct(caller, action, scopeOf(params))
+  const isWriter = await ports.mayAct(tx, caller, action, scopeOf(params))
   return (entry, type) => (isWriter && known.has(entry)) || ports.principals.mayRead(caller, type)
 }
 

@@ -18,6 +18,6 @@ export async function lockAssignments(tx: Query): Promise<void> {
 export async function confirmRole({ tx, ports, caller, params }: Site, action: string): Promise<void> {
   await lockAssignments(tx)
   const scope = scopeOf(params)
-  if (await ports.mayAct(caller, action, scope)) return
+  if (await ports.mayAct(tx, caller, action, scope)) return
   fail('AuthorizationFailed', { client: caller.applicationId, objectId: caller.objectId, action, scope })
 }

@@ -58,7 +58,6 @@ export const createRoleAssignment = operation({
     const site = siteOf(context)
     const { properties } = context.body
     const place = readScope(site.params)
-    await confirmRole(site, action)
     const id = readRoleAssignmentName(site.params)
     const role = readRole(properties)
     const principalId = properties.principalId.toLowerCase()
@@ -74,6 +73,7 @@ export const createRoleAssignment = operation({
       refuseChange(before, wanted)
       return ok(renderRoleAssignment(before, site.namespace))
     }
+    await confirmRole(site, action)
     const after = await insert(site, wanted, context.caller.objectId)
     auditChange(context.audit, action, renderRoleAssignment, null, after)
     return created(renderRoleAssignment(after, site.namespace))

@@ -16,11 +16,15 @@ export async function endAssignments(
 ): Promise<void> {
   const { tx, tenantId } = site
   const scope = normalizeScope(idOf(place, canonicalNamespace))
-  await lockAssignments(tx)
   const isHere = tx`(scope = ${scope} or starts_with(scope, ${`${scope}/`}))`
-  const ended = await withTypes(site, await selectAssignments(tx, tenantId, isHere))
-  if (ended.length === 0) return
+  // Asked before the lock is taken: the directory answers on another connection.
+  const known = await withTypes(site, await selectAssignments(tx, tenantId, isHere))
+  const types = new Map(known.map(({ principalId, principalType }) => [principalId, principalType]))
+  await lockAssignments(tx)
+  const stored = await selectAssignments(tx, tenantId, isHere)
+  if (stored.length === 0) return
   await tx`delete from role_assignment where tenant_id = ${tenantId} and ${isHere}`
+  const ended = stored.map((one) => ({ ...one, principalType: types.get(one.principalId) ?? null }))
   const action = 'Vendor.Authorization/roleAssignments/delete'
   for (const one of ended) auditChange(audit, action, renderRoleAssignment, one, undefined)
 }
