@@ -1,4 +1,5 @@
 import type { Query } from '../../db/query.ts'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { serviceAppId } from '../applications/api-principal.ts'
 import { type SignInAttempt, type SignInGroup, signInFailures } from './sign-in-attempt.ts'
@@ -53,12 +54,12 @@ async function findKnown(
     from directory_object
     where tenant_id = ${tenantId} and deleted_at is null and (
       (kind = 'user' and id = any(${users.filter(isUuid)}::uuid[]))
-      or (kind = 'user' and lower(user_principal_name) = any(${users}::text[]))
+      or (kind = 'user' and folded_principal_name = any(${users}::text[]))
       or (kind = 'servicePrincipal' and app_id = any(${apps}::text[])))`
   return new Map(
     rows.flatMap((row) =>
       (row.kind === 'user' ? [row.id, row.user_principal_name] : [row.app_id]).flatMap((name) =>
-        name === null ? [] : [[`${row.kind} ${name.toLowerCase()}`, row] as const],
+        name === null ? [] : [[`${row.kind} ${foldPrincipalName(name)}`, row] as const],
       ),
     ),
   )
@@ -68,11 +69,9 @@ function namesIn(
   groups: readonly SignInGroup[],
   pick: (attempt: SignInAttempt) => string | undefined,
 ): string[] {
-  const names = groups.map(({ attempt }) => pick(attempt)?.trim().toLowerCase())
+  const names = groups.map(({ attempt }) => foldPrincipalName(pick(attempt)?.trim() ?? ''))
   // Other names are no spelling of a stored one, and PostgreSQL cannot take every text.
-  return [
-    ...new Set(names.filter((name) => name !== undefined && /^[\x21-\x7e]{1,320}$/.test(name))),
-  ] as string[]
+  return [...new Set(names.filter((name) => /^[\x21-\x7e]{1,320}$/.test(name)))] as string[]
 }
 
 function describe(group: SignInGroup, known: ReadonlyMap<string, Known>): object {
