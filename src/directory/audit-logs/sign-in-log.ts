@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Query } from '../../db/query.ts'
+import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { nameNetwork } from '../../kernel/network.ts'
 import type { SignInAttempt, SignInGroup } from './sign-in-attempt.ts'
 import { deleteSignInsBefore, storeSignIns } from './store-sign-ins.ts'
@@ -142,6 +143,6 @@ export class SignInLog {
 
 /** The same for attempts that one row stands for. */
 function digestOf({ by, failure, user, application, address, database }: SignInAttempt): string {
-  const parts = [by, failure, user?.toLowerCase(), application, nameNetwork(address), database]
+  const parts = [by, failure, user && foldPrincipalName(user), application, nameNetwork(address), database]
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
 }

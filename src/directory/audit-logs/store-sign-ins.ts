@@ -77,7 +77,7 @@ function namesIn(
 function describe(group: SignInGroup, known: ReadonlyMap<string, Known>): object {
   const { attempt, digest, windowStart, firstAt, lastAt, count } = group
   const find = (kind: Known['kind'], name: string | undefined) =>
-    name === undefined ? undefined : known.get(`${kind} ${name.trim().toLowerCase()}`)
+    name === undefined ? undefined : known.get(`${kind} ${foldPrincipalName(name.trim())}`)
   const user = find('user', attempt.user)
   const principal = find('servicePrincipal', attempt.application)
   const service = find('servicePrincipal', serviceAppId)
