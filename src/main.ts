@@ -24,14 +24,12 @@ import { type OpenedGraph, openGraph } from './directory/membership/open-graph.t
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { openNotifications } from './directory/notifications/open-notifications.ts'
 import { permissionTables } from './directory/permissions.ts'
-import { describeExempt, findGroupsNamed } from './directory/principals/describe-exempt.ts'
-import { findExempt, isExemptPrincipal } from './directory/principals/exempt-principals.ts'
+import { findExempt } from './directory/principals/exempt-principals.ts'
 import { findLoginName } from './directory/principals/find-login-name.ts'
-import { findPrincipals, mayReadPrincipals } from './directory/principals/find-principals.ts'
 import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
+import { createPrincipalPorts } from './directory/principals/principal-ports.ts'
 import { createRightsCheck, readEveryoneMay } from './directory/rights/person-rights.ts'
-import { hasEnabledPrincipal } from './directory/rights/remaining-administrators.ts'
 import { directoryRoom } from './directory/room.ts'
 import { createSample } from './directory/sample/create-sample.ts'
 import { Controller } from './enforcement/controller.ts'
@@ -254,14 +252,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       readPolicy: (id, proposed) => enforcement.readPolicy(id, proposed),
       claimantOf: (id) => source.claimantOf(id),
     }),
-    principals: {
-      find: (tenant, ids) => findPrincipals(database.sql, tenant, ids),
-      describe: (tenant, entries) => describeExempt(database.sql, tenant, entries),
-      findGroupsNamed: (tenant, names) => findGroupsNamed(database.sql, tenant, names),
-      mayRead: mayReadPrincipals,
-      isExempt: (tenant, id, entries) => isExemptPrincipal(database.sql, graph, tenant, id, entries),
-      hasEnabled: (tx, tenant, ids) => hasEnabledPrincipal(tx, tenant, ids, ['user', 'servicePrincipal']),
-    },
+    principals: createPrincipalPorts(database.sql, graph),
     mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),
   })
   const directory = directoryRoom({

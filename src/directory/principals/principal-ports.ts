@@ -1,0 +1,20 @@
+import type { Query } from '../../db/query.ts'
+import type { MembershipGraph } from '../membership/graph.ts'
+import { hasEnabledPrincipal } from '../rights/remaining-administrators.ts'
+import { describeExempt, findGroupsNamed } from './describe-exempt.ts'
+import { isExemptPrincipal } from './exempt-principals.ts'
+import { findPrincipals, mayReadPrincipals } from './find-principals.ts'
+
+/** The questions about principals that masking asks the directory. */
+export function createPrincipalPorts(sql: Query, graph: MembershipGraph) {
+  return {
+    find: (tenantId: string, ids: readonly string[]) => findPrincipals(sql, tenantId, ids),
+    describe: (tenantId: string, entries: readonly string[]) => describeExempt(sql, tenantId, entries),
+    findGroupsNamed: (tenantId: string, names: readonly string[]) => findGroupsNamed(sql, tenantId, names),
+    mayRead: mayReadPrincipals,
+    isExempt: (tenantId: string, id: string, entries: readonly string[]) =>
+      isExemptPrincipal(sql, graph, tenantId, id, entries),
+    hasEnabled: (tx: Query, tenantId: string, ids: readonly string[]) =>
+      hasEnabledPrincipal(tx, tenantId, ids, ['user', 'servicePrincipal']),
+  }
+}
