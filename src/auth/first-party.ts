@@ -32,6 +32,7 @@ const writeGroups = [
 ]
 const setPasswords = ['Directory.AccessAsUser.All', 'Directory.Read.All', 'User.ReadWrite.All']
 const grantLow = ['Application.ReadWrite.All', 'DelegatedPermissionGrant.ReadWrite.All', 'Directory.Read.All']
+const readLogs = ['AuditLog.Read.All']
 
 /** Writes reach no further than the rights of the person: `effective-rights.ts`. */
 const ofRole: Partial<Record<DirectoryRole, readonly string[]>> = {
@@ -47,6 +48,9 @@ const ofRole: Partial<Record<DirectoryRole, readonly string[]>> = {
     'AppRoleAssignment.ReadWrite.All',
     'RoleManagement.ReadWrite.Directory',
   ],
+  'Global Reader': readLogs,
+  'Security Administrator': readLogs,
+  'Security Reader': readLogs,
   'Privileged Authentication Administrator': setPasswords,
   'Authentication Administrator': setPasswords,
   'Password Administrator': setPasswords,

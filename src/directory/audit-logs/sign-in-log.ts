@@ -37,6 +37,7 @@ export class SignInLog {
   #window = { start: 0, digests: new Set<string>(), started: new Map<string, number>() }
   #writing: Promise<void> | undefined
   #lost = 0
+  #isAway = false
 
   constructor(options: SignInLogOptions) {
     this.#options = options
@@ -117,9 +118,11 @@ export class SignInLog {
       await storeSignIns(sql, tenantId, [...groups.values()])
       if (this.#lost > 0) log.error({ count: this.#lost }, 'sign-ins were lost from the audit')
       this.#lost = 0
+      this.#isAway = false
     } catch (err) {
       for (const [key, group] of groups) this.#putBack(key, group)
-      log.error({ err }, 'sign-ins cannot be written to the audit; they wait')
+      if (!this.#isAway) log.error({ err }, 'sign-ins cannot be written to the audit; they wait')
+      this.#isAway = true
     }
   }
 
