@@ -135,7 +135,7 @@ const words: Readonly<Record<Exemption['kind'], string>> = {
   User: 'user',
   Group: 'group',
   ServicePrincipal: 'application',
-  Everybody: 'every role: nothing is masked for anybody',
+  Everybody: 'every role: nothing is masked',
   Nothing: 'WARNING: no role, user, group or application has this name; it exempts no one',
   Unknown: 'the database does not answer: it may be a role',
 }

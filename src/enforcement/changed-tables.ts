@@ -1,7 +1,7 @@
 import type { Policy, Target } from './policy.ts'
 
 /**
- * The tables whose rules differ between two policies: what has to be looked at after a change, however many other tables
+ * The tables whose rules differ between two policies: the tables to look at after a change, however many other tables
  * there are. Undefined when the change concerns all of them.
  */
 export function changedTables(before: Policy | undefined, after: Policy): Target[] | undefined {

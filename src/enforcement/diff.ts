@@ -118,7 +118,7 @@ export function prepareOwner(steps: Step[], snapshot: Snapshot, twinOwner: strin
   for (const { member, grantor } of snapshot.intruders)
     steps.push({
       sql: `REVOKE ${owner} FROM ${quoteIdentifier(member)}${grantedBy ? ` GRANTED BY ${quoteIdentifier(grantor)}` : ''} CASCADE`,
-      why: 'nobody acts as the owner of the twins',
+      why: 'no role acts as the owner of the twins',
     })
   const holds = snapshot.roles.get(snapshot.user)?.memberOf.includes(twinOwner)
   if (holds || (known && snapshot.superuser)) return

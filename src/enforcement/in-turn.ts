@@ -90,7 +90,7 @@ export async function takeTurn<T>(
 const shortWaitMs = 400
 
 async function prepare(tx: Tx, lockTimeoutMs: number): Promise<void> {
-  // Names in what we write are looked up among the built-ins alone, and nobody's temporary objects come first.
+  // Names in what we write are looked up among the built-ins alone, and temporary objects of a session never come first.
   await tx`
     select set_config('search_path', 'pg_catalog, pg_temp', true),
       set_config('lock_timeout', ${String(lockTimeoutMs)}, true), set_config('standard_conforming_strings', 'on', true),

@@ -18,7 +18,7 @@ const descriptions: Readonly<Record<DirectoryRole, string>> = {
   'Helpdesk Administrator': 'Resets passwords of those who hold no role.',
   'Password Administrator': 'Resets passwords of those who hold no role.',
   'Authentication Administrator': 'Manages how people who hold no role sign in.',
-  'Privileged Authentication Administrator': 'Manages how anybody signs in, administrators included.',
+  'Privileged Authentication Administrator': 'Manages how people sign in, administrators included.',
   'Security Administrator': 'Reads security information and manages security settings.',
   'Security Reader': 'Reads security information and reports.',
   'Application Administrator': 'Manages applications and their service principals.',

@@ -17,7 +17,7 @@ export type MayRead = (target: string) => Promise<boolean>
 
 /**
  * Refuses a database that the resource `id` is bound to. The refusal names the resource to callers who may read it:
- * anybody who may bind could otherwise find out the ids of foreign resources by their addresses.
+ * a caller who may bind could otherwise find out the ids of foreign resources by their addresses.
  */
 export async function refuseBound(
   sql: Query,
