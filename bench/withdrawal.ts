@@ -7,10 +7,12 @@ import path from 'node:path'
 import pg from 'pg'
 import { type Database, openDatabase } from '../src/db/database.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
+import { guardSchema } from '../src/enforcement/names.ts'
 import type { Policy } from '../src/enforcement/policy.ts'
 import { reconcile } from '../src/enforcement/reconcile.ts'
 import { PartlyEnforced } from '../src/enforcement/reconcile-by-relation.ts'
-import { endExemptSessions } from '../src/enforcement/sessions/end-exempt-sessions.ts'
+import { ExemptSessions } from '../src/enforcement/sessions/end-exempt-sessions.ts'
+import { readOpen } from '../src/enforcement/sessions/read-open.ts'
 
 const targetMs = 2000
 const rounds = 3
@@ -138,15 +140,19 @@ async function measure(binding: Database, { raise }: Obstacle): Promise<number> 
   const reading = readRaw(() => isOver)
   await new Promise((resolve) => setTimeout(resolve, 300))
   const from = performance.now()
-  const onClosed = () => endExemptSessions(binding, [], false)
-  const isAllClosed = await reconcile(binding, policyFor([]), { onClosed }).then(
+  const sessions = new ExemptSessions()
+  const endSessions = async (isAllClosed: boolean) => {
+    const { ending: roles } = await readOpen(binding.sql, guardSchema)
+    await sessions.end(binding, { databaseId: '', schema: guardSchema, roles, logins: [], isAllClosed })
+  }
+  const isAllClosed = await reconcile(binding, policyFor([]), { onClosed: () => endSessions(false) }).then(
     () => true,
     (error: unknown) => {
       if (error instanceof PartlyEnforced) return error.unfinished.every(({ isClosed }) => isClosed)
       throw error
     },
   )
-  await endExemptSessions(binding, [], isAllClosed)
+  await endSessions(isAllClosed)
   await new Promise((resolve) => setTimeout(resolve, 1000))
   isOver = true
   const last = await reading

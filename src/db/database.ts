@@ -2,6 +2,7 @@ import pg from 'pg'
 import type { ConnectionCheck } from './database-marks.ts'
 import { type DatabaseAddress, parseDatabaseUrl } from './database-url.ts'
 import { checkConnections, driverOptions } from './driver-options.ts'
+import { withKnownSettings } from './known-settings.ts'
 import { nameStatement, renameIfStale } from './prepared.ts'
 import { createSql, type Sql, type Statement } from './sql.ts'
 import { ConnectionFailure, isRetryable, translateDatabaseError } from './sqlstate.ts'
@@ -69,8 +70,11 @@ export function openDatabase(options: DatabaseOptions): Database {
     throw translated
   }
   return {
-    sql: createSql((statement) => sendAlone(pool, statement).catch(passOn)),
-    transaction: (run) => repeat(async () => runTransaction(await take(pool), send, run)).catch(passOn),
+    sql: createSql((statement) => withKnownSettings(pool, () => sendAlone(pool, statement)).catch(passOn)),
+    transaction: (run) =>
+      repeat(async () => runTransaction(await withKnownSettings(pool, () => take(pool)), send, run)).catch(
+        passOn,
+      ),
     close: () => {
       closed ??= Promise.race([pool.end(), giveUp()])
       return closed

@@ -1,2 +1,5 @@
-/** Where the controller keeps what it wrote down, in the masked database itself: one transaction covers both. */
+/**
+ * The name of the schema where the controller keeps its records, in the masked database itself: one transaction covers
+ * both. Where another role has taken the name, a number follows it.
+ */
 export const guardSchema = 'masquerade_guard'

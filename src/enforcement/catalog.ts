@@ -151,6 +151,25 @@ export interface Closed {
   readonly relations: readonly number[]
 }
 
+/** A role that can act as the owner of the twins, or let other roles do so: it could read the tables behind the twins. */
+export interface Intruder {
+  readonly member: string
+  readonly grantor: string
+  /** False: it may only pass the role on, to itself too. */
+  readonly mayAct: boolean
+}
+
+/** The schema with the records of the controller. */
+export interface GuardState {
+  /** Its name; the one to create it under where it is not there. */
+  readonly schema: string
+  readonly isThere: boolean
+  /** It has the columns and the mark of this release. */
+  readonly isCurrent: boolean
+  /** The comment to write on it; null: it is left as it is. */
+  readonly mark: string | null
+}
+
 /** A database as it is at one moment. */
 export interface Snapshot {
   readonly version: number
@@ -171,14 +190,13 @@ export interface Snapshot {
   readonly deferred: ReadonlySet<number>
   /** Roles whose new tables and views come with privileges for others. */
   readonly generous: ReadonlySet<string>
+  /** The role that owns the twins, or is to own them. */
+  readonly twinOwner: string
   /** Members of the owner of the twins other than the role of the binding. */
-  readonly intruders: readonly { readonly member: string; readonly grantor: string }[]
+  readonly intruders: readonly Intruder[]
   /** The role of the binding. */
   readonly user: string
-  /** The guard tables are there. */
-  readonly guarded: boolean
-  /** They have the columns of this release. */
-  readonly isGuardCurrent: boolean
+  readonly guard: GuardState
   /** Roles that may use the schema of the guard; `isWhole`: and read all of its tables. */
   readonly guardReaders: readonly { readonly role: string; readonly isWhole: boolean }[]
   /** Exempt roles that own something here or were granted something, apart from the guard. */

@@ -5,19 +5,19 @@ import { changedTables } from './changed-tables.ts'
 import { CoalescedJobs } from './coalesced-jobs.ts'
 import { Connections } from './connections.ts'
 import { isExemptAsMeant } from './guard/compare-exempt.ts'
-import type { Outcome } from './in-turn.ts'
+import { isGuarded, type Outcome } from './in-turn.ts'
 import { type LoginKeys, type LoginOutcome, Logins, type SettledLogins } from './logins/logins.ts'
 import type { Note, Step } from './plan.ts'
 import type { Policy, Proposal } from './policy.ts'
-import { describeFinding, examine } from './preflight/preflight.ts'
 import { dryRun, reconcile } from './reconcile.ts'
 import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
 import { BlockerWatch } from './sessions/blockers.ts'
-import { endExemptSessions } from './sessions/end-exempt-sessions.ts'
-import { endOldReaders } from './sessions/old-readers.ts'
+import { LockHoards } from './sessions/lock-hoards.ts'
+import { RawSessions } from './sessions/raw-sessions.ts'
 import { ReleaseWatch } from './sessions/release-watch.ts'
 import type { Source } from './source.ts'
 import { explainFailure } from './states/explain-failure.ts'
+import { findCause, findMissing, isOutOfLocks } from './states/find-cause.ts'
 import { isPassing, judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
 import type { Report, StateStore } from './states/state-store.ts'
 
@@ -51,7 +51,6 @@ const noLogins: SettledLogins = { changed: 0, ended: 0, notes: [], logins: [], d
 export class Controller {
   readonly #options: ControllerOptions
   readonly #auditEveryMs: number
-  readonly #lockLimitMs: number
   readonly #connections: Connections
   /** The last outcome of this node: tables that have not changed since are skipped, unless another node wrote in between. */
   readonly #enforced = new Map<string, Pick<Outcome, 'policy' | 'record'>>()
@@ -59,6 +58,8 @@ export class Controller {
   readonly #told = new Map<string, string>()
   readonly #audits: CoalescedJobs
   readonly #blockers: BlockerWatch
+  readonly #raw: RawSessions
+  readonly #hoards: LockHoards
   readonly #releases = new ReleaseWatch((databaseId) => this.#audit(databaseId))
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> = Promise.resolve()
@@ -67,12 +68,14 @@ export class Controller {
   constructor(options: ControllerOptions) {
     this.#options = options
     this.#auditEveryMs = options.timing.auditSeconds * 1000
-    this.#lockLimitMs = options.timing.lockLimitSeconds * 1000
+    const limitMs = options.timing.lockLimitSeconds * 1000
     this.#audits = new CoalescedJobs(settleMs, (databaseId, err) =>
       options.log.warn({ databaseId, err }, 'a masked database could not be looked at'),
     )
     this.#connections = new Connections(options.source, (databaseId) => this.#enforced.delete(databaseId))
-    this.#blockers = new BlockerWatch(this.#lockLimitMs)
+    this.#blockers = new BlockerWatch(limitMs)
+    this.#hoards = new LockHoards(limitMs)
+    this.#raw = new RawSessions(limitMs)
     this.#logins = new Logins({ source: options.source, keys: options.loginKeys, log: options.log })
   }
 
@@ -189,17 +192,13 @@ export class Controller {
       this.#tell(databaseId, settled.notes)
       const isPartial = cause === 'change' && settled.changed === 0 && !('error' in logins)
       const known = 'error' in logins ? undefined : logins
-      const { outcome, unfinished } = await this.#reconcile(
-        database,
-        databaseId,
-        known,
-        isPartial ? before : undefined,
-      )
+      const basis = isPartial ? before : undefined
+      const { outcome, unfinished } = await this.#reconcile(database, databaseId, known, basis)
       if (unfinished.length === 0) this.#enforced.set(databaseId, outcome)
       else this.#enforced.delete(databaseId)
       const isUnasked = cause === 'audit' && before !== undefined && settled.changed === 0
       const drifted = isUnasked && outcome.steps.length > 0 && same(before.policy, outcome.policy)
-      const open = await this.#endSessions(database, databaseId, settled, unfinished)
+      const open = await this.#endSessions(database, databaseId, settled, outcome, unfinished)
       await this.#writeState(databaseId, database, outcome, unfinished, [...settled.notes, ...open], drifted)
       if (drifted) {
         log.warn({ databaseId, steps: outcome.steps.map(({ why }) => why) }, 'drift repaired')
@@ -211,10 +210,10 @@ export class Controller {
       if ('error' in logins) throw logins.error
     } catch (error) {
       this.#enforced.delete(databaseId)
-      const { passing, reason: why, lacksPrivilege } = explainFailure(error)
-      const reason = (lacksPrivilege && (await this.#findMissing(databaseId))) || why
+      const { state, reason, dueMs } = await findCause(error, () => this.#ask(databaseId), this.#hoards)
       log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
-      await states.writeFailure(databaseId, passing ? 'Pending' : 'Failed', reason)
+      this.#auditAfter(databaseId, dueMs)
+      await states.writeFailure(databaseId, state, reason)
     }
   }
 
@@ -227,17 +226,9 @@ export class Controller {
     if (text !== '') this.#options.log.warn({ databaseId, messages }, 'login roles are not as mappings say')
   }
 
-  /** The missing privileges as statements; null when none is missing. */
-  async #findMissing(databaseId: string): Promise<string | null> {
-    try {
-      const database = await this.#connections.open(databaseId)
-      if (!database) return null
-      const { rules } = await this.#options.source.readPolicy(databaseId)
-      const { refusals } = await examine(database.sql, rules)
-      return refusals.length === 0 ? null : refusals.map(describeFinding).join(' ')
-    } catch {
-      return null
-    }
+  async #ask(databaseId: string) {
+    const database = await this.#connections.open(databaseId)
+    return database && { database, policy: await this.#options.source.readPolicy(databaseId) }
   }
 
   /** An error with login roles must not keep tables from being masked: it is thrown after that. */
@@ -276,7 +267,8 @@ export class Controller {
   ): Promise<{ outcome: Outcome; unfinished: readonly Unfinished[] }> {
     const options = {
       claimant: this.#options.source.claimantOf(databaseId),
-      onClosed: () => endExemptSessions(database, logins?.logins ?? [], false),
+      onClosed: (schema: string) =>
+        this.#raw.endExempt({ database, databaseId, schema, logins: logins?.logins ?? [] }),
       focus: (policy: Policy, record: string) =>
         before?.record === record ? changedTables(before.policy, policy) : undefined,
     }
@@ -287,12 +279,13 @@ export class Controller {
       } catch (error) {
         if (error instanceof PartlyEnforced) {
           const { outcome, unfinished } = error
-          const { ended } = await this.#blockers.clear(database.sql, databaseId, unfinished)
+          const { ended } = await this.#blockers.clear(database.sql, databaseId, guardOf(outcome), unfinished)
           const isOver = attempt >= patientAttempts || !unfinished.some(isPassing)
           if (attempt >= attempts || (isOver && ended === 0)) return { outcome, unfinished }
         } else {
           const { passing, reason } = explainFailure(error)
-          if (!passing || attempt >= attempts || reason.includes('reached')) throw error
+          const isVain = reason.includes('reached') || isOutOfLocks(error)
+          if (!passing || attempt >= attempts || isVain) throw error
         }
         await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** attempt))
       }
@@ -304,15 +297,16 @@ export class Controller {
     database: Database,
     databaseId: string,
     { logins }: SettledLogins,
+    outcome: Outcome,
     unfinished: readonly Unfinished[],
   ): Promise<Note[]> {
+    if (!isGuarded(outcome)) return []
+    const place = { database, databaseId, schema: guardOf(outcome), logins }
     const isAllClosed = unfinished.every(({ isClosed }) => isClosed)
-    const exempt = await endExemptSessions(database, logins, isAllClosed)
-    const readers = await endOldReaders(database, this.#lockLimitMs)
-    const ended = exempt.ended + readers.ended
+    const { ended, notes, dueMs } = await this.#raw.end(place, isAllClosed)
     if (ended > 0) this.#options.log.info({ databaseId, ended }, 'sessions that could hold raw rows ended')
-    this.#auditAfter(databaseId, readers.dueMs)
-    return [...exempt.notes, ...readers.notes]
+    this.#auditAfter(databaseId, dueMs)
+    return notes
   }
 
   async #writeState(
@@ -324,16 +318,18 @@ export class Controller {
     drifted: boolean,
   ): Promise<void> {
     const { states, log } = this.#options
-    const clearing =
-      unfinished.length === 0 ? null : await this.#blockers.clear(database.sql, databaseId, unfinished)
+    const schema = guardOf(outcome)
+    const isDone = unfinished.length === 0
+    const clearing = isDone ? null : await this.#blockers.clear(database.sql, databaseId, schema, unfinished)
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
     this.#auditAfter(databaseId, isCut ? pauseMs : (clearing?.dueMs ?? null))
-    this.#releases.expect(databaseId, database.sql, clearing?.blockers.length ? unfinished : [])
+    const awaited = clearing?.blockers.length ? unfinished : []
+    this.#releases.expect(databaseId, database.sql, schema, awaited)
     const judgement = judgeUnfinished(outcome, unfinished, clearing?.blockers ?? [])
     const notes = await mergeNotes(states, databaseId, outcome, [...open, ...judgement.notes])
     if (judgement.state === null)
       return await states.writeEnforced(databaseId, notes, drifted, this.#auditEveryMs)
-    const missing = judgement.lacksPrivilege ? await this.#findMissing(databaseId) : null
+    const missing = judgement.lacksPrivilege ? await findMissing(() => this.#ask(databaseId)) : null
     const reason = [judgement.reason, missing].filter(Boolean).join(' ')
     log.warn({ databaseId, reason }, 'some relations could not be enforced')
     await states.writeFailure(databaseId, judgement.state, reason, notes)
@@ -343,6 +339,10 @@ export class Controller {
   #auditAfter(databaseId: string, ms: number | null): void {
     if (ms !== null && !this.#closed) setTimeout(() => this.#audit(databaseId), ms + 50).unref()
   }
+}
+
+function guardOf({ snapshot }: Outcome): string {
+  return snapshot.guard.schema
 }
 
 function same(one: Policy, other: Policy): boolean {

@@ -4,17 +4,25 @@ import { grantAccess, type Remembered, remember } from './grants/access.ts'
 import { exemptions } from './grants/roles.ts'
 import { listGuardReaders } from './guard/guard-readers.ts'
 import { wantedText } from './guard/guard-steps.ts'
-import { everybody, shadowSchemaName, twinOwnerName } from './names.ts'
-import { exemptsNothing, noTwin, notManageable, rowSecurity } from './notes.ts'
+import { everybody, shadowSchemaName } from './names.ts'
+import {
+  exemptsNothing,
+  listTakenNames,
+  noTwin,
+  notManageable,
+  rowSecurity,
+  sharedTwinOwner,
+} from './notes.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Note, Released } from './plan.ts'
 import type { Policy } from './policy.ts'
 import { assignMasks, type Masks, pinsOf } from './twins/assign-masks.ts'
+import { isRevocable } from './twins/choose-twin-owner.ts'
 import { describeMasks } from './twins/comments.ts'
 import { tableTwinSelect, viewTwinSelect } from './twins/twin-select.ts'
 
 /** Pure: from what is there and what the policy says to what should be there. */
 export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desired {
-  const twinOwner = twinOwnerName(snapshot.database)
+  const { twinOwner } = snapshot
   const { masks, notes } = assignMasks(snapshot, policy)
   const ordered = orderByReads(snapshot.relations, masks)
   const affected = new Set(ordered.map(({ oid }) => oid))
@@ -77,10 +85,18 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
     })
   for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])
     if (!matches(entry, snapshot, policy)) notes.push(exemptsNothing(entry))
+  if (masked.length > 0) notes.push(...listIntruders(snapshot), ...listTakenNames(snapshot))
   const names = [...exempt.roles].sort()
   const recordedExempt = exempt.everybody ? [everybody] : names
   const guardReaders = listGuardReaders(snapshot, policy.exemptRoles, exempt.everybody, { masked, released })
   return { twinOwner, masked, released, exempt: names, recordedExempt, guardReaders, empty, notes }
+}
+
+/** Roles that only another role than that of the binding can keep from acting as the owner of the twins. */
+function listIntruders(snapshot: Snapshot): Note[] {
+  return snapshot.intruders
+    .filter((one) => !isRevocable(one, snapshot))
+    .map((one) => sharedTwinOwner(snapshot.twinOwner, one))
 }
 
 function matches(entry: string, { roles }: Snapshot, { namedEntries = [] }: Policy): boolean {

@@ -1,4 +1,4 @@
-import { quoteQualified } from '../db/quote.ts'
+import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Guard, ObservedTwin, Snapshot } from './catalog.ts'
 import {
   findNewlyHidden,
@@ -33,6 +33,8 @@ export interface StepGroup {
   readonly steps: readonly Step[]
   /** It shows no raw values meanwhile, and its turn may come another time. */
   readonly mayWait?: boolean
+  /** Only when every other group was done: it drops the records of grants, which the others give back. */
+  readonly isLast?: boolean
 }
 
 /**
@@ -48,9 +50,10 @@ export function diffClosings(snapshot: Snapshot, desired: Desired): StepGroup[] 
     groups.push(groupOf(targetOf(wanted), plan, (own) => closeTwin(own, wanted)))
     groups.push(groupOf(targetOf(wanted), plan, (own) => closeRelation(own, wanted)))
   }
-  if (hasOtherExempt(plan)) groups.push({ target: null, steps: [writeExempt(desired.recordedExempt)] })
+  if (hasOtherExempt(plan))
+    groups.push({ target: null, steps: [writeExempt(snapshot.guard.schema, desired.recordedExempt)] })
   const hidden = findNewlyHidden(plan)
-  if (hidden.length > 0) groups.push({ target: null, steps: [recordReaders(hidden)] })
+  if (hidden.length > 0) groups.push({ target: null, steps: [recordReaders(snapshot.guard.schema, hidden)] })
   return groups.filter(({ steps }) => steps.length > 0)
 }
 
@@ -62,7 +65,7 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
   if (masked.length > 0) {
     groups.push(groupOf(null, plan, ({ steps }) => prepareBase(steps, plan)))
     if (snapshot.superuser && !snapshot.watched)
-      groups.push({ target: { name: 'event trigger' }, steps: createWatch })
+      groups.push({ target: { name: 'event trigger' }, steps: createWatch(snapshot.guard.schema) })
     const schemas = groupOf(null, plan, prepareSchemas).steps
     groups.push(...schemas.map((step) => ({ target: { name: step.sql }, steps: [step] })))
   }
@@ -92,7 +95,11 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
     )
   }
   groups.push({ target: { name: 'guard' }, steps: grantGuard(plan) })
-  if (empty) groups.push(groupOf(null, plan, leave))
+  if (empty)
+    groups.push({
+      ...groupOf({ name: quoteIdentifier(snapshot.guard.schema) }, plan, leave),
+      isLast: true,
+    })
   return groups.filter(({ steps }) => steps.length > 0)
 }
 
@@ -123,7 +130,7 @@ function closeTwin(plan: Plan, wanted: DesiredRelation): void {
   const name = quoteQualified(observed.schema, observed.name)
   const nothing = { grants: [], columnGrants: [] }
   setGrants(plan.steps, name, observed.owner, observed, nothing, observed.owner)
-  if (!guard.twin?.isClosed) plan.steps.push(markClosed(guard.oid))
+  if (!guard.twin?.isClosed) plan.steps.push(markClosed(plan.snapshot.guard.schema, guard.oid))
 }
 
 function closeRelation(plan: Plan, wanted: DesiredRelation): void {
@@ -136,7 +143,7 @@ function closeRelation(plan: Plan, wanted: DesiredRelation): void {
   grantRelation(plan, wanted)
   const twin = isKept ? known : known && { ...known, isClosed: true }
   const isRecorded = guard && remembersGrants(guard, wanted)
-  if (!isRecorded) steps.push(writeGuard(wanted, snapshot.roles, twin))
+  if (!isRecorded) steps.push(writeGuard(snapshot, wanted, twin))
 }
 
 function examineTwin(plan: Plan, wanted: DesiredRelation) {

@@ -12,9 +12,9 @@ import {
   writeExempt,
   writeGuard,
 } from './guard/guard-steps.ts'
-import { guardSchema } from './names.ts'
 import type { Desired, DesiredRelation, Plan, Released, Step } from './plan.ts'
 import { recordReaders } from './sessions/old-readers.ts'
+import { isRevocable } from './twins/choose-twin-owner.ts'
 import { dropReleased, dropRemade, findRemade, makeTwin } from './twins/twin-steps.ts'
 
 /** Pure and printable: what it takes to get from what is there to what should be. Empty when nothing is to be done. */
@@ -27,10 +27,11 @@ export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   for (const wanted of desired.masked) maskRelation(plan, wanted, remade)
   for (const released of desired.released) release(plan, released)
   dropReleased(plan)
-  if (desired.masked.length > 0 && hasOtherExempt(plan)) steps.push(writeExempt(desired.recordedExempt))
+  if (desired.masked.length > 0 && hasOtherExempt(plan))
+    steps.push(writeExempt(snapshot.guard.schema, desired.recordedExempt))
   steps.push(...grantGuard(plan))
   const hidden = findNewlyHidden(plan)
-  if (hidden.length > 0) steps.push(recordReaders(hidden))
+  if (hidden.length > 0) steps.push(recordReaders(snapshot.guard.schema, hidden))
   if (desired.empty) leave(plan)
   return steps
 }
@@ -55,13 +56,13 @@ function prepare(plan: Plan): void {
   if (desired.masked.length === 0) return
   prepareOwner(steps, snapshot, desired.twinOwner)
   prepareGuards(steps, snapshot)
-  if (snapshot.superuser && !snapshot.watched) steps.push(...createWatch)
+  if (snapshot.superuser && !snapshot.watched) steps.push(...createWatch(snapshot.guard.schema))
   prepareSchemas(plan)
 }
 
-export function prepareGuards(steps: Step[], { guarded, isGuardCurrent }: Snapshot): void {
-  if (!guarded) steps.push(...createGuards)
-  else if (!isGuardCurrent) steps.push(...upgradeGuards)
+export function prepareGuards(steps: Step[], { guard }: Snapshot): void {
+  if (!guard.isThere) steps.push(...createGuards(guard))
+  else if (!guard.isCurrent) steps.push(...upgradeGuards(guard))
 }
 
 /** Relations of which a plan hides columns that could be read before. */
@@ -115,10 +116,10 @@ export function prepareOwner(steps: Step[], snapshot: Snapshot, twinOwner: strin
       why: 'the owner of the twins can do nothing else',
     })
   const grantedBy = snapshot.version >= 160000
-  for (const { member, grantor } of snapshot.intruders)
+  for (const { member, grantor } of snapshot.intruders.filter((one) => isRevocable(one, snapshot)))
     steps.push({
       sql: `REVOKE ${owner} FROM ${quoteIdentifier(member)}${grantedBy ? ` GRANTED BY ${quoteIdentifier(grantor)}` : ''} CASCADE`,
-      why: 'no role acts as the owner of the twins',
+      why: 'no other role acts as the owner of the twins',
     })
   const holds = snapshot.roles.get(snapshot.user)?.memberOf.includes(twinOwner)
   if (holds || (known && snapshot.superuser)) return
@@ -132,8 +133,7 @@ export function maskRelation(plan: Plan, wanted: DesiredRelation, remade: Readon
   const names = namesOf(relation)
   const made = wanted.twin ? makeTwin(plan, wanted, wanted.twin, names, remade.has(relation.oid)) : false
   grantRelation(plan, wanted)
-  if (made || !remembers(guards.get(relation.oid), wanted))
-    steps.push(writeGuard(wanted, plan.snapshot.roles))
+  if (made || !remembers(guards.get(relation.oid), wanted)) steps.push(writeGuard(plan.snapshot, wanted))
 }
 
 function namesOf({ columns }: Relation): ReadonlyMap<number, string> {
@@ -155,10 +155,10 @@ export function grantRelation({ steps }: Plan, wanted: DesiredRelation): void {
 }
 
 /** Gives the recorded grants back, each by the role that gave it. */
-export function release({ steps }: Plan, { guard, relation, remembered }: Released): void {
+export function release({ steps, snapshot }: Plan, { guard, relation, remembered }: Released): void {
   if (relation) restoreGrants(steps, relation, remembered)
   if (relation) restoreRights(steps, relation, remembered.rights)
-  steps.push(forget(guard.oid))
+  steps.push(forget(snapshot.guard.schema, guard.oid))
 }
 
 /**
@@ -168,13 +168,14 @@ export function release({ steps }: Plan, { guard, relation, remembered }: Releas
 export function leave({ steps, snapshot, desired }: Plan): void {
   const owner = quoteIdentifier(desired.twinOwner)
   const shadows = [...snapshot.shadowSchemas.values()].includes(desired.twinOwner)
-  if (snapshot.guarded)
+  const { isThere, schema } = snapshot.guard
+  if (isThere)
     steps.push({
-      sql: `DROP SCHEMA ${quoteIdentifier(guardSchema)} CASCADE`,
+      sql: `DROP SCHEMA ${quoteIdentifier(schema)} CASCADE`,
       why: 'nothing is left to remember',
     })
-  if (!snapshot.roles.has(desired.twinOwner) || !(snapshot.guarded || shadows)) return
-  if (!snapshot.guarded && snapshot.hasKeptTwins) return
+  if (!snapshot.roles.has(desired.twinOwner) || !(isThere || shadows)) return
+  if (!isThere && snapshot.hasKeptTwins) return
   const stays: Step = { sql: 'SELECT 1', why: 'objects of others read a twin' }
   steps.push({
     sql: `DROP OWNED BY ${owner}`,

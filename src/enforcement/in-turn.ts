@@ -1,16 +1,15 @@
 import type { Database } from '../db/database.ts'
 import type { Tx } from '../db/transaction.ts'
-import { sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply.ts'
 import type { Snapshot } from './catalog.ts'
 import { desire } from './desire.ts'
 import { type Claimant, claim } from './guard/claim.ts'
-import { readRecord } from './guard/read-record.ts'
-import { guardSchema } from './names.ts'
+import { readRecord, readRecordVersion } from './guard/read-record.ts'
 import { observe } from './observe.ts'
 import type { Desired, Note, Step } from './plan.ts'
 import type { Policy, Rule, Target } from './policy.ts'
 import type { Reading } from './read-relations.ts'
+import { readTurnFacts, type TurnFacts } from './turn-facts.ts'
 import { dropInherited } from './twins/drop-copied-twins.ts'
 
 export interface Outcome {
@@ -37,8 +36,11 @@ export interface ReconcileOptions {
   readonly lockTimeoutMs?: number
   /** The resource that the masks are to belong to. Without one they belong to none, and those of a resource are left alone. */
   readonly claimant?: Claimant
-  /** Runs when everything that is to be masked is closed, before anything is opened, where both do not happen at once. */
-  readonly onClosed?: () => Promise<unknown>
+  /**
+   * Runs when everything that is to be masked is closed, before anything is opened, where both do not happen at once; with
+   * the schema of our records.
+   */
+  readonly onClosed?: (guardSchema: string) => Promise<unknown>
   /** For tests that let the service die between two statements. */
   readonly beforeStep?: (at: number) => void | Promise<void>
 }
@@ -70,17 +72,34 @@ export async function takeTurn<T>(
   mode: Reading['mode'] = 'all',
 ): Promise<T> {
   return target.transaction(async (tx) => {
-    await prepare(tx, options.lockTimeoutMs ?? shortWaitMs)
+    const begun = await begin(tx, options)
+    const { guard } = begun
     const wanted = typeof policy === 'function' ? await policy() : policy
-    const claimed = await claim(tx, options.claimant, wanted.rules.length > 0)
-    const { version } = await readRecord(tx)
-    const first = await plan(tx, wanted, options.focus?.(wanted, version), mode)
-    const done = mode === 'all' ? await leaveInherited(tx, first) : []
-    const planned = done.length > 0 ? await plan(tx, wanted, undefined, mode) : first
-    const { snapshot, desired } = planned
-    const isKept = desired.masked.length > 0 || (snapshot.guarded && !desired.empty)
-    return run({ tx, record: version, planned, done, claimed: isKept ? claimed : [] })
+    const record = await readRecord(tx, guard.isThere ? guard.schema : null)
+    const claimed = await claim(tx, guard.schema, record, options.claimant, wanted.rules.length > 0)
+    const facts: TurnFacts = {
+      ...begun,
+      exempt: record?.exempt ?? [],
+      guardReaders: record?.guardReaders ?? [],
+      guardedOwners: record?.guardedOwners ?? [],
+    }
+    const version = record?.version ?? ''
+    const first = await plan(tx, facts, wanted, options.focus?.(wanted, version), mode)
+    const done = mode === 'all' ? await leaveInherited(tx, facts, first) : []
+    const planned = done.length > 0 ? await plan(tx, facts, wanted, undefined, mode) : first
+    return run({ tx, record: version, planned, done, claimed: isGuarded(planned) ? claimed : [] })
   })
+}
+
+/** True when the records are there after the plan was carried out. */
+export function isGuarded({ snapshot, desired }: Pick<Planned, 'snapshot' | 'desired'>): boolean {
+  return desired.masked.length > 0 || (snapshot.guard.isThere && !desired.empty)
+}
+
+/** The version of the record after steps were run. */
+export async function readVersion(tx: Tx, planned: Planned): Promise<string> {
+  const schema = isGuarded(planned) ? planned.snapshot.guard.schema : null
+  return readRecordVersion(tx, schema)
 }
 
 /**
@@ -89,43 +108,24 @@ export async function takeTurn<T>(
  */
 const shortWaitMs = 400
 
-async function prepare(tx: Tx, lockTimeoutMs: number): Promise<void> {
-  // Names in what we write are looked up among the built-ins alone, and temporary objects of a session never come first.
-  await tx`
-    select set_config('search_path', 'pg_catalog, pg_temp', true),
-      set_config('lock_timeout', ${String(lockTimeoutMs)}, true), set_config('standard_conforming_strings', 'on', true),
-      set_config('quote_all_identifiers', 'off', true), set_config('extra_float_digits', '1', true),
-      set_config('DateStyle', 'ISO, YMD', true), set_config('IntervalStyle', 'postgres', true),
-      -- Compiling a query of the catalog takes seconds, running it milliseconds.
-      set_config('jit', 'off', true)`
-  await lockGuards(tx)
-}
-
 /**
- * Several nodes, one at a time: by a lock on our own table, as every role can take an advisory lock and keep it. What is
- * in these tables decides who gets which grant, so they have to be our own.
+ * Several nodes, one at a time: by a lock on our own table, as every role can take an advisory lock and keep it.
  */
-async function lockGuards(tx: Tx): Promise<void> {
-  const [found] = await tx<{ isOurs: boolean }[]>`
-    select bool_and(owner.rolname = current_user or owner.rolsuper) and not exists (
-      select 1 from pg_catalog.pg_trigger where not tgisinternal
-        and tgrelid in (to_regclass(${`${guardSchema}.relation`}), to_regclass(${`${guardSchema}.policy`}))) as "isOurs"
-    from pg_catalog.pg_namespace n left join pg_catalog.pg_class c on c.relnamespace = n.oid
-    join pg_catalog.pg_roles owner on owner.oid in (n.nspowner, c.relowner)
-    where n.nspname = ${guardSchema} having count(*) > 0`
-  if (!found) return
-  if (!found.isOurs)
-    throw Object.assign(
-      new Error(`the schema ${guardSchema} is not the binding role's; drop it, or make that role its owner`),
-      { code: sqlstate.insufficientPrivilege },
-    )
-  await tx`lock table ${tx(guardSchema)}.relation in share row exclusive mode`
+async function begin(tx: Tx, { lockTimeoutMs = shortWaitMs, claimant }: ReconcileOptions) {
+  const facts = await readTurnFacts(tx, lockTimeoutMs, claimant?.sign)
+  const { isThere, schema } = facts.guard
+  if (isThere) await tx`lock table ${tx(schema)}.relation in share row exclusive mode`
+  return facts
 }
 
 /** Twins of a copied database would be taken for views of other roles, so they go before the rest is planned; a dry run is rolled back. */
-async function leaveInherited(tx: Tx, { policy, snapshot, desired, isWhole }: Planned): Promise<Step[]> {
+async function leaveInherited(
+  tx: Tx,
+  facts: TurnFacts,
+  { policy, snapshot, desired, isWhole }: Planned,
+): Promise<Step[]> {
   if (dropInherited(snapshot, desired.twinOwner).length === 0) return []
-  const whole = isWhole ? snapshot : (await plan(tx, policy, undefined, 'all')).snapshot
+  const whole = isWhole ? snapshot : (await plan(tx, facts, policy, undefined, 'all')).snapshot
   const steps = dropInherited(whole, desired.twinOwner)
   await apply(tx, steps)
   return steps
@@ -133,6 +133,7 @@ async function leaveInherited(tx: Tx, { policy, snapshot, desired, isWhole }: Pl
 
 async function plan(
   tx: Tx,
+  facts: TurnFacts,
   policy: Policy,
   only: readonly Target[] | undefined,
   mode: Reading['mode'],
@@ -143,7 +144,7 @@ async function plan(
     policy.rules.map(({ schema, table }) => [keyOf({ schema, table }), { schema, table }]),
   )
   const targets = focus ?? [...tables.values()]
-  const snapshot = await observe(tx, targets, focus ? 'targets' : 'all', mode, policy.exemptRoles)
+  const snapshot = await observe(tx, facts, targets, focus ? 'targets' : 'all', mode, policy.exemptRoles)
   const rules = focus ? policy.rules.filter(concerns(snapshot, focus)) : policy.rules
   const desired = desire(snapshot, { ...policy, rules }, policy.rules.length === 0)
   return {

@@ -12,9 +12,13 @@ export const driftFunction = 'note_drift'
 
 export const shadowPrefix = 'masked_'
 
-/** The NOLOGIN role that owns the twins and may read only the tables behind them. One per database: roles are shared by a server. */
-export function twinOwnerName(database: string): string {
-  return shorten(twinOwnerPrefix + database)
+/**
+ * Names of the NOLOGIN role that owns the twins and may read only the tables behind them. One per database: roles are
+ * shared by a server. A later name is for where another role has taken the earlier ones.
+ */
+export function twinOwnerName(database: string, attempt = 0): string {
+  if (attempt === 0) return shorten(twinOwnerPrefix + database)
+  return shorten(`${twinOwnerPrefix}${hash(`${database} ${attempt}`)}_${database}`)
 }
 
 const twinOwnerPrefix = 'masquerade_twins_'
@@ -32,20 +36,20 @@ export function isLoginMark(comment: string | null): boolean {
 /** `isTaken`: a schema of that name is not ours. Then another name is derived, always the same ones in the same order. */
 export function shadowSchemaName(schema: string, isTaken: (name: string) => boolean = () => false): string {
   let name = shorten(shadowPrefix + schema)
-  for (let salt = ''; isTaken(name); salt += '+') {
-    const hash = createHash('sha256')
-      .update(schema + salt)
-      .digest('hex')
-    name = shorten(`${shadowPrefix}${hash.slice(0, 8)}_${schema}`)
-  }
+  for (let salt = ''; isTaken(name); salt += '+')
+    name = shorten(`${shadowPrefix}${hash(schema + salt)}_${schema}`)
   return name
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 8)
 }
 
 /** PostgreSQL cuts names at 63 bytes, which could make two of them one; a hash keeps them apart. */
 function shorten(name: string): string {
   if (Buffer.byteLength(name) <= 63) return name
-  const hash = createHash('sha256').update(name).digest('hex').slice(0, 12)
+  const digest = createHash('sha256').update(name).digest('hex').slice(0, 12)
   let head = name
   while (Buffer.byteLength(head) > 50) head = [...head].slice(0, -1).join('')
-  return `${head}_${hash}`
+  return `${head}_${digest}`
 }

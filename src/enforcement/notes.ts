@@ -1,5 +1,6 @@
 import { quoteIdentifier } from '../db/quote.ts'
-import type { Relation } from './catalog.ts'
+import type { Intruder, Relation, Snapshot } from './catalog.ts'
+import { guardSchema, twinOwnerName } from './names.ts'
 import type { Note } from './plan.ts'
 
 export function noTwin({ schema, name }: Pick<Relation, 'schema' | 'name'>): Note {
@@ -33,4 +34,29 @@ export function notManageable({ schema, name, owner, managed, definition }: Rela
 export function exemptsNothing(entry: string): Note {
   const message = `The exempt list names ${quoteIdentifier(entry)}, which is neither a role of the database nor a user, application or group of the directory: it exempts no one.`
   return { code: 'ExemptsNothing', target: entry, message }
+}
+
+export function sharedTwinOwner(twinOwner: string, { member, grantor, mayAct }: Intruder): Note {
+  const [owner, role] = [quoteIdentifier(twinOwner), quoteIdentifier(member)]
+  const right = mayAct ? 'can act as' : 'can give itself'
+  const message = `${role} ${right} ${owner}, the role that reads masked tables for the twins. Only a superuser or ${quoteIdentifier(grantor)} can revoke that. Run: REVOKE ${owner} FROM ${role} GRANTED BY ${quoteIdentifier(grantor)} CASCADE.`
+  return { code: mayAct ? 'NotMasked' : 'NotClosed', target: member, message }
+}
+
+/** Another role may have taken our names to stop us, or another service may mask the database. */
+export function listTakenNames({ guard, twinOwner, database }: Snapshot): Note[] {
+  const usual = twinOwnerName(database)
+  return [
+    ...(guard.schema === guardSchema
+      ? []
+      : [nameTaken(guardSchema, `The schema ${guardSchema}`, quoteIdentifier(guard.schema))]),
+    ...(twinOwner === usual
+      ? []
+      : [nameTaken(usual, `The role ${quoteIdentifier(usual)}`, quoteIdentifier(twinOwner))]),
+  ]
+}
+
+function nameTaken(target: string, subject: string, used: string): Note {
+  const message = `${subject} is of another role, so this service uses ${used}. If another service masks this database, unbind one of them; otherwise drop it.`
+  return { code: 'NameTaken', target, message }
 }

@@ -2,9 +2,11 @@ import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
 import type { Closed, Guard, ObservedTwin, Relation, Role, Snapshot } from './catalog.ts'
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
-import { driftFunction, driftTrigger, everybody, guardSchema, shadowPrefix, twinOwnerName } from './names.ts'
+import { shadowPrefix } from './names.ts'
 import type { Target } from './policy.ts'
 import { aclAsJson, findRelations, isOn, type Reading, readRelations } from './read-relations.ts'
+import type { TurnFacts } from './turn-facts.ts'
+import { chooseTwinOwner } from './twins/choose-twin-owner.ts'
 import { findLegal } from './twins/find-legal-constants.ts'
 
 /**
@@ -13,44 +15,35 @@ import { findLegal } from './twins/find-legal-constants.ts'
  */
 export async function observe(
   tx: Tx,
+  facts: TurnFacts,
   targets: readonly Target[],
   scope: 'all' | 'targets',
   mode: Reading['mode'] = 'all',
   exemptRoles: readonly string[] = [],
 ): Promise<Snapshot> {
-  const [server] = await tx<Omit<Snapshot, keyof GuardFacts>[]>`
-    select current_setting('server_version_num')::int as version, current_database()::text as database, current_user::text as user,
-      to_regclass(${`${guardSchema}.relation`}) is not null as guarded,
-      exists (select 1 from pg_catalog.pg_attribute where attname = 'self'
-        and attrelid = to_regclass(${`${guardSchema}.policy`})) as "isGuardCurrent",
-      (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as superuser,
-      array(select r.rolname::text from pg_catalog.pg_roles r where r.rolname = any(${exemptRoles}::text[]) and exists (
-        select 1 from pg_catalog.pg_shdepend d
-        where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid
-          and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())
-          and not (d.classid = 'pg_catalog.pg_namespace'::regclass and exists (
-            select 1 from pg_catalog.pg_namespace n where n.oid = d.objid and n.nspname = ${guardSchema}))
-          and not (d.classid = 'pg_catalog.pg_class'::regclass and exists (
-            select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-            where c.oid = d.objid and n.nspname = ${guardSchema})))) as "exemptGrantees",
-      exists (select 1 from pg_catalog.pg_event_trigger t join pg_catalog.pg_proc p on p.oid = t.evtfoid
-        where evtname = ${driftTrigger} and evtenabled <> 'D' and proname = ${driftFunction}) as watched`
-  if (!server) throw new Error('the server did not answer')
-  const twinOwner = twinOwnerName(server.database)
-  const found = await findRelations(tx, targets, server.guarded, scope, twinOwner)
+  const { version, database, user, superuser, watched, guard, exempt, guardReaders, guardedOwners } = facts
+  const { name: twinOwner, intruders } = await chooseTwinOwner(tx, facts)
+  const found = await findRelations(tx, targets, guard.isThere ? guard.schema : null, scope, twinOwner)
   const deferred: ReadonlySet<number> =
     mode === 'all' ? new Set() : await readDeferred(tx, found, exemptRoles)
   // Closing comes before everything else, and there is nothing to close at views that may wait.
   const oids = mode === 'none' ? found.filter((oid) => !deferred.has(oid)) : found
-  const roles = await readRoles(tx, server.version)
-  const guards = server.guarded ? await readGuards(tx, oids, roles) : []
+  const roles = await readRoles(tx, version)
+  const guards = guard.isThere ? await readGuards(tx, guard.schema, oids, roles) : []
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
-  const reading: Reading = mode === 'careful' ? { mode, locked } : { mode }
-  const relations = await readRelations(tx, oids, server.version, reading)
+  const reading: Reading = { mode, locked, statementTimeout: facts.statementTimeout }
+  const relations = await readRelations(tx, oids, version, reading)
   const held = new Set(relations.filter((one) => isHeld(one, mode, locked)).map(({ oid }) => oid))
   return {
-    ...server,
-    ...(server.guarded ? await readGuardFacts(tx) : noGuard),
+    version,
+    database,
+    user,
+    superuser,
+    watched,
+    guard,
+    exempt,
+    guardReaders,
+    guardedOwners,
     relations: await findLegal(tx, relations),
     guards,
     held,
@@ -60,12 +53,10 @@ export async function observe(
       guards.flatMap(({ oid, twin }) => (twin ? [{ ...twin, isHeld: held.has(oid) }] : [])),
     ),
     roles,
-    hasKeptTwins: !server.guarded && targets.length === 0 && (await readKept(tx, twinOwner)),
-    generous: await readGenerous(tx),
-    intruders: await readIntruders(tx, server.version, twinOwner),
-    shadowSchemas: await readShadowSchemas(tx),
-    closedSchemas: await readClosedSchemas(tx, oids, twinOwner),
-    closedTypes: await readClosedTypes(tx, oids, twinOwner),
+    hasKeptTwins: !guard.isThere && targets.length === 0 && (await readKept(tx, twinOwner)),
+    twinOwner,
+    intruders,
+    ...(await readSurroundings(tx, { oids, twinOwner, guardSchema: guard.schema, exemptRoles })),
   }
 }
 
@@ -76,42 +67,23 @@ function isHeld({ oid, obstacle }: Relation, mode: Reading['mode'], locked: Read
 
 async function readGuards(
   tx: Sql,
+  schema: string,
   oids: readonly number[],
   roles: ReadonlyMap<string, Role>,
 ): Promise<Guard[]> {
   const rows = await tx<StoredGuard[]>`
     select oid::int8 as oid, grants, column_grants as "columnGrants", to_jsonb(relation) -> 'rights' as rights, pins, lent, hides_all as "hidesAll", twin
-    from ${tx(guardSchema)}.relation where oid = any(${oids}::oid[])
+    from ${tx(schema)}.relation where oid = any(${oids}::oid[])
       or not exists (select 1 from pg_catalog.pg_class c where c.oid = relation.oid)`
   const names = new Map([...roles.values()].map(({ oid, name }) => [oid, name]))
   return rows.map((row) => recallGuard(row, names))
-}
-
-type GuardFacts = Pick<Snapshot, 'exempt' | 'guardReaders' | 'guardedOwners'>
-
-const noGuard: GuardFacts = { exempt: [], guardReaders: [], guardedOwners: [] }
-
-async function readGuardFacts(tx: Sql): Promise<GuardFacts> {
-  const [row] = await tx<GuardFacts[]>`
-    select p.exempt, coalesce((
-        select jsonb_agg(jsonb_build_object('role', coalesce(r.rolname, ${everybody}), 'isWhole', not exists (
-          select 1 from pg_catalog.pg_class c where c.relnamespace = n.oid and c.relkind = 'r' and not exists (
-            select 1 from pg_catalog.aclexplode(c.relacl) s where s.grantee = a.grantee and s.privilege_type = 'SELECT'))))
-        from pg_catalog.aclexplode(n.nspacl) a left join pg_catalog.pg_roles r on r.oid = a.grantee
-        where a.privilege_type = 'USAGE' and a.grantee <> n.nspowner and (a.grantee = 0 or r.oid is not null)),
-        '[]') as "guardReaders",
-      coalesce((select jsonb_agg(one) from (
-        select o.rolname as owner, jsonb_agg(c.oid::int8) as oids from ${tx(guardSchema)}.relation g
-        join pg_catalog.pg_class c on c.oid = g.oid join pg_catalog.pg_roles o on o.oid = c.relowner group by 1) one),
-        '[]') as "guardedOwners"
-    from ${tx(guardSchema)}.policy p, pg_catalog.pg_namespace n where n.nspname = ${guardSchema}`
-  return row ?? noGuard
 }
 
 async function readTwins(
   tx: Sql,
   names: readonly { schema: string; name: string; isHeld: boolean }[],
 ): Promise<ObservedTwin[]> {
+  if (names.length === 0) return []
   return await tx<ObservedTwin[]>`
     select n.nspname::text as schema, c.relname::text as name, o.rolname::text as owner,
       case when not t.is_held then pg_catalog.pg_get_viewdef(c.oid) end as definition,
@@ -149,16 +121,6 @@ export async function readRoles(tx: Sql, version: number): Promise<Map<string, R
   return new Map(rows.map((role) => [role.name, role]))
 }
 
-/** Members of the owner of the twins could read the tables behind them. */
-async function readIntruders(tx: Sql, version: number, twinOwner: string) {
-  const holds = version >= 160000 ? tx`and (m.inherit_option or m.set_option)` : tx``
-  return await tx<{ member: string; grantor: string }[]>`
-    select e.rolname::text as member, g.rolname::text as grantor from pg_catalog.pg_auth_members m
-    join pg_catalog.pg_roles t on t.oid = m.roleid join pg_catalog.pg_roles e on e.oid = m.member
-    left join pg_catalog.pg_roles g on g.oid = m.grantor
-    where t.rolname = ${twinOwner} and e.rolname <> current_user ${holds} order by 1, 2`
-}
-
 async function readKept(tx: Sql, twinOwner: string): Promise<boolean> {
   const rows = await tx`
     select 1 from pg_catalog.pg_namespace n join pg_catalog.pg_roles o on o.oid = n.nspowner
@@ -168,20 +130,6 @@ async function readKept(tx: Sql, twinOwner: string): Promise<boolean> {
     join pg_catalog.pg_rewrite w on w.oid = d.objid join pg_catalog.pg_class c on c.oid = w.ev_class
     where o.rolname = ${twinOwner} and c.relnamespace <> n.oid and c.relowner <> n.nspowner limit 1`
   return rows.length > 0
-}
-
-async function readGenerous(tx: Sql): Promise<Set<string>> {
-  const rows = await tx<{ name: string }[]>`
-    select r.rolname::text as name from pg_catalog.pg_default_acl d join pg_catalog.pg_roles r on r.oid = d.defaclrole
-    where d.defaclobjtype = 'r'`
-  return new Set(rows.map(({ name }) => name))
-}
-
-async function readShadowSchemas(tx: Sql): Promise<Map<string, string>> {
-  const rows = await tx<{ name: string; owner: string }[]>`
-    select nspname::text as name, o.rolname::text as owner from pg_catalog.pg_namespace
-    join pg_catalog.pg_roles o on o.oid = nspowner where nspname like ${`${shadowPrefix.replaceAll('_', '\\_')}%`}`
-  return new Map(rows.map(({ name, owner }) => [name, owner]))
 }
 
 /** An ACCESS EXCLUSIVE lock that is waited for keeps us waiting too. Prepared transactions hold theirs without a process. */
@@ -217,34 +165,82 @@ async function readDeferred(
   return new Set(rows.map(({ oid }) => oid))
 }
 
-/** Schemas of the relations, of the types of their columns, and of the collations of these. */
-async function readClosedSchemas(tx: Sql, oids: readonly number[], twinOwner: string): Promise<Closed[]> {
-  return await tx<Closed[]>`
-    with closed as materialized (
-      select n.oid, n.nspname from pg_catalog.pg_namespace n where not coalesce((
-        select has_schema_privilege(r.oid, n.oid, 'USAGE') from pg_catalog.pg_roles r where r.rolname = ${twinOwner}),
-        has_schema_privilege('public', n.oid, 'USAGE'))
+/** By one statement, because each one costs a round trip and a plan. */
+async function readSurroundings(
+  tx: Sql,
+  {
+    oids,
+    twinOwner,
+    guardSchema,
+    exemptRoles,
+  }: { oids: readonly number[]; twinOwner: string; guardSchema: string; exemptRoles: readonly string[] },
+) {
+  const [row] = await tx<
+    {
+      generous: string[]
+      shadows: { name: string; owner: string }[]
+      closedSchemas: Closed[]
+      closedTypes: Closed[]
+      exemptGrantees: string[]
+    }[]
+  >`
+    with twins as materialized (
+      select oid from pg_catalog.pg_roles where rolname = ${twinOwner}
+    ), closed as materialized (
+      select n.oid from pg_catalog.pg_namespace n where not coalesce(
+        (select has_schema_privilege(twins.oid, n.oid, 'USAGE') from twins), has_schema_privilege('public', n.oid, 'USAGE'))
     )
-    select closed.nspname::text as name, array_agg(distinct used.relation::int8) as relations
-    from closed join (
-      select relnamespace as oid, oid as relation from pg_catalog.pg_class where oid = any(${oids}::oid[])
-      union select t.typnamespace, a.attrelid from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-        where a.attrelid = any(${oids}::oid[]) and a.attnum > 0
-      union select l.collnamespace, a.attrelid from pg_catalog.pg_attribute a
-        join pg_catalog.pg_collation l on l.oid = a.attcollation
-        where a.attrelid = any(${oids}::oid[]) and a.attnum > 0
-    ) used on used.oid = closed.oid group by 1 order by 1`
+    select array(
+        select r.rolname::text from pg_catalog.pg_default_acl d join pg_catalog.pg_roles r on r.oid = d.defaclrole
+        where d.defaclobjtype = 'r') as generous,
+      coalesce((select jsonb_agg(jsonb_build_object('name', n.nspname, 'owner', o.rolname)) from pg_catalog.pg_namespace n
+        join pg_catalog.pg_roles o on o.oid = n.nspowner where pg_catalog.starts_with(n.nspname, ${shadowPrefix})), '[]') as shadows,
+      coalesce((${selectClosedSchemas(tx, oids)}), '[]') as "closedSchemas",
+      coalesce((${selectClosedTypes(tx, oids)}), '[]') as "closedTypes",
+      array(select r.rolname::text from pg_catalog.pg_roles r where r.rolname = any(${exemptRoles}::text[]) and exists (
+        select 1 from pg_catalog.pg_shdepend d
+        where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid
+          and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())
+          and not (d.classid = 'pg_catalog.pg_namespace'::regclass and exists (
+            select 1 from pg_catalog.pg_namespace n where n.oid = d.objid and n.nspname = ${guardSchema}))
+          and not (d.classid = 'pg_catalog.pg_class'::regclass and exists (
+            select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+            where c.oid = d.objid and n.nspname = ${guardSchema})))) as "exemptGrantees"`
+  return {
+    generous: new Set(row?.generous),
+    shadowSchemas: new Map(row?.shadows.map(({ name, owner }) => [name, owner])),
+    closedSchemas: row?.closedSchemas ?? [],
+    closedTypes: row?.closedTypes ?? [],
+    exemptGrantees: row?.exemptGrantees ?? [],
+  }
 }
 
-async function readClosedTypes(tx: Sql, oids: readonly number[], twinOwner: string): Promise<Closed[]> {
-  return await tx<Closed[]>`
-    select format('%I.%I', n.nspname, t.typname) as name, array_agg(distinct a.attrelid::int8) as relations
-    from pg_catalog.pg_attribute a
-    join pg_catalog.pg_type o on o.oid = a.atttypid
-    join pg_catalog.pg_type t on t.oid in (o.oid, o.typbasetype, o.typelem) and t.typelem = 0
-    join pg_catalog.pg_namespace n on n.oid = t.typnamespace
-    where a.attrelid = any(${oids}::oid[]) and a.attnum > 0 and n.nspname <> 'pg_catalog' and not coalesce((
-      select has_type_privilege(r.oid, t.oid, 'USAGE') from pg_catalog.pg_roles r where r.rolname = ${twinOwner}),
-      has_type_privilege('public', t.oid, 'USAGE'))
-    group by 1 order by 1`
+/** Schemas of the relations, of the types of their columns, and of the collations of these. */
+function selectClosedSchemas(tx: Sql, oids: readonly number[]) {
+  return tx`
+    select jsonb_agg(jsonb_build_object('name', name, 'relations', relations) order by name) from (
+      select n.nspname as name, array_agg(distinct used.relation::int8) as relations
+      from closed join pg_catalog.pg_namespace n using (oid) join (
+        select relnamespace as oid, oid as relation from pg_catalog.pg_class where oid = any(${oids}::oid[])
+        union select t.typnamespace, a.attrelid from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+          where a.attrelid = any(${oids}::oid[]) and a.attnum > 0
+        union select l.collnamespace, a.attrelid from pg_catalog.pg_attribute a
+          join pg_catalog.pg_collation l on l.oid = a.attcollation
+          where a.attrelid = any(${oids}::oid[]) and a.attnum > 0
+      ) used using (oid) group by 1
+    ) s`
+}
+
+function selectClosedTypes(tx: Sql, oids: readonly number[]) {
+  return tx`
+    select jsonb_agg(jsonb_build_object('name', name, 'relations', relations) order by name) from (
+      select format('%I.%I', n.nspname, t.typname) as name, array_agg(distinct a.attrelid::int8) as relations
+      from pg_catalog.pg_attribute a
+      join pg_catalog.pg_type o on o.oid = a.atttypid
+      join pg_catalog.pg_type t on t.oid in (o.oid, o.typbasetype, o.typelem) and t.typelem = 0
+      join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+      where a.attrelid = any(${oids}::oid[]) and a.attnum > 0 and n.nspname <> 'pg_catalog' and not coalesce(
+        (select has_type_privilege(oid, t.oid, 'USAGE') from twins), has_type_privilege('public', t.oid, 'USAGE'))
+      group by 1
+    ) t`
 }

@@ -11,6 +11,7 @@ export interface Note {
     | 'LoginRole'
     | 'MappedRole'
     | 'Locked'
+    | 'NameTaken'
     | 'NoTwin'
     | 'NotClosed'
     | 'NotMasked'

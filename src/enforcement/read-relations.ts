@@ -2,8 +2,7 @@ import type { Query, Row, Sql } from '../db/sql.ts'
 import { sqlstateOf } from '../db/sqlstate.ts'
 import type { Tx } from '../db/transaction.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
-import type { Column, Relation, RelationKind, Right } from './catalog.ts'
-import { guardSchema } from './names.ts'
+import type { Column, Grant, Relation, RelationKind, Right } from './catalog.ts'
 import type { Target } from './policy.ts'
 
 /**
@@ -13,14 +12,14 @@ import type { Target } from './policy.ts'
 export async function findRelations(
   tx: Sql,
   targets: readonly Target[],
-  guarded: boolean,
+  guardSchema: string | null,
   scope: 'all' | 'targets',
   twinOwner: string,
 ) {
-  const guards = tx`${tx(guardSchema)}.relation`
-  const seeds = guarded && scope === 'all' ? tx`union select oid from ${guards}` : tx``
+  const guards = guardSchema === null ? null : tx`${tx(guardSchema)}.relation`
+  const seeds = guards && scope === 'all' ? tx`union select oid from ${guards}` : tx``
   // A view is masked as a whole: whatever else it reads under a mask has to be known too.
-  const alsoRead = guarded
+  const alsoRead = guards
     ? tx`union all
         select d.refobjid from pg_catalog.pg_rewrite w join pg_catalog.pg_depend d on d.objid = w.oid
         join ${guards} g on g.oid = d.refobjid
@@ -64,7 +63,11 @@ const kinds: Readonly<Record<string, RelationKind>> = {
 }
 
 interface RelationRow
-  extends Omit<Relation, 'kind' | 'columns' | 'definition' | 'restrictions' | 'obstacle' | 'rights'> {
+  extends Omit<
+    Relation,
+    'kind' | 'columns' | 'definition' | 'restrictions' | 'obstacle' | 'grants' | 'rights'
+  > {
+  readonly acl: readonly Privilege[]
   readonly relkind: string
   readonly isRestricted: boolean
   readonly isOfSuperuser: boolean
@@ -74,9 +77,12 @@ interface RelationRow
  * How definitions of views and policies are read, for which PostgreSQL locks relations. `all`: an error ends it all.
  * `careful`: one that cannot be read, as of a locked relation, is marked. `none`: all are marked.
  */
-export type Reading =
-  | { readonly mode: 'all' | 'none' }
-  | { readonly mode: 'careful'; readonly locked: ReadonlySet<number> }
+export interface Reading {
+  readonly mode: 'all' | 'none' | 'careful'
+  readonly locked: ReadonlySet<number>
+  /** The limit of other statements, as a setting. */
+  readonly statementTimeout: string
+}
 
 export async function readRelations(
   tx: Tx,
@@ -97,7 +103,7 @@ export async function readRelations(
         and ${isRestrictive(tx)}) as "isRestricted",
       c.relrowsecurity and exists (select 1 from pg_catalog.pg_policy p where p.polrelid = c.oid and p.polpermissive
         and p.polcmd in ('*', 'r') and 0 <> all(p.polroles)) as "hasRolePolicies",
-      ${aclAsJson(tx, tx`c.relacl`)} as grants,
+      ${aclAsJson(tx, tx`c.relacl`, watchedPrivileges)} as acl,
       array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
         where w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
           and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid) as reads,
@@ -108,7 +114,6 @@ export async function readRelations(
     where c.oid = any(${oids}::oid[])`
   if (reading.mode === 'all') refuseFlood(rows)
   const columns = await readColumns(tx, oids)
-  const rights = await readRights(tx, oids)
   const isView = ({ relkind }: RelationRow) => relkind === 'v' || relkind === 'm'
   const definitions = await readEach(tx, rows.filter(isView), reading, readDefinitions)
   const restrictions = await readEach(
@@ -117,15 +122,20 @@ export async function readRelations(
     reading,
     readRestrictions,
   )
-  return rows.map(({ relkind, grants, isRestricted, isOfSuperuser, ...row }) => {
+  return rows.map(({ relkind, acl, isRestricted, isOfSuperuser, ...row }) => {
+    const isOfOthers = ({ grantee }: Grant) => grantee !== row.owner
+    const own = columns.get(row.oid) ?? []
     const definition = definitions.get(row.oid)
     const restriction = restrictions.get(row.oid)
     return {
       ...row,
       kind: kinds[relkind] ?? 'table',
-      grants: grants.filter(({ grantee }) => grantee !== row.owner),
-      columns: columns.get(row.oid) ?? [],
-      rights: rights.get(row.oid) ?? [],
+      grants: listGrants(acl).filter(isOfOthers),
+      columns: own.map(({ acl: privileges, ...column }) => ({ ...column, acl: listGrants(privileges) })),
+      rights: [
+        ...listRights(acl, null),
+        ...own.flatMap(({ number, acl: privileges }) => listRights(privileges, number)),
+      ].filter(isOfOthers),
       definition: definition?.value ?? (definition ? '' : null),
       restrictions: restriction?.value ?? [],
       obstacle: definition?.obstacle ?? restriction?.obstacle ?? null,
@@ -145,24 +155,19 @@ function refuseFlood(rows: readonly RelationRow[]): void {
     })
 }
 
-async function readRights(tx: Sql, oids: readonly number[]): Promise<Map<number, Right[]>> {
-  const rows = await tx<(Right & { oid: number })[]>`
-    select x.oid::int8 as oid, g.rolname::text as grantor, e.rolname::text as grantee, a.is_grantable as grantable,
-      a.privilege_type as privilege, x.number::int4 as column
-    from (
-      select c.oid, c.relowner as owner, null::int2 as number, c.relacl as acl from pg_catalog.pg_class c
-      where c.oid = any(${oids}::oid[]) and c.relacl is not null
-      union all
-      select c.oid, c.relowner, t.attnum, t.attacl from pg_catalog.pg_attribute t
-      join pg_catalog.pg_class c on c.oid = t.attrelid
-      where t.attrelid = any(${oids}::oid[]) and t.attnum > 0 and t.attacl is not null
-    ) x cross join lateral pg_catalog.aclexplode(x.acl) a
-    join pg_catalog.pg_roles g on g.oid = a.grantor left join pg_catalog.pg_roles e on e.oid = a.grantee
-    where a.privilege_type in ('TRIGGER', 'REFERENCES', 'MAINTAIN') and a.grantee <> x.owner
-      and (a.grantee = 0 or e.oid is not null)
-    order by 1, 3, 5, 6`
-  const found = Map.groupBy(rows, ({ oid }) => oid)
-  return new Map([...found].map(([oid, list]) => [oid, list.map(({ oid: _, ...right }) => right)]))
+interface Privilege extends Grant {
+  readonly privilege: string
+}
+
+/** SELECT, and the privileges that lead to values. */
+const watchedPrivileges = ['SELECT', 'TRIGGER', 'REFERENCES', 'MAINTAIN']
+
+function listGrants(acl: readonly Privilege[]): Grant[] {
+  return acl.filter(({ privilege }) => privilege === 'SELECT').map(({ privilege: _, ...grant }) => grant)
+}
+
+function listRights(acl: readonly Privilege[], column: number | null): Right[] {
+  return acl.filter(({ privilege }) => privilege !== 'SELECT').map((right) => ({ ...right, column }))
 }
 
 type Read<T> = { readonly value: T | undefined; readonly obstacle: Relation['obstacle'] }
@@ -189,17 +194,16 @@ async function readEach<T>(
   const left: number[] = []
   for (const { oid, reads } of relations)
     if (reading.mode === 'none') mark(oid, 'not asked for')
-    else if (reading.mode === 'careful' && [oid, ...reads].some((each) => reading.locked.has(each)))
-      mark(oid, 'locked')
+    else if ([oid, ...reads].some((each) => reading.locked.has(each))) mark(oid, 'locked')
     else left.push(oid)
   if (left.length === 0) return found
   if (reading.mode === 'all') {
-    keep(await within(tx, allTogetherMs, () => read(tx, left)))
+    keep(await within(tx, allTogetherMs, reading, () => read(tx, left)))
     return found
   }
   const until = Date.now() + restMs
   await tx
-    .savepoint(async () => keep(await within(tx, allTogetherMs, () => read(tx, left))))
+    .savepoint(async () => keep(await within(tx, allTogetherMs, reading, () => read(tx, left))))
     .catch(async () => {
       for (const oid of left)
         if (Date.now() > until) mark(oid, 'unreadable')
@@ -207,7 +211,7 @@ async function readEach<T>(
           await tx
             .savepoint(async () => {
               await tx`select set_config('lock_timeout', ${String(definitionWaitMs)}, true)`
-              keep(await within(tx, oneMs, () => read(tx, [oid])))
+              keep(await within(tx, oneMs, reading, () => read(tx, [oid])))
             })
             .catch((error: unknown) => {
               mark(oid, sqlstateOf(error) === sqlstate.lockNotAvailable ? 'locked' : 'unreadable')
@@ -216,11 +220,15 @@ async function readEach<T>(
   return found
 }
 
-async function within<T>(tx: Tx, ms: number, run: () => Promise<T>): Promise<T> {
-  const [row] = await tx<{ usual: string }[]>`select current_setting('statement_timeout') as usual`
+async function within<T>(
+  tx: Tx,
+  ms: number,
+  { statementTimeout }: Reading,
+  run: () => Promise<T>,
+): Promise<T> {
   await tx`select set_config('statement_timeout', ${String(ms)}, true)`
   const result = await run()
-  await tx`select set_config('statement_timeout', ${row?.usual ?? '0'}, true)`
+  await tx`select set_config('statement_timeout', ${statementTimeout}, true)`
   return result
 }
 
@@ -254,18 +262,21 @@ export function isOn(tx: Sql, option: string) {
     where option_name = ${option}), false)`
 }
 
-/** SELECT alone; a null list is the default, which gives it to the owner only. */
-export function aclAsJson(tx: Sql, acl: Query<Row[]>) {
+/** SELECT alone, unless privileges are named. A null list is the default, which gives them to the owner only. */
+export function aclAsJson(tx: Sql, acl: Query<Row[]>, privileges?: readonly string[]) {
+  const named = privileges ? tx`, 'privilege', a.privilege_type` : tx``
   return tx`coalesce((
-    select jsonb_agg(jsonb_build_object('grantor', r.rolname, 'grantee', e.rolname, 'grantable', a.is_grantable)
-      order by r.rolname, e.rolname)
+    select jsonb_agg(jsonb_build_object('grantor', r.rolname, 'grantee', e.rolname, 'grantable', a.is_grantable ${named})
+      order by r.rolname, e.rolname, a.privilege_type)
     from pg_catalog.aclexplode(${acl}) a
     join pg_catalog.pg_roles r on r.oid = a.grantor left join pg_catalog.pg_roles e on e.oid = a.grantee
-    where a.privilege_type = 'SELECT' and (a.grantee = 0 or e.oid is not null)), '[]')`
+    where a.privilege_type = any(${privileges ?? ['SELECT']}::text[]) and (a.grantee = 0 or e.oid is not null)), '[]')`
 }
 
-async function readColumns(tx: Sql, oids: readonly number[]): Promise<Map<number, Column[]>> {
-  const rows = await tx<(Column & { relation: number })[]>`
+type ColumnRow = Omit<Column, 'acl'> & { readonly acl: readonly Privilege[] }
+
+async function readColumns(tx: Sql, oids: readonly number[]): Promise<Map<number, ColumnRow[]>> {
+  const rows = await tx<(ColumnRow & { relation: number })[]>`
     select a.attrelid::int8 as relation, a.attnum::int as number, a.attname::text as name,
       pg_catalog.format_type(a.atttypid, a.atttypmod) as type,
       pg_catalog.format_type(b.oid, b.modifier) as "baseType",
@@ -287,7 +298,7 @@ async function readColumns(tx: Sql, oids: readonly number[]): Promise<Map<number
           or d.classid = 'pg_catalog.pg_class'::regclass and d.objid = e.adrelid and d.objsubid = e.adnum
         where e.adrelid = a.attrelid and e.adnum = a.attnum and d.refclassid = 'pg_catalog.pg_class'::regclass
           and d.refobjid = a.attrelid and d.refobjsubid not in (0, a.attnum)) end as "computedFrom",
-      ${aclAsJson(tx, tx`a.attacl`)} as acl
+      ${aclAsJson(tx, tx`a.attacl`, watchedPrivileges)} as acl
     from pg_catalog.pg_attribute a
     cross join lateral (
       with recursive base as (
@@ -302,7 +313,7 @@ async function readColumns(tx: Sql, oids: readonly number[]): Promise<Map<number
     ) b
     where a.attrelid = any(${oids}::oid[]) and a.attnum > 0 and not a.attisdropped
     order by a.attrelid, a.attnum`
-  const columns = new Map<number, Column[]>()
+  const columns = new Map<number, ColumnRow[]>()
   for (const { relation, ...column } of rows) {
     const list = columns.get(relation)
     if (list) list.push(column)

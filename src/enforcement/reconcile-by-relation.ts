@@ -6,12 +6,13 @@ import { sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply.ts'
 import { findNewlyHidden } from './diff.ts'
 import { diffClosings, diffOpenings, listHeld, type StepGroup } from './diff-by-relation.ts'
-import { readRecord } from './guard/read-record.ts'
 import {
+  isGuarded,
   type Outcome,
   type Planned,
   type PolicySource,
   type ReconcileOptions,
+  readVersion,
   type Turn,
   takeTurn,
 } from './in-turn.ts'
@@ -56,8 +57,8 @@ export async function reconcileByRelation(
   cause: unknown,
 ): Promise<Outcome> {
   const closed = await runGroups(target, policy, options, 'none')
-  await recordLateReaders(target, findNewlyHidden(closed.outcome))
-  await options.onClosed?.()
+  await recordLateReaders(target, closed.outcome.snapshot.guard.schema, findNewlyHidden(closed.outcome))
+  if (isGuarded(closed.outcome)) await options.onClosed?.(closed.outcome.snapshot.guard.schema)
   const open = new Set(closed.unfinished.map((one) => one.target))
   const opened = await runGroups(target, policy, options, 'careful')
   const unfinished = [
@@ -97,7 +98,7 @@ async function runGroups(
               ...planned,
               steps: done,
               notes: [...planned.notes, ...notes],
-              record: (await readRecord(tx)).version,
+              record: await readVersion(tx, planned),
             },
             unfinished,
             held: isClosed ? listHeld(snapshot, desired).map((one) => describeHeld(one, planned)) : [],
@@ -143,13 +144,15 @@ async function applyGroups(
       late.push(group)
       continue
     }
+    if (group.isLast && unfinished.length + late.length > 0) continue
     hasBegun ||= group.mayWait === true
     try {
       notes.push(...(await tx.savepoint(() => apply(tx, steps))))
       done.push(...steps)
     } catch (error) {
       const code = sqlstateOf(error)
-      if (target === null || code === '') throw error
+      // Without memory for locks no group can succeed.
+      if (target === null || code === '' || code === sqlstate.outOfMemory) throw error
       const reason = error instanceof Error ? error.message : ''
       const oids = target.oid === undefined ? [] : [target.oid, ...readsOf(planned, target.oid)]
       const blockers = takeBlockers()

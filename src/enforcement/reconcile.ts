@@ -4,8 +4,7 @@ import { sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply.ts'
 import { diff, findNewlyHidden } from './diff.ts'
 import type { Claimant } from './guard/claim.ts'
-import { readRecord } from './guard/read-record.ts'
-import { type Outcome, type PolicySource, type ReconcileOptions, takeTurn } from './in-turn.ts'
+import { type Outcome, type PolicySource, type ReconcileOptions, readVersion, takeTurn } from './in-turn.ts'
 import type { Step } from './plan.ts'
 import type { Reading } from './read-relations.ts'
 import { reconcileByRelation } from './reconcile-by-relation.ts'
@@ -85,7 +84,7 @@ async function reconcileAtOnce(
         outcome = {
           ...outcome,
           notes: [...outcome.notes, ...notes],
-          record: (await readRecord(tx)).version,
+          record: steps.length === 0 ? record : await readVersion(tx, planned),
         }
       },
       mode,
@@ -94,6 +93,7 @@ async function reconcileAtOnce(
     if (!(error instanceof DryRun)) throw error
   }
   if (!outcome) throw new Error('a transaction ended without running')
-  if (!options.dryRun) await recordLateReaders(target, findNewlyHidden(outcome))
+  if (!options.dryRun)
+    await recordLateReaders(target, outcome.snapshot.guard.schema, findNewlyHidden(outcome))
   return outcome
 }

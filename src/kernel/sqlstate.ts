@@ -20,6 +20,7 @@ export const sqlstate = {
   duplicateSchema: '42P06',
   duplicateTable: '42P07',
   diskFull: '53100',
+  outOfMemory: '53200',
   tooManyConnections: '53300',
   programLimitExceeded: '54000',
   lockNotAvailable: '55P03',

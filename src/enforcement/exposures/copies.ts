@@ -1,4 +1,5 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
+import { selectGuard } from '../guard/find-guard.ts'
 import { aclEntries } from './acl-entries.ts'
 import { type AclEntry, type ExposureKind, kind, type Scene, type Severity } from './exposure.ts'
 
@@ -64,7 +65,8 @@ const copies: readonly Copies[] = [
       ${otherTables(sql)}
       where not exists (select 1 from hidden h where h.relation = a.attrelid and h.number = a.attnum)
         and c.relkind in ('r', 'p', 'm', 'f') and c.relpersistence <> 't'
-        and n.nspname !~ '^(pg_|information_schema$|masquerade_guard$)'
+        and n.nspname !~ '^(pg_|information_schema$)'
+        and n.oid is distinct from (select oid from (${selectGuard(sql)}) g)
         and not exists (select 1 from pg_catalog.pg_inherits i where i.inhrelid = c.oid)
         and not exists (select 1 from pg_catalog.pg_inherits i where i.inhparent = c.oid and i.inhrelid = b.attrelid)
         and not exists (select 1 from pg_catalog.pg_constraint k where k.contype = 'f'

@@ -1,3 +1,4 @@
+import { selectGuard } from '../guard/find-guard.ts'
 import { aclEntries } from './acl-entries.ts'
 import { type AclEntry, kind, type Scene } from './exposure.ts'
 
@@ -56,7 +57,8 @@ export async function readRoutines({ sql, version }: Pick<Scene, 'sql' | 'versio
     from pg_catalog.pg_proc p
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang
     join pg_catalog.pg_roles o on o.oid = p.proowner
-    where n.nspname !~ '^(pg_|information_schema$|masquerade_guard$)' and l.lanname not in ('c', 'internal')
+    where n.nspname !~ '^(pg_|information_schema$)'
+        and n.oid is distinct from (select oid from (${selectGuard(sql)}) g) and l.lanname not in ('c', 'internal')
       and p.prokind in ('f', 'p')
     order by 3`
 }

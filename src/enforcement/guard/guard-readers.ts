@@ -1,6 +1,6 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Snapshot } from '../catalog.ts'
-import { everybody, guardSchema, twinOwnerName } from '../names.ts'
+import { everybody } from '../names.ts'
 import type { Desired, Plan, Step } from '../plan.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { Desired, Plan, Step } from '../plan.ts'
  * any other right here gets none: it could not be dropped any more.
  */
 export function listGuardReaders(
-  { guardedOwners, guardReaders, exemptGrantees, roles, user, database }: Snapshot,
+  { guardedOwners, guardReaders, exemptGrantees, roles, user, twinOwner }: Snapshot,
   exemptRoles: readonly string[],
   isEverybodyExempt: boolean,
   { masked, released }: Pick<Desired, 'masked' | 'released'>,
@@ -29,7 +29,7 @@ export function listGuardReaders(
   const exempt = [...exemptGrantees, ...exemptRoles.filter((role) => granted.has(role))]
   const named = [...new Set([...owners, ...exempt])].filter((name) => {
     const role = roles.get(name)
-    return role && !role.superuser && name !== user && name !== twinOwnerName(database)
+    return role && !role.superuser && name !== user && name !== twinOwner
   })
   return [...(isEverybodyExempt ? [everybody] : []), ...named].sort()
 }
@@ -41,7 +41,7 @@ export function grantGuard({ snapshot, desired }: Plan): Step[] {
   const whole = new Set(snapshot.guardReaders.filter(({ isWhole }) => isWhole).map(({ role }) => role))
   const missing = desired.guardReaders.filter((role) => !whole.has(role))
   const others = snapshot.guardReaders.map(({ role }) => role).filter((role) => !wanted.has(role))
-  const schema = quoteIdentifier(guardSchema)
+  const schema = quoteIdentifier(snapshot.guard.schema)
   const list = (roles: readonly string[]) =>
     roles.map((role) => (role === everybody ? 'PUBLIC' : quoteIdentifier(role))).join(', ')
   const change = (verb: string, roles: string, why: string): Step => ({

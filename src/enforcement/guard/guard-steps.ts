@@ -1,43 +1,56 @@
-import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
-import type { Guard, Role, Twin } from '../catalog.ts'
-import { driftFunction, driftTrigger, everybody, guardSchema } from '../names.ts'
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
+import type { Guard, Snapshot, Twin } from '../catalog.ts'
+import { driftFunction, driftTrigger, everybody } from '../names.ts'
 import type { DesiredRelation, DesiredTwin, Step } from '../plan.ts'
 import { storeGrants } from './stored-grants.ts'
 
-const table = `${quoteIdentifier(guardSchema)}.relation`
+const tableIn = (schema: string) => quoteQualified(schema, 'relation')
+const policyIn = (schema: string) => quoteQualified(schema, 'policy')
 
-const policyTable = `${quoteIdentifier(guardSchema)}.policy`
-
-export const createGuards: readonly Step[] = [
-  `CREATE SCHEMA ${quoteIdentifier(guardSchema)}`,
-  `REVOKE ALL ON SCHEMA ${quoteIdentifier(guardSchema)} FROM PUBLIC`,
-  `CREATE TABLE ${table} (
+export function createGuards({ schema, mark }: Snapshot['guard']): Step[] {
+  const name = quoteIdentifier(schema)
+  return [
+    `CREATE SCHEMA ${name}`,
+    `REVOKE ALL ON SCHEMA ${name} FROM PUBLIC`,
+    `CREATE TABLE ${tableIn(schema)} (
     oid oid PRIMARY KEY, grants jsonb NOT NULL, column_grants jsonb NOT NULL, pins jsonb NOT NULL, lent bigint[] NOT NULL,
     hides_all boolean NOT NULL, rights jsonb NOT NULL DEFAULT '[]', twin jsonb, updated_at timestamptz NOT NULL DEFAULT now())`,
-  `CREATE TABLE ${policyTable} (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), exempt text[] NOT NULL DEFAULT '{}',
+    `CREATE TABLE ${policyIn(schema)} (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), exempt text[] NOT NULL DEFAULT '{}',
     ending text[] NOT NULL DEFAULT '{}', readers jsonb NOT NULL DEFAULT '[]', owner uuid, database oid,
     self oid)`,
-  `INSERT INTO ${policyTable} (self) VALUES (${quoteLiteral(table)}::regclass)`,
-  // Default privileges may have let others in.
-  `DO $$ DECLARE given record; BEGIN FOR given IN
-      SELECT 'SCHEMA ${guardSchema}' AS what, a.grantee FROM pg_namespace, aclexplode(nspacl) a
-        WHERE nspname = '${guardSchema}' AND a.grantee NOT IN (0, nspowner)
+    `INSERT INTO ${policyIn(schema)} (self) VALUES (${quoteLiteral(tableIn(schema))}::regclass)`,
+    // Default privileges may have let others in.
+    `DO $$ DECLARE given record; BEGIN FOR given IN
+      SELECT 'SCHEMA ${schema}' AS what, a.grantee FROM pg_namespace, aclexplode(nspacl) a
+        WHERE nspname = '${schema}' AND a.grantee NOT IN (0, nspowner)
       UNION SELECT c.oid::regclass::text, a.grantee FROM pg_class c, aclexplode(c.relacl) a
-        WHERE c.relnamespace = '${guardSchema}'::regnamespace AND a.grantee NOT IN (0, c.relowner)
+        WHERE c.relnamespace = '${schema}'::regnamespace AND a.grantee NOT IN (0, c.relowner)
     LOOP EXECUTE format('REVOKE ALL ON %s FROM %s', given.what, given.grantee::regrole); END LOOP; END $$`,
-  `REVOKE ALL ON ALL TABLES IN SCHEMA ${quoteIdentifier(guardSchema)} FROM PUBLIC`,
-].map((sql) => ({ sql, why: 'a place to remember grants' }))
+    `REVOKE ALL ON ALL TABLES IN SCHEMA ${name} FROM PUBLIC`,
+    ...(mark === null ? [] : [writeMark(schema, mark)]),
+  ].map((sql) => ({ sql, why: 'a place to remember grants' }))
+}
 
-/** Guards of an earlier release lack columns. */
-export const upgradeGuards: readonly Step[] = [
-  `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS rights jsonb NOT NULL DEFAULT '[]'`,
-  `ALTER TABLE ${policyTable} ADD COLUMN IF NOT EXISTS readers jsonb NOT NULL DEFAULT '[]',
+/** Guards of an earlier release lack columns and the mark. */
+export function upgradeGuards({ schema, mark }: Snapshot['guard']): Step[] {
+  return [
+    `ALTER TABLE ${tableIn(schema)} ADD COLUMN IF NOT EXISTS rights jsonb NOT NULL DEFAULT '[]'`,
+    `ALTER TABLE ${policyIn(schema)} ADD COLUMN IF NOT EXISTS readers jsonb NOT NULL DEFAULT '[]',
     ADD COLUMN IF NOT EXISTS self oid`,
-  `UPDATE ${policyTable} SET self = ${quoteLiteral(table)}::regclass WHERE self IS NULL`,
-].map((sql) => ({ sql, why: 'a place to remember rights and readers' }))
+    `UPDATE ${policyIn(schema)} SET self = ${quoteLiteral(tableIn(schema))}::regclass WHERE self IS NULL`,
+    ...(mark === null ? [] : [writeMark(schema, mark)]),
+  ].map((sql) => ({ sql, why: 'a place to remember rights and readers' }))
+}
 
-export function forget(oid: number): Step {
-  return { sql: `DELETE FROM ${table} WHERE oid = ${oid}`, why: 'nothing is left to remember about it' }
+function writeMark(schema: string, mark: string): string {
+  return `COMMENT ON SCHEMA ${quoteIdentifier(schema)} IS ${quoteLiteral(mark)}`
+}
+
+export function forget(schema: string, oid: number): Step {
+  return {
+    sql: `DELETE FROM ${tableIn(schema)} WHERE oid = ${oid}`,
+    why: 'nothing is left to remember about it',
+  }
 }
 
 /** The definition that we ask for as one text: columns, SELECT and options. */
@@ -63,11 +76,7 @@ export function remembersGrants(guard: Guard, wanted: DesiredRelation): boolean 
  * `made` is read back from the catalog in the same statement, so it is what PostgreSQL will print next time. `twin`: it is
  * not looked at, because that takes a lock, and the record of it is this one.
  */
-export function writeGuard(
-  wanted: DesiredRelation,
-  roles: ReadonlyMap<string, Role>,
-  twin?: Twin | null,
-): Step {
+export function writeGuard({ guard, roles }: Snapshot, wanted: DesiredRelation, twin?: Twin | null): Step {
   const row = rowOf(wanted)
   const json = (value: unknown) => `${quoteLiteral(JSON.stringify(value))}::jsonb`
   const lent = `ARRAY[${row.lent.flatMap((name) => roles.get(name)?.oid ?? []).join(', ')}]::bigint[]`
@@ -86,7 +95,7 @@ export function writeGuard(
     twin === undefined ? made : twin === null ? 'NULL' : json(twin),
   ]
   return {
-    sql: `INSERT INTO ${table} (oid, grants, column_grants, pins, lent, hides_all, rights, twin) VALUES (${values.join(', ')})
+    sql: `INSERT INTO ${tableIn(guard.schema)} (oid, grants, column_grants, pins, lent, hides_all, rights, twin) VALUES (${values.join(', ')})
       ON CONFLICT (oid) DO UPDATE SET grants = excluded.grants, column_grants = excluded.column_grants, pins = excluded.pins,
         lent = excluded.lent, hides_all = excluded.hides_all, rights = excluded.rights, twin = excluded.twin, updated_at = now()`,
     why: 'what to give back when masking ends',
@@ -94,9 +103,9 @@ export function writeGuard(
 }
 
 /** While it is closed, grants that its twin lacks are not taken for revoked. */
-export function markClosed(oid: number): Step {
+export function markClosed(schema: string, oid: number): Step {
   return {
-    sql: `UPDATE ${table} SET twin = twin || '{"isClosed": true}', updated_at = now() WHERE oid = ${oid}`,
+    sql: `UPDATE ${tableIn(schema)} SET twin = twin || '{"isClosed": true}', updated_at = now() WHERE oid = ${oid}`,
     why: 'its twin is closed for the time being',
   }
 }
@@ -127,10 +136,10 @@ function canonical(value: unknown): string {
 }
 
 /** Records the roles that lose an exemption with the change itself: their sessions end even if this node dies first. */
-export function writeExempt(exempt: readonly string[]): Step {
+export function writeExempt(schema: string, exempt: readonly string[]): Step {
   const list = `ARRAY[${exempt.map(quoteLiteral).join(', ')}]::text[]`
   return {
-    sql: `UPDATE ${policyTable} SET exempt = ${list}, ending = ARRAY(
+    sql: `UPDATE ${policyIn(schema)} SET exempt = ${list}, ending = ARRAY(
       SELECT unnest(ending) UNION (
         (SELECT unnest(exempt) UNION SELECT rolname::text FROM pg_catalog.pg_roles WHERE ${isEverybody('exempt')})
         EXCEPT SELECT unnest(${list}) EXCEPT SELECT rolname::text FROM pg_catalog.pg_roles WHERE ${isEverybody(list)}))`,
@@ -142,23 +151,24 @@ function isEverybody(list: string): string {
   return `${quoteLiteral(everybody)} = ANY (${list})`
 }
 
-const driftTable = `${quoteIdentifier(guardSchema)}.drift`
-const noteDrift = `${quoteIdentifier(guardSchema)}.${driftFunction}`
-
 /**
  * Needs a superuser. Where there is none, the periodic audit finds what this would have told within a second. One row for
  * each transaction that changes the catalog: transactions never wait for each other's rows, and a change succeeds where the
  * table is gone. Unlogged, the rows are in no publication.
  */
-export const createWatch: readonly Step[] = [
-  `CREATE UNLOGGED TABLE IF NOT EXISTS ${driftTable} (transaction bigint PRIMARY KEY)`,
-  `REVOKE ALL ON ${driftTable} FROM PUBLIC`,
-  `CREATE OR REPLACE FUNCTION ${noteDrift}() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER
+export function createWatch(schema: string): Step[] {
+  const driftTable = quoteQualified(schema, 'drift')
+  const noteDrift = quoteQualified(schema, driftFunction)
+  return [
+    `CREATE UNLOGGED TABLE IF NOT EXISTS ${driftTable} (transaction bigint PRIMARY KEY)`,
+    `REVOKE ALL ON ${driftTable} FROM PUBLIC`,
+    `CREATE OR REPLACE FUNCTION ${noteDrift}() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp AS $$ BEGIN
       IF to_regclass(${quoteLiteral(driftTable)}) IS NOT NULL THEN
         INSERT INTO ${driftTable} VALUES (txid_current()) ON CONFLICT DO NOTHING; END IF; END $$`,
-  `DROP EVENT TRIGGER IF EXISTS ${quoteIdentifier(driftTrigger)}`,
-  // Of earlier releases.
-  `DROP FUNCTION IF EXISTS ${quoteIdentifier(guardSchema)}.notify_drift()`,
-  `CREATE EVENT TRIGGER ${quoteIdentifier(driftTrigger)} ON ddl_command_end EXECUTE FUNCTION ${noteDrift}()`,
-].map((sql) => ({ sql, why: 'to hear of changes within a second' }))
+    `DROP EVENT TRIGGER IF EXISTS ${quoteIdentifier(driftTrigger)}`,
+    // Of earlier releases.
+    `DROP FUNCTION IF EXISTS ${quoteQualified(schema, 'notify_drift')}()`,
+    `CREATE EVENT TRIGGER ${quoteIdentifier(driftTrigger)} ON ddl_command_end EXECUTE FUNCTION ${noteDrift}()`,
+  ].map((sql) => ({ sql, why: 'to hear of changes within a second' }))
+}

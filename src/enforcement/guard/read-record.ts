@@ -1,24 +1,53 @@
 import type { Sql } from '../../db/sql.ts'
-import { guardSchema } from '../names.ts'
+import type { Snapshot } from '../catalog.ts'
+import { everybody } from '../names.ts'
 
-export interface GuardRecord {
+/** The record of what a node enforced last, and for which resource. */
+export interface GuardRecord extends Pick<Snapshot, 'exempt' | 'guardReaders' | 'guardedOwners'> {
   /** Differs whenever the record was rewritten with other contents. */
   readonly version: string
-  /** Roles that are exempt, as it was last enforced. */
-  readonly exempt: readonly string[]
+  /** The resource that the masks belong to. Null: they are older than this mark. */
+  readonly owner: string | null
+  /** False: this database is a copy of the one they were made in. */
+  readonly madeHere: boolean
+  /** The tables are not those that the record was written in: it came with a dump. */
+  readonly isRestored: boolean
 }
 
-const nothing: GuardRecord = { version: '', exempt: [] }
-
-/** Reads the record in the database of what a node enforced there last. */
-export async function readRecord(sql: Sql): Promise<GuardRecord> {
-  const [found] = await sql<{ there: boolean }[]>`
-    select pg_catalog.to_regclass(${`${guardSchema}.relation`}) is not null as there`
-  if (!found?.there) return nothing
+/** Null: there are no records. */
+export async function readRecord(sql: Sql, schema: string | null): Promise<GuardRecord | null> {
+  if (schema === null) return null
+  // As JSON, because records that are older than the mark have no columns for it.
   const [row] = await sql<GuardRecord[]>`
-    select p.exempt, concat_ws('/', r.rows, r.oids, r.times, p.exempt::text) as version
-    from ${sql(guardSchema)}.policy p, (
-      select count(*) as rows, sum(oid::int8) as oids, sum(extract(epoch from updated_at)) as times
-      from ${sql(guardSchema)}.relation) r`
-  return row ?? nothing
+    select p.exempt, (${selectVersion(sql, schema)}) as version, pg_catalog.to_jsonb(p) ->> 'owner' as owner,
+      coalesce(pg_catalog.to_jsonb(p) ->> 'database' = d.oid::text, false) as "madeHere",
+      coalesce(pg_catalog.to_jsonb(p) ->> 'self' <> pg_catalog.to_regclass(
+        pg_catalog.format('%I.relation', ${schema}::text))::oid::text, false) as "isRestored",
+      coalesce((
+        select jsonb_agg(jsonb_build_object('role', coalesce(r.rolname, ${everybody}), 'isWhole', not exists (
+          select 1 from pg_catalog.pg_class c where c.relnamespace = n.oid and c.relkind = 'r' and not exists (
+            select 1 from pg_catalog.aclexplode(c.relacl) s where s.grantee = a.grantee and s.privilege_type = 'SELECT'))))
+        from pg_catalog.aclexplode(n.nspacl) a left join pg_catalog.pg_roles r on r.oid = a.grantee
+        where a.privilege_type = 'USAGE' and a.grantee <> n.nspowner and (a.grantee = 0 or r.oid is not null)),
+        '[]') as "guardReaders",
+      coalesce((select jsonb_agg(one) from (
+        select o.rolname as owner, jsonb_agg(c.oid::int8) as oids from ${sql(schema)}.relation g
+        join pg_catalog.pg_class c on c.oid = g.oid join pg_catalog.pg_roles o on o.oid = c.relowner group by 1) one),
+        '[]') as "guardedOwners"
+    from ${sql(schema)}.policy p, pg_catalog.pg_namespace n, pg_catalog.pg_database d
+    where n.nspname = ${schema} and d.datname = current_database()`
+  return row ?? null
+}
+
+/** The version of the record alone; empty: there are no records. */
+export async function readRecordVersion(sql: Sql, schema: string | null): Promise<string> {
+  if (schema === null) return ''
+  const [row] = await sql<{ version: string }[]>`
+    select (${selectVersion(sql, schema)}) as version from ${sql(schema)}.policy p`
+  return row?.version ?? ''
+}
+
+function selectVersion(sql: Sql, schema: string) {
+  return sql`select concat_ws('/', count(*), sum(oid::int8), sum(extract(epoch from updated_at)), p.exempt::text)
+    from ${sql(schema)}.relation`
 }

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
-import { guardSchema } from '../names.ts'
+import { findGuard } from './find-guard.ts'
 
 /** A poll is one DELETE of no rows. */
 const pollMs = 1_000
@@ -16,16 +16,17 @@ export interface DriftWatch {
  * a notification would keep every transaction with such a change from PREPARE TRANSACTION.
  */
 export async function watchDrift({ sql }: Pick<Database, 'sql'>, onDrift: () => void): Promise<DriftWatch> {
+  const guard = await findGuard(sql)
   const [row] = await sql<{ isThere: boolean }[]>`
-    select to_regclass(${`${guardSchema}.drift`}) is not null as "isThere"`
-  if (!row?.isThere) return { lost: true, close: () => {} }
+    select to_regclass(${`${guard}.drift`}) is not null as "isThere"`
+  if (guard === null || !row?.isThere) return { lost: true, close: () => {} }
   let lost = false
   let isPolling = false
   const poll = async () => {
     if (isPolling) return
     isPolling = true
     try {
-      const rows = await sql`delete from ${sql(guardSchema)}.drift returning 1`
+      const rows = await sql`delete from ${sql(guard)}.drift returning 1`
       if (rows.length > 0) onDrift()
     } catch (error) {
       // Nothing is masked any more, so the table is gone. Other failures pass, and the audit goes on meanwhile.

@@ -10,6 +10,7 @@ import type { Outcome } from '../in-turn.ts'
 import { everybody } from '../names.ts'
 import type { Policy } from '../policy.ts'
 import { reconcile } from '../reconcile.ts'
+import { capNotes } from '../states/cap-notes.ts'
 import type { Impact, LiveSession, LostRelation, RoleImpact } from './impact.ts'
 
 const statementTimeoutMs = 20_000
@@ -43,7 +44,7 @@ export async function findImpact(
       ended: [...(await readWithdrawn(sql, outcome)), ...(await readOldReaders(sql, outcome))],
       closed: listClosed(outcome),
       statements: outcome.steps.map(({ sql: text, why }) => ({ sql: text, why })),
-      notes: outcome.notes,
+      notes: capNotes(outcome.notes),
     }
   })
 }

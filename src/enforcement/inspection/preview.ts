@@ -3,7 +3,8 @@ import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Column, Relation } from '../catalog.ts'
 import { observe } from '../observe.ts'
 import type { Rule } from '../policy.ts'
-import { prepare } from '../recommendations/recommend.ts'
+import { lockTimeoutMs, prepare } from '../recommendations/recommend.ts'
+import { readTurnFacts } from '../turn-facts.ts'
 import { type AssignedRule, assignMasks, type Masks } from '../twins/assign-masks.ts'
 import { maskExpression } from '../twins/masks.ts'
 
@@ -51,7 +52,7 @@ export async function preview(
   return database.transaction(async (tx) => {
     await prepare(tx)
     const targets = [{ schema, table }, ...rules.map((rule) => ({ schema: rule.schema, table: rule.table }))]
-    const snapshot = await observe(tx, targets, 'all')
+    const snapshot = await observe(tx, await readTurnFacts(tx, lockTimeoutMs), targets, 'all')
     const relation = snapshot.relations.find((one) => one.schema === schema && one.name === table)
     if (!relation || relation.definition !== null) return null
     const masksUnder = (held: readonly Rule[]): Masks =>

@@ -1,5 +1,5 @@
 import type { Sql } from '../../db/sql.ts'
-import { guardSchema } from '../names.ts'
+import { findGuard } from '../guard/find-guard.ts'
 import { type ObservedColumn, readWatched, type Watched } from './read-watched.ts'
 
 /** A relation with a twin: the facts that are needed to move reads to the twin. */
@@ -28,11 +28,12 @@ const incomparable = ['json', 'xml', 'point', 'line', 'lseg', 'box', 'path', 'po
 
 /** Another text as soon as masks or exemptions are other ones. */
 export async function readMaskVersion(sql: Sql): Promise<string> {
-  if (!(await isGuarded(sql))) return ''
+  const guard = await findGuard(sql)
+  if (guard === null) return ''
   const [row] = await sql<{ version: string }[]>`
     select concat_ws('/', count(*), max(updated_at), sum(oid::bigint),
-      (select exempt::text from ${sql(guardSchema)}.policy)) as version
-    from ${sql(guardSchema)}.relation where twin is not null`
+      (select exempt::text from ${sql(guard)}.policy)) as version
+    from ${sql(guard)}.relation where twin is not null`
   return row?.version ?? ''
 }
 
@@ -58,28 +59,29 @@ export async function readMaskedFor(
       },
     ]),
   )
-  if (!observed && !(await isGuarded(sql))) return found
-  const relations = observed ? [] : await readMoved(sql, roles)
+  const guard = observed ? null : await findGuard(sql)
+  if (!observed && guard === null) return found
+  const relations = guard === null ? [] : await readMoved(sql, guard, roles)
   for (const { role, ...relation } of relations) found.get(role)?.relations.push(relation)
-  const watched = await readWatched(sql, roles, observed)
+  const watched = await readWatched(sql, roles, guard, observed ?? [])
   for (const [role, seen] of watched)
     Object.assign(found.get(role) ?? {}, { watched: seen.watched, watchedDigest: seen.digest })
   const [any] = watched.values()
   const names = [...relations, ...(any?.watched ?? [])].map(({ name }) => name)
   for (const { role, ...homonym } of await readHomonyms(sql, roles, names))
     found.get(role)?.homonyms.push(homonym)
-  for (const { role, schemas } of observed ? [] : await readHidden(sql, roles))
+  for (const { role, schemas } of guard === null ? [] : await readHidden(sql, guard, roles))
     found.get(role)?.hides.push(...schemas)
   return found
 }
 
-async function readMoved(sql: Sql, roles: readonly string[]) {
+async function readMoved(sql: Sql, guard: string, roles: readonly string[]) {
   return await sql<(Masked & { role: string })[]>`
     with masked as (
       select c.oid, n.nspname, c.relname, g.twin, c.relkind = 'r' and exists (
           select 1 from pg_catalog.pg_inherits where inhparent = c.oid) as has_children,
         pg_catalog.to_regclass(pg_catalog.format('%I.%I', g.twin->>'schema', g.twin->>'name')) as twin_oid
-      from ${sql(guardSchema)}.relation g join pg_catalog.pg_class c on c.oid = g.oid
+      from ${sql(guard)}.relation g join pg_catalog.pg_class c on c.oid = g.oid
       join pg_catalog.pg_namespace n on n.oid = c.relnamespace where g.twin is not null)
     select r.rolname::text as role, m.nspname::text as schema, m.relname::text as name,
       pg_catalog.jsonb_build_object('schema', m.twin->'schema', 'name', m.twin->'name') as twin,
@@ -120,17 +122,11 @@ async function readHomonyms(sql: Sql, roles: readonly string[], names: readonly 
     order by 1, 2, 3`
 }
 
-async function readHidden(sql: Sql, roles: readonly string[]) {
+async function readHidden(sql: Sql, guard: string, roles: readonly string[]) {
   return await sql<{ role: string; schemas: string[] }[]>`
     select r.rolname::text as role, array(
-      select ${guardSchema}::text union select twin->>'schema' from ${sql(guardSchema)}.relation where twin is not null
+      select ${guard}::text union select twin->>'schema' from ${sql(guard)}.relation where twin is not null
       order by 1) as schemas
-    from pg_catalog.pg_roles r join pg_catalog.pg_namespace n on n.nspname = ${guardSchema}
+    from pg_catalog.pg_roles r join pg_catalog.pg_namespace n on n.nspname = ${guard}
     where r.rolname = any(${roles}::text[]) and not pg_catalog.pg_has_role(r.oid, n.nspowner, 'USAGE')`
-}
-
-async function isGuarded(sql: Sql): Promise<boolean> {
-  const [row] = await sql<{ there: boolean }[]>`
-    select pg_catalog.to_regclass(${`${guardSchema}.relation`}) is not null as there`
-  return row?.there ?? false
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { Sql } from '../../db/sql.ts'
-import { guardSchema } from '../names.ts'
 
 /** A masked column that a relation shows; the names of both may differ. */
 export interface WatchedColumn {
@@ -49,14 +48,15 @@ interface Shown {
 
 /**
  * Masked tables and their twins, and every view that reads a masked column of either, at any depth; for each role whether it
- * would see the values themselves.
+ * would see the values themselves. `guard`: the schema of our records; null where the policy is only observed.
  */
 export async function readWatched(
   sql: Sql,
   roles: readonly string[],
-  observed: readonly ObservedColumn[] | null = null,
+  guard: string | null,
+  observed: readonly ObservedColumn[] = [],
 ): Promise<Map<string, WatchedForRole>> {
-  const relations = await readShowing(sql, observed)
+  const relations = await readShowing(sql, guard, observed)
   const needed = new Set(
     relations.flatMap(({ masked, shows }) => [...masked, ...shows].flatMap(({ needs }) => needs ?? [])),
   )
@@ -89,9 +89,13 @@ interface Source {
   readonly column: string
 }
 
-async function readShowing(sql: Sql, observed: readonly ObservedColumn[] | null): Promise<Relation[]> {
-  const sources = observed ? await readObservedSources(sql, observed) : await readSources(sql)
-  const twins = observed ? new Map<number, number>() : await readTwins(sql)
+async function readShowing(
+  sql: Sql,
+  guard: string | null,
+  observed: readonly ObservedColumn[],
+): Promise<Relation[]> {
+  const sources = guard === null ? await readObservedSources(sql, observed) : await readSources(sql, guard)
+  const twins = guard === null ? new Map<number, number>() : await readTwins(sql, guard)
   const shown = await followViews(sql, sources, new Set(twins.values()), twins)
   const oids = [...new Set([...sources.map(({ oid }) => oid), ...shown.keys()])]
   const bySource = Map.groupBy(sources, ({ oid }) => oid)
@@ -113,11 +117,11 @@ async function readShowing(sql: Sql, observed: readonly ObservedColumn[] | null)
 }
 
 /** Columns that have a mask, and the same of the twins. */
-async function readSources(sql: Sql): Promise<Source[]> {
+async function readSources(sql: Sql, guard: string): Promise<Source[]> {
   return await sql<Source[]>`
     with pinned as materialized (
       select distinct g.oid, p.number, g.twin
-      from ${sql(guardSchema)}.relation g cross join lateral pg_catalog.jsonb_to_recordset(g.pins) as p(number int)
+      from ${sql(guard)}.relation g cross join lateral pg_catalog.jsonb_to_recordset(g.pins) as p(number int)
     ), named as materialized (
       select p.oid, a.attnum, a.attname, pg_catalog.format('%I.%I.%I', n.nspname, c.relname, a.attname) as label,
         pg_catalog.to_regclass(pg_catalog.format('%I.%I', p.twin->>'schema', p.twin->>'name'))::oid as twin
@@ -144,10 +148,10 @@ async function readObservedSources(sql: Sql, columns: readonly ObservedColumn[])
     order by 1, 3`
 }
 
-async function readTwins(sql: Sql): Promise<Map<number, number>> {
+async function readTwins(sql: Sql, guard: string): Promise<Map<number, number>> {
   const rows = await sql<{ base: number; oid: number }[]>`
     select oid::int8 as base, pg_catalog.to_regclass(pg_catalog.format('%I.%I', twin->>'schema', twin->>'name'))::oid::int8 as oid
-    from ${sql(guardSchema)}.relation where twin is not null`
+    from ${sql(guard)}.relation where twin is not null`
   return new Map(rows.map(({ base, oid }) => [base, oid]))
 }
 

@@ -1,8 +1,10 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
-import { readGuardOwner, release } from '../guard/claim.ts'
-import { twinOwnerName } from '../names.ts'
+import { writeRelease } from '../guard/claim.ts'
+import { findGuard } from '../guard/find-guard.ts'
+import { readRecord } from '../guard/read-record.ts'
 import type { Target } from '../policy.ts'
+import { findTwinOwner } from '../twins/choose-twin-owner.ts'
 
 /** Something about a database that keeps masks from holding, or from being complete, and what puts it right. */
 export interface Finding {
@@ -74,14 +76,15 @@ export async function examine(sql: Sql, tables: readonly Target[]): Promise<Pref
   if (facts.superuser)
     return { version: facts.version, refusals: tooOld, warnings: await checkRowSecurity(sql, tables), owner }
   const ownership = await checkOwners(sql, facts, tables)
+  const twinOwner = await findTwinOwner(sql)
   return {
     version: facts.version,
     refusals: [
       ...tooOld,
-      ...(await checkTwinOwner(sql, facts)),
+      ...(await checkTwinOwner(sql, facts, twinOwner)),
       ...checkDatabase(facts),
       ...ownership.refusals,
-      ...(await checkSchemas(sql, facts, tables)),
+      ...(await checkSchemas(sql, facts, tables, twinOwner)),
     ],
     warnings: [
       ...ownership.warnings,
@@ -94,16 +97,19 @@ export async function examine(sql: Sql, tables: readonly Target[]): Promise<Pref
 }
 
 async function findMaskOwner(sql: Sql): Promise<MaskOwner | null> {
-  const guard = await readGuardOwner(sql)
-  if (!guard?.owner || !guard.madeHere) return null
+  const schema = await findGuard(sql)
+  const guard = await readRecord(sql, schema)
+  if (schema === null || !guard?.owner || !guard.madeHere) return null
   const message =
     'The database is masked by a resource that this service does not have. If no other service keeps these masks, they can be taken over.'
-  return { id: guard.owner, unknown: { code: 'MaskedElsewhere', message, statements: [release] } }
+  return {
+    id: guard.owner,
+    unknown: { code: 'MaskedElsewhere', message, statements: [writeRelease(schema)] },
+  }
 }
 
 /** Twins belong to a role of their own, which we have to be able to act as. */
-async function checkTwinOwner(sql: Sql, facts: Facts): Promise<Finding[]> {
-  const name = twinOwnerName(facts.database)
+async function checkTwinOwner(sql: Sql, facts: Facts, name: string): Promise<Finding[]> {
   const twins = quoteIdentifier(name)
   const member = facts.versionNumber >= 160000 ? 'SET' : 'MEMBER'
   const [row] = await sql<{ usable: boolean }[]>`
@@ -165,14 +171,18 @@ async function checkOwners(sql: Sql, { user }: Facts, tables: readonly Target[])
 }
 
 /** The owner of the twins looks into the schemas of the tables. */
-async function checkSchemas(sql: Sql, facts: Facts, tables: readonly Target[]): Promise<Finding[]> {
-  const name = twinOwnerName(facts.database)
+async function checkSchemas(
+  sql: Sql,
+  facts: Facts,
+  tables: readonly Target[],
+  twinOwner: string,
+): Promise<Finding[]> {
   const rows = await sql<{ schema: string }[]>`
     select n.nspname::text as schema from pg_catalog.pg_namespace n
     where n.nspname = any(${tables.map(({ schema }) => schema)}::text[])
       and not pg_catalog.has_schema_privilege('public', n.oid, 'USAGE')
       and not pg_catalog.has_schema_privilege(n.oid, 'USAGE WITH GRANT OPTION')
-      and not exists (select 1 from pg_catalog.pg_roles r where r.rolname = ${name}
+      and not exists (select 1 from pg_catalog.pg_roles r where r.rolname = ${twinOwner}
         and pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE'))
     order by 1`
   return rows.map(({ schema }) => ({

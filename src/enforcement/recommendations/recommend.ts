@@ -1,7 +1,8 @@
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Tx } from '../../db/transaction.ts'
-import { guardSchema, shadowPrefix } from '../names.ts'
+import { selectGuard } from '../guard/find-guard.ts'
+import { shadowPrefix } from '../names.ts'
 import { type Judgement, judgeColumn } from './judge-column.ts'
 
 export interface ColumnPlace {
@@ -57,13 +58,15 @@ export async function recommend(
   })
 }
 
+export const lockTimeoutMs = 500
+
 /**
  * Turns row security off: a table whose policies would run other roles' functions with our privileges fails instead,
  * and is skipped.
  */
 export async function prepare(tx: Tx): Promise<void> {
   await tx.unsafe(`SET TRANSACTION READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL row_security = off;
-    SET LOCAL statement_timeout = ${tableTimeoutMs}; SET LOCAL lock_timeout = 500`)
+    SET LOCAL statement_timeout = ${tableTimeoutMs}; SET LOCAL lock_timeout = ${lockTimeoutMs}`)
 }
 
 /** Plain tables and partitioned ones; partitions are part of theirs, and what is foreign is not asked. */
@@ -89,7 +92,8 @@ async function readColumns(tx: Tx): Promise<CatalogColumn[]> {
     left join pg_catalog.pg_type e on e.oid = b.typelem and b.typcategory = 'A'
     where c.relkind in ('r', 'p') and not c.relispartition and c.relpersistence <> 't'
       and a.attnum > 0 and not a.attisdropped
-      and n.nspname !~ '^(pg_|information_schema$)' and n.nspname <> ${guardSchema}
+      and n.nspname !~ '^(pg_|information_schema$)'
+      and n.oid is distinct from (select oid from (${selectGuard(tx)}) g)
       and left(n.nspname, ${shadowPrefix.length}) <> ${shadowPrefix}
       and not exists (select 1 from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_class'::regclass
         and d.objid = c.oid and d.deptype = 'e')

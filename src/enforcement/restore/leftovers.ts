@@ -1,8 +1,10 @@
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import { selectGuard } from '../guard/find-guard.ts'
 import { markPrefix } from '../logins/mark.ts'
-import { driftTrigger, guardSchema, twinOwnerName } from '../names.ts'
+import { driftTrigger } from '../names.ts'
+import { findTwinOwner } from '../twins/choose-twin-owner.ts'
 
 /** Something of ours that is in a database, or on its server. */
 export interface Leftover {
@@ -16,12 +18,11 @@ export interface Leftover {
 
 /** Everything of ours in the database: what a restore removes, and what it could not remove. */
 export async function findLeftovers(sql: Sql, databaseId: string): Promise<Leftover[]> {
-  const [server] = await sql<{ database: string }[]>`select current_database()::text as database`
-  const twinOwner = twinOwnerName(server?.database ?? '')
+  const twinOwner = await findTwinOwner(sql)
   const rows = await sql<Omit<Leftover, 'statement'>[]>`
     select 'schema' as kind, n.nspname::text as name, false as "isHarmless"
     from pg_catalog.pg_namespace n left join pg_catalog.pg_roles o on o.oid = n.nspowner
-    where n.nspname = ${guardSchema} or o.rolname = ${twinOwner}
+    where n.oid in (select oid from (${selectGuard(sql)}) g) or o.rolname = ${twinOwner}
     union all
     select 'event trigger', evtname::text, false from pg_catalog.pg_event_trigger where evtname = ${driftTrigger}
     union all

@@ -1,6 +1,5 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
-import { guardSchema } from '../names.ts'
 import type { Unfinished } from '../reconcile-by-relation.ts'
 import { type Holder, nameHolder, statementToEnd } from './holder.ts'
 import { endSession, signalSession } from './signal-session.ts'
@@ -36,8 +35,14 @@ export class BlockerWatch {
     this.#limitMs = limitMs
   }
 
-  async clear(sql: Sql, databaseId: string, unfinished: readonly Unfinished[]): Promise<Clearing> {
-    const blockers = await findBlockers(sql, unfinished)
+  async clear(
+    sql: Sql,
+    databaseId: string,
+    guardSchema: string,
+    unfinished: readonly Unfinished[],
+  ): Promise<Clearing> {
+    const look = () => findBlockers(sql, guardSchema, unfinished)
+    const blockers = await look()
     const now = Date.now()
     const keyOf = ({ holder }: Blocker) => `${databaseId} ${nameHolder(holder)}`
     const present = new Set(blockers.map(keyOf))
@@ -49,14 +54,14 @@ export class BlockerWatch {
     const due = endable.filter((one) => leftMs(one) <= 0)
     const waits = endable.filter((one) => !due.includes(one)).map(leftMs)
     const dueMs = waits.length === 0 ? null : Math.min(...waits)
-    return { blockers, ended: await this.#end(sql, unfinished, due), dueMs }
+    return { blockers, ended: await this.#end(sql, due, look), dueMs }
   }
 
-  async #end(sql: Sql, unfinished: readonly Unfinished[], due: readonly Blocker[]): Promise<number> {
+  async #end(sql: Sql, due: readonly Blocker[], look: () => Promise<Blocker[]>): Promise<number> {
     if (due.length === 0) return 0
     for (const { holder } of due) if ('pid' in holder) await signalSession(sql, 'cancel', holder.pid)
     await new Promise((resolve) => setTimeout(resolve, cancelMs))
-    const still = new Set((await findBlockers(sql, unfinished)).map(({ holder }) => nameHolder(holder)))
+    const still = new Set((await look()).map(({ holder }) => nameHolder(holder)))
     let ended = 0
     for (const { holder } of due) if (!still.has(nameHolder(holder)) || (await end(sql, holder))) ended++
     return ended
@@ -85,7 +90,11 @@ interface BlockerRow extends Omit<Blocker, 'holder'> {
 }
 
 /** Any lock on a twin is in the way of changing it; only ACCESS EXCLUSIVE is in the way of grants and reads. */
-export async function findBlockers(sql: Sql, unfinished: readonly Unfinished[]): Promise<Blocker[]> {
+export async function findBlockers(
+  sql: Sql,
+  guardSchema: string,
+  unfinished: readonly Unfinished[],
+): Promise<Blocker[]> {
   const places = unfinished.flatMap(({ target, oids }) => oids.map((oid) => ({ target, oid })))
   const waits = unfinished.flatMap(({ target, blockers }) => blockers.map((holder) => ({ target, holder })))
   const rows = await sql<BlockerRow[]>`

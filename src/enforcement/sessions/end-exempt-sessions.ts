@@ -1,46 +1,65 @@
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
+import type { Sql } from '../../db/sql.ts'
 import { endLoginSessions } from '../logins/end-login-sessions.ts'
-import { guardSchema } from '../names.ts'
 import type { Note } from '../plan.ts'
 import { endSession } from './signal-session.ts'
 
+/** Roles that are no longer exempt, and where they were recorded. */
+export interface Ending {
+  readonly databaseId: string
+  /** The schema of our records. */
+  readonly schema: string
+  readonly roles: readonly string[]
+  /** Login roles that we made: their sessions can be ended without any right. */
+  readonly logins: readonly { readonly oid: number; readonly name: string }[]
+  /** Nothing is readable any more that was only for exempt roles. */
+  readonly isAllClosed: boolean
+}
+
 /**
  * Ends the sessions of roles that are no longer exempt: an open cursor would go on returning raw rows. Waits for no table.
- * Roles stay on the list until this has succeeded, and while relations are not closed to them yet. Login roles that we
- * made can be ended without any right. Returns notes about sessions that the role of the binding may not end.
+ * While a lock keeps a relation from being closed, the roles stay on the list, and each try looks at the sessions of the
+ * first one alone: sessions that began later read through masks, and must not be ended again and again.
  */
-export async function endExemptSessions(
-  database: Database,
-  logins: readonly { readonly oid: number; readonly name: string }[],
-  isAllClosed: boolean,
-): Promise<{ ended: number; notes: Note[] }> {
-  const { sql } = database
-  const nothing = { ended: 0, notes: [] }
-  const [found] = await sql<
-    { there: boolean }[]
-  >`select to_regclass(${`${guardSchema}.policy`}) is not null as there`
-  if (!found?.there) return nothing
-  const [row] = await sql<{ ending: string[] }[]>`select ending from ${sql(guardSchema)}.policy`
-  if (!row || row.ending.length === 0) return nothing
-  const own = logins.filter(({ name }) => row.ending.includes(name))
-  let ended = own.length === 0 ? 0 : await endLoginSessions(database, own)
-  const others = row.ending.filter((name) => !own.some((login) => login.name === name))
-  const sessions = await sql<{ pid: number; role: string }[]>`
+export class ExemptSessions {
+  readonly #seen = new Map<string, { readonly roles: string; readonly pids: ReadonlySet<number> }>()
+
+  /** Returns notes about sessions that the role of the binding may not end. */
+  async end(database: Database, ending: Ending): Promise<{ ended: number; notes: Note[] }> {
+    const { databaseId, schema, roles, logins, isAllClosed } = ending
+    if (roles.length === 0) return { ended: 0, notes: [] }
+    const known = this.#seen.get(databaseId)
+    const earlier = !isAllClosed && known?.roles === roles.join() ? known.pids : null
+    const own = logins.filter(({ name }) => roles.includes(name))
+    let ended = earlier || own.length === 0 ? 0 : await endLoginSessions(database, own)
+    const others = roles.filter((name) => !own.some((login) => login.name === name))
+    const sessions = await findSessions(database.sql, others)
+    const notes: Note[] = []
+    for (const { pid, role } of sessions.filter((one) => earlier?.has(one.pid) ?? true))
+      if (await endSession(database.sql, pid)) ended++
+      else notes.push(describeSession(pid, role))
+    if (isAllClosed) await forgetRoles(database.sql, schema, roles)
+    if (isAllClosed) this.#seen.delete(databaseId)
+    else if (!earlier)
+      this.#seen.set(databaseId, { roles: roles.join(), pids: new Set(sessions.map(({ pid }) => pid)) })
+    return { ended, notes }
+  }
+}
+
+async function findSessions(sql: Sql, roles: readonly string[]) {
+  return await sql<{ pid: number; role: string }[]>`
     select a.pid::int4 as pid, r.rolname::text as role from pg_catalog.pg_stat_activity a
     join pg_catalog.pg_roles r on r.oid = a.usesysid
     -- A superuser sees raw values with or without an exemption.
-    where a.datname = current_database() and r.rolname = any(${others}) and a.pid <> pg_backend_pid()
+    where a.datname = current_database() and r.rolname = any(${roles}) and a.pid <> pg_backend_pid()
       and r.rolname <> current_user and not r.rolsuper`
-  const notes: Note[] = []
-  for (const { pid, role } of sessions)
-    if (await endSession(sql, pid)) ended++
-    else notes.push(describeSession(pid, role))
-  if (isAllClosed)
-    await sql`
-      update ${sql(guardSchema)}.policy
-      set ending = array(select unnest(ending) except select unnest(${row.ending}::text[]))`
-  return { ended, notes }
+}
+
+async function forgetRoles(sql: Sql, schema: string, roles: readonly string[]): Promise<void> {
+  await sql`
+    update ${sql(schema)}.policy
+    set ending = array(select unnest(ending) except select unnest(${roles}::text[]))`
 }
 
 function describeSession(pid: number, role: string): Note {

@@ -1,20 +1,17 @@
 import type { Database } from '../../db/database.ts'
-import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
+import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
-import { guardSchema } from '../names.ts'
 import type { Note, Step } from '../plan.ts'
 import { endSession } from './signal-session.ts'
-
-const policyTable = `${quoteIdentifier(guardSchema)}.policy`
 
 /**
  * Records the transactions that hold a lock on relations of which columns are hidden now: a cursor that was opened before
  * goes on reading them raw. The identity of a transaction is in pg_locks, which every role may read.
  */
-export function recordReaders(oids: readonly number[]): Step {
+export function recordReaders(schema: string, oids: readonly number[]): Step {
   return {
-    sql: `UPDATE ${policyTable} SET readers = readers || coalesce((
+    sql: `UPDATE ${quoteQualified(schema, 'policy')} SET readers = readers || coalesce((
       SELECT jsonb_agg(DISTINCT jsonb_build_object('pid', l.pid, 'transaction', l.virtualtransaction, 'since', now()))
       FROM pg_locks l JOIN pg_database d ON d.oid = l.database
       WHERE d.datname = current_database() AND l.granted AND l.pid <> pg_backend_pid()
@@ -24,9 +21,13 @@ export function recordReaders(oids: readonly number[]): Step {
 }
 
 /** A transaction may have opened a cursor after the step above and before the commit that hid the columns. */
-export async function recordLateReaders({ sql }: Database, oids: readonly number[]): Promise<void> {
+export async function recordLateReaders(
+  { sql }: Database,
+  schema: string,
+  oids: readonly number[],
+): Promise<void> {
   if (oids.length === 0) return
-  await sql.unsafe(recordReaders(oids).sql).catch((error: unknown) => {
+  await sql.unsafe(recordReaders(schema, oids).sql).catch((error: unknown) => {
     // Another node has removed the last mask since.
     if (codeOf(error) !== sqlstate.undefinedTable) throw error
   })
@@ -44,31 +45,25 @@ interface Reader {
  */
 export async function endOldReaders(
   { sql }: Database,
+  schema: string,
   limitMs: number,
 ): Promise<{ notes: Note[]; ended: number; dueMs: number | null }> {
-  const nothing = { notes: [], ended: 0, dueMs: null }
-  const [there] = await sql<{ isThere: boolean }[]>`
-    select exists (select 1 from pg_catalog.pg_attribute where attname = 'readers'
-      and attrelid = pg_catalog.to_regclass(${`${guardSchema}.policy`})) as "isThere"`
-  if (!there?.isThere) return nothing
-  const [row] = await sql<{ some: boolean }[]>`select readers <> '[]' as some from ${sql(guardSchema)}.policy`
-  if (!row?.some) return nothing
-  const readers = await findReaders(sql)
+  const readers = await findReaders(sql, schema)
   const notes: Note[] = []
   let ended = 0
   for (const reader of readers)
     if (reader.ageMs >= limitMs && (await endSession(sql, reader.pid))) ended++
     else notes.push(describeReader(reader, reader.ageMs >= limitMs))
-  await forgetReaders(sql, readers)
+  await forgetReaders(sql, schema, readers)
   const waits = readers.filter(({ ageMs }) => ageMs < limitMs).map(({ ageMs }) => limitMs - ageMs)
   return { notes, ended, dueMs: waits.length === 0 ? null : Math.min(...waits) }
 }
 
-async function findReaders(sql: Sql): Promise<Reader[]> {
+async function findReaders(sql: Sql, schema: string): Promise<Reader[]> {
   return await sql<Reader[]>`
     select a.pid::int4 as pid, a.usename::text as role,
       max(extract(epoch from now() - (e ->> 'since')::timestamptz) * 1000)::int4 as "ageMs"
-    from ${sql(guardSchema)}.policy p cross join lateral pg_catalog.jsonb_array_elements(p.readers) e
+    from ${sql(schema)}.policy p cross join lateral pg_catalog.jsonb_array_elements(p.readers) e
     join pg_catalog.pg_stat_activity a on a.pid = (e ->> 'pid')::int4
     join pg_catalog.pg_roles r on r.oid = a.usesysid
     where not r.rolsuper and r.rolname <> current_user and not (r.rolname = any(p.exempt) or 'public' = any(p.exempt))
@@ -78,9 +73,9 @@ async function findReaders(sql: Sql): Promise<Reader[]> {
 }
 
 /** Transactions that are over are no longer of interest. */
-async function forgetReaders(sql: Sql, readers: readonly Reader[]): Promise<void> {
+async function forgetReaders(sql: Sql, schema: string, readers: readonly Reader[]): Promise<void> {
   await sql`
-    update ${sql(guardSchema)}.policy set readers = coalesce((
+    update ${sql(schema)}.policy set readers = coalesce((
       select jsonb_agg(e) from pg_catalog.jsonb_array_elements(readers) e
       where (e ->> 'pid')::int4 = any(${readers.map(({ pid }) => pid)}::int4[])), '[]')`
 }

@@ -17,15 +17,15 @@ export class ReleaseWatch {
   }
 
   /** In place of what was expected of that database before; an empty list expects nothing. */
-  expect(databaseId: string, sql: Sql, unfinished: readonly Unfinished[]): void {
+  expect(databaseId: string, sql: Sql, guardSchema: string, unfinished: readonly Unfinished[]): void {
     clearTimeout(this.#timers.get(databaseId))
     this.#timers.delete(databaseId)
     if (unfinished.length === 0) return
     const look = async () => {
-      const blockers = await findBlockers(sql, unfinished).catch(() => [])
+      const blockers = await findBlockers(sql, guardSchema, unfinished).catch(() => [])
       if (this.#timers.get(databaseId) !== timer) return
       if (blockers.length === 0) this.#onRelease(databaseId)
-      else this.expect(databaseId, sql, unfinished)
+      else this.expect(databaseId, sql, guardSchema, unfinished)
     }
     const timer = setTimeout(() => void look(), lookMs).unref()
     this.#timers.set(databaseId, timer)

@@ -18,6 +18,7 @@ const passing: Readonly<Record<string, string>> = {
   [sqlstate.cannotConnectNow]: 'the database is starting or stopping',
   [sqlstate.adminShutdown]: 'the database ended the connection',
   [sqlstate.tooManyConnections]: 'the database has no connection left',
+  [sqlstate.outOfMemory]: 'the server has no lock left',
   [sqlstate.readOnlyTransaction]: 'the database is read-only at the moment',
   [sqlstate.serializationFailure]: 'another session changed the same objects',
   [sqlstate.deadlockDetected]: 'another session changed the same objects',

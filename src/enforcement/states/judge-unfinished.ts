@@ -4,6 +4,7 @@ import type { Note } from '../plan.ts'
 import type { Unfinished } from '../reconcile-by-relation.ts'
 import { type Blocker, describeBlocker } from '../sessions/blockers.ts'
 import { statementToEnd } from '../sessions/holder.ts'
+import { capNotes, joinReasons } from './cap-notes.ts'
 import type { StateStore } from './state-store.ts'
 
 export interface Judgement {
@@ -52,11 +53,11 @@ export function judgeUnfinished(
   const hasFailed = serious.length > 0 || unmasked.length > 0
   return {
     state: hasFailed ? 'Failed' : waiting.length > 0 ? 'Pending' : null,
-    reason: [
+    reason: joinReasons([
       ...unmasked,
       ...serious.map(describeRefused),
       ...waiting.map((one) => describeWaiting(one, blockers)),
-    ].join(' '),
+    ]),
     notes: [
       ...waiting.map(
         (one): Note => ({ code: 'Locked', target: one.target, message: describeWaiting(one, blockers) }),
@@ -95,9 +96,9 @@ export async function mergeNotes(
   outcome: Outcome,
   more: readonly Note[],
 ): Promise<readonly Note[] | null> {
-  if (outcome.isWhole) return [...outcome.notes, ...more]
+  if (outcome.isWhole) return capNotes([...outcome.notes, ...more])
   if (more.length === 0) return null
   const { notes } = await states.read(databaseId)
   const codes = new Set(more.map(({ code }) => code))
-  return [...notes.filter(({ code }) => !codes.has(code)), ...more]
+  return capNotes([...notes.filter(({ code }) => !codes.has(code)), ...more])
 }

@@ -160,7 +160,7 @@ const aboutItself = `select pg_catalog.concat(exists (
   where r.rolname operator(pg_catalog.=) session_user
     and d.classoid operator(pg_catalog.=) 'pg_catalog.pg_authid'::pg_catalog.regclass
     and pg_catalog.starts_with(d.description, '${loginMarkPrefix}')),
-  ' ', exists (select from pg_catalog.pg_namespace where nspname operator(pg_catalog.=) '${guardSchema}'),
+  ' ', exists (select from pg_catalog.pg_namespace where pg_catalog.starts_with(nspname, '${guardSchema}')),
   ' ', pg_catalog.current_setting('search_path'))`
 
 export async function askAboutItself({ socket, reader }: Side): Promise<OwnSession> {

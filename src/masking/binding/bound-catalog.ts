@@ -3,6 +3,7 @@ import type { ConnectionCheck } from '../../db/database-marks.ts'
 import type { DatabaseAddress } from '../../db/database-url.ts'
 import { checkConnections, driverOptions } from '../../db/driver-options.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
+import { withKnownSettings } from '../../db/known-settings.ts'
 import { createSql, type Sql } from '../../db/sql.ts'
 import { steadyOptions } from '../../db/steady-settings.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
@@ -137,9 +138,11 @@ function connect(address: DatabaseAddress, check: ConnectionCheck): pg.Pool {
     max: 1,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
+    statement_timeout: queryTimeoutMs,
     idleTimeoutMillis: idleTimeoutMs,
     application_name: 'masquerade',
-    options: steadyOptions,
+    // Functions and operators that a role of the database made must not be found in the place of built-ins.
+    options: `-c search_path=pg_catalog${steadyOptions}`,
     allowExitOnIdle: true,
   })
   pool.on('error', () => {})
@@ -147,7 +150,7 @@ function connect(address: DatabaseAddress, check: ConnectionCheck): pg.Pool {
 }
 
 async function reach<T>(pool: pg.Pool, ask: (sql: Sql) => Promise<T>): Promise<Reached<T>> {
-  const sql = createSql(({ text, values }) => pool.query({ text, values }))
+  const sql = createSql(({ text, values }) => withKnownSettings(pool, () => pool.query({ text, values })))
   try {
     return { value: await ask(sql) }
   } catch (error) {

@@ -49,7 +49,13 @@ async function readServer(server: string, rows: readonly Row[], secrets: SecretB
   for (const { id, binding, secret } of rows) {
     const password = secret ? secrets.open(secretPlace(id), secret) : ''
     const url = addressOf(binding, password, guard)
-    const database = openDatabase({ url, poolSize: 1, searchPath: 'pg_catalog', answerTimeoutMs })
+    const database = openDatabase({
+      url,
+      poolSize: 1,
+      searchPath: 'pg_catalog',
+      answerTimeoutMs,
+      foreign: { keep: 0 },
+    })
     try {
       const all = await database.sql<{ name: string; system: string }[]>`
         select datname::text as name, (select system_identifier::text from pg_control_system()) as system

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { type Database, openDatabase } from '../../db/database.ts'
 import type { ConnectionCheck } from '../../db/database-marks.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
@@ -59,6 +60,7 @@ interface StoredPolicy {
 /** The management data that enforcement reads. */
 export function createEnforcementSource(options: SourceOptions) {
   const { sql, secrets, guard, checkConnection, findExempt, readRights } = options
+  const guardKey = secrets.derive('guard marks')
   return {
     async find(databaseId: string): Promise<BoundTarget | null> {
       const [row] = await sql<{ binding: Binding; secret: Uint8Array | null; version: number }[]>`
@@ -128,6 +130,7 @@ export function createEnforcementSource(options: SourceOptions) {
     claimantOf(databaseId: string) {
       return {
         databaseId,
+        sign: (text: string) => createHmac('sha256', guardKey).update(text).digest('base64url'),
         async nameOwner(owner: string) {
           const [row] = await sql<{ tenantId: string }[]>`
             select tenant_id as "tenantId" from masked_database where id = ${databaseId}`

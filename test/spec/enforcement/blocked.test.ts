@@ -5,7 +5,7 @@ import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { forEachCluster } from '../../support/postgres.ts'
-import { retryUntil, waitUntil } from '../../support/wait-until.ts'
+import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
 const canary = 'zqcanary'
 const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600', MASQUERADE_LOCK_LIMIT_SECONDS: '1' })
@@ -132,10 +132,7 @@ forEachCluster((cluster) => {
           const session = `session ${await pidOf(migration)} of role "[^"]+" \\(night job\\)`
           assert.match(reason, new RegExp(`^"app"."people" waits for a lock that ${session} holds`))
           assert.ok(await isDenied('select card from app.orders'))
-          // A session of the auditor's from before the withdrawal may be ended now.
-          const seen = await retryUntil(
-            async () => await target.connectAs('auditor').sql`select card from masked_app.orders`,
-          )
+          const seen = await target.connectAs('auditor').sql`select card from masked_app.orders`
           assert.deepEqual([...seen], [{ card: 'XXXX' }])
           if (endsSessions) assert.ok(await isOver(cursor, 'fetch 1 from raw'))
           else {
@@ -143,9 +140,16 @@ forEachCluster((cluster) => {
             assert.match(message, new RegExp(`Session ${await pidOf(cursor)} of role "${auditor}"`))
             await cursor.end()
           }
+          const later = await connect('auditor')
+          await holdsFor(
+            700,
+            'a session from after the withdrawal stays',
+            async () => !(await isOver(later, 'select')),
+          )
           await migration.query('rollback')
           await untilEnforced()
           assert.ok(await isDenied('select mail from app.people'))
+          assert.equal(await isOver(later, 'select'), endsSessions)
           if (!endsSessions) return
           await exempt(auditor)
           const attacker = await connect('analyst')
@@ -216,6 +220,10 @@ forEachCluster((cluster) => {
           await exempt(auditor)
           const owner = await connect('analyst')
           if (!isSuperuser) await run(`grant "${analyst}" to "${target.role('owner')}"`)
+          await owner.query(`create schema evil; grant usage on schema evil to public; create table evil.log (name text);
+            grant insert on evil.log to public; create function evil.equal(name, name) returns boolean language plpgsql as
+              'begin insert into evil.log values (current_user); return $1 operator(pg_catalog.=) $2; end';
+            create operator evil.= (leftarg = name, rightarg = name, function = evil.equal)`)
           for (const setting of [
             'default_transaction_read_only = on',
             'default_transaction_isolation = serializable',
@@ -224,15 +232,38 @@ forEachCluster((cluster) => {
             'lock_timeout = 1',
             'statement_timeout = 1',
             `role = "${analyst}"`,
-            `search_path = app`,
-            ...(cluster === 'embedded-18' ? ["restrict_nonsystem_relation_kind = 'view'"] : []),
+            'search_path = evil, pg_catalog',
+            'exit_on_error = on',
+            'idle_session_timeout = 1',
+            'idle_in_transaction_session_timeout = 1',
+            'array_nulls = off',
+            'default_table_access_method = nowhere',
+            'client_min_messages = debug5',
+            ...(cluster === 'embedded-18'
+              ? ["restrict_nonsystem_relation_kind = 'view'", 'transaction_timeout = 1']
+              : []),
           ])
             await owner.query(`alter database "${database}" set ${setting}`)
-          const service = `application_name = 'masquerade enforcement' and datname = current_database()`
+          const settled =
+            'exit_on_error = on; alter role :role set statement_timeout = 1; alter role :role set idle_session_timeout = 1'
+          if (!isSuperuser)
+            await run(`alter role :role set ${settled}`.replaceAll(':role', `"${target.role('owner')}"`))
+          const service = `application_name like 'masquerade%' and datname = current_database() and pid <> pg_backend_pid()`
           await run(`select pg_terminate_backend(pid) from pg_stat_activity where ${service}`)
           await exempt()
           await untilEnforced()
-          await owner.query(`alter database "${database}" reset all`)
+          const columns = {
+            schemaName: 'app',
+            tableName: 'people',
+            columnName: 'mail',
+            maskingFunction: 'Email',
+          }
+          const put = await masking.putRule(db, 'people', columns)
+          assert.equal(put.headers.get('x-masquerade-enforcement'), 'Enforced', put.text)
+          assert.equal((await masking.putRule(db, 'none', { ...columns, columnName: 'none' })).status, 400)
+          assert.deepEqual([...(await run('select distinct name from evil.log'))], [])
+          await owner.query(`alter database "${database}" reset all; drop schema evil cascade`)
+          await run(`alter role "${target.role('owner')}" reset all`)
           assert.ok(await isDenied('select card from app.orders'))
         },
       )

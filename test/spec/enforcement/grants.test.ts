@@ -219,7 +219,9 @@ forEachCluster((cluster) => {
         await run(
           `create schema masquerade_guard authorization :ann; set role :ann; create table masquerade_guard.relation (oid oid); reset role`,
         )
-        await assert.rejects(reconcile(target.database, policy(rules)), /masquerade_guard/)
+        await reconcile(target.database, policy(rules))
+        await assert.rejects(as('ann', 'select * from masquerade_guard_1.relation'), /permission denied/)
+        await reconcile(target.database, policy([]))
         await run('drop schema masquerade_guard cascade')
         const twins = `masquerade_twins_${target.url.replace(/^.*\//, '')}`
         await run(`create role "${twins}" login; grant "${twins}" to :ann with admin option`)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import type { Database } from '../../../src/db/database.ts'
 import { shadowSchemaName } from '../../../src/enforcement/names.ts'
+import { readMaskedFor } from '../../../src/enforcement/per-role/read-masked.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.ts'
 import { clause } from '../../support/clause.ts'
@@ -170,6 +171,69 @@ forEachCluster((cluster) => {
       )
 
       clause(
+        'ENF-140',
+        'A role that creates, ahead of the controller, the schema of its records or the role of its twins stops nothing…',
+        async () => {
+          await reconcile(binding, policy([]))
+          const twins = `masquerade_twins_${target.url.replace(/^.*\//, '')}`
+          const claimant = {
+            databaseId: '00000000-0000-0000-0000-000000000001',
+            nameOwner: async () => null,
+            hasRival: async () => false,
+            sign: (text: string) => `signed ${text}`,
+          }
+          const settle = (rulesNow = rules) => reconcile(binding, policy(rulesNow), { claimant })
+          for (const schema of ['masquerade_guard', 'masquerade_guard_1'])
+            await readAs(
+              'analyst',
+              `create schema ${schema}; create table ${schema}.relation (oid oid); create table ${schema}.policy (owner uuid);
+              grant all on schema ${schema} to public; grant all on all tables in schema ${schema} to public;
+              insert into ${schema}.policy values ('${claimant.databaseId}'); comment on schema ${schema} is 'masquerade guard signed guard of role 10'`,
+            )
+          const clerk = await target.createRole('clerk', 'LOGIN CREATEROLE')
+          await readAs('clerk', `create role "${twins}"; grant "${twins}" to "${target.role('owner')}"`)
+          const { notes } = await settle()
+          const taken = notes.flatMap(({ code, target: name }) => (code === 'NameTaken' ? [name] : []))
+          const [server] = await run(`select current_setting('server_version_num')::int as version`)
+          const isLeft = !isSuperuser && server?.version >= 160000
+          assert.deepEqual(taken, isLeft ? ['masquerade_guard', twins] : ['masquerade_guard'])
+          await isDenied('analyst', 'select mail from app.people')
+          assert.deepEqual(await sees('analyst', 'select mail from masked_app.people'), ['XXXX'])
+          assert.deepEqual((await settle()).steps, [])
+          // The role of that name shows its maker nothing, where CREATEROLE is not every right.
+          if (server?.version >= 160000)
+            await assert.rejects(
+              readAs(
+                'clerk',
+                `grant "${twins}" to "${clerk}"; set role "${twins}"; select mail from app.people`,
+              ),
+              /permission denied/,
+            )
+          // Other readers of the records find them.
+          assert.ok(
+            (await readMaskedFor(binding.sql, [String(analyst)])).get(String(analyst))?.relations.length,
+          )
+          await settle([])
+          assert.deepEqual((await settle([])).steps, [])
+          assert.deepEqual(await sees('analyst', 'select mail from app.people'), [canary])
+          assert.deepEqual(
+            [...(await run(`select nspname from pg_namespace where nspname like 'masquerade%' order by 1`))],
+            [{ nspname: 'masquerade_guard' }, { nspname: 'masquerade_guard_1' }],
+          )
+          // Records of a former role of the binding are not taken for a squatter's.
+          const [owner] = await run(`select oid::int8 as oid from pg_roles where rolname = '${analyst}'`)
+          await readAs(
+            'analyst',
+            `comment on schema masquerade_guard is 'masquerade guard signed guard of role ${owner?.oid}'`,
+          )
+          await assert.rejects(settle(), /masquerade_guard is not the binding role's/)
+          await run(`drop schema masquerade_guard cascade; drop schema masquerade_guard_1 cascade;
+            drop role if exists "${twins}"; drop role "${clerk}"`)
+          await mask()
+        },
+      )
+
+      clause(
         'ENF-69',
         'A lock on one relation holds up no other: what can be closed is closed, then opened, relation by relation…',
         async () => {
@@ -259,6 +323,34 @@ forEachCluster((cluster) => {
             `select 1 from pg_namespace where nspname in ('masked_app', 'masquerade_guard')`,
           )
           assert.deepEqual(left, [])
+        },
+      )
+
+      clause(
+        'ENF-142',
+        'A lock on a relation while the last rule is deleted loses no grant: the records stay until every relation is given…',
+        async () => {
+          const privileges = () => listPrivileges(target.database, [String(analyst), String(auditor)])
+          await reconcile(binding, policy([]))
+          await run(`grant select (id) on app.people to "${analyst}" with grant option`)
+          const before = await privileges()
+          await mask()
+          await target.connectAs('analyst').transaction(async (tx) => {
+            await tx.unsafe(
+              'lock table app.people in access exclusive mode; grant select (id) on app.people to public',
+            )
+            const error = await reconcile(binding, policy([])).catch((thrown: unknown) => thrown)
+            assert.ok(error instanceof PartlyEnforced)
+            assert.deepEqual([...new Set(error.unfinished.map((one) => one.target))], ['"app"."people"'])
+            assert.deepEqual(await sees('auditor', 'select card from app.orders'), [canary])
+            await tx.unsafe('revoke select (id) on app.people from public')
+          })
+          await reconcile(binding, policy([]))
+          assert.deepEqual(await privileges(), before)
+          assert.deepEqual((await reconcile(binding, policy([]))).steps, [])
+          await run(
+            `revoke select (id) on app.people from "${analyst}" cascade; grant select on app.people to "${analyst}"`,
+          )
         },
       )
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { createWatch } from '../../../src/enforcement/guard/guard-steps.ts'
+import { guardSchema } from '../../../src/enforcement/names.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
@@ -56,7 +57,7 @@ describe('pg_dump of a whole database', { skip: withoutTools }, () => {
         [target.role('auditor')],
       ),
     )
-    for (const { sql } of createWatch) await target.database.sql.unsafe(sql)
+    for (const { sql } of createWatch(guardSchema)) await target.database.sql.unsafe(sql)
     gateway = await openBareGateway(target.database, target.url)
     folder = await mkdtemp(join(tmpdir(), 'masquerade-dump-'))
   })

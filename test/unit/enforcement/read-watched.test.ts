@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { guardSchema } from '../../../src/enforcement/names.ts'
 import { readWatched } from '../../../src/enforcement/per-role/read-watched.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
@@ -46,7 +47,7 @@ forEachCluster((cluster) => {
     after(() => target[Symbol.asyncDispose]())
 
     async function watch(role: string): Promise<Record<string, string[]>> {
-      const found = (await readWatched(target.database.sql, [role])).get(role)?.watched ?? []
+      const found = (await readWatched(target.database.sql, [role], guardSchema)).get(role)?.watched ?? []
       return Object.fromEntries(
         found.map(({ schema, name, masked, shows }) => [
           `${schema}.${name}`,
@@ -96,7 +97,8 @@ forEachCluster((cluster) => {
     })
 
     test('columns are all there in order where one of them is masked', async () => {
-      const found = (await readWatched(target.database.sql, [analyst])).get(analyst)?.watched ?? []
+      const found =
+        (await readWatched(target.database.sql, [analyst], guardSchema)).get(analyst)?.watched ?? []
       const people = found.filter(({ name }) => name === 'people').map(({ attributes }) => attributes)
       assert.deepEqual(people, [
         ['id', 'name', 'mail', 'pay'],
@@ -105,7 +107,8 @@ forEachCluster((cluster) => {
     })
 
     test('a change of what is there or of who may see it shows in the digest', async () => {
-      const digest = async () => (await readWatched(target.database.sql, [analyst])).get(analyst)?.digest
+      const digest = async () =>
+        (await readWatched(target.database.sql, [analyst], guardSchema)).get(analyst)?.digest
       const first = await digest()
       assert.equal(await digest(), first)
       await run('create view public.more as select mail from public.people')

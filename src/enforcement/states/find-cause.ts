@@ -1,0 +1,51 @@
+import type { Database } from '../../db/database.ts'
+import { sqlstateOf } from '../../db/sqlstate.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
+import type { Policy } from '../policy.ts'
+import { describeFinding, examine } from '../preflight/preflight.ts'
+import type { LockHoards } from '../sessions/lock-hoards.ts'
+import { explainFailure } from './explain-failure.ts'
+
+export interface Cause {
+  readonly reason: string
+  readonly state: 'Pending' | 'Failed'
+  /** Something may have changed after so long; null: nothing is known of it. */
+  readonly dueMs: number | null
+}
+
+/** What a bound database can be asked about a failure. Null: it is not bound. */
+type Open = () => Promise<{ database: Database; policy: Policy } | null>
+
+/**
+ * The cause of a failure with what the database itself tells of it: privileges that are missing, as statements, and
+ * sessions that hold every lock of the server, which are ended after a limit.
+ */
+export async function findCause(error: unknown, open: Open, hoards: LockHoards): Promise<Cause> {
+  const { passing, reason, lacksPrivilege } = explainFailure(error)
+  const state = passing ? 'Pending' : 'Failed'
+  const plain = { reason, state, dueMs: null } as const
+  try {
+    if (lacksPrivilege) return { ...plain, reason: (await findMissing(open)) ?? reason }
+    const place = isOutOfLocks(error) ? await open() : null
+    if (!place) return plain
+    return { state, ...(await hoards.clear(place.database.sql, place.policy.exemptRoles)) }
+  } catch {
+    return plain
+  }
+}
+
+export function isOutOfLocks(error: unknown): boolean {
+  return sqlstateOf(error) === sqlstate.outOfMemory
+}
+
+/** The missing privileges as statements; null when none is missing, or the database cannot be asked. */
+export async function findMissing(open: Open): Promise<string | null> {
+  try {
+    const place = await open()
+    if (!place) return null
+    const { refusals } = await examine(place.database.sql, place.policy.rules)
+    return refusals.length === 0 ? null : refusals.map(describeFinding).join(' ')
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,87 @@
+import type { Tx } from '../db/transaction.ts'
+import { sqlstate } from '../kernel/sqlstate.ts'
+import type { Snapshot } from './catalog.ts'
+import {
+  chooseGuardName,
+  findForeignGuard,
+  type Namesake,
+  type SignGuard,
+  selectGuard,
+  writeGuardMark,
+} from './guard/find-guard.ts'
+import { driftFunction, driftTrigger, guardSchema } from './names.ts'
+import type { TwinOwnerFacts } from './twins/choose-twin-owner.ts'
+
+/** The server, the role of the binding and our records, as a turn finds them. */
+export interface TurnFacts
+  extends TwinOwnerFacts,
+    Pick<Snapshot, 'watched' | 'guard' | 'exempt' | 'guardReaders' | 'guardedOwners'> {
+  /** The limit of statements, as a setting. */
+  readonly statementTimeout: string
+}
+
+interface BeginRow extends Omit<TurnFacts, 'guard' | 'exempt' | 'guardReaders' | 'guardedOwners'> {
+  readonly schema: string | null
+  readonly owner: number
+  readonly isOurs: boolean
+  readonly isCurrent: boolean
+  readonly comment: string | null
+  readonly namesakes: readonly Namesake[]
+}
+
+/**
+ * Sets what later statements of the transaction depend on, and reads about the server and our records, by one statement.
+ * Fails where the records belong to a former role of the binding.
+ */
+export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGuard): Promise<TurnFacts> {
+  // Names in what we write are looked up among the built-ins alone, and temporary objects of a session never come first.
+  const [row] = await tx<BeginRow[]>`
+    select set_config('search_path', 'pg_catalog, pg_temp', true),
+      set_config('lock_timeout', ${String(lockTimeoutMs)}, true),
+      set_config('standard_conforming_strings', 'on', true),
+      set_config('quote_all_identifiers', 'off', true), set_config('extra_float_digits', '1', true),
+      set_config('DateStyle', 'ISO, YMD', true), set_config('IntervalStyle', 'postgres', true),
+      -- Compiling a query of the catalog takes seconds, running it milliseconds.
+      set_config('jit', 'off', true),
+      current_setting('server_version_num')::int as version, current_database()::text as database,
+      current_setting('statement_timeout') as "statementTimeout",
+      u.rolname::text as user, u.rolsuper as superuser, u.rolcreaterole as "createsRoles",
+      g.nspname::text as schema, coalesce(g.nspowner, u.oid)::int8 as owner,
+      pg_catalog.obj_description(g.oid, 'pg_namespace') as comment,
+      not exists (select from pg_catalog.pg_class c join pg_catalog.pg_roles o on o.oid = c.relowner
+        where c.relnamespace = g.oid and o.oid <> u.oid and not o.rolsuper) and not exists (
+        select from pg_catalog.pg_class c join pg_catalog.pg_trigger t on t.tgrelid = c.oid
+        where c.relnamespace = g.oid and not t.tgisinternal) as "isOurs",
+      exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
+        where c.relnamespace = g.oid and c.relname = 'policy' and a.attname = 'self') as "isCurrent",
+      exists (select from pg_catalog.pg_event_trigger t join pg_catalog.pg_proc p on p.oid = t.evtfoid
+        where t.evtname = ${driftTrigger} and t.evtenabled <> 'D' and p.proname = ${driftFunction}
+          and p.pronamespace = g.oid) as watched,
+      case when g.oid is null then coalesce((select jsonb_agg(jsonb_build_object('name', n.nspname,
+          'owner', n.nspowner::int8, 'comment', pg_catalog.obj_description(n.oid, 'pg_namespace')))
+        from pg_catalog.pg_namespace n where pg_catalog.starts_with(n.nspname, ${guardSchema})), '[]') else '[]' end as namesakes
+    from pg_catalog.pg_roles u left join (${selectGuard(tx)}) g on true where u.rolname = current_user`
+  if (!row) throw new Error('the server did not answer')
+  const { schema, owner, isOurs, isCurrent, comment, namesakes, ...facts } = row
+  const foreign = findForeignGuard(namesakes, sign)
+  if (foreign || (schema !== null && !isOurs)) throw describeForeign(foreign?.name ?? schema ?? '')
+  const mark = sign ? writeGuardMark(owner, sign) : null
+  return {
+    ...facts,
+    exempt: [],
+    guardReaders: [],
+    guardedOwners: [],
+    guard: {
+      schema: schema ?? chooseGuardName(namesakes),
+      isThere: schema !== null,
+      isCurrent: isCurrent && (mark === null || comment === mark),
+      mark,
+    },
+  }
+}
+
+/** What is in these tables decides which role gets which grant, so they have to be our own. */
+function describeForeign(schema: string): Error {
+  const message = `the schema ${schema} is not the binding role's; drop it, or make that role its owner`
+  return Object.assign(new Error(message), { code: sqlstate.insufficientPrivilege })
+}
