@@ -17,7 +17,7 @@ export async function createUpdateTables(tx: Tx): Promise<void> {
 /** The name that tells an object from others of its kind where a line has no id. Two tables have these columns. */
 const naturalKey = (tx: Query) => tx`
   case kind
-    when 'user' then lower(properties ->> 'userPrincipalName')
+    when 'user' then lower((properties ->> 'userPrincipalName') collate "C") collate "default"
     when 'group' then coalesce((properties -> 'groupTypes') ? 'Unified', false) || (properties ->> 'displayName')
     when 'device' then properties ->> 'deviceId'
     else coalesce('appId ' || lower(properties ->> 'appId'), properties ->> 'displayName')

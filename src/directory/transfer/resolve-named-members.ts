@@ -11,10 +11,11 @@ export async function resolveNamedMembers(tx: Tx, tenantId: string, limit: numbe
   await tx`
     create temporary table import_named on commit drop as
     with known as (
-      select id, kind, display_name as name, lower(user_principal_name) as upn from directory_object
+      select id, kind, display_name as name, folded_principal_name as upn from directory_object
       where tenant_id = ${tenantId} and deleted_at is null and kind in ('user', 'group')
       union
-      select id, kind, properties ->> 'displayName', lower(properties ->> 'userPrincipalName') from import_object
+      select id, kind, properties ->> 'displayName', lower((properties ->> 'userPrincipalName') collate "C") collate "default"
+      from import_object
       where kind in ('user', 'group')
     ), key as (
       select id, kind, id::text as key from known
@@ -26,7 +27,7 @@ export async function resolveNamedMembers(tx: Tx, tenantId: string, limit: numbe
     from import_named_member named
     left join key container on container.kind = 'group' and container.key = group_name
     left join key member
-      on member.key = case when member_name like '%@%' then lower(member_name) else member_name end
+      on member.key = case when member_name like '%@%' then lower(member_name collate "C") collate "default" else member_name end
     group by 1, 2, 3`
   await tx`
     insert into import_member (line, container_id, member_id)
