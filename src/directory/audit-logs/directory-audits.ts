@@ -1,12 +1,15 @@
 import { selectDirectoryAudits } from '../../db/audit.ts'
 import type { Fragment, Query } from '../../db/query.ts'
+import type { Json, JsonObject } from '../entities/property.ts'
 import type { ReadOnlySet } from '../entities/read-only-set.ts'
 import { namespace } from '../entities/show-entity.ts'
+import { isJsonObject } from '../entities/storable.ts'
 import { type Field, type Fields, fieldsOf } from '../odata/field.ts'
 import { auditLogPermission, requireAuditReader } from './audit-readers.ts'
 
 const text = { type: 'string' } as const
 const actor = { id: text, displayName: text }
+const target = { ...actor, type: text, userPrincipalName: text, groupType: text }
 
 const properties = {
   id: { type: 'guid', derive: ({ id }) => id },
@@ -33,32 +36,63 @@ const properties = {
   targetResources: {
     type: {
       objects: {
-        ...actor,
-        type: text,
-        userPrincipalName: text,
-        groupType: text,
+        ...target,
         modifiedProperties: { type: { objects: { displayName: text, oldValue: text, newValue: text } } },
       },
     },
+    derive: ({ properties: { targetResources, before, after } }) =>
+      [targetResources ?? []].flat().map((one) => ({
+        ...(one as JsonObject),
+        modifiedProperties: listChanges(asObject(before), asObject(after)),
+      })),
   },
   additionalDetails: { type: { objects: { key: text, value: text } } },
 } as const satisfies ReadOnlySet['properties']
 
+/** The columns of the source that a filter on the initiator goes by. */
+const initiators = {
+  'initiatedBy/user/id': 'user_id',
+  'initiatedBy/user/displayName': 'user_display_name',
+  'initiatedBy/user/userPrincipalName': 'user_principal_name',
+  'initiatedBy/app/appId': 'app_id',
+  'initiatedBy/app/displayName': 'app_display_name',
+  'initiatedBy/app/servicePrincipalId': 'service_principal_id',
+} as const
+
 const fields: Fields = new Map<string, Field>([
   ...fieldsOf([{ properties }], { columns: {}, filterAll: true }),
-  ...initiatorFields(),
+  ...Object.entries(initiators).map(([name, column]): [string, Field] => [
+    name.toLowerCase(),
+    { name, type: 'text', sqlOf: (row) => `${row}.${column}`, filter: true, sort: false },
+  ]),
+  [
+    'targetresources',
+    {
+      name: 'targetResources',
+      type: 'objects',
+      sqlOf: (row) => `${row}.properties -> 'targetResources'`,
+      filter: true,
+      sort: false,
+      items: target,
+    },
+  ],
 ])
 
-/** A filter names who acted by a path of three segments, one more than those of other complex values. */
-function initiatorFields(): [string, Field][] {
-  const { user, app } = properties.initiatedBy.type.object
-  const fieldsIn = (side: string, of: Readonly<Record<string, unknown>>) =>
-    Object.keys(of).map((name): [string, Field] => {
-      const path = `initiatedBy/${side}/${name}`
-      const sqlOf = (row: string) => `(${row}.properties #>> '{initiatedBy,${side},${name}}')`
-      return [path.toLowerCase(), { name: path, type: 'text', sqlOf, filter: true, sort: false }]
-    })
-  return [...fieldsIn('user', user.type.object), ...fieldsIn('app', app.type.object)]
+function asObject(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
+
+/** Old and new values as JSON texts. Secrets are in no entry of the audit trail. */
+function listChanges(before: JsonObject, after: JsonObject): Json[] {
+  const textOf = (value: Json | undefined) => (value === undefined ? null : JSON.stringify(value))
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .map((name) => ({
+      displayName: name,
+      oldValue: textOf(before[name]),
+      newValue: textOf(after[name]),
+    }))
+    .filter(({ oldValue, newValue }) => oldValue !== newValue)
+    .toSorted((one, other) => (one.displayName < other.displayName ? -1 : 1))
 }
 
 /** Changes of the directory, from the audit trail; those of masking have a list of their own. */
@@ -78,7 +112,7 @@ export const directoryAudits: ReadOnlySet = {
     columns: tx`o.id, 'directoryAudit' as kind, o.properties`,
     from: tx`(
       select ('00000000-0000-4000-8000-' || lpad(to_hex(entry.id), 12, '0'))::uuid as id, entry.at as created_at,
-        ${describeEntry(tx)} as properties
+        ${describeInitiator(tx)}, ${describeEntry(tx)} as properties
       from (${selectDirectoryAudits(tx, tenantId)}) entry
       left join directory_object actor on actor.tenant_id = ${tenantId} and actor.id = ${uuidIn(tx, tx`entry.actor ->> 'objectId'`)}
       left join directory_object target on target.tenant_id = ${tenantId} and target.id = ${uuidIn(tx, tx`split_part(entry.target, '/', 3)`)}
@@ -93,6 +127,16 @@ export const directoryAudits: ReadOnlySet = {
 /** The text as an id; null where it is none. */
 function uuidIn(tx: Query, value: Fragment): Fragment {
   return tx`case when ${value} ~ '^[0-9a-fA-F-]{36}$' then (${value})::uuid end`
+}
+
+function describeInitiator(tx: Query): Fragment {
+  const ofApp = tx`entry.actor ->> 'kind' = 'application'`
+  return tx`case when not ${ofApp} then entry.actor ->> 'objectId' end as user_id,
+    case when not ${ofApp} then actor.display_name end as user_display_name,
+    case when not ${ofApp} then actor.user_principal_name end as user_principal_name,
+    case when ${ofApp} then entry.actor ->> 'applicationId' end as app_id,
+    case when ${ofApp} then actor.display_name end as app_display_name,
+    case when ${ofApp} then entry.actor ->> 'objectId' end as service_principal_id`
 }
 
 function describeEntry(tx: Query): Fragment {
@@ -120,8 +164,9 @@ function describeEntry(tx: Query): Fragment {
         else 'Other' end,
       'userPrincipalName', target.user_principal_name,
       'groupType', case when target.kind = 'group' then
-        case when target.unified then 'unifiedGroups' else 'azureAD' end end,
-      'modifiedProperties', ${describeChanges(tx)})),
+        case when target.unified then 'unifiedGroups' else 'azureAD' end end)),
+    'before', entry.before,
+    'after', entry.after,
     'additionalDetails', case when entry.actor ->> 'kind' = 'application' then '[]'::jsonb
       else jsonb_build_array(jsonb_build_object('key', 'applicationId', 'value', entry.actor ->> 'applicationId')) end)`
 }
@@ -137,18 +182,4 @@ function describeApp(tx: Query): Fragment {
   return tx`case when entry.actor ->> 'kind' = 'application' then jsonb_build_object(
     'appId', entry.actor ->> 'applicationId', 'displayName', actor.display_name,
     'servicePrincipalId', entry.actor ->> 'objectId', 'servicePrincipalName', actor.display_name) end`
-}
-
-/** Old and new values as JSON texts. Secrets are in no entry of the audit trail. */
-function describeChanges(tx: Query): Fragment {
-  const objectIn = (side: string) =>
-    tx.unsafe(`case when jsonb_typeof(entry.${side}) = 'object' then entry.${side} else '{}'::jsonb end`)
-  return tx`(
-    select coalesce(jsonb_agg(jsonb_build_object('displayName', name, 'oldValue', (entry.before -> name)::text,
-      'newValue', (entry.after -> name)::text) order by name), '[]'::jsonb)
-    from (
-      select jsonb_object_keys(${objectIn('before')}) as name
-      union select jsonb_object_keys(${objectIn('after')})
-    ) named
-    where entry.before -> name is distinct from entry.after -> name)`
 }

@@ -206,6 +206,10 @@ describe('audit logs', () => {
       assert.ok(!JSON.stringify(own).includes(daemon.secret))
       assert.ok(secret.length > 0)
 
+      const since = `createdDateTime ge ${own.at(-1)?.createdDateTime} and appId eq '${daemon.appId}'`
+      assert.equal((await get(`/signIns?$filter=${since}`)).value.length, 2)
+      assert.deepEqual((await get('/signIns?$filter=createdDateTime lt 2020-01-01T00:00:00Z')).value, [])
+
       const sorted = await get(`/signIns?$orderby=createdDateTime asc&$top=2`)
       assert.ok(sorted.value[0].createdDateTime <= sorted.value[1].createdDateTime)
       const next = await get(sorted['@odata.nextLink'])
