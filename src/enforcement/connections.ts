@@ -38,8 +38,12 @@ export class Connections {
     if (target && known?.key === target.key) return known.database
     this.#connections.delete(databaseId)
     this.#onChange(databaseId)
-    if (known) void disconnect(known)
-    if (!target) return null
+    const left = known && disconnect(known)
+    if (!target) {
+      // An operator may drop the database next, which a session of ours would refuse.
+      await left
+      return null
+    }
     const database = target.connect()
     this.#connections.set(databaseId, { key: target.key, database, watch: null, isFit: false })
     return database
@@ -65,6 +69,11 @@ export class Connections {
     const connection = this.#connections.get(databaseId)
     if (!connection || (connection.watch && !connection.watch.lost)) return
     connection.watch = await watchDrift(connection.database, wake).catch(() => null)
+  }
+
+  /** Closes what was bound when another node was told that it is not any more. */
+  async sweep(): Promise<void> {
+    for (const databaseId of [...this.#connections.keys()]) await this.open(databaseId)
   }
 
   async close(): Promise<void> {

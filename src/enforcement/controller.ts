@@ -45,6 +45,9 @@ const settleMs = 100
 /** Between turns of which each makes some of very many twins. */
 const pauseMs = 1000
 
+/** So often connections to databases that are not bound any more are looked for. */
+const sweepMs = 30_000
+
 const noLogins: SettledLogins = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
@@ -64,6 +67,7 @@ export class Controller {
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> = Promise.resolve()
   #closed = false
+  #sweptAt = performance.now()
 
   constructor(options: ControllerOptions) {
     this.#options = options
@@ -171,6 +175,9 @@ export class Controller {
   async #auditDue(): Promise<void> {
     try {
       for (const databaseId of await this.#options.states.takeDue(this.#auditEveryMs)) this.#audit(databaseId)
+      if (performance.now() - this.#sweptAt < sweepMs) return
+      this.#sweptAt = performance.now()
+      await this.#connections.sweep()
     } catch (err) {
       this.#options.log.warn({ err }, 'the audit of masked databases could not run')
     }

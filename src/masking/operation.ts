@@ -93,3 +93,18 @@ export function withEnforcement(
     },
   }
 }
+
+/** The answer to the end of a binding: when it comes, this node has closed its connections to the database. */
+export function withoutBinding(
+  answer: Answer,
+  databaseId: string,
+  { enforcement }: Pick<MaskingPorts, 'enforcement'>,
+): Answer {
+  return {
+    ...answer,
+    afterCommit: async () => {
+      await enforcement.settle(databaseId)
+      return { 'x-masquerade-enforcement': 'NotBound' }
+    },
+  }
+}

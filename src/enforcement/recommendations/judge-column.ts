@@ -79,7 +79,9 @@ function judgeAs(
   isKey: boolean,
 ): Judgement {
   const mask: Mask = { ...unset, ...kind.suggestion }
-  const found = [match && judgeName(match, isKey), judgeContent(kind, values, isKey)].filter((one) => !!one)
+  // `ip` may be many things, but not in a column for network addresses.
+  const named = match && { ...match, isHint: match.isHint && formOf(column) !== 'network' }
+  const found = [named && judgeName(named, isKey), judgeContent(kind, values, isKey)].filter((one) => !!one)
   const doubt = found.reduce((left, { confidence }) => left * (1 - confidence), 1)
   const isWhole = column.isArray || !fits(column, mask)
   return {

@@ -153,9 +153,8 @@ export const kinds: readonly Kind[] = [
     words:
       list(`dob birth birthday birthdate datebirth birthyear yearbirth bornon geburtsdatum geburtstag datenaissance
       naissance fechanacimiento nacimiento datanascita nascita datanascimento nascimento geboortedatum dataurodzenia
-      urodzenia dogumtarihi dogum fodelsedatum fodselsdato foedselsdag foedselsdato fodselsdag gebdat syntymaaika
+      urodzenia dogumtarihi dogum fodelsedatum fodselsdato foedselsdag foedselsdato fodselsdag gebdat syntymaaika born
       datumnarozeni`),
-    hints: list('born'),
     forms: ['text', 'number', 'date'],
     suggestion: whole,
   },

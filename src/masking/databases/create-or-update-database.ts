@@ -9,7 +9,13 @@ import { type Finding, type Greeting, ownStoreReason, secretPlace } from '../bin
 import { claimNames } from '../binding/gateway-names.ts'
 import { checkConditions } from '../entity-tag.ts'
 import { failOn } from '../faults.ts'
-import { type MaskingPorts, operation, resourceApiVersions, withEnforcement } from '../operation.ts'
+import {
+  type MaskingPorts,
+  operation,
+  resourceApiVersions,
+  withEnforcement,
+  withoutBinding,
+} from '../operation.ts'
 import { databasePath, fold, readDatabasePlace, scopeOf } from '../place.ts'
 import { answerStored, auditChange, siteOf } from '../resource.ts'
 import { ruleRows } from '../rules/rule.ts'
@@ -97,7 +103,9 @@ export const createOrUpdateDatabase = operation({
     const full = tried
       ? { ...shown, properties: { ...shown.properties, ...warnOfName(tried, after) } }
       : shown
-    return withEnforcement(answerStored(full, version, !before.declared), after, ports, true)
+    const answer = answerStored(full, version, !before.declared)
+    if (before.bound && !after.bound) return withoutBinding(answer, before.id, ports)
+    return withEnforcement(answer, after, ports, true)
   },
 })
 

@@ -1,6 +1,6 @@
 import { noContent } from '../../api/operation.ts'
 import { checkConditions } from '../entity-tag.ts'
-import { operation, resourceApiVersions } from '../operation.ts'
+import { operation, resourceApiVersions, withoutBinding } from '../operation.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { renderPolicy } from '../policy/policy.ts'
 import { auditChange, siteOf } from '../resource.ts'
@@ -44,6 +44,6 @@ export const deleteDatabase = operation({
       roleMappings: mappings.map((mapping) => mappingKind.render(mapping, namespace)),
     })
     auditChange(context.audit, action, renderWhole, database, undefined)
-    return { status: 200 }
+    return database.bound ? withoutBinding({ status: 200 }, database.id, site.ports) : { status: 200 }
   },
 })

@@ -109,7 +109,7 @@ for (const [name, one] of Object.entries(cases))
   for (const isSuperuser of [true, false])
     clause(
       'ENF-127',
-      'After `masquerade database unbind --restore`, `pg_dump --schema-only` and every privilege are what they were before the binding, by a superuser and without one: masks, mappings, login roles, our schemas, the event trigger, the role of the twins and every USAGE are gone. Where something is in the way the binding stays, and the command can be repeated.',
+      'After `masquerade database unbind --restore`, `pg_dump --schema-only` and every privilege are what they were before the binding, by a superuser and without one: masks, mappings, login roles, our schemas, the event trigger, the role of the twins and every USAGE are gone, and no session of the service is left. Where something is in the way the binding stays, and the command can be repeated.',
       async () => {
         const { target, roles, ann, binding } = await openCase(one, isSuperuser)
         await using _ = target
@@ -153,6 +153,9 @@ for (const [name, one] of Object.entries(cases))
           or shobj_description(oid, 'pg_authid') like '%' || ${principalId} || '%'`
         assert.deepEqual([...left], [])
         assert.equal((await send('GET', db)).body.properties.binding, null)
+        const sessions = await target.database.sql`
+          select pid from pg_stat_activity where datname = current_database() and application_name = 'masquerade enforcement'`
+        assert.deepEqual([...sessions], [])
       },
     )
 
