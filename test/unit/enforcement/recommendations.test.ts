@@ -123,7 +123,7 @@ describe('what a column holds', () => {
     assert.deepEqual(emails?.suggestion, { maskingFunction: 'Default' })
     const json = { name: 'profile', baseName: 'jsonb', category: 'U' }
     const documents = Array.from({ length: 6 }, (_, at) =>
-      JSON.stringify({ born: 'x', contacts: [{ mail: `ann${at}@example.com` }] }),
+      JSON.stringify({ size: 'x', contacts: [{ mail: `ann${at}@example.com` }] }),
     )
     const judged = judgeColumn(json, documents)
     assert.equal(judged?.kind, 'EmailAddress')
