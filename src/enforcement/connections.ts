@@ -17,11 +17,14 @@ interface Connection {
   isFit: boolean
 }
 
+const sweepMs = 30_000
+
 /** The connections to bound databases, one pool for each binding. */
 export class Connections {
   readonly #source: { find(databaseId: string): Promise<BoundTarget | null> }
   readonly #onChange: (databaseId: string) => void
   readonly #connections = new Map<string, Connection>()
+  #sweptAt = performance.now()
 
   constructor(
     source: { find(databaseId: string): Promise<BoundTarget | null> },
@@ -71,8 +74,10 @@ export class Connections {
     connection.watch = await watchDrift(connection.database, wake).catch(() => null)
   }
 
-  /** Closes what was bound when another node was told that it is not any more. */
+  /** From time to time, closes what was bound and is not any more, as another node was told. */
   async sweep(): Promise<void> {
+    if (performance.now() - this.#sweptAt < sweepMs) return
+    this.#sweptAt = performance.now()
     for (const databaseId of [...this.#connections.keys()]) await this.open(databaseId)
   }
 

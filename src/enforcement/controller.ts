@@ -41,12 +41,8 @@ const patientAttempts = 3
 
 /** Changes of a catalog come in bursts: one look is enough for all of one. */
 const settleMs = 100
-
 /** Between turns of which each makes some of very many twins. */
 const pauseMs = 1000
-
-/** So often connections to databases that are not bound any more are looked for. */
-const sweepMs = 30_000
 
 const noLogins: SettledLogins = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
 
@@ -67,7 +63,6 @@ export class Controller {
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> = Promise.resolve()
   #closed = false
-  #sweptAt = performance.now()
 
   constructor(options: ControllerOptions) {
     this.#options = options
@@ -174,10 +169,8 @@ export class Controller {
 
   async #auditDue(): Promise<void> {
     try {
-      for (const databaseId of await this.#options.states.takeDue(this.#auditEveryMs)) this.#audit(databaseId)
-      if (performance.now() - this.#sweptAt < sweepMs) return
-      this.#sweptAt = performance.now()
       await this.#connections.sweep()
+      for (const databaseId of await this.#options.states.takeDue(this.#auditEveryMs)) this.#audit(databaseId)
     } catch (err) {
       this.#options.log.warn({ err }, 'the audit of masked databases could not run')
     }
