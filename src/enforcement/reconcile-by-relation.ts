@@ -147,7 +147,7 @@ async function applyGroups(
     if (group.isLast && unfinished.length + late.length > 0) continue
     hasBegun ||= group.mayWait === true
     try {
-      notes.push(...(await tx.savepoint(() => apply(tx, steps))))
+      notes.push(...(await applyGroup(tx, group, planned)))
       done.push(...steps)
     } catch (error) {
       const code = sqlstateOf(error)
@@ -164,6 +164,24 @@ async function applyGroups(
   }
   if (late.length > 0) unfinished.push(describeLate(late))
   return { notes, done, unfinished }
+}
+
+/**
+ * A session that changes a grant of the relation again and again makes ours fail each time with "tuple concurrently
+ * updated". A superuser can lock the rows of the catalog first: the next change then waits for us.
+ */
+async function applyGroup(tx: Tx, { target, steps }: StepGroup, { snapshot }: Planned): Promise<Note[]> {
+  try {
+    return await tx.savepoint(() => apply(tx, steps))
+  } catch (error) {
+    const oid = snapshot.superuser ? target?.oid : undefined
+    if (sqlstateOf(error) !== sqlstate.internalError || oid === undefined) throw error
+    return await tx.savepoint(async () => {
+      await tx`select from pg_catalog.pg_class where oid = ${oid}::int8::oid for update`
+      await tx`select from pg_catalog.pg_attribute where attrelid = ${oid}::int8::oid for update`
+      return apply(tx, steps)
+    })
+  }
 }
 
 function describeLate(late: readonly StepGroup[]): Unfinished {

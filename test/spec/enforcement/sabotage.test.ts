@@ -9,6 +9,7 @@ import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { listPrivileges } from '../../support/privileges.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const canary = 'zqcanary'
 
@@ -266,6 +267,33 @@ forEachCluster((cluster) => {
           await run('drop view app.over cascade')
         },
       )
+
+      if (isSuperuser)
+        clause(
+          'ENF-144',
+          "A masked role that changes grants of a relation again and again does not keep a superuser's binding from…",
+          async () => {
+            await mask(exempt())
+            await run(`grant select (id) on app.people to "${analyst}" with grant option; create procedure app.flood() language plpgsql as
+              $$ begin loop grant select (id) on app.people to public; perform pg_sleep(0.02); commit;
+                revoke select (id) on app.people from public; commit; end loop; end $$`)
+            const flood = assert.rejects(
+              readAs('analyst', 'call app.flood()'),
+              /tuple concurrently updated|reach/,
+            )
+            const isFlooding = () =>
+              run(
+                `select pid from pg_stat_activity where query like 'call app.flood%' and datname = current_database()`,
+              )
+            await waitUntil('it has begun', async () => (await isFlooding()).length > 0)
+            await mask().catch((error: unknown) => assert.ok(error instanceof PartlyEnforced, String(error)))
+            await isDenied('auditor', 'select mail from app.people')
+            for (const { pid } of await isFlooding()) await run(`select pg_terminate_backend(${pid})`)
+            await flood
+            await run(`revoke select (id) on app.people from "${analyst}" cascade; drop procedure app.flood`)
+            await mask()
+          },
+        )
 
       clause(
         'ENF-70',
