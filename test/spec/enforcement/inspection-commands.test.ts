@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
-import { runCommand } from '../../support/command.ts'
+import { runHere } from '../../support/run-here.ts'
 
 describe('looking into a bound database from the command line', () => {
   const { masking, db, bound } = useBoundDatabase()
@@ -21,7 +21,7 @@ describe('looking into a bound database from the command line', () => {
       const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
       const metrics = async () => (await service.request('GET', '/metrics')).text
 
-      const good = await runCommand(['status'], environment)
+      const good = await runHere(['status'], { environment })
       assert.equal(good.code, 0, good.stderr)
       assert.match(good.stdout, new RegExp(`^ {2}Enforced +${db}$`, 'm'))
       assert.match(await metrics(), /^masquerade_masked_databases\{state="Failed"\} 0$/m)
@@ -30,13 +30,13 @@ describe('looking into a bound database from the command line', () => {
       const settle = () => masking.putPolicy(db, { dataMaskingState: 'Enabled' })
       await bound().database.sql`update masquerade_guard.policy set owner = gen_random_uuid()`
       assert.equal((await settle()).headers.get('x-masquerade-enforcement'), 'Failed')
-      const bad = await runCommand(['status'], environment)
+      const bad = await runHere(['status'], { environment })
       assert.equal(bad.code, 4)
       assert.match(
         bad.stdout,
         /Failed .*\n +This database is masked by a resource that this service does not have/m,
       )
-      const asJson = await runCommand(['status', '--json'], environment)
+      const asJson = await runHere(['status', '--json'], { environment })
       assert.equal(JSON.parse(asJson.stdout).databases[0].state, 'Failed')
       assert.match(await metrics(), /^masquerade_masked_databases\{state="Failed"\} 1$/m)
       await bound().database.sql`update masquerade_guard.policy set owner = null`
@@ -47,7 +47,7 @@ describe('looking into a bound database from the command line', () => {
   const command = (...args: string[]) => {
     const service = masking.service()
     const access = ['--url', service.origin, '--token', service.tokenFor({ role: 'Owner' })]
-    return service.tokens.settled().then(() => runCommand([...args, '-d', db, ...access]))
+    return service.tokens.settled().then(() => runHere([...args, '-d', db, ...access]))
   }
 
   clause(

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { clause } from '../../support/clause.ts'
 import { listClusterNames } from '../../support/cluster.ts'
-import { runCommand } from '../../support/command.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { dumpSchema, listPrivileges } from '../../support/privileges.ts'
 import { rules as rentalRules } from '../../support/rental/rules.ts'
 import { schema as rental } from '../../support/rental/schema.ts'
+import { runHere } from '../../support/run-here.ts'
 
 const { send, service } = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
 const cluster = listClusterNames().find((name) => name === 'installed-15') ?? listClusterNames()[0]
@@ -100,8 +100,8 @@ async function openCase({ schema }: Case, isSuperuser: boolean) {
 const run = async (...args: string[]) => {
   const token = service().tokenFor({ role: 'Owner' })
   await service().tokens.settled()
-  return runCommand([...args, '--url', service().origin, '--token', token], {
-    XDG_CONFIG_HOME: '/nonexistent',
+  return runHere([...args, '--url', service().origin, '--token', token], {
+    environment: { XDG_CONFIG_HOME: '/nonexistent' },
   })
 }
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { clause } from '../../support/clause.ts'
-import { runCommand } from '../../support/command.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { policyUrl } from '../../support/masking.ts'
+import { runHere } from '../../support/run-here.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const gateway = useGateway()
@@ -24,8 +24,8 @@ async function setMode(enforcementMode?: string) {
 async function run(...args: string[]) {
   const token = service().tokenFor({ role: 'Owner' })
   await service().tokens.settled()
-  return runCommand([...args, '-d', place, '--url', service().origin, '--token', token], {
-    XDG_CONFIG_HOME: '/nonexistent',
+  return runHere([...args, '-d', place, '--url', service().origin, '--token', token], {
+    environment: { XDG_CONFIG_HOME: '/nonexistent' },
   })
 }
 
@@ -110,7 +110,7 @@ clause(
     await writeFile(`${dataDir}/run.json`, JSON.stringify(facts))
     const readState = async () => {
       const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
-      const { stdout } = await runCommand(['status', '--json'], environment)
+      const { stdout } = await runHere(['status', '--json'], { environment })
       const { databases } = JSON.parse(stdout)
       assert.equal(databases[0].id, db)
       assert.match(databases[0].since, /^\d{4}-/)

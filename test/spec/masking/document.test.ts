@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { after, before } from 'node:test'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
-import { runCommand } from '../../support/command.ts'
 import { emailRule, freshDatabase, policyUrl } from '../../support/masking.ts'
+import { runHere } from '../../support/run-here.ts'
 
 const { masking, db: boundDb, bound } = useBoundDatabase()
 const { send, putRule, putPolicy, listRules, getPolicy, service } = masking
@@ -151,8 +151,8 @@ clause(
     const token = service().tokenFor({ role: 'Owner' })
     await service().tokens.settled()
     const args = ['rules', 'apply', '-d', place.join('/'), '-f', file, '--yes']
-    const { code, stderr } = await runCommand([...args, '--url', service().origin, '--token', token], {
-      XDG_CONFIG_HOME: folder,
+    const { code, stderr } = await runHere([...args, '--url', service().origin, '--token', token], {
+      environment: { XDG_CONFIG_HOME: folder },
     })
     assert.equal(code, 1)
     assert.match(

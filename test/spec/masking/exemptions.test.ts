@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
-import { runCommand } from '../../support/command.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { emailRule, freshDatabase, policyUrl } from '../../support/masking.ts'
+import { runHere } from '../../support/run-here.ts'
 
 const { masking, db, bound } = useBoundDatabase()
 const { send, service, getPolicy } = masking
@@ -132,8 +132,8 @@ clause(
     await service().tokens.settled()
     const place = db.split('/').filter((_, at) => [2, 4, 8, 10].includes(at))
     const run = (...args: string[]) =>
-      runCommand(['policy', ...args, '-d', place.join('/'), '--url', service().origin, '--token', token], {
-        XDG_CONFIG_HOME: '/nonexistent',
+      runHere(['policy', ...args, '-d', place.join('/'), '--url', service().origin, '--token', token], {
+        environment: { XDG_CONFIG_HOME: '/nonexistent' },
       })
     const shown = await run('show')
     assert.equal(shown.stdout, 'Enabled, 1 rule. In the database: Enforced\nNo one is exempt.\n')

@@ -6,8 +6,8 @@ import { after, before } from 'node:test'
 import { openDatabase } from '../../../src/db/database.ts'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
-import { runCommand } from '../../support/command.ts'
 import { emailRule, policyUrl } from '../../support/masking.ts'
+import { runHere } from '../../support/run-here.ts'
 
 const { masking, db, bound } = useBoundDatabase()
 const { send, service, listRules } = masking
@@ -48,8 +48,8 @@ async function run(...args: string[]) {
   const place = db.split('/').filter((_, at) => [2, 4, 8, 10].includes(at))
   const token = service().tokenFor({ role: 'Owner' })
   await service().tokens.settled()
-  return runCommand([...args, '-d', place.join('/'), '--url', service().origin, '--token', token], {
-    XDG_CONFIG_HOME: folder,
+  return runHere([...args, '-d', place.join('/'), '--url', service().origin, '--token', token], {
+    environment: { XDG_CONFIG_HOME: folder },
   })
 }
 
