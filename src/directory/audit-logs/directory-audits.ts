@@ -114,8 +114,14 @@ export const directoryAudits: ReadOnlySet = {
       select ('00000000-0000-4000-8000-' || lpad(to_hex(entry.id), 12, '0'))::uuid as id, entry.at as created_at,
         ${describeInitiator(tx)}, ${describeEntry(tx)} as properties
       from (${selectDirectoryAudits(tx, tenantId)}) entry
-      left join directory_object actor on actor.tenant_id = ${tenantId} and actor.id = ${uuidIn(tx, tx`entry.actor ->> 'objectId'`)}
-      left join directory_object target on target.tenant_id = ${tenantId} and target.id = ${uuidIn(tx, tx`split_part(entry.target, '/', 3)`)}
+      cross join lateral (
+        select ${uuidIn(tx, tx`entry.actor ->> 'objectId'`)} as actor_id,
+          ${uuidIn(tx, tx`split_part(entry.target, '/', 3)`)} as target_id
+        -- Read once for each entry, and not for each pair that the joins look at.
+        offset 0
+      ) named
+      left join directory_object actor on actor.tenant_id = ${tenantId} and actor.id = named.actor_id
+      left join directory_object target on target.tenant_id = ${tenantId} and target.id = named.target_id
     ) o`,
     where: tx`true`,
     id: 'o.id',
