@@ -22,6 +22,8 @@ export interface RequestFacts {
   readonly preferences: ReadonlyMap<string, string>
   /** True for a request that came inside another one. */
   readonly isInner: boolean
+  /** The `api-version` that the client asked for. */
+  readonly apiVersion: string | undefined
 }
 
 /** A request inside another one. It is sent with the token of the outer request. */

@@ -39,6 +39,12 @@ export class HttpFacts implements RequestFacts {
     return this.#outerOrigin !== undefined
   }
 
+  get apiVersion(): string | undefined {
+    const query = this.#request.query as Readonly<Record<string, unknown>>
+    const name = Object.keys(query).find((option) => option.toLowerCase() === 'api-version')
+    return name === undefined ? undefined : String(query[name])
+  }
+
   get path(): string {
     return this.#request.url.split('?', 1)[0] ?? ''
   }

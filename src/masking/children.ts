@@ -162,5 +162,5 @@ export async function storeChild<P extends object, Item extends Child<P>>(
   const [after] = await parts.complete(site, database, [stored])
   if (!after) throw new Error('a stored row was not completed')
   auditChange(audit, `${kind.action}/write`, kind.render, before, after)
-  return answerStored(kind.render(after, site.namespace), after.version, before === null)
+  return answerStored(kind.render(after, site.namespace, site.apiVersion), after.version, before === null)
 }

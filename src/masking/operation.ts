@@ -56,16 +56,40 @@ export interface Principals {
   hasEnabled(tx: Query, tenantId: string, ids: readonly string[]): Promise<boolean>
 }
 
+/** The version of the specification: its shapes are exact. */
+export const specifiedVersion = '2014-04-01'
+
+/** Later versions of the original, as its client libraries send them; in these a rule shows its name. */
+const laterVersions = [
+  '2021-02-01-preview',
+  '2021-05-01-preview',
+  '2021-08-01-preview',
+  '2021-11-01-preview',
+  '2021-11-01',
+  '2022-02-01-preview',
+  '2022-05-01-preview',
+  '2022-08-01-preview',
+  '2022-11-01-preview',
+  '2023-02-01-preview',
+  '2023-05-01-preview',
+  '2023-08-01-preview',
+  '2023-08-01',
+  '2024-05-01-preview',
+  '2024-11-01-preview',
+  '2025-01-01',
+  '2025-02-01-preview',
+]
+
 /** The versions of the specification and of our own operations beside it. */
-export const apiVersions = ['2014-04-01']
+export const apiVersions = [specifiedVersion]
+
+/** The versions of what the original has too: rules, policy, servers and databases. */
+export const originalApiVersions = [specifiedVersion, ...laterVersions]
 
 /** The versions of resources of our own that came after the specification. */
-export const ownApiVersions = ['2026-11-01', '2014-04-01']
+export const ownApiVersions = ['2026-11-01', specifiedVersion]
 
-/** The API versions in which the official client asks for servers and databases. */
-export const resourceApiVersions = ['2014-04-01', '2022-08-01-preview']
-
-export const authorizationApiVersions = ['2014-04-01', '2022-04-01']
+export const authorizationApiVersions = [specifiedVersion, '2022-04-01']
 
 export const operation = operationsOf<MaskingPorts>('masking')
 

@@ -25,6 +25,8 @@ export interface Site {
   readonly params: Params
   /** The provider namespace that the caller used. */
   readonly namespace: string
+  /** The version that the caller asked for. */
+  readonly apiVersion: string | undefined
   readonly tx: Query
   readonly request: RequestFacts
   readonly ports: MaskingPorts
@@ -36,11 +38,12 @@ type AnyContext = Omit<Context<MaskingPorts, unknown, unknown>, 'audit'>
 
 export function siteOf({ params, caller, tx, request, ports }: AnyContext): Site {
   const namespace = namespaceOfRequest({ request, ports })
-  return { tenantId: caller.tenantId, caller, params, namespace, tx, request, ports }
+  const { apiVersion } = request
+  return { tenantId: caller.tenantId, caller, params, namespace, apiVersion, tx, request, ports }
 }
 
-/** A resource as the API shows it, under the namespace that the caller used. */
-type Render<Item> = (item: Item, namespace: string) => { readonly id: string }
+/** A resource as the API shows it, under the namespace and in the version that the caller used. */
+type Render<Item> = (item: Item, namespace: string, apiVersion?: string) => { readonly id: string }
 
 /** A kind of resource whose list has the usual form. */
 export interface ListedKind<Item, Parent = undefined> {
@@ -104,7 +107,7 @@ export function getOf<Item, Parent>(kind: Kind<Item, Parent>): Operation<Masking
       const item = await kind.find(site, parent, false)
       if (!item) fail('ResourceNotFound', { id: idAt(kind, site) })
       const version = kind.versionOf?.(item)
-      const shown = kind.render(item, site.namespace)
+      const shown = kind.render(item, site.namespace, site.apiVersion)
       const answer = version === undefined ? ok(shown) : ok(shown, entityTag(version))
       return finish(kind, answer, parent, site, false)
     },
@@ -138,10 +141,13 @@ export function listOf<Item, Parent>(kind: ListedKind<Item, Parent>): Operation<
       const last = page.at(-1)
       const more =
         pageKeyOf && last !== undefined && found.length > pageSize
-          ? { 'api-version': kind.apiVersions[0], $skipToken: encodeSkipToken([pageKeyOf(last)]) }
+          ? {
+              'api-version': site.apiVersion ?? kind.apiVersions[0],
+              $skipToken: encodeSkipToken([pageKeyOf(last)]),
+            }
           : undefined
       const body = {
-        value: page.map((item) => kind.render(item, site.namespace)),
+        value: page.map((item) => kind.render(item, site.namespace, site.apiVersion)),
         ...(more && { nextLink: nextLink(site.request, more) }),
       }
       return finish(kind, ok(body), parent, site, false)
@@ -170,7 +176,9 @@ export function deleteOf<Item, Parent>(kind: Kind<Item, Parent>): Operation<Mask
       await kind.removeRemains?.(site, context.audit)
       if (!item) return finish(kind, noContent, parent, site, false)
       auditChange(context.audit, action, kind.render, item, undefined)
-      const answer = kind.showsDeleted ? ok(kind.render(item, site.namespace)) : { status: 200 }
+      const answer = kind.showsDeleted
+        ? ok(kind.render(item, site.namespace, site.apiVersion))
+        : { status: 200 }
       return finish(kind, answer, parent, site, true)
     },
   })

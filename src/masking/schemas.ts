@@ -13,6 +13,14 @@ export const envelopeInput = {
   kind: optionalString,
 }
 
+/**
+ * Properties that client libraries send and that mean nothing here. Others are refused by name: a caller must not believe
+ * to have closed a network or copied a database.
+ */
+export function ignored(names: readonly string[]) {
+  return each(names, Type.Optional(Type.Unknown({ description: 'Taken and ignored' })))
+}
+
 export function oneOf<const T extends readonly (string | null)[]>(values: T) {
   return Type.Unsafe<T[number]>({ enum: [...values] })
 }

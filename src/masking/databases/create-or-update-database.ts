@@ -12,7 +12,7 @@ import { failOn } from '../faults.ts'
 import {
   type MaskingPorts,
   operation,
-  resourceApiVersions,
+  originalApiVersions,
   withEnforcement,
   withoutBinding,
 } from '../operation.ts'
@@ -38,7 +38,7 @@ export const createOrUpdateDatabase = operation({
   summary: 'Declare a database, and bind it to a real PostgreSQL database',
   method: 'PUT',
   path: databasePath,
-  apiVersions: resourceApiVersions,
+  apiVersions: originalApiVersions,
   permission: { action, scope: scopeOf },
   body: databaseInput,
   answers: { 200: databaseAnswer, 201: databaseAnswer },

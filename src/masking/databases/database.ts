@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox'
 import { type BindingInput, bindingAnswer, bindingInput, renderBinding } from '../binding/binding.ts'
 import type { Finding, Greeting, Reached } from '../binding/bound-catalog.ts'
-import { resourceApiVersions } from '../operation.ts'
+import { originalApiVersions } from '../operation.ts'
 import { keyRange } from '../page.ts'
 import { idOf, keyOf, readServerPlace, serverPath } from '../place.ts'
 import type { ListedKind } from '../resource.ts'
-import { nullableString, oneOf, strict } from '../schemas.ts'
+import { ignored, nullableString, oneOf, strict } from '../schemas.ts'
 import { trackedAnswer, trackedInput } from '../tracked-resource.ts'
 import { type DatabaseRow, selectDatabases } from './database-row.ts'
 
@@ -44,10 +44,19 @@ export const databaseInput = Type.Object(
           enforcement: Type.Optional(Type.Unknown()),
           connection: Type.Optional(Type.Unknown()),
           preflight: Type.Optional(Type.Unknown()),
+          ...ignored([
+            'collation',
+            'catalogCollation',
+            'maxSizeBytes',
+            'createMode',
+            'licenseType',
+            'zoneRedundant',
+          ]),
         },
         strict,
       ),
     ),
+    ...ignored(['sku']),
   },
   strict,
 )
@@ -103,7 +112,7 @@ export const databaseKind: ListedKind<DatabaseRow> = {
   clause: 'MASK-107',
   summary: { list: 'List the databases of a server' },
   action: 'Vendor.Sql/servers/databases',
-  apiVersions: resourceApiVersions,
+  apiVersions: originalApiVersions,
   listPath: `${serverPath}/databases`,
   answer: databaseAnswer,
   async findParent({ params }) {

@@ -1,7 +1,7 @@
 import { ok } from '../../api/operation.ts'
 import { findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts'
 import { checkConditions, entityTag } from '../entity-tag.ts'
-import { apiVersions, operation, withEnforcement } from '../operation.ts'
+import { operation, originalApiVersions, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { auditChange, siteOf } from '../resource.ts'
 import { readExemptPrincipals } from './exempt-entries.ts'
@@ -15,7 +15,7 @@ export const updatePolicy = operation({
   summary: 'Set the state and the exempt principals of the masking policy',
   method: 'PUT',
   path: policyPath,
-  apiVersions,
+  apiVersions: originalApiVersions,
   permission: { action, scope: scopeOf },
   body: policyInput,
   answers: { 200: policyAnswer },

@@ -3,7 +3,7 @@ import { fail } from '../../kernel/problem.ts'
 import { storeChild } from '../children.ts'
 import { type DatabaseRow, findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts'
 import { checkConditions } from '../entity-tag.ts'
-import { apiVersions, type MaskingPorts, operation, withEnforcement } from '../operation.ts'
+import { type MaskingPorts, operation, originalApiVersions, withEnforcement } from '../operation.ts'
 import { checkFreeName, readDatabasePlace, scopeOf } from '../place.ts'
 import { enableByRule } from '../policy/enable-by-rule.ts'
 import { auditChange, type Site, siteOf } from '../resource.ts'
@@ -30,7 +30,7 @@ export const createOrUpdateRule = operation({
   summary: 'Create or update a masking rule, or delete it by the state Disabled',
   method: 'PUT',
   path: rulePath,
-  apiVersions,
+  apiVersions: originalApiVersions,
   permission: { action: `${action}/write`, scope: scopeOf },
   body: ruleInput,
   answers: { 200: ruleAnswer, 201: ruleAnswer },
@@ -92,7 +92,7 @@ export async function checkAgainstCatalog(
 }
 
 async function deleteByState(
-  { tx, namespace }: Site,
+  { tx, namespace, apiVersion }: Site,
   audit: (entry: AuditEntry) => void,
   database: DatabaseRow,
   rule: Rule,
@@ -105,5 +105,5 @@ async function deleteByState(
   )
   await ruleRows.remove(tx, database.id, rule.name)
   auditChange(audit, `${action}/delete`, renderRule, rule, undefined)
-  return { status: 200, body: renderRule(rule, namespace, 'Disabled') }
+  return { status: 200, body: renderRule(rule, namespace, apiVersion, 'Disabled') }
 }

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { type Child, childKind, childTable } from '../children.ts'
 import type { DatabaseRow } from '../databases/database-row.ts'
-import { apiVersions } from '../operation.ts'
+import { originalApiVersions, specifiedVersion } from '../operation.ts'
 import { fillPath, policyPath } from '../place.ts'
 import type { Kind } from '../resource.ts'
 import { each, envelopeInput, nullableString, oneOf, optionalString, strict } from '../schemas.ts'
@@ -40,7 +40,7 @@ export type RuleInput = NonNullable<Static<typeof ruleInput>['properties']>
 
 export const ruleAnswer = Type.Object({
   id: Type.String(),
-  name: Type.Null(),
+  name: nullableString,
   type: Type.String(),
   location: Type.String(),
   kind: nullableString,
@@ -58,11 +58,12 @@ export const rulePath = `${policyPath}/rules/:dataMaskingRuleName`
 export function renderRule(
   rule: Rule,
   namespace: string,
+  apiVersion: string = specifiedVersion,
   ruleState: 'Enabled' | 'Disabled' = 'Enabled',
 ): Static<typeof ruleAnswer> {
   return {
     id: fillPath(rulePath, { ...rule.place, dataMaskingRuleName: rule.name }, namespace),
-    name: null,
+    name: apiVersion === specifiedVersion ? null : rule.name,
     type: `${namespace}/servers/databases/dataMaskingPolicies/rules`,
     location: rule.location,
     kind: null,
@@ -100,7 +101,7 @@ export const ruleKind: Kind<Rule, DatabaseRow | null> = {
     delete: 'Delete one masking rule; 204 when there was none',
   },
   action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/rules',
-  apiVersions,
+  apiVersions: originalApiVersions,
   path: rulePath,
   listPath: `${policyPath}/rules`,
   answer: ruleAnswer,

@@ -1,6 +1,6 @@
 import { defaultLocation } from '../databases/database-row.ts'
 import { checkConditions } from '../entity-tag.ts'
-import { operation, resourceApiVersions } from '../operation.ts'
+import { operation, originalApiVersions } from '../operation.ts'
 import { keyOf, readServerPlace, scopeOf, serverPath } from '../place.ts'
 import { answerStored, auditChange, siteOf } from '../resource.ts'
 import { readTracked } from '../tracked-resource.ts'
@@ -14,7 +14,7 @@ export const createOrUpdateServer = operation({
   summary: 'Declare a server',
   method: 'PUT',
   path: serverPath,
-  apiVersions: resourceApiVersions,
+  apiVersions: originalApiVersions,
   permission: { action, scope: scopeOf },
   body: serverInput,
   answers: { 200: serverAnswer, 201: serverAnswer },

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import { resourceApiVersions } from '../operation.ts'
+import { originalApiVersions } from '../operation.ts'
 import { keyRange } from '../page.ts'
 import {
   checkName,
@@ -15,13 +15,26 @@ import {
 } from '../place.ts'
 import type { Kind, Site } from '../resource.ts'
 import { endAssignments } from '../role-assignments/end-assignments.ts'
-import { strict } from '../schemas.ts'
+import { ignored, strict } from '../schemas.ts'
 import { trackedAnswer, trackedInput } from '../tracked-resource.ts'
 
 export const serverInput = Type.Object(
   {
     ...trackedInput,
-    properties: Type.Optional(Type.Object({ state: Type.Optional(Type.String()) }, strict)),
+    properties: Type.Optional(
+      Type.Object(
+        {
+          state: Type.Optional(Type.String()),
+          ...ignored([
+            'administratorLogin',
+            'administratorLoginPassword',
+            'fullyQualifiedDomainName',
+            'version',
+          ]),
+        },
+        strict,
+      ),
+    ),
   },
   strict,
 )
@@ -58,7 +71,7 @@ export const serverKind: Kind<Server> = {
     delete: 'Delete a server that has no databases; 204 when there was none',
   },
   action: 'Vendor.Sql/servers',
-  apiVersions: resourceApiVersions,
+  apiVersions: originalApiVersions,
   path: serverPath,
   listPath: [
     '/subscriptions/:subscriptionId/providers/Vendor.Sql/servers',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { clause } from '../../support/clause.ts'
 import { emailRule, freshDatabase, policyUrl, rulesUrl, ruleUrl, useMasking } from '../../support/masking.ts'
 
-const { send, putRule, listRules, getPolicy, putPolicy } = useMasking()
+const { service, send, putRule, listRules, getPolicy, putPolicy } = useMasking()
 
 const envelope = ['id', 'kind', 'location', 'name', 'properties', 'type']
 
@@ -280,6 +280,73 @@ clause(
       const { status, body } = await putRule(place(name), 'r', emailRule)
       assert.equal(status, 400, name)
       assert.equal(body.error.code, 'InvalidResourceName')
+    }
+  },
+)
+
+clause(
+  'MASK-170',
+  'Rules, the policy, servers and databases also answer to the later versions of the original…',
+  async () => {
+    const db = freshDatabase('Microsoft.Sql')
+    const server = db.replace(/\/databases\/.*/, '')
+    for (const version of [
+      '2021-11-01',
+      '2022-08-01-preview',
+      '2023-08-01',
+      '2024-05-01-preview',
+      '2025-01-01',
+    ]) {
+      const query = `?api-version=${version}`
+      const put = await send('PUT', ruleUrl(db, 'mail') + query, { properties: emailRule })
+      assert.ok(put.status < 300, version)
+      assert.equal(put.body.name, 'mail')
+      assert.equal((await send('GET', ruleUrl(db, 'mail') + query)).body.name, 'mail')
+      const list = await send('GET', rulesUrl(db) + query)
+      assert.deepEqual(
+        list.body.value.map((rule: { name: string }) => rule.name),
+        ['mail'],
+      )
+      assert.deepEqual(Object.keys(put.body).sort(), envelope)
+      const policy = await send('PUT', policyUrl(db) + query, { properties: { dataMaskingState: 'Enabled' } })
+      assert.deepEqual([policy.status, policy.body.name], [200, 'Default'])
+      for (const path of [server, db])
+        assert.ok((await send('PUT', path + query, { location: 'here' })).status < 300, path + query)
+    }
+    assert.equal((await send('GET', ruleUrl(db, 'mail'))).body.name, null)
+    assert.equal((await send('GET', `${rulesUrl(db)}?api-version=2031-01-01`)).status, 400)
+  },
+)
+
+clause(
+  'MASK-171',
+  'What client libraries send about a server or database that means nothing here is taken and ignored:…',
+  async () => {
+    const db = freshDatabase('Microsoft.Sql')
+    const server = db.replace(/\/databases\/.*/, '')
+    const version = '?api-version=2023-08-01'
+    const login = {
+      administratorLogin: 'sa',
+      administratorLoginPassword: 'Sesame-2026-opens',
+      version: '12.0',
+    }
+    const put = await send('PUT', server + version, { location: 'here', properties: login })
+    assert.ok(put.status < 300)
+    assert.doesNotMatch(JSON.stringify(put.body), /Sesame/)
+    const { sql } = service().database
+    const [audit] = await sql<{ count: number }[]>`
+      select count(*)::int as count from audit_event e where to_jsonb(e)::text like '%Sesame%'`
+    assert.equal(audit?.count, 0)
+    const sku = { name: 'S0', tier: 'Standard' }
+    const properties = { collation: 'C', maxSizeBytes: 1, createMode: 'Default', zoneRedundant: false }
+    assert.ok((await send('PUT', db + version, { location: 'here', sku, properties })).status < 300)
+    for (const [path, refused] of [
+      [server, { publicNetworkAccess: 'Disabled' }],
+      [db, { sourceDatabaseId: server }],
+    ] as const) {
+      const { status, body } = await send('PUT', path + version, { properties: refused })
+      assert.equal(status, 400)
+      assert.match(body.error.message, new RegExp(Object.keys(refused)[0] ?? ''))
     }
   },
 )
