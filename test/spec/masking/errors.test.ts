@@ -71,7 +71,10 @@ clause(
     assert.equal(body.error.code, 'InvalidApiVersionParameter')
     assert.match(body.error.message, /'2021-01-01'.*2014-04-01/)
     const server = await send('GET', `${db}?api-version=x`)
-    assert.match(server.body.error.message, /2014-04-01, 2021-02-01-preview, .*2022-08-01-preview, .*2025-02-01-preview\./)
+    assert.match(
+      server.body.error.message,
+      /2014-04-01, 2021-02-01-preview, .*2022-08-01-preview, .*2025-02-01-preview\./,
+    )
   },
 )
 
