@@ -58,7 +58,9 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
         where t.evtname = ${driftTrigger} and t.evtenabled <> 'D' and p.proname = ${driftFunction}
           and p.pronamespace = g.oid) as watched,
       case when g.oid is null then coalesce((select jsonb_agg(jsonb_build_object('name', n.nspname,
-          'owner', n.nspowner::int8, 'comment', pg_catalog.obj_description(n.oid, 'pg_namespace')))
+          'owner', n.nspowner::int8, 'comment', pg_catalog.obj_description(n.oid, 'pg_namespace'),
+          'holdsOurs', exists (select from pg_catalog.pg_class c join pg_catalog.pg_roles o on o.oid = c.relowner
+            where c.relnamespace = n.oid and c.relname = 'relation' and (o.oid = u.oid or o.rolsuper))))
         from pg_catalog.pg_namespace n where pg_catalog.starts_with(n.nspname, ${guardSchema})), '[]') else '[]' end as namesakes
     from pg_catalog.pg_roles u left join (${selectGuard(tx)}) g on true where u.rolname = current_user`
   if (!row) throw new Error('the server did not answer')

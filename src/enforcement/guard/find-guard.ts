@@ -35,6 +35,8 @@ export interface Namesake {
   /** The OID of the role that owns it. */
   readonly owner: number
   readonly comment: string | null
+  /** Our tables are in it: an operator gave the schema to another role. No other role can place them there. */
+  readonly holdsOurs: boolean
 }
 
 /** Signs a text with a key of the service. */
@@ -50,12 +52,14 @@ export function writeGuardMark(owner: number, sign: SignGuard): string {
   return `${markPrefix}${sign(`guard of role ${owner}`)}`
 }
 
-/** The records of a former role of the binding; undefined: the namesakes are not ours. */
+/** Our records, in a schema of another role or of a former role of the binding; undefined: the namesakes are not ours. */
 export function findForeignGuard(
   namesakes: readonly Namesake[],
   sign: SignGuard | undefined,
 ): Namesake | undefined {
-  return namesakes.find(({ owner, comment }) => sign && comment === writeGuardMark(owner, sign))
+  return namesakes.find(
+    ({ owner, comment, holdsOurs }) => holdsOurs || (sign && comment === writeGuardMark(owner, sign)),
+  )
 }
 
 /** The first name that no schema has: the same on every node, so that the second to create it fails and looks again. */
