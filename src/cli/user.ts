@@ -50,6 +50,7 @@ Usage: masquerade user list [--search TEXT] [--disabled] [--limit N]
 
 USER is a userPrincipalName or an object id. A password is asked for on a terminal, and read from the standard input
 elsewhere; it is never an argument. With --must-change the user has to choose another one at the next sign-in.
+The password of the signed-in person is refused here: POST /me/changePassword asks for the current one.
 
   --invite         Print a password that works once and for a time: the user chooses another one at the first sign-in.
                    It is shown this once.

@@ -37,13 +37,21 @@ export async function requirePowerOverAccount(context: WriteContext, write: Enti
   if (kind !== 'user') return
   if (verb === 'update' && changes.passwordProfile !== undefined)
     requirePermissions(caller, passwordPermissions)
-  await requireForNewName(context, write)
   const isOwn = caller.kind === 'delegated' && caller.objectId === id
+  if (isOwn && Object.hasOwn(changes, 'passwordProfile')) refuseOwnPassword()
+  await requireForNewName(context, write)
   if (id === undefined || isOwn || !concernsAccount(write)) return
   const rights = await readRights(context, id, before.userPrincipalName)
   const held = isTakeover(write) ? rights : rights.filter(({ type }) => type === 'directoryRole')
   if (held.length > 0 && !mayControl(caller, accountAdministrators))
     refuse('The account has', held, accountAdministrators)
+}
+
+/** DIR-283: a stolen access token lasts an hour; a password set with it would keep the account. */
+function refuseOwnPassword(): never {
+  return fail('RightsRequired', {
+    reason: 'People change their own password with POST /me/changePassword, which asks for the current one.',
+  })
 }
 
 /** An exempt list may name a user by userPrincipalName: an account that takes the name takes the exemption. */

@@ -48,6 +48,46 @@ describe('ways to more than one was given', () => {
     },
   )
 
+  clause(
+    'DIR-283',
+    'A signed-in person, administrators included, sets the own password only where the current one is asked for: …',
+    async () => {
+      const principal = await directory.user()
+      const [row] = await service.database.sql<{ name: string }[]>`
+        select user_principal_name as name from directory_object where id = ${principal}`
+      const name = row?.name ?? ''
+      const spellings = [principal, principal.toUpperCase(), name, encodeURIComponent(name.toUpperCase())]
+      for (const role of ['Helpdesk Administrator', 'User Administrator', 'Global Administrator'] as const) {
+        const directoryRoles = [directoryRoleTemplates[role]]
+        const token = service.tokenFor({ principal, permissions: asUser, directoryRoles })
+        const bodies = [{ passwordProfile }, { passwordProfile: { forceChangePasswordNextSignIn: false } }]
+        for (const path of ['/me', ...spellings.map((spelling) => `/users/${spelling}`)])
+          for (const body of [...bodies, { ...bodies[0], city: 'Ghent' }])
+            assert.equal((await ask(token, 'PATCH', path, body)).status, 403, `${role} ${path}`)
+        for (const spelling of spellings) {
+          const { status, body } = await ask(token, 'POST', `/users/${spelling}/invite`, {})
+          assert.equal(status, 403, `${role} ${spelling}`)
+          assert.equal(body.password, undefined)
+        }
+        const requests = [
+          {
+            id: '1',
+            method: 'PATCH',
+            url: '/me',
+            body: { passwordProfile },
+            headers: { 'content-type': 'application/json' },
+          },
+        ]
+        const batch = await ask(token, 'POST', '/$batch', { requests })
+        assert.equal(batch.body.responses[0].status, 403, batch.text)
+        const other = await directory.user()
+        assert.equal((await ask(token, 'POST', `/users/${other}/invite`, {})).status, 200, role)
+      }
+      const stored = await service.database.sql`select from user_password where user_id = ${principal}`
+      assert.equal(stored.count, 0)
+    },
+  )
+
   test('DIR-153: not everybody who writes users touches the account of somebody who holds one', async () => {
     const role = await directory.role()
     const admins = await directory.group({ isAssignableToRole: true })
