@@ -30,55 +30,92 @@ export interface Route {
 }
 
 /** Before the body is read: a stranger's megabyte is not worth receiving. */
-export async function admit(
+export async function admit(runner: Runner, route: Route, request: FastifyRequest): Promise<Caller> {
+  const caller = await authenticate(runner, route, request)
+  const throttled = runner.gatekeeper.throttle(caller)
+  if (throttled) await throttled
+  await permit(runner, route, request, caller)
+  return caller
+}
+
+async function authenticate(
   { gatekeeper }: Runner,
-  { operation, isMe }: Route,
-  { headers, raw, params }: FastifyRequest,
+  { isMe }: Route,
+  { headers, raw }: FastifyRequest,
 ): Promise<Caller> {
   const caller = await gatekeeper.authenticate(headers.authorization, raw.socket)
   if (isMe && caller.kind === 'application') fail('DelegatedOnly')
-  const throttled = gatekeeper.throttle(caller)
-  if (throttled) await throttled
-  await gatekeeper.permit(caller, operation.permission, params as Params, operation.right)
   return caller
+}
+
+async function permit(
+  { gatekeeper }: Runner,
+  { operation }: Route,
+  { params }: FastifyRequest,
+  caller: Caller,
+): Promise<void> {
+  await gatekeeper.permit(caller, operation.permission, params as Params, operation.right)
+}
+
+/** How long a check counts. A write takes longer than another check; a read under load does not. */
+const admissionMs = { read: 250, write: 20 }
+
+/**
+ * A client sends its body as slowly as it likes, and preparation may wait for another server. When that has taken a
+ * while, the caller is checked again: what was revoked meanwhile must not be used.
+ */
+async function readmit(runner: Runner, route: Route, request: FastifyRequest): Promise<Caller> {
+  const { caller, admittedAt } = request
+  const limitMs = readsOnly(route.operation) ? admissionMs.read : admissionMs.write
+  if (caller && performance.now() - admittedAt < limitMs) return caller
+  const checked = await authenticate(runner, route, request)
+  await permit(runner, route, request, checked)
+  request.caller = checked
+  request.admittedAt = performance.now()
+  return checked
 }
 
 /** authenticate → permit happened in `admit`; here: parse → run → render. */
 export async function perform(
   runner: Runner,
-  { operation, ports, dialect }: Route,
-  caller: Caller,
+  route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
+  const { operation, ports, dialect } = route
+  const admitted = await readmit(runner, route, request)
   const query = readQuery(operation, request)
   const body = readBody(operation, request)
-  const readsOnly = operation.method === 'GET' || operation.reads
-  if (!readsOnly) runner.requireRoom()
+  const isRead = readsOnly(operation)
+  if (!isRead) runner.requireRoom()
   const facts = new HttpFacts(request, dialect.surface)
   const known = {
     params: request.params as Params,
     query,
     body,
-    caller,
     request: facts,
     sendInner: (inner: InnerRequest) => sendInner(request, inner),
     ports,
   }
   const { sql } = runner.database
-  const prepared = operation.prepare && (await operation.prepare({ ...known, tx: sql }))
+  const prepared = operation.prepare && (await operation.prepare({ ...known, caller: admitted, tx: sql }))
+  const caller = operation.prepare ? await readmit(runner, route, request) : admitted
   const run = async (tx: Query): Promise<Answer> => {
     const entries: AuditEntry[] = []
     const audit = (entry: AuditEntry) => void entries.push(entry)
-    const context: Context<unknown, unknown, unknown> = { ...known, tx, audit }
+    const context: Context<unknown, unknown, unknown> = { ...known, caller, tx, audit }
     const answer = await operation.run(context, prepared)
     if (entries.length > 0) await writeAuditOf(tx, caller, facts.id, entries)
     return answer
   }
-  const answer = await (readsOnly ? run(sql) : runner.database.transaction(run))
+  const answer = await (isRead ? run(sql) : runner.database.transaction(run))
   const late = answer.afterCommit && (await answer.afterCommit())
   const told = answer.lateBody ? { ...answer, body: await answer.lateBody() } : answer
   render(late ? { ...told, headers: { ...told.headers, ...late } } : told, dialect, request, reply)
+}
+
+function readsOnly({ method, reads }: Operation): boolean {
+  return method === 'GET' || reads === true
 }
 
 function render(answer: Answer, dialect: Dialect, request: FastifyRequest, reply: FastifyReply): void {

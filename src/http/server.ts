@@ -41,6 +41,8 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => vo
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null
+    /** When the caller was last checked, by the clock of `performance`. */
+    admittedAt: number
     operationName: string
   }
 }
@@ -63,6 +65,7 @@ export async function buildHttp(
       sendProblem(reply, request, asProblem(error), dialectOf(request)),
   })
   app.decorateRequest('caller', null)
+  app.decorateRequest('admittedAt', 0)
   app.decorateRequest('operationName', '')
   answerProblems(app, options)
   countRequests(app, options)
@@ -116,12 +119,12 @@ function addRoute(
       request.operationName = operation.name
       admit(runner, route, request).then((caller) => {
         request.caller = caller
+        request.admittedAt = performance.now()
         done()
       }, done)
     },
     handler: (request, reply) => {
-      if (!request.caller) throw new Problem('MissingToken')
-      perform(runner, route, request.caller, request, reply).catch((error) => reply.send(asProblem(error)))
+      perform(runner, route, request, reply).catch((error) => reply.send(asProblem(error)))
     },
   })
 }

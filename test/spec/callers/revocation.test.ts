@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import type { Tx } from '../../../src/db/database.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
@@ -17,6 +19,7 @@ import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
 import { addApplication, claimsOf } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { globalAdministrator } from '../../support/tokens.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 describe('what a token rests on can be taken away', () => {
@@ -77,6 +80,63 @@ describe('what a token rests on can be taken away', () => {
       }),
     )
   })
+
+  /** Sends all of a request but the end of its body, and returns how to send that. */
+  async function sendHalf(method: string, path: string, token: string, body: object) {
+    const text = JSON.stringify(body)
+    const outgoing = request(`${service.origin}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(text),
+      },
+    })
+    const answered = once(outgoing, 'response') as Promise<[IncomingMessage]>
+    outgoing.write(text.slice(0, 5))
+    await waitUntil('the half is sent', () => (outgoing.socket?.bytesWritten ?? 0) > 0)
+    // By the time later requests are answered, this one has been admitted.
+    for (let turn = 0; turn < 3; turn++) await service.request('GET', '/v1.0/users?$top=1', { token })
+    const sentAt = performance.now()
+    return async () => {
+      await waitUntil('the body is late', () => performance.now() - sentAt > 50)
+      outgoing.end(text.slice(5))
+      const [response] = await answered
+      response.resume()
+      return response.statusCode
+    }
+  }
+
+  clause(
+    'TOK-82',
+    'A request is held to what its caller may do when its body has come: a body that is sent slowly does not outlive…',
+    async () => {
+      const token = service.tokenFor({
+        role: 'Owner',
+        permissions: ['User.ReadWrite.All', 'User.Read.All'],
+        directoryRoles: globalAdministrator,
+      })
+      const person = String(claimsOf(token).oid)
+      await service.tokens.settled()
+      const database = '/subscriptions/slow/resourceGroups/g/providers/Vendor.Sql/servers/s/databases/d'
+      const policy = `${database}/dataMaskingPolicies/Default?api-version=2014-04-01`
+      const enabled = { properties: { dataMaskingState: 'Enabled', exemptPrincipals: 'me' } }
+      const finishEarly = await sendHalf('PUT', policy, token, enabled)
+      assert.equal(await finishEarly(), 200, 'a slow body by itself is no fault')
+      const finishPolicy = await sendHalf('PUT', policy, token, enabled)
+      await service.database.sql`delete from role_assignment where principal_id = ${person}`
+      await waitUntil(
+        'the role is gone',
+        async () => (await service.request('GET', policy, { token })).status === 403,
+      )
+      assert.equal(await finishPolicy(), 403)
+      const finishUser = await sendHalf('PATCH', `/v1.0/users/${person}`, token, { officeLocation: 'late' })
+      const body = { accountEnabled: false }
+      await service.request('PATCH', `/v1.0/users/${person}`, { token: asAdministrator(), body })
+      await waitUntil('the token is refused', async () => (await statusOf(token)) === 401)
+      assert.equal(await finishUser(), 401)
+    },
+  )
 
   test('a deleted user', async () => {
     const user = await directory.user()
