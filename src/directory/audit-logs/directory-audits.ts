@@ -43,7 +43,7 @@ const properties = {
     derive: ({ properties: { targetResources, before, after } }) =>
       [targetResources ?? []].flat().map((one) => ({
         ...(one as JsonObject),
-        modifiedProperties: listChanges(asObject(before), asObject(after)),
+        modifiedProperties: listNames(after ?? before) ?? listChanges(asObject(before), asObject(after)),
       })),
   },
   additionalDetails: { type: { objects: { key: text, value: text } } },
@@ -80,6 +80,13 @@ const fields: Fields = new Map<string, Field>([
 
 function asObject(value: Json | undefined): JsonObject {
   return isJsonObject(value) ? value : {}
+}
+
+/** The changed properties of private contents, whose entries hold an array of names; undefined for all others. */
+function listNames(names: Json | undefined): Json[] | undefined {
+  return Array.isArray(names)
+    ? names.map((displayName) => ({ displayName, oldValue: null, newValue: null }))
+    : undefined
 }
 
 /** Old and new values as JSON texts. Secrets are in no entry of the audit trail. */

@@ -6,6 +6,7 @@ import { ownCreated } from '../rights/own-created.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import type { Collection, EntityContext, EntitySet, Located, ShownSet } from './entity-set.ts'
 import { tagHeader } from './entity-tag.ts'
+import { describeForAudit } from './entity-write.ts'
 import { showWhole } from './get-entity.ts'
 import { applyPreference, prefers } from './preferences.ts'
 import type { Described, JsonObject, Stored } from './property.ts'
@@ -84,7 +85,11 @@ export async function storeNewEntity<Row extends Stored>(
   context.audit({
     action: `create ${set.kind}`,
     target: located.path,
-    after: extensions === undefined ? properties : { ...properties, extensions },
+    ...describeForAudit(
+      set,
+      undefined,
+      extensions === undefined ? properties : { ...properties, extensions },
+    ),
   })
   return located
 }

@@ -4,7 +4,7 @@ import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import type { EntitySet } from './entity-set.ts'
 import { checkPrecondition } from './entity-tag.ts'
-import { describeWrite } from './entity-write.ts'
+import { describeForAudit, describeWrite } from './entity-write.ts'
 import type { Stored } from './property.ts'
 
 export function deleteEntity<Row extends Stored>(set: EntitySet<Row>) {
@@ -25,7 +25,7 @@ export function deleteEntity<Row extends Stored>(set: EntitySet<Row>) {
       checkPrecondition(request, row)
       await beforeWrite(context, describeWrite('delete', row, {}, owner))
       const changes = await set.remove(context, located)
-      audit({ action: `delete ${kind}`, target, before })
+      audit({ action: `delete ${kind}`, target, ...describeForAudit(set, before, undefined) })
       await appendChanges(tx, caller.tenantId, changes)
       return noContent
     },

@@ -2,7 +2,7 @@ import type { AuditEntry } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import type { DirectoryPorts } from '../operation.ts'
-import type { JsonObject, Stored } from './property.ts'
+import type { Described, JsonObject, Stored } from './property.ts'
 
 /** The parts of an operation's context that a write needs. */
 export interface WriteContext {
@@ -36,4 +36,17 @@ export function describeWrite(
   owner?: Stored,
 ): EntityWrite {
   return { verb, kind, id, before, changes, ...(owner && { owner }) }
+}
+
+/** The part of an audit entry that tells the change: values, or for private contents an array of names. */
+export function describeForAudit(
+  { isPrivate }: Described,
+  before: JsonObject | undefined,
+  after: JsonObject | undefined,
+): Pick<AuditEntry, 'before' | 'after'> {
+  if (!isPrivate) return { before, after }
+  const names = Object.keys({ ...before, ...after })
+    .filter((name) => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]))
+    .toSorted()
+  return after ? { after: names } : { before: names }
 }

@@ -58,6 +58,8 @@ export interface Described {
   /** The kind in error messages. */
   readonly noun: string
   readonly properties: Properties
+  /** The contents are their owner's alone: the audit has the names of properties, and no values. */
+  readonly isPrivate?: true
 }
 
 /** An entity as its table in the database holds it. */

@@ -6,7 +6,7 @@ import { beforeWrite } from '../write-rules/before-write.ts'
 import { withoutSecrets } from './create-entity.ts'
 import type { EntityContext, EntitySet, Located, ShownSet } from './entity-set.ts'
 import { checkPrecondition } from './entity-tag.ts'
-import { describeWrite } from './entity-write.ts'
+import { describeForAudit, describeWrite } from './entity-write.ts'
 import { answerEntity } from './get-entity.ts'
 import { applyPreference, prefers } from './preferences.ts'
 import type { JsonObject, Stored } from './property.ts'
@@ -42,7 +42,7 @@ export function updateEntity<Row extends Stored>(set: EntitySet<Row>) {
       const updated = await update.store(context, located, withoutSecrets(set, changes))
       const after = { ...located, row: updated }
       await update.also?.(context, after, changes)
-      audit({ action: `update ${kind}`, target: path, before, after: updated.properties })
+      audit({ action: `update ${kind}`, target: path, ...describeForAudit(set, before, updated.properties) })
       await appendChanges(tx, caller.tenantId, [set.describeChange('updated', updated)])
       return answerUpdated(context, set, after, update.answersWithEntity)
     },

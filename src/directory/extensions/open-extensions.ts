@@ -48,6 +48,7 @@ function extensionSet(address: ExtensibleAddress): EntitySet<OpenExtension> {
   return {
     kind: 'openExtension',
     noun: 'OpenTypeExtension',
+    isPrivate: true,
     properties: {},
     clause: 'DIR-130',
     schema: extensionSchema,

@@ -25,5 +25,6 @@ export const itemKinds = Object.keys(tables) as readonly ItemKind[]
 
 /** Every kind of item by its table of properties. */
 export function itemResource(kind: ItemKind): Described {
-  return { kind, noun: kind.charAt(0).toUpperCase() + kind.slice(1), properties: tables[kind] }
+  const noun = kind.charAt(0).toUpperCase() + kind.slice(1)
+  return { kind, noun, properties: tables[kind], isPrivate: true }
 }

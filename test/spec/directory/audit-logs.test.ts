@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { pino } from 'pino'
 import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
+import { migrationDirectory } from '../../../src/db/migrate.ts'
 import { SignInLog } from '../../../src/directory/audit-logs/sign-in-log.ts'
 import { deleteSignInsBefore } from '../../../src/directory/audit-logs/store-sign-ins.ts'
 import { Browser } from '../../support/browser.ts'
@@ -26,6 +29,13 @@ interface SignIn {
   readonly status: { readonly errorCode: number; readonly failureReason: string }
 }
 
+interface DirectoryAudit {
+  readonly activityDisplayName: string
+  readonly targetResources: readonly {
+    readonly modifiedProperties: readonly { readonly displayName: string }[]
+  }[]
+}
+
 describe('audit logs', () => {
   let service: TestService
   let directory: TestDirectory
@@ -38,11 +48,15 @@ describe('audit logs', () => {
   after(() => service?.[Symbol.asyncDispose]())
 
   const reading = ['AuditLog.Read.All']
-  const get = async (path: string, permissions: readonly string[] = reading) => {
+  const get = async (address: string, permissions: readonly string[] = reading) => {
     const token = service.tokenFor({ kind: 'application', permissions })
-    const answer = await service.request('GET', path.startsWith('http') ? path : `/v1.0/auditLogs${path}`, {
-      token,
-    })
+    const answer = await service.request(
+      'GET',
+      address.startsWith('http') ? address : `/v1.0/auditLogs${address}`,
+      {
+        token,
+      },
+    )
     assert.equal(answer.status, 200, answer.text)
     return answer.body
   }
@@ -70,10 +84,13 @@ describe('audit logs', () => {
       })
       assert.equal(made.status, 201, made.text)
       const { id, userPrincipalName } = made.body
-      const path = `/v1.0/users/${id}`
-      const change = await service.request('PATCH', path, { token, body: { city: 'Ghent' } })
+      const userPath = `/v1.0/users/${id}`
+      const change = await service.request('PATCH', userPath, { token, body: { city: 'Ghent' } })
       assert.equal(change.status, 204)
-      await service.request('PATCH', path, { token, body: { passwordProfile: { password: `${password}2` } } })
+      await service.request('PATCH', userPath, {
+        token,
+        body: { passwordProfile: { password: `${password}2` } },
+      })
       const about = `$filter=targetResources/any(t:t/id eq '${id}')`
       const all = await get(`/directoryAudits?${about}`)
       assert.ok(!JSON.stringify(all).includes('Never shown'))
@@ -118,6 +135,103 @@ describe('audit logs', () => {
       )
     },
   )
+
+  clause(
+    'DIR-284',
+    'The contents of mailbox items (messages, events, contacts, tasks, posts and their folders) and of open extensions are in no audit entry, neither in the log nor in the store: an entry has the ids and the names of the changed properties alone, also after a deletion. …',
+    async () => {
+      const user = await directory.user()
+      const group = await directory.unifiedGroup()
+      const token = service.tokenFor({
+        principal: user,
+        permissions: [
+          'Calendars.ReadWrite',
+          'Contacts.ReadWrite',
+          'Group.ReadWrite.All',
+          'Mail.ReadWrite',
+          'Tasks.ReadWrite',
+          'User.ReadWrite',
+        ],
+        directoryRoles: [directoryRoleTemplates['Global Administrator']],
+      })
+      const secret = `private-${randomUUID()}`
+      const send = async (method: string, path: string, body?: object) => {
+        const answer = await service.request(method, `/v1.0${path}`, { token, ...(body && { body }) })
+        assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`)
+        return answer.body?.id as string
+      }
+      const extension = { '@odata.type': 'vendor.graph.openTypeExtension', extensionName: 'org.example.x' }
+      const body = { contentType: 'text', content: secret }
+      const extensions = [{ ...extension, k: secret }]
+      const thread = await send('POST', `/groups/${group}/threads`, {
+        topic: secret,
+        posts: [{ body, extensions }],
+      })
+      await send('POST', `/groups/${group}/threads/${thread}/reply`, { post: { body } })
+      await send('POST', '/me/mailFolders', { displayName: secret })
+      await send('POST', '/me/contacts', { displayName: secret })
+      const list = await send('POST', '/me/todo/lists', { displayName: secret })
+      await send('POST', `/me/todo/lists/${list}/tasks`, { title: secret })
+      await send('POST', '/me/events', { subject: secret, extensions })
+      await send('POST', '/me/extensions', { ...extension, k: secret })
+      await send('PATCH', '/me/extensions/org.example.x', { ...extension, k: `${secret}2` })
+      await send('DELETE', '/me/extensions/org.example.x')
+      const message = await send('POST', '/me/messages', { subject: secret, body })
+      await send('PATCH', `/me/messages/${message}`, { subject: `${secret}2` })
+      await send('POST', `/me/messages/${message}/extensions`, { ...extension, k: secret })
+      await send('DELETE', `/me/messages/${message}`)
+
+      const { sql } = service.database
+      const [held] = await sql<{ count: number }[]>`
+        select count(*) as count from audit_event entry where entry::text like ${`%${secret}%`}`
+      assert.equal(held?.count, 0, 'the store holds no value')
+      const about = `$filter=targetResources/any(t:t/id eq '${user}')`
+      const { value } = await get(`/directoryAudits?$top=999&${about}`)
+      assert.ok(!JSON.stringify(value).includes(secret))
+      const names = value
+        .slice(0, 4)
+        .map(({ activityDisplayName, targetResources: [target] }: DirectoryAudit) => [
+          activityDisplayName,
+          target?.modifiedProperties.map(({ displayName }) => displayName),
+        ])
+      assert.deepEqual(names, [
+        ['Delete message', ['body', 'subject']],
+        ['Create openExtension', ['extensionName', 'k']],
+        ['Update message', ['subject']],
+        ['Create message', ['body', 'subject']],
+      ])
+    },
+  )
+
+  test('DIR-284: values in entries of earlier versions are removed', async () => {
+    const { sql } = service.database
+    const secret = `private-${randomUUID()}`
+    const target = `/users/${randomUUID()}/messages/${randomUUID()}`
+    const entries = [
+      ['create message', null, { subject: secret, body: { content: secret } }],
+      ['update message', { subject: secret, isRead: true }, { subject: `${secret}2`, isRead: true }],
+      ['update message', { isRead: true }, { isRead: true }],
+      ['delete openExtension', { k: secret }, null],
+      ['update user', { city: 'Ghent' }, { city: 'Bruges' }],
+    ] as const
+    for (const [action, old, now] of entries)
+      await sql`
+        insert into audit_event (tenant_id, actor, action, target, before, after) values
+          (${service.tenantId}, '{}', ${action}, ${target}, ${old && sql.json(old)}, ${now && sql.json(now)})`
+    const migration = path.join(migrationDirectory, '0023-private-audits.sql')
+    await sql.unsafe(readFileSync(migration, 'utf8'))
+    const rows = await sql`select before, after from audit_event where target = ${target} order by id`
+    assert.deepEqual(
+      rows.map(({ before: old, after: now }) => [old, now]),
+      [
+        [null, ['body', 'subject']],
+        [null, ['subject']],
+        [null, []],
+        [['k'], null],
+        [{ city: 'Ghent' }, { city: 'Bruges' }],
+      ],
+    )
+  })
 
   test('DIR-274: reading takes the permission and, of a person, a role', async () => {
     const principal = await directory.user()

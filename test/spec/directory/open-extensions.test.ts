@@ -185,7 +185,7 @@ describe('open extensions', () => {
         entries.map(({ action }) => action),
         ['create openExtension', 'delete openExtension'],
       )
-      assert.deepEqual(entries[1]?.before, { data: 1 })
+      assert.deepEqual(entries[1]?.before, ['data'])
       const changes = await sql<{ kind: string; data: { name: string } }[]>`
         select kind, data from change_log where entity_id = ${ids.message} order by revision desc limit 1`
       assert.deepEqual(changes, [{ kind: 'extensionDeleted', data: { name: first } }])

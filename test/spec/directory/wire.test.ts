@@ -111,7 +111,7 @@ describe('how the directory speaks HTTP', () => {
 
   clause(
     'DIR-81',
-    'Every write is audited: who (principal and app), when, what (before and after) and the request id.',
+    'Every write is audited: who (principal and app), when, what (before and after) and the request id. …',
     async () => {
       const created = await call('POST', '/contacts', 201, { displayName: 'Bo' })
       const target = `/contacts/${created.body.id}`
