@@ -20,7 +20,7 @@ export async function writeAudit(tx: Query, actor: Actor, requestId: string, ent
   await tx`
     insert into masquerade.audit_event (tenant_id, actor, action, target, before, after, request_id)
     values (
-      ${actor.tenantId}, ${tx.json({ kind, objectId, applicationId })}, ${entry.action}, ${entry.target},
+      ${actor.tenantId}, ${tx.json({ kind, objectId, applicationId })}, ${entry.action}, ${foldTarget(entry.target)},
       ${jsonOrNull(tx, entry.before)}, ${jsonOrNull(tx, entry.after)}, ${requestId}
     )`
 }
@@ -36,10 +36,19 @@ export async function writeAuditOf(
   if (first && more.length === 0) return await writeAudit(tx, actor, requestId, first)
   if (!first) return
   const { kind, objectId, applicationId } = actor
+  const rows = entries.map((entry) => ({ ...entry, target: foldTarget(entry.target) }))
   await tx`
     insert into masquerade.audit_event (tenant_id, actor, action, target, before, after, request_id)
     select ${actor.tenantId}, ${tx.json({ kind, objectId, applicationId })}, action, target, before, after, ${requestId}
-    from jsonb_to_recordset(${tx.json(entries)}) as entry (action text, target text, before jsonb, after jsonb)`
+    from jsonb_to_recordset(${tx.json(rows)}) as entry (action text, target text, before jsonb, after jsonb)`
+}
+
+/**
+ * Targets of masking are compared with the folded keys of resources, so each one is folded here, whichever way the caller
+ * wrote the names in the path. Those of the directory stay: names of open extensions keep their case.
+ */
+function foldTarget(target: string): string {
+  return /^\/(subscriptions|providers)\//i.test(target) ? target.toLowerCase() : target
 }
 
 function jsonOrNull(tx: Query, value: unknown) {
@@ -54,7 +63,12 @@ interface LaterEntry extends Omit<Entry, 'before'> {
 
 /** Entries about what happened already, all or none of them. */
 export async function writeAudits(tx: Query, entries: readonly LaterEntry[]): Promise<void> {
-  const rows = entries.map(({ actor: { tenantId, ...actor }, ...entry }) => ({ ...entry, tenantId, actor }))
+  const rows = entries.map(({ actor: { tenantId, ...actor }, ...entry }) => ({
+    ...entry,
+    target: foldTarget(entry.target),
+    tenantId,
+    actor,
+  }))
   await tx`
     insert into masquerade.audit_event (at, tenant_id, actor, action, target, after, request_id)
     select at, "tenantId", actor, action, target, after, "requestId"

@@ -16,7 +16,7 @@ import { fail } from '../kernel/problem.ts'
 import { checkConditions, entityTag } from './entity-tag.ts'
 import { type MaskingPorts, namespaceOfRequest, operation } from './operation.ts'
 import { decodeSkipToken, encodeSkipToken, nextLink } from './page.ts'
-import { canonicalNamespace, fillPath, fold, scopeOf } from './place.ts'
+import { canonicalNamespace, fillPath, scopeOf } from './place.ts'
 
 /** The facts of a request that every step of its operation needs. */
 export interface Site {
@@ -210,7 +210,7 @@ export function auditChange<Item>(
   after: Item | undefined,
 ): void {
   const [old, now] = [before, after].map((item) => item && render(item, canonicalNamespace))
-  const target = fold((now ?? old)?.id ?? '')
+  const target = (now ?? old)?.id ?? ''
   audit({ action, target, before: old, ...(now && { after: now }) })
 }
 

@@ -3,7 +3,7 @@ import { noContent } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
 import { findDatabase } from '../databases/database-row.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
-import { canonicalNamespace, fillPath, fold, idOf, policyPath, readDatabasePlace, scopeOf } from '../place.ts'
+import { canonicalNamespace, fillPath, idOf, policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { siteOf } from '../resource.ts'
 import { strict } from '../schemas.ts'
 
@@ -43,7 +43,7 @@ function switchTable(verb: 'suspend' | 'resume', summary: string) {
             and schema_name = ${schemaName} and table_name = ${tableName}`
       context.audit({
         action: `${verb}Table`,
-        target: fold(fillPath(policyPath, { ...place }, canonicalNamespace)),
+        target: fillPath(policyPath, { ...place }, canonicalNamespace),
         [verb === 'suspend' ? 'after' : 'before']: context.body,
       })
       return withEnforcement(noContent, database, ports, true)

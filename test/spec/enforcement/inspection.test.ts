@@ -238,6 +238,29 @@ describe('looking into a bound database', () => {
     },
   )
 
+  clause(
+    'MASK-172',
+    'The audit finds every entry of a resource, previews among them, in whichever case its caller wrote the path.',
+    async () => {
+      const written = db.replace('/servers/', '/SERVERS/').replace(/[^/]+$/, (name) => name.toUpperCase())
+      for (const place of [db, written])
+        assert.equal((await masking.send('POST', `${policyUrl(place)}/preview`, person)).status, 200)
+      await masking.send('POST', `${policyUrl(written)}/suspend`, person)
+      await masking.send('POST', `${policyUrl(written)}/resume`, person)
+      const server = db.replace(/\/databases\/.*/, '')
+      const group = server.replace(/\/servers\/.*/, '')
+      for (const scope of [db, server, group]) {
+        const { body } = await masking.send('GET', `${scope}/auditEvents?${apiVersion}&$top=1000`)
+        const actions = body.value.slice(0, 4).map(({ action }: { action: string }) => action)
+        assert.deepEqual(actions, ['resumeTable', 'suspendTable', 'previewTable', 'previewTable'], scope)
+      }
+      const unfolded = await masking.service().database.sql`
+        select action, target from audit_event
+        where target ~* '^/(subscriptions|providers)/' and target <> lower(target)`
+      assert.deepEqual([...unfolded], [])
+    },
+  )
+
   test('a table is masked where one of its partitions is', async () => {
     await masking.putRule(db, 'low', {
       schemaName: 'public',
