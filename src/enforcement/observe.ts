@@ -96,10 +96,11 @@ async function readTwins(
         order by a.attnum) from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0) as columns,
       coalesce((select jsonb_agg(g || jsonb_build_object('column', a.attname) order by a.attnum, g ->> 'grantee')
         from pg_catalog.pg_attribute a, lateral jsonb_array_elements(${aclAsJson(tx, tx`a.attacl`)}) g
-        where a.attrelid = c.oid and a.attnum > 0), '[]') as "columnGrants",
+        where a.attrelid = c.oid and a.attnum > 0 and a.attacl is not null), '[]') as "columnGrants",
       coalesce((select jsonb_agg(jsonb_build_object('column', a.attname, 'text', d.description))
-        from pg_catalog.pg_description d join pg_catalog.pg_attribute a on a.attrelid = d.objoid and a.attnum = d.objsubid
-        where d.classoid = 'pg_catalog.pg_class'::regclass and d.objoid = c.oid and d.objsubid > 0), '[]') as comments
+        from pg_catalog.pg_attribute a cross join lateral (select description from pg_catalog.pg_description
+          where objoid = a.attrelid and classoid = 'pg_catalog.pg_class'::regclass and objsubid = a.attnum limit 1) d
+        where a.attrelid = c.oid and a.attnum > 0), '[]') as comments
     from unnest(${names.map(({ schema }) => schema)}::text[], ${names.map(({ name }) => name)}::text[],
       ${names.map(({ isHeld }) => isHeld)}::boolean[]) as t(s, r, is_held)
     join pg_catalog.pg_namespace n on n.nspname = t.s

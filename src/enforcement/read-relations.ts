@@ -265,12 +265,13 @@ export function isOn(tx: Sql, option: string) {
 /** SELECT alone, unless privileges are named. A null list is the default, which gives them to the owner only. */
 export function aclAsJson(tx: Sql, acl: Query<Row[]>, privileges?: readonly string[]) {
   const named = privileges ? tx`, 'privilege', a.privilege_type` : tx``
-  return tx`coalesce((
+  // Most columns have no list of their own: for these the roles are not looked up.
+  return tx`coalesce((case when ${acl} is not null then (
     select jsonb_agg(jsonb_build_object('grantor', r.rolname, 'grantee', e.rolname, 'grantable', a.is_grantable ${named})
       order by r.rolname, e.rolname, a.privilege_type)
     from pg_catalog.aclexplode(${acl}) a
     join pg_catalog.pg_roles r on r.oid = a.grantor left join pg_catalog.pg_roles e on e.oid = a.grantee
-    where a.privilege_type = any(${privileges ?? ['SELECT']}::text[]) and (a.grantee = 0 or e.oid is not null)), '[]')`
+    where a.privilege_type = any(${privileges ?? ['SELECT']}::text[]) and (a.grantee = 0 or e.oid is not null)) end), '[]')`
 }
 
 type ColumnRow = Omit<Column, 'acl'> & { readonly acl: readonly Privilege[] }
