@@ -227,10 +227,12 @@ create table masked_database (
   created_at timestamp with time zone default now() not null,
   version bigint default nextval('resource_version'::regclass) not null,
   policy_mode text default 'Enforce'::text not null,
+  binding_reached_at timestamp with time zone,
   constraint masked_database_pkey PRIMARY KEY (id),
   constraint masked_database_is_unique UNIQUE (tenant_id, key),
   constraint masked_database_policy_mode_check CHECK ((policy_mode = ANY (ARRAY['Enforce'::text, 'Observe'::text]))),
-  constraint masked_database_policy_state_check CHECK ((policy_state = ANY (ARRAY['Enabled'::text, 'Disabled'::text])))
+  constraint masked_database_policy_state_check CHECK ((policy_state = ANY (ARRAY['Enabled'::text, 'Disabled'::text]))),
+  constraint masked_database_reached_is_bound CHECK (((binding IS NOT NULL) OR (binding_reached_at IS NULL)))
 );
 
 create table masking_rule (

@@ -8,10 +8,12 @@ export interface BoundTarget {
   /** Changes with the binding: a new address needs a new connection. */
   readonly key: string
   connect(): Database
+  /** Records that the binding logged in. */
+  recordReached(): Promise<void>
 }
 
 interface Connection {
-  readonly key: string
+  readonly target: BoundTarget
   readonly database: Database
   watch: DriftWatch | null
   isFit: boolean
@@ -38,7 +40,7 @@ export class Connections {
   async open(databaseId: string): Promise<Database | null> {
     const target = await this.#source.find(databaseId)
     const known = this.#connections.get(databaseId)
-    if (target && known?.key === target.key) return known.database
+    if (target && known?.target.key === target.key) return known.database
     this.#connections.delete(databaseId)
     this.#onChange(databaseId)
     const left = known && disconnect(known)
@@ -48,7 +50,7 @@ export class Connections {
       return null
     }
     const database = target.connect()
-    this.#connections.set(databaseId, { key: target.key, database, watch: null, isFit: false })
+    this.#connections.set(databaseId, { target, database, watch: null, isFit: false })
     return database
   }
 
@@ -62,6 +64,7 @@ export class Connections {
       sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`,
       sql`select`,
     ])
+    await connection.target.recordReached()
     const [tooOld] = checkVersion(row?.version ?? 0)
     if (tooOld) throw new Unfit(describeFinding(tooOld))
     connection.isFit = true

@@ -22,6 +22,8 @@ type NameLoginRole = (principalName: string, database: string) => string
 /**
  * Every right that masking gives to one of the principals: role assignments at any scope, mapped database roles, and
  * entries of exempt lists. Policies that are off count as well: enabling one gives nothing that is not listed here.
+ * Databases whose binding never logged in give nothing: otherwise a caller with an empty resource group could freeze
+ * any account by naming it (DIR-290).
  */
 async function readGivenRights(
   sql: Query,
@@ -36,7 +38,8 @@ async function readGivenRights(
     union all
     select 'databaseRole', m.database_role, m.principal_id, null, ${placeColumns(sql)}
     from role_mapping m join masked_database d on d.id = m.database_id
-    where d.tenant_id = ${tenantId} and m.principal_id = any(${[...ids]}::uuid[])
+    where d.tenant_id = ${tenantId} and d.binding_reached_at is not null
+      and m.principal_id = any(${[...ids]}::uuid[])
     order by type desc, scope, name`
   return [
     ...roles.map(({ type, name, given, scope, ...place }) => ({
@@ -71,7 +74,7 @@ async function findExemptions(
   const rows = await sql<(DatabaseColumns & { entries: string })[]>`
     select ${placeColumns(sql)}, d.exempt_principals as entries
     from masked_database d
-    where d.tenant_id = ${tenantId} and d.exempt_principals <> ''
+    where d.tenant_id = ${tenantId} and d.exempt_principals <> '' and d.binding_reached_at is not null
       and (${names.length > 0} or string_to_array(lower(d.exempt_principals collate "C"), ';') && ${[...ids]}::text[])
     order by d.key`
   const hashedNames = rows.some(({ entries }) => hashedEntry.test(entries))
@@ -115,7 +118,10 @@ function placeColumns(sql: Query) {
     d.server_name as "serverName", d.name as "databaseName"`
 }
 
-/** Every right that masking gives, to whichever principal; entries of exempt lists as they are, in lower case. */
+/**
+ * Every right that masking gives, or would once the database is bound, to whichever principal; entries of exempt lists
+ * as they are, in lower case.
+ */
 export async function listGivenRights(sql: Query, tenantId: string): Promise<GivenRight[]> {
   const rows = await sql<(RoleRow & { type: GivenRight['type'] })[]>`
     select 'maskingRole' as type, role as name, principal_id::text as given, shown_scope as scope,

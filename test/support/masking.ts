@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { after, before } from 'node:test'
 import { startTestService, type TestResponse, type TestService } from './service.ts'
 
@@ -44,6 +45,14 @@ export function useMasking(environment: NodeJS.ProcessEnv = {}) {
     })
   return {
     service: running,
+    /** Stores a binding that has logged in before, to a server that is down now. */
+    async bindReached(db: string): Promise<void> {
+      const { sql } = running().database
+      const binding = { host: '127.0.0.1', port: 1, database: randomUUID(), user: 'u', sslmode: 'disable' }
+      await sql`
+        update masked_database set binding = ${sql.json(binding)}, binding_reached_at = now()
+        where key = ${db.toLowerCase()}`
+    },
     /** Object id of the caller. */
     sender: (): string => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).oid,
     send,

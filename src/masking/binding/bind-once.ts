@@ -12,6 +12,16 @@ export async function nameBound(sql: Query, tenantId: string, id: string): Promi
   return row.tenantId === tenantId ? row.target : 'another database of this service'
 }
 
+/** True when a login to the one database proves that the other is reached. */
+export function isSameAddress(one: Binding | null, other: Binding | null): boolean {
+  return (
+    one?.host.toLowerCase() === other?.host.toLowerCase() &&
+    one?.port === other?.port &&
+    one?.database === other?.database &&
+    other !== null
+  )
+}
+
 /** True when the caller may read the database of this key. */
 export type MayRead = (target: string) => Promise<boolean>
 

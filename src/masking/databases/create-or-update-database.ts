@@ -2,7 +2,7 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
-import { type MayRead, refuseBound, refuseSecondBinding } from '../binding/bind-once.ts'
+import { isSameAddress, type MayRead, refuseBound, refuseSecondBinding } from '../binding/bind-once.ts'
 import { type BindingInput, bindingStem, readBinding, requireHost, sharesSecret } from '../binding/binding.ts'
 import type { Binding } from '../binding/binding-address.ts'
 import { type Finding, type Greeting, ownStoreReason, secretPlace } from '../binding/bound-catalog.ts'
@@ -97,7 +97,9 @@ export const createOrUpdateDatabase = operation({
         after.binding,
         readerOf(tx, context.caller, ports),
       )
-    const version = await store(tx, after, input !== undefined)
+    const isReached = tried?.connection.state === 'Reachable'
+    const keepsReached = isSameAddress(before.binding, after.binding)
+    const version = await store(tx, after, { isSent: input !== undefined, isReached, keepsReached })
     auditChange(context.audit, action, renderDatabase, before.declared ? before : null, after)
     const shown = renderDatabase(after, site.namespace)
     const full = tried
@@ -190,12 +192,19 @@ function seal(
   return { binding, bindingSecret, bound: true }
 }
 
-async function store(tx: Query, database: DatabaseRow, bindingSent: boolean): Promise<number> {
+async function store(
+  tx: Query,
+  database: DatabaseRow,
+  binds: { readonly isSent: boolean; readonly isReached: boolean; readonly keepsReached: boolean },
+): Promise<number> {
   const binding = database.binding && tx.json(database.binding)
   const [row] = await tx<{ version: number }[]>`
     update masked_database set declared = true, location = ${database.location}, tags = ${tx.json(database.tags)},
       binding = ${binding}, binding_secret = ${database.bindingSecret},
-      binding_version = binding_version + ${bindingSent ? 1 : 0}, version = nextval('resource_version')
+      binding_version = binding_version + ${binds.isSent ? 1 : 0},
+      binding_reached_at = case when ${binds.keepsReached} and binding_reached_at is not null then binding_reached_at
+        when ${binds.isReached} then now() end,
+      version = nextval('resource_version')
     where id = ${database.id} returning version`
   return row?.version ?? 0
 }

@@ -46,6 +46,7 @@ interface Rights {
 interface BoundTarget {
   readonly key: string
   connect(): Database
+  recordReached(): Promise<void>
 }
 
 interface StoredPolicy {
@@ -82,6 +83,11 @@ export function createEnforcementSource(options: SourceOptions) {
             check: checkConnection,
             foreign: { keep: 2 },
           }),
+        async recordReached() {
+          await sql`
+            update masked_database set binding_reached_at = now()
+            where id = ${databaseId} and binding_version = ${row.version} and binding_reached_at is null`
+        },
       }
     },
 

@@ -8,9 +8,11 @@ import { importDirectory } from '../../../src/directory/transfer/import-director
 import { listGivenRights } from '../../../src/masking/given-rights.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
-import { freshDatabase, useMasking } from '../../support/masking.ts'
+import { addApplication } from '../../support/issuer.ts'
+import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
+import { apiVersion, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 
-const { service, send, putPolicy } = useMasking()
+const { service, send, putPolicy, bindReached } = useMasking()
 const directory = () => fillDirectory(service())
 
 const all = Object.keys(knownPermissions)
@@ -33,15 +35,16 @@ const assign = async (principalId: string, roleName = 'Reader', scope = '/subscr
   assert.equal((await send('PUT', url, { properties: { principalId, roleName } })).status, 201)
 }
 const map = async (principalId: string) => {
-  const url = `${freshDatabase()}/roleMappings/${randomUUID().slice(0, 8)}`
+  const db = freshDatabase()
+  const url = `${db}/roleMappings/${randomUUID().slice(0, 8)}`
   assert.equal((await send('PUT', url, { properties: { principalId, databaseRole: 'payroll' } })).status, 201)
+  await bindReached(db)
 }
 const exempt = async (entry: string) => {
-  const put = await putPolicy(freshDatabase(), {
-    dataMaskingState: 'Enabled',
-    exemptPrincipals: `x;${entry}`,
-  })
+  const db = freshDatabase()
+  const put = await putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: `x;${entry}` })
   assert.equal(put.status, 200)
+  await bindReached(db)
 }
 
 /** Every way in which a group comes to carry rights, and the type that it shows. */
@@ -251,6 +254,7 @@ clause(
     const named = await directory().user(name)
     const db = freshDatabase()
     await putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: `${outer};${name}@EXAMPLE.com` })
+    await bindReached(db)
     await assign(inner, 'SQL Security Manager', '/subscriptions/sub-7')
     const reader = service().tokenFor({ permissions: ['RoleManagement.Read.Directory'] })
     const read = async (path: string) => {
@@ -410,6 +414,73 @@ clause(
       (await ask(strong, 'PATCH', `/users/${administrator}`, { mail: 'new@example.com' })).status,
       204,
     )
+  },
+)
+
+clause(
+  'DIR-290',
+  'Exempt lists and role mappings of a database give rights from when its binding first logged in to it; those of a …',
+  async () => {
+    const [user, group] = [await directory().user(), await directory().group()]
+    const { applicationId, appId, servicePrincipalId } = await addApplication(service())
+    const taken = `newhire-${randomUUID()}`
+    const sandbox = '/subscriptions/atk/resourceGroups/atk/providers/Vendor.Sql/servers/x/databases/sandbox'
+    const contributor = service().tokenFor({
+      role: 'Contributor',
+      scope: '/subscriptions/atk/resourceGroups/atk',
+    })
+    const put = (url: string, properties: object) =>
+      service().request('PUT', `${url}?${apiVersion}`, { token: contributor, body: { properties } })
+    const exemptPrincipals = [user, group, appId, `${taken}@example.com`].join(';')
+    const helpdesk = await tokenOf('Helpdesk Administrator', 'User Administrator', 'Groups Administrator')
+    const applications = await tokenOf('Application Administrator')
+    const passwordProfile = { password: 'a long-winded Phrase 42' }
+    const tryAll = async () => {
+      const member = refer(await directory().user())
+      const hired = await directory().user()
+      const rename = (name: string) =>
+        ask(helpdesk, 'PATCH', `/users/${hired}`, { userPrincipalName: `${name}@example.com` })
+      const answers = [
+        await ask(helpdesk, 'PATCH', `/users/${user}`, { passwordProfile }),
+        await ask(helpdesk, 'POST', `/groups/${group}/members/$ref`, member),
+        await ask(applications, 'POST', `/applications/${applicationId}/addPassword`, {}),
+        await rename(taken),
+      ]
+      await rename(hired)
+      return answers.map(({ status }) => status)
+    }
+    const free = [204, 204, 200, 204]
+    const frozen = [403, 403, 403, 403]
+    for (const dataMaskingState of ['Disabled', 'Enabled']) {
+      const policy = { dataMaskingState, exemptPrincipals }
+      assert.equal((await put(policyUrl(sandbox), policy)).status, 200)
+      assert.deepEqual(await tryAll(), free, `not bound, ${dataMaskingState}`)
+    }
+    const mapping = { principalId: servicePrincipalId, databaseRole: 'payroll' }
+    assert.equal((await send('PUT', `${sandbox}/roleMappings/m`, { properties: mapping })).status, 201)
+    assert.deepEqual(await tryAll(), free, 'mapped without a binding')
+    const binding = { host: '127.0.0.1', port: 1, database: randomUUID(), user: 'u', password: 'made up' }
+    assert.equal((await put(sandbox, { binding })).status, 201)
+    assert.deepEqual(await tryAll(), free, 'bound to nothing')
+    await using target = await createMaskedDatabase()
+    const bound = await put(sandbox, { binding: bindingOf(target.url) })
+    assert.equal(bound.status, 200, bound.text)
+    assert.deepEqual(await tryAll(), frozen, 'bound')
+    assert.equal(
+      (await put(policyUrl(sandbox), { dataMaskingState: 'Disabled', exemptPrincipals })).status,
+      200,
+    )
+    assert.deepEqual(await tryAll(), frozen, 'bound and disabled')
+    const late = await target.createRole('late', 'NOLOGIN')
+    const unreached = { ...bindingOf(target.urlOf('late')), host: 'localhost' }
+    const moved = await put(sandbox, { binding: unreached })
+    assert.equal(moved.body.properties.connection.state, 'Unreachable', moved.text)
+    assert.deepEqual(await tryAll(), free, 'bound without a login')
+    await target.database.sql.unsafe(`alter role "${late}" login`)
+    const [row] = await service().database.sql<{ id: string }[]>`
+      select id from masked_database where key = ${sandbox.toLowerCase()}`
+    await service().enforcement.settle(row?.id ?? '')
+    assert.deepEqual(await tryAll(), frozen, 'enforcement logged in')
   },
 )
 

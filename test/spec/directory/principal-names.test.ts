@@ -12,7 +12,7 @@ import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { freshDatabase, useMasking } from '../../support/masking.ts'
 
-const { service, putPolicy } = useMasking()
+const { service, putPolicy, bindReached } = useMasking()
 
 /** Letters that one folding or another takes for `i`, `k` or `s`, and characters that other places give a meaning. */
 const strange = [
@@ -40,7 +40,9 @@ clause(
   async () => {
     const directory = fillDirectory(service())
     const name = `vip-${randomUUID()}`
-    await putPolicy(freshDatabase(), { dataMaskingState: 'Enabled', exemptPrincipals: `${name}@example.com` })
+    const db = freshDatabase()
+    await putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: `${name}@example.com` })
+    await bindReached(db)
     const user = await directory.user()
     const token = service().tokenFor({
       principal: await directory.user(),

@@ -8,7 +8,7 @@ import { fillDirectory } from '../../support/directory.ts'
 import { type ApplicationWishes, addApplication } from '../../support/issuer.ts'
 import { freshDatabase, useMasking } from '../../support/masking.ts'
 
-const { service, send, putPolicy } = useMasking()
+const { service, send, putPolicy, bindReached } = useMasking()
 const directory = () => fillDirectory(service())
 
 type Registered = Awaited<ReturnType<typeof addApplication>>
@@ -36,12 +36,16 @@ const assign = async (principalId: string, roleName: string, scope: string) => {
   assert.equal((await send('PUT', url, { properties: { principalId, roleName } })).status, 201)
 }
 const map = async (principalId: string) => {
-  const url = `${freshDatabase()}/roleMappings/x`
+  const db = freshDatabase()
+  const url = `${db}/roleMappings/x`
   assert.equal((await send('PUT', url, { properties: { principalId, databaseRole: 'payroll' } })).status, 201)
+  await bindReached(db)
 }
 const exempt = async (entry: string) => {
-  const put = await putPolicy(freshDatabase(), { dataMaskingState: 'Enabled', exemptPrincipals: entry })
+  const db = freshDatabase()
+  const put = await putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: entry })
   assert.equal(put.status, 200)
+  await bindReached(db)
 }
 const inGroup = async (principalId: string): Promise<string> => {
   const [inner, outer] = [await directory().group(), await directory().group()]
