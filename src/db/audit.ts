@@ -111,7 +111,7 @@ export interface AuditEvent {
 }
 
 export interface AuditSelection {
-  /** The target itself, or one between two others, that begins with one of the prefixes. */
+  /** The target itself, or one between two others, that begins with one of the prefixes; `%` is any text. */
   readonly target: {
     readonly is: string
     readonly after: string

@@ -81,7 +81,7 @@ const createSubscription = operation({
         ${selectRevision(tx, tenantId)})
       returning ${subscriptionColumns(tx)}`
     const shown = showSubscription(stored as Subscription)
-    audit({ action: 'create subscription', target: `/subscriptions/${id}`, after: shown })
+    audit({ action: 'create subscription', target: auditTarget(id), after: describeForAudit(shown) })
     return created(
       { '@odata.context': `${contextOfSubscriptions(request)}/$entity`, ...shown, clientState },
       { location: `${request.baseUrl}/subscriptions/${id}` },
@@ -138,7 +138,7 @@ const renewSubscription = operation({
     const shown = showSubscription(renewed as Subscription)
     audit({
       action: 'renew subscription',
-      target: `/subscriptions/${found.id}`,
+      target: auditTarget(found.id),
       before: { expirationDateTime: showSubscription(found).expirationDateTime },
       after: { expirationDateTime: shown.expirationDateTime },
     })
@@ -160,12 +160,27 @@ const deleteSubscription = operation({
     await tx`delete from change_subscription where tenant_id = ${caller.tenantId} and id = ${found.id}`
     audit({
       action: 'delete subscription',
-      target: `/subscriptions/${found.id}`,
-      before: showSubscription(found),
+      target: auditTarget(found.id),
+      before: describeForAudit(showSubscription(found)),
     })
     return noContent
   },
 })
+
+/** Not `/subscriptions/…`: these are scopes of masking, whose readers see all entries below. */
+function auditTarget(id: string): string {
+  return `/changeSubscriptions/${id}`
+}
+
+/** Addresses of clients often have a key in their path or query: the audit has the origin alone. */
+function describeForAudit(shown: ReturnType<typeof showSubscription>) {
+  const originOf = (address: string | null) => address && new URL(address).origin
+  return {
+    ...shown,
+    notificationUrl: originOf(shown.notificationUrl),
+    lifecycleNotificationUrl: originOf(shown.lifecycleNotificationUrl),
+  }
+}
 
 function readChangeTypes(text: string): ChangeType[] {
   const names = text.split(',').map((name) => name.trim().toLowerCase())

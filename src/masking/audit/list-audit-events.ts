@@ -8,6 +8,8 @@ import { decodeSkipToken, encodeSkipToken, keyRange, nextLink } from '../page.ts
 import { checkName, databasePath, fold, scopeOf, serverPath } from '../place.ts'
 
 const action = 'Vendor.Sql/auditEvents/read'
+/** Every target of masking lies below a subscription; the directory once had targets `/subscriptions/{id}`. */
+const maskingTargets = ['/subscriptions/%/', '/providers/']
 const defaultPageSize = 100
 const largestPageSize = 1000
 
@@ -94,7 +96,7 @@ async function select(tx: Query, tenantId: string, wanted: Wanted): Promise<Audi
   const [time = null, id = null] = position ?? []
   checkPosition(time, id)
   return await selectAuditEvents(tx, tenantId, {
-    target: { is: scope, ...keyRange(scope), prefixes: ['/subscriptions/', '/providers/'] },
+    target: { is: scope, ...keyRange(scope), prefixes: maskingTargets },
     time: { from, to },
     last: { time, id },
     limit,

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import path from 'node:path'
 import { after, before, describe } from 'node:test'
 import pino from 'pino'
 import { createPublicGuard } from '../../../src/db/host-guard.ts'
+import { migrationDirectory } from '../../../src/db/migrate.ts'
 import { startService } from '../../../src/main.ts'
 import { readSettings } from '../../../src/settings.ts'
 import { caller, everything } from '../../support/call.ts'
@@ -237,6 +240,61 @@ describe('change notifications', () => {
       await end(subscription)
       await call('GET', `/subscriptions/${subscription.id}`, 404)
       await call('GET', '/subscriptions/x', 400)
+    },
+  )
+
+  clause(
+    'DIR-285',
+    "Creating, renewing and deleting a subscription is audited in the directory's audit alone, with the origins of its addresses: …",
+    async () => {
+      const { sql } = service.database
+      const key = `key-${randomUUID()}`
+      const address = `${client.url}/hook/${key}?code=${key}`
+      const made = await subscribe({ notificationUrl: address, lifecycleNotificationUrl: address })
+      const expirationDateTime = inMinutes(90)
+      await call('PATCH', `/subscriptions/${made.id}`, 200, { expirationDateTime })
+      await end(made)
+      const earlier = randomUUID()
+      await sql`
+        insert into audit_event (tenant_id, actor, action, target, before, after) values
+          (${service.tenantId}, ${sql.json({ kind: 'delegated', objectId: '', applicationId: '' })}, 'create subscription',
+            ${`/subscriptions/${earlier}`}, null,
+            ${sql.json({ id: earlier, notificationUrl: `https://a:${key}@client.example:8443/?${key}`, lifecycleNotificationUrl: null })})`
+
+      const reader = service.tokenFor({ role: 'Reader', scope: '/' })
+      const scopes = ['', `/subscriptions/${made.id}`, `/subscriptions/${earlier}`]
+      const checkMasking = async () => {
+        for (const scope of scopes) {
+          const url = `${scope}/providers/Vendor.Sql/auditEvents?api-version=2014-04-01&$top=1000`
+          const seen = await service.request('GET', url, { token: reader })
+          assert.equal(seen.status, 200, seen.text)
+          assert.ok(!seen.text.includes(key) && !seen.text.includes('ubscription"'), seen.text)
+        }
+      }
+      await checkMasking()
+      const migration = path.join(migrationDirectory, '0026-subscription-audits.sql')
+      await sql.unsafe(readFileSync(migration, 'utf8'))
+      await checkMasking()
+      const [held] = await sql<{ count: number }[]>`
+        select count(*) as count from audit_event entry where entry::text like ${`%${key}%`}`
+      assert.equal(held?.count, 0)
+      const rows = await sql<{ action: string; url: string | null }[]>`
+        select action, coalesce(after, before) ->> 'notificationUrl' as url from audit_event
+        where target = any (${[made.id, earlier].map((id) => `/changeSubscriptions/${id}`)}) order by id`
+      assert.deepEqual(
+        rows.map(({ action, url }) => [action, url]),
+        [
+          ['create subscription', client.url],
+          ['renew subscription', null],
+          ['delete subscription', client.url],
+          ['create subscription', 'https://client.example:8443'],
+        ],
+      )
+      const logs = await service.request('GET', '/v1.0/auditLogs/directoryAudits?$top=20', {
+        token: service.tokenFor({ kind: 'application', permissions: ['AuditLog.Read.All'] }),
+      })
+      const told = logs.body.value.filter((entry: Item) => entry.targetResources[0].id === made.id)
+      assert.equal(told.length, 3)
     },
   )
 
