@@ -8,8 +8,8 @@ export interface BoundTarget {
   /** Changes with the binding: a new address needs a new connection. */
   readonly key: string
   connect(): Database
-  /** Records that the binding logged in. */
-  recordReached(): Promise<void>
+  /** Records that the binding logged in. Returns the name of another resource that was bound to the database before. */
+  recordReached(): Promise<string | null>
 }
 
 interface Connection {
@@ -54,7 +54,10 @@ export class Connections {
     return database
   }
 
-  /** A server that shows samples of hidden columns is not masked: that would only look safe. */
+  /**
+   * Refuses a server that shows samples of hidden columns: masks there would only look safe. Refuses a database that
+   * another resource was bound to before this binding first logged in.
+   */
   async requireFit(databaseId: string): Promise<void> {
     const connection = this.#connections.get(databaseId)
     if (!connection || connection.isFit) return
@@ -64,7 +67,8 @@ export class Connections {
       sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`,
       sql`select`,
     ])
-    await connection.target.recordReached()
+    const owner = await connection.target.recordReached()
+    if (owner !== null) throw new Unfit(`This database is bound as ${owner}; one database can be bound once.`)
     const [tooOld] = checkVersion(row?.version ?? 0)
     if (tooOld) throw new Unfit(describeFinding(tooOld))
     connection.isFit = true

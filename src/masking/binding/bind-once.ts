@@ -44,7 +44,8 @@ export async function refuseBound(
 
 /**
  * Refuses a database that another resource is bound to: each of the two would remove the other's masks. Binding takes
- * an advisory lock until commit; a unique index could not be created where two such rows exist already.
+ * an advisory lock until commit; a unique index could not be created where two such rows exist already. A binding that
+ * never logged in refuses none: a made-up one would keep the owner of the database out (ENF-145).
  */
 export async function refuseSecondBinding(
   tx: Query,
@@ -53,8 +54,39 @@ export async function refuseSecondBinding(
   mayRead: MayRead,
 ): Promise<void> {
   await tx`select pg_advisory_xact_lock(${advisoryLock})`
-  const [other] = await tx<{ id: string }[]>`
-    select id from masked_database where id <> ${own.id} and lower(binding ->> 'host') = lower(${host})
-      and (binding ->> 'port')::int = ${port} and binding ->> 'database' = ${database} limit 1`
-  if (other) await refuseBound(tx, own.tenantId, other.id, 'bound', mayRead)
+  const other = await findReached(tx, own.id, { host, port, database })
+  if (other) await refuseBound(tx, own.tenantId, other, 'bound', mayRead)
+}
+
+/** The id of another resource whose binding has logged in to the same host, port and database. */
+async function findReached(
+  sql: Query,
+  ownId: string,
+  { host, port, database }: Pick<Binding, 'host' | 'port' | 'database'>,
+): Promise<string | undefined> {
+  const [other] = await sql<{ id: string }[]>`
+    select id from masked_database where id <> ${ownId} and lower(binding ->> 'host') = lower(${host})
+      and (binding ->> 'port')::int = ${port} and binding ->> 'database' = ${database}
+      and binding_reached_at is not null limit 1`
+  return other?.id
+}
+
+/**
+ * Records the first login of a binding. Returns the name of another resource whose binding logged in to the same database
+ * before, and records nothing then.
+ */
+export async function recordReached(
+  sql: Query,
+  { id, version, binding }: { readonly id: string; readonly version: number; readonly binding: Binding },
+): Promise<string | null> {
+  const [own] = await sql<{ tenantId: string }[]>`
+    select tenant_id as "tenantId" from masked_database
+    where id = ${id} and binding_version = ${version} and binding_reached_at is null`
+  if (!own) return null
+  const other = await findReached(sql, id, binding)
+  if (other !== undefined) return nameBound(sql, own.tenantId, other)
+  await sql`
+    update masked_database set binding_reached_at = now()
+    where id = ${id} and binding_version = ${version} and binding_reached_at is null`
+  return null
 }

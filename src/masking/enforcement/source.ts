@@ -4,7 +4,7 @@ import type { ConnectionCheck } from '../../db/database-marks.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import type { Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
-import { nameBound } from '../binding/bind-once.ts'
+import { nameBound, recordReached } from '../binding/bind-once.ts'
 import { addressOf, type Binding } from '../binding/binding-address.ts'
 import { secretPlace } from '../binding/bound-catalog.ts'
 import type { Child } from '../children.ts'
@@ -46,7 +46,7 @@ interface Rights {
 interface BoundTarget {
   readonly key: string
   connect(): Database
-  recordReached(): Promise<void>
+  recordReached(): Promise<string | null>
 }
 
 interface StoredPolicy {
@@ -83,11 +83,7 @@ export function createEnforcementSource(options: SourceOptions) {
             check: checkConnection,
             foreign: { keep: 2 },
           }),
-        async recordReached() {
-          await sql`
-            update masked_database set binding_reached_at = now()
-            where id = ${databaseId} and binding_version = ${row.version} and binding_reached_at is null`
-        },
+        recordReached: () => recordReached(sql, { id: databaseId, ...row }),
       }
     },
 

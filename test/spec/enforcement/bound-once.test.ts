@@ -113,6 +113,48 @@ describe('one database, two resources', () => {
     )
 
     clause(
+      'ENF-145',
+      'Only a binding that has logged in once refuses another one. A binding that never did, with a wrong password for…',
+      async () => {
+        await using one = await open()
+        const squatted =
+          '/subscriptions/theirs/resourceGroups/g/providers/Vendor.Sql/servers/s/databases/squat'
+        const service = masking.service()
+        const token = service.tokenFor({ role: 'Contributor', scope: '/subscriptions/theirs' })
+        const squat = (binding: object) =>
+          service.request('PUT', `${squatted}?${apiVersion}`, { token, body: { properties: { binding } } })
+        const late = await one.target.createRole('late', 'SUPERUSER NOLOGIN')
+        const unproven = { ...one.binding, user: late, password: 'secret' }
+        const made = await squat(unproven)
+        assert.equal(made.status, 201, made.text)
+        assert.equal(made.body.properties.connection.state, 'Unreachable')
+
+        const real = freshDatabase()
+        const bound = await bind(real, one.binding)
+        assert.equal(bound.status, 201, bound.text)
+        const again = await squat(unproven)
+        assert.equal(again.status, 409, again.text)
+
+        await one.target.database.sql.unsafe(`alter role "${late}" login`)
+        const reason = `This database is bound as ${real.toLowerCase()}; one database can be bound once.`
+        const { state, reason: said } = await settle(squatted)
+        assert.deepEqual([state, said], ['Failed', reason])
+        assert.equal(await putMail(squatted), 'Failed')
+        await one.seesRaw()
+        assert.equal(await putMail(real), 'Enforced')
+        await one.seesMasks()
+        assert.equal((await settle(squatted)).state, 'Failed')
+        await one.seesMasks()
+
+        await masking.putPolicy(real, { dataMaskingState: 'Disabled' })
+        assert.equal((await masking.send('DELETE', real)).status, 200)
+        assert.equal((await settle(squatted)).state, 'Enforced', 'its turn has come')
+        const taken = await bind(real, one.binding)
+        assert.equal(taken.status, 409, 'it has logged in and blocks')
+      },
+    )
+
+    clause(
       'ENF-66',
       'Masks belong to the resource that created them. Another resource bound to the same…',
       async () => {
