@@ -89,6 +89,7 @@ export async function storeNewEntity<Row extends Stored>(
       set,
       undefined,
       extensions === undefined ? properties : { ...properties, extensions },
+      sent,
     ),
   })
   return located

@@ -40,13 +40,20 @@ export function describeWrite(
 
 /** The part of an audit entry that tells the change: values, or for private contents an array of names. */
 export function describeForAudit(
-  { isPrivate }: Described,
+  described: Described,
   before: JsonObject | undefined,
   after: JsonObject | undefined,
+  sent: JsonObject = {},
 ): Pick<AuditEntry, 'before' | 'after'> {
-  if (!isPrivate) return { before, after }
+  if (!described.isPrivate) return { before, after: after && { ...after, ...nameSecrets(described, sent) } }
   const names = Object.keys({ ...before, ...after })
     .filter((name) => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name]))
     .toSorted()
   return after ? { after: names } : { before: names }
+}
+
+/** The secrets that a write set: the entry must show that there is a new password, and never its value. */
+function nameSecrets({ properties }: Described, sent: JsonObject): JsonObject {
+  const names = Object.keys(sent).filter((name) => properties[name]?.secret)
+  return Object.fromEntries(names.map((name) => [name, '(set)']))
 }

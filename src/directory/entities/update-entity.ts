@@ -42,7 +42,11 @@ export function updateEntity<Row extends Stored>(set: EntitySet<Row>) {
       const updated = await update.store(context, located, withoutSecrets(set, changes))
       const after = { ...located, row: updated }
       await update.also?.(context, after, changes)
-      audit({ action: `update ${kind}`, target: path, ...describeForAudit(set, before, updated.properties) })
+      audit({
+        action: `update ${kind}`,
+        target: path,
+        ...describeForAudit(set, before, updated.properties, changes),
+      })
       await appendChanges(tx, caller.tenantId, [set.describeChange('updated', updated)])
       return answerUpdated(context, set, after, update.answersWithEntity)
     },

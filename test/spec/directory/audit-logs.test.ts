@@ -203,6 +203,44 @@ describe('audit logs', () => {
     },
   )
 
+  clause(
+    'DIR-286',
+    'The entry of a write that sets a password has `passwordProfile` among the `modifiedProperties`, with `"(set)"` for the value.',
+    async () => {
+      const token = service.tokenFor({
+        kind: 'application',
+        permissions: ['User.ReadWrite.All', 'Directory.ReadWrite.All'],
+      })
+      const password = `Never shown ${randomUUID()}`
+      const made = await service.request('POST', '/v1.0/users', {
+        token,
+        body: {
+          displayName: 'Ada',
+          accountEnabled: true,
+          mailNickname: 'ada',
+          userPrincipalName: `ada-${randomUUID()}@example.com`,
+          passwordProfile: { password },
+        },
+      })
+      assert.equal(made.status, 201, made.text)
+      const passwordProfile = { password: `${password}2`, forceChangePasswordNextSignIn: false }
+      const { id } = made.body
+      const reset = await service.request('PATCH', `/v1.0/users/${id}`, { token, body: { passwordProfile } })
+      assert.equal(reset.status, 204, reset.text)
+      const { value } = await get(`/directoryAudits?$filter=targetResources/any(t:t/id eq '${id}')`)
+      assert.ok(!JSON.stringify(value).includes('Never shown'))
+      const [updated, created] = value.map(
+        ({ targetResources: [target] }: DirectoryAudit) => target?.modifiedProperties,
+      )
+      const entry = { displayName: 'passwordProfile', oldValue: null, newValue: '"(set)"' }
+      assert.deepEqual(updated, [entry])
+      assert.deepEqual(
+        created.find(({ displayName }: { displayName: string }) => displayName === 'passwordProfile'),
+        entry,
+      )
+    },
+  )
+
   test('DIR-284: values in entries of earlier versions are removed', async () => {
     const { sql } = service.database
     const secret = `private-${randomUUID()}`
