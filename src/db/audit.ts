@@ -131,7 +131,7 @@ export async function selectAuditEvents(
   { target, time, last, limit }: AuditSelection,
 ): Promise<AuditEvent[]> {
   return await sql<AuditEvent[]>`
-    select id::text, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time, action, target, actor,
+    select id::text, ${asUtcText(sql, sql`at`)} as time, action, target, actor,
       before, after, request_id as "requestId"
     from audit_event
     where tenant_id = ${tenantId}
@@ -142,6 +142,28 @@ export async function selectAuditEvents(
       and (${last.time}::timestamptz is null or (at, audit_event.id) < (${last.time}::timestamptz, ${last.id}::bigint))
     order by at desc, audit_event.id desc
     limit ${limit}`
+}
+
+/**
+ * The first time after all entries of a target, and of targets between two others, up to the last one with this action;
+ * null without one. The order is that of ids: a change that waited for a lock has an earlier time than others before it.
+ */
+export async function selectTimeAfter(
+  sql: Query,
+  tenantId: string,
+  last: { readonly is: string; readonly after: string; readonly before: string; readonly action: string },
+): Promise<string | null> {
+  const [row] = await sql<{ at: string | null }[]>`
+    select ${asUtcText(sql, sql`max(at) + interval '1 microsecond'`)} as at from audit_event
+    where tenant_id = ${tenantId} and (target = ${last.is} or (target >= ${last.after} and target < ${last.before}))
+      and id <= (select max(id) from audit_event
+        where tenant_id = ${tenantId} and target = ${last.is} and action = ${last.action})`
+  return row?.at ?? null
+}
+
+/** A time as the audit shows it, with microseconds. */
+export function asUtcText(sql: Query, time: Fragment): Fragment {
+  return sql`to_char((${time}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 }
 
 /**

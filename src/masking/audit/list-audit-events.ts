@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { type Context, ok } from '../../api/operation.ts'
-import { type AuditEvent, selectAuditEvents } from '../../db/audit.ts'
+import { type AuditEvent, asUtcText, selectAuditEvents, selectTimeAfter } from '../../db/audit.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { apiVersions, type MaskingPorts, operation } from '../operation.ts'
@@ -117,16 +117,28 @@ async function notBefore(
   }: Pick<Context<MaskingPorts, unknown, unknown>, 'params' | 'caller' | 'tx' | 'ports'>,
 ): Promise<string | null> {
   const { serverName, databaseName, ...above } = params
-  if (serverName === undefined) return from
-  const scope = scopeOf({ ...above, ...(databaseName !== undefined && { serverName }) })
-  if (await ports.mayAct(tx, caller, action, scope)) return from
-  const key = fold(scopeOf(params))
+  if (serverName === undefined || (await ports.mayAct(tx, caller, action, scopeOf(above)))) return from
+  const server = scopeOf({ ...above, serverName })
+  const isOfServer = databaseName === undefined || (await ports.mayAct(tx, caller, action, server))
+  const start = isOfServer
+    ? await findServerStart(tx, caller.tenantId, fold(server))
+    : await findDatabaseStart(tx, caller.tenantId, fold(scopeOf(params)))
+  return start !== null && (from === null || from.replace('Z', '000Z') < start) ? start : from
+}
+
+/** While the name is free, all entries are of earlier databases, late ones of gateway sessions among them. */
+async function findDatabaseStart(tx: Query, tenantId: string, key: string): Promise<string> {
   const [made] = await tx<{ at: string }[]>`
-    select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from (
-      select key, created_at from masked_database where tenant_id = ${caller.tenantId}
-      union all select key, created_at from server where tenant_id = ${caller.tenantId}) resource
-    where key = ${key}`
-  return made && (from === null || from.replace('Z', '000Z') < made.at) ? made.at : from
+    select ${asUtcText(tx, tx`created_at`)} as at from masked_database where tenant_id = ${tenantId} and key = ${key}`
+  return made?.at ?? 'infinity'
+}
+
+/** A server that is not declared can have databases: it starts after the last deletion under its name, if there was one. */
+async function findServerStart(tx: Query, tenantId: string, key: string): Promise<string | null> {
+  const [made] = await tx<{ at: string }[]>`
+    select ${asUtcText(tx, tx`created_at`)} as at from server where tenant_id = ${tenantId} and key = ${key}`
+  const deletion = { is: key, ...keyRange(key), action: 'Vendor.Sql/servers/delete' }
+  return made?.at ?? (await selectTimeAfter(tx, tenantId, deletion))
 }
 
 function checkPosition(time: string | null, id: string | null): void {

@@ -46,7 +46,8 @@ export const reportObserved = operation({
     const place = readDatabasePlace(site.params)
     const database = await findDeclared(site)
     const since = readSince(context.query.since, database?.createdAt)
-    const gateway = await selectObservedTouches(site.tx, site.tenantId, keyOf(place), since)
+    // While the name is free, all touches are those of an earlier database.
+    const gateway = database ? await selectObservedTouches(site.tx, site.tenantId, keyOf(place), since) : []
     const { roles } = database?.bound
       ? await site.ports.inspection.findImpact(database.id, {
           rules: (await ruleRows.list(site.tx, database.id)).map(asEnforced),

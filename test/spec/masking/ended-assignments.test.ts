@@ -172,3 +172,39 @@ clause(
     assert.deepEqual(report.body.gateway, [])
   },
 )
+
+test('MASK-161: a role that is given while the name is free shows nothing of the earlier database or server', async () => {
+  const { server, db } = freshPlace()
+  const namesIn = async (token: string, scope: string, query = '') => {
+    const answer = await service().request('GET', `${scope}/auditEvents?${apiVersion}${query}`, { token })
+    assert.equal(answer.status, 200, answer.text)
+    return [...new Set(answer.text.match(/\b(earlier|present)\b/g))]
+  }
+  await send('PUT', server, {})
+  await putRule(db, 'earlier', emailRule)
+  await send('DELETE', db)
+  await service().database.sql`
+    insert into audit_event (tenant_id, actor, action, target, after)
+    select ${service().tenantId}, '{"kind": "databaseRole", "objectId": "earlier", "applicationId": ""}', 'gateway/touch',
+      ${db.toLowerCase()}, '{"role": "earlier", "statements": [{"count": 1, "wouldMask": ["public.person.email"]}]}'`
+  const inside = service().tokenFor({ role: 'Owner', scope: db })
+  for (const query of ['', '&from=2020-01-01', '&from=2020-01-01T00:00:00%2B00:00'])
+    assert.deepEqual(await namesIn(inside, db, query), [], query)
+  const reportUrl = `${policyUrl(db)}/report?api-version=2026-11-01&since=2020-01-01`
+  const report = await service().request('GET', reportUrl, { token: inside })
+  assert.equal(report.status, 200, report.text)
+  assert.deepEqual(report.body.gateway, [])
+
+  await send('DELETE', server)
+  const above = service().tokenFor({ role: 'Reader', scope: server })
+  for (const scope of [server, db]) assert.deepEqual(await namesIn(above, scope), [], scope)
+  await putRule(db, 'present', emailRule)
+  for (const scope of [server, db]) assert.deepEqual(await namesIn(above, scope), ['present'], scope)
+  await send('PUT', server, {})
+  for (const scope of [server, db]) assert.deepEqual(await namesIn(above, scope), [], scope)
+  await putRule(db, 'present', { ...emailRule, columnName: 'moved' })
+  for (const scope of [server, db]) assert.deepEqual(await namesIn(above, scope), ['present'], scope)
+  const group = service().tokenFor({ role: 'Reader', scope: server.replace(/\/providers\/.*/, '') })
+  for (const scope of [server, db])
+    assert.deepEqual(await namesIn(group, scope), ['present', 'earlier'], scope)
+})
