@@ -71,7 +71,7 @@ clause(
       ).body.exemptions.map((one: Exemption & { id: string | null }) => [one.kind, one.id, one.name])
     const policy = {
       dataMaskingState: 'Enabled',
-      exemptPrincipals: [stored, proposed, `${name}@example.com`],
+      exemptPrincipals: [stored, proposed, `${name}@example.com`, `no-${name}@example.com`],
     }
     const impact = (token: string) =>
       ask(token, 'POST', `${policyUrl(db)}/impact?api-version=2026-11-01`, { properties: { policy } })
@@ -80,11 +80,15 @@ clause(
       ['Group', stored, 'A group'],
       ['Group', null, proposed],
       ['User', null, `${name}@example.com`],
+      ['Nothing', null, `no-${name}@example.com`],
     ])
     const permissions = ['user_impersonation', 'Group.Read.All']
     const both = service().tokenFor({ role: 'SQL Security Manager', scope: db, permissions })
     assert.deepEqual((await impact(both))[1], ['Group', proposed, 'A group'])
     const reader = service().tokenFor({ role: 'Reader', scope: db })
+    const url = `${policyUrl(db)}/impact?api-version=2026-11-01`
+    const refused = await service().request('POST', url, { token: reader, body: { properties: { policy } } })
+    assert.equal(refused.status, 403, 'a Reader cannot probe for names')
     assert.deepEqual(await ask(reader, 'GET', documentUrl(db)), [['Group', null, stored]])
     assert.deepEqual(await ask(writer, 'GET', documentUrl(db)), [['Group', stored, 'A group']])
   },
