@@ -20,6 +20,11 @@ export interface NotifierParts {
 
 const lookEveryMs = 2_000
 const atOnce = 8
+/** Places of one creator among those: clients of one caller that answer slowly must not delay those of others. */
+const atOnceOfCreator = 2
+const slowMs = 2_000
+/** A slow client waits this many times as long as its answer took. */
+const slowFactor = 4
 const mostInOne = 100
 const postTimeoutMs = 10_000
 const leaseSeconds = 30
@@ -32,6 +37,8 @@ const longestWaitSeconds = 300
 export class Notifier {
   readonly #parts: NotifierParts
   readonly #timer: NodeJS.Timeout
+  /** The creators of the subscriptions that are being delivered to. */
+  readonly #sending = new Map<Promise<void>, string>()
   #running: Promise<void> | undefined
   #isDue = false
   #closed = false
@@ -45,7 +52,7 @@ export class Notifier {
   hear(): void {
     this.#isDue = true
     if (this.#closed || this.#running) return
-    this.#running = this.#work().finally(() => {
+    this.#running = this.#fill().finally(() => {
       this.#running = undefined
       if (this.#isDue) this.hear()
     })
@@ -55,40 +62,62 @@ export class Notifier {
     this.#closed = true
     clearInterval(this.#timer)
     await this.#running
+    await Promise.all(this.#sending.keys())
   }
 
-  async #work(): Promise<void> {
+  /** Starts deliveries in the free places; each that ends looks for the next. */
+  async #fill(): Promise<void> {
     this.#isDue = false
-    const { log } = this.#parts
+    const free = atOnce - this.#sending.size
+    if (free <= 0) return
+    const lease = randomUUID()
     try {
-      for (let claimed = 1; claimed > 0 && !this.#closed; ) {
-        const lease = randomUUID()
-        const subscriptions = await this.#claim(lease)
-        claimed = subscriptions.length
-        await Promise.all(subscriptions.map((one) => this.#deliver(one, lease)))
+      for (const subscription of await this.#claim(lease, free)) {
+        const sending: Promise<void> = this.#deliver(subscription, lease)
+          .catch((err) => this.#warnOfStore(err))
+          .finally(() => {
+            this.#sending.delete(sending)
+            this.hear()
+          })
+        this.#sending.set(sending, subscription.creatorId)
       }
     } catch (err) {
-      log.warn({ err }, 'notifications wait: the store did not answer')
+      this.#warnOfStore(err)
     }
   }
 
-  /** Takes subscriptions that are behind, unless another node delivers to them. */
-  async #claim(lease: string): Promise<Subscription[]> {
+  #warnOfStore(err: unknown): void {
+    this.#parts.log.warn({ err }, 'notifications wait: the store did not answer')
+  }
+
+  /**
+   * Takes subscriptions that are behind, unless another node delivers to them. Creators take turns: those with the fewest
+   * deliveries under way come first, and none has more than its places.
+   */
+  async #claim(lease: string, free: number): Promise<Subscription[]> {
     const { sql, tenantId } = this.#parts
+    const isDue = sql`tenant_id = ${tenantId} and expires_at > now() and next_attempt_at <= now()
+      and (leased_until is null or leased_until < now()) and position <> ${selectRevision(sql, tenantId)}`
     return await sql<Subscription[]>`
       update change_subscription set lease = ${lease}, leased_until = now() + make_interval(secs => ${leaseSeconds})
       where tenant_id = ${tenantId} and id in (
         select id from change_subscription
-        where tenant_id = ${tenantId} and expires_at > now() and next_attempt_at <= now()
-          and (leased_until is null or leased_until < now()) and position <> ${selectRevision(sql, tenantId)}
-        order by next_attempt_at limit ${atOnce} for update skip locked)
+        join (
+          select id as turn_id, row_number() over (partition by creator_id order by next_attempt_at)
+            + (select count(*) from unnest(${[...this.#sending.values()]}::uuid[]) busy where busy = creator_id) as turn
+          from change_subscription where ${isDue}
+        ) creators on turn_id = id
+        where ${isDue} and turn <= ${atOnceOfCreator}
+        order by turn, next_attempt_at limit ${free} for update of change_subscription skip locked)
       returning ${subscriptionColumns(sql)}`
   }
 
   async #deliver(subscription: Subscription, lease: string): Promise<void> {
     const { log } = this.#parts
     try {
-      await this.#release(subscription, lease, await this.#send(subscription))
+      const startedAt = performance.now()
+      const position = await this.#send(subscription)
+      await this.#release(subscription, lease, position, performance.now() - startedAt)
     } catch (err) {
       log.warn({ err, subscription: subscription.id }, 'a notification was not taken; it is sent again')
       await this.#postpone(subscription, lease)
@@ -153,11 +182,12 @@ export class Notifier {
     if (status < 200 || status > 299) throw new Error(`the client answered ${status}`)
   }
 
-  async #release({ id }: Subscription, lease: string, position: number): Promise<void> {
+  async #release({ id }: Subscription, lease: string, position: number, tookMs: number): Promise<void> {
     const { sql, tenantId } = this.#parts
+    const pauseSeconds = tookMs < slowMs ? 0 : (tookMs * slowFactor) / 1000
     await sql`
       update change_subscription
-      set position = ${position}, attempts = 0, next_attempt_at = now(), lease = null, leased_until = null
+      set position = ${position}, attempts = 0, next_attempt_at = now() + make_interval(secs => ${pauseSeconds}), lease = null, leased_until = null
       where tenant_id = ${tenantId} and id = ${id} and lease = ${lease}`
   }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { after, before, describe } from 'node:test'
@@ -13,6 +13,7 @@ import { startService } from '../../../src/main.ts'
 import { readSettings } from '../../../src/settings.ts'
 import { caller, everything } from '../../support/call.ts'
 import { clause } from '../../support/clause.ts'
+import { fillDirectory } from '../../support/directory.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -414,6 +415,56 @@ describe('change notifications', () => {
         await second.stop()
       }
       await end(subscription)
+    },
+  )
+
+  clause(
+    'DIR-291',
+    "A creator's subscriptions have two of the eight places in which a node delivers at a time, and creators take turns: …",
+    async () => {
+      const held: ServerResponse[] = []
+      const seen = new Set<string>()
+      let isSlow = true
+      const slow = createServer(async (request, response) => {
+        const text = (await request.toArray()).join('')
+        const token = new URL(request.url ?? '', 'http://slow').searchParams.get('validationToken')
+        if (token !== null) return void response.writeHead(200, { 'content-type': 'text/plain' }).end(token)
+        seen.add(JSON.parse(text).value[0].subscriptionId)
+        if (isSlow) held.push(response)
+        else response.writeHead(202).end()
+      })
+      slow.listen(0, '127.0.0.1')
+      await once(slow, 'listening')
+      const notificationUrl = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`
+      const principal = await fillDirectory(service).user()
+      const reader = service.tokenFor({ principal, permissions: ['Group.Read.All'] })
+      const starving = 12
+      for (let i = 0; i < starving; i++) {
+        const body = wanted({ notificationUrl })
+        const { status, text } = await service.request('POST', '/v1.0/subscriptions', { token: reader, body })
+        assert.equal(status, 201, text)
+      }
+      const subscription = await subscribe()
+      const startedAt = performance.now()
+      for (let changes = 1; changes <= 3; changes++) {
+        await newGroup()
+        await hears(subscription, changes)
+      }
+      await waitUntil('the slow client holds its places', () => held.length === 2)
+      await waitUntil('its answers are slow', () => performance.now() - startedAt > 2_200)
+      assert.equal(held.length, 2, 'no more than two at once')
+      const first = [...seen]
+      isSlow = false
+      for (const response of held) response.writeHead(202).end()
+      await waitUntil('all its subscriptions had their turn', () => seen.size === starving)
+      const paused = await service.database.sql`
+        select from change_subscription where id = any(${first}::uuid[])
+          and next_attempt_at > now() + interval '4 seconds'`
+      assert.equal(paused.count, 2, 'slow clients pause')
+      await end(subscription)
+      await service.database.sql`delete from change_subscription where notification_url = ${notificationUrl}`
+      slow.closeAllConnections()
+      await new Promise((resolve) => slow.close(resolve))
     },
   )
 
