@@ -30,7 +30,7 @@ export function renderCodeConfirmation(form: CodeForm & Client): string {
   const whose = isOwn ? 'a part' : '<strong>not</strong> a part'
   return renderPage(
     'Is this your device?',
-    `<p><strong>${escapeHtml(clientName)}</strong> on your device shows this code:</p>
+    `<p><strong><bdi>${escapeHtml(clientName)}</bdi></strong> on your device shows this code:</p>
 <p class="code">${escapeHtml(userCode)}</p>
 <p>It is ${whose} of Masquerade. Application id: <strong>${escapeHtml(clientId)}</strong>.</p>
 <p>Go on only if you started this yourself. A code that reached you by mail or telephone is an attempt to sign in as you.</p>

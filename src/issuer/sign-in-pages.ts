@@ -25,7 +25,7 @@ export interface SignInForm extends Form {
 export function renderSignIn(form: SignInForm): string {
   return renderPage(
     'Sign in',
-    `<p>to continue to <strong>${escapeHtml(form.clientName)}</strong></p>
+    `<p>to continue to <strong><bdi>${escapeHtml(form.clientName)}</bdi></strong></p>
 ${form.fault ? renderFault(form.fault) : ''}
 <form method="post" action="${escapeHtml(form.action)}">${renderHidden({ step: 'sign in', token: form.formToken })}
 <label for="user">User name</label>
@@ -73,7 +73,7 @@ export interface ConsentForm extends Form {
 export function renderConsent(form: ConsentForm): string {
   return renderPage(
     'Allow access?',
-    `<p><strong>${escapeHtml(form.clientName)}</strong> wants to act for you, <strong>${escapeHtml(form.userPrincipalName)}</strong>:</p>
+    `<p><strong><bdi>${escapeHtml(form.clientName)}</bdi></strong> wants to act for you, <strong>${escapeHtml(form.userPrincipalName)}</strong>:</p>
 ${renderScopes(form.scopes)}
 ${renderOrigin(form.origin)}
 <form method="post" action="${escapeHtml(form.action)}">${renderHidden({ step: 'consent', token: form.formToken })}
@@ -86,7 +86,7 @@ ${renderOrigin(form.origin)}
 export function renderApprovalNeeded(form: ConsentForm): string {
   return renderPage(
     'An administrator has to approve',
-    `<p><strong>${escapeHtml(form.clientName)}</strong> asks for permissions that only an administrator can grant:</p>
+    `<p><strong><bdi>${escapeHtml(form.clientName)}</bdi></strong> asks for permissions that only an administrator can grant:</p>
 ${renderScopes(form.scopes)}
 ${renderOrigin(form.origin)}
 <form method="post" action="${escapeHtml(form.action)}">${renderHidden({ step: 'consent', token: form.formToken })}

@@ -133,6 +133,22 @@ clause(
       'Màsquéradë admın',
       'M\u2024a s.q.u.e.r.a.d.e',
       '\u202eMasquerade',
+      ...['\u115f', '\u3164', '\uffa0', '\u034f', '\u{e0041}'].map(
+        (hidden) => `Masq${hidden}uerade administration`,
+      ),
+      '\u202eedareuqsaM',
+      'Exporter \u2067of Eve\u2069',
+      'Masqu\u212erade administration',
+      'Masqu€rade',
+      'M★squerade',
+      'Mas•q∪erade',
+      'ꓟꓮꓢqꓴꓰꓣꓮꓓꓰ',
+      'ᎷᎪᏚQUᎬᎡᎪᎠᎬ',
+      'ꮇꭺꮪqueꮢade',
+      'Ⲙⲁsquⲉrade',
+      'Masԛuerⴰde',
+      '🅼🅰🆂🆀🆄🅴🆁🅰🅳🅴',
+      'Portal of ꓟasquerade ꓐrowser · Masquerade comm⍺nd line',
     ]
     for (const displayName of names) {
       assert.equal((await ask('POST', '/applications', { displayName })).status, 400, displayName)
@@ -140,7 +156,16 @@ clause(
       const renamed = await ask('PATCH', `/servicePrincipals/${principal.body.id}`, { displayName })
       assert.equal(renamed.status, 400, displayName)
     }
-    for (const displayName of ['Mask quest', 'Marquee', 'Command line of Eve', 'Маскарад'])
+    for (const displayName of [
+      'Mask quest',
+      'Marquee',
+      'Command line of Eve',
+      'Маскарад',
+      'マスカレード工房',
+      'מסכות',
+      '★ Masks ★ quests',
+      'Zahlen & Fakten',
+    ])
       assert.equal((await ask('PATCH', `/applications/${id}`, { displayName })).status, 204, displayName)
 
     await service().database.sql`

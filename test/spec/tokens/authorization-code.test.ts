@@ -254,6 +254,12 @@ describe('authorization code', () => {
         })
       assert.match(device(false), /It is <strong>not<\/strong> a part of Masquerade. Application id/)
       assert.match(device(true), /It is a part of Masquerade. Application id/)
+      assert.match(device(false), /<bdi>x<\/bdi>/)
+      assert.match(orphan, /<bdi>Application [^<]*<\/bdi><\/strong> wants to act for you/)
+      const browser = new Browser('https://client.example')
+      const { url } = await begin(appId, 'openid')
+      const signInPage = (await browser.open(url)).html
+      assert.match(signInPage, /to continue to <strong><bdi>Application [^<]*<\/bdi>/)
     },
   )
 
