@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
+import { consentPermissions } from '../../../src/directory/applications/granted-permissions.ts'
 import { roleTemplates } from '../../../src/directory/objects/role-templates.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory, type TestDirectory } from '../../support/directory.ts'
@@ -127,6 +128,65 @@ describe('ways to more than one was given', () => {
       assert.equal((await ask(strong, 'POST', `/directory/deletedItems/${id}/restore`)).status, 200)
     }
   })
+
+  clause(
+    'DIR-292',
+    'A signed-in person enables or restores an application or service principal that has application permissions, …',
+    async () => {
+      const owner = await directory.user()
+      const victim = await directory.user()
+      const permissions = ['Application.ReadWrite.All']
+      const token = service.tokenFor({ principal: owner, permissions })
+      const administrators = (['Application Administrator', 'Cloud Application Administrator'] as const).map(
+        (role) =>
+          service.tokenFor({
+            permissions: [...permissions, 'DelegatedPermissionGrant.ReadWrite.All'],
+            directoryRoles: [directoryRoleTemplates[role]],
+          }),
+      )
+      const [administrator = ''] = administrators
+      const register = async (consented: readonly string[]) => {
+        const made = await addApplication(service)
+        const { tenantId } = service
+        const { applicationId, servicePrincipalId } = made
+        for (const id of [applicationId, servicePrincipalId])
+          await service.database.sql`
+            insert into owner_edge (tenant_id, object_id, owner_id) values (${tenantId}, ${id}, ${owner})`
+        const grant = { tenantId, servicePrincipalId, userId: victim, permissions: consented }
+        await service.database.transaction((tx) => consentPermissions(tx, grant))
+        return made
+      }
+      const blocked = await register(['Mail.Read', 'offline_access'])
+      const principal = `/servicePrincipals/${blocked.servicePrincipalId}`
+      const byAppId = `/servicePrincipals(appId='${blocked.appId}')`
+      const enable = { accountEnabled: true }
+      assert.equal((await ask(token, 'PATCH', principal, { notes: 'mine' })).status, 204)
+      for (const strong of administrators) {
+        assert.equal((await ask(strong, 'PATCH', principal, { accountEnabled: false })).status, 204)
+        for (const path of [principal, byAppId])
+          assert.equal((await ask(token, 'PATCH', path, enable)).status, 403, path)
+        assert.equal((await ask(strong, 'PATCH', principal, enable)).status, 204)
+        assert.equal((await ask(token, 'PATCH', principal, enable)).status, 204, 'it is enabled already')
+      }
+      for (const set of ['applications', 'servicePrincipals']) {
+        const id = set === 'applications' ? blocked.applicationId : blocked.servicePrincipalId
+        assert.equal((await ask(administrator, 'DELETE', `/${set}/${id}`)).status, 204)
+        const restore = `/directory/deletedItems/${id}/restore`
+        const refused = await ask(token, 'POST', restore)
+        assert.equal(refused.status, 403, refused.text)
+        assert.match(refused.body.error.message, /permissions, consents or rights/)
+        assert.equal((await ask(administrator, 'POST', restore)).status, 200)
+      }
+
+      const harmless = await register([])
+      const own = `/servicePrincipals/${harmless.servicePrincipalId}`
+      assert.equal((await ask(token, 'PATCH', own, { accountEnabled: false })).status, 204)
+      assert.equal((await ask(token, 'PATCH', own, enable)).status, 204)
+      assert.equal((await ask(token, 'DELETE', `/applications/${harmless.applicationId}`)).status, 204)
+      const back = `/directory/deletedItems/${harmless.applicationId}/restore`
+      assert.equal((await ask(token, 'POST', back)).status, 200)
+    },
+  )
 
   clause(
     'DIR-154',
