@@ -25,6 +25,7 @@ export interface Target {
 /** Tells clients which hosts are one authority. */
 export const instanceRoute = '/discovery/instance'
 const firstTokenRoute = '/oauth2/token'
+const needsTenant: ReadonlySet<string> = new Set([instanceRoute, firstTokenRoute])
 
 const documents = '/\\.well-known/(?:openid-configuration|oauth-authorization-server)'
 const owned = new RegExp(
@@ -36,7 +37,7 @@ const inserted = new RegExp(`^(?<document>${documents})/(?<tenant>[^/?]{1,253})/
 /** Where in the token service a URL leads; null when it is not the token service's. */
 export function readTarget(url: string): Target | null {
   const groups = (inserted.exec(url) ?? owned.exec(url))?.groups
-  if (!groups) return null
+  if (!groups || (groups.tenant === undefined && needsTenant.has(groups.endpoint ?? ''))) return null
   const isFirstVersion = groups.endpoint === firstTokenRoute
   const path = isFirstVersion ? routes.token : (groups.endpoint ?? groups.document ?? '')
   return { tenant: groups.tenant, url: path + (groups.query ?? ''), isFirstVersion }

@@ -20,11 +20,18 @@ describe('which requests are the token service’s', () => {
     ['/oauth2/v2.0/token?x=1', undefined, '/oauth2/v2.0/token?x=1'],
     ['/t/discovery/v2.0/keys', 't', '/discovery/v2.0/keys'],
     ['/t/v2.0/.well-known/openid-configuration', 't', '/.well-known/openid-configuration'],
+    ['/common/discovery/instance?x', 'common', '/discovery/instance?x'],
     ['/.well-known/openid-configuration', undefined, '/.well-known/openid-configuration'],
     ['/.well-known/oauth-authorization-server/t/v2.0', 't', '/.well-known/oauth-authorization-server'],
   ]
   for (const [url, tenant, inside] of ours)
-    test(url, () => assert.deepEqual(readTarget(url), { tenant, url: inside }))
+    test(url, () => assert.deepEqual(readTarget(url), { tenant, url: inside, isFirstVersion: false }))
+  test('/t/oauth2/token', () =>
+    assert.deepEqual(readTarget('/t/oauth2/token?x'), {
+      tenant: 't',
+      url: '/oauth2/v2.0/token?x',
+      isFirstVersion: true,
+    }))
 
   const others = [
     '/v1.0/oauth2PermissionGrants',
@@ -32,6 +39,7 @@ describe('which requests are the token service’s', () => {
     '/subscriptions/x/oauth2/v2.0/token',
     '/a/b/oauth2/v2.0/token',
     '/oauth2/token',
+    '/discovery/instance',
     'http://evil.example/oauth2/v2.0/token',
     '//evil.example/oauth2/v2.0/token',
     '/.well-known/security.txt',
