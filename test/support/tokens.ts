@@ -38,8 +38,8 @@ export async function createTokens({ database: { sql }, store: { tenantId }, aut
 
   function addObject(kind: string, id: string, properties: Record<string, unknown>): Promise<unknown> {
     return sql`
-      insert into directory_object (tenant_id, id, kind, properties)
-      values (${tenantId}, ${id}, ${kind}, ${sql.json(properties)})
+      insert into directory_object (tenant_id, id, kind, properties, created_at)
+      values (${tenantId}, ${id}, ${kind}, ${sql.json(properties)}, now() - interval '1 day')
       on conflict do nothing`.then(() => {})
   }
   function addUser(id: string): Promise<unknown> {

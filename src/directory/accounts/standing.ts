@@ -54,10 +54,11 @@ export async function readStanding(
 ): Promise<Standing> {
   const [row] = await sql<Row[]>`
     select principal.kind, principal.enabled, client.enabled as client_enabled,
-      (select max(valid_from) from token_cutoff
+      -- A service principal that was made anew takes no tokens over from its predecessor, whose revocations it lacks.
+      greatest(client.created_at, (select max(valid_from) from token_cutoff
         where tenant_id = ${tenantId} and (
           (principal_id = ${objectId} and client_id in (${everyClient}, client.id))
-          or (principal_id = client.id and client_id = ${everyClient}))) as valid_from
+          or (principal_id = client.id and client_id = ${everyClient})))) as valid_from
     from (select 1) as one
     left join lateral (
       select kind,
@@ -66,7 +67,7 @@ export async function readStanding(
       where tenant_id = ${tenantId} and id = ${objectId} and kind in ('user', 'servicePrincipal')
     ) as principal on true
     left join lateral (
-      select id, properties -> 'accountEnabled' is distinct from 'false'::jsonb and not exists (
+      select id, created_at, properties -> 'accountEnabled' is distinct from 'false'::jsonb and not exists (
           select from directory_object as application
           where application.tenant_id = ${tenantId} and application.kind = 'application'
             and application.app_id = ${applicationId} and application.deleted_at is not null

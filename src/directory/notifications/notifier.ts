@@ -158,7 +158,7 @@ export class Notifier {
   /** Deleted and disabled principals hear nothing, nor those whose tokens were voided, until they renew. */
   async #requireStanding({ creatorId, applicationId, renewedAt }: Subscription): Promise<void> {
     const standing = await this.#parts.readStanding(creatorId, applicationId)
-    if (!standing.enabled || standing.client === 'disabled' || renewedAt.getTime() < standing.validFromMs)
+    if (!standing.enabled || standing.client !== 'enabled' || renewedAt.getTime() < standing.validFromMs)
       throw new Error('the creator of the subscription may not hear of changes')
   }
 

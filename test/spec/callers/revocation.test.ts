@@ -165,6 +165,37 @@ describe('what a token rests on can be taken away', () => {
     assert.equal(await statusOf(person), 401)
   })
 
+  clause(
+    'TOK-83',
+    'A service principal that was made anew takes no tokens that were issued before: those that were revoked stay so.',
+    async () => {
+      const application = await register()
+      await nextSecond()
+      const person = userToken(await directory.user(), application.appId)
+      const token = asAdministrator()
+      await assertShutOut(person, () =>
+        voidTokens(service.database.sql, service.tenantId, application.servicePrincipalId),
+      )
+      const old = await service.request(
+        'DELETE',
+        `/v1.0/servicePrincipals/${application.servicePrincipalId}`,
+        { token },
+      )
+      assert.equal(old.status, 204)
+      const body = { appId: application.appId }
+      assert.equal((await service.request('POST', '/v1.0/servicePrincipals', { token, body })).status, 201)
+      const later = await directory.user()
+      await assertShutOut(userToken(later), () => voidTokens(service.database.sql, service.tenantId, later))
+      assert.equal(await statusOf(person), 401)
+      await nextSecond()
+      assert.equal(
+        await statusOf(userToken(await directory.user(), application.appId)),
+        200,
+        'new ones are taken',
+      )
+    },
+  )
+
   test('a disabled service principal', async () => {
     const application = await register()
     await assertShutOut(applicationToken(application), () =>
