@@ -44,6 +44,7 @@ async function fill(tx: Query, tenantId: string, userCount: number): Promise<voi
   const groupsPerLevel = userCount / 80
   const groups = levels * groupsPerLevel
   await tx`set local session_replication_role = replica`
+  await tx`set local statement_timeout = 0`
   await tx`set local maintenance_work_mem = '256MB'`
   const indexes = await tx<{ name: string; definition: string }[]>`
     select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition from pg_index
