@@ -1,69 +1,178 @@
-// Gets tokens with Go's azidentity as it is: one request for three tokens, as the second and third come from its cache.
-//
-//	go run . https://localhost:8443/ TENANT APPLICATION SECRET DATA-DIRECTORY/tls/ca.pem
+// Walks through the masking API with Go's azidentity and armsql as they are. Environment variables say where the service
+// is: scripts/clients/walked-service.ts sets them.
 package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/sql/armsql"
 )
 
+const (
+	group    = "group"
+	server   = "walked-go"
+	database = "shop"
+)
+
+var background = context.Background()
+
 // counter counts the requests for tokens.
-type counter struct {
-	client *http.Client
-	tokens int
-}
+type counter struct{ tokens int }
 
 func (c *counter) Do(request *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(request.URL.Path, "/token") {
 		c.tokens++
 	}
-	return c.client.Do(request)
+	return http.DefaultClient.Do(request)
+}
+
+func check(what string, holds bool, seen ...any) {
+	if !holds {
+		log.Fatal(append([]any{what, ": "}, seen...)...)
+	}
+	fmt.Println("ok", what)
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return value
 }
 
 func main() {
-	if len(os.Args) != 6 {
-		log.Fatal("usage: go run . ORIGIN TENANT APPLICATION SECRET CA-FILE")
-	}
-	pem, err := os.ReadFile(os.Args[5])
-	if err != nil {
-		log.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
-	transport := &counter{client: &http.Client{
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}},
-	}}
-	options := &azidentity.ClientSecretCredentialOptions{
-		ClientOptions: azcore.ClientOptions{
-			Cloud:     cloud.Configuration{ActiveDirectoryAuthorityHost: os.Args[1]},
-			Transport: transport,
+	origin := os.Getenv("WALK_ORIGIN")
+	transport := &counter{}
+	options := azcore.ClientOptions{
+		Cloud: cloud.Configuration{
+			ActiveDirectoryAuthorityHost: origin + "/",
+			Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
+				cloud.ResourceManager: {Audience: "https://management.azure.com", Endpoint: origin},
+			},
 		},
-		DisableInstanceDiscovery: true,
+		Transport: transport,
 	}
-	credential, err := azidentity.NewClientSecretCredential(os.Args[2], os.Args[3], os.Args[4], options)
-	if err != nil {
-		log.Fatal(err)
+	credential := must(azidentity.NewClientSecretCredential(
+		os.Getenv("WALK_TENANT"), os.Getenv("WALK_CLIENT"), os.Getenv("WALK_SECRET"),
+		&azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true},
+	))
+	walkTokens(credential, transport)
+	clients := must(armsql.NewClientFactory("sub-1", credential, &arm.ClientOptions{
+		ClientOptions: options, DisableRPRegistration: true,
+	}))
+	walkResources(clients)
+	walkMasking(clients)
+	walkErrors(clients)
+	removeAll(clients)
+	tellVersions()
+}
+
+func walkTokens(credential azcore.TokenCredential, transport *counter) {
+	for _, resource := range []string{"https://graph.microsoft.com", "https://management.azure.com"} {
+		transport.tokens = 0
+		wanted := policy.TokenRequestOptions{Scopes: []string{resource + "/.default"}}
+		for range 3 {
+			must(credential.GetToken(background, wanted))
+		}
+		check("three tokens of "+resource+" by one request", transport.tokens == 1, transport.tokens)
 	}
-	wanted := policy.TokenRequestOptions{Scopes: []string{"https://graph.microsoft.com/.default"}}
-	for range 3 {
-		if _, err := credential.GetToken(context.Background(), wanted); err != nil {
-			log.Fatal(err)
+}
+
+func walkResources(clients *armsql.ClientFactory) {
+	servers, databases := clients.NewServersClient(), clients.NewDatabasesClient()
+	declared := armsql.Server{
+		Location:   to.Ptr("here"),
+		Properties: &armsql.ServerProperties{AdministratorLogin: to.Ptr("sa"), AdministratorLoginPassword: to.Ptr("ignored")},
+	}
+	madeServer := must(must(servers.BeginCreateOrUpdate(background, group, server, declared, nil)).PollUntilDone(background, nil))
+	check("server created", *madeServer.Name == server)
+	madeDatabase := must(must(databases.BeginCreateOrUpdate(
+		background, group, server, database, armsql.Database{Location: to.Ptr("here")}, nil,
+	)).PollUntilDone(background, nil))
+	check("database created", *madeDatabase.Type == "Microsoft.Sql/servers/databases", *madeDatabase.Type)
+
+	names := []string{}
+	for pages := servers.NewListPager(nil); pages.More(); {
+		for _, one := range must(pages.NextPage(background)).Value {
+			names = append(names, *one.Name)
 		}
 	}
-	if transport.tokens != 1 {
-		log.Fatalf("%d requests for tokens instead of one", transport.tokens)
+	check("servers listed", strings.Contains(strings.Join(names, " "), server), names)
+	names = nil
+	for pages := databases.NewListByServerPager(group, server, nil); pages.More(); {
+		for _, one := range must(pages.NextPage(background)).Value {
+			names = append(names, *one.Name)
+		}
 	}
-	fmt.Println("three tokens by one request")
+	check("databases listed", len(names) == 1 && names[0] == database, names)
+}
+
+func walkMasking(clients *armsql.ClientFactory) {
+	policies, rules := clients.NewDataMaskingPoliciesClient(), clients.NewDataMaskingRulesClient()
+	fresh := must(policies.Get(background, group, server, database, nil))
+	check("policy of a new database", *fresh.Properties.DataMaskingState == armsql.DataMaskingStateDisabled)
+	rule := armsql.DataMaskingRule{Properties: &armsql.DataMaskingRuleProperties{
+		SchemaName: to.Ptr("public"), TableName: to.Ptr("person"), ColumnName: to.Ptr("email"),
+		MaskingFunction: to.Ptr(armsql.DataMaskingFunctionEmail),
+	}}
+	made := must(rules.CreateOrUpdate(background, group, server, database, "mail", rule, nil))
+	check("rule created", *made.Properties.RuleState == armsql.DataMaskingRuleStateEnabled)
+	count := 0
+	for pages := rules.NewListByDatabasePager(group, server, database, nil); pages.More(); {
+		count += len(must(pages.NextPage(background)).Value)
+	}
+	check("rules listed", count == 1, count)
+	exempt := armsql.DataMaskingPolicy{Properties: &armsql.DataMaskingPolicyProperties{
+		DataMaskingState: to.Ptr(armsql.DataMaskingStateEnabled), ExemptPrincipals: to.Ptr("dba"),
+	}}
+	changed := must(policies.CreateOrUpdate(background, group, server, database, exempt, nil))
+	check("policy changed", *changed.Properties.ExemptPrincipals == "dba")
+	rule.Properties.RuleState = to.Ptr(armsql.DataMaskingRuleStateDisabled)
+	gone := must(rules.CreateOrUpdate(background, group, server, database, "mail", rule, nil))
+	check("rule deleted", *gone.Properties.RuleState == armsql.DataMaskingRuleStateDisabled)
+}
+
+func walkErrors(clients *armsql.ClientFactory) {
+	var refusal *azcore.ResponseError
+	_, err := clients.NewDatabasesClient().Get(background, group, server, "nowhere", nil)
+	check("an unknown database is not found",
+		errors.As(err, &refusal) && refusal.StatusCode == 404 && refusal.ErrorCode == "ResourceNotFound", err)
+	bad := armsql.DataMaskingRule{Properties: &armsql.DataMaskingRuleProperties{
+		SchemaName: to.Ptr("public"), TableName: to.Ptr("person"), ColumnName: to.Ptr("pay"),
+		MaskingFunction: to.Ptr(armsql.DataMaskingFunctionNumber),
+	}}
+	_, err = clients.NewDataMaskingRulesClient().CreateOrUpdate(background, group, server, database, "bad", bad, nil)
+	check("a rule without its bounds is refused",
+		errors.As(err, &refusal) && refusal.StatusCode == 400 && refusal.ErrorCode == "InvalidDataMaskingRule", err)
+}
+
+func removeAll(clients *armsql.ClientFactory) {
+	must(must(clients.NewDatabasesClient().BeginDelete(background, group, server, database, nil)).PollUntilDone(background, nil))
+	must(must(clients.NewServersClient().BeginDelete(background, group, server, nil)).PollUntilDone(background, nil))
+	_, err := clients.NewServersClient().Get(background, group, server, nil)
+	check("server deleted", err != nil)
+}
+
+func tellVersions() {
+	build, _ := debug.ReadBuildInfo()
+	told := []string{}
+	for _, module := range build.Deps {
+		if strings.HasSuffix(module.Path, "/azidentity") || strings.HasSuffix(module.Path, "/armsql") {
+			told = append(told, module.Path[strings.LastIndex(module.Path, "/")+1:]+" "+module.Version)
+		}
+	}
+	fmt.Println("versions", strings.Join(told, ", "))
 }

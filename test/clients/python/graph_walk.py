@@ -1,24 +1,15 @@
-"""Walks through the directory with Python's msgraph-sdk as it is: types, page iterator, delta, batch, audit logs.
-
-Needs `pip install msgraph-sdk deprecated`, a running service and a token of its administrator:
-    python test/clients/graph_walk.py http://127.0.0.1:8080/microsoft.graph/v1.0 "$(npx masquerade token --admin)"
-Ends with an assertion where an answer is not what the client's own types expect.
-"""
+"""Walks through the directory with msgraph-sdk and azure-identity as they are."""
 
 import asyncio
-import sys
 import uuid
 from importlib.metadata import version
 
-from kiota_abstractions.authentication import (
-    AccessTokenProvider,
-    AllowedHostsValidator,
-    BaseBearerTokenAuthenticationProvider,
-)
 from kiota_abstractions.base_request_configuration import RequestConfiguration
+from kiota_authentication_azure.azure_identity_authentication_provider import AzureIdentityAuthenticationProvider
 from msgraph import GraphServiceClient
 from msgraph.generated.models.directory_audit import DirectoryAudit
 from msgraph.generated.models.group import Group
+from msgraph.generated.models.o_data_errors.o_data_error import ODataError
 from msgraph.generated.models.password_profile import PasswordProfile
 from msgraph.generated.models.reference_create import ReferenceCreate
 from msgraph.generated.models.user import User
@@ -29,18 +20,13 @@ from msgraph_core.requests.batch_request_content import BatchRequestContent
 from msgraph_core.requests.batch_request_item import BatchRequestItem
 from msgraph_core.tasks.page_iterator import PageIterator
 
-base, token = sys.argv[1], sys.argv[2]
+from walk import check, check_caching, graph, make_credential, origin, tell_versions
 
-
-class Tokens(AccessTokenProvider):
-    async def get_authorization_token(self, uri, additional_authentication_context={}):
-        return token
-
-    def get_allowed_hosts_validator(self):
-        return AllowedHostsValidator([])
-
-
-adapter = GraphRequestAdapter(BaseBearerTokenAuthenticationProvider(Tokens()))
+base = f"{origin}/microsoft.graph/v1.0"
+credential = make_credential()
+adapter = GraphRequestAdapter(
+    AzureIdentityAuthenticationProvider(credential, scopes=[graph], allowed_hosts=["localhost"])
+)
 adapter.base_url = base
 client = GraphServiceClient(request_adapter=adapter)
 
@@ -66,21 +52,23 @@ async def walk_pages(made: list[User]) -> None:
     query = UsersRequestBuilder.UsersRequestBuilderGetQueryParameters(top=2)
     page = await client.users.get(request_configuration=RequestConfiguration(query_parameters=query))
     seen = await iterate(page)
-    assert all(type(user) is User for user in seen)
-    assert {user.id for user in made} <= {user.id for user in seen}
+    check("listed people are of their type", all(type(user) is User for user in seen))
+    check("pages of two have all people", {user.id for user in made} <= {user.id for user in seen})
 
 
 async def follow_delta(made: list[User]) -> None:
     query = DeltaRequestBuilder.DeltaRequestBuilderGetQueryParameters(top=2)
     page = await client.users.delta.get(request_configuration=RequestConfiguration(query_parameters=query))
-    assert {user.id for user in made} <= {user.id for user in await iterate(page)}
+    check("delta begins with all people", {user.id for user in made} <= {user.id for user in await iterate(page)})
     while page.odata_next_link:
         page = await client.users.delta.with_url(page.odata_next_link).get()
     await client.users.by_user_id(made[0].id).patch(User(job_title="Changed"))
     await client.users.by_user_id(made[1].id).delete()
     changed = (await client.users.delta.with_url(page.odata_delta_link).get()).value
-    assert [(user.id, user.job_title) for user in changed if user.job_title] == [(made[0].id, "Changed")]
-    assert [user.id for user in changed if "@removed" in user.additional_data] == [made[1].id]
+    titles = [(user.id, user.job_title) for user in changed if user.job_title]
+    check("delta tells the change", titles == [(made[0].id, "Changed")], titles)
+    removed = [user.id for user in changed if "@removed" in user.additional_data]
+    check("delta tells the deletion", removed == [made[1].id], removed)
 
 
 async def read_types(user: User) -> None:
@@ -88,8 +76,12 @@ async def read_types(user: User) -> None:
     group = client.groups.by_group_id((await client.groups.post(body)).id)
     await group.members.ref.post(ReferenceCreate(odata_id=f"{base}/directoryObjects/{user.id}"))
     # Under /v1.0 the type is #vendor.graph.user, which the client does not know.
-    assert [type(member) for member in (await group.members.get()).value] == [User]
-    assert [type(member) for member in (await group.members.graph_user.get()).value] == [User]
+    members = [type(member) for member in (await group.members.get()).value]
+    check("a member is of its type", members == [User], members)
+    members = [type(member) for member in (await group.members.graph_user.get()).value]
+    check("a cast is understood", members == [User], members)
+    await group.members.by_directory_object_id(user.id).ref.delete()
+    check("a member is removed", (await group.members.get()).value == [])
 
 
 async def run_batch(user: User) -> None:
@@ -100,30 +92,43 @@ async def run_batch(user: User) -> None:
     for item in (read, create):
         content.add_request(item.id, item)
     answer = await client.batch.post(batch_request_content=content)
-    assert list(answer.get_response_status_codes().values()) == [200, 201]
+    statuses = list(answer.get_response_status_codes().values())
+    check("a batch answers each request", statuses == [200, 201], statuses)
     # Newer serializers drop bodies that are JSON objects, also those of the original: kiota-python issue 737.
     if answer.responses[read.id].body is None:
         print("typed bodies: dropped by microsoft-kiota-serialization-json", version("microsoft-kiota-serialization-json"))
     else:
-        assert answer.get_response_by_id(read.id, User).id == user.id
+        check("bodies of a batch are of their type", answer.get_response_by_id(read.id, User).id == user.id)
 
 
 async def read_logs() -> None:
     audits = (await client.audit_logs.directory_audits.get()).value
-    assert type(audits[0]) is DirectoryAudit and audits[0].activity_display_name
-    for sign_in in (await client.audit_logs.sign_ins.get()).value:
-        assert sign_in.created_date_time and sign_in.status.error_code is not None
+    check("audits are of their type", type(audits[0]) is DirectoryAudit and bool(audits[0].activity_display_name))
+    sign_ins = (await client.audit_logs.sign_ins.get()).value
+    check("sign-ins have a status", all(one.status.error_code is not None for one in sign_ins))
+
+
+async def read_errors() -> None:
+    try:
+        await client.users.by_user_id(str(uuid.uuid4())).get()
+        check("an unknown person is not found", False)
+    except ODataError as refusal:
+        told = (refusal.response_status_code, refusal.error.code)
+        check("an unknown person is not found", told == (404, "Request_ResourceNotFound"), told)
 
 
 async def main() -> None:
+    check_caching(credential, graph)
     made = [await client.users.post(new_user()) for _ in range(5)]
+    check("people created", all(type(user) is User and user.id for user in made))
     await walk_pages(made)
     await follow_delta(made)
     await read_types(made[2])
     await run_batch(made[2])
     await read_logs()
-    assert (await client.users.by_user_id(made[2].id).app_role_assignments.get()).value == []
-    print("msgraph-sdk", version("msgraph-sdk"), "walked through")
+    await read_errors()
+    check("app role assignments", (await client.users.by_user_id(made[2].id).app_role_assignments.get()).value == [])
+    tell_versions("msgraph-sdk", "azure-identity", "msal")
 
 
 asyncio.run(main())

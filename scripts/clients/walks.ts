@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { buildGo, installPython } from './install.ts'
+
+interface Command {
+  readonly program: string
+  readonly args: readonly string[]
+  readonly variables?: NodeJS.ProcessEnv
+}
+
+export interface Walk {
+  readonly name: string
+  /** Installs the clients; throws `Unavailable` where the machine cannot. */
+  prepare(environment: NodeJS.ProcessEnv): Command
+  /** Reads the number of checks and the versions from the output, where the walk is not one of `test/clients`. */
+  readonly read?: (lines: readonly string[]) => { readonly checks: number; readonly versions: string }
+}
+
+const folder = path.resolve('test/clients')
+const identity = ['azure-identity==1.27.0', 'msal==1.39.0']
+
+function pythonWalk(name: string, file: string, packages: readonly string[]): Walk {
+  return {
+    name,
+    prepare: () => ({
+      program: path.join(installPython(packages), 'python'),
+      args: [path.join(folder, 'python', file)],
+      variables: { PYTHONDONTWRITEBYTECODE: '1' },
+    }),
+  }
+}
+
+/** Walks in JavaScript are tests of `npm test`, which has these clients installed. */
+const javascript: Walk = {
+  name: 'javascript',
+  prepare: () => ({
+    program: process.execPath,
+    args: [
+      'scripts/test.ts',
+      'test/spec/tokens/azure-identity.test.ts',
+      'test/spec/masking/arm-sql-client.test.ts',
+      'test/spec/directory/graph-client.test.ts',
+      'test/spec/directory/graph-client-extensions.test.ts',
+      'test/spec/directory/batch.test.ts',
+      'test/spec/directory/delta.test.ts',
+    ],
+  }),
+  read: (lines) => ({
+    checks: Number(/^(\d+) passed, 0 failed/.exec(lines.findLast(Boolean) ?? '')?.[1] ?? 0),
+    versions: ['@azure/identity', '@azure/arm-sql', '@microsoft/microsoft-graph-client']
+      .map(
+        (name) => `${name} ${JSON.parse(readFileSync(`node_modules/${name}/package.json`, 'utf8')).version}`,
+      )
+      .join(', '),
+  }),
+}
+
+export const walks: readonly Walk[] = [
+  javascript,
+  pythonWalk('python-sql-3', 'masking_walk.py', [...identity, 'azure-mgmt-sql==3.0.1', 'six']),
+  pythonWalk('python-sql-4', 'masking_walk.py', [...identity, 'azure-mgmt-sql==4.0.0']),
+  pythonWalk('python-graph', 'graph_walk.py', [...identity, 'msgraph-sdk==1.65.0', 'deprecated']),
+  {
+    name: 'go',
+    prepare: () => ({ program: buildGo(path.join(folder, 'go')), args: [] }),
+  },
+]
