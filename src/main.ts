@@ -15,7 +15,7 @@ import type { Query } from './db/query.ts'
 import { quietOutages } from './db/quiet-outages.ts'
 import { openStore, type Store } from './db/store.ts'
 import { StoreHealth, storeStates } from './db/store-health.ts'
-import { readStanding } from './directory/accounts/standing.ts'
+import { readStandings } from './directory/accounts/standing.ts'
 import { recordLogins } from './directory/audit-logs/record-logins.ts'
 import { SignInLog } from './directory/audit-logs/sign-in-log.ts'
 import { bootstrap } from './directory/first-start/bootstrap.ts'
@@ -35,6 +35,7 @@ import { createSample } from './directory/sample/create-sample.ts'
 import { Controller } from './enforcement/controller.ts'
 import { DirectoryFollower } from './enforcement/follow-directory.ts'
 import { createInspector } from './enforcement/inspection/inspector.ts'
+import { createBackendEnding } from './enforcement/logins/end-login-sessions.ts'
 import { createLoginKeys } from './enforcement/logins/login-keys.ts'
 import { createMaskReader } from './enforcement/per-role/create-mask-reader.ts'
 import { examineMappedRole } from './enforcement/preflight/examine-mapped-role.ts'
@@ -56,7 +57,7 @@ import { buildHttp, type Room } from './http/server.ts'
 import { localOrigins, readHostNames } from './issuer/address.ts'
 import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
-import { isSignInOpen } from './issuer/state-adapter.ts'
+import { findOpenSignIns } from './issuer/state-adapter.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound, selectBound } from './masking/binding/find-bound.ts'
 import { findUnbound } from './masking/binding/find-unbound.ts'
@@ -144,8 +145,8 @@ export async function startService(options: StartOptions): Promise<Service> {
     embedded: server !== undefined,
     log,
     assignmentsOf: readAssignments(database.sql, graph),
-    readStanding: (...ids) => readStanding(database.sql, tenantId, ...ids),
-    isSignInOpen: (id) => isSignInOpen(database.sql, id),
+    readStandings: (holders) => readStandings(database.sql, tenantId, holders),
+    findOpenSignIns: (ids) => findOpenSignIns(database.sql, ids),
     requireAnyRight: createRightsCheck(database.sql, everyoneMay),
     origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
   })
@@ -268,6 +269,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const operations = rooms.flatMap((room) => room.operations)
   checkOperations(operations, permissionTables)
   let draining = false
+  const accepting = () => !draining
   const readiness: Readiness[] = [
     { name: 'service', check: async () => (draining ? 'shutting down' : null) },
     { name: 'database', check: () => health.check() },
@@ -279,7 +281,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       log,
       metrics,
       headers,
-      accepting: () => !draining,
+      accepting,
     },
     async (page) => addPages(page, { operations, version, registry: metrics.registry, readiness }),
   )
@@ -292,12 +294,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       ...(settings.tlsCertFile && { certFile: settings.tlsCertFile }),
       ...(settings.tlsKeyFile && { keyFile: settings.tlsKeyFile }),
     })
-  const mounted = mountBefore(handler, issuer, {
-    name: 'tokens',
-    metrics,
-    headers,
-    accepting: () => !draining,
-  })
+  const mounted = mountBefore(handler, issuer, { name: 'tokens', metrics, headers, accepting })
   const listeners = await listen({
     settings,
     handler: emulator?.keepStrangersOut(mounted) ?? mounted,
@@ -322,6 +319,8 @@ export async function startService(options: StartOptions): Promise<Service> {
       checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),
       prepareLogin: (id, principalId, isReset) =>
         enforcement.prepareLogin(id, principalId, { reset: isReset }),
+      findRevoked: auth.findRevoked,
+      endBackends: createBackendEnding(enforcement),
       ...recordLogins(createLoginRecords(database.sql, tenantId), signIns),
       recordEvents: (events) => recordEvents(database.sql, tenantId, events, masks.wouldMask),
       certificate: certificates,

@@ -1,5 +1,6 @@
 import { foldPrincipalName } from '../kernel/fold-principal-name.ts'
 import { Problem } from '../kernel/problem.ts'
+import type { TokenGrounds } from '../kernel/token-grounds.ts'
 import type { Gatekeeper } from './gatekeeper.ts'
 import { mayUseMasking } from './role-assignments.ts'
 
@@ -14,6 +15,7 @@ export interface LoginPrincipal {
   readonly kind: 'user' | 'servicePrincipal'
   /** The client id of the application that got the token. */
   readonly applicationId: string
+  readonly grounds: TokenGrounds
 }
 
 /** The name under which a principal logs in to databases: a user's userPrincipalName, an application's appId. */
@@ -27,16 +29,16 @@ export type FindLoginName = (
  * Name and token must belong together: a userPrincipalName to a token that an application got for that person, an appId to
  * the application's own. A refusal does not tell which principals exist.
  */
-export function createLoginCheck(gatekeeper: Pick<Gatekeeper, 'authenticate'>, findName: FindLoginName) {
+export function createLoginCheck(gatekeeper: Pick<Gatekeeper, 'openSession'>, findName: FindLoginName) {
   return async function checkLogin(name: string, token: string): Promise<LoginCheck> {
     try {
-      const caller = await gatekeeper.authenticate(`Bearer ${token}`)
-      const kind = caller.kind === 'delegated' ? 'user' : 'servicePrincipal'
+      const { caller, grounds } = await gatekeeper.openSession(`Bearer ${token}`)
+      const { kind } = grounds
       if (caller.personal || !mayUseMasking(caller)) return { kind: 'refused' }
       const known = await findName(caller.tenantId, caller.objectId, kind)
       if (!known || foldPrincipalName(known) !== foldPrincipalName(name)) return { kind: 'refused' }
       const { objectId: id, applicationId } = caller
-      return { kind: 'accepted', principal: { id, kind, applicationId } }
+      return { kind: 'accepted', principal: { id, kind, applicationId, grounds } }
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 401) throw error
       return { kind: error.problem === 'ExpiredToken' ? 'expired' : 'refused' }

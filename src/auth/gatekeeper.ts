@@ -1,10 +1,12 @@
 import { fail } from '../kernel/problem.ts'
+import type { TokenGrounds } from '../kernel/token-grounds.ts'
 import { type Bearer, createBearerReader } from './bearer.ts'
 import { type Caller, makeCaller } from './caller.ts'
 import type { RightName, Rights } from './effective-rights.ts'
 import type { Params, Permission } from './permission.ts'
 import { permitByTable } from './permit.ts'
-import type { IsSignInOpen, ReadStanding, Standing } from './principals.ts'
+import type { IsSignInOpen, ReadStanding } from './principals.ts'
+import { isRevoked } from './revoked-tokens.ts'
 import { type AssignmentsOf, encodeScopeSegment, requireAction } from './role-assignments.ts'
 import type { VerifiedToken } from './verify-token.ts'
 
@@ -12,6 +14,8 @@ import type { VerifiedToken } from './verify-token.ts'
 export interface Gatekeeper {
   /** `connection`: the client's, where there is one; requests over it mostly carry the same token. */
   authenticate(authorization: string | undefined, connection?: object): Promise<Caller>
+  /** The same for a session that goes on when the token has expired. */
+  openSession(authorization: string): Promise<{ readonly caller: Caller; readonly grounds: TokenGrounds }>
   /** Throws when the caller may not, or when none of the rights is one of the signed-in person. */
   permit(caller: Caller, permission: Permission, params: Params, rights?: Rights): Promise<void>
   /** Throws or rejects when the caller has used up its allowance. */
@@ -30,14 +34,17 @@ export interface GatekeeperParts {
 
 export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
   const readBearer = createBearerReader()
+  const openSession = async (authorization: string | undefined, connection?: object) => {
+    const token = await parts.verify(readBearer(authorization, connection))
+    const grounds = groundsOf(token)
+    const standing = await parts.standingOf(grounds.objectId, grounds.applicationId)
+    if (isRevoked(grounds, standing)) fail('InvalidToken')
+    if (grounds.signInId !== undefined && !(await parts.isSignInOpen(grounds.signInId))) fail('InvalidToken')
+    return { caller: makeCaller(token.facts), grounds }
+  }
   return {
-    async authenticate(authorization, connection) {
-      const token = await parts.verify(readBearer(authorization, connection))
-      const { objectId, applicationId } = token.facts
-      checkStanding(token, await parts.standingOf(objectId, applicationId))
-      if (token.signInId !== undefined && !(await parts.isSignInOpen(token.signInId))) fail('InvalidToken')
-      return makeCaller(token.facts)
-    },
+    openSession,
+    authenticate: async (authorization, connection) => (await openSession(authorization, connection)).caller,
 
     async permit(caller, permission, params, rights = []) {
       if (!('action' in permission)) {
@@ -55,17 +62,15 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
   }
 }
 
-/** Refuses a token whose principal or client was deleted, disabled or cut off since it was issued. */
-function checkStanding(token: VerifiedToken, standing: Standing): void {
-  const { facts, issuer } = token
-  const wanted = facts.kind === 'delegated' ? 'user' : 'servicePrincipal'
-  const principal =
-    standing.kind === wanted ? standing.enabled : standing.kind === 'absent' && !issuer.knownPrincipalsOnly
-  const client = issuer.ours ? standing.client === 'enabled' : standing.client !== 'disabled'
-  if (!principal || !client || isCutOff(token, standing)) fail('InvalidToken')
-}
-
-/** A token in whole seconds that shares the second of the revocation may have been issued after it. */
-function isCutOff({ issuedAtMs, isTimeExact }: VerifiedToken, { validFromMs }: Standing): boolean {
-  return isTimeExact ? issuedAtMs <= validFromMs : issuedAtMs < Math.floor(validFromMs / 1000) * 1000
+function groundsOf({ facts, issuer, issuedAtMs, isTimeExact, signInId }: VerifiedToken): TokenGrounds {
+  return {
+    objectId: facts.objectId,
+    kind: facts.kind === 'delegated' ? 'user' : 'servicePrincipal',
+    applicationId: facts.applicationId,
+    isOurs: issuer.ours,
+    knownPrincipalsOnly: issuer.knownPrincipalsOnly,
+    issuedAtMs,
+    isTimeExact,
+    signInId,
+  }
 }

@@ -4,8 +4,8 @@ import { createSecretBox, type SecretBox } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
 import { createGatekeeper, type Gatekeeper, type GatekeeperParts } from './gatekeeper.ts'
 import { createIdentity, type Identity } from './identity.ts'
-import type { IsSignInOpen, ReadStanding } from './principals.ts'
 import { remember } from './remember.ts'
+import { createRevocationCheck, type RevocationSources } from './revoked-tokens.ts'
 import type { AssignmentsOf } from './role-assignments.ts'
 import { loadSecretKey } from './secret-key.ts'
 import { openSigningKeys, type SigningKeys } from './signing-keys.ts'
@@ -19,17 +19,16 @@ export interface Auth {
   readonly secretBox: SecretBox
   readonly signingKeys: SigningKeys
   readonly gatekeeper: Gatekeeper
+  readonly findRevoked: ReturnType<typeof createRevocationCheck>
   close(): void
 }
 
-export interface AuthOptions {
+export interface AuthOptions extends RevocationSources {
   readonly settings: Settings
   readonly database: Database
   readonly tenantId: string
   readonly embedded: boolean
   readonly assignmentsOf: AssignmentsOf
-  readonly readStanding: ReadStanding
-  readonly isSignInOpen: IsSignInOpen
   readonly requireAnyRight: GatekeeperParts['requireAnyRight']
   readonly log: Logger
   /** Where the service is reached; asked for with every token, known once it listens. */
@@ -39,7 +38,7 @@ export interface AuthOptions {
 const defaultRequestsPerSecond = 100
 
 export async function openAuth(options: AuthOptions): Promise<Auth> {
-  const { settings, database, tenantId, assignmentsOf, readStanding, isSignInOpen, log, origin } = options
+  const { settings, database, tenantId, assignmentsOf, log, origin } = options
   const secretBox = createSecretBox(loadSecretKey(settings.dataDir, settings.secretKeyFile))
   const outsideIssuers = loadTrustedIssuers(settings.trustedIssuersFile, tenantId, log)
   const signingKeys = await openSigningKeys({
@@ -53,9 +52,16 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
     assignmentsOf,
     requireAnyRight: options.requireAnyRight,
     verify: createVerifier({ identity, signingKeys, outsideIssuers }),
-    standingOf: remember(readStanding, settings.tokenCheckSeconds),
-    isSignInOpen: remember(isSignInOpen, settings.tokenCheckSeconds),
+    standingOf: remember(
+      async (objectId, applicationId) => (await options.readStandings([{ objectId, applicationId }]))[0],
+      settings.tokenCheckSeconds,
+    ),
+    isSignInOpen: remember(
+      async (id) => (await options.findOpenSignIns([id])).has(id),
+      settings.tokenCheckSeconds,
+    ),
     throttle: createThrottle(settings.rateLimit ?? (options.embedded ? 0 : defaultRequestsPerSecond)),
   })
-  return { identity, secretBox, signingKeys, gatekeeper, close: () => signingKeys.close() }
+  const findRevoked = createRevocationCheck(options)
+  return { identity, secretBox, signingKeys, gatekeeper, findRevoked, close: () => signingKeys.close() }
 }

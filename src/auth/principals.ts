@@ -11,7 +11,13 @@ export interface Standing {
 }
 
 /** Reads what the directory says now about a principal and the client that got its token. */
-export type ReadStanding = (objectId: string, applicationId: string) => Promise<Standing>
+export type ReadStanding = (objectId: string, applicationId: string) => Promise<Standing | undefined>
+
+/** A principal, and the client that got its token. */
+export interface TokenHolder {
+  readonly objectId: string
+  readonly applicationId: string
+}
 
 /** True while the sign-in that a token came from goes on: neither signed out nor revoked, no code or token replayed. */
 export type IsSignInOpen = (signInId: string) => Promise<boolean>

@@ -3,6 +3,7 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import { liveness } from './login/open-backend.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
 import { NodeRegistry } from './session/session-registry.ts'
+import { RevocationWatch } from './session/watch-revocations.ts'
 import { openSessionRunner, type SessionRunner } from './session-runner.ts'
 import { openWorkers } from './workers/pool.ts'
 
@@ -45,6 +46,11 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     await sessions.close(0)
     throw error
   })
+  const revocations = new RevocationWatch({
+    ...ports,
+    list: () => registry.list(),
+    endRevoked: (ids) => sessions.endRevoked(ids),
+  })
   return {
     port,
     get processes() {
@@ -55,6 +61,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     async close(timeoutMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       await sessions.close(timeoutMs)
+      await revocations.close()
       await closed
     },
   }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { DatabaseAddress } from '../db/database-url.ts'
+import type { TokenGrounds } from '../kernel/token-grounds.ts'
 import type { Touched } from './audit/touch.ts'
 import type { GatewayMetrics } from './metrics.ts'
 
@@ -75,6 +76,7 @@ export interface Principal {
   readonly kind: 'user' | 'servicePrincipal'
   /** The client id of the application that got the token. */
   readonly applicationId: string
+  readonly grounds: TokenGrounds
 }
 
 export type TokenCheck =
@@ -131,6 +133,10 @@ export interface GatewayPorts {
   checkToken(name: string, token: string): Promise<TokenCheck>
   /** `isReset`: the database did not take the last password. */
   prepareLogin(databaseId: string, principalId: string, isReset: boolean): Promise<PreparedLogin>
+  /** For each of the tokens whether it was revoked by now; an expired one was not. */
+  findRevoked(tokens: readonly TokenGrounds[]): Promise<readonly boolean[]>
+  /** Ends those of the role's backends in the database, whatever they are at. */
+  endBackends(databaseId: string, role: string, processIds: readonly number[]): Promise<void>
   recordSession(session: SessionRecord): Promise<void>
   recordRefusal(login: RefusedLogin): Promise<void>
   /** Audits touched columns and ends of sessions, some time after they happened. */

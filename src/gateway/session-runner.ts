@@ -14,6 +14,8 @@ export interface SessionRunner {
   accept(socket: Socket): void
   refresh(databaseId: string): Promise<void>
   refreshAll(): Promise<void>
+  /** Ends those of the sessions whose token was revoked. */
+  endRevoked(ids: readonly string[]): Promise<void>
   close(timeoutMs: number): Promise<void>
 }
 
@@ -69,6 +71,7 @@ export async function openSessionRunner({
     },
     refresh: (databaseId) => masks.refresh(databaseId),
     refreshAll: () => masks.refreshAll(),
+    endRevoked: async (ids) => connections.end(ids, 'TokenRevoked'),
     async close(timeoutMs) {
       clearInterval(renewal)
       await connections.drain(timeoutMs)

@@ -117,10 +117,13 @@ export async function purgeState(sql: Query): Promise<void> {
   await sql`delete from sign_in_attempt where last_failure_at < now() - interval '1 day'`
 }
 
-/** True while the grant is there that a token names in `sid`: it goes when it is revoked, replayed or signed out of. */
-export async function isSignInOpen(sql: Query, signInId: string): Promise<boolean> {
-  const rows = await sql`
-    select 1 from oidc_state
-    where model = 'Grant' and id = ${signInId} and (expires_at is null or expires_at > now())`
-  return rows.length > 0
+/**
+ * Those of the sign-ins that go on. A token names its grant in `sid`; the grant goes when it is revoked, replayed or signed
+ * out of.
+ */
+export async function findOpenSignIns(sql: Query, signInIds: readonly string[]): Promise<Set<string>> {
+  const rows = await sql<{ id: string }[]>`
+    select id from oidc_state
+    where model = 'Grant' and id = any(${signInIds}) and (expires_at is null or expires_at > now())`
+  return new Set(rows.map(({ id }) => id))
 }

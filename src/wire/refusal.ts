@@ -36,6 +36,10 @@ const reasons = {
     sqlstate: sqlstate.invalidPassword,
     message: 'login failed for "{name}": the access token has expired',
   },
+  TokenRevoked: {
+    sqlstate: sqlstate.adminShutdown,
+    message: 'the sign-in or permission that this session was opened with has been revoked',
+  },
   NoMappedRole: {
     sqlstate: sqlstate.invalidAuthorization,
     message: 'no role of this database is mapped to "{name}" or to one of their groups',

@@ -4,8 +4,24 @@ import type { Database } from '../../src/db/database.ts'
 import { readMaskedFor, readMaskVersion } from '../../src/enforcement/per-role/read-masked.ts'
 import { type Gateway, openGateway } from '../../src/gateway/gateway.ts'
 import { createGatewayMetrics } from '../../src/gateway/metrics.ts'
-import type { BackendAddress, GatewayLimits, GatewayPorts } from '../../src/gateway/ports.ts'
+import type { BackendAddress, GatewayLimits, GatewayPorts, Principal } from '../../src/gateway/ports.ts'
 import { createCa, issueCertificate } from '../../src/http/local-ca.ts'
+import type { TokenGrounds } from '../../src/kernel/token-grounds.ts'
+
+/** A principal as a token proves it. */
+export function testPrincipal(id: string, kind: Principal['kind'] = 'user'): Principal {
+  const grounds: TokenGrounds = {
+    objectId: id,
+    kind,
+    applicationId: 'a client',
+    isOurs: true,
+    knownPrincipalsOnly: true,
+    issuedAtMs: 0,
+    isTimeExact: true,
+    signInId: undefined,
+  }
+  return { id, kind, applicationId: 'a client', grounds }
+}
 
 export const testLimits: GatewayLimits = {
   connections: 100,
@@ -53,6 +69,8 @@ export async function openBareGateway(
       readVersion: () => readMaskVersion(database.sql),
       checkToken: async () => ({ kind: 'refused' }),
       prepareLogin: async () => ({ kind: 'noRole' }),
+      findRevoked: async (tokens) => tokens.map(() => false),
+      endBackends: async () => {},
       recordSession: async () => {},
       recordRefusal: async () => {},
       recordEvents: async () => {},

@@ -1,4 +1,4 @@
-import type { Standing } from '../../auth/principals.ts'
+import type { Standing, TokenHolder } from '../../auth/principals.ts'
 import type { Query } from '../../db/query.ts'
 
 interface Row {
@@ -52,30 +52,47 @@ export async function readStanding(
   objectId: string,
   applicationId: string,
 ): Promise<Standing> {
-  const [row] = await sql<Row[]>`
+  const [standing] = await readStandings(sql, tenantId, [{ objectId, applicationId }])
+  return standing ?? toStanding(undefined)
+}
+
+/** The same for many holders of tokens, in their order. */
+export async function readStandings(
+  sql: Query,
+  tenantId: string,
+  holders: readonly TokenHolder[],
+): Promise<Standing[]> {
+  const rows = await sql<Row[]>`
     select principal.kind, principal.enabled, client.enabled as client_enabled,
       -- A service principal that was made anew takes no tokens over from its predecessor, whose revocations it lacks.
       greatest(client.created_at, (select max(valid_from) from token_cutoff
         where tenant_id = ${tenantId} and (
-          (principal_id = ${objectId} and client_id in (${everyClient}, client.id))
+          (principal_id = holder.object_id and client_id in (${everyClient}, client.id))
           or (principal_id = client.id and client_id = ${everyClient})))) as valid_from
-    from (select 1) as one
+    from unnest(
+      ${holders.map(({ objectId }) => objectId)}::uuid[], ${holders.map(({ applicationId }) => applicationId)}::text[]
+    ) with ordinality as holder (object_id, application_id, place)
     left join lateral (
       select kind,
         deleted_at is null and properties -> 'accountEnabled' is distinct from 'false'::jsonb as enabled
       from directory_object
-      where tenant_id = ${tenantId} and id = ${objectId} and kind in ('user', 'servicePrincipal')
+      where tenant_id = ${tenantId} and id = holder.object_id and kind in ('user', 'servicePrincipal')
     ) as principal on true
     left join lateral (
       select id, created_at, properties -> 'accountEnabled' is distinct from 'false'::jsonb and not exists (
           select from directory_object as application
           where application.tenant_id = ${tenantId} and application.kind = 'application'
-            and application.app_id = ${applicationId} and application.deleted_at is not null
+            and application.app_id = holder.application_id and application.deleted_at is not null
         ) as enabled
       from directory_object
-      where tenant_id = ${tenantId} and kind = 'servicePrincipal' and app_id = ${applicationId}
+      where tenant_id = ${tenantId} and kind = 'servicePrincipal' and app_id = holder.application_id
         and deleted_at is null
-    ) as client on true`
+    ) as client on true
+    order by holder.place`
+  return rows.map(toStanding)
+}
+
+function toStanding(row: Row | undefined): Standing {
   return {
     kind: row?.kind === 'user' || row?.kind === 'servicePrincipal' ? row.kind : 'absent',
     enabled: row?.enabled ?? false,

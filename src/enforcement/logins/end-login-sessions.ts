@@ -11,8 +11,8 @@ const goneAfterMs = 1000
 
 class Undo extends Error {}
 
-/** Those in other databases than the one they are for: no login through the gateway opens them. */
-type Scope = 'everywhere' | 'elsewhere'
+/** `elsewhere`: in other databases than the role's own, where no login through the gateway leads. Numbers: process ids. */
+type Scope = 'everywhere' | 'elsewhere' | readonly number[]
 
 /**
  * Ends the sessions of login roles, in whatever database. Without the right to do so the role of the binding is one of
@@ -41,8 +41,22 @@ export async function endLoginSessions(
   return ended
 }
 
+/** Ends those backends of a login role, by their process ids. A number that another role's backend has by now is left alone. */
+export function createBackendEnding(controller: { connect(databaseId: string): Promise<Database | null> }) {
+  return async (databaseId: string, role: string, processIds: readonly number[]): Promise<void> => {
+    const database = await controller.connect(databaseId)
+    if (!database) return
+    const roles = await database.sql<Role[]>`
+      select oid::int8 as oid, rolname::text as name from pg_catalog.pg_roles where rolname = ${role}::text::name`
+    await endLoginSessions(database, roles, processIds)
+  }
+}
+
 function within(sql: Sql, scope: Scope) {
-  return scope === 'everywhere' ? sql`` : sql`and datname <> pg_catalog.current_database()`
+  if (scope === 'everywhere') return sql``
+  return scope === 'elsewhere'
+    ? sql`and datname <> pg_catalog.current_database()`
+    : sql`and pid = any(${scope}::int[])`
 }
 
 async function terminate(sql: Sql, oid: number, scope: Scope): Promise<number> {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { Refusal, refuse } from '../../wire/refusal.ts'
+import { Refusal, type RefusalName, refuse } from '../../wire/refusal.ts'
 import type { CancelKey } from '../login/authenticate.ts'
 import { HalfOpen } from '../login/half-open.ts'
 import { LoginQueue } from '../login/login-queue.ts'
@@ -19,7 +19,8 @@ export class Connections {
   readonly #sockets = new Set<Socket>()
   readonly #halfOpen: HalfOpen
   readonly #logins: LoginQueue
-  readonly #admitted = new Set<LoggedInSession>()
+  /** By their ids in the registry. */
+  readonly #admitted = new Map<string, LoggedInSession>()
   #isClosed = false
 
   /** `processes`: among how many of them connections are shared out. */
@@ -54,9 +55,9 @@ export class Connections {
     const id = idOf(clientKey)
     this.#halfOpen.delete(accepted)
     this.#logins.leave(accepted)
-    this.#admitted.add(session)
+    this.#admitted.set(id, session)
     const release = () => {
-      this.#admitted.delete(session)
+      this.#admitted.delete(id)
       this.#registry.leave(id, { received: accepted.bytesRead || 0, sent: accepted.bytesWritten || 0 })
     }
     if (!this.#isClosed) return { clientKey, release }
@@ -65,13 +66,17 @@ export class Connections {
   }
 
   /** Two servers may have processes of the same id: the secret tells their sessions apart. */
-  async #register({ role, countedAs, key, address, secretBytes }: LoggedInSession): Promise<CancelKey> {
+  async #register(session: LoggedInSession): Promise<CancelKey> {
+    const { role, countedAs, key, address, secretBytes, databaseId, principal } = session
     for (;;) {
       const clientKey = { processId: key?.processId ?? 0, secret: randomBytes(secretBytes) }
       const admission = await this.#registry.admit({
         id: idOf(clientKey),
         countedAs,
         cancel: { key, address },
+        databaseId,
+        role,
+        principal,
       })
       if (admission === 'admitted') return clientKey
       if (admission !== 'taken') refuse(admission, { role })
@@ -82,13 +87,19 @@ export class Connections {
     return this.#registry.find(idOf(key))
   }
 
+  /** Ends those of the sessions that this process has. */
+  end(ids: readonly string[], reason: RefusalName): void {
+    for (const id of ids) this.#admitted.get(id)?.relay.end(new Refusal(reason))
+  }
+
   async drain(timeoutMs: number): Promise<void> {
     const until = Date.now() + timeoutMs
     this.#isClosed = true
     this.#halfOpen.destroyAll()
     while (this.#admitted.size > 0) {
       const isLate = Date.now() >= until
-      for (const { relay } of this.#admitted) if (isLate || relay.isIdle) relay.end(new Refusal('Shutdown'))
+      for (const { relay } of this.#admitted.values())
+        if (isLate || relay.isIdle) relay.end(new Refusal('Shutdown'))
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
     const cut = setTimeout(() => {

@@ -3,7 +3,7 @@ import type { SecureContext } from 'node:tls'
 import type { AuditWriter } from '../audit/audit-writer.ts'
 import type { CancelKey } from '../login/authenticate.ts'
 import type { Backend } from '../login/log-in.ts'
-import type { GatewayLimits, GatewayPorts } from '../ports.ts'
+import type { GatewayLimits, GatewayPorts, Principal } from '../ports.ts'
 import type { MaskCache } from '../rewrite/mask-cache.ts'
 import type { Relay } from './relay.ts'
 import type { Cancellable } from './session-registry.ts'
@@ -26,6 +26,8 @@ export interface LoggedInSession extends Cancellable {
   readonly role: string
   /** The principal, in whatever database, or the role of this one. */
   readonly countedAs: string
+  readonly databaseId: string
+  readonly principal: Principal | undefined
   readonly relay: Relay
   /** The connection as it was accepted. */
   readonly accepted: Socket

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { Ended } from '../../wire/byte-reader.ts'
 import { backendKey } from '../../wire/messages.ts'
-import { refuse } from '../../wire/refusal.ts'
+import { Refusal, refuse } from '../../wire/refusal.ts'
 import { askAboutItself, beginSession } from '../login/authenticate.ts'
 import type { Greeted } from '../login/greet-client.ts'
 import type { EstablishedLogin } from '../login/log-in.ts'
-import type { FoundDatabase } from '../ports.ts'
+import type { FoundDatabase, GatewayPorts, SessionRecord } from '../ports.ts'
 import { MaskMap } from '../rewrite/mask-map.ts'
 import { cancelStatement } from './cancel.ts'
 import type { ConnectionAttempt, GatewayContext } from './gateway-context.ts'
@@ -71,11 +71,14 @@ export async function relaySession(
       address: database.address,
       role,
       countedAs: principal?.id ?? `${database.id} ${role}`,
+      databaseId: database.id,
+      principal,
       relay,
       accepted: attempt.accepted,
       secretBytes,
     })
     release = admission.release
+    await requireUnrevoked(record, ports)
     checkPresence(attempt.signal)
     await ports.recordSession(record)
     using _ = { [Symbol.dispose]: end }
@@ -93,6 +96,22 @@ export async function relaySession(
     release()
     held.release()
   }
+}
+
+/**
+ * Looks again at a token that was checked when the login began. The session is registered by now: the watch finds every
+ * revocation that comes later.
+ */
+async function requireUnrevoked(record: SessionRecord, ports: GatewayPorts): Promise<void> {
+  const { role, principal, database, from } = record
+  if (!principal) return
+  const [isRevoked] = await ports
+    .findRevoked([principal.grounds])
+    .catch((cause: unknown) => refuse('DirectoryUnavailable', {}, { cause }))
+  if (isRevoked === false) return
+  const refusal = new Refusal('TokenRefused', { name: role })
+  await ports.recordRefusal({ name: role, principal, database, from, reason: refusal.message })
+  throw refusal
 }
 
 /** The client no longer waits for the session. */

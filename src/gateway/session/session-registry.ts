@@ -1,6 +1,6 @@
 import type { CancelKey } from '../login/authenticate.ts'
 import type { GatewayMetrics, Traffic } from '../metrics.ts'
-import type { BackendAddress, GatewayLimits } from '../ports.ts'
+import type { BackendAddress, GatewayLimits, Principal } from '../ports.ts'
 
 /** How a statement of a session is cancelled. */
 export interface Cancellable {
@@ -15,6 +15,10 @@ export interface RegisteredSession {
   /** The principal, in whatever database, or the role. */
   readonly countedAs: string
   readonly cancel: Cancellable
+  readonly databaseId: string
+  readonly role: string
+  /** Undefined: a role of the database itself logged in. */
+  readonly principal: Principal | undefined
 }
 
 /** taken: another session has this id. */
@@ -40,6 +44,10 @@ export class NodeRegistry implements SessionRegistry {
   ) {
     this.#limits = limits
     this.#metrics = metrics
+  }
+
+  list(): RegisteredSession[] {
+    return [...this.#byId.values()]
   }
 
   async isFull(): Promise<boolean> {

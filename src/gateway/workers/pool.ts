@@ -72,6 +72,10 @@ class Pool implements SessionRunner {
     await this.#askAll('refreshAll')
   }
 
+  async endRevoked(ids: readonly string[]): Promise<void> {
+    await this.#askAll('endRevoked', ids)
+  }
+
   async close(timeoutMs: number): Promise<void> {
     this.#isClosed = true
     for (const timer of this.#timers) clearTimeout(timer)

@@ -54,6 +54,9 @@ async function run(name: string, args: unknown[], socket: Socket | undefined): P
     case 'refreshAll':
       await opened?.refreshAll()
       break
+    case 'endRevoked':
+      await opened?.endRevoked(args[0] as string[])
+      break
     case 'close':
       await opened?.close(Number(args[0]))
       tally.close()

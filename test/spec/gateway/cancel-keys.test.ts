@@ -106,7 +106,15 @@ describe('keys to cancel with', () => {
     const registry = new NodeRegistry(testLimits, { opened: () => {}, closed: () => {} })
     const admit = (id: string, host: string) => {
       const address = { host, port: 5432, database: 'shop', addresses: [host] }
-      return registry.admit({ id, countedAs: host, cancel: { key: undefined, address } })
+      const cancel = { key: undefined, address }
+      return registry.admit({
+        id,
+        countedAs: host,
+        cancel,
+        databaseId: host,
+        role: 'a',
+        principal: undefined,
+      })
     }
     assert.equal(await admit('7:aa', 'one'), 'admitted')
     assert.equal(await admit('7:bb', 'other'), 'admitted')

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { readMaskedFor, readMaskVersion } from '../../../src/enforcement/per-role/read-masked.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { GatewayLimits, GatewayPorts, Principal } from '../../../src/gateway/ports.ts'
-import { openBareGateway } from '../../support/bare-gateway.ts'
+import { openBareGateway, testPrincipal } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy } from '../../support/masked-database.ts'
 import { retryUntil } from '../../support/wait-until.ts'
@@ -12,9 +12,9 @@ import { retryUntil } from '../../support/wait-until.ts'
 type Target = Awaited<ReturnType<typeof createMaskedDatabase>>
 
 const principals: Record<string, Principal> = {
-  'ana@example.com': { id: 'ana', kind: 'user', applicationId: 'a client' },
-  'bob@example.com': { id: 'bob', kind: 'user', applicationId: 'a client' },
-  '8f9b0f6e-0d0f-4f4e-9d59-1c1a54f7d9a1': { id: 'job', kind: 'servicePrincipal', applicationId: 'a job' },
+  'ana@example.com': testPrincipal('ana'),
+  'bob@example.com': testPrincipal('bob'),
+  '8f9b0f6e-0d0f-4f4e-9d59-1c1a54f7d9a1': testPrincipal('job', 'servicePrincipal'),
 }
 
 describe('principals at a gateway before two databases', () => {

@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls'
 import type { BackendAddress, GatewayPorts, TokenCheck } from '../../../src/gateway/ports.ts'
 import { message, readFields } from '../../../src/wire/messages.ts'
 import { sslRequest, writeStartup } from '../../../src/wire/startup.ts'
-import { openBareGateway } from '../../support/bare-gateway.ts'
+import { openBareGateway, testPrincipal } from '../../support/bare-gateway.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { holdsFor, waitUntil } from '../../support/wait-until.ts'
@@ -85,7 +85,7 @@ describe('a login that takes too long', () => {
   clause('GATE-67', quote, async (t) => {
     const accepted: TokenCheck = {
       kind: 'accepted',
-      principal: { id: 'ana', kind: 'user', applicationId: '' },
+      principal: testPrincipal('ana'),
     }
     const waits: Record<string, (until: Promise<void>) => Partial<GatewayPorts>> = {
       'the name of a database': (until) => ({ findDatabases: () => until.then(() => []) }),

@@ -1,0 +1,39 @@
+import type { TokenGrounds } from '../kernel/token-grounds.ts'
+import type { Standing, TokenHolder } from './principals.ts'
+
+/** True when the principal or client of a token was deleted, disabled or cut off since the token was issued. */
+export function isRevoked(grounds: TokenGrounds, standing: Standing | undefined): boolean {
+  if (!standing) return true
+  const { kind, isOurs, knownPrincipalsOnly } = grounds
+  const hasPrincipal =
+    standing.kind === kind ? standing.enabled : standing.kind === 'absent' && !knownPrincipalsOnly
+  const hasClient = isOurs ? standing.client === 'enabled' : standing.client !== 'disabled'
+  return !hasPrincipal || !hasClient || isCutOff(grounds, standing)
+}
+
+/** A token in whole seconds that shares the second of the revocation may have been issued after it. */
+function isCutOff({ issuedAtMs, isTimeExact }: TokenGrounds, { validFromMs }: Standing): boolean {
+  return isTimeExact ? issuedAtMs <= validFromMs : issuedAtMs < Math.floor(validFromMs / 1000) * 1000
+}
+
+export interface RevocationSources {
+  /** In the order of the holders. */
+  readStandings(holders: readonly TokenHolder[]): Promise<readonly Standing[]>
+  /** Those of the sign-ins that go on. */
+  findOpenSignIns(signInIds: readonly string[]): Promise<ReadonlySet<string>>
+}
+
+/** For each of the tokens whether it was revoked by now. It remembers no standing, as requests do. */
+export function createRevocationCheck({ readStandings, findOpenSignIns }: RevocationSources) {
+  return async function findRevoked(tokens: readonly TokenGrounds[]): Promise<boolean[]> {
+    const signInIds = [...new Set(tokens.flatMap(({ signInId }) => signInId ?? []))]
+    const [standings, open] = await Promise.all([
+      readStandings(tokens),
+      signInIds.length > 0 ? findOpenSignIns(signInIds) : new Set<string>(),
+    ])
+    return tokens.map((grounds, at) => {
+      const isOpen = grounds.signInId === undefined || open.has(grounds.signInId)
+      return !isOpen || isRevoked(grounds, standings[at])
+    })
+  }
+}

@@ -1,0 +1,100 @@
+import type { GatewayPorts, Principal } from '../ports.ts'
+import type { RegisteredSession } from './session-registry.ts'
+
+export interface RevocationPorts extends Pick<GatewayPorts, 'findRevoked' | 'endBackends' | 'log'> {
+  /** Sessions of this node, in whichever of its processes. */
+  list(): readonly RegisteredSession[]
+  endRevoked(ids: readonly string[]): Promise<void>
+}
+
+type DirectorySession = RegisteredSession & { readonly principal: Principal }
+
+interface Backends {
+  readonly databaseId: string
+  readonly role: string
+  readonly processIds: readonly number[]
+}
+
+const lookEveryMs = 1_000
+/** After that the database has been away for so long that its backends have lost their clients. */
+const maxUnended = 1_000
+
+/**
+ * Ends sessions whose token was revoked after their login. It looks once a second and waits for no notification: a sign-in
+ * also ends by the clock.
+ */
+export class RevocationWatch {
+  readonly #ports: RevocationPorts
+  #unended: Backends[] = []
+  #timer: NodeJS.Timeout | undefined
+  #looking = Promise.resolve()
+  #hasFailed = false
+  #isClosed = false
+
+  constructor(ports: RevocationPorts) {
+    this.#ports = ports
+    this.#tick()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#looking
+  }
+
+  #tick(): void {
+    this.#looking = this.#look().finally(() => {
+      if (!this.#isClosed) this.#timer = setTimeout(() => this.#tick(), lookEveryMs).unref()
+    })
+  }
+
+  async #look(): Promise<void> {
+    const { log, endRevoked } = this.#ports
+    try {
+      const sessions = await this.#findRevoked()
+      if (sessions.length > 0) {
+        await endRevoked(sessions.map(({ id }) => id))
+        log.info({ ended: sessions.length }, 'sessions whose tokens were revoked ended')
+      }
+      await this.#endBackends(groupBackends(sessions))
+      this.#hasFailed = false
+    } catch (err) {
+      if (!this.#hasFailed) log.warn({ err }, 'sessions whose tokens were revoked cannot be ended')
+      this.#hasFailed = true
+    }
+  }
+
+  async #findRevoked(): Promise<DirectorySession[]> {
+    const sessions = this.#ports
+      .list()
+      .filter((session): session is DirectorySession => session.principal !== undefined)
+    if (sessions.length === 0) return []
+    const byToken = [...Map.groupBy(sessions, ({ principal }) => JSON.stringify(principal.grounds)).values()]
+    const tokens = byToken.flatMap(([first]) => first?.principal.grounds ?? [])
+    const revoked = await this.#ports.findRevoked(tokens)
+    return byToken.filter((_, at) => revoked[at] !== false).flat()
+  }
+
+  /**
+   * A backend that is busy does not notice its closed connection, and a block of code may catch the cancellation of its
+   * statement: it is terminated, again at the next look where that fails.
+   */
+  async #endBackends(added: readonly Backends[]): Promise<void> {
+    const ending = [...added, ...this.#unended].slice(0, maxUnended)
+    this.#unended = []
+    const outcomes = await Promise.allSettled(
+      ending.map(({ databaseId, role, processIds }) => this.#ports.endBackends(databaseId, role, processIds)),
+    )
+    this.#unended = ending.filter((_, at) => outcomes[at]?.status === 'rejected')
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
+    if (failed) throw failed.reason
+  }
+}
+
+function groupBackends(sessions: readonly DirectorySession[]): Backends[] {
+  const groups = Map.groupBy(sessions, ({ databaseId, role }) => `${databaseId} ${role}`)
+  return [...groups.values()].flatMap((group) => {
+    const processIds = group.flatMap(({ cancel }) => cancel.key?.processId ?? [])
+    return group.slice(0, 1).map(({ databaseId, role }) => ({ databaseId, role, processIds }))
+  })
+}
