@@ -20,10 +20,10 @@ interface DatabaseColumns {
 type NameLoginRole = (principalName: string, database: string) => string
 
 /**
- * Every right that masking gives to one of the principals: role assignments at any scope, mapped database roles, and
- * entries of exempt lists. Policies that are off count as well: enabling one gives nothing that is not listed here.
- * Databases whose binding never logged in give nothing: otherwise a caller with an empty resource group could freeze
- * any account by naming it (DIR-290).
+ * Every right that masking gives to one of the principals: role assignments, mapped database roles, and entries of exempt
+ * lists. Policies that are off count as well: enabling one gives nothing that is not listed here. Databases whose binding
+ * never logged in give nothing, and neither do roles at scopes without any other database: otherwise a caller with an
+ * empty resource group or subscription could freeze any account by naming it (DIR-290, DIR-293).
  */
 async function readGivenRights(
   sql: Query,
@@ -34,7 +34,11 @@ async function readGivenRights(
   const roles = await sql<RoleRow[]>`
     select 'maskingRole' as type, role as name, principal_id as given, shown_scope as scope,
       null as "subscriptionId", null as "resourceGroupName", null as "serverName", null as "databaseName"
-    from role_assignment where tenant_id = ${tenantId} and principal_id = any(${[...ids]}::uuid[])
+    from role_assignment a where tenant_id = ${tenantId} and principal_id = any(${[...ids]}::uuid[])
+      and (scope = '/' or exists (
+        select from masked_database d
+        where d.tenant_id = a.tenant_id and d.binding_reached_at is not null
+          and (d.key = a.scope or starts_with(d.key, a.scope || '/'))))
     union all
     select 'databaseRole', m.database_role, m.principal_id, null, ${placeColumns(sql)}
     from role_mapping m join masked_database d on d.id = m.database_id

@@ -30,7 +30,15 @@ const tokenOf = async (...roles: DirectoryRole[]) =>
     directoryRoles: roles.map((role) => directoryRoleTemplates[role]),
   })
 
-const assign = async (principalId: string, roleName = 'Reader', scope = '/subscriptions/sub-9') => {
+/** A database that the service has logged in to. */
+const reachedDatabase = async (): Promise<string> => {
+  const db = freshDatabase()
+  assert.equal((await putPolicy(db, { dataMaskingState: 'Disabled' })).status, 200)
+  await bindReached(db)
+  return db
+}
+const assign = async (principalId: string, roleName = 'Reader', scope = '/subscriptions/sub-1') => {
+  if (scope === '/subscriptions/sub-1') await reachedDatabase()
   const url = `${scope === '/' ? '' : scope}/providers/Vendor.Authorization/roleAssignments/${randomUUID()}`
   assert.equal((await send('PUT', url, { properties: { principalId, roleName } })).status, 201)
 }
@@ -255,7 +263,7 @@ clause(
     const db = freshDatabase()
     await putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: `${outer};${name}@EXAMPLE.com` })
     await bindReached(db)
-    await assign(inner, 'SQL Security Manager', '/subscriptions/sub-7')
+    await assign(inner, 'SQL Security Manager', '/subscriptions/sub-1')
     const reader = service().tokenFor({ permissions: ['RoleManagement.Read.Directory'] })
     const read = async (path: string) => {
       const answer = await ask(reader, 'GET', `${path}/carriedRights`)
@@ -263,7 +271,7 @@ clause(
       assert.ok(answer.body['@odata.context'].endsWith('$metadata#Collection(vendor.graph.carriedRight)'))
       return answer.body.value
     }
-    const role = { type: 'maskingRole', name: 'SQL Security Manager', scope: '/subscriptions/sub-7' }
+    const role = { type: 'maskingRole', name: 'SQL Security Manager', scope: '/subscriptions/sub-1' }
     const exemption = { type: 'exemption', name: null, scope: db }
     assert.deepEqual(await read(`/groups/${outer}`), [{ ...exemption, through: null }])
     const owner = await directory().user()
@@ -481,6 +489,69 @@ clause(
       select id from masked_database where key = ${sandbox.toLowerCase()}`
     await service().enforcement.settle(row?.id ?? '')
     assert.deepEqual(await tryAll(), frozen, 'enforcement logged in')
+  },
+)
+
+clause(
+  'DIR-293',
+  'A masking role at a subscription, resource group, server or database is a right, for DIR-154, DIR-157 and DIR-159, while a database…',
+  async () => {
+    const subscription = `/subscriptions/empty-${randomUUID()}`
+    const group = `${subscription}/resourceGroups/g`
+    const server = `${group}/providers/Vendor.Sql/servers/s`
+    const owner = service().tokenFor({ role: 'Owner', scope: subscription })
+    const put = (url: string, properties: object) =>
+      service().request('PUT', `${url}?${apiVersion}`, { token: owner, body: { properties } })
+    const helpdesk = await tokenOf('Helpdesk Administrator', 'User Administrator', 'Groups Administrator')
+    const applications = await tokenOf('Application Administrator')
+    const passwordProfile = { password: 'a long-winded Phrase 42' }
+    const victims = await Promise.all(
+      [subscription, group, server, `${server}/databases/real`].map(async (scope) => {
+        const [user, team] = [await directory().user(), await directory().group()]
+        const { applicationId, servicePrincipalId } = await addApplication(service())
+        for (const principalId of [user, team, servicePrincipalId]) {
+          const url = `${scope}/providers/Vendor.Authorization/roleAssignments/${randomUUID()}`
+          assert.equal((await put(url, { principalId, roleName: 'Reader' })).status, 201)
+        }
+        return { user, team, applicationId }
+      }),
+    )
+    const tryAll = async () => {
+      const statuses = []
+      for (const { user, team, applicationId } of victims) {
+        const answers = [
+          await ask(helpdesk, 'PATCH', `/users/${user}`, { passwordProfile }),
+          await ask(helpdesk, 'POST', `/groups/${team}/members/$ref`, refer(await directory().user())),
+          await ask(applications, 'POST', `/applications/${applicationId}/addPassword`, {}),
+        ]
+        statuses.push(answers.map(({ status }) => status).join())
+      }
+      return statuses
+    }
+    const free = victims.map(() => '204,204,200')
+    const frozen = victims.map(() => '403,403,403')
+    assert.deepEqual(await tryAll(), free, 'an empty subscription')
+    // Names that only begin alike are other scopes.
+    for (const db of [
+      `${subscription}2${server.slice(subscription.length)}/databases/real`,
+      freshDatabase(),
+    ]) {
+      assert.equal((await putPolicy(db, { dataMaskingState: 'Disabled' })).status, 200)
+      await bindReached(db)
+    }
+    const database = `${server}/databases/real`
+    const binding = { host: '127.0.0.1', port: 1, database: randomUUID(), user: 'u', password: 'made up' }
+    assert.equal((await put(database, { binding })).status, 201)
+    assert.deepEqual(await tryAll(), free, 'a binding that never logged in')
+    await using target = await createMaskedDatabase()
+    assert.equal((await put(database, { binding: bindingOf(target.url) })).status, 200)
+    assert.deepEqual(await tryAll(), frozen, 'a database that was reached')
+
+    const everywhere = await directory().user()
+    await service().database.sql`update masked_database set binding_reached_at = null`
+    await assign(everywhere, 'Reader', '/')
+    const refused = await ask(helpdesk, 'PATCH', `/users/${everywhere}`, { passwordProfile })
+    assert.equal(refused.status, 403, 'a role at / needs no database')
   },
 )
 

@@ -31,6 +31,13 @@ const findApi = async (): Promise<string> => {
   return rows[0]?.id ?? ''
 }
 
+/** A database that the service has logged in to. */
+const reachedDatabase = async (): Promise<string> => {
+  const db = freshDatabase()
+  assert.equal((await putPolicy(db, { dataMaskingState: 'Disabled' })).status, 200)
+  await bindReached(db)
+  return db
+}
 const assign = async (principalId: string, roleName: string, scope: string) => {
   const url = `${scope === '/' ? '' : scope}/providers/Vendor.Authorization/roleAssignments/${randomUUID()}`
   assert.equal((await send('PUT', url, { properties: { principalId, roleName } })).status, 201)
@@ -83,11 +90,14 @@ const strengths: Readonly<Record<string, () => Promise<Registered>>> = {
   'masking Owner at /': () =>
     strengthen(({ servicePrincipalId }) => assign(servicePrincipalId, 'Owner', '/')),
   'masking Reader of one database': () =>
-    strengthen(({ servicePrincipalId }) => assign(servicePrincipalId, 'Reader', freshDatabase())),
-  'a masking role through groups': () =>
     strengthen(async ({ servicePrincipalId }) =>
-      assign(await inGroup(servicePrincipalId), 'Contributor', '/subscriptions/sub-3'),
+      assign(servicePrincipalId, 'Reader', await reachedDatabase()),
     ),
+  'a masking role through groups': () =>
+    strengthen(async ({ servicePrincipalId }) => {
+      await reachedDatabase()
+      await assign(await inGroup(servicePrincipalId), 'Contributor', '/subscriptions/sub-1')
+    }),
   'a database role': () => strengthen(({ servicePrincipalId }) => map(servicePrincipalId)),
   'a database role through groups': () =>
     strengthen(async ({ servicePrincipalId }) => map(await inGroup(servicePrincipalId))),
