@@ -7,61 +7,120 @@ import type { Note, Step } from './plan.ts'
 /** SQLSTATEs that no retry changes: features, values, syntax, names, types, dependencies, limits. */
 const isRefusal = /^(0A|22|2B|42|54)/
 
+/** A privilege may be granted later: it is tried again. */
+function isRefused(error: unknown): boolean {
+  const code = sqlstateOf(error)
+  return isRefusal.test(code) && code !== sqlstate.insufficientPrivilege
+}
+
+/** Steps that run together: a group with an alternative, or one step. */
+type Segment = readonly [Step, ...Step[]]
+
+/** PostgreSQL parses a message as a whole before it runs its first statement. */
+const mostBytes = 65_536
+
 /**
- * Carries a plan out, statement by statement, in the transaction it is given: all of it or none. Returns notes about
- * steps that PostgreSQL refused and that the plan has an alternative for.
+ * Carries a plan out in the transaction it is given: all of it or none. Returns notes about steps that PostgreSQL refused
+ * and that the plan has an alternative for. Many steps are sent as one message, because round trips and savepoints cost more
+ * than most of the statements; where PostgreSQL refuses one, they are run again, group by group.
  */
 export async function apply(
   tx: Tx,
   steps: readonly Step[],
-  beforeStep: (at: number) => void | Promise<void> = () => {},
+  beforeStep?: (at: number) => void | Promise<void>,
 ): Promise<Note[]> {
   const notes: Note[] = []
-  for (let at = 0; at < steps.length; ) {
-    const { together } = steps[at] ?? {}
-    const end = together === undefined ? at + 1 : endOfGroup(steps, at)
-    const group = steps.slice(at, end)
-    const runGroup = async () => {
-      for (const [within, step] of group.entries()) {
-        await beforeStep(at + within)
-        await run(tx, step, notes)
-      }
-    }
-    if (together === undefined) await runGroup()
-    else
-      await tx.savepoint(runGroup).catch(async (error: unknown) => {
-        const code = sqlstateOf(error)
-        // A privilege may be granted later: it is tried again.
-        if (!isRefusal.test(code) || code === sqlstate.insufficientPrivilege) throw error
-        const { refusal, otherwise = [] } = group[0] ?? {}
-        for (const step of otherwise) await run(tx, step, notes)
-        if (refusal) notes.push(refusal)
-      })
-    at = end
-  }
+  const send = beforeStep ? sendEach(tx, beforeStep) : sendTogether(tx)
+  for (const batch of formBatches(listSegments(steps), beforeStep ? 0 : mostBytes))
+    if (batch.length === 1 || !(await isTaken(tx, send, batch)))
+      for (const segment of batch) await runSegment(tx, send, segment, notes)
   return notes
 }
 
-function endOfGroup(steps: readonly Step[], from: number): number {
-  let end = from
-  while (steps[end]?.together === steps[from]?.together) end++
-  return end
+type Send = (steps: readonly Step[]) => Promise<void>
+
+function sendTogether(tx: Tx): Send {
+  return async (steps) => void (await tx.unsafe(writeMessage(steps)))
 }
 
-async function run(tx: Tx, step: Step, notes: Note[]): Promise<void> {
-  const { orElse, note } = step
-  if (orElse === undefined) return runAs(tx, step)
-  await tx
-    .savepoint(() => runAs(tx, step))
-    .catch(async () => {
-      await runAs(tx, orElse)
-      if (note) notes.push(note)
-    })
+function sendEach(tx: Tx, beforeStep: (at: number) => void | Promise<void>): Send {
+  let at = 0
+  return async (steps) => {
+    for (const step of steps) {
+      await beforeStep(at++)
+      await tx.unsafe(writeMessage([step]))
+    }
+  }
 }
 
-async function runAs(tx: Tx, { sql, as }: Step): Promise<void> {
-  if (as === undefined) return void (await tx.unsafe(sql))
-  await tx.unsafe(`SET LOCAL ROLE ${quoteIdentifier(as)}`)
-  await tx.unsafe(sql)
-  await tx.unsafe('RESET ROLE')
+/** False: PostgreSQL refused a statement that has an alternative, and nothing was done. */
+async function isTaken(tx: Tx, send: Send, batch: readonly Segment[]): Promise<boolean> {
+  const steps = batch.flat()
+  try {
+    await (batch.some(hasAlternative) ? tx.savepoint(() => send(steps)) : send(steps))
+    return true
+  } catch (error) {
+    if (!batch.some(hasAlternative) || !isRefused(error)) throw error
+    return false
+  }
+}
+
+async function runSegment(tx: Tx, send: Send, segment: Segment, notes: Note[]): Promise<void> {
+  const [{ refusal, otherwise = [], orElse, note }] = segment
+  if (!hasAlternative(segment)) return send(segment)
+  try {
+    await tx.savepoint(() => send(segment))
+  } catch (error) {
+    if (!orElse && !isRefused(error)) throw error
+    const told = orElse ? note : refusal
+    for (const step of orElse ? [orElse] : otherwise) await runSegment(tx, sendTogether(tx), [step], notes)
+    if (told) notes.push(told)
+  }
+}
+
+function hasAlternative([{ together, orElse }]: Segment): boolean {
+  return together !== undefined || orElse !== undefined
+}
+
+function listSegments(steps: readonly Step[]): Segment[] {
+  const segments: [Step, ...Step[]][] = []
+  for (const step of steps) {
+    const last = segments.at(-1)
+    if (last && step.together !== undefined && last[0].together === step.together) last.push(step)
+    else segments.push([step])
+  }
+  return segments
+}
+
+/** A step with an alternative of its own may fail for any reason, so it is sent by itself. */
+function* formBatches(segments: readonly Segment[], limit: number): Generator<Segment[]> {
+  let batch: Segment[] = []
+  let bytes = 0
+  for (const segment of segments) {
+    const isAlone = segment[0].orElse !== undefined
+    const size = segment.reduce((sum, { sql }) => sum + sql.length, 0)
+    if (batch.length > 0 && (isAlone || bytes + size > limit)) {
+      yield batch
+      ;[batch, bytes] = [[], 0]
+    }
+    batch.push(segment)
+    bytes += isAlone ? limit : size
+  }
+  if (batch.length > 0) yield batch
+}
+
+function writeMessage(steps: readonly Step[]): string {
+  const statements: string[] = []
+  let role: string | undefined
+  const take = (as: string | undefined) => {
+    if (as !== role)
+      statements.push(as === undefined ? 'RESET ROLE' : `SET LOCAL ROLE ${quoteIdentifier(as)}`)
+    role = as
+  }
+  for (const { sql, as } of steps) {
+    take(as)
+    statements.push(sql)
+  }
+  take(undefined)
+  return statements.join(';\n')
 }

@@ -143,7 +143,8 @@ export interface ObservedTwin {
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly grants: readonly Grant[]
   readonly columnGrants: readonly (Grant & { readonly column: string })[]
-  readonly comments: readonly { readonly column: string; readonly text: string }[]
+  /** By the place of the column, from 1: a view has no dropped columns. */
+  readonly comments: Readonly<Record<string, string>>
 }
 
 export interface Closed {
@@ -201,8 +202,8 @@ export interface Snapshot {
   readonly guardReaders: readonly { readonly role: string; readonly isWhole: boolean }[]
   /** Exempt roles that own something here or were granted something, apart from the guard. */
   readonly exemptGrantees: readonly string[]
-  /** Owners of all relations in the record, those out of view too, with their relations by oid. */
-  readonly guardedOwners: readonly { readonly owner: string; readonly oids: readonly number[] }[]
+  /** Owners of the relations in the record, those out of view too, apart from superusers and the role of the binding. */
+  readonly guardedOwners: readonly { readonly owner: string; readonly relations: number }[]
   /** Objects of others read views in schemas of the owner of the twins. Read where nothing is masked alone. */
   readonly hasKeptTwins: boolean
   /** Roles that were exempt when the policy was last applied. */

@@ -29,7 +29,7 @@ export async function observe(
   // Closing comes before everything else, and there is nothing to close at views that may wait.
   const oids = mode === 'none' ? found.filter((oid) => !deferred.has(oid)) : found
   const roles = await readRoles(tx, version)
-  const guards = guard.isThere ? await readGuards(tx, guard.schema, oids, roles) : []
+  const guards = guard.isThere ? await readGuards(tx, guard.schema, oids, roles, scope) : []
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
   const reading: Reading = { mode, locked, statementTimeout: facts.statementTimeout }
   const relations = await readRelations(tx, oids, version, reading)
@@ -70,11 +70,13 @@ async function readGuards(
   schema: string,
   oids: readonly number[],
   roles: ReadonlyMap<string, Role>,
+  scope: 'all' | 'targets',
 ): Promise<Guard[]> {
+  // A look at everything finds the records of dropped relations; for some tables it would have to read them all.
+  const dropped = tx`or not exists (select 1 from pg_catalog.pg_class c where c.oid = relation.oid)`
   const rows = await tx<StoredGuard[]>`
     select oid::int8 as oid, grants, column_grants as "columnGrants", to_jsonb(relation) -> 'rights' as rights, pins, lent, hides_all as "hidesAll", twin
-    from ${tx(schema)}.relation where oid = any(${oids}::oid[])
-      or not exists (select 1 from pg_catalog.pg_class c where c.oid = relation.oid)`
+    from ${tx(schema)}.relation where oid = any(${oids}::oid[]) ${scope === 'all' ? dropped : tx``}`
   const names = new Map([...roles.values()].map(({ oid, name }) => [oid, name]))
   return rows.map((row) => recallGuard(row, names))
 }
@@ -97,10 +99,8 @@ async function readTwins(
       coalesce((select jsonb_agg(g || jsonb_build_object('column', a.attname) order by a.attnum, g ->> 'grantee')
         from pg_catalog.pg_attribute a, lateral jsonb_array_elements(${aclAsJson(tx, tx`a.attacl`)}) g
         where a.attrelid = c.oid and a.attnum > 0 and a.attacl is not null), '[]') as "columnGrants",
-      coalesce((select jsonb_agg(jsonb_build_object('column', a.attname, 'text', d.description))
-        from pg_catalog.pg_attribute a cross join lateral (select description from pg_catalog.pg_description
-          where objoid = a.attrelid and classoid = 'pg_catalog.pg_class'::regclass and objsubid = a.attnum limit 1) d
-        where a.attrelid = c.oid and a.attnum > 0), '[]') as comments
+      coalesce((select jsonb_object_agg(d.objsubid, d.description) from pg_catalog.pg_description d
+        where d.objoid = c.oid and d.classoid = 'pg_catalog.pg_class'::regclass and d.objsubid > 0), '{}') as comments
     from unnest(${names.map(({ schema }) => schema)}::text[], ${names.map(({ name }) => name)}::text[],
       ${names.map(({ isHeld }) => isHeld)}::boolean[]) as t(s, r, is_held)
     join pg_catalog.pg_namespace n on n.nspname = t.s

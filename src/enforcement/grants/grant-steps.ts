@@ -43,9 +43,10 @@ export function setGrants(
       why: 'to set who may read it',
       ...role,
     })
-  for (const { grantee, grantable } of mergeGrants(wanted.grants.filter(own)))
+  const whole = Map.groupBy(mergeGrants(wanted.grants.filter(own)), ({ grantable }) => grantable)
+  for (const [grantable, list] of whole)
     steps.push({
-      sql: `GRANT SELECT ON ${name} TO ${quoteGrantee(grantee)}${withOption(grantable)}`,
+      sql: `GRANT SELECT ON ${name} TO ${list.map(({ grantee }) => quoteGrantee(grantee)).join(', ')}${withOption(grantable)}`,
       why: 'may read all of it',
       ...role,
     })

@@ -14,9 +14,11 @@ export function listGuardReaders(
   isEverybodyExempt: boolean,
   { masked, released }: Pick<Desired, 'masked' | 'released'>,
 ): string[] {
-  const gone = new Set(released.map(({ guard }) => guard.oid))
+  const countReleased = (owner: string) => released.filter(({ relation }) => relation?.owner === owner).length
   const owners = [
-    ...guardedOwners.filter(({ oids }) => oids.some((oid) => !gone.has(oid))).map(({ owner }) => owner),
+    ...guardedOwners
+      .filter(({ owner, relations }) => relations > countReleased(owner))
+      .map(({ owner }) => owner),
     ...masked.map(({ relation }) => relation.owner),
   ]
   // A reader stays one while it is exempt: its grants may come and go with masks.

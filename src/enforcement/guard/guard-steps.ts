@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { Guard, Snapshot, Twin } from '../catalog.ts'
 import { driftFunction, driftTrigger, everybody } from '../names.ts'
@@ -62,14 +63,14 @@ export function wantedText({ columns, select, securityBarrier, securityInvoker }
 export function remembers(guard: Guard | undefined, wanted: DesiredRelation): boolean {
   if (!guard || guard.twin?.isClosed) return false
   const twin = guard.twin && { schema: guard.twin.schema, name: guard.twin.name, wanted: guard.twin.wanted }
-  return remembersGrants(guard, wanted) && canonical(twin) === canonical(rowOf(wanted).twin)
+  return remembersGrants(guard, wanted) && isSame(twin, rowOf(wanted).twin)
 }
 
 /** The same without a look at the twin. */
 export function remembersGrants(guard: Guard, wanted: DesiredRelation): boolean {
   const { grants, columnGrants, rights, pins, lent, hidesAll } = guard
   const { twin, ...row } = rowOf(wanted)
-  return canonical({ grants, columnGrants, rights, pins, lent, hidesAll }) === canonical(row)
+  return isSame({ grants, columnGrants, rights, pins, lent, hidesAll }, row)
 }
 
 /**
@@ -125,6 +126,11 @@ function rowOf({ remembered, rights, pins, lent, hidesAll, twin }: DesiredRelati
     hidesAll,
     twin: kept,
   }
+}
+
+/** Most lists come back in the order in which they were stored. */
+function isSame(one: unknown, other: unknown): boolean {
+  return isDeepStrictEqual(one, other) || canonical(one) === canonical(other)
 }
 
 /** The same whatever the order of keys and of list items. */

@@ -31,8 +31,9 @@ export async function readRecord(sql: Sql, schema: string | null): Promise<Guard
         where a.privilege_type = 'USAGE' and a.grantee <> n.nspowner and (a.grantee = 0 or r.oid is not null)),
         '[]') as "guardReaders",
       coalesce((select jsonb_agg(one) from (
-        select o.rolname as owner, jsonb_agg(c.oid::int8) as oids from ${sql(schema)}.relation g
-        join pg_catalog.pg_class c on c.oid = g.oid join pg_catalog.pg_roles o on o.oid = c.relowner group by 1) one),
+        select o.rolname as owner, count(*) as relations from ${sql(schema)}.relation g
+        join pg_catalog.pg_class c on c.oid = g.oid join pg_catalog.pg_roles o on o.oid = c.relowner
+        where not o.rolsuper and o.rolname <> current_user group by 1) one),
         '[]') as "guardedOwners"
     from ${sql(schema)}.policy p, pg_catalog.pg_namespace n, pg_catalog.pg_database d
     where n.nspname = ${schema} and d.datname = current_database()`

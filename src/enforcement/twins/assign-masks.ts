@@ -27,7 +27,7 @@ export function assignMasks(
     snapshot.guards.flatMap(({ oid, pins }) =>
       pins.filter(({ computed }) => !computed).map((pin) => ({ oid, pin })),
     ),
-    ({ pin }) => keyOf(pin),
+    ({ pin }) => keyOf(pin.rule, pin),
   )
 
   const mask = (relation: Relation, column: Column, rule: Rule, isOwn: boolean) => {
@@ -43,7 +43,7 @@ export function assignMasks(
       mask(relation, named, rule, true)
       if (!fits(named, rule)) notes.push(doesNotFit(rule, target, named))
     }
-    const held = (pinned.get(keyOf({ rule: rule.name, ...rule })) ?? []).flatMap(({ oid, pin }) => {
+    const held = (pinned.get(keyOf(rule.name, rule)) ?? []).flatMap(({ oid, pin }) => {
       const place = byOid.get(oid)
       const column = place?.columns.find(({ number }) => number === pin.number)
       return place && column ? [{ place, column }] : []
@@ -113,8 +113,8 @@ export function pinsOf(masks: Masks): Pin[] {
 }
 
 const nameOf = (schema: string, name: string) => JSON.stringify([schema, name])
-const keyOf = (pin: Omit<Pin, 'number' | 'computed'>) =>
-  JSON.stringify([pin.rule, pin.schema, pin.table, pin.column])
+const keyOf = (rule: string, { schema, table, column }: Pick<Pin, 'schema' | 'table' | 'column'>) =>
+  JSON.stringify([rule, schema, table, column])
 
 function asDefault(rule: Rule): Rule {
   return { ...rule, maskingFunction: 'Default' }

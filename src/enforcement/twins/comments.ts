@@ -18,9 +18,8 @@ export function describeMasks({ columns }: Relation, masks: Masks): ReadonlyMap<
 
 /** The statements that give the columns of a twin their comments. CREATE OR REPLACE VIEW keeps the ones that are there. */
 export function commentColumns(twin: DesiredTwin, observed: ObservedTwin | undefined): string[] {
-  const known = new Map(observed?.comments.map(({ column, text }) => [column, text]))
-  return twin.columns.flatMap((column) => {
-    const [text, seen] = [twin.comments.get(column), known.get(column)]
+  return twin.columns.flatMap((column, at) => {
+    const [text, seen] = [twin.comments.get(column), observed?.comments[at + 1]]
     if (text === seen || (text === undefined && !seen?.startsWith(ours))) return []
     const place = `${quoteQualified(twin.schema, twin.name)}.${quoteIdentifier(column)}`
     return [`COMMENT ON COLUMN ${place} IS ${text === undefined ? 'NULL' : quoteLiteral(text)}`]
