@@ -55,7 +55,7 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
         select from pg_catalog.pg_class c join pg_catalog.pg_trigger t on t.tgrelid = c.oid
         where c.relnamespace = g.oid and not t.tgisinternal) as "isOurs",
       exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
-        where c.relnamespace = g.oid and c.relname = 'policy' and a.attname = 'self') as "isCurrent",
+        where c.relnamespace = g.oid and c.relname = 'policy' and a.attname = 'older') as "isCurrent",
       exists (select from pg_catalog.pg_event_trigger t join pg_catalog.pg_proc p on p.oid = t.evtfoid
         where t.evtname = ${driftTrigger} and t.evtenabled <> 'D' and p.proname = ${driftFunction}
           and p.pronamespace = g.oid) as watched,

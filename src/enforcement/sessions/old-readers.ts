@@ -7,7 +7,8 @@ import { endSession } from './signal-session.ts'
 
 /**
  * Records the transactions that hold a lock on relations of which columns are hidden now: a cursor that was opened before
- * goes on reading them raw. The identity of a transaction is in pg_locks, which every role may read.
+ * goes on reading them raw. The identity of a transaction is in pg_locks, which every role may read. Records all sessions
+ * too: pg_stat_activity tells the start of a session to few roles.
  */
 export function recordReaders(schema: string, oids: readonly number[]): Step {
   return {
@@ -15,7 +16,10 @@ export function recordReaders(schema: string, oids: readonly number[]): Step {
       SELECT jsonb_agg(DISTINCT jsonb_build_object('pid', l.pid, 'transaction', l.virtualtransaction, 'since', now()))
       FROM pg_locks l JOIN pg_database d ON d.oid = l.database
       WHERE d.datname = current_database() AND l.granted AND l.pid <> pg_backend_pid()
-        AND l.relation = ANY (${quoteLiteral(`{${oids.join(',')}}`)}::oid[])), '[]')`,
+        AND l.relation = ANY (${quoteLiteral(`{${oids.join(',')}}`)}::oid[])), '[]'),
+      hidden_at = now(), older = coalesce((
+      SELECT jsonb_agg(jsonb_build_object('pid', a.pid, 'role', a.usesysid::int8)) FROM pg_stat_activity a
+      WHERE a.datname = current_database() AND a.usename <> current_user), '[]')`,
     why: 'transactions that have read the columns before',
   }
 }

@@ -2,6 +2,7 @@ import type { Database } from '../../db/database.ts'
 import type { Note } from '../plan.ts'
 import { ExemptSessions } from './end-exempt-sessions.ts'
 import { endOldReaders } from './old-readers.ts'
+import { noteOlderSessions } from './older-sessions.ts'
 import { readOpen } from './read-open.ts'
 
 /** A database in which sessions may hold raw rows. */
@@ -30,12 +31,13 @@ export class RawSessions {
 
   /** Returns notes about sessions that stay, and when the first of them is due to be ended. */
   async end({ database, databaseId, schema, logins }: RawPlace, isAllClosed: boolean) {
-    const { ending: roles, hasReaders } = await readOpen(database.sql, schema)
+    const { ending: roles, hasReaders, hasOlder } = await readOpen(database.sql, schema)
     const exempt = await this.#exempt.end(database, { databaseId, schema, roles, logins, isAllClosed })
     const readers = hasReaders
       ? await endOldReaders(database, schema, this.#limitMs)
       : { ended: 0, notes: [], dueMs: null }
-    const notes: Note[] = [...exempt.notes, ...readers.notes]
+    const older = hasOlder ? await noteOlderSessions(database.sql, schema) : []
+    const notes: Note[] = [...exempt.notes, ...readers.notes, ...older]
     return { ended: exempt.ended + readers.ended, notes, dueMs: readers.dueMs }
   }
 }

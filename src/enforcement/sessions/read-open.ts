@@ -6,15 +6,18 @@ export interface OpenSessions {
   /** Roles that are no longer exempt and whose sessions are to end. */
   readonly ending: readonly string[]
   readonly hasReaders: boolean
+  readonly hasOlder: boolean
 }
 
 export async function readOpen(sql: Sql, schema: string): Promise<OpenSessions> {
-  const nothing = { ending: [], hasReaders: false }
+  const nothing = { ending: [], hasReaders: false, hasOlder: false }
   const [row] = await sql<OpenSessions[]>`
-    select ending, readers <> '[]' as "hasReaders" from ${sql(schema)}.policy`.catch((error: unknown) => {
-    // Another node has removed the last mask since.
-    if (codeOf(error) === sqlstate.undefinedTable) return []
-    throw error
-  })
+    select ending, readers <> '[]' as "hasReaders", older <> '[]' as "hasOlder" from ${sql(schema)}.policy`.catch(
+    (error: unknown) => {
+      // Another node has removed the last mask since.
+      if (codeOf(error) === sqlstate.undefinedTable) return []
+      throw error
+    },
+  )
   return row ?? nothing
 }
