@@ -1,3 +1,5 @@
+import type { Departure } from './twins/read-departure.ts'
+
 /** The part of a database's catalog that the controller reads. Names are never quoted. */
 export interface Column {
   readonly number: number
@@ -204,8 +206,8 @@ export interface Snapshot {
   readonly exemptGrantees: readonly string[]
   /** Owners of the relations in the record, those out of view too, apart from superusers and the role of the binding. */
   readonly guardedOwners: readonly { readonly owner: string; readonly relations: number }[]
-  /** Objects of others read views in schemas of the owner of the twins. Read where nothing is masked alone. */
-  readonly hasKeptTwins: boolean
+  /** Read where no rule is left; null otherwise. */
+  readonly departure: Departure | null
   /** Roles that were exempt when the policy was last applied. */
   readonly exempt: readonly string[]
   readonly superuser: boolean

@@ -15,6 +15,7 @@ import {
 import type { Desired, DesiredRelation, Plan, Released, Step } from './plan.ts'
 import { recordReaders } from './sessions/old-readers.ts'
 import { isRevocable } from './twins/choose-twin-owner.ts'
+import { dropTwinOwner } from './twins/drop-twin-owner.ts'
 import { dropReleased, dropRemade, findRemade, makeTwin } from './twins/twin-steps.ts'
 
 /** Pure and printable: what it takes to get from what is there to what should be. Empty when nothing is to be done. */
@@ -166,7 +167,6 @@ export function release({ steps, snapshot }: Plan, { guard, relation, remembered
  * that objects of others read stay, with their owner, until those objects are gone.
  */
 export function leave({ steps, snapshot, desired }: Plan): void {
-  const owner = quoteIdentifier(desired.twinOwner)
   const shadows = [...snapshot.shadowSchemas.values()].includes(desired.twinOwner)
   const { isThere, schema } = snapshot.guard
   if (isThere)
@@ -175,18 +175,6 @@ export function leave({ steps, snapshot, desired }: Plan): void {
       why: 'nothing is left to remember',
     })
   if (!snapshot.roles.has(desired.twinOwner) || !(isThere || shadows)) return
-  if (!isThere && snapshot.hasKeptTwins) return
-  const stays: Step = { sql: 'SELECT 1', why: 'objects of others read a twin' }
-  steps.push({
-    sql: `DROP OWNED BY ${owner}`,
-    why: 'its schemas and privileges',
-    as: desired.twinOwner,
-    orElse: stays,
-  })
-  // One that was prepared by an operator is theirs to drop.
-  steps.push({
-    sql: `DROP ROLE ${owner}`,
-    why: 'it has nothing to own',
-    orElse: { sql: 'SELECT 1', why: 'it stays' },
-  })
+  if (!isThere && snapshot.departure?.hasKeptTwins) return
+  steps.push(...dropTwinOwner(desired.twinOwner, snapshot.departure))
 }

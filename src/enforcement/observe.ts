@@ -8,6 +8,7 @@ import { aclAsJson, findRelations, isOn, type Reading, readRelations } from './r
 import type { TurnFacts } from './turn-facts.ts'
 import { chooseTwinOwner } from './twins/choose-twin-owner.ts'
 import { findLegal } from './twins/find-legal-constants.ts'
+import { readDeparture } from './twins/read-departure.ts'
 
 /**
  * Reads what the controller needs to know: the tables that rules name, what is part of them, what reads them, what was
@@ -53,7 +54,7 @@ export async function observe(
       guards.flatMap(({ oid, twin }) => (twin ? [{ ...twin, isHeld: held.has(oid) }] : [])),
     ),
     roles,
-    hasKeptTwins: !guard.isThere && targets.length === 0 && (await readKept(tx, twinOwner)),
+    departure: scope === 'all' && targets.length === 0 ? await readDeparture(tx, twinOwner) : null,
     twinOwner,
     intruders,
     ...(await readSurroundings(tx, { oids, twinOwner, guardSchema: guard.schema, exemptRoles })),
@@ -120,17 +121,6 @@ export async function readRoles(tx: Sql, version: number): Promise<Map<string, R
         join pg_catalog.pg_roles g on g.oid = m.roleid where m.member = r.oid ${holds}) as "memberOf"
     from pg_catalog.pg_roles r`
   return new Map(rows.map((role) => [role.name, role]))
-}
-
-async function readKept(tx: Sql, twinOwner: string): Promise<boolean> {
-  const rows = await tx`
-    select 1 from pg_catalog.pg_namespace n join pg_catalog.pg_roles o on o.oid = n.nspowner
-    join pg_catalog.pg_class t on t.relnamespace = n.oid
-    join pg_catalog.pg_depend d on d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = t.oid
-      and d.classid = 'pg_catalog.pg_rewrite'::regclass
-    join pg_catalog.pg_rewrite w on w.oid = d.objid join pg_catalog.pg_class c on c.oid = w.ev_class
-    where o.rolname = ${twinOwner} and c.relnamespace <> n.oid and c.relowner <> n.nspowner limit 1`
-  return rows.length > 0
 }
 
 /** An ACCESS EXCLUSIVE lock that is waited for keeps us waiting too. Prepared transactions hold theirs without a process. */

@@ -9,6 +9,10 @@ export type TestDatabase = AsyncDisposable & { url: string; database: Database }
 /** The runner starts the clusters once for all files, and names them here. */
 const clusters: Cluster[] = JSON.parse(process.env.MASQUERADE_TEST_CLUSTERS ?? '[]')
 
+export function listClusters(): ClusterName[] {
+  return clusters.map(({ name }) => name)
+}
+
 /** Defines the same tests once for each PostgreSQL at hand. */
 export function forEachCluster(define: (cluster: ClusterName) => void): void {
   for (const { name } of clusters) describe(`on ${name}`, () => define(name))

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import type { Database } from '../../src/db/database.ts'
 import type { ClusterName } from './cluster.ts'
+import { findDumpPrograms } from './dump-programs.ts'
 
 /** Every privilege in a database, default ones spelled out, with who gave it. Comparable whatever the order. */
 export async function listPrivileges({ sql }: Database, roles: readonly string[]): Promise<string[]> {
@@ -30,12 +30,11 @@ export async function listPrivileges({ sql }: Database, roles: readonly string[]
   return rows.map(({ line }) => line)
 }
 
-const pgDump = '/usr/lib/postgresql/15/bin/pg_dump'
-
-/** The schema with its privileges as pg_dump writes it; undefined where there is none of that version. */
+/** The schema with its privileges as pg_dump writes it; undefined where no pg_dump reads that version. */
 export function dumpSchema(cluster: ClusterName, url: string): string | undefined {
-  if (cluster !== 'installed-15' || !existsSync(pgDump)) return undefined
-  const text = execFileSync(pgDump, ['--schema-only', url], { encoding: 'utf8' })
+  const programs = findDumpPrograms(cluster)
+  if (!programs) return undefined
+  const text = execFileSync(programs.pgDump, ['--schema-only', url], { encoding: 'utf8' })
   // The script is guarded by a key that differs every time, and lists grants in the order in which they were given.
   return text
     .replace(/^\\(un)?restrict .*$/gm, '')

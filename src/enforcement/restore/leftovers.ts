@@ -1,10 +1,13 @@
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import { apply } from '../apply.ts'
 import { selectGuard } from '../guard/find-guard.ts'
 import { markPrefix } from '../logins/mark.ts'
 import { driftTrigger } from '../names.ts'
 import { findTwinOwner } from '../twins/choose-twin-owner.ts'
+import { dropTwinOwner } from '../twins/drop-twin-owner.ts'
+import { readDeparture } from '../twins/read-departure.ts'
 
 /** Something of ours that is in a database, or on its server. */
 export interface Leftover {
@@ -47,11 +50,14 @@ function describeRemoval({ kind, name }: Omit<Leftover, 'statement'>): string {
  * Drops the owner of the twins where a restore was interrupted after its views were gone. Each statement by itself: what
  * the role of the binding may not drop stays, and is reported.
  */
-export async function dropTwinOwner({ sql }: Database, leftovers: readonly Leftover[]): Promise<void> {
-  const isMasked = leftovers.some(({ kind }) => kind === 'schema')
-  for (const { kind, name } of leftovers) {
-    if (kind !== 'role' || isMasked) continue
-    await sql.unsafe(`DROP OWNED BY ${quoteIdentifier(name)}`).catch(() => {})
-    await sql.unsafe(`DROP ROLE ${quoteIdentifier(name)}`).catch(() => {})
-  }
+export async function dropLeftOwner(database: Database, leftovers: readonly Leftover[]): Promise<void> {
+  const role = leftovers.find(({ kind }) => kind === 'role')
+  if (!role || leftovers.some(({ kind }) => kind === 'schema')) return
+  const owner = quoteIdentifier(role.name)
+  await database.transaction(async (tx) => {
+    const departure = await readDeparture(tx, role.name)
+    const orElse = { sql: 'SELECT 1', why: 'the role of the binding does not inherit from it' }
+    const revoke = { sql: `DROP OWNED BY ${owner}`, why: 'its privileges in this database', orElse }
+    await apply(tx, [revoke, ...dropTwinOwner(role.name, departure)])
+  })
 }
