@@ -10,10 +10,12 @@ import type { Gateway } from '../../../src/gateway/gateway.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { listClusterNames } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { listClusters } from '../../support/postgres.ts'
 import { connectTo, runProgram } from '../../support/programs.ts'
 
-const cluster = listClusterNames().find((name) => name.startsWith('installed'))
-const withoutTools = cluster === undefined && 'PostgreSQL and its clients are not installed'
+const cluster = listClusters().at(-1)
+const hasTools = listClusterNames().some((name) => name.startsWith('installed'))
+const withoutTools = !hasTools && 'PostgreSQL and its clients are not installed'
 
 describe('programs that know nothing of masks', { skip: withoutTools }, () => {
   let target: Awaited<ReturnType<typeof createMaskedDatabase>>

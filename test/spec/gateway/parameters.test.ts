@@ -3,12 +3,12 @@ import { after, before, describe, test } from 'node:test'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
-import { listClusterNames } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
 import { openWireClient } from '../../support/wire-client.ts'
 
-for (const cluster of listClusterNames())
-  describe(`parameters that the server reports (${cluster})`, () => {
+forEachCluster((cluster) => {
+  describe('parameters that the server reports', () => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     let gateway: Gateway
     before(async () => {
@@ -61,3 +61,4 @@ for (const cluster of listClusterNames())
         assert.deepEqual(await talk(through.href, parameters), expected)
       })
   })
+})
