@@ -60,8 +60,8 @@ export function forDumpedClusters(define: (cluster: ClusterName, programs: DumpP
   })
   for (const { cluster, programs } of process.env.MASQUERADE_TEST_ALL ? dumped : dumped.slice(-1))
     describe(`on ${cluster} by pg_dump ${programs.major}`, () => define(cluster, programs))
-  if (dumped.length === 0)
-    describe(`on ${names.join(', ')}`, { skip: 'no pg_dump of this version or later is installed' }, () => {})
+  const skip = dumped.length === 0 && 'no pg_dump of this version or later is installed'
+  if (skip) describe(`dumps of ${names.join(', ')}`, { skip }, () => {})
 }
 
 /** The errors of psql or pg_restore, without the setting of pg_dump 17 and later that older servers do not have. */
