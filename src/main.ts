@@ -3,7 +3,7 @@ import { checkOperations } from './api/check-operations.ts'
 import { createLoginCheck } from './auth/database-login.ts'
 import { publicOrigin } from './auth/identity.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
-import { type AssignmentsOf, mayAct } from './auth/role-assignments.ts'
+import { type AssignmentsOf, mayAct, readRoles } from './auth/role-assignments.ts'
 import { readRevision } from './db/change-log.ts'
 import { readFreeBytes } from './db/data-directory.ts'
 import type { Database } from './db/database.ts'
@@ -255,6 +255,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     }),
     principals: createPrincipalPorts(database.sql, graph),
     mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),
+    rolesOf: (tx, caller) => readRoles(readAssignments(tx, createSqlGraph(tx)), caller),
   })
   const directory = directoryRoom({
     graph,

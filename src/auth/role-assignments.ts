@@ -56,6 +56,14 @@ export async function mayAct(
   return mayUseMasking(caller) && (await isAssigned(assignmentsOf, caller, action, normalizeScope(scope)))
 }
 
+/** The roles that the caller holds, as the assignments are now; none for a caller who may not use masking. */
+export async function readRoles(
+  assignmentsOf: AssignmentsOf,
+  caller: Caller,
+): Promise<readonly Assignment[]> {
+  return mayUseMasking(caller) ? assignmentsOf(caller.tenantId, caller.objectId) : []
+}
+
 /** Applications act by themselves; people through one that they allowed to act for them. */
 export function mayUseMasking(caller: Caller): boolean {
   if (caller.kind === 'application') return true

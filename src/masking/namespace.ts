@@ -5,22 +5,25 @@ import { canonicalNamespace } from './place.ts'
 export function withAliases<O extends Operation<never>>(operation: O, aliases: readonly string[]): O {
   const aliasPaths = aliases.flatMap((alias) =>
     operation.paths.map((path) =>
-      path.replace('Vendor.Sql', alias).replace('Vendor.Authorization', authorizationOf(alias)),
+      path.replace('Vendor.Sql', alias).replace('Vendor.Authorization', providerOf(alias, 'Authorization')),
     ),
   )
-  return { ...operation, aliasPaths: [...new Set(aliasPaths)] }
+  return {
+    ...operation,
+    aliasPaths: [...new Set(aliasPaths)].filter((path) => !operation.paths.includes(path)),
+  }
 }
 
-/** `Microsoft.Sql` → `Microsoft.Authorization`. */
-export function authorizationOf(namespace: string): string {
-  return `${namespace.replace(/\.[^.]*$/, '')}.Authorization`
+/** Another provider of the same vendor: `Microsoft.Sql` → `Microsoft.Authorization`. */
+export function providerOf(namespace: string, kind: string): string {
+  return `${namespace.replace(/\.[^.]*$/, '')}.${kind}`
 }
 
 /** The namespace that the request used, in our spelling of it. */
 export function namespaceOf(path: string, aliases: readonly string[]): string {
   const sent = [...path.matchAll(/\/providers\/([^/]+)/gi)].map(([, name = '']) => decode(name).toLowerCase())
   const known = aliases.find((alias) =>
-    [alias, authorizationOf(alias)].some((name) => sent.includes(name.toLowerCase())),
+    [alias, providerOf(alias, 'Authorization')].some((name) => sent.includes(name.toLowerCase())),
   )
   return known ?? canonicalNamespace
 }

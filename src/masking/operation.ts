@@ -1,11 +1,13 @@
 import { type Answer, type Context, operationsOf } from '../api/operation.ts'
 import type { Caller } from '../auth/caller.ts'
+import type { Assignment } from '../auth/role-assignments.ts'
 import type { HostGuard } from '../db/host-guard.ts'
 import type { Query } from '../db/query.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import type { BoundCatalogs } from './binding/bound-catalog.ts'
 import type { Enforcement } from './enforcement/enforcement.ts'
 import type { Inspection } from './enforcement/inspection.ts'
+import type { Provider } from './management/describe-providers.ts'
 import { namespaceOf } from './namespace.ts'
 
 /** Functions of other rooms that masking calls; `main.ts` passes them in. */
@@ -26,6 +28,10 @@ export interface MaskingPorts {
    * holds a lock must not wait for another connection.
    */
   mayAct(tx: Query, caller: Caller, action: string, scope: string): Promise<boolean>
+  /** The roles that the caller holds now, with their scopes; none for a caller who may not use masking. */
+  rolesOf(tx: Query, caller: Caller): Promise<readonly Assignment[]>
+  /** The providers that the operations of this room amount to. */
+  readonly providers: readonly Provider[]
 }
 
 export type PrincipalType = 'User' | 'Group' | 'ServicePrincipal'
@@ -50,6 +56,8 @@ export interface Principals {
   ): Promise<readonly { readonly id: string; readonly name: string }[]>
   /** True when the caller's permissions allow reading objects of the type in the directory. */
   mayRead(caller: Caller, type: PrincipalType): boolean
+  /** Every group that the principal is in, at any depth. */
+  groupsOf(tenantId: string, id: string): Promise<readonly string[]>
   /** Whether an exempt list names the principal, or a group that it is in at any depth. */
   isExempt(tenantId: string, id: string, entries: readonly string[]): Promise<boolean>
   /** True when one of the ids is an enabled user or service principal, or a group that has one at any depth. */
@@ -89,7 +97,45 @@ export const originalApiVersions = [specifiedVersion, ...laterVersions]
 /** The versions of resources of our own that came after the specification. */
 export const ownApiVersions = ['2026-11-01', specifiedVersion]
 
-export const authorizationApiVersions = [specifiedVersion, '2022-04-01']
+/** The versions of role assignments and definitions, as client libraries send them. */
+export const authorizationApiVersions = [
+  specifiedVersion,
+  '2015-07-01',
+  '2018-01-01-preview',
+  '2018-07-01',
+  '2018-09-01-preview',
+  '2020-03-01-preview',
+  '2020-04-01-preview',
+  '2020-08-01-preview',
+  '2020-10-01-preview',
+  '2022-04-01',
+  '2022-05-01-preview',
+]
+
+/** The versions of subscriptions, resource groups, tenants and providers, as client libraries send them. */
+export const resourcesApiVersions = [
+  specifiedVersion,
+  '2015-11-01',
+  '2016-06-01',
+  '2018-05-01',
+  '2018-06-01',
+  '2019-05-01',
+  '2019-06-01',
+  '2019-10-01',
+  '2019-11-01',
+  '2020-01-01',
+  '2020-06-01',
+  '2020-10-01',
+  '2021-01-01',
+  '2021-04-01',
+  '2022-09-01',
+  '2022-12-01',
+  '2024-03-01',
+  '2024-07-01',
+  '2024-11-01',
+  '2025-03-01',
+  '2025-04-01',
+]
 
 export const operation = operationsOf<MaskingPorts>('masking')
 

@@ -14,6 +14,11 @@ import { listRecommendations } from './enforcement/list-recommendations.ts'
 import { previewTable } from './enforcement/preview-table.ts'
 import { reportObserved } from './enforcement/report-observed.ts'
 import { resumeTable, suspendTable } from './enforcement/suspend-table.ts'
+import { describeProviders } from './management/describe-providers.ts'
+import { listTenants } from './management/list-tenants.ts'
+import { getProvider, listProviderOperations, listProviders } from './management/providers.ts'
+import { getResourceGroup, listResourceGroups } from './management/resource-groups.ts'
+import { getSubscription, listSubscriptions } from './management/subscriptions.ts'
 import { withAliases } from './namespace.ts'
 import type { MaskingPorts } from './operation.ts'
 import { getPolicy } from './policy/get-policy.ts'
@@ -21,6 +26,7 @@ import { updatePolicy } from './policy/update-policy.ts'
 import { deleteOf, getOf, listOf } from './resource.ts'
 import { createRoleAssignment } from './role-assignments/create-role-assignment.ts'
 import { roleAssignmentKind } from './role-assignments/role-assignment.ts'
+import { getRoleDefinition, listRoleDefinitions } from './role-assignments/role-definitions.ts'
 import { createOrUpdateRoleMapping } from './role-mappings/create-or-update-role-mapping.ts'
 import { mappingKind } from './role-mappings/mapping.ts'
 import { createOrUpdateRule } from './rules/create-or-update-rule.ts'
@@ -64,8 +70,21 @@ const operations: readonly Operation<MaskingPorts>[] = [
   findImpact,
   restoreDatabase,
   reportObserved,
+  listSubscriptions,
+  getSubscription,
+  listResourceGroups,
+  getResourceGroup,
+  listTenants,
+  listProviders,
+  getProvider,
+  listProviderOperations,
+  listRoleDefinitions,
+  getRoleDefinition,
 ]
 
-export function maskingRoom(ports: MaskingPorts) {
-  return { operations: operations.map((one) => withAliases(one, ports.providerAliases)), ports }
+export function maskingRoom(ports: Omit<MaskingPorts, 'providers'>) {
+  return {
+    operations: operations.map((one) => withAliases(one, ports.providerAliases)),
+    ports: { ...ports, providers: describeProviders(operations) } satisfies MaskingPorts,
+  }
 }

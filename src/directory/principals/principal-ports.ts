@@ -12,6 +12,7 @@ export function createPrincipalPorts(sql: Query, graph: MembershipGraph) {
     describe: (tenantId: string, entries: readonly string[]) => describeExempt(sql, tenantId, entries),
     findGroupsNamed: (tenantId: string, names: readonly string[]) => findGroupsNamed(sql, tenantId, names),
     mayRead: mayReadPrincipals,
+    groupsOf: async (tenantId: string, id: string) => [...(await graph.groupsOf(tenantId, id))],
     isExempt: (tenantId: string, id: string, entries: readonly string[]) =>
       isExemptPrincipal(sql, graph, tenantId, id, entries),
     hasEnabled: (tx: Query, tenantId: string, ids: readonly string[]) =>

@@ -7,6 +7,26 @@ export const maskingProblems = {
     code: 'ResourceNotFound',
     message: "The resource '{id}' was not found.",
   },
+  SubscriptionNotFound: {
+    status: 404,
+    code: 'SubscriptionNotFound',
+    message: "The subscription '{subscription}' could not be found.",
+  },
+  ResourceGroupNotFound: {
+    status: 404,
+    code: 'ResourceGroupNotFound',
+    message: "Resource group '{group}' could not be found.",
+  },
+  InvalidResourceNamespace: {
+    status: 404,
+    code: 'InvalidResourceNamespace',
+    message: "The resource namespace '{namespace}' is invalid.",
+  },
+  RoleDefinitionDoesNotExist: {
+    status: 404,
+    code: 'RoleDefinitionDoesNotExist',
+    message: "The specified role definition with ID '{id}' does not exist.",
+  },
   ParentResourceNotFound: {
     status: 404,
     code: 'ParentResourceNotFound',

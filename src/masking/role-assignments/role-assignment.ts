@@ -6,20 +6,21 @@ import { isWithin, normalizeScope } from '../../auth/role-assignments.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
-import { authorizationOf } from '../namespace.ts'
+import { providerOf } from '../namespace.ts'
 import { authorizationApiVersions, type PrincipalType } from '../operation.ts'
 import { canonicalNamespace, checkName, databasePath, scopeOf, serverPath } from '../place.ts'
 import type { Kind, Site } from '../resource.ts'
 import { nullableString } from '../schemas.ts'
 
 /** Everything a role can be assigned at. */
-const listPath = [
+export const assignableScopes = [
   '',
   '/subscriptions/:subscriptionId',
   '/subscriptions/:subscriptionId/resourceGroups/:resourceGroupName',
   serverPath,
   databasePath,
-].map((scope) => `${scope}/providers/Vendor.Authorization/roleAssignments`)
+]
+const listPath = assignableScopes.map((scope) => `${scope}/providers/Vendor.Authorization/roleAssignments`)
 const parameter = 'roleAssignmentName'
 
 export interface RoleAssignment {
@@ -130,7 +131,7 @@ export const roleAssignmentKind: Kind<RoleAssignment, string> = {
     return assignment?.scope === scope ? assignment : null
   },
   async list(site, scope, { filter }) {
-    const isWanted = readFilter(filter, scope)
+    const isWanted = await readFilter(site, filter, scope)
     const all = await selectAssignments(site.tx, site.tenantId, site.tx`true`)
     const isNear = (assigned: string) => isWithin(scope, assigned) || isWithin(assigned, scope)
     return withTypes(
@@ -144,16 +145,34 @@ export const roleAssignmentKind: Kind<RoleAssignment, string> = {
   },
 }
 
-/** The filters of the original service that need no directory. */
-function readFilter(filter: string | undefined, scope: string): (assignment: Stored) => boolean {
-  if (filter === undefined) return () => true
-  if (/^\s*atScope\(\)\s*$/i.test(filter)) return (assignment) => isWithin(scope, assignment.scope)
-  const principal = /^\s*principalId\s+eq\s+'([0-9a-f-]{36})'\s*$/i.exec(filter)?.[1]?.toLowerCase()
-  if (principal !== undefined) return (assignment) => assignment.principalId === principal
-  return fail('InvalidQueryOption', {
-    option: '$filter',
-    reason: "must be atScope() or principalId eq '{id}'",
-  })
+type IsWanted = (assignment: Stored) => boolean
+
+/** The filters of the original: at the scope and above, of a principal, or of a principal and all of its groups. */
+async function readFilter(site: Site, filter: string | undefined, scope: string): Promise<IsWanted> {
+  const wanted = (filter?.split(/\s+and\s+/i) ?? []).map((part) => readCondition(site, part.trim(), scope))
+  const tests = await Promise.all(wanted)
+  return (assignment) => tests.every((test) => test(assignment))
+}
+
+const idCondition = /^(?:principalId\s+eq\s+|(assignedTo)\()'([0-9a-f-]{36})'(\)?)$/i
+
+async function readCondition(site: Site, condition: string, scope: string): Promise<IsWanted> {
+  if (/^atScope\(\)$/i.test(condition)) return (assignment) => isWithin(scope, assignment.scope)
+  const [found, isAssigned, id = '', close] = idCondition.exec(condition) ?? []
+  if (!found || (isAssigned === undefined) !== (close === ''))
+    return fail('InvalidQueryOption', {
+      option: '$filter',
+      reason: "must be made of atScope(), principalId eq '{id}' and assignedTo('{id}')",
+    })
+  const principalId = id.toLowerCase()
+  const ids = new Set([principalId, ...(isAssigned ? await readGroups(site, principalId) : [])])
+  return (assignment) => ids.has(assignment.principalId)
+}
+
+/** The groups of a principal are the directory's to tell: to the principal, and to callers who may read groups there. */
+async function readGroups({ caller, tenantId, ports }: Site, id: string): Promise<readonly string[]> {
+  if (caller.objectId !== id && !ports.principals.mayRead(caller, 'Group')) fail('InsufficientPrivileges')
+  return isUuid(id) ? ports.principals.groupsOf(tenantId, id) : []
 }
 
 /** MASK-125: of transactions that take Owners away, here or in the directory, each sees what the one before did. */
@@ -173,7 +192,7 @@ export function renderRoleAssignment(
   namespace: string,
 ): Static<typeof roleAssignmentAnswer> {
   const { id, role, principalId, principalType, createdAt, createdBy } = assignment
-  const authorization = authorizationOf(namespace)
+  const authorization = providerOf(namespace, 'Authorization')
   const scope = assignment.shownScope.replace(`/providers/${canonicalNamespace}/`, `/providers/${namespace}/`)
   return {
     id: `${scope === '/' ? '' : scope}/providers/${authorization}/roleAssignments/${id}`,

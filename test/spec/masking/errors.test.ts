@@ -197,13 +197,13 @@ clause('MASK-77', 'A method that a path does not know is 405.', async () => {
 clause('MASK-78', 'A path that does not exist is 404 in the masking error shape.', async () => {
   const db = freshDatabase()
   for (const path of [
-    '/subscriptions',
+    '/subscription',
     '/subscriptions/s/nothing',
     `${db}/rules`,
     `${db}/dataMaskingPolicies`,
     `${rulesUrl(db)}/r/more`,
     db.replace('servers', 'clusters'),
-    '/providers/Vendor.Sql',
+    '/providers/Vendor.Sql/servers',
   ]) {
     const { status, body } = await send('GET', path)
     assert.equal(status, 404, path)

@@ -152,7 +152,12 @@ const cases: Case[] = [
   ),
   ...['PUT', 'DELETE', 'POST', 'PATCH'].map((method) => ask(method, `${rulesUrl(db)}?${apiVersion}`)),
   ...[
-    '/subscriptions',
+    '/subscription',
+    '/subscriptions/%00',
+    '/subscriptions/S%2FresourceGroups',
+    '/subscriptions/S/resourceGroups/%ff',
+    '/providers/%2e%2e/operations',
+    '/providers/*',
     '/subscriptions//resourceGroups//providers/Vendor.Sql/servers//databases//dataMaskingPolicies/Default',
     `${db}/dataMaskingPolicies/Default/rules/a/b`,
     `${db}/dataMaskingPolicies/%2e%2e/rules`,
