@@ -1,7 +1,7 @@
-// Load for one round, as a process of its own: keep-alive connections that each send the next request when the answer
-// to the last is whole. Reads a plan as JSON on standard input, prints requests per second and latencies as JSON.
+// Load as a process of its own: keep-alive connections that each send the next request when the answer to the last is
+// whole. Reads plans on standard input, one JSON a line, and prints requests per second and latencies of each as JSON.
 import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { createInterface } from 'node:readline'
 
 export interface LoadPlan {
   readonly port: number
@@ -90,4 +90,6 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   }
 }
 
-if (import.meta.main) process.stdout.write(JSON.stringify(await run(JSON.parse(await text(process.stdin)))))
+if (import.meta.main)
+  for await (const line of createInterface(process.stdin))
+    process.stdout.write(`${JSON.stringify(await run(JSON.parse(line)))}\n`)

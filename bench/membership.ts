@@ -9,7 +9,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { json } from 'node:stream/consumers'
+import { createInterface } from 'node:readline'
 import fastify from 'fastify'
 import pino from 'pino'
 import { Type } from 'typebox'
@@ -32,8 +32,8 @@ const sizes = (process.argv[2] ?? '100000').split(',').map(Number)
 const levels = 8
 const directGroupsPerUser = 4
 const connections = 16
-const secondsPerRound = Number(process.argv[4] ?? 4)
-const rounds = Number(process.argv[3] ?? 5)
+const secondsPerRound = Number(process.argv[4] ?? 1)
+const rounds = Number(process.argv[3] ?? 20)
 const writesPerSecond = 100
 
 /**
@@ -110,12 +110,19 @@ async function serve({ database, auth, memberships }: Service, body: () => strin
   return { server, port: (server.address() as AddressInfo).port }
 }
 
-async function load(plan: LoadPlan): Promise<LoadResult> {
+/** One process makes all the load: the start of another would be felt in the round after it. */
+function openLoad() {
   const child = spawn(process.execPath, [path.join(import.meta.dirname, 'load.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
-  child.stdin.end(JSON.stringify(plan))
-  return (await json(child.stdout)) as LoadResult
+  const answers = createInterface(child.stdout)[Symbol.asyncIterator]()
+  return {
+    async run(plan: LoadPlan): Promise<LoadResult> {
+      child.stdin.write(`${JSON.stringify(plan)}\n`)
+      return JSON.parse((await answers.next()).value ?? 'null') as LoadResult
+    },
+    close: () => void child.kill(),
+  }
 }
 
 function median(values: readonly number[]): number {
@@ -127,19 +134,12 @@ interface Measured extends LoadResult {
   readonly cpuMicroseconds: number
 }
 
-function show(name: string, results: readonly Measured[]): Shown {
+function show(name: string, results: readonly Measured[]): void {
   const at = (key: keyof Measured) => median(results.map((result) => result[key]))
   const [rate, ms, p99, cpu] = [at('requestsPerSecond'), at('medianMs'), at('p99Ms'), at('cpuMicroseconds')]
   console.log(
     `${name}: ${rate.toFixed(0)} requests/s, median ${ms.toFixed(2)} ms, 99% ${p99.toFixed(2)} ms, ${at('bytesPerAnswer').toFixed(0)} bytes, ${cpu.toFixed(1)} µs of a core`,
   )
-  return { rate, p99, cpu }
-}
-
-interface Shown {
-  readonly rate: number
-  readonly p99: number
-  readonly cpu: number
 }
 
 /** The same constant body from Fastify alone: no token, no operation. */
@@ -263,9 +263,9 @@ async function open(userCount: number, dataDir: string): Promise<Place> {
       paths: users.map((id) => `/v1.0/directoryObjects/${id}/explainMembership`),
     },
   }
-  const first = await load(plans.getMemberGroups)
+  const first = await load.run(plans.getMemberGroups)
   constant = JSON.stringify('x'.repeat(Math.round(first.bytesPerAnswer) - 2))
-  await load({ ...plans.constant, seconds: 1 })
+  await load.run({ ...plans.constant, seconds: 1 })
   return {
     service,
     userCount,
@@ -285,7 +285,7 @@ async function measure(places: readonly Place[]): Promise<void> {
   const take = async (name: string, plan: LoadPlan | undefined) => {
     if (!plan) return
     const before = process.cpuUsage()
-    const result = await load(plan)
+    const result = await load.run(plan)
     const { user, system } = process.cpuUsage(before)
     const cpuMicroseconds = (user + system) / (result.requestsPerSecond * plan.seconds)
     results.set(name, [...(results.get(name) ?? []), { ...result, cpuMicroseconds }])
@@ -308,32 +308,38 @@ async function measure(places: readonly Place[]): Promise<void> {
         stop()
       }
     }
-  showRatios(new Map([...results].map(([name, list]) => [name, show(name, list)])))
+  for (const [name, list] of results) show(name, list)
+  showRatios(results)
   console.log(`${median(perCheck).toFixed(1)} answers per check of the revision`)
 }
 
-function showRatios(shown: ReadonlyMap<string, Shown>): void {
-  const ratio = (a: string, b: string, key: keyof Shown = 'rate') =>
-    ((shown.get(a)?.[key] ?? Number.NaN) / (shown.get(b)?.[key] ?? Number.NaN)).toFixed(2)
+/** Medians of the ratios of single rounds: what else the machine does changes both sides of a round alike. */
+function showRatios(results: ReadonlyMap<string, readonly Measured[]>): void {
+  const ratio = (a: string, b: string, key: keyof Measured = 'requestsPerSecond') => {
+    const [above = [], below = []] = [results.get(a), results.get(b)]
+    return median(above.map((one, round) => one[key] / (below[round]?.[key] ?? Number.NaN))).toFixed(2)
+  }
   console.log(`ratio: ${ratio('getMemberGroups', 'constant')} of the constant answer`)
   console.log(`ratio: ${ratio('constant', 'bare Fastify')} of bare Fastify for the constant answer`)
-  console.log(`ratio: ${ratio('getMemberGroups', 'constant', 'p99')} of its 99th percentile`)
+  console.log(`ratio: ${ratio('getMemberGroups', 'constant', 'p99Ms')} of its 99th percentile`)
   console.log(
     `ratio: ${ratio('with writes', 'getMemberGroups')} of the quiet rate with ${writesPerSecond} writes/s`,
   )
   for (const name of ['checkMemberGroups', 'explainMembership'])
     console.log(`ratio: ${ratio(name, 'constant')} of the constant answer for ${name}`)
-  for (const name of shown.keys())
+  for (const name of results.keys())
     if (name.startsWith('getMemberGroups,'))
       console.log(`ratio: ${ratio(name, 'getMemberGroups')} of the rate with ${sizes[0]} users for ${name}`)
 }
 
 const folder = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
+const load = openLoad()
 const places: Place[] = []
 try {
   for (const size of sizes) places.push(await open(size, path.join(folder, String(size))))
   await measure(places)
 } finally {
   for (const place of places) await place.close()
+  load.close()
   await rm(folder, { recursive: true, force: true })
 }

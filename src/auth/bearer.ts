@@ -16,18 +16,3 @@ export function readBearer(authorization: string | undefined): Bearer {
   if (token.length > maxTokenBytes) fail('InvalidToken')
   return { token, digest: hash('sha256', token, 'base64') }
 }
-
-/**
- * Reads the header of a connection once while it stays the same: a client sends the same token with every request, and
- * reading and hashing it takes longer than the rest of the check. The token is forgotten with its connection.
- */
-export function createBearerReader() {
-  const last = new WeakMap<object, { readonly authorization: string; readonly bearer: Bearer }>()
-  return (authorization: string | undefined, connection: object | undefined): Bearer => {
-    const known = connection && last.get(connection)
-    if (known && known.authorization === authorization) return known.bearer
-    const bearer = readBearer(authorization)
-    if (connection && authorization !== undefined) last.set(connection, { authorization, bearer })
-    return bearer
-  }
-}

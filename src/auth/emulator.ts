@@ -34,7 +34,7 @@ export function emulate(
     makeCaller(readClaims(claims, ourClaimNames, { ours: tenantId, named: tenantId }))
   return {
     ...gatekeeper,
-    async authenticate(authorization, connection) {
+    authenticate(authorization, connection) {
       const token = /^bearer +(\S+)$/i.exec(authorization?.trim() ?? '')?.[1]
       if (token === undefined) return accept({ ...assumed, ...everything })
       const claims = readUnsigned(token)

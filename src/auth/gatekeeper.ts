@@ -1,65 +1,102 @@
 import { fail } from '../kernel/problem.ts'
+import type { Soon } from '../kernel/soon.ts'
 import type { TokenGrounds } from '../kernel/token-grounds.ts'
-import { type Bearer, createBearerReader } from './bearer.ts'
+import { readBearer } from './bearer.ts'
 import { type Caller, makeCaller } from './caller.ts'
 import type { RightName, Rights } from './effective-rights.ts'
 import type { Params, Permission } from './permission.ts'
 import { permitByTable } from './permit.ts'
-import type { IsSignInOpen, ReadStanding } from './principals.ts'
+import type { Standing } from './principals.ts'
+import type { Remembered } from './remember.ts'
 import { isRevoked } from './revoked-tokens.ts'
 import { type AssignmentsOf, encodeScopeSegment, requireAction } from './role-assignments.ts'
-import type { VerifiedToken } from './verify-token.ts'
+import type { VerifiedToken, Verifier } from './verify-token.ts'
 
 /** The checks that every request passes before its operation runs. */
 export interface Gatekeeper {
   /** `connection`: the client's, where there is one; requests over it mostly carry the same token. */
-  authenticate(authorization: string | undefined, connection?: object): Promise<Caller>
+  authenticate(authorization: string | undefined, connection?: object): Soon<Caller>
   /** The same for a session that goes on when the token has expired. */
   openSession(authorization: string): Promise<{ readonly caller: Caller; readonly grounds: TokenGrounds }>
-  /** Throws when the caller may not, or when none of the rights is one of the signed-in person. */
-  permit(caller: Caller, permission: Permission, params: Params, rights?: Rights): Promise<void>
+  /** Throws or rejects when the caller may not, or when none of the rights is one of the signed-in person. */
+  permit(caller: Caller, permission: Permission, params: Params, rights?: Rights): Soon<void>
   /** Throws or rejects when the caller has used up its allowance. */
   throttle(caller: Caller): Promise<void> | void
 }
 
 export interface GatekeeperParts {
   readonly assignmentsOf: AssignmentsOf
-  verify(bearer: Bearer): Promise<VerifiedToken>
-  readonly standingOf: ReadStanding
-  readonly isSignInOpen: IsSignInOpen
+  readonly verifier: Verifier
+  standingOf(objectId: string, applicationId: string): Promise<Remembered<Standing | undefined>>
+  isSignInOpen(signInId: string): Promise<Remembered<boolean>>
   throttle(caller: Caller): Promise<void> | void
   /** Throws unless the signed-in person has one of the rights over the object that the path names. */
   requireAnyRight(caller: Caller, rights: readonly RightName[], params: Params): Promise<void>
 }
 
+/** A token that passed every check, until one of them has to be made again. */
+interface Admission {
+  readonly authorization: string
+  readonly token: VerifiedToken
+  readonly untilMs: number
+}
+
 export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
-  const readBearer = createBearerReader()
+  const { isKeyHeld } = parts.verifier
+  // A client sends the same token with every request, and finding it among all tokens takes longer than the rest of a
+  // check. It is forgotten with its connection.
+  const last = new WeakMap<object, Admission>()
+
   const openSession = async (authorization: string | undefined, connection?: object) => {
-    const token = await parts.verify(readBearer(authorization, connection))
+    const token = await parts.verifier.verify(readBearer(authorization))
     const grounds = groundsOf(token)
-    const standing = await parts.standingOf(grounds.objectId, grounds.applicationId)
-    if (isRevoked(grounds, standing)) fail('InvalidToken')
-    if (grounds.signInId !== undefined && !(await parts.isSignInOpen(grounds.signInId))) fail('InvalidToken')
+    const { objectId, applicationId, signInId } = grounds
+    const standing = await parts.standingOf(objectId, applicationId)
+    if (isRevoked(grounds, standing.value)) fail('InvalidToken')
+    const signIn = signInId === undefined ? alwaysOpen : await parts.isSignInOpen(signInId)
+    if (!signIn.value) fail('InvalidToken')
+    const untilMs = Math.min(token.untilMs, standing.untilMs, signIn.untilMs)
+    if (connection && authorization !== undefined) last.set(connection, { authorization, token, untilMs })
     return { caller: makeCaller(token.facts), grounds }
   }
+
   return {
     openSession,
-    authenticate: async (authorization, connection) => (await openSession(authorization, connection)).caller,
 
-    async permit(caller, permission, params, rights = []) {
-      if (!('action' in permission)) {
-        permitByTable(caller, permission)
-        const any = [rights].flat()
-        if (any.length > 0) await parts.requireAnyRight(caller, any, params)
-        return
-      }
-      const segments = Object.entries(params).map(([name, value]) => [name, encodeScopeSegment(value)])
-      const scope = permission.scope(Object.fromEntries(segments))
-      await requireAction(parts.assignmentsOf, caller, permission.action, scope)
+    authenticate(authorization, connection) {
+      const known = connection && last.get(connection)
+      const isCurrent = known && known.authorization === authorization && Date.now() < known.untilMs
+      return isCurrent && isKeyHeld(known.token)
+        ? makeCaller(known.token.facts)
+        : openSession(authorization, connection).then(({ caller }) => caller)
+    },
+
+    permit(caller, permission, params, rights) {
+      if ('action' in permission) return permitAction(parts.assignmentsOf, caller, permission, params)
+      permitByTable(caller, permission)
+      if (rights === undefined || rights.length === 0) return
+      return parts.requireAnyRight(caller, [rights].flat(), params)
     },
 
     throttle: parts.throttle,
   }
+}
+
+const alwaysOpen: Remembered<boolean> = { value: true, untilMs: Number.POSITIVE_INFINITY }
+
+async function permitAction(
+  assignmentsOf: AssignmentsOf,
+  caller: Caller,
+  permission: Extract<Permission, { action: string }>,
+  params: Params,
+): Promise<void> {
+  const segments = Object.entries(params).map(([name, value]) => [name, encodeScopeSegment(value)])
+  await requireAction(
+    assignmentsOf,
+    caller,
+    permission.action,
+    permission.scope(Object.fromEntries(segments)),
+  )
 }
 
 function groundsOf({ facts, issuer, issuedAtMs, isTimeExact, signInId }: VerifiedToken): TokenGrounds {

@@ -51,7 +51,7 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
   const gatekeeper = createGatekeeper({
     assignmentsOf,
     requireAnyRight: options.requireAnyRight,
-    verify: createVerifier({ identity, signingKeys, outsideIssuers }),
+    verifier: createVerifier({ identity, signingKeys, outsideIssuers }),
     standingOf: remember(
       async (objectId, applicationId) => (await options.readStandings([{ objectId, applicationId }]))[0],
       settings.tokenCheckSeconds,

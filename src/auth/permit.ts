@@ -8,7 +8,24 @@ export function requirePermissions(caller: Caller, row: PermissionRow): void {
   if (!holds(caller, row)) fail('InsufficientPrivileges')
 }
 
+/** Worked out once per token and row: all requests with a token share its caller. */
+const answers = new WeakMap<Caller, WeakMap<PermissionRow, boolean>>()
+
 export function holds(caller: Caller, row: PermissionRow): boolean {
+  let rows = answers.get(caller)
+  if (!rows) {
+    rows = new WeakMap()
+    answers.set(caller, rows)
+  }
+  let answer = rows.get(row)
+  if (answer === undefined) {
+    answer = workOut(caller, row)
+    rows.set(row, answer)
+  }
+  return answer
+}
+
+function workOut(caller: Caller, row: PermissionRow): boolean {
   const { permissions } = caller
   const alternatives = alternativesFor(caller, row)
   if (!row.leastPrivileged) return alternatives.some((all) => all.every((name) => permissions.has(name)))

@@ -36,6 +36,14 @@ export interface VerifiedToken {
   readonly isTimeExact: boolean
   /** The sign-in that the token came from; undefined for an application's, an operator's and an outside one. */
   readonly signInId: string | undefined
+  /** Until then the signature and the times need no other look. */
+  readonly untilMs: number
+}
+
+export interface Verifier {
+  verify(bearer: Bearer): Promise<VerifiedToken>
+  /** False when the key that signed the token was withdrawn. */
+  isKeyHeld(token: VerifiedToken): boolean
 }
 
 const clockLeewaySeconds = 30
@@ -49,15 +57,17 @@ export interface VerifierOptions {
   readonly outsideIssuers: readonly AcceptedIssuer[]
 }
 
-export function createVerifier({ identity, signingKeys, outsideIssuers }: VerifierOptions) {
+export function createVerifier({ identity, signingKeys, outsideIssuers }: VerifierOptions): Verifier {
   const cache = new BoundedCache<VerifiedToken>(cachedTokens)
   const outside = new Map(outsideIssuers.map((issuer) => [issuer.issuer, issuer]))
   const findIssuer = (name: string) =>
     name === identity.issuer() ? ourIssuer(identity, signingKeys) : outside.get(name)
 
-  return async function verify({ token, digest }: Bearer): Promise<VerifiedToken> {
+  const isKeyHeld = ({ issuer, kid }: VerifiedToken) => !issuer.ours || signingKeys.find(kid) !== undefined
+
+  const verify = async ({ token, digest }: Bearer): Promise<VerifiedToken> => {
     const known = cache.get(digest)
-    if (known && (!known.issuer.ours || signingKeys.find(known.kid))) return known
+    if (known && isKeyHeld(known)) return known
 
     const { header, claims } = readParts(token)
     const issuer = typeof claims.iss === 'string' ? findIssuer(claims.iss) : undefined
@@ -72,10 +82,12 @@ export function createVerifier({ identity, signingKeys, outsideIssuers }: Verifi
       kid: header.kid,
       ...readTime(claims, issuer.ours),
       signInId: issuer.ours && typeof claims.sid === 'string' ? claims.sid : undefined,
+      untilMs: Math.min(expiresAtMs, Date.now() + maxCacheMs),
     }
-    cache.set(digest, verified, Math.min(expiresAtMs, Date.now() + maxCacheMs))
+    cache.set(digest, verified, verified.untilMs)
     return verified
   }
+  return { verify, isKeyHeld }
 }
 
 function ourIssuer(identity: Identity, signingKeys: SigningKeys): AcceptedIssuer {

@@ -7,8 +7,9 @@ import { fail } from '../kernel/problem.ts'
  * silently does nothing shows more than was asked for.
  */
 export function readQuery(operation: Operation, request: FastifyRequest): Record<string, string> {
-  const sent = { ...(request.query as Record<string, string | string[]>) }
-  if (isPlain(operation) && Object.keys(sent).length === 0) return {}
+  const given = request.query as Record<string, string | string[]>
+  if (isPlain(operation) && isEmpty(given)) return {}
+  const sent = { ...given }
   if (operation.apiVersions) takeApiVersion(sent, operation.apiVersions)
   const known = operation.query?.properties ?? {}
   const names = new Map(Object.keys(known).map((name) => [name.toLowerCase(), name]))
@@ -25,6 +26,11 @@ export function readQuery(operation: Operation, request: FastifyRequest): Record
   for (const name of operation.query?.required ?? [])
     if (query[name] === undefined) fail('InvalidQueryOption', { option: name, reason: 'is required' })
   return query
+}
+
+function isEmpty(options: object): boolean {
+  for (const _name in options) return false
+  return true
 }
 
 /** True when the operation asks for no option. */

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Answer, AuditEntry, Context, InnerRequest, Operation } from '../api/operation.ts'
+import type { Answer, AuditEntry, Context, Operation } from '../api/operation.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Gatekeeper } from '../auth/gatekeeper.ts'
 import type { Params } from '../auth/permission.ts'
@@ -7,6 +7,7 @@ import { writeAuditOf } from '../db/audit.ts'
 import type { Database } from '../db/database.ts'
 import type { Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
+import { after, type Soon } from '../kernel/soon.ts'
 import { readBody } from './body.ts'
 import type { Dialect } from './dialect.ts'
 import { readQuery } from './query.ts'
@@ -30,31 +31,33 @@ export interface Route {
 }
 
 /** Before the body is read: a stranger's megabyte is not worth receiving. */
-export async function admit(runner: Runner, route: Route, request: FastifyRequest): Promise<Caller> {
-  const caller = await authenticate(runner, route, request)
-  const throttled = runner.gatekeeper.throttle(caller)
-  if (throttled) await throttled
-  await permit(runner, route, request, caller)
-  return caller
+export function admit(runner: Runner, route: Route, request: FastifyRequest): Soon<Caller> {
+  return after(authenticate(runner, route, request), (caller) =>
+    after(runner.gatekeeper.throttle(caller), () => permit(runner, route, request, caller)),
+  )
 }
 
-async function authenticate(
+function authenticate(
   { gatekeeper }: Runner,
   { isMe }: Route,
   { headers, raw }: FastifyRequest,
-): Promise<Caller> {
-  const caller = await gatekeeper.authenticate(headers.authorization, raw.socket)
-  if (isMe && caller.kind === 'application') fail('DelegatedOnly')
-  return caller
+): Soon<Caller> {
+  const caller = gatekeeper.authenticate(headers.authorization, raw.socket)
+  return isMe ? after(caller, requirePerson) : caller
 }
 
-async function permit(
+function requirePerson(caller: Caller): Caller {
+  return caller.kind === 'application' ? fail('DelegatedOnly') : caller
+}
+
+function permit(
   { gatekeeper }: Runner,
   { operation }: Route,
   { params }: FastifyRequest,
   caller: Caller,
-): Promise<void> {
-  await gatekeeper.permit(caller, operation.permission, params as Params, operation.right)
+): Soon<Caller> {
+  const permitted = gatekeeper.permit(caller, operation.permission, params as Params, operation.right)
+  return after(permitted, () => caller)
 }
 
 /** How long a check counts. A write takes longer than another check; a read under load does not. */
@@ -64,15 +67,17 @@ const admissionMs = { read: 250, write: 20 }
  * A client sends its body as slowly as it likes, and preparation may wait for another server. When that has taken a
  * while, the caller is checked again: what was revoked meanwhile must not be used.
  */
-async function readmit(runner: Runner, route: Route, request: FastifyRequest): Promise<Caller> {
+function readmit(runner: Runner, route: Route, request: FastifyRequest): Soon<Caller> {
   const { caller, admittedAt } = request
   const limitMs = readsOnly(route.operation) ? admissionMs.read : admissionMs.write
   if (caller && performance.now() - admittedAt < limitMs) return caller
-  const checked = await authenticate(runner, route, request)
-  await permit(runner, route, request, checked)
-  request.caller = checked
-  request.admittedAt = performance.now()
-  return checked
+  return after(authenticate(runner, route, request), (checked) =>
+    after(permit(runner, route, request, checked), () => {
+      request.caller = checked
+      request.admittedAt = performance.now()
+      return checked
+    }),
+  )
 }
 
 /** authenticate → permit happened in `admit`; here: parse → run → render. */
@@ -83,32 +88,33 @@ export async function perform(
   reply: FastifyReply,
 ): Promise<void> {
   const { operation, ports, dialect } = route
-  const admitted = await readmit(runner, route, request)
-  const query = readQuery(operation, request)
-  const body = readBody(operation, request)
+  const { database } = runner
+  const admitted = readmit(runner, route, request)
   const isRead = readsOnly(operation)
-  if (!isRead) runner.requireRoom()
   const facts = new HttpFacts(request, dialect.surface)
-  const known = {
+  const entries: AuditEntry[] = []
+  let context: Context<unknown, unknown, unknown> = {
+    caller: admitted instanceof Promise ? await admitted : admitted,
     params: request.params as Params,
-    query,
-    body,
+    query: readQuery(operation, request),
+    body: readBody(operation, request),
+    tx: database.sql,
     request: facts,
-    sendInner: (inner: InnerRequest) => sendInner(request, inner),
+    audit: (entry) => void entries.push(entry),
+    sendInner: (inner) => sendInner(request, inner),
     ports,
   }
-  const { sql } = runner.database
-  const prepared = operation.prepare && (await operation.prepare({ ...known, caller: admitted, tx: sql }))
-  const caller = operation.prepare ? await readmit(runner, route, request) : admitted
+  if (!isRead) runner.requireRoom()
+  const prepared = operation.prepare && (await operation.prepare(context))
+  if (operation.prepare) context = { ...context, caller: await readmit(runner, route, request) }
   const run = async (tx: Query): Promise<Answer> => {
-    const entries: AuditEntry[] = []
-    const audit = (entry: AuditEntry) => void entries.push(entry)
-    const context: Context<unknown, unknown, unknown> = { ...known, caller, tx, audit }
-    const answer = await operation.run(context, prepared)
-    if (entries.length > 0) await writeAuditOf(tx, caller, facts.id, entries)
+    // A transaction that is tried again writes what its last try did.
+    entries.length = 0
+    const answer = await operation.run(tx === context.tx ? context : { ...context, tx }, prepared)
+    if (entries.length > 0) await writeAuditOf(tx, context.caller, facts.id, entries)
     return answer
   }
-  const answer = await (isRead ? run(sql) : runner.database.transaction(run))
+  const answer = await (isRead ? run(database.sql) : database.transaction(run))
   const late = answer.afterCommit && (await answer.afterCommit())
   const told = answer.lateBody ? { ...answer, body: await answer.lateBody() } : answer
   render(late ? { ...told, headers: { ...told.headers, ...late } } : told, dialect, request, reply)
@@ -119,12 +125,13 @@ function readsOnly({ method, reads }: Operation): boolean {
 }
 
 function render(answer: Answer, dialect: Dialect, request: FastifyRequest, reply: FastifyReply): void {
-  reply.code(answer.status).headers(dialect.headers(request))
-  if (answer.headers) reply.headers(answer.headers)
-  if (answer.body === undefined) {
+  const { status, headers, body } = answer
+  reply.code(status).headers(dialect.headers(request))
+  if (headers) reply.headers(headers)
+  if (body === undefined) {
     reply.send()
     return
   }
   if (!reply.hasHeader('content-type')) reply.header('content-type', dialect.contentType)
-  reply.send(dialect.write(answer.body, request))
+  reply.send(dialect.write(body, request))
 }

@@ -13,7 +13,7 @@ import { deadEndFinder } from './find-dead-end.ts'
 import { maskingDialect } from './masking-dialect.ts'
 import type { Metrics } from './metrics.ts'
 import { normalizeUrl } from './normalize-url.ts'
-import { receiveBody } from './receive-body.ts'
+import { type BodyDone, receiveBody } from './receive-body.ts'
 import { admit, perform, type Route, type Runner } from './runner.ts'
 
 const dialects = [directoryDialect, maskingDialect]
@@ -79,9 +79,11 @@ export async function buildHttp(
 function addOperations(app: FastifyInstance, options: HttpOptions): void {
   // Bodies stay text until the caller is admitted; the operation then parses what it asked for.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (request: FastifyRequest, payload: IncomingMessage) =>
-    receiveBody(payload, (request.routeOptions.config as { bodyLimits?: BodyLimits }).bodyLimits),
-  )
+  const receive = (request: FastifyRequest, payload: IncomingMessage, done: BodyDone) =>
+    receiveBody(payload, (request.routeOptions.config as { bodyLimits?: BodyLimits }).bodyLimits, done)
+  // By its name the usual type is found without being parsed each time.
+  app.addContentTypeParser('application/json', receive)
+  app.addContentTypeParser('*', receive)
 
   const allowed = new Map<string, Set<string>>()
   for (const room of options.rooms)
@@ -117,11 +119,18 @@ function addRoute(
     // Hooks and handlers call back: a promise for each of them is a measurable part of a request.
     onRequest: (request, _reply, done) => {
       request.operationName = operation.name
-      admit(runner, route, request).then((caller) => {
+      const accept = (caller: Caller) => {
         request.caller = caller
         request.admittedAt = performance.now()
         done()
-      }, done)
+      }
+      try {
+        const caller = admit(runner, route, request)
+        if (caller instanceof Promise) caller.then(accept, done)
+        else accept(caller)
+      } catch (error) {
+        done(error as Error)
+      }
     },
     handler: (request, reply) => {
       perform(runner, route, request, reply).catch((error) => reply.send(asProblem(error)))

@@ -27,11 +27,12 @@ function getMemberships(name: 'getMemberGroups' | 'getMemberObjects', target: Ta
     answers: { 200: identifiers },
     async run({ params, body: { securityEnabledOnly }, caller, tx, request, ports }) {
       const asked = await readTarget(tx, caller, target, params)
-      const { revision, found, ids, json } = await ports.graph.membershipsOf(caller.tenantId, asked, {
+      const memberships = await ports.graph.membershipsOf(caller.tenantId, asked, {
         securityEnabledOnly,
         includeRoles: !securityEnabledOnly,
         limit: resultLimit + 1,
       })
+      const { revision, found, count } = memberships
       if (!found) return fail('ObjectNotFound', { id: params.id ?? caller.objectId })
       if (securityEnabledOnly && found.kind !== 'user' && found.kind !== 'servicePrincipal')
         fail(
@@ -39,17 +40,22 @@ function getMemberships(name: 'getMemberGroups' | 'getMemberObjects', target: Ta
           { reason: "'securityEnabledOnly' can be true only for users and service principals." },
           { target: 'securityEnabledOnly' },
         )
-      if (ids.length > resultLimit) fail('ResultSizeLimitExceeded', { limit: resultLimit })
-      return answerIds(request, revision, json ?? JSON.stringify(ids))
+      if (count > resultLimit) fail('ResultSizeLimitExceeded', { limit: resultLimit })
+      return answerIds(request, revision, memberships.json)
     },
   })
 }
+
+/** Nearly all requests come to the same origin. */
+let lastContext = { baseUrl: '', json: '' }
 
 /**
  * The answer of the membership actions. The header tells of which revision of the directory it is. `value` is JSON.
  */
 export function answerIds({ baseUrl }: RequestFacts, revision: number, value: string): Answer {
-  const context = JSON.stringify(`${baseUrl}/$metadata#Collection(Edm.String)`)
+  if (lastContext.baseUrl !== baseUrl)
+    lastContext = { baseUrl, json: JSON.stringify(`${baseUrl}/$metadata#Collection(Edm.String)`) }
+  const context = lastContext.json
   return ok(`{"@odata.context":${context},"value":${value}}`, { [revisionHeader]: String(revision) })
 }
 

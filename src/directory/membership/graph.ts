@@ -65,7 +65,25 @@ export interface Memberships {
   readonly revision: number
   /** Undefined: no such object, or it is deleted or of another kind. */
   readonly found: { readonly id: string; readonly kind: ObjectKind } | undefined
-  readonly ids: string[]
-  /** The ids as a list in JSON, where the graph has it at hand. */
-  readonly json?: string
+  readonly count: number
+  readonly ids: readonly string[]
+  /** The ids as a list in JSON. */
+  readonly json: string
+}
+
+/** Memberships whose ids are at hand. */
+export function listMemberships(
+  revision: number,
+  found: Memberships['found'],
+  ids: readonly string[],
+): Memberships {
+  return {
+    revision,
+    found,
+    count: ids.length,
+    ids,
+    get json() {
+      return JSON.stringify(ids)
+    },
+  }
 }

@@ -2,7 +2,13 @@ import { selectRevision } from '../../db/change-log.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import type { ObjectKind } from '../objects/kinds/resource.ts'
-import type { GroupChoice, MembershipGraph, Memberships, Target } from './graph.ts'
+import {
+  type GroupChoice,
+  listMemberships,
+  type MembershipGraph,
+  type Memberships,
+  type Target,
+} from './graph.ts'
 
 /**
  * The membership graph asked of PostgreSQL: every answer is of the newest committed state. Walks are unnamed, planned
@@ -13,9 +19,13 @@ export function createSqlGraph(sql: Query): MembershipGraph {
     membershipsOf: (tenantId, target, choice) => readMemberships(sql, tenantId, target, choice),
 
     async membershipsAmong(tenantId, target, candidates, choice) {
-      const { ids, ...rest } = await readMemberships(sql, tenantId, target, choice)
-      const found = new Set(ids)
-      return { ...rest, ids: candidates.filter((id) => found.has(id)) }
+      const { revision, found, ids } = await readMemberships(sql, tenantId, target, choice)
+      const held = new Set(ids)
+      return listMemberships(
+        revision,
+        found,
+        candidates.filter((id) => held.has(id)),
+      )
     },
 
     async groupsOf(tenantId, objectId, choice = {}) {
@@ -106,9 +116,8 @@ async function readMemberships(
     from (select) as always left join (${object}) as object on true`.unnamed()
   if (!row) throw new Error('a question about memberships returned no row')
   const isWanted = row.id !== null && (kind === undefined || kind === row.kind)
-  if (!isWanted || row.id === null || row.kind === null)
-    return { revision: row.revision, found: undefined, ids: [] }
-  return { revision: row.revision, found: { id: row.id, kind: row.kind }, ids: row.ids }
+  if (!isWanted || row.id === null || row.kind === null) return listMemberships(row.revision, undefined, [])
+  return listMemberships(row.revision, { id: row.id, kind: row.kind }, row.ids)
 }
 
 /**

@@ -147,7 +147,9 @@ describe('authorization code', () => {
       await assert.rejects(exchange(done), { error: 'invalid_grant' })
       for (const { refresh_token, access_token } of [tokens, next]) {
         await assert.rejects(oidc.refreshTokenGrant(config, refresh_token ?? ''), { error: 'invalid_grant' })
-        await assert.rejects(service.auth.gatekeeper.authenticate(`Bearer ${access_token}`), { status: 401 })
+        await assert.rejects(async () => service.auth.gatekeeper.authenticate(`Bearer ${access_token}`), {
+          status: 401,
+        })
       }
     },
   )

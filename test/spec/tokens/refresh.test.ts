@@ -38,7 +38,7 @@ describe('refresh tokens', () => {
     return { browser, config, tokens, refresh: (token = '') => oidc.refreshTokenGrant(config, token) }
   }
   const isAccepted = (token: string, node = nodes[0]) =>
-    node.auth.gatekeeper.authenticate(`Bearer ${token}`).then(
+    Promise.resolve(node.auth.gatekeeper.authenticate(`Bearer ${token}`)).then(
       () => true,
       (error: { status?: number }) => (error.status === 401 ? false : Promise.reject(error)),
     )

@@ -44,6 +44,11 @@ export class KeyTable {
     this.#keyed[object] = 0
   }
 
+  /** The keys of all objects: that of object `n` begins at `4n`. Changes when objects are added. */
+  get words(): Uint32Array {
+    return this.#keys
+  }
+
   keyOf(object: number): Key {
     const at = object * 4
     return [this.#keys[at] ?? 0, this.#keys[at + 1] ?? 0, this.#keys[at + 2] ?? 0, this.#keys[at + 3] ?? 0]

@@ -47,24 +47,27 @@ export async function loadIndex(database: Database, tenantId: string): Promise<L
 
 async function loadObjects(tx: Tx, tenantId: string): Promise<ObjectTable> {
   const objects = new ObjectTable()
-  const reader = new CopyReader(5, (fields) => {
-    const [id, kind, isSecurityEnabled, isDeleted, name] = fields
-    objects.put({
-      id: readKey(id as Buffer),
-      kind: (kind as Buffer).toString() as ObjectKind,
-      isSecurityEnabled: (isSecurityEnabled as Buffer)[0] === 1,
-      isDeleted: (isDeleted as Buffer)[0] === 1,
-      name: name ? readKey(name) : undefined,
+  // Containers first: walks touch these alone, and their numbers then lie near each other in every array.
+  for (const kinds of ["kind in ('group', 'directoryRole')", "kind not in ('group', 'directoryRole')"]) {
+    const reader = new CopyReader(5, (fields) => {
+      const [id, kind, isSecurityEnabled, isDeleted, name] = fields
+      objects.put({
+        id: readKey(id as Buffer),
+        kind: (kind as Buffer).toString() as ObjectKind,
+        isSecurityEnabled: (isSecurityEnabled as Buffer)[0] === 1,
+        isDeleted: (isDeleted as Buffer)[0] === 1,
+        name: name ? readKey(name) : undefined,
+      })
     })
-  })
-  await tx.copyOut(
-    `copy (select id, kind, security_enabled, deleted_at is not null, ${nameHash}
-      from directory_object where tenant_id = ${quoteLiteral(tenantId)}) to stdout (format binary)`,
-    async (chunk) => {
-      reader.take(chunk)
-      await yieldToOthers()
-    },
-  )
+    await tx.copyOut(
+      `copy (select id, kind, security_enabled, deleted_at is not null, ${nameHash}
+        from directory_object where tenant_id = ${quoteLiteral(tenantId)} and ${kinds}) to stdout (format binary)`,
+      async (chunk) => {
+        reader.take(chunk)
+        await yieldToOthers()
+      },
+    )
+  }
   return objects
 }
 

@@ -13,11 +13,6 @@ export interface GroupFilter {
   readonly limit: number
 }
 
-export interface GroupList {
-  readonly ids: string[]
-  readonly json: string
-}
-
 /** As many changes as this share of all edges are merged into the arrays, and never fewer than `mergeAtLeast`. */
 const mergeShare = 0.1
 const mergeAtLeast = 10_000
@@ -99,23 +94,18 @@ export class MembershipIndex {
     }
   }
 
-  /** The groups, and roles where asked for, that contain the object at any depth. */
-  groupsOf(object: number, filter: GroupFilter): string[] {
-    return this.listGroups(object, filter).ids
-  }
-
-  /** As `groupsOf`, with the same ids as a list in JSON: adding up texts that are there takes half of writing them. */
-  listGroups(object: number, { securityEnabledOnly, includeRoles, limit }: GroupFilter): GroupList {
-    const ids: string[] = []
-    let items = ''
-    for (const container of this.#walkUp(object)) {
+  /** The groups, and roles where asked for, that contain the object at any depth; by their numbers. */
+  groupsOf(object: number, { securityEnabledOnly, includeRoles, limit }: GroupFilter): number[] {
+    const found = this.#walkUp(object)
+    if (!securityEnabledOnly && includeRoles) return found.length > limit ? found.slice(0, limit) : found
+    const chosen: number[] = []
+    for (const container of found) {
       if (securityEnabledOnly && !this.#objects.isSecured(container)) continue
       if (!includeRoles && !this.#objects.isGroup(container)) continue
-      ids.push(this.#objects.keptIdOf(container))
-      items += this.#objects.itemOf(container)
-      if (ids.length >= limit) break
+      if (chosen.length >= limit) break
+      chosen.push(container)
     }
-    return { ids, json: `[${items.slice(1)}]` }
+    return chosen
   }
 
   groupsAmong(object: number, candidates: readonly string[], includeRoles: boolean): string[] {
@@ -127,7 +117,7 @@ export class MembershipIndex {
   }
 
   groupsWithin(container: number): string[] {
-    return this.#walkDown(container).map((group) => this.#objects.keptIdOf(group))
+    return this.#walkDown(container).map((group) => this.#objects.idOf(group))
   }
 
   membersOf(container: number): string[] {
@@ -163,7 +153,7 @@ export class MembershipIndex {
     if (!cameFrom.has(to)) return null
     const chain: string[] = []
     for (let at: number | undefined = to; at !== undefined && at !== from; at = cameFrom.get(at))
-      chain.unshift(this.#objects.keptIdOf(at))
+      chain.unshift(this.#objects.idOf(at))
     return chain
   }
 
@@ -176,10 +166,9 @@ export class MembershipIndex {
   #containersInOrder(member: number): number[] {
     const containers: number[] = []
     this.#up.collect(member, containers)
-    const named = containers
+    return containers
       .filter((container) => this.#objects.isContainer(container))
-      .map((container) => ({ container, id: this.#objects.keptIdOf(container) }))
-    return named.sort((a, b) => (a.id < b.id ? -1 : 1)).map(({ container }) => container)
+      .sort((a, b) => this.#objects.compareIds(a, b))
   }
 
   #change(kind: 'memberAdded' | 'memberRemoved', container: number, member: number): void {

@@ -2,12 +2,19 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { LogEntry } from '../../../db/change-log.ts'
 import type { Database } from '../../../db/database.ts'
-import type { Explanation, GroupChoice, MembershipGraph, Memberships, Target } from '../graph.ts'
+import {
+  type Explanation,
+  type GroupChoice,
+  listMemberships,
+  type MembershipGraph,
+  type Memberships,
+  type Target,
+} from '../graph.ts'
 import { countMemberships, estimateBytes, loadIndex } from './load-index.ts'
 import type { LogFeed } from './log-feed.ts'
 import type { MembershipIndex } from './membership-index.ts'
 import type { MembershipMetrics } from './metrics.ts'
-import { hashName } from './object-table.ts'
+import { hashName, type ObjectTable } from './object-table.ts'
 
 export interface MemoryGraphOptions {
   readonly tenantId: string
@@ -99,13 +106,14 @@ export class MemoryGraph implements MembershipGraph {
     if (!index) return await this.#options.sql.membershipsAmong(tenantId, target, candidates, choice)
     const { object, found } = findTarget(index, target)
     const ids = found ? index.groupsAmong(object, candidates, choice.includeRoles ?? false) : []
-    return { revision: index.revision, found, ids }
+    return listMemberships(index.revision, found, ids)
   }
 
   async groupsOf(tenantId: string, objectId: string, choice: GroupChoice = {}): Promise<string[]> {
     const index = await this.#present(tenantId)
     if (!index) return await this.#options.sql.groupsOf(tenantId, objectId, choice)
-    return index.groupsOf(index.numberOf(objectId), fillChoice(choice))
+    const groups = index.groupsOf(index.numberOf(objectId), fillChoice(choice))
+    return groups.map((group) => index.objects.idOf(group))
   }
 
   async groupsAmong(
@@ -278,8 +286,37 @@ export class MemoryGraph implements MembershipGraph {
 
 function readMemberships(index: MembershipIndex, target: Target, choice: GroupChoice): Memberships {
   const { object, found } = findTarget(index, target)
-  if (!found) return { revision: index.revision, found, ids: [] }
-  return { revision: index.revision, found, ...index.listGroups(object, fillChoice(choice)) }
+  const groups = found ? index.groupsOf(object, fillChoice(choice)) : []
+  return new IndexedMemberships(index, found, groups)
+}
+
+/** Numbers of groups, which become texts when they are asked for. A number stands for the same id as long as the index. */
+class IndexedMemberships implements Memberships {
+  readonly revision: number
+  readonly found: Memberships['found']
+  readonly count: number
+  readonly #objects: ObjectTable
+  readonly #groups: readonly number[]
+
+  constructor(
+    { revision, objects }: MembershipIndex,
+    found: Memberships['found'],
+    groups: readonly number[],
+  ) {
+    this.revision = revision
+    this.found = found
+    this.count = groups.length
+    this.#objects = objects
+    this.#groups = groups
+  }
+
+  get ids(): string[] {
+    return this.#groups.map((group) => this.#objects.idOf(group))
+  }
+
+  get json(): string {
+    return this.#objects.writeIds(this.#groups)
+  }
 }
 
 function findTarget(index: MembershipIndex, { key, isName, kind }: Target) {
@@ -287,7 +324,15 @@ function findTarget(index: MembershipIndex, { key, isName, kind }: Target) {
   const object = isName ? objects.findUser(hashName(key)) : index.numberOf(key)
   const actual = object >= 0 && objects.isAlive(object) ? objects.kindOf(object) : undefined
   if (actual === undefined || (kind !== undefined && kind !== actual)) return { object, found: undefined }
-  return { object, found: { id: objects.idOf(object), kind: actual } }
+  return {
+    object,
+    found: {
+      kind: actual,
+      get id() {
+        return objects.idOf(object)
+      },
+    },
+  }
 }
 
 function fillChoice({

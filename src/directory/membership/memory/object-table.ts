@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { foldPrincipalName } from '../../../kernel/fold-principal-name.ts'
 import type { ObjectKind } from '../../objects/kinds/resource.ts'
+import { IdWriter } from './id-writer.ts'
 import { type Key, KeyTable, readKey, writeUuid } from './key-table.ts'
 
 /** The part of a directory object that the index keeps. */
@@ -37,21 +38,14 @@ export class ObjectTable {
   readonly #names = new KeyTable()
   #facts = new Uint8Array(4096)
   #count = 0
-  /** Groups appear in answers again and again: their ids are written once, by themselves and for lists in JSON. */
-  readonly #texts: string[] = []
-  readonly #items: string[] = []
+  readonly #writer = new IdWriter()
 
   get count(): number {
     return this.#count
   }
 
   get bytes(): number {
-    return (
-      this.#ids.bytes +
-      this.#names.bytes +
-      this.#facts.byteLength +
-      (this.#texts.length + this.#items.length) * 8
-    )
+    return this.#ids.bytes + this.#names.bytes + this.#facts.byteLength
   }
 
   /** The number of the object with this id, present or not; a new one where there is none. */
@@ -125,19 +119,19 @@ export class ObjectTable {
     return writeUuid(this.#ids.keyOf(object))
   }
 
-  /** As `idOf`, for objects whose ids are asked for often. */
-  keptIdOf(object: number): string {
-    const kept = this.#texts[object]
-    if (kept !== undefined) return kept
-    const text = this.idOf(object)
-    this.#texts[object] = text
-    this.#items[object] = `,"${text}"`
-    return text
+  /** Below 0 when the id of the first comes before that of the second, as texts. */
+  compareIds(first: number, second: number): number {
+    const { words } = this.#ids
+    for (let word = 0; word < 4; word++) {
+      const difference = (words[first * 4 + word] as number) - (words[second * 4 + word] as number)
+      if (difference !== 0) return difference
+    }
+    return 0
   }
 
-  /** The id as an item of a list in JSON, behind a comma; for objects whose `keptIdOf` was asked for. */
-  itemOf(object: number): string {
-    return this.#items[object] ?? ''
+  /** The ids as a list in JSON. */
+  writeIds(objects: readonly number[]): string {
+    return this.#writer.write(objects, this.#ids.words)
   }
 }
 
