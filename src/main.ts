@@ -183,7 +183,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   })
   cleanup.defer(() => catalogs.close())
   const source = createEnforcementSource({
-    sql: database.sql,
+    database,
     secrets: secretBox,
     guard,
     checkConnection,

@@ -1,15 +1,26 @@
 import type { Database } from '../db/database.ts'
+import { type Claimant, describeMasked } from './guard/claim.ts'
 import { type DriftWatch, watchDrift } from './guard/watch-drift.ts'
-import { checkVersion, describeFinding } from './preflight/preflight.ts'
+import type { Target } from './policy.ts'
+import { checkVersion, describeFinding, examine } from './preflight/preflight.ts'
 import { Unfit } from './states/explain-failure.ts'
 
 /** A bound database, as the management side knows it. */
 export interface BoundTarget {
   /** Changes with the binding: a new address needs a new connection. */
   readonly key: string
+  /** It has logged in before. */
+  readonly isReached: boolean
   connect(): Database
+  /** The tables that rules name. */
+  readTables(): Promise<readonly Target[]>
   /** Records that the binding logged in. Returns the name of another resource that was bound to the database before. */
   recordReached(): Promise<string | null>
+}
+
+interface BindingSource {
+  find(databaseId: string): Promise<BoundTarget | null>
+  claimantOf(databaseId: string): Pick<Claimant, 'nameOwner'>
 }
 
 interface Connection {
@@ -23,15 +34,12 @@ const sweepMs = 30_000
 
 /** The connections to bound databases, one pool for each binding. */
 export class Connections {
-  readonly #source: { find(databaseId: string): Promise<BoundTarget | null> }
+  readonly #source: BindingSource
   readonly #onChange: (databaseId: string) => void
   readonly #connections = new Map<string, Connection>()
   #sweptAt = performance.now()
 
-  constructor(
-    source: { find(databaseId: string): Promise<BoundTarget | null> },
-    onChange: (databaseId: string) => void,
-  ) {
+  constructor(source: BindingSource, onChange: (databaseId: string) => void) {
     this.#source = source
     this.#onChange = onChange
   }
@@ -54,11 +62,18 @@ export class Connections {
     return database
   }
 
+  /** For changes: a database that is not fit for masks is refused (`Unfit`). */
+  async openFit(databaseId: string): Promise<Database | null> {
+    const database = await this.open(databaseId)
+    await this.#requireFit(databaseId)
+    return database
+  }
+
   /**
-   * Refuses a server that shows samples of hidden columns: masks there would only look safe. Refuses a database that
-   * another resource was bound to before this binding first logged in.
+   * Refuses a server that shows samples of hidden columns: masks there would only look safe. A binding that logs in for the
+   * first time passes all checks of a PUT, which could not make them without a login.
    */
-  async requireFit(databaseId: string): Promise<void> {
+  async #requireFit(databaseId: string): Promise<void> {
     const connection = this.#connections.get(databaseId)
     if (!connection || connection.isFit) return
     const { sql } = connection.database
@@ -67,11 +82,21 @@ export class Connections {
       sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`,
       sql`select`,
     ])
-    const owner = await connection.target.recordReached()
-    if (owner !== null) throw new Unfit(`This database is bound as ${owner}; one database can be bound once.`)
     const [tooOld] = checkVersion(row?.version ?? 0)
     if (tooOld) throw new Unfit(describeFinding(tooOld))
+    if (!connection.target.isReached) await this.#admit(databaseId, connection)
     connection.isFit = true
+  }
+
+  async #admit(databaseId: string, { target, database }: Connection): Promise<void> {
+    const { owner, refusals } = await examine(database.sql, await target.readTables())
+    if (owner && owner.id !== databaseId) {
+      const name = await this.#source.claimantOf(databaseId).nameOwner(owner.id)
+      throw new Unfit(name === null ? describeFinding(owner.unknown) : describeMasked(name))
+    }
+    if (refusals.length > 0) throw new Unfit(refusals.map(describeFinding).join(' '))
+    const bound = await target.recordReached()
+    if (bound !== null) throw new Unfit(`This database is bound as ${bound}; one database can be bound once.`)
   }
 
   /** Where the database tells of changes, they are audited within a second; elsewhere the periodic audit finds them. */

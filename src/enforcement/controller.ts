@@ -131,7 +131,7 @@ export class Controller {
 
   async #isAsMeant(databaseId: string): Promise<boolean> {
     try {
-      const database = await this.#connections.open(databaseId)
+      const database = await this.#connections.openFit(databaseId)
       if (!database) return true
       const logins = await this.#logins.settle(database, databaseId)
       if (logins.changed > 0 || logins.dismissed.length > 0) return false
@@ -152,7 +152,7 @@ export class Controller {
     principalId: string,
     options: { readonly reset?: boolean } = {},
   ): Promise<LoginOutcome> {
-    const database = await this.#connections.open(databaseId)
+    const database = await this.#connections.openFit(databaseId)
     if (!database) return { kind: 'notBound' }
     const outcome = await this.#logins.prepare(database, databaseId, principalId, options)
     if (outcome.kind !== 'ready' || !outcome.changed) return outcome
@@ -183,9 +183,8 @@ export class Controller {
   async #enforce(databaseId: string, cause: 'change' | 'login' | 'audit'): Promise<void> {
     const { states, log, onDrift } = this.#options
     try {
-      const database = await this.#connections.open(databaseId)
+      const database = await this.#connections.openFit(databaseId)
       if (!database) return await states.forget(databaseId)
-      await this.#connections.requireFit(databaseId)
       const before = this.#enforced.get(databaseId)
       const logins = await this.#settleLogins(database, databaseId)
       const settled = 'error' in logins ? noLogins : logins

@@ -52,8 +52,12 @@ export async function claim(
   return writeOwner(schema, claimant.databaseId)
 }
 
+export function describeMasked(name: string): string {
+  return `This database is masked as ${name}; one database can be bound once.`
+}
+
 function describeOwner(name: string | null | undefined, schema: string): string {
-  if (name) return `This database is masked as ${name}; one database can be bound once.`
+  if (name) return describeMasked(name)
   return `This database is masked by a resource that this service does not have. If no other service keeps these masks, run: ${writeRelease(schema)};`
 }
 

@@ -1,6 +1,8 @@
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import type { DatabasePlace } from '../place.ts'
 import type { Binding } from './binding-address.ts'
+import { claimNames } from './gateway-names.ts'
 
 const advisoryLock = 7_208_951_147
 
@@ -53,9 +55,13 @@ export async function refuseSecondBinding(
   { host, port, database }: Binding,
   mayRead: MayRead,
 ): Promise<void> {
-  await tx`select pg_advisory_xact_lock(${advisoryLock})`
+  await lockBindings(tx)
   const other = await findReached(tx, own.id, { host, port, database })
   if (other) await refuseBound(tx, own.tenantId, other, 'bound', mayRead)
+}
+
+async function lockBindings(tx: Query): Promise<void> {
+  await tx`select pg_advisory_xact_lock(${advisoryLock})`
 }
 
 /** The id of another resource whose binding has logged in to the same host, port and database. */
@@ -72,21 +78,25 @@ async function findReached(
 }
 
 /**
- * Records the first login of a binding. Returns the name of another resource whose binding logged in to the same database
- * before, and records nothing then.
+ * Records the first login of a binding, which takes the short names at the gateway that are free. Returns the name of
+ * another resource whose binding logged in to the same database before, and records nothing then. The row is locked before
+ * the advisory lock, in the order of a PUT.
  */
 export async function recordReached(
-  sql: Query,
+  tx: Query,
   { id, version, binding }: { readonly id: string; readonly version: number; readonly binding: Binding },
 ): Promise<string | null> {
-  const [own] = await sql<{ tenantId: string }[]>`
-    select tenant_id as "tenantId" from masked_database
-    where id = ${id} and binding_version = ${version} and binding_reached_at is null`
+  const [own] = await tx<({ tenantId: string } & DatabasePlace)[]>`
+    select tenant_id as "tenantId", subscription_id as "subscriptionId", resource_group as "resourceGroupName",
+      server_name as "serverName", name as "databaseName"
+    from masked_database
+    where id = ${id} and binding_version = ${version} and binding_reached_at is null for update`
   if (!own) return null
-  const other = await findReached(sql, id, binding)
-  if (other !== undefined) return nameBound(sql, own.tenantId, other)
-  await sql`
-    update masked_database set binding_reached_at = now()
-    where id = ${id} and binding_version = ${version} and binding_reached_at is null`
+  const { tenantId, ...place } = own
+  await lockBindings(tx)
+  const other = await findReached(tx, id, binding)
+  if (other !== undefined) return nameBound(tx, tenantId, other)
+  await claimNames(tx, tenantId, place)
+  await tx`update masked_database set binding_reached_at = now() where id = ${id}`
   return null
 }

@@ -5,7 +5,8 @@ import { type Bound, locate, splitName } from './find-bound.ts'
 
 /**
  * The database `name` on each server that bound databases are on, by `database`, `server/database` and so on. A server where
- * that database is bound, if under another name, is left out: through the gateway it is read by that name alone.
+ * that database is bound, if under another name, is left out: through the gateway it is read by that name alone. Bindings
+ * that never logged in lead to no server: they may be made up.
  */
 export async function findUnbound(
   sql: Query,
@@ -21,7 +22,7 @@ export async function findUnbound(
       (${server}::text is null or lower(server_name) = lower(${server}::text))
         and (${group}::text is null or lower(resource_group) = lower(${group}::text))
         and (${subscription}::text is null or lower(subscription_id) = lower(${subscription}::text)) as "isMeant"
-    from masked_database where tenant_id = ${tenantId} and binding is not null order by key`
+    from masked_database where tenant_id = ${tenantId} and binding_reached_at is not null order by key`
   const bound = new Set(rows.flatMap(({ binding }) => (binding.database === name ? [serverOf(binding)] : [])))
   const strongest = rows
     .filter(({ binding, isMeant }) => isMeant && !bound.has(serverOf(binding)))

@@ -48,20 +48,27 @@ function partsOfKey(sql: Query, positions: readonly number[]): Fragment {
   )
 }
 
+export interface GatewayName {
+  /** The shortest one that leads to the database. */
+  readonly name: string
+  /** The name of the database alone is another's. */
+  readonly isTaken: boolean
+}
+
 /**
  * Takes for a database the names that no other has had, and those of databases that are not bound any more where the
  * caller may write these databases as well. Other names stay where they are: a client that sends one must not reach
- * another database than before because a stranger bound one. Returns the shortest name that leads to the database.
+ * another database than before because a stranger bound one. Call it when the binding has logged in, and not before: a
+ * made-up binding would keep the name from the database that clients expect under it (GATE-114).
  */
 export async function claimNames(
   tx: Query,
   tenantId: string,
   place: DatabasePlace,
-  mayWrite: (scope: string) => Promise<boolean>,
-): Promise<string> {
+  mayWrite: (scope: string) => Promise<boolean> = async () => false,
+): Promise<GatewayName> {
   const key = keyOf(place)
   const names = namesOf(place)
-  const held: string[] = []
   for (const name of names.slice(0, -1)) {
     await tx`
       insert into gateway_name (tenant_id, name, key) values (${tenantId}, ${name}, ${key}) on conflict do nothing`
@@ -69,12 +76,23 @@ export async function claimNames(
       select key, exists (select from masked_database d where d.tenant_id = g.tenant_id and d.key = g.key
         and d.binding is not null) as "isBound"
       from gateway_name g where tenant_id = ${tenantId} and name = ${name} for update`
-    const isFree = holder && !holder.isBound && (await mayWrite(holder.key ?? '/'))
-    if (holder?.key !== key && !isFree) continue
-    if (holder?.key !== key)
+    if (holder && holder.key !== key && !holder.isBound && (await mayWrite(holder.key ?? '/')))
       await tx`
         update gateway_name set key = ${key}, claimed_at = now() where tenant_id = ${tenantId} and name = ${name}`
-    held.push(name)
   }
-  return held[0] ?? names.at(-1) ?? ''
+  return await readNames(tx, tenantId, place)
+}
+
+/** The name by which clients reach a bound database now. */
+export async function readNames(tx: Query, tenantId: string, place: DatabasePlace): Promise<GatewayName> {
+  const key = keyOf(place)
+  const names = namesOf(place)
+  const holders = await tx<{ name: string; key: string | null }[]>`
+    select name, key from gateway_name where tenant_id = ${tenantId} and name = any(${names})`
+  const holderOf = new Map(holders.map((holder) => [holder.name, holder.key]))
+  const [shortest = ''] = names
+  return {
+    name: names.find((name) => holderOf.get(name) === key) ?? names.at(-1) ?? '',
+    isTaken: holderOf.has(shortest) && holderOf.get(shortest) !== key,
+  }
 }

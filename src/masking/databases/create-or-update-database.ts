@@ -6,7 +6,7 @@ import { isSameAddress, type MayRead, refuseBound, refuseSecondBinding } from '.
 import { type BindingInput, bindingStem, readBinding, requireHost, sharesSecret } from '../binding/binding.ts'
 import type { Binding } from '../binding/binding-address.ts'
 import { type Finding, type Greeting, ownStoreReason, secretPlace } from '../binding/bound-catalog.ts'
-import { claimNames } from '../binding/gateway-names.ts'
+import { claimNames, type GatewayName, readNames } from '../binding/gateway-names.ts'
 import { checkConditions } from '../entity-tag.ts'
 import { failOn } from '../faults.ts'
 import {
@@ -16,7 +16,7 @@ import {
   withEnforcement,
   withoutBinding,
 } from '../operation.ts'
-import { databasePath, fold, readDatabasePlace, scopeOf } from '../place.ts'
+import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { answerStored, auditChange, siteOf } from '../resource.ts'
 import { ruleRows } from '../rules/rule.ts'
 import { readTracked } from '../tracked-resource.ts'
@@ -82,29 +82,31 @@ export const createOrUpdateDatabase = operation({
     const input = context.body.properties?.binding
     const mayWrite = (scope: string) => ports.mayAct(tx, context.caller, action, scope)
     if (input === null) await refuseWhileMasked(tx, before)
+    const sealed = input && seal(before, input, ports)
+    if (sealed)
+      await refuseSecondBinding(
+        tx,
+        { id: before.id, tenantId },
+        sealed.binding,
+        readerOf(tx, context.caller, ports),
+      )
+    const keepsReached =
+      before.reached && input !== null && (!sealed || isSameAddress(before.binding, sealed.binding))
+    const reached = keepsReached || tried?.connection.state === 'Reachable'
+    const names = sealed && (await nameAtGateway(tx, tenantId, before.place, reached, mayWrite))
     const after = {
       ...before,
       location: location ?? before.location,
       tags: tags ?? before.tags,
+      reached,
       ...(input === null && { binding: null, bindingSecret: null, bound: false, gatewayName: null }),
-      ...(input && seal(before, input, ports)),
-      ...(input && { gatewayName: await claimNames(tx, tenantId, before.place, mayWrite) }),
+      ...(sealed && names && { ...sealed, gatewayName: names.name }),
     }
-    if (input && after.binding)
-      await refuseSecondBinding(
-        tx,
-        { id: before.id, tenantId },
-        after.binding,
-        readerOf(tx, context.caller, ports),
-      )
-    const isReached = tried?.connection.state === 'Reachable'
-    const keepsReached = isSameAddress(before.binding, after.binding)
-    const version = await store(tx, after, { isSent: input !== undefined, isReached, keepsReached })
+    const version = await store(tx, after, { isSent: input !== undefined, keepsReached })
     auditChange(context.audit, action, renderDatabase, before.declared ? before : null, after)
     const shown = renderDatabase(after, site.namespace)
-    const full = tried
-      ? { ...shown, properties: { ...shown.properties, ...warnOfName(tried, after) } }
-      : shown
+    const full =
+      tried && names ? { ...shown, properties: { ...shown.properties, ...warnOfName(tried, names) } } : shown
     const answer = answerStored(full, version, !before.declared)
     if (before.bound && !after.bound) return withoutBinding(answer, before.id, ports)
     return withEnforcement(answer, after, ports, true)
@@ -119,11 +121,21 @@ interface Tried {
 }
 
 /** Says so when clients of the gateway have to name the database with its server or more. */
-function warnOfName(tried: Tried, { place, gatewayName }: DatabaseRow): Tried {
-  if (gatewayName === fold(place.databaseName)) return tried
-  const message = `Clients reach it through the gateway as '${gatewayName}': shorter names belong to databases that were bound before.`
+function warnOfName(tried: Tried, { name, isTaken }: GatewayName): Tried {
+  if (!isTaken) return tried
+  const message = `Clients reach it through the gateway as '${name}': shorter names belong to databases that were bound before.`
   const warning = { code: 'ShortNameTaken', message, statements: [] }
   return { ...tried, preflight: { warnings: [...tried.preflight.warnings, warning] } }
+}
+
+function nameAtGateway(
+  tx: Query,
+  tenantId: string,
+  place: DatabaseRow['place'],
+  isReached: boolean,
+  mayWrite: (scope: string) => Promise<boolean>,
+): Promise<GatewayName> {
+  return isReached ? claimNames(tx, tenantId, place, mayWrite) : readNames(tx, tenantId, place)
 }
 
 /** Masks that would not hold are worse than none: what has to be put right first is said, as statements. */
@@ -185,7 +197,7 @@ function seal(
   before: DatabaseRow,
   input: BindingInput,
   { secrets }: MaskingPorts,
-): Pick<DatabaseRow, 'binding' | 'bindingSecret' | 'bound'> {
+): { readonly binding: Binding; readonly bindingSecret: Uint8Array | null; readonly bound: true } {
   const binding = readBinding(input)
   const password = choosePassword(before, binding, input, secrets)
   const bindingSecret = password === '' ? null : secrets.seal(secretPlace(before.id), password)
@@ -195,15 +207,14 @@ function seal(
 async function store(
   tx: Query,
   database: DatabaseRow,
-  binds: { readonly isSent: boolean; readonly isReached: boolean; readonly keepsReached: boolean },
+  binds: { readonly isSent: boolean; readonly keepsReached: boolean },
 ): Promise<number> {
   const binding = database.binding && tx.json(database.binding)
   const [row] = await tx<{ version: number }[]>`
     update masked_database set declared = true, location = ${database.location}, tags = ${tx.json(database.tags)},
       binding = ${binding}, binding_secret = ${database.bindingSecret},
       binding_version = binding_version + ${binds.isSent ? 1 : 0},
-      binding_reached_at = case when ${binds.keepsReached} and binding_reached_at is not null then binding_reached_at
-        when ${binds.isReached} then now() end,
+      binding_reached_at = case when ${binds.keepsReached} then binding_reached_at when ${database.reached} then now() end,
       version = nextval('resource_version')
     where id = ${database.id} returning version`
   return row?.version ?? 0

@@ -19,6 +19,8 @@ export interface DatabaseRow {
   readonly bindingSecret: Uint8Array | null
   readonly bindingVersion: number
   readonly bound: boolean
+  /** The binding has logged in to this address. */
+  readonly reached: boolean
   /** The shortest name that leads to it at the gateway; null while it is not bound. */
   readonly gatewayName: string | null
   readonly policyState: 'Enabled' | 'Disabled'
@@ -38,7 +40,7 @@ export const defaultLocation = 'local'
 const databaseColumns = (tx: Query) => tx`
   id, subscription_id as "subscriptionId", resource_group as "resourceGroupName", server_name as "serverName",
   name as "databaseName", declared, created_at as "createdAt", location, tags, binding, binding_secret as "bindingSecret",
-  binding_version as "bindingVersion", policy_state as "policyState", policy_state_chosen as "policyStateChosen", policy_mode as "policyMode",
+  binding_version as "bindingVersion", binding_reached_at is not null as reached, policy_state as "policyState", policy_state_chosen as "policyStateChosen", policy_mode as "policyMode",
   exempt_principals as "exemptPrincipals", policy_version as "policyVersion", version,
   ${gatewayNameColumn(tx)} as "gatewayName"`
 

@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto'
 import { type Database, openDatabase } from '../../db/database.ts'
 import type { ConnectionCheck } from '../../db/database-marks.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
-import type { Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { nameBound, recordReached } from '../binding/bind-once.ts'
 import { addressOf, type Binding } from '../binding/binding-address.ts'
@@ -15,7 +14,7 @@ import type { RuleProperties } from '../rules/rule-fields.ts'
 import { asEnforced, type ProposedPolicy } from './proposed-policy.ts'
 
 interface SourceOptions {
-  readonly sql: Query
+  readonly database: Pick<Database, 'sql' | 'transaction'>
   readonly secrets: SecretBox
   readonly guard: HostGuard
   readonly checkConnection: ConnectionCheck
@@ -45,8 +44,15 @@ interface Rights {
 
 interface BoundTarget {
   readonly key: string
+  readonly isReached: boolean
   connect(): Database
+  readTables(): Promise<Target[]>
   recordReached(): Promise<string | null>
+}
+
+interface Target {
+  readonly schema: string
+  readonly table: string
 }
 
 interface StoredPolicy {
@@ -60,18 +66,30 @@ interface StoredPolicy {
 
 /** The management data that enforcement reads. */
 export function createEnforcementSource(options: SourceOptions) {
-  const { sql, secrets, guard, checkConnection, findExempt, readRights } = options
+  const { database, secrets, guard, checkConnection, findExempt, readRights } = options
+  const { sql } = database
   const guardKey = secrets.derive('guard marks')
+  /** The tables that rules name. */
+  const readTables = async (databaseId: string): Promise<Target[]> => [
+    ...(await sql<Target[]>`
+      select distinct schema_name as schema, table_name as "table" from masking_rule
+      where database_id = ${databaseId}`),
+  ]
   return {
     async find(databaseId: string): Promise<BoundTarget | null> {
-      const [row] = await sql<{ binding: Binding; secret: Uint8Array | null; version: number }[]>`
-        select binding, binding_secret as secret, binding_version as version from masked_database
+      const [row] = await sql<
+        { binding: Binding; secret: Uint8Array | null; version: number; isReached: boolean }[]
+      >`
+        select binding, binding_secret as secret, binding_version as version,
+          binding_reached_at is not null as "isReached"
+        from masked_database
         where id = ${databaseId} and binding is not null`
       if (!row) return null
       const address = () =>
         addressOf(row.binding, row.secret ? secrets.open(secretPlace(databaseId), row.secret) : '', guard)
       return {
         key: String(row.version),
+        isReached: row.isReached,
         connect: () =>
           openDatabase({
             url: address(),
@@ -83,7 +101,8 @@ export function createEnforcementSource(options: SourceOptions) {
             check: checkConnection,
             foreign: { keep: 2 },
           }),
-        recordReached: () => recordReached(sql, { id: databaseId, ...row }),
+        readTables: () => readTables(databaseId),
+        recordReached: () => database.transaction((tx) => recordReached(tx, { id: databaseId, ...row })),
       }
     },
 
@@ -142,7 +161,7 @@ export function createEnforcementSource(options: SourceOptions) {
           const rows = await sql`
             select from masked_database own join masked_database other on other.id <> own.id
               and other.binding ->> 'database' = own.binding ->> 'database'
-            where own.id = ${databaseId} and other.policy_state = 'Enabled'
+            where own.id = ${databaseId} and other.policy_state = 'Enabled' and other.binding_reached_at is not null
               and exists (select from masking_rule r where r.database_id = other.id)
               and (${by === 'name'} or (lower(other.binding ->> 'host') = lower(own.binding ->> 'host')
                 and other.binding -> 'port' = own.binding -> 'port'))
@@ -157,13 +176,11 @@ export function createEnforcementSource(options: SourceOptions) {
         sql<{ tenantId: string }[]>`
           select tenant_id as "tenantId" from masked_database where id = ${databaseId} and binding is not null`,
         mappingRows.list(sql, databaseId),
-        sql<{ schema: string; table: string }[]>`
-          select distinct schema_name as schema, table_name as "table" from masking_rule
-          where database_id = ${databaseId}`,
+        readTables(databaseId),
       ])
       return {
         rights: row ? await readRights(row.tenantId, mappings, principalIds) : [],
-        tables: [...tables],
+        tables,
       }
     },
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Database, openDatabase } from '../../../src/db/database.ts'
 import { clause } from '../../support/clause.ts'
+import { fillDirectory } from '../../support/directory.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { apiVersion, emailRule, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { forUsualCluster } from '../../support/postgres.ts'
@@ -151,6 +152,69 @@ describe('one database, two resources', () => {
         assert.equal((await settle(squatted)).state, 'Enforced', 'its turn has come')
         const taken = await bind(real, one.binding)
         assert.equal(taken.status, 409, 'it has logged in and blocks')
+      },
+    )
+
+    clause(
+      'ENF-155',
+      'A binding that first logs in after its PUT passes then what a PUT checks: the version of the server, the rights of its…',
+      async () => {
+        const service = masking.service()
+        const isReached = async (db: string) =>
+          (
+            await service.database.sql`
+              select from masked_database where key = ${db.toLowerCase()} and binding_reached_at is not null`
+          ).length > 0
+        /** Binds as a role that may not log in yet, and lets it in after the PUT. */
+        const bindLate = async (
+          target: Awaited<ReturnType<typeof open>>['target'],
+          binding: object,
+          attributes = '',
+          beforeLogin: (db: string) => Promise<unknown> = async () => {},
+        ) => {
+          const user = await target.createRole(`late${++late}`, `NOLOGIN ${attributes}`)
+          const db = freshDatabase()
+          const put = await bind(db, { ...binding, user, password: 'secret' })
+          assert.equal(put.body.properties?.connection.state, 'Unreachable', put.text)
+          await beforeLogin(db)
+          await target.database.sql.unsafe(`alter role "${user}" login`)
+          return { db, user }
+        }
+        let late = 0
+        await using one = await open()
+
+        const principalId = await fillDirectory(service).user()
+        const mapping = { properties: { principalId, databaseRole: one.target.role('analyst') } }
+        const weak = await bindLate(one.target, one.binding, '', (db) =>
+          masking.send('PUT', `${db}/roleMappings/m`, mapping),
+        )
+        const unfit = await settle(weak.db)
+        assert.equal(unfit.state, 'Failed')
+        assert.match(unfit.reason ?? '', /cannot create .*twins.*GRANT CREATE ON DATABASE/)
+        assert.equal(await isReached(weak.db), false)
+        await assert.rejects(service.enforcement.prepareLogin(await idOf(weak.db), principalId), /twins/)
+
+        const real = freshDatabase()
+        assert.equal((await bind(real, one.binding)).status, 201, "it stands in nobody's way")
+        assert.equal(await putMail(real), 'Enforced')
+        const strong = await bindLate(one.target, one.other, 'SUPERUSER')
+        const reason = `This database is masked as ${real.toLowerCase()}; one database can be bound once.`
+        const { state, reason: said } = await settle(strong.db)
+        assert.deepEqual([state, said], ['Failed', reason])
+        assert.equal(await isReached(strong.db), false)
+        await one.seesMasks()
+
+        await using another = await open()
+        const fit = await bindLate(another.target, another.binding, 'SUPERUSER')
+        assert.equal((await settle(fit.db)).state, 'Enforced')
+        assert.equal(await isReached(fit.db), true)
+        // Bindings to one database that log in at the same time: one of them counts.
+        await using third = await open()
+        const rivals = [1, 2, 3].map(() => bindLate(third.target, third.binding, 'SUPERUSER'))
+        const dbs = (await Promise.all(rivals)).map(({ db }) => db)
+        await Promise.all(dbs.map(settle))
+        const reached = await Promise.all(dbs.map(isReached))
+        assert.equal(reached.filter(Boolean).length, 1)
       },
     )
 

@@ -66,7 +66,7 @@ describe('the name of a database', () => {
 
   clause(
     'GATE-110',
-    'A name shorter than the whole path belongs to the database that was bound with it first. Databases…',
+    'A name shorter than the whole path belongs to the database that was bound with it first (GATE-114). Databases…',
     async () => {
       const { name } = gateway
       const first = bindingOf(gateway.masked().url).database
@@ -123,6 +123,50 @@ describe('the name of a database', () => {
         message: `several databases are called "${name}"; connect to one of them as server/database`,
       })
       assert.equal((await again()).body.properties.gatewayName, name.toLowerCase())
+    },
+  )
+
+  clause(
+    'GATE-114',
+    'A binding takes its short names when it first logs in to its database, at the PUT or later. One that never did holds…',
+    async () => {
+      const service = gateway.masking.service()
+      const stranger = service.tokenFor({ role: 'Contributor', scope: '/subscriptions/theirs' })
+      const path = '/subscriptions/theirs/resourceGroups/g/providers/Vendor.Sql/servers/s/databases/payroll'
+      const put = (binding: object) =>
+        service.request('PUT', `${path}?api-version=2014-04-01`, {
+          token: stranger,
+          body: { properties: { binding } },
+        })
+      const target = await createMaskedDatabase()
+      made.push(target)
+      const late = await target.createRole('late', 'NOLOGIN SUPERUSER')
+      const squatted = await put({ ...bindingOf(target.url), user: late, password: 'secret' })
+      assert.equal(squatted.body.properties.connection.state, 'Unreachable', squatted.text)
+      assert.equal(squatted.body.properties.gatewayName, 'theirs/g/s/payroll')
+      const codesOf = (answer: typeof squatted) =>
+        answer.body.properties.preflight.warnings.map(({ code }: { code: string }) => code)
+      assert.ok(!codesOf(squatted).includes('ShortNameTaken'))
+      await assert.rejects(find('payroll'), unknown('payroll'))
+
+      const real = await createMaskedDatabase()
+      made.push(real)
+      const mine = gateway.db.replace(/[^/]*$/, 'payroll')
+      const bound = await gateway.masking.send('PUT', mine, { properties: { binding: bindingOf(real.url) } })
+      assert.equal(bound.body.properties.gatewayName, 'payroll', bound.text)
+      assert.equal(await find('payroll'), bindingOf(real.url).database)
+
+      await target.database.sql.unsafe(`alter role "${late}" login`)
+      const [row] = await service.database.sql<{ id: string }[]>`
+        select id from masked_database where key = ${path.toLowerCase()}`
+      await service.enforcement.settle(row?.id ?? '')
+      assert.equal(await nameOf(path), 's/payroll', 'free names, and no others')
+      assert.equal(await find('payroll'), bindingOf(real.url).database)
+      assert.ok(
+        codesOf(await put({ ...bindingOf(target.url), user: late, password: 'secret' })).includes(
+          'ShortNameTaken',
+        ),
+      )
     },
   )
 

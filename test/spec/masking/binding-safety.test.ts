@@ -134,7 +134,8 @@ clause(
       port: gateway.port,
       user: 'u',
       password: 'p',
-      database: db.split('/').at(-1) ?? '',
+      // It never logged in, so it has no shorter name.
+      database: `sub-1/group-1/srv/${db.split('/').at(-1)}`,
     })
     await assert.rejects(client.connect(), { code: '08001', message: /unknown or not allowed/ })
     await putPolicy(db, { dataMaskingState: 'Enabled' })
