@@ -19,6 +19,7 @@ const checks = [
     command: ['@biomejs/biome', 'biome', 'ci', '--error-on-warnings', '--colors=off', '.'],
   },
   { name: 'types', command: ['typescript', 'tsc', '-p', '.'] },
+  { name: 'types of the portal', command: ['typescript', 'tsc', '-p', 'portal'] },
 ] as const
 const usage =
   'Usage: npm test -- [--name PATTERN] [--slow] [FILE OR FOLDER …], npm run test:all, or npm run check'

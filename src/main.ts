@@ -48,7 +48,7 @@ import { createLoginRecords } from './gateway/audit/record-logins.ts'
 import { type Gateway, openGateway } from './gateway/gateway.ts'
 import { readLimits } from './gateway/limits.ts'
 import { createGatewayMetrics } from './gateway/metrics.ts'
-import { loadCertificates } from './http/certificates.ts'
+import { loadConfigured } from './http/certificates.ts'
 import { type Listeners, listen } from './http/listen.ts'
 import { createMetrics } from './http/metrics.ts'
 import { mountBefore } from './http/mount.ts'
@@ -65,6 +65,7 @@ import { createEnforcementSource } from './masking/enforcement/source.ts'
 import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
+import { addPortal } from './portal/add-portal.ts'
 import { bringSample } from './sample/bring-sample.ts'
 import type { Settings } from './settings.ts'
 import { version } from './version.ts'
@@ -86,6 +87,8 @@ export interface Service {
 export interface StartOptions {
   readonly settings: Settings
   readonly log: Logger
+  /** The built portal; undefined: the service runs without one. */
+  readonly portalFolder?: string
   /** Long steps, for people who wait. */
   readonly onProgress?: (step: string) => void
   /** The service cannot go on (its database died, for example). */
@@ -284,22 +287,18 @@ export async function startService(options: StartOptions): Promise<Service> {
       headers,
       accepting,
     },
-    async (page) => addPages(page, { operations, version, registry: metrics.registry, readiness }),
+    async (page) => {
+      addPages(page, { operations, version, registry: metrics.registry, readiness })
+      await addPortal(page, options.portalFolder)
+    },
   )
   cleanup.defer(() => app.close())
 
-  const certificates = () =>
-    loadCertificates({
-      dataDir: settings.dataDir,
-      hostNames: [settings.host, ...settings.tlsHostNames],
-      ...(settings.tlsCertFile && { certFile: settings.tlsCertFile }),
-      ...(settings.tlsKeyFile && { keyFile: settings.tlsKeyFile }),
-    })
   const mounted = mountBefore(handler, issuer, { name: 'tokens', metrics, headers, accepting })
   const listeners = await listen({
     settings,
     handler: emulator?.keepStrangersOut(mounted) ?? mounted,
-    certificates,
+    certificates: () => loadConfigured(settings),
     log,
   })
   place = listeners
@@ -324,7 +323,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       endBackends: createBackendEnding(enforcement),
       ...recordLogins(createLoginRecords(database.sql, tenantId), signIns),
       recordEvents: (events) => recordEvents(database.sql, tenantId, events, masks.wouldMask),
-      certificate: certificates,
+      certificate: () => loadConfigured(settings),
       metrics: createGatewayMetrics(metrics.registry),
       log,
     },

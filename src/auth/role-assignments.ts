@@ -1,6 +1,6 @@
 import { fail } from '../kernel/problem.ts'
 import type { Caller } from './caller.ts'
-import { findMaskingRole, roleAllows } from './masking-roles.ts'
+import { findMaskingRole, type MaskingRole, roleAllows } from './masking-roles.ts'
 
 export interface Assignment {
   readonly role: string
@@ -81,4 +81,21 @@ async function isAssigned(
     const role = findMaskingRole(assignment.role)
     return role !== undefined && isWithin(scope, assignment.scope) && roleAllows(role, action)
   })
+}
+
+/** The scopes at and below which these assignments allow an action. */
+export function scopesAllowing(assignments: readonly Assignment[], action: string): string[] {
+  return assignments
+    .filter(({ role }) => {
+      const known = findMaskingRole(role)
+      return known !== undefined && roleAllows(known, action)
+    })
+    .map(({ scope }) => scope)
+}
+
+/** The roles among these assignments that count at a scope, each once. */
+export function rolesAt(assignments: readonly Assignment[], scope: string): MaskingRole[] {
+  const counting = assignments.filter((assignment) => isWithin(scope, assignment.scope))
+  const roles = counting.map(({ role }) => findMaskingRole(role)).filter((role) => role !== undefined)
+  return [...new Set(roles)]
 }

@@ -1,8 +1,10 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Logger } from 'pino'
 import { prepareDataDir } from '../db/data-directory.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Service } from '../main.ts'
+import { ensurePortal } from '../portal/build-portal.ts'
 import type { Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { openLog } from './log.ts'
@@ -38,9 +40,11 @@ a terminal. Settings are environment variables: docs/settings.md.`,
 
     let service: Service
     try {
+      const portalFolder = await findPortal(log, progress.say)
       service = await startService({
         settings,
         log,
+        ...(portalFolder !== undefined && { portalFolder }),
         onProgress: progress.say,
         onFatal: (error) => stop.resolve(new OperatorError(error.message, { cause: error })),
       })
@@ -59,6 +63,16 @@ a terminal. Settings are environment variables: docs/settings.md.`,
     if (fatal) throw fatal
     return 0
   },
+}
+
+/** A portal that cannot be built must not keep the service from enforcing masks. */
+async function findPortal(log: Logger, onProgress: (step: string) => void): Promise<string | undefined> {
+  try {
+    return await ensurePortal(onProgress)
+  } catch (err) {
+    log.error({ err }, 'the portal is left out')
+    return undefined
+  }
 }
 
 /** Tells the other commands where the running service listens. */

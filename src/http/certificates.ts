@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { OperatorError } from '../kernel/operator-error.ts'
+import type { Settings } from '../settings.ts'
 import { listConfiguredNames, listOwnNames } from './certificate-names.ts'
 import { createCa, importCaKey, issueCertificate, type LocalCa, toPem } from './local-ca.ts'
 import { permitsName } from './name-constraints.ts'
@@ -27,6 +28,19 @@ export interface CertificateOptions {
   readonly certFile?: string
   readonly keyFile?: string
   readonly now?: Date
+}
+
+type TlsSettings = Pick<Settings, 'dataDir' | 'host' | 'tlsHostNames' | 'tlsCertFile' | 'tlsKeyFile'>
+
+/** The certificate that the settings ask for. */
+export function loadConfigured(settings: TlsSettings): Promise<Certificates> {
+  const { dataDir, host, tlsHostNames, tlsCertFile, tlsKeyFile } = settings
+  return loadCertificates({
+    dataDir,
+    hostNames: [host, ...tlsHostNames],
+    ...(tlsCertFile && { certFile: tlsCertFile }),
+    ...(tlsKeyFile && { keyFile: tlsKeyFile }),
+  })
 }
 
 const renewBeforeMs = 30 * 24 * 60 * 60 * 1000

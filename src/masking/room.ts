@@ -4,6 +4,7 @@ import { createOrUpdateDatabase } from './databases/create-or-update-database.ts
 import { databaseKind } from './databases/database.ts'
 import { deleteDatabase } from './databases/delete-database.ts'
 import { getDatabase } from './databases/get-database.ts'
+import { listVisibleDatabases } from './databases/list-visible-databases.ts'
 import { restoreDatabase } from './databases/restore-database.ts'
 import { getDocument } from './document/get-document.ts'
 import { replaceDocument } from './document/replace-document.ts'
@@ -25,6 +26,7 @@ import { getPolicy } from './policy/get-policy.ts'
 import { updatePolicy } from './policy/update-policy.ts'
 import { deleteOf, getOf, listOf } from './resource.ts'
 import { createRoleAssignment } from './role-assignments/create-role-assignment.ts'
+import { listPermissions } from './role-assignments/list-permissions.ts'
 import { roleAssignmentKind } from './role-assignments/role-assignment.ts'
 import { getRoleDefinition, listRoleDefinitions } from './role-assignments/role-definitions.ts'
 import { createOrUpdateRoleMapping } from './role-mappings/create-or-update-role-mapping.ts'
@@ -49,11 +51,13 @@ const operations: readonly Operation<MaskingPorts>[] = [
   createOrUpdateDatabase,
   getDatabase,
   listOf(databaseKind),
+  listVisibleDatabases,
   deleteDatabase,
   createRoleAssignment,
   getOf(roleAssignmentKind),
   listOf(roleAssignmentKind),
   deleteOf(roleAssignmentKind),
+  listPermissions,
   createOrUpdateRoleMapping,
   getOf(mappingKind),
   listOf(mappingKind),

@@ -29,6 +29,7 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   sql: ['kernel'],
   wire: ['kernel'],
   gateway: ['wire', 'sql', 'db', 'kernel'],
+  portal: ['kernel'],
   'settings.ts': ['kernel'],
   'version.ts': [],
   'main.ts': 'everything',

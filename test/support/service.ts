@@ -23,6 +23,7 @@ export type TestService = Awaited<ReturnType<typeof startTestService>>
 export async function startTestService(
   environment: NodeJS.ProcessEnv = {},
   log: Logger = pino({ level: 'silent' }),
+  portalFolder?: string,
 ) {
   const testDatabase = await createTestDatabase()
   const dataDir = await mkdtemp(join(tmpdir(), 'masquerade-test-'))
@@ -35,7 +36,7 @@ export async function startTestService(
     MASQUERADE_RATE_LIMIT: '0',
     ...environment,
   })
-  const service = await startService({ settings, log })
+  const service = await startService({ settings, log, ...(portalFolder !== undefined && { portalFolder }) })
   const tokens = await createTokens(service)
   const origin = `http://127.0.0.1:${service.listeners.httpPort}`
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { clause } from '../../support/clause.ts'
+import { fillDirectory } from '../../support/directory.ts'
 import { apiVersion, freshDatabase, rulesUrl, useMasking } from '../../support/masking.ts'
 
 const { service, sender, send } = useMasking()
@@ -30,6 +31,74 @@ async function addObject(kind: string): Promise<string> {
     values (${tenantId}, ${id}, ${kind}, '{"displayName":"Somebody"}')`
   return id
 }
+
+clause(
+  'MASK-201',
+  '`GET {scope}/providers/Vendor.Authorization/permissions` lists the roles of the caller that count at the scope…',
+  async () => {
+    const person = await addObject('user')
+    const token = service().tokenFor({ principal: person, permissions: ['user_impersonation'] })
+    const rolesAt = async (scope: string) => {
+      const url = `${scope}/providers/Vendor.Authorization/permissions?${apiVersion}`
+      const { status, body, text } = await service().request('GET', url, { token })
+      assert.equal(status, 200, text)
+      return body.value
+    }
+    for (const scope of scopes) assert.deepEqual(await rolesAt(scope), [])
+    const group = await addObject('group')
+    await fillDirectory(service()).join(person, group)
+    const server = scopes[3] ?? ''
+    const url = urlOf(server)
+    await send('PUT', url, { properties: { principalId: group, roleName: 'SQL Security Manager' } })
+    for (const scope of scopes.slice(0, 3)) assert.deepEqual(await rolesAt(scope), [], scope)
+    for (const scope of [server, db]) {
+      const [role, ...others] = await rolesAt(scope)
+      assert.deepEqual(others, [])
+      assert.equal(role.roleName, 'SQL Security Manager')
+      assert.ok(role.actions.includes('Vendor.Sql/servers/databases/dataMaskingPolicies/*'))
+      assert.deepEqual(role.notActions, [])
+    }
+    await send('DELETE', url)
+  },
+)
+
+clause(
+  'MASK-200',
+  "`GET /providers/Vendor.Sql/databases` lists, in pages, every database that the caller's roles allow to read…",
+  async () => {
+    const person = await addObject('user')
+    const token = service().tokenFor({ principal: person, permissions: ['user_impersonation'] })
+    const list = async () => {
+      const { body } = await service().request('GET', `/providers/Vendor.Sql/databases?${apiVersion}`, {
+        token,
+      })
+      return body.value as { id: string; properties: Record<string, unknown> }[]
+    }
+    const [mine, other] = [freshDatabase(), freshDatabase()]
+    for (const path of [mine, other]) await send('PUT', path, {})
+    const rule = { schemaName: 'public', tableName: 'person', columnName: 'email', maskingFunction: 'Email' }
+    await send('PUT', `${rulesUrl(mine)}/mail`, { properties: rule })
+    assert.deepEqual(await list(), [])
+    const url = urlOf(mine)
+    const put = await send('PUT', url, { properties: { principalId: person, roleName: 'Reader' } })
+    assert.equal(put.status, 201, put.text)
+    const [found, ...others] = await list()
+    assert.deepEqual(others, [])
+    assert.equal(found?.id, mine)
+    assert.deepEqual(found?.properties, {
+      subscriptionId: 'sub-1',
+      resourceGroupName: 'Group-1',
+      serverName: 'Srv',
+      gatewayName: null,
+      boundTo: null,
+      dataMaskingState: 'Enabled',
+      mode: 'Enforce',
+      ruleCount: 1,
+      enforcement: { state: 'NotBound', since: null, reason: null, driftRepairs: 0, lastDriftAt: null },
+    })
+    await send('DELETE', url)
+  },
+)
 
 clause(
   'MASK-119',

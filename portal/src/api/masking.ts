@@ -1,0 +1,91 @@
+import { queryOptions } from '@tanstack/react-query'
+import { get } from './call.ts'
+
+export type EnforcementState = 'NotBound' | 'Enforced' | 'Observing' | 'Pending' | 'Failed'
+
+export interface VisibleDatabase {
+  readonly id: string
+  readonly name: string
+  readonly properties: {
+    readonly subscriptionId: string
+    readonly resourceGroupName: string
+    readonly serverName: string
+    readonly gatewayName: string | null
+    readonly boundTo: string | null
+    readonly dataMaskingState: 'Enabled' | 'Disabled'
+    readonly mode: 'Enforce' | 'Observe'
+    readonly ruleCount: number
+    readonly enforcement: {
+      readonly state: EnforcementState
+      readonly since: string | null
+      readonly reason: string | null
+      readonly driftRepairs: number
+      readonly lastDriftAt: string | null
+    }
+  }
+}
+
+interface MaskingPage<T> {
+  readonly value: readonly T[]
+  readonly nextLink?: string
+}
+
+/** The names in the address of a database, and its path in the API. */
+export interface DatabasePlace {
+  readonly subscription: string
+  readonly group: string
+  readonly server: string
+  readonly database: string
+}
+
+export function placeOf({ name, properties }: VisibleDatabase): DatabasePlace {
+  const { subscriptionId, resourceGroupName, serverName } = properties
+  return { subscription: subscriptionId, group: resourceGroupName, server: serverName, database: name }
+}
+
+export function pathOf({ subscription, group, server, database }: DatabasePlace): string {
+  const [s, g, v, d] = [subscription, group, server, database].map(encodeURIComponent)
+  return `/subscriptions/${s}/resourceGroups/${g}/providers/Vendor.Sql/servers/${v}/databases/${d}`
+}
+
+async function getAllPages<T>(path: string, signal: AbortSignal): Promise<readonly T[]> {
+  const found: T[] = []
+  for (let next: string | undefined = path; next !== undefined; ) {
+    const page: MaskingPage<T> = await get<MaskingPage<T>>(next, signal)
+    found.push(...page.value)
+    next = page.nextLink
+  }
+  return found
+}
+
+export const databasesQuery = queryOptions({
+  queryKey: ['databases'],
+  queryFn: ({ signal }) => getAllPages<VisibleDatabase>('/providers/Vendor.Sql/databases', signal),
+})
+
+interface RolePermissions {
+  readonly roleName: string
+  readonly actions: readonly string[]
+  readonly notActions: readonly string[]
+}
+
+/** What the person's masking roles allow at a scope; `''` is the root. */
+export function permissionsQuery(scope: string) {
+  return queryOptions({
+    queryKey: ['permissions', scope],
+    queryFn: async ({ signal }) => {
+      const path = `${scope}/providers/Vendor.Authorization/permissions`
+      return (await get<MaskingPage<RolePermissions>>(path, signal)).value
+    },
+    staleTime: 60_000,
+  })
+}
+
+/** True when one of the roles allows the action, as the service itself compares. */
+export function allows(roles: readonly RolePermissions[], action: string): boolean {
+  const covers = (pattern: string) => {
+    const pieces = pattern.split('*').map((piece) => piece.replaceAll(/[.\\+?^${}()|[\]]/g, '\\$&'))
+    return new RegExp(`^${pieces.join('.*')}$`, 'is').test(action)
+  }
+  return roles.some(({ actions, notActions }) => actions.some(covers) && !notActions.some(covers))
+}

@@ -1,0 +1,135 @@
+import { ArrowRight } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
+import { t } from '../texts/index.ts'
+import { Button } from '../ui/button.tsx'
+import { CodeBlock } from '../ui/copy.tsx'
+import { Drawer } from '../ui/layers.tsx'
+import { FaultNotice } from '../ui/states.tsx'
+import { toast } from '../ui/toasts.tsx'
+import './change.css'
+
+/** One value before and after. */
+export interface Difference {
+  readonly label: string
+  readonly before?: ReactNode
+  readonly after?: ReactNode
+}
+
+/** A change as the reader sees it before it happens. */
+export interface Change {
+  readonly title: string
+  readonly description?: string
+  readonly differences: readonly Difference[]
+  /** Fields that the change still needs from the person, such as a reason. */
+  readonly fields?: ReactNode
+  /** Who is affected; loads by itself. */
+  readonly impact?: ReactNode
+  /** The statements; loads by itself. */
+  readonly plan?: ReactNode
+  readonly confirmLabel?: string
+  readonly isDanger?: boolean
+  readonly isBlocked?: boolean
+  /** Said in a toast afterwards. */
+  readonly doneText: string
+  readonly apply: () => Promise<unknown>
+}
+
+/** Every change of the portal passes here: what changes, whom it affects, the statements, and only then the button. */
+export function ChangeDrawer({
+  change,
+  onClose,
+}: {
+  readonly change: Change | undefined
+  readonly onClose: (isApplied: boolean) => void
+}) {
+  const [isWorking, setWorking] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const close = (isApplied: boolean) => {
+    setError(undefined)
+    onClose(isApplied)
+  }
+  const apply = async () => {
+    if (!change) return
+    setWorking(true)
+    setError(undefined)
+    try {
+      await change.apply()
+      toast(change.doneText)
+      close(true)
+    } catch (caught) {
+      setError(caught)
+    } finally {
+      setWorking(false)
+    }
+  }
+  return (
+    <Drawer
+      title={change?.title ?? ''}
+      {...(change?.description !== undefined && { description: change.description })}
+      isOpen={change !== undefined}
+      onClose={() => !isWorking && close(false)}
+      foot={
+        <>
+          <Button onClick={() => close(false)} disabled={isWorking}>
+            {t.states.cancel}
+          </Button>
+          <Button
+            tone={change?.isDanger ? 'danger' : 'primary'}
+            disabled={isWorking || change?.isBlocked === true}
+            onClick={() => void apply()}
+          >
+            {isWorking ? t.changes.working : (change?.confirmLabel ?? t.changes.confirm)}
+          </Button>
+        </>
+      }
+    >
+      {change && (
+        <div className="stack">
+          {change.fields}
+          {change.differences.length > 0 && (
+            <section className="stack tight">
+              <h3>{t.changes.what}</h3>
+              <Differences list={change.differences} />
+            </section>
+          )}
+          {change.impact && (
+            <section className="stack tight">
+              <h3>{t.changes.impact}</h3>
+              {change.impact}
+            </section>
+          )}
+          {change.plan && (
+            <section className="stack tight">
+              <h3>{t.changes.plan}</h3>
+              {change.plan}
+            </section>
+          )}
+          {error !== undefined && <FaultNotice error={error} />}
+        </div>
+      )}
+    </Drawer>
+  )
+}
+
+export function Differences({ list }: { readonly list: readonly Difference[] }) {
+  return (
+    <ul className="differences">
+      {list.map(({ label, before, after }) => (
+        <li key={label}>
+          <span className="quiet">{label}</span>
+          <span className="line">
+            {before !== undefined && <del>{before}</del>}
+            {before !== undefined && after !== undefined && <ArrowRight size={13} aria-hidden />}
+            {after !== undefined && <ins>{after}</ins>}
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Statements as the database will get them. */
+export function Statements({ list }: { readonly list: readonly string[] }) {
+  if (list.length === 0) return <p className="quiet small">{t.changes.planNone}</p>
+  return <CodeBlock label={t.changes.plan} text={list.map((statement) => `${statement};`).join('\n')} />
+}

@@ -1,0 +1,45 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Database } from 'lucide-react'
+import { databasesQuery, type VisibleDatabase } from '../../api/masking.ts'
+import { t } from '../../texts/index.ts'
+import { SearchField } from '../../ui/field.tsx'
+import { Page } from '../../ui/page.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { DatabasesTable } from './databases-table.tsx'
+
+export function DatabasesPage() {
+  const { q = '' } = useSearch({ from: '/databases' })
+  const navigate = useNavigate({ from: '/databases' })
+  const query = useQuery(databasesQuery)
+  const setText = (text: string) => void navigate({ search: text === '' ? {} : { q: text }, replace: true })
+  return (
+    <Page title={t.databases.title} description={t.databases.description}>
+      <Loaded query={query}>
+        {(databases) =>
+          databases.length === 0 ? (
+            <div className="card">
+              <Empty icon={Database} title={t.databases.emptyTitle}>
+                {t.databases.emptyHint}
+              </Empty>
+            </div>
+          ) : (
+            <>
+              <SearchField
+                label={t.databases.filter}
+                value={q}
+                onChange={(event) => setText(event.target.value)}
+              />
+              <DatabasesTable rows={databases.filter((database) => matches(database, q))} />
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+function matches({ name, properties }: VisibleDatabase, text: string): boolean {
+  const known = `${name} ${properties.serverName} ${properties.gatewayName ?? ''} ${properties.boundTo ?? ''}`
+  return known.toLowerCase().includes(text.trim().toLowerCase())
+}

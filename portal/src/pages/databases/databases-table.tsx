@@ -1,0 +1,55 @@
+import type { VisibleDatabase } from '../../api/masking.ts'
+import { t } from '../../texts/index.ts'
+import { type Column, DataTable } from '../../ui/data-table.tsx'
+import { DateText } from '../../ui/date.tsx'
+import { Empty } from '../../ui/states.tsx'
+import { StateBadge } from './state-badge.tsx'
+
+const columns: readonly Column<VisibleDatabase>[] = [
+  {
+    key: 'name',
+    header: t.databases.name,
+    cell: ({ name }) => <strong>{name}</strong>,
+  },
+  {
+    key: 'state',
+    header: t.databases.state,
+    cell: ({ properties }) => <StateBadge state={properties.enforcement.state} />,
+    width: '120px',
+  },
+  {
+    key: 'rules',
+    header: t.databases.rules,
+    isEnd: true,
+    cell: ({ properties }) => <span className="number">{properties.ruleCount}</span>,
+    width: '130px',
+  },
+  { key: 'server', header: t.databases.server, cell: ({ properties }) => properties.serverName },
+  {
+    key: 'bound',
+    header: t.databases.boundTo,
+    cell: ({ properties }) =>
+      properties.boundTo ? (
+        <code className="quiet">{properties.boundTo}</code>
+      ) : (
+        <span className="faint">{t.databases.notBound}</span>
+      ),
+  },
+  {
+    key: 'since',
+    header: t.databases.since,
+    cell: ({ properties }) => <DateText at={properties.enforcement.since} isRelative />,
+  },
+]
+
+export function DatabasesTable({ rows }: { readonly rows: readonly VisibleDatabase[] }) {
+  return (
+    <DataTable
+      label={t.databases.title}
+      columns={columns}
+      rows={rows}
+      keyOf={({ id }) => id}
+      empty={<Empty title={t.databases.noMatch}>{t.databases.noMatchHint}</Empty>}
+    />
+  )
+}

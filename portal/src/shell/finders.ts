@@ -1,0 +1,21 @@
+import { databasesQuery } from '../api/masking.ts'
+import { queryClient } from '../api/query-client.ts'
+import { t } from '../texts/index.ts'
+import { addFinder } from './palette-entries.ts'
+
+const shown = 8
+
+addFinder(async (text) => {
+  const wanted = text.toLowerCase()
+  const databases = await queryClient.ensureQueryData(databasesQuery)
+  return databases
+    .filter(({ name, properties }) => `${name} ${properties.serverName}`.toLowerCase().includes(wanted))
+    .slice(0, shown)
+    .map(({ id, name, properties }) => ({
+      key: id,
+      group: t.shell.databases,
+      label: name,
+      hint: properties.serverName,
+      link: { to: '/databases', search: { q: name } },
+    }))
+})

@@ -1,0 +1,25 @@
+export const databases = {
+  title: 'Databases',
+  description: 'Every database that your roles let you see, with the state of its masks.',
+  states: {
+    Enforced: 'Enforced',
+    Observing: 'Observing',
+    Pending: 'Pending',
+    Failed: 'Failed',
+    NotBound: 'Not bound',
+  },
+  name: 'Database',
+  server: 'Server',
+  state: 'State',
+  rules: 'Masked columns',
+  boundTo: 'Bound to',
+  gatewayName: 'Gateway name',
+  since: 'Since',
+  notBound: 'Not bound to a PostgreSQL database',
+  filter: 'Filter databases',
+  emptyTitle: 'No database that you may see',
+  emptyHint:
+    'Bind a PostgreSQL database to begin masking, or ask an administrator for the role Reader at a database, its server or its subscription.',
+  noMatch: 'No database matches',
+  noMatchHint: 'Try a shorter part of the name, its server or its gateway name.',
+} as const

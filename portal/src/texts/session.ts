@@ -1,0 +1,9 @@
+export const session = {
+  signedOut: 'You are signed out',
+  signedOutHint: 'Your tokens were only in this page’s memory and are gone.',
+  signIn: 'Sign in',
+  failed: 'Signing in did not work',
+  tryAgain: 'Try again',
+  ended: 'Your sign-in has ended',
+  endedHint: 'Sign in again to go on where you are.',
+} as const

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { clause } from '../support/clause.ts'
+import { addPerson } from '../support/issuer.ts'
+import { checkAccessible, signIn, skipReason, usePortal } from '../support/portal.ts'
+
+describe('the portal in a browser', { skip: skipReason ?? false }, () => {
+  const portal = usePortal()
+
+  clause(
+    'SVC-32',
+    'People sign in to the portal at the token service, by authorization code with PKCE.…',
+    async () => {
+      await using opened = await portal.visit()
+      const { page } = opened
+      await page.goto(`${portal.service().origin}/databases?q=shop`)
+      await checkAccessible(page)
+      await signIn(page, portal.administrator())
+      await page.getByRole('heading', { level: 1, name: 'Databases' }).waitFor()
+      assert.equal(new URL(page.url()).search, '?q=shop')
+      await page.getByRole('cell', { name: 'shop', exact: true }).waitFor()
+      const kept = await page.evaluate(
+        'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])',
+      )
+      assert.doesNotMatch(String(kept), /eyJ|refresh/, 'no token outlives the page')
+    },
+  )
+
+  test('signs out at the token service', async () => {
+    await using opened = await portal.visit()
+    const { page } = opened
+    await page.goto(portal.service().origin)
+    await signIn(page, portal.administrator())
+    await page.getByRole('button', { name: /^Account of/ }).click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+    await checkAccessible(page)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByLabel('Password').waitFor()
+  })
+
+  clause(
+    'SVC-33',
+    'The portal makes no request to another host, writes no error to the console…',
+    async () => {
+      await using opened = await portal.open(portal.administrator(), '/')
+      const { page } = opened
+      await page.getByRole('cell', { name: 'shop', exact: true }).waitFor()
+      await checkAccessible(page)
+      await page.getByRole('link', { name: 'Databases' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Databases' }).waitFor()
+      await checkAccessible(page)
+    },
+  )
+
+  test('goes anywhere by the keyboard alone', async () => {
+    await using opened = await portal.open(portal.administrator(), '/')
+    const { page } = opened
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').waitFor()
+    await checkAccessible(page)
+    await page.keyboard.type('datab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Databases' }).waitFor()
+    await page.keyboard.press('Control+k')
+    await page.keyboard.press('Escape')
+    await page.getByRole('combobox').waitFor({ state: 'hidden' })
+  })
+
+  test('tells a person without a role what to ask for', async () => {
+    const person = await addPerson(portal.service(), { displayName: 'Nils Neumann' })
+    await using opened = await portal.open(person, '/')
+    await opened.page.getByText('ask an administrator for the role Reader').waitFor()
+    await checkAccessible(opened.page)
+  })
+
+  test('says so at an address that leads nowhere', async () => {
+    await using opened = await portal.open(portal.administrator(), '/databases/nothing')
+    await opened.page.getByRole('link', { name: 'Go to the overview' }).click()
+    await opened.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  })
+
+  test('remembers theme and density', async () => {
+    await using opened = await portal.open(portal.administrator(), '/')
+    const { page } = opened
+    await page.getByRole('button', { name: /^Account of/ }).click()
+    await page.getByRole('menuitemradio', { name: 'Dark' }).click()
+    await page.getByRole('menuitemradio', { name: 'Compact' }).click()
+    await page.reload()
+    await page.locator('#content h1').waitFor()
+    assert.deepEqual(await page.evaluate('({ ...document.documentElement.dataset })'), {
+      theme: 'dark',
+      density: 'compact',
+    })
+  })
+})

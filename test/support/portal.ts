@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before } from 'node:test'
+import { AxeBuilder } from '@axe-core/playwright'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { ensurePortal } from '../../src/portal/build-portal.ts'
+import { findProgram } from './find-program.ts'
+import type { Person } from './issuer.ts'
+import { bindingOf, createMaskedDatabase } from './masked-database.ts'
+import { startTestService, type TestService } from './service.ts'
+
+const program = ['chromium', 'chromium-browser', 'google-chrome'].map(findProgram).find(Boolean)
+
+/** Why the tests in a browser are left out on this machine; undefined: they run. */
+export const skipReason = program === undefined ? 'no Chromium is installed' : undefined
+
+export const shopPath =
+  '/subscriptions/demo/resourceGroups/demo/providers/Vendor.Sql/servers/embedded/databases/shop'
+export const shopPage = '/databases/demo/demo/embedded/shop'
+const version = 'api-version=2014-04-01'
+
+const rules = {
+  'customer-email': { tableName: 'customers', columnName: 'email', maskingFunction: 'Email' },
+  'customer-ssn': { tableName: 'customers', columnName: 'ssn', maskingFunction: 'SSN' },
+}
+
+type Masked = Awaited<ReturnType<typeof createMaskedDatabase>>
+
+/** A service with the portal, the sample shop bound to it, and a browser: one of each for a file. */
+export function usePortal() {
+  let service: TestService | undefined
+  let shop: Masked | undefined
+  let browser: Browser | undefined
+  /** Cookies of the token service by person: a later page signs in without the form. */
+  const remembered = new Map<string, Awaited<ReturnType<BrowserContext['storageState']>>>()
+
+  before(async () => {
+    const folder = await ensurePortal()
+    assert.ok(folder, 'the portal is built')
+    const launched = chromium.launch({ executablePath: program ?? '', args: ['--no-sandbox'] })
+    service = await startTestService({ MASQUERADE_AUDIT_SECONDS: '3600' }, undefined, folder)
+    shop = await bindShop(service)
+    browser = await launched
+  })
+  after(async () => {
+    await browser?.close()
+    await service?.[Symbol.asyncDispose]()
+    await shop?.[Symbol.asyncDispose]()
+  })
+
+  const running = () => {
+    if (!service || !browser || !shop) throw new Error('the portal is not started yet')
+    return { service, browser, shop }
+  }
+
+  return {
+    service: () => running().service,
+    shop: () => running().shop,
+    administrator(): Person {
+      const { administrator, dataDir } = running().service
+      const password = readFileSync(join(dataDir, 'administrator-password'), 'utf8').trim()
+      return {
+        id: administrator?.id ?? '',
+        userPrincipalName: administrator?.userPrincipalName ?? '',
+        password,
+      }
+    },
+    /** A call of the API as an owner of everything. */
+    async send(method: string, path: string, body?: unknown) {
+      return sendAsOwner(running().service, method, path, body)
+    },
+    /** The portal at an address, for a person who has signed in. */
+    async open(person: Person, path: string): Promise<OpenedPage> {
+      const known = remembered.get(person.id)
+      const opened = await openPage(running().browser, running().service.origin, known)
+      await opened.page.goto(running().service.origin + path)
+      if (!known) {
+        await signIn(opened.page, person)
+        remembered.set(person.id, await opened.page.context().storageState())
+      }
+      await opened.page.locator('#content h1').waitFor()
+      return opened
+    },
+    /** A browser that nobody has signed in with. */
+    visit: () => openPage(running().browser, running().service.origin, undefined),
+  }
+}
+
+export interface OpenedPage extends AsyncDisposable {
+  readonly page: Page
+  /** Errors of the console, failed scripts and requests to other hosts so far. */
+  readonly faults: readonly string[]
+}
+
+async function openPage(
+  browser: Browser,
+  origin: string,
+  storageState: Awaited<ReturnType<BrowserContext['storageState']>> | undefined,
+): Promise<OpenedPage> {
+  const context = await browser.newContext({
+    viewport: { width: 1440, height: 900 },
+    reducedMotion: 'reduce',
+    ...(storageState && { storageState }),
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(15_000)
+  const faults: string[] = []
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) faults.push(`${message.type()}: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => faults.push(`script: ${error.message}`))
+  page.on('request', (request) => {
+    if (!request.url().startsWith(origin)) faults.push(`outside request: ${request.url()}`)
+  })
+  return {
+    page,
+    faults,
+    async [Symbol.asyncDispose]() {
+      await context.close()
+      assert.deepEqual(faults, [])
+    },
+  }
+}
+
+export async function signIn(page: Page, { userPrincipalName, password }: Person): Promise<void> {
+  await page.getByLabel('User name').fill(userPrincipalName)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+const widths = [360, 768, 1440]
+const schemes = ['light', 'dark'] as const
+
+/** No violation of WCAG 2.2 AA at any width, light or dark, and nothing that makes the page scroll sideways. */
+export async function checkAccessible(page: Page): Promise<void> {
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 900 })
+    const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+    assert.ok(Number(overflow) <= 0, `${page.url()} is ${overflow} pixels too wide at ${width}`)
+    for (const colorScheme of schemes) {
+      await page.emulateMedia({ colorScheme })
+      const { violations } = await new AxeBuilder({ page })
+        .setLegacyMode(true)
+        .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'])
+        .analyze()
+      const found = violations.flatMap(({ id, help, nodes }) =>
+        nodes.map(({ html, failureSummary }) => `${id} (${help}) ${html} ${failureSummary}`),
+      )
+      assert.deepEqual(found, [], `${page.url()} at ${width}, ${colorScheme}`)
+    }
+  }
+  await page.setViewportSize({ width: 1440, height: 900 })
+}
+
+async function bindShop(service: TestService): Promise<Masked> {
+  const shop = await createMaskedDatabase()
+  await shop.database.sql.unsafe(readFileSync(new URL('../../src/sample/shop.sql', import.meta.url), 'utf8'))
+  await sendAsOwner(service, 'PUT', shopPath, { properties: { binding: bindingOf(shop.url) } })
+  for (const [name, rule] of Object.entries(rules))
+    await sendAsOwner(service, 'PUT', `${shopPath}/dataMaskingPolicies/Default/rules/${name}`, {
+      properties: { schemaName: 'public', ...rule },
+    })
+  return shop
+}
+
+let ownerToken: { readonly service: TestService; readonly token: string } | undefined
+
+async function sendAsOwner(service: TestService, method: string, path: string, body?: unknown) {
+  if (ownerToken?.service !== service) ownerToken = { service, token: service.tokenFor({ role: 'Owner' }) }
+  const answer = await service.request(method, `${path}${path.includes('?') ? '&' : '?'}${version}`, {
+    token: ownerToken.token,
+    ...(body !== undefined && { body }),
+  })
+  assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
+  return answer
+}
