@@ -9,15 +9,18 @@ interface Completed {
   readonly words: readonly string[]
   /** Second words by first word, such as `members` to `list`, `add` and `remove`. */
   readonly seconds: Readonly<Record<string, readonly string[]>>
-  /** With their dashes. */
-  readonly options: readonly string[]
+  readonly options: readonly {
+    readonly name: string
+    readonly short?: string
+    readonly takesValue: boolean
+  }[]
 }
 
 export function createCompletion(commands: Commands): Command {
   const generate = (render: (all: readonly Completed[]) => string) => ({
     async run() {
       const all = await Promise.all(Object.values(commands).map((load) => load()))
-      print(render(all.map(describe)))
+      print(render(all.map((command) => describe(command, Object.keys(commands)))))
       return 0
     },
   })
@@ -39,25 +42,38 @@ Prints a script for the shell. It is made from the same table as the commands th
   })
 }
 
-function describe({ name, summary, verbs = [], options = {} }: Command): Completed {
+function describe({ name, summary, verbs = [], options = {} }: Command, names: readonly string[]): Completed {
   const seconds: Record<string, string[]> = {}
   for (const [first = '', second] of verbs.map((verb) => verb.split(' ')))
     if (second !== undefined) seconds[first] = [...(seconds[first] ?? []), second]
   return {
     name,
     summary,
-    words: [...new Set(verbs.map((verb) => verb.split(' ', 1)[0] ?? ''))],
+    words: name === 'help' ? names : [...new Set(verbs.map((verb) => verb.split(' ', 1)[0] ?? ''))],
     seconds,
-    options: [...Object.keys(options).map((option) => `--${option}`), '--help'],
+    options: [
+      ...Object.entries(options).map(([option, { type, short }]) => ({
+        name: option,
+        ...(short !== undefined && { short }),
+        takesValue: type === 'string',
+      })),
+      { name: 'help', takesValue: false },
+    ],
   }
 }
 
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 const join = (words: readonly string[]) => quote(words.join(' '))
+const withDashes = ({ options }: Completed) => options.map(({ name }) => `--${name}`)
 
 function renderBash(all: readonly Completed[]): string {
-  const cases = all.map(({ name, words, options }) =>
-    [`    ${name})`, `      words=${join(words)}`, `      options=${join(options)}`, '      ;;'].join('\n'),
+  const cases = all.map((one) =>
+    [
+      `    ${one.name})`,
+      `      words=${join(one.words)}`,
+      `      options=${join(withDashes(one))}`,
+      '      ;;',
+    ].join('\n'),
   )
   const pairs = all.flatMap(({ name, seconds }) =>
     Object.entries(seconds).map(([first, list]) => `    '${name} ${first}') words=${join(list)} ;;`),
@@ -88,7 +104,7 @@ complete -o default -F _masquerade masquerade
 function renderZsh(all: readonly Completed[]): string {
   const names = all.map(({ name, summary }) => `    ${quote(`${name}:${summary.replaceAll(':', '\\:')}`)}`)
   const cases = all.map(
-    ({ name, words, options }) => `    ${name}) list=(${words.join(' ')}); options=(${options.join(' ')}) ;;`,
+    (one) => `    ${one.name}) list=(${one.words.join(' ')}); options=(${withDashes(one).join(' ')}) ;;`,
   )
   const pairs = all.flatMap(({ name, seconds }) =>
     Object.entries(seconds).map(([first, list]) => `      '${name} ${first}') list=(${list.join(' ')}) ;;`),
@@ -124,19 +140,33 @@ if [[ $funcstack[1] == _masquerade ]]; then _masquerade "$@"; else compdef _masq
 `
 }
 
+/** Words count by their place: `masquerade policy exempt user` is no `masquerade user`. */
 function renderFish(all: readonly Completed[]): string {
-  const lines = all.flatMap(({ name, summary, words, seconds, options }) => {
-    const seen = `__fish_seen_subcommand_from ${name}`
-    const noWord = words.length > 0 ? `; and not __fish_seen_subcommand_from ${words.join(' ')}` : ''
-    return [
-      `complete -c masquerade -n __fish_use_subcommand -f -a ${name} -d ${quote(summary)}`,
-      ...(words.length > 0 ? [`complete -c masquerade -n ${quote(seen + noWord)} -f -a ${join(words)}`] : []),
-      ...Object.entries(seconds).map(
-        ([first, list]) =>
-          `complete -c masquerade -n ${quote(`${seen}; and __fish_seen_subcommand_from ${first}`)} -f -a ${join(list)}`,
+  const complete = (condition: string, rest: string) =>
+    `complete -c masquerade -n ${quote(condition)} ${rest}`
+  const lines = all.flatMap(({ name, summary, words, seconds, options }) => [
+    complete('__masquerade_after', `-f -a ${name} -d ${quote(summary)}`),
+    ...(words.length > 0 ? [complete(`__masquerade_after ${name}`, `-f -a ${join(words)}`)] : []),
+    ...Object.entries(seconds).map(([first, list]) =>
+      complete(`__masquerade_after ${name} ${first}`, `-f -a ${join(list)}`),
+    ),
+    ...options.map(({ name: option, short, takesValue }) =>
+      complete(
+        `__masquerade_in ${name}`,
+        `-l ${option}${short === undefined ? '' : ` -s ${short}`}${takesValue ? ' -r' : ''}`,
       ),
-      ...options.map((option) => `complete -c masquerade -n ${quote(seen)} -l ${option.slice(2)}`),
-    ]
-  })
-  return `# fish completion of masquerade\n${lines.join('\n')}\n`
+    ),
+  ])
+  return `# fish completion of masquerade
+function __masquerade_after
+  set -l words (commandline -opc)
+  set -e words[1]
+  test "$words" = "$argv"
+end
+function __masquerade_in
+  set -l words (commandline -opc)
+  test (count $words) -gt 1; and test $words[2] = $argv[1]
+end
+${lines.join('\n')}
+`
 }

@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { promisify } from 'node:util'
 import { commandNames, loadCommand } from '../../../src/cli/commands.ts'
 import { clause } from '../../support/clause.ts'
 import { startCommand } from '../../support/command.ts'
-import { findProgram } from '../../support/find-program.ts'
 import { runHere, settleIn } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
-
-const execute = promisify(execFile)
 
 describe('the command line in a shell', () => {
   let service: TestService
@@ -98,48 +93,6 @@ describe('the command line in a shell', () => {
       const overview = await here('help')
       for (const code of [0, 1, 2, 3, 4, 5, 6])
         assert.match(overview.stdout, new RegExp(`^ {2}${code} {2}\\S`, 'm'))
-    },
-  )
-
-  clause(
-    'SVC-15',
-    '`masquerade completion bash`, `zsh` and `fish` print scripts that complete every command, verb and option.',
-    async () => {
-      const script = join(folder, 'completion.bash')
-      await writeFile(script, (await here('completion', 'bash')).stdout)
-      const complete = async (...words: string[]) => {
-        const program = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _masquerade; printf '%s\\n' "\${COMPREPLY[@]}"`
-        const { stdout } = await execute('bash', ['-c', program, 'bash', script, 'masquerade', ...words])
-        return stdout.split('\n').filter(Boolean)
-      }
-      const { stdout: registered } = await execute('bash', [
-        '-c',
-        'source "$1"; complete -p masquerade',
-        'bash',
-        script,
-      ])
-      assert.match(registered, /-F _masquerade masquerade/)
-      assert.deepEqual(await complete(''), [...commandNames])
-      assert.deepEqual(await complete('gr'), ['group'])
-      assert.ok((await complete('user', '')).includes('set-password'))
-      assert.deepEqual(await complete('user', 'set-'), ['set-password'])
-      assert.deepEqual(await complete('group', 'members', ''), ['list', 'add', 'remove'])
-      assert.deepEqual(await complete('rules', 'apply', '--dr'), ['--dry-run'])
-      assert.deepEqual(await complete('rules', 'apply', 'x'), [])
-
-      for (const [shell, check] of [
-        ['zsh', ['-n']],
-        ['fish', ['--no-execute']],
-      ] as const) {
-        const { stdout } = await here('completion', shell)
-        for (const name of commandNames) assert.ok(stdout.includes(name), `${shell}: ${name}`)
-        assert.match(stdout, shell === 'fish' ? /-l dry-run/ : /--dry-run/)
-        const file = join(folder, `completion.${shell}`)
-        await writeFile(file, stdout)
-        const program = findProgram(shell)
-        if (program) await execute(program, [...check, file])
-      }
-      assert.equal((await here('completion', 'tcsh')).code, 2)
     },
   )
 
