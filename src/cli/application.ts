@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeAudit } from '../db/audit.ts'
 import type { Tx } from '../db/database.ts'
-import { findUser } from '../directory/accounts/find-user.ts'
+import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { addSecret, removeSecret } from '../directory/applications/application-secret.ts'
 import {
   consentPermissions,
@@ -191,7 +191,7 @@ function requirePermissions({ permission = [] }: Values): readonly string[] {
 }
 
 async function requireUser(tx: Tx, tenantId: string, userPrincipalName: string): Promise<string> {
-  const user = await findUser(tx, tenantId, { userPrincipalName })
+  const user = await findActiveUser(tx, tenantId, { userPrincipalName })
   if (!user)
     throw new OperatorError(`There is no user '${userPrincipalName.slice(0, 200)}'.`, {
       exitCode: exitCodes.notFound,

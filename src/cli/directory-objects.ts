@@ -37,6 +37,8 @@ interface ObjectNoun {
   /** Properties that `--search` compares. */
   readonly names: readonly string[]
   find(api: Api, name: string): Promise<Principal>
+  /** The properties that `show` prints. */
+  read(api: Api, id: string): Promise<Shown>
 }
 
 export type Shown = Readonly<Record<string, unknown>> & { readonly id: string }
@@ -53,6 +55,15 @@ export function objectVerbs(kind: ObjectNoun) {
         const found = await listAll<Shown>(api, `${path}?${query.join('&')}`, readLimit(noun, values.limit))
         const rows = found.map((one) => kind.columns.map((column) => showValue(one[column])))
         report(values, found, renderTable(kind.columns, rows, `There is no such ${noun}.`))
+        return 0
+      },
+    },
+    show: {
+      takes: [noun.toUpperCase()],
+      async run(values: ListValues, name: string) {
+        const api = await openApi(values)
+        const shown = await kind.read(api, (await kind.find(api, name)).id)
+        report(values, shown, renderProperties(shown))
         return 0
       },
     },
@@ -150,7 +161,7 @@ export function showValue(value: unknown): string {
 }
 
 /** Properties of one object, a line each. */
-export function renderProperties(object: Readonly<Record<string, unknown>>): string {
+function renderProperties(object: Readonly<Record<string, unknown>>): string {
   const shown = Object.entries(object).filter(
     ([name, value]) =>
       !name.startsWith('@') &&

@@ -1,3 +1,4 @@
+import { countOf } from '../kernel/count-of.ts'
 import { databasePathOf } from './api.ts'
 import { type Command, readArgs } from './command.ts'
 import { examineInstallation } from './doctor/examine-installation.ts'
@@ -65,6 +66,6 @@ function inWords(findings: readonly Finding[]): string {
   const sum =
     problems + warnings === 0
       ? 'Nothing is wrong.'
-      : `${problems} ${problems === 1 ? 'problem' : 'problems'}, ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}.`
+      : `${countOf(problems, 'problem')}, ${countOf(warnings, 'warning')}.`
   return `${[...lines, sum].join('\n')}\n`
 }

@@ -1,5 +1,6 @@
 import { open, rename, rm } from 'node:fs/promises'
 import { exportDirectory } from '../directory/transfer/export-directory.ts'
+import { countOf } from '../kernel/count-of.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type Command, readArgs } from './command.ts'
 import { openOperatorAccess } from './operator.ts'
@@ -54,12 +55,7 @@ while the database runs.`,
       })
       await sink.finish()
       progress.end()
-      if (file !== '-')
-        report(
-          values,
-          { file, lines },
-          `${file}: exported ${lines.toLocaleString('en')} ${lines === 1 ? 'line' : 'lines'}.\n`,
-        )
+      if (file !== '-') report(values, { file, lines }, `${file}: exported ${countOf(lines, 'line')}.\n`)
       return 0
     } catch (error) {
       progress.end()

@@ -1,5 +1,5 @@
 import { pathPrefix } from '../kernel/surface.ts'
-import { apiHelp, openApi, Refused } from './api.ts'
+import { type Api, apiHelp, openApi, Refused } from './api.ts'
 import { commandOf, type ValuesOf, type Verb } from './command.ts'
 import {
   findAll,
@@ -8,7 +8,6 @@ import {
   objectVerbs,
   readLimit,
   readProperties,
-  renderProperties,
   type Shown,
 } from './directory-objects.ts'
 import { findGroup, kindOf, listRelated, nameOf, principalHelp } from './principals.ts'
@@ -26,12 +25,13 @@ const options = {
 type Values = ValuesOf<typeof options>
 
 const groups = `${pathPrefix.directory}/groups`
-const { list, set, remove, restore } = objectVerbs({
+const { list, show, set, remove, restore } = objectVerbs({
   noun: 'group',
   set: 'groups',
   columns: ['displayName', 'description', 'id'],
   names: ['displayName'],
   find: findGroup,
+  read: readGroup,
 })
 
 export const group = commandOf({
@@ -61,7 +61,7 @@ ${apiHelp}`,
   options,
   verbs: {
     list,
-    show: { takes: ['GROUP'], run: show },
+    show,
     add: { takes: ['NAME'], run: add },
     set,
     remove,
@@ -71,17 +71,13 @@ ${apiHelp}`,
   },
 })
 
-async function show(values: Values, name: string): Promise<number> {
-  const api = await openApi(values)
-  const { id } = await findGroup(api, name)
+async function readGroup(api: Api, id: string): Promise<Shown> {
   const { body } = await api.send<Shown>('GET', `${groups}/${id}`)
   const namesOf = async (relation: string) =>
     (await listRelated(api, `/groups/${id}/${relation}?$top=100`, 100)).map(
       (one) => nameOf(one).name ?? one.id,
     )
-  const shown = { ...body, owners: await namesOf('owners'), members: await namesOf('members') }
-  report(values, shown, renderProperties(shown))
-  return 0
+  return { ...body, owners: await namesOf('owners'), members: await namesOf('members') }
 }
 
 async function add(values: Values, displayName: string): Promise<number> {
@@ -153,8 +149,6 @@ function describe(
   const before = isAddition ? 'was already' : 'was not'
   return `${name} ${changed ? now : before} ${noun === 'owner' ? 'an owner' : 'a member'} of ${group}.`
 }
-
-type Api = Awaited<ReturnType<typeof openApi>>
 
 /** False: it was there. */
 async function addReference(api: Api, path: string, id: string): Promise<boolean> {

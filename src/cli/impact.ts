@@ -1,3 +1,4 @@
+import { countOf } from '../kernel/count-of.ts'
 import type { Impact } from '../masking/enforcement/inspection.ts'
 import { Refused } from './api.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -65,7 +66,7 @@ export function renderImpact({ roles, ended, closed, statements }: Impact, datab
     ),
     ...(closed.length > 0 ? ['Relations that masked roles could not read at all:'] : []),
     ...closed.map(({ relation, reason }) => `  ${showText(relation)}: ${showText(reason)}`),
-    `${statements.length} statements would run.`,
+    `${countOf(statements.length, 'statement')} would run.`,
   ]
   return lines.map((line) => `${line}\n`).join('')
 }
@@ -89,8 +90,7 @@ function describeSessions(sessions: Impact['roles'][number]['sessions']): string
   const names = [...new Set(sessions.map(({ application }) => application).filter(Boolean))].map(showText)
   const address = first?.address ? ` from ${first.address}` : ''
   const since = first?.since ? ` since ${first.since}` : ''
-  const count = sessions.length === 1 ? '1 live session' : `${sessions.length} live sessions`
-  return `${count}${names.length > 0 ? ` (${names.join(', ')})` : ''}${address}${since}`
+  return `${countOf(sessions.length, 'live session')}${names.length > 0 ? ` (${names.join(', ')})` : ''}${address}${since}`
 }
 
 /** As a shell takes it as one word. */

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import type { ImportCounts, ImportOutcome, Invitation } from '../directory/transfer/import-result.ts'
+import { countOf } from '../kernel/count-of.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { print } from './surroundings.ts'
 import { showText } from './table.ts'
@@ -51,7 +52,7 @@ const nouns: readonly (readonly [name: keyof ImportCounts, one: string, many: st
 function inWords(counts: ImportCounts): string {
   const words = nouns.flatMap(([name, one, many]) => {
     const count = counts[name]
-    return count === 0 ? [] : [`${count.toLocaleString('en')} ${count === 1 ? one : many}`]
+    return count === 0 ? [] : [countOf(count, one, many)]
   })
   return words.join(', ') || 'nothing: it is empty'
 }

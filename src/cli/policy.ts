@@ -1,3 +1,4 @@
+import { countOf } from '../kernel/count-of.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Exemption } from '../masking/policy/exemptions.ts'
 import { apiHelp, databasePathOf, openApi } from './api.ts'
@@ -18,13 +19,12 @@ const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string
   async show(rules, values) {
     const { policy: stored, rules: list, exemptions } = await rules.document()
     const { state, reason } = await rules.enforcement()
-    const count = list.length === 1 ? '1 rule' : `${list.length} rules`
     const why = reason === null ? '' : `. ${showText(reason)}`
     const mode = stored.enforcementMode === 'Observe' ? ', observed only' : ''
     report(
       values,
       { ...stored, exemptions, rules: list.length, enforcement: { state, reason } },
-      `${stored.dataMaskingState}${mode}, ${count}. In the database: ${state}${why}\n${renderExemptions(exemptions)}`,
+      `${stored.dataMaskingState}${mode}, ${countOf(list.length, 'rule')}. In the database: ${state}${why}\n${renderExemptions(exemptions)}`,
     )
     return 0
   },
@@ -154,14 +154,14 @@ function renderReport({ since, gateway, roles }: ObservationReport): string {
   const touched = gateway.map(({ role, column, statements, last }) => [
     `  ${showText(role)}`,
     showText(column),
-    `${statements} statements`,
+    countOf(statements, 'statement'),
     `last ${last}`,
   ])
   const direct = roles.flatMap(({ role, sessions, relations }) =>
     relations.map(({ relation, columns }) => [
       `  ${showText(role)}`,
       `${showText(relation)} (${showText(columns.join(', '))})`,
-      sessions.length === 0 ? 'no session now' : `${sessions.length} sessions now`,
+      sessions.length === 0 ? 'no session now' : `${countOf(sessions.length, 'session')} now`,
     ]),
   )
   return [

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { type Document, isMap, isSeq, parseDocument } from 'yaml'
+import { countOf } from '../kernel/count-of.ts'
 import { optionalFields } from '../masking/rules/rule-fields.ts'
 import { apiHelp, databasePathOf, openApi } from './api.ts'
 import { type Command, readArgs, refuseUse } from './command.ts'
@@ -61,7 +62,7 @@ Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use, 4 stored, and not e
     if (yaml === '-') print(content)
     else {
       await writeFile(yaml, content)
-      const words = `${value.length} rules are in ${yaml}. Read it, then: masquerade rules apply -f ${yaml}\n`
+      const words = `${countOf(value.length, 'rule is', 'rules are')} in ${yaml}. Read it, then: masquerade rules apply -f ${yaml}\n`
       report(values, value, words)
     }
     return 0

@@ -1,3 +1,4 @@
+import { countOf } from '../kernel/count-of.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { Refused } from './api.ts'
 import { askImpact, hasImpact, leave, renderImpact, type Wishes } from './impact.ts'
@@ -22,7 +23,7 @@ export async function applyRules(rules: Rules, file: RulesFile, options: ApplyOp
   const diff = diffRules(file, stored.rules, stored.policy)
   const text = renderDiff(diff, prune)
   if (isEmpty(diff, prune)) {
-    const words = `${text}Nothing to change: ${diff.unchanged} rules are as the file says.\n`
+    const words = `${text}Nothing to change: ${countOf(diff.unchanged, 'rule is', 'rules are')} as the file says.\n`
     report(options, { created: 0, updated: 0, deleted: 0, unchanged: diff.unchanged }, words)
     return dryRun ? 0 : tellEnforcement(rules)
   }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { findUser } from '../directory/accounts/find-user.ts'
+import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { passwordFileName } from '../directory/first-start/bootstrap.ts'
 import { bracketHost } from '../kernel/network.ts'
 import { pathPrefix } from '../kernel/surface.ts'
@@ -68,7 +68,7 @@ async function describeShop(settings: Settings, { store }: Service): Promise<str
   if (!server) return ''
   const bound = await listBoundNames(database.sql, tenantId)
   const shop = bound.find(({ parts }) => parts.join() === shopNames.join())?.name
-  const people = await Promise.all(sampleReaders.map((id) => findUser(database.sql, tenantId, { id })))
+  const people = await Promise.all(sampleReaders.map((id) => findActiveUser(database.sql, tenantId, { id })))
   if (shop === undefined) return ''
   const place = bound.length === 1 ? '' : `${shop} `
   const query = `-c 'select first_name, email, ssn from public.customers limit 3'`

@@ -2,14 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { pathPrefix } from '../kernel/surface.ts'
 import { type Api, apiHelp, openApi } from './api.ts'
 import { commandOf, refuseUse, type ValuesOf } from './command.ts'
-import {
-  objectHelp,
-  objectOptions,
-  objectVerbs,
-  readProperties,
-  renderProperties,
-  type Shown,
-} from './directory-objects.ts'
+import { objectHelp, objectOptions, objectVerbs, readProperties, type Shown } from './directory-objects.ts'
 import { readNewPassword } from './input.ts'
 import { findUser, kindOf, listRelated, nameOf } from './principals.ts'
 import { report } from './surroundings.ts'
@@ -26,12 +19,13 @@ const options = {
 type Values = ValuesOf<typeof options>
 
 const users = `${pathPrefix.directory}/users`
-const { list, set, remove, restore } = objectVerbs({
+const { list, show, set, remove, restore } = objectVerbs({
   noun: 'user',
   set: 'users',
   columns: ['userPrincipalName', 'displayName', 'accountEnabled', 'id'],
   names: ['displayName', 'userPrincipalName'],
   find: findUser,
+  read: readUser,
 })
 
 export const user = commandOf({
@@ -61,7 +55,7 @@ ${apiHelp}`,
   options,
   verbs: {
     list,
-    show: { takes: ['USER'], run: show },
+    show,
     add: { takes: ['USERPRINCIPALNAME'], run: add },
     set,
     'set-password': { takes: ['USER'], run: changePassword },
@@ -86,16 +80,12 @@ const shownProperties = [
   'createdDateTime',
 ]
 
-async function show(values: Values, name: string): Promise<number> {
-  const api = await openApi(values)
-  const { id } = await findUser(api, name)
+async function readUser(api: Api, id: string): Promise<Shown> {
   const { body } = await api.send<Shown>('GET', `${users}/${id}?$select=${shownProperties.join(',')}`)
   const containers = await listRelated(api, `/users/${id}/memberOf`)
   const namesOf = (kind: string) =>
     containers.filter((one) => kindOf(one) === kind).map((one) => nameOf(one).name ?? one.id)
-  const shown = { ...body, groups: namesOf('group'), roles: namesOf('role') }
-  report(values, shown, renderProperties(shown))
-  return 0
+  return { ...body, groups: namesOf('group'), roles: namesOf('role') }
 }
 
 async function add(values: Values, userPrincipalName: string): Promise<number> {

@@ -1,5 +1,5 @@
 import type { Account } from 'oidc-provider'
-import type { User } from '../directory/accounts/find-user.ts'
+import type { User } from '../directory/accounts/find-active-user.ts'
 
 /** The claims of a user's id token; `readRoles` tells which roles of the client the user holds. */
 export function describeAccount(

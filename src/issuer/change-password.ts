@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts'
-import { findUser } from '../directory/accounts/find-user.ts'
+import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { isPassword, setPassword } from '../directory/accounts/password.ts'
 import { fail } from '../kernel/problem.ts'
 import { returnAttempt, takeAttempt } from './sign-in-throttle.ts'
@@ -13,7 +13,7 @@ export async function changePassword(
   next: string,
 ): Promise<void> {
   const { sql } = database
-  const user = await findUser(sql, tenantId, { id: userId })
+  const user = await findActiveUser(sql, tenantId, { id: userId })
   if (!user) return fail('ObjectNotFound', { id: userId })
   const account = user.userPrincipalName
   const seconds = await takeAttempt(sql, { account })

@@ -1,5 +1,5 @@
 import type { Interaction } from 'oidc-provider'
-import { findUser } from '../directory/accounts/find-user.ts'
+import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { consentPermissions } from '../directory/applications/granted-permissions.ts'
 import { listOwnerNames } from '../directory/applications/list-owner-names.ts'
 import { clientFactsOf } from './client-facts.ts'
@@ -9,7 +9,7 @@ import { finish, noteChange, show, type Visit } from './visit.ts'
 
 export async function askConsent(visit: Visit): Promise<void> {
   const { ctx, options, interaction, clientName, action, formToken } = visit
-  const user = await findUser(options.database.sql, options.identity.tenantId, {
+  const user = await findActiveUser(options.database.sql, options.identity.tenantId, {
     id: interaction.session?.accountId ?? '',
   })
   if (!user) return show(ctx, 400, renderExpired())

@@ -6,7 +6,7 @@ import { knownPermissions } from '../auth/known-permissions.ts'
 import type { SigningKeys } from '../auth/signing-keys.ts'
 import { writeAudit } from '../db/audit.ts'
 import type { Query } from '../db/query.ts'
-import { findUserId } from '../directory/accounts/find-user.ts'
+import { findUserId } from '../directory/accounts/find-active-user.ts'
 import { listDirectoryRoles } from '../directory/accounts/list-directory-roles.ts'
 import { awaitRevocations } from '../directory/accounts/standing.ts'
 import {

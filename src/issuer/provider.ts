@@ -11,7 +11,7 @@ import type { Identity } from '../auth/identity.ts'
 import { isKnownPermission, signInScopes } from '../auth/known-permissions.ts'
 import { type SigningKey, signingAlgorithm } from '../auth/signing-keys.ts'
 import type { Database } from '../db/database.ts'
-import { findUser } from '../directory/accounts/find-user.ts'
+import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { isOlderThanPassword } from '../directory/accounts/password.ts'
 import { checkSecret } from '../directory/applications/application-secret.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
@@ -129,7 +129,7 @@ function configure(
       client.clientAuthMethod === 'none' &&
       (client.redirectUris ?? []).some((uri) => URL.parse(uri)?.origin === origin),
     findAccount: async (ctx, id, token) => {
-      const user = await findUser(sql, tenantId, { id })
+      const user = await findActiveUser(sql, tenantId, { id })
       return user && !isOutdated(ctx, token, user.passwordChangedAt)
         ? describeAccount(user, tenantId, () => listAppRoles(ctx, sql, tenantId, id))
         : undefined

@@ -1,5 +1,5 @@
 import type { Query } from '../db/query.ts'
-import { findUser, type User } from '../directory/accounts/find-user.ts'
+import { findActiveUser, type User } from '../directory/accounts/find-active-user.ts'
 import { dateSignIn, isPassword } from '../directory/accounts/password.ts'
 import { returnAttempt, takeAttempt } from './sign-in-throttle.ts'
 
@@ -19,7 +19,7 @@ export async function verifySignIn(sql: Query, tenantId: string, signIn: SignIn)
   const subjects = { account: signIn.userPrincipalName, address: signIn.address }
   const waitSeconds = await takeAttempt(sql, subjects)
   if (waitSeconds > 0) return { kind: 'too many', waitSeconds }
-  const user = await findUser(sql, tenantId, { userPrincipalName: signIn.userPrincipalName.trim() })
+  const user = await findActiveUser(sql, tenantId, { userPrincipalName: signIn.userPrincipalName.trim() })
   const isRight = await isPassword(user?.passwordHash, signIn.password)
   const at =
     user?.passwordHash && isRight ? await dateSignIn(sql, tenantId, user.id, user.passwordHash) : undefined

@@ -1,5 +1,6 @@
 import { quoteIdentifier, quoteLiteral } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import { countOf } from '../../kernel/count-of.ts'
 import type { Note } from '../plan.ts'
 
 interface OlderSessions {
@@ -28,12 +29,11 @@ export async function noteOlderSessions(sql: Sql, schema: string): Promise<Note[
 }
 
 function describeOlder({ role, sessions, hiddenAt }: OlderSessions): Note {
-  const count = sessions === 1 ? '1 session' : `${sessions} sessions`
   const began = `backend_start < ${quoteLiteral(hiddenAt.toISOString())}`
   const statement = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND usename = ${quoteLiteral(role)} AND ${began}`
   return {
     code: 'OpenSession',
     target: role,
-    message: `${count} of role ${quoteIdentifier(role)} began before the last mask and may keep raw rows from then, in cursors WITH HOLD or temporary tables. To end them: ${statement}.`,
+    message: `${countOf(sessions, 'session')} of role ${quoteIdentifier(role)} began before the last mask and may keep raw rows from then, in cursors WITH HOLD or temporary tables. To end them: ${statement}.`,
   }
 }

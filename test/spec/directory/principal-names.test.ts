@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
-import { findUser } from '../../../src/directory/accounts/find-user.ts'
+import { findActiveUser } from '../../../src/directory/accounts/find-active-user.ts'
 import { createSqlGraph } from '../../../src/directory/membership/sql-graph.ts'
 import { isExemptPrincipal } from '../../../src/directory/principals/exempt-principals.ts'
 import { foldPrincipalName } from '../../../src/kernel/fold-principal-name.ts'
@@ -80,10 +80,12 @@ test('a name that was written past the rules is no spelling of another name', as
   for (const [at, id] of others.entries()) {
     assert.equal(await isExempt(id, name), false, names[at])
     assert.equal(await isExempt(own ?? '', names[at] ?? ''), false, names[at])
-    const signIn = await findUser(database.sql, tenantId, { userPrincipalName: `${names[at]}@example.com` })
+    const signIn = await findActiveUser(database.sql, tenantId, {
+      userPrincipalName: `${names[at]}@example.com`,
+    })
     assert.equal(signIn?.id, id, names[at])
   }
-  const signIn = await findUser(database.sql, tenantId, {
+  const signIn = await findActiveUser(database.sql, tenantId, {
     userPrincipalName: `${name.toUpperCase()}@example.com`,
   })
   assert.equal(signIn?.id, own)

@@ -148,10 +148,10 @@ describe('the commands about users, groups, roles and the audit', () => {
         must_change: true,
         expires_at: new Date(shown.expirationDateTime),
       })
-      const { findUser } = await import('../../../src/directory/accounts/find-user.ts')
-      assert.ok((await findUser(sql, service.tenantId, { id: person.id }))?.passwordHash)
+      const { findActiveUser } = await import('../../../src/directory/accounts/find-active-user.ts')
+      assert.ok((await findActiveUser(sql, service.tenantId, { id: person.id }))?.passwordHash)
       await sql`update user_password set expires_at = now() - interval '1 second' where user_id = ${person.id}`
-      const expired = await findUser(sql, service.tenantId, { id: person.id })
+      const expired = await findActiveUser(sql, service.tenantId, { id: person.id })
       assert.equal(expired?.passwordHash, undefined)
       assert.ok(expired?.passwordChangedAt, 'sign-ins from before the invitation stay over')
       const audited = await sql`select after::text from audit_event where action = 'invite user'`

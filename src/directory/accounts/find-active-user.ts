@@ -21,7 +21,7 @@ interface UserRow {
 }
 
 /** Users that may sign in: neither deleted nor disabled. */
-export async function findUser(
+export async function findActiveUser(
   sql: Query,
   tenantId: string,
   by: { readonly id: string } | { readonly userPrincipalName: string },
