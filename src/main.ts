@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { checkOperations } from './api/check-operations.ts'
+import type { Room } from './api/room.ts'
 import { createLoginCheck } from './auth/database-login.ts'
 import { publicOrigin } from './auth/identity.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
@@ -53,7 +54,7 @@ import { type Listeners, listen } from './http/listen.ts'
 import { createMetrics } from './http/metrics.ts'
 import { mountBefore } from './http/mount.ts'
 import { addPages, type Readiness } from './http/pages.ts'
-import { buildHttp, type Room } from './http/server.ts'
+import { buildHttp } from './http/server.ts'
 import { localOrigins, readHostNames } from './issuer/address.ts'
 import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
@@ -288,7 +289,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       accepting,
     },
     async (page) => {
-      addPages(page, { operations, version, registry: metrics.registry, readiness })
+      addPages(page, { rooms, version, registry: metrics.registry, readiness })
       await addPortal(page, options.portalFolder)
     },
   )

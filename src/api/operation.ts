@@ -90,6 +90,8 @@ export interface Operation<Ports = unknown, Body = unknown, Options = unknown> {
   readonly name: string
   readonly clause: string
   readonly summary: string
+  /** The heading that the description of the API lists it under; the room gives it by `tagged`. */
+  readonly tag?: string
   readonly method: Method
   /** Every path form; parameters as `:name`. */
   readonly paths: readonly string[]
@@ -107,12 +109,16 @@ export interface Operation<Ports = unknown, Body = unknown, Options = unknown> {
   readonly reads?: true
   readonly query?: TObject
   readonly body?: TSchema
+  /** The body as the description of the API has it, where `body` leaves checks with better messages to the operation. */
+  readonly describedBody?: TSchema
   /** True where the specification lists no Content-Type among the headers: a body without one is read as JSON. */
   readonly contentTypeOptional?: true
   /** Limits of the body, where the usual ones are too narrow for what the operation is for. */
   readonly bodyLimits?: BodyLimits
-  /** Schema of the body of each success status; null where there is none. */
+  /** Schema of the body of each success status; null where there is none. `contentMediaType` names one that is no JSON. */
   readonly answers: Readonly<Record<number, TSchema | null>>
+  /** Statuses of errors beyond those that the form of the operation tells. */
+  readonly errors?: readonly number[]
   /** Work that may take long (asking another server): done once, before the transaction of `run` begins. */
   prepare?(context: Preparation<Ports, Body, Options>): Promise<unknown>
   run(context: Context<Ports, Body, Options>, prepared: unknown): Promise<Answer>
@@ -150,6 +156,11 @@ export function operationsOf<Ports, Demands = unknown>(surface: Surface) {
       paths: typeof path === 'string' ? [path] : path,
     } as unknown as Operation<Ports>
   }
+}
+
+/** Lists operations under a heading in the description of the API, unless they have one. */
+export function tagged<Ports>(tag: string, operations: readonly Operation<Ports>[]): Operation<Ports>[] {
+  return operations.map((operation) => ({ tag, ...operation }))
 }
 
 export const noContent: Answer = { status: 204 }

@@ -1,6 +1,7 @@
 import type { Operation } from '../api/operation.ts'
 import type { Surface } from '../kernel/surface.ts'
-import { openApiPath, permissionInWords } from './openapi.ts'
+import { openApiPath } from './description/describe-operation.ts'
+import { permissionInWords } from './description/describe-security.ts'
 
 const titles: Record<Surface, string> = { masking: 'Masking API', directory: 'Directory API' }
 

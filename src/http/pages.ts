@@ -1,8 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
-import type { Operation } from '../api/operation.ts'
+import type { Room } from '../api/room.ts'
+import { describeApi } from './description/describe-api.ts'
 import { renderDocs } from './docs-page.ts'
-import { describeApi } from './openapi.ts'
+import { originOf } from './send-inner.ts'
+
+/** Stands for the address that a reader uses until it is known. */
+const anyOrigin = 'https://any-origin.invalid'
 
 /** A part of the service that can be ready or not, with the reason when it is not. */
 export interface Readiness {
@@ -11,19 +15,18 @@ export interface Readiness {
 }
 
 export interface PageOptions {
-  readonly operations: readonly Operation<never>[]
+  readonly rooms: readonly Room[]
   readonly version: string
   readonly registry: Registry
   readonly readiness: readonly Readiness[]
 }
 
 /** The pages outside the two APIs that need no token: they tell nothing about what the service holds. */
-export function addPages(
-  app: FastifyInstance,
-  { operations, version, registry, readiness }: PageOptions,
-): void {
-  const openApi = JSON.stringify(describeApi(operations, version))
-  const docs = renderDocs(operations, version)
+export function addPages(app: FastifyInstance, { rooms, version, registry, readiness }: PageOptions): void {
+  const docs = renderDocs(
+    rooms.flatMap(({ operations }) => operations),
+    version,
+  )
 
   app.get('/healthz', async () => ({ status: 'ok' }))
 
@@ -45,9 +48,12 @@ export function addPages(
     reply.type(registry.contentType).send(await registry.metrics()),
   )
 
-  app.get('/openapi.json', async (_request, reply) =>
-    reply.type('application/json; charset=utf-8').send(openApi),
-  )
+  let description: string | undefined
+  app.get('/openapi.json', async (request, reply) => {
+    description ??= JSON.stringify(describeApi(rooms, { version, origin: anyOrigin }))
+    const origin = JSON.stringify(originOf(request)).slice(1, -1)
+    return reply.type('application/json; charset=utf-8').send(description.replaceAll(anyOrigin, () => origin))
+  })
 
   app.get('/docs', async (_request, reply) =>
     reply

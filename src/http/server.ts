@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { BodyLimits, Operation } from '../api/operation.ts'
+import type { Room } from '../api/room.ts'
 import type { Caller } from '../auth/caller.ts'
 import { translateDatabaseError } from '../db/sqlstate.ts'
 import { Problem } from '../kernel/problem.ts'
@@ -19,15 +20,9 @@ import { admit, perform, type Route, type Runner } from './runner.ts'
 const dialects = [directoryDialect, maskingDialect]
 const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** The operations of one room with what they need from elsewhere. */
-export interface Room {
-  readonly operations: readonly Operation<never>[]
-  readonly ports: unknown
-}
-
 export interface HttpOptions {
   readonly runner: Runner
-  readonly rooms: readonly Room[]
+  readonly rooms: readonly Pick<Room, 'operations' | 'ports'>[]
   readonly log: Logger
   readonly metrics: Metrics
   /** Headers of every answer, for example a warning that this is an emulator. */

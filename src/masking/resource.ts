@@ -128,7 +128,9 @@ export function listOf<Item, Parent>(kind: ListedKind<Item, Parent>): Operation<
     permission: { action: `${kind.action}/read`, scope: scopeOf },
     ...(query && { query }),
     answers: {
-      200: Type.Object(pageKeyOf ? { value, nextLink: Type.Optional(Type.String()) } : { value }),
+      200: Type.Object(
+        pageKeyOf ? { value, nextLink: Type.Optional(Type.String({ format: 'uri' })) } : { value },
+      ),
     },
 
     async run(context) {

@@ -1,4 +1,4 @@
-import type { Operation } from '../api/operation.ts'
+import { type Operation, tagged } from '../api/operation.ts'
 import { listAuditEvents } from './audit/list-audit-events.ts'
 import { createOrUpdateDatabase } from './databases/create-or-update-database.ts'
 import { databaseKind } from './databases/database.ts'
@@ -36,59 +36,91 @@ import { ruleKind } from './rules/rule.ts'
 import { createOrUpdateServer } from './servers/create-or-update-server.ts'
 import { serverKind } from './servers/server.ts'
 
-/** The masking API is this list. */
+/** The masking API is these lists. */
 const operations: readonly Operation<MaskingPorts>[] = [
-  createOrUpdateRule,
-  listOf(ruleKind),
-  getPolicy,
-  updatePolicy,
-  getOf(ruleKind),
-  deleteOf(ruleKind),
-  createOrUpdateServer,
-  getOf(serverKind),
-  listOf(serverKind),
-  deleteOf(serverKind),
-  createOrUpdateDatabase,
-  getDatabase,
-  listOf(databaseKind),
-  listVisibleDatabases,
-  deleteDatabase,
-  createRoleAssignment,
-  getOf(roleAssignmentKind),
-  listOf(roleAssignmentKind),
-  deleteOf(roleAssignmentKind),
-  listPermissions,
-  createOrUpdateRoleMapping,
-  getOf(mappingKind),
-  listOf(mappingKind),
-  deleteOf(mappingKind),
-  listAuditEvents,
-  getEnforcement,
-  suspendTable,
-  resumeTable,
-  listExposures,
-  listRecommendations,
-  previewTable,
-  getDocument,
-  replaceDocument,
-  findImpact,
-  restoreDatabase,
-  reportObserved,
-  listSubscriptions,
-  getSubscription,
-  listResourceGroups,
-  getResourceGroup,
-  listTenants,
-  listProviders,
-  getProvider,
-  listProviderOperations,
-  listRoleDefinitions,
-  getRoleDefinition,
+  ...tagged('Rules', [createOrUpdateRule, listOf(ruleKind), getOf(ruleKind), deleteOf(ruleKind)]),
+  ...tagged('Policy', [getPolicy, updatePolicy, getDocument, replaceDocument, findImpact]),
+  ...tagged('Enforcement', [
+    getEnforcement,
+    suspendTable,
+    resumeTable,
+    listExposures,
+    listRecommendations,
+    previewTable,
+    restoreDatabase,
+    reportObserved,
+  ]),
+  ...tagged('Servers', [createOrUpdateServer, getOf(serverKind), listOf(serverKind), deleteOf(serverKind)]),
+  ...tagged('Databases', [
+    createOrUpdateDatabase,
+    getDatabase,
+    listOf(databaseKind),
+    listVisibleDatabases,
+    deleteDatabase,
+  ]),
+  ...tagged('Role assignments', [
+    createRoleAssignment,
+    getOf(roleAssignmentKind),
+    listOf(roleAssignmentKind),
+    deleteOf(roleAssignmentKind),
+    listPermissions,
+  ]),
+  ...tagged('Role mappings', [
+    createOrUpdateRoleMapping,
+    getOf(mappingKind),
+    listOf(mappingKind),
+    deleteOf(mappingKind),
+  ]),
+  ...tagged('Masking audit', [listAuditEvents]),
+  ...tagged('Management', [
+    listSubscriptions,
+    getSubscription,
+    listResourceGroups,
+    getResourceGroup,
+    listTenants,
+    listProviders,
+    getProvider,
+    listProviderOperations,
+    listRoleDefinitions,
+    getRoleDefinition,
+  ]),
 ]
+
+const tags = {
+  Rules: 'Which columns are masked, and how.',
+  Policy: 'Whether masking is on, whom it exempts, and all of it as one document.',
+  Enforcement: 'Whether the masks are in place, what they would change, and which ways around them are open.',
+  Servers: 'The servers that databases are declared under.',
+  Databases: 'Databases and their binding to a PostgreSQL.',
+  'Role assignments': 'Who may do what at which scope of the masking API.',
+  'Role mappings': 'Which principals log in to a database, and as which role.',
+  'Masking audit': 'Who changed what.',
+  Management: 'What management tools ask first: subscriptions, resource groups, providers and roles.',
+}
+
+const parameters = {
+  subscriptionId: { description: 'The subscription.', example: '00000000-1111-2222-3333-444444444444' },
+  resourceGroupName: { description: 'The resource group.', example: 'ferries' },
+  serverName: { description: 'The server.', example: 'harbour' },
+  databaseName: { description: 'The database.', example: 'tickets' },
+  dataMaskingRuleName: { description: 'The rule.', example: 'passenger-email' },
+  roleAssignmentName: {
+    description: 'The role assignment: a UUID that the caller makes.',
+    example: '7c2d1f0a-3b54-4f0e-9d16-52a8f3c1b7e4',
+  },
+  roleDefinitionId: {
+    description: 'The role.',
+    example: 'acdd72a7-3385-48ef-bd42-f606fba81ae7',
+  },
+  resourceProviderNamespace: { description: 'The provider.', example: 'Vendor.Sql' },
+  roleMappingName: { description: 'The role mapping.', example: 'analysts' },
+}
 
 export function maskingRoom(ports: Omit<MaskingPorts, 'providers'>) {
   return {
     operations: operations.map((one) => withAliases(one, ports.providerAliases)),
     ports: { ...ports, providers: describeProviders(operations) } satisfies MaskingPorts,
+    tags,
+    parameters,
   }
 }

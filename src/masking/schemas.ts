@@ -3,6 +3,9 @@ import { Type } from 'typebox'
 export const strict = { additionalProperties: false }
 export const nullableString = Type.Unsafe<string | null>({ type: ['string', 'null'] })
 export const optionalString = Type.Optional(nullableString)
+export const uuid = Type.String({ format: 'uuid' })
+export const dateTime = Type.String({ format: 'date-time' })
+export const nullableDateTime = Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' })
 
 /** Read-only fields of the envelope: a body that was read before can be sent again. */
 export const envelopeInput = {

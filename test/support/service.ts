@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import pino, { type Logger } from 'pino'
 import { startService } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
+import { checkDescribed } from './described-answers.ts'
 import { createTestDatabase } from './postgres.ts'
 import { createTokens } from './tokens.ts'
 
@@ -69,6 +70,11 @@ export async function startTestService(
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       })
       const text = await response.text()
+      checkDescribed(method, new URL(path, origin).pathname, {
+        status: response.status,
+        headers: response.headers,
+        text,
+      })
       const isJson = response.headers.get('content-type')?.includes('json')
       return {
         status: response.status,

@@ -9,16 +9,19 @@ import { beforeWrite } from '../write-rules/before-write.ts'
 import { addSecret, removeSecret } from './application-secret.ts'
 import { credentialPermissions } from './permissions.ts'
 
-const credentialSchema = Type.Object({
-  '@odata.context': Type.String(),
-  customKeyIdentifier: Type.Null(),
-  displayName: Type.Union([Type.String(), Type.Null()]),
-  endDateTime: Type.String(),
-  hint: Type.String(),
-  keyId: Type.String(),
-  secretText: Type.String(),
-  startDateTime: Type.String(),
-})
+const credentialSchema = Type.Object(
+  {
+    '@odata.context': Type.String(),
+    customKeyIdentifier: Type.Null(),
+    displayName: Type.Union([Type.String(), Type.Null()]),
+    endDateTime: Type.String({ format: 'date-time' }),
+    hint: Type.String(),
+    keyId: Type.String({ format: 'uuid' }),
+    secretText: Type.String(),
+    startDateTime: Type.String({ format: 'date-time' }),
+  },
+  { title: 'passwordCredential' },
+)
 
 const moment = Type.Optional(Type.Union([Type.String({ maxLength: 40 }), Type.Null()]))
 

@@ -3,6 +3,7 @@ import { created, noContent, ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { describeWrite } from '../entities/entity-write.ts'
+import { collectionSchema, context as metadata } from '../entities/schemas.ts'
 import { contextOf } from '../entities/show-entity.ts'
 import { findObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
@@ -12,15 +13,21 @@ import { consentPermissions, withdrawConsent } from './granted-permissions.ts'
 import { joinIds, splitIds } from './joined-id.ts'
 import { permissionGrantPermissions } from './permissions.ts'
 
-const grantSchema = Type.Object({
-  id: Type.String(),
-  clientId: Type.String(),
-  consentType: Type.String(),
-  principalId: Type.Union([Type.String(), Type.Null()]),
-  resourceId: Type.String(),
-  scope: Type.String(),
-})
-const listSchema = Type.Object({ '@odata.context': Type.String(), value: Type.Array(grantSchema) })
+const uuid = Type.String({ format: 'uuid' })
+
+const grantSchema = Type.Object(
+  {
+    '@odata.context': Type.Optional(metadata),
+    id: Type.String(),
+    clientId: uuid,
+    consentType: Type.String({ enum: ['AllPrincipals', 'Principal'] }),
+    principalId: Type.Union([uuid, Type.Null()]),
+    resourceId: uuid,
+    scope: Type.String(),
+  },
+  { title: 'oAuth2PermissionGrant' },
+)
+const listSchema = collectionSchema(grantSchema, 'oAuth2PermissionGrantCollection')
 
 interface GrantRow {
   readonly client_id: string

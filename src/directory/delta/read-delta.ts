@@ -4,7 +4,7 @@ import { hasEntry, isRewritten, readNewestEntry } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { selectOption } from '../entities/entity-view.ts'
-import { entitySchema } from '../entities/schemas.ts'
+import { deltaSchema, link, context as metadata, wordsOf } from '../entities/schemas.ts'
 import { contextOf } from '../entities/show-entity.ts'
 import type { Resource } from '../objects/kinds/resource.ts'
 import { objectSet } from '../objects/object-set.ts'
@@ -35,18 +35,22 @@ export function readDelta(resource: Resource) {
   return operation({
     name: `delta${set.many}`,
     clause: 'DIR-256',
-    summary: `Get objects of the kind ${set.kind}, then what changed about them`,
+    summary: `List ${wordsOf(set.many)}, then what changed about them`,
     method: 'GET',
     path: `/${resource.set}/delta`,
     permission: set.permissions.read,
     query: deltaQuery,
+    errors: [410],
     answers: {
-      200: Type.Object({
-        '@odata.context': Type.String(),
-        '@odata.nextLink': Type.Optional(Type.String()),
-        '@odata.deltaLink': Type.Optional(Type.String()),
-        value: Type.Array(entitySchema(set)),
-      }),
+      200: Type.Object(
+        {
+          '@odata.context': metadata,
+          '@odata.nextLink': link,
+          '@odata.deltaLink': link,
+          value: Type.Array(deltaSchema(set)),
+        },
+        { title: `${set.kind}DeltaCollection` },
+      ),
     },
     async run(context) {
       const { request, caller, ports } = context

@@ -11,18 +11,18 @@ import { showWhole } from './get-entity.ts'
 import { applyPreference, prefers } from './preferences.ts'
 import type { Described, JsonObject, Stored } from './property.ts'
 import { readNewProperties, unknownNames } from './read-properties.ts'
-import { bodySchema, entitySchema } from './schemas.ts'
+import { bodyOf, entitySchema, withArticle, wordsOf } from './schemas.ts'
 
 export function createEntity<Row extends Stored>(set: EntitySet<Row>) {
   return operation({
     name: set.creation?.name ?? `create${set.one}`,
     clause: set.clause,
-    summary: `Create one ${set.kind}`,
+    summary: `Create ${withArticle(wordsOf(set.one))}`,
     method: 'POST',
     path: set.collections,
     permission: set.permissions.create,
     right: set.rights.create,
-    body: set.creation?.body ?? bodySchema(set, 'creation'),
+    ...(set.creation?.body ? { body: set.creation.body } : bodyOf(set, 'creation', set.creation?.takes)),
     answers: { 201: entitySchema(set), 204: null },
     async run(context) {
       const { tx, caller } = context

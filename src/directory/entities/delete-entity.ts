@@ -6,12 +6,13 @@ import type { EntitySet } from './entity-set.ts'
 import { checkPrecondition } from './entity-tag.ts'
 import { describeForAudit, describeWrite } from './entity-write.ts'
 import type { Stored } from './property.ts'
+import { withArticle, wordsOf } from './schemas.ts'
 
 export function deleteEntity<Row extends Stored>(set: EntitySet<Row>) {
   return operation({
     name: `delete${set.one}`,
     clause: set.clause,
-    summary: `Delete one ${set.kind} with all that belongs to it`,
+    summary: `Delete ${withArticle(wordsOf(set.one))} with all that belongs to it`,
     method: 'DELETE',
     path: set.instances,
     permission: set.permissions.delete,

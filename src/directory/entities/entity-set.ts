@@ -44,6 +44,8 @@ export interface Creation<Row> {
   readonly name?: string
   /** Checked instead of the table. */
   readonly body?: TSchema
+  /** Properties of the body that the table does not have. */
+  readonly takes?: Readonly<Record<string, TSchema>>
   /** Reads the body instead of the table. */
   read?(context: EntityContext, body: JsonObject, collection: Collection<Row>): Promise<JsonObject>
   /** Refuses properties that the caller may not set, or that do not go together. */

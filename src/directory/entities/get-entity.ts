@@ -4,14 +4,14 @@ import type { EntityContext, EntitySet, Located, ShownSet } from './entity-set.t
 import { tagHeader } from './entity-tag.ts'
 import { readView, showRows, type View, withViewOptions } from './entity-view.ts'
 import type { Json, Stored } from './property.ts'
-import { entitySchema } from './schemas.ts'
+import { entitySchema, withArticle, wordsOf } from './schemas.ts'
 import { contextOf } from './show-entity.ts'
 
 export function getEntity<Row extends Stored>(set: EntitySet<Row>) {
   return operation({
     name: `get${set.one}`,
     clause: set.clause,
-    summary: `Get one ${set.kind}`,
+    summary: `Get ${withArticle(wordsOf(set.one))}`,
     method: 'GET',
     path: set.instances,
     permission: set.permissions.read,

@@ -1,4 +1,3 @@
-import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import {
   countQuery,
@@ -12,7 +11,7 @@ import { operation } from '../operation.ts'
 import type { EntityContext, EntitySet, Listing } from './entity-set.ts'
 import { readView, showRows, withViewOptions } from './entity-view.ts'
 import type { Stored } from './property.ts'
-import { listSchema } from './schemas.ts'
+import { countSchema, listSchema, wordsOf } from './schemas.ts'
 import { contextOf } from './show-entity.ts'
 
 export function listEntities<Row extends Stored>(set: EntitySet<Row>) {
@@ -20,7 +19,7 @@ export function listEntities<Row extends Stored>(set: EntitySet<Row>) {
   return operation({
     name: `list${set.many}`,
     clause: set.clause,
-    summary: `List entities of the kind ${set.kind}`,
+    summary: `List ${wordsOf(set.many)}`,
     method: 'GET',
     path: set.collections,
     permission: set.permissions.read,
@@ -45,12 +44,12 @@ export function countEntities<Row extends Stored>(set: EntitySet<Row>) {
   return operation({
     name: `count${set.many}`,
     clause: 'DIR-139',
-    summary: `Count entities of the kind ${set.kind}`,
+    summary: `Count ${wordsOf(set.many)}`,
     method: 'GET',
     path: set.collections.map((path) => `${path}/$count`),
     permission: set.permissions.read,
     query: set.searchable ? searchableCountQuery : countQuery,
-    answers: { 200: Type.Integer() },
+    answers: { 200: countSchema },
     async run(context) {
       const { source } = await openToList(set, context)
       return answerCount(await countRows(context.tx, context.query, source))

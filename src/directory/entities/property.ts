@@ -15,6 +15,13 @@ export type PropertyType =
   /** Any JSON value of bounded size. */
   | 'json'
 
+/** A rule about a value; `words` are the values that it takes, where they are a list. */
+export type Accepts = ((value: Json) => boolean) & {
+  readonly words?: readonly string[]
+  /** The words count in any case: answers have them as they were sent. */
+  readonly anyCase?: true
+}
+
 /** One row of a table of properties: all that the service knows about a property. */
 export interface Property {
   readonly type: PropertyType
@@ -43,7 +50,7 @@ export interface Property {
   /** Characters of a string, items of a collection. */
   readonly maxLength?: number
   /** A rule beyond type and length, for the value or each item of a collection. */
-  readonly accepts?: (value: Json) => boolean
+  readonly accepts?: Accepts
   /** The column that holds the value where `properties` does not. */
   readonly column?: string
   /** Computes the value to show from the rest of the entity. */
@@ -58,6 +65,10 @@ export interface Described {
   /** The kind in error messages. */
   readonly noun: string
   readonly properties: Properties
+  /** Callers with fewer permissions see null in place of values. */
+  readonly isVeiled?: true
+  /** Values for the example of the description of the API; other properties have made-up ones. */
+  readonly example?: JsonObject
   /** The contents are their owner's alone: the audit has the names of properties, and no values. */
   readonly isPrivate?: true
 }
@@ -84,14 +95,15 @@ export const flag: Property = { type: 'boolean' }
 export const readOnlyText: Property = { type: 'string', write: 'never' }
 
 /** Accepts these words exactly as they are written. */
-export function oneOf(...words: readonly string[]): (value: Json) => boolean {
-  return (value) => words.some((word) => word === value)
+export function oneOf(...words: readonly string[]): Accepts {
+  return Object.assign((value: Json) => words.some((word) => word === value), { words })
 }
 
 /** Accepts these words in any case: `HTML`, `html`. */
-export function oneOfWords(...words: readonly string[]): (value: Json) => boolean {
+export function oneOfWords(...words: readonly string[]): Accepts {
   const known = new Set(words.map((word) => word.toLowerCase()))
-  return (value) => typeof value === 'string' && known.has(value.toLowerCase())
+  const accepts = (value: Json) => typeof value === 'string' && known.has(value.toLowerCase())
+  return Object.assign(accepts, { words, anyCase: true } as const)
 }
 
 /** Accepts text that is not blank. */

@@ -1,4 +1,3 @@
-import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import type { PermissionRow } from '../../auth/permission.ts'
@@ -11,7 +10,7 @@ import { operation } from '../operation.ts'
 import { entityQuery } from './entity-view.ts'
 import { answerCount } from './list-entities.ts'
 import type { Described, Stored } from './property.ts'
-import { entitySchema, listSchema } from './schemas.ts'
+import { countSchema, entitySchema, listSchema, withArticle, wordsOf } from './schemas.ts'
 import { contextOf, showEntity } from './show-entity.ts'
 
 /** Entities that are made of other data: they can be listed, counted and read. */
@@ -42,7 +41,7 @@ export function readOperationsOn(set: ReadOnlySet) {
     operation({
       name: `list${set.many}`,
       clause: set.clause,
-      summary: `List entities of the kind ${set.kind}`,
+      summary: `List ${wordsOf(set.many)}`,
       method: 'GET',
       path: set.path,
       permission,
@@ -64,12 +63,12 @@ export function readOperationsOn(set: ReadOnlySet) {
     operation({
       name: `count${set.many}`,
       clause: set.clause,
-      summary: `Count entities of the kind ${set.kind}`,
+      summary: `Count ${wordsOf(set.many)}`,
       method: 'GET',
       path: `${set.path}/$count`,
       permission,
       query: searchableCountQuery,
-      answers: { 200: Type.Integer() },
+      answers: { 200: countSchema },
       async run({ tx, caller, query }) {
         set.requireCaller?.(caller)
         return answerCount(await countRows(tx, query, set.source(tx, caller.tenantId)))
@@ -78,7 +77,7 @@ export function readOperationsOn(set: ReadOnlySet) {
     operation({
       name: `get${set.one}`,
       clause: set.clause,
-      summary: `Get one ${set.kind}`,
+      summary: `Get ${withArticle(wordsOf(set.one))}`,
       method: 'GET',
       path: `${set.path}/:key`,
       permission,

@@ -11,7 +11,7 @@ import { answerEntity } from './get-entity.ts'
 import { applyPreference, prefers } from './preferences.ts'
 import type { JsonObject, Stored } from './property.ts'
 import { readChangedProperties, unknownNames } from './read-properties.ts'
-import { bodySchema, entitySchema } from './schemas.ts'
+import { bodyOf, entitySchema, withArticle, wordsOf } from './schemas.ts'
 
 export function updateEntity<Row extends Stored>(set: EntitySet<Row>) {
   const { update } = set
@@ -19,12 +19,12 @@ export function updateEntity<Row extends Stored>(set: EntitySet<Row>) {
   return operation({
     name: `update${set.one}`,
     clause: set.clause,
-    summary: `Update one ${set.kind}`,
+    summary: `Update ${withArticle(wordsOf(set.one))}`,
     method: 'PATCH',
     path: set.instances,
     permission: set.permissions.update,
     right: set.rights.update,
-    body: update.body ?? bodySchema(set, 'update'),
+    ...(update.body ? { body: update.body } : bodyOf(set, 'update')),
     answers: { 200: entitySchema(set), 204: null },
     async run(context) {
       const { tx, caller, request, audit } = context

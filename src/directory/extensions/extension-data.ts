@@ -8,12 +8,24 @@ import { isExtensionType, isSameName, nameOf, readNewName } from './extension-na
 const limits = { object: 2048, item: 64 * 1024 } as const
 const maxProperties = 200
 
-export const newExtension = Type.Object({ '@odata.type': Type.String(), extensionName: Type.String() })
-export const changedExtension = Type.Object({
-  '@odata.type': Type.Optional(Type.String()),
-  extensionName: Type.Optional(Type.String()),
-  id: Type.Optional(Type.String()),
-})
+const example = {
+  '@odata.type': 'vendor.graph.openTypeExtension',
+  extensionName: 'com.example.badge',
+  colour: 'green',
+}
+
+export const newExtension = Type.Object(
+  { '@odata.type': Type.String(), extensionName: Type.String() },
+  { title: 'newOpenTypeExtension', additionalProperties: true, examples: [example] },
+)
+export const changedExtension = Type.Object(
+  {
+    '@odata.type': Type.Optional(Type.String()),
+    extensionName: Type.Optional(Type.String()),
+    id: Type.Optional(Type.String()),
+  },
+  { title: 'changedOpenTypeExtension', additionalProperties: true, examples: [{ colour: 'blue' }] },
+)
 
 const propertyName = /^[^\p{C}@]{1,128}$/u
 

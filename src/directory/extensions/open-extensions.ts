@@ -7,6 +7,7 @@ import { contextPathOf, pathOf } from '../addresses/resource-path.ts'
 import { operationsOn } from '../entities/entity-operations.ts'
 import type { EntitySet, Located } from '../entities/entity-set.ts'
 import type { JsonObject, Stored } from '../entities/property.ts'
+import { collectionSchema, extensionSchema } from '../entities/schemas.ts'
 import { contextOf } from '../entities/show-entity.ts'
 import { operation } from '../operation.ts'
 import { deleteOpenExtensionPermissions } from '../permissions.ts'
@@ -30,11 +31,6 @@ interface OpenExtension extends Stored {
   /** The id in answers. */
   readonly shownId: string
 }
-
-const extensionSchema = Type.Object(
-  { '@odata.type': Type.String(), id: Type.String(), extensionName: Type.String() },
-  { title: 'openTypeExtension' },
-)
 
 interface ExtensibleAddress extends Address {
   /** Ends the names of operations. */
@@ -147,9 +143,7 @@ function listOpenExtensions(address: ExtensibleAddress) {
     path: address.paths.map((path) => `${path}/extensions`),
     permission: { row: readPermissions[address.row] },
     query: listQuery,
-    answers: {
-      200: Type.Object({ '@odata.context': Type.String(), value: Type.Array(extensionSchema) }),
-    },
+    answers: { 200: collectionSchema(extensionSchema, 'openTypeExtensionCollection') },
     async run({ params, query: { $filter }, caller, tx, request }) {
       const wanted = $filter === undefined ? undefined : readIdFilter($filter, '$filter')
       const found = await findResource(tx, caller, address, params, { writes: false })

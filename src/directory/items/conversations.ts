@@ -8,7 +8,7 @@ import { findResource } from '../addresses/find-resource.ts'
 import { answerCreated, storeNewEntity } from '../entities/create-entity.ts'
 import type { EntityContext, Located } from '../entities/entity-set.ts'
 import type { Json, JsonObject } from '../entities/property.ts'
-import { entitySchema } from '../entities/schemas.ts'
+import { bodyOf, entitySchema } from '../entities/schemas.ts'
 import { isJsonObject } from '../entities/storable.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
@@ -22,9 +22,14 @@ import { findItem, type Item, updateItem } from './item-store.ts'
 const maxPosts = 20
 const permission = { row: deleteOpenExtensionPermissions['group post'] }
 
-/** A body whose parts are checked by their own tables. */
-function openBody(properties: string) {
-  return Type.Unsafe<Record<string, never>>(Type.Object({}, { description: `Properties: ${properties}.` }))
+const { describedBody: newPost } = bodyOf(itemResource('post'), 'creation', newItems('post').creation.takes)
+const posts = Type.Array(newPost, { minItems: 1, maxItems: maxPosts })
+const threadBody = bodyOf(itemResource('thread'), 'creation', { posts })
+const threads = Type.Array(threadBody.describedBody, { minItems: 1, maxItems: maxPosts })
+const conversationBody = bodyOf(itemResource('conversation'), 'creation', { threads })
+const replyBody = {
+  body: threadBody.body,
+  describedBody: Type.Object({ post: newPost }, { title: 'reply', additionalProperties: false }),
 }
 
 export const createConversation = operation({
@@ -35,7 +40,7 @@ export const createConversation = operation({
   path: '/groups/:group/conversations',
   permission,
   right: 'writeGroupItems',
-  body: openBody('topic (required), threads (at least one, each with posts)'),
+  ...conversationBody,
   answers: { 201: entitySchema(itemResource('conversation')) },
   async run(context) {
     const { tx, caller, params, body } = context
@@ -61,7 +66,7 @@ export const createThread = operation({
   path: ['/groups/:group/threads', '/groups/:group/conversations/:conversation/threads'],
   permission,
   right: 'writeGroupItems',
-  body: openBody('topic (of the thread), posts (at least one, each with a body)'),
+  ...threadBody,
   answers: { 201: entitySchema(itemResource('thread')) },
   async run(context) {
     const { tx, caller, params, body } = context
@@ -82,7 +87,7 @@ const replyTo = (noun: 'Thread' | 'Post', address: Address) =>
     path: address.paths.map((path) => `${path}/reply`),
     permission,
     right: 'writeGroupItems',
-    body: openBody('post (with a body)'),
+    ...replyBody,
     answers: { 202: null },
     async run(context) {
       const { tx, caller, params, body } = context

@@ -8,7 +8,14 @@ import type { DirectoryObject } from '../objects/object-store.ts'
 import { itemResource } from './item-resources.ts'
 import type { Item } from './item-store.ts'
 
-const extensibleKinds = new Set(['message', 'event', 'contact', 'todoTaskList', 'todoTask', 'post'])
+export const extensibleKinds: ReadonlySet<string> = new Set([
+  'message',
+  'event',
+  'contact',
+  'todoTaskList',
+  'todoTask',
+  'post',
+])
 
 /** Hangs the open extensions in the body of a new item on it. */
 export async function insertInlineExtensions(

@@ -1,3 +1,4 @@
+import { Type } from 'typebox'
 import type { Change } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
@@ -9,6 +10,7 @@ import type { Collection, Creation, EntityContext, EntitySet, Located } from '..
 import type { Described } from '../entities/property.ts'
 import { namespace } from '../entities/show-entity.ts'
 import { readExtensionsFilter } from '../extensions/expand-extensions.ts'
+import { newExtension } from '../extensions/extension-data.ts'
 import { readPermissions } from '../extensions/permissions.ts'
 import type { DirectoryObject } from '../objects/object-store.ts'
 import { type Fields, fieldsOf, type Storage } from '../odata/field.ts'
@@ -16,7 +18,7 @@ import type { ListSource } from '../odata/list.ts'
 import { deleteOpenExtensionPermissions } from '../permissions.ts'
 import { extensionRights, forEachWrite } from '../rights/declared-rights.ts'
 import { defaultPlaces, idOfDefault, storeDefaults, wellKnownNameOf } from './default-items.ts'
-import { insertInlineExtensions } from './inline-extensions.ts'
+import { extensibleKinds, insertInlineExtensions } from './inline-extensions.ts'
 import type { ItemAddress } from './item-addresses.ts'
 import { itemResource } from './item-resources.ts'
 import { deleteItem, type Item, insertItem, itemColumns, updateItem } from './item-store.ts'
@@ -72,6 +74,7 @@ export function newItems(kind: ItemKind): Described & { readonly creation: Creat
   return {
     ...described,
     creation: {
+      ...(extensibleKinds.has(kind) && { takes: { extensions: Type.Optional(Type.Array(newExtension)) } }),
       read: (context, { extensions: _, ...body }) => readNew(context, described, body),
       also: (context, { row: item, owner }, _sent, { extensions = [] }) =>
         insertInlineExtensions(context, { object: owner as DirectoryObject, item }, extensions),

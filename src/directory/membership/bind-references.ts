@@ -1,3 +1,4 @@
+import { Type } from 'typebox'
 import { requirePermissions } from '../../auth/permit.ts'
 import type { Change } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
@@ -16,6 +17,11 @@ import { ownerKinds, writeGroupOwners } from './relations.ts'
 export const bindMembers = 'members@odata.bind'
 export const bindOwners = 'owners@odata.bind'
 const mostReferences = 20
+
+/** Objects to relate a group to, by their URLs. */
+export const references = Type.Optional(
+  Type.Array(Type.String({ format: 'uri' }), { maxItems: mostReferences }),
+)
 
 /** The references of a body to bind: at most 20 URLs. */
 export function readBound(bound: Json | undefined, property: string): ObjectReference[] {

@@ -6,7 +6,8 @@ import { answerIds, identifiers } from './get-member-groups.ts'
 import { readTarget, type TargetPath, targets } from './targets.ts'
 
 const mostIds = 20
-const ids = Type.Array(Type.String(), { maxItems: mostIds, description: `At most ${mostIds} identifiers` })
+const id = Type.String({ examples: ['20000000-0000-4000-8000-000000000001'] })
+const ids = Type.Array(id, { maxItems: mostIds, description: `At most ${mostIds} identifiers` })
 
 const checks = {
   checkMemberGroups: Type.Object({ groupIds: ids }, { additionalProperties: false }),

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
+import { collectionSchema, objectSchema } from '../entities/schemas.ts'
 import { type DirectoryObject, objectColumns } from '../objects/object-store.ts'
 import { renderItem } from '../objects/render-object.ts'
 import { operation } from '../operation.ts'
@@ -17,10 +18,7 @@ export const explainMembership = operation({
   reads: true,
   body: Type.Object({ groupId: Type.String() }, { additionalProperties: false }),
   answers: {
-    200: Type.Object({
-      '@odata.context': Type.String(),
-      value: Type.Array(Type.Object({ id: Type.String() })),
-    }),
+    200: collectionSchema(objectSchema, 'directoryObjectCollection'),
   },
   async run({ params, body, caller, tx, request, ports }) {
     const groupId = readObjectId(body.groupId)

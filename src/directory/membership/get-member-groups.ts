@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { type Answer, ok, type RequestFacts } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
+import { context } from '../entities/schemas.ts'
 import { operation } from '../operation.ts'
 import { readTarget, type TargetPath, targets } from './targets.ts'
 
@@ -8,7 +9,10 @@ import { readTarget, type TargetPath, targets } from './targets.ts'
 const resultLimit = 11_000
 const revisionHeader = 'x-masquerade-revision'
 
-export const identifiers = Type.Object({ '@odata.context': Type.String(), value: Type.Array(Type.String()) })
+export const identifiers = Type.Object(
+  { '@odata.context': context, value: Type.Array(Type.String({ format: 'uuid' })) },
+  { title: 'identifiers' },
+)
 
 const body = Type.Object({ securityEnabledOnly: Type.Boolean() }, { additionalProperties: false })
 

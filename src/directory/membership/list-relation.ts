@@ -1,10 +1,10 @@
-import { type TSchema, Type } from 'typebox'
 import { type Context, ok } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { holds } from '../../auth/permit.ts'
 import { fail } from '../../kernel/problem.ts'
 import { namespacePattern } from '../../kernel/surface.ts'
 import { answerCount } from '../entities/list-entities.ts'
+import { collectionSchema, countSchema, objectSchema } from '../entities/schemas.ts'
 import { contextOf, namespace } from '../entities/show-entity.ts'
 import type { ObjectKind, Resource } from '../objects/kinds/resource.ts'
 import { isObjectKind, resources } from '../objects/kinds/resources.ts'
@@ -26,12 +26,7 @@ import { nounOf, type Relation } from './relations.ts'
 import { renderRelated } from './render-related.ts'
 import { findTarget } from './targets.ts'
 
-const answer: TSchema = Type.Object({
-  '@odata.context': Type.String(),
-  '@odata.count': Type.Optional(Type.Integer()),
-  '@odata.nextLink': Type.Optional(Type.String()),
-  value: Type.Array(Type.Object({ id: Type.String() })),
-})
+const answer = collectionSchema(objectSchema, 'directoryObjectCollection')
 
 export function listRelation(relation: Relation) {
   const path = `${relation.path}/${relation.name}`
@@ -73,7 +68,7 @@ export function countRelation(relation: Relation) {
     path: [`${path}/$count`, `${path}/:cast/$count`],
     permission: { row: relation.read },
     query: searchableCountQuery,
-    answers: { 200: Type.Integer() },
+    answers: { 200: countSchema },
     async run(context) {
       const { tx, caller, query, params } = context
       const kinds = readCast(relation, params.cast)

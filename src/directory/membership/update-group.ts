@@ -7,7 +7,7 @@ import { describeWrite } from '../entities/entity-write.ts'
 import { applyPreference, prefers } from '../entities/preferences.ts'
 import type { JsonObject } from '../entities/property.ts'
 import { isAnnotation, unknownNames } from '../entities/read-properties.ts'
-import { bodySchema, entitySchema } from '../entities/schemas.ts'
+import { bodyOf, entitySchema } from '../entities/schemas.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { findStandAlone, readGroupChanges, recalculateMail, refuseDynamic } from '../objects/group-rules.ts'
 import { group as resource } from '../objects/kinds/group.ts'
@@ -18,7 +18,7 @@ import { requireDataLocationRole, requireDelegated, updateGroupPermissions } fro
 import { objectRights } from '../rights/declared-rights.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { addedIds, addMembers, addMembersRows, lockForAdding } from './add-members.ts'
-import { bindMembers, readBound } from './bind-references.ts'
+import { bindMembers, readBound, references } from './bind-references.ts'
 import { answerLenient, isLenient } from './lenient.ts'
 import { readObjectId } from './object-reference.ts'
 
@@ -31,7 +31,7 @@ export const updateGroup = operation({
   contentTypeOptional: true,
   permission: { anyRow: [updateGroupPermissions.group, ...addMembersRows] },
   right: objectRights.group.update,
-  body: bodySchema(resource, 'update'),
+  ...bodyOf(resource, 'update', { [bindMembers]: references }),
   answers: { 200: entitySchema(resource), 204: null },
   async run(context) {
     const { params, body, caller, tx, request, audit } = context

@@ -133,7 +133,7 @@ export function getMetadata(operations: Operations) {
     method: 'GET',
     path: '/$metadata',
     permission: { anyCaller: 'it describes types and shows no data' },
-    answers: { 200: Type.String() },
+    answers: { 200: Type.String({ contentMediaType: 'application/xml' }) },
     async run() {
       document ??= describeService(operations)
       return ok(document, { 'content-type': 'application/xml;charset=utf-8' })

@@ -4,6 +4,7 @@ import { created, noContent, ok } from '../../api/operation.ts'
 import { requirePermissions } from '../../auth/permit.ts'
 import { selectRevision } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
+import { collectionSchema } from '../entities/schemas.ts'
 import { objectPermissions } from '../objects/object-permissions.ts'
 import { operation } from '../operation.ts'
 import {
@@ -96,7 +97,7 @@ const listSubscriptions = operation({
   method: 'GET',
   path: '/subscriptions',
   permission: { anyRow: watchedRows },
-  answers: { 200: Type.Object({ '@odata.context': Type.String(), value: Type.Array(subscriptionSchema) }) },
+  answers: { 200: collectionSchema(subscriptionSchema, 'subscriptionCollection') },
   async run({ tx, caller, request }) {
     const found = await tx<Subscription[]>`
       select ${subscriptionColumns(tx)} from change_subscription where ${ownedBy(tx, caller)} order by id`

@@ -74,15 +74,16 @@ export function readResource(text: string): Watched {
 
 export const subscriptionSchema = Type.Object(
   {
-    id: Type.String(),
+    '@odata.context': Type.Optional(Type.String({ format: 'uri' })),
+    id: Type.String({ format: 'uuid' }),
     resource: Type.String(),
     changeType: Type.String(),
     clientState: Type.Union([Type.String(), Type.Null()]),
-    notificationUrl: Type.String(),
-    lifecycleNotificationUrl: Type.Union([Type.String(), Type.Null()]),
-    expirationDateTime: Type.String(),
-    creatorId: Type.String(),
-    applicationId: Type.String(),
+    notificationUrl: Type.String({ format: 'uri' }),
+    lifecycleNotificationUrl: Type.Union([Type.String({ format: 'uri' }), Type.Null()]),
+    expirationDateTime: Type.String({ format: 'date-time' }),
+    creatorId: Type.String({ format: 'uuid' }),
+    applicationId: Type.String({ format: 'uuid' }),
   },
   { title: 'subscription' },
 )

@@ -5,6 +5,7 @@ import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { operationsOn } from '../entities/entity-operations.ts'
 import { entityQuery } from '../entities/entity-view.ts'
+import { collectionSchema, objectSchema } from '../entities/schemas.ts'
 import { contextOf } from '../entities/show-entity.ts'
 import { readSelect } from '../odata/select.ts'
 import { operation } from '../operation.ts'
@@ -16,7 +17,6 @@ import { describePlace, type ObjectSet, objectSet } from './object-set.ts'
 import { type DirectoryObject, findObject, objectColumns } from './object-store.ts'
 import { renderItem } from './render-object.ts'
 
-const anyObject = Type.Object({ '@odata.type': Type.String(), id: Type.String() })
 const all = Object.values(resources)
 
 const deletableKinds: readonly ObjectKind[] = [
@@ -35,7 +35,7 @@ const directoryObjects: ObjectSet = {
   ...users,
   kind: 'directoryObject',
   one: 'DirectoryObject',
-  schema: anyObject,
+  schema: objectSchema,
   properties: Object.assign({}, ...all.map(({ properties }) => properties)),
   extensionsOn: undefined,
   expandable: undefined,
@@ -74,7 +74,7 @@ const getByIds = operation({
     },
     { additionalProperties: false },
   ),
-  answers: { 200: Type.Object({ '@odata.context': Type.String(), value: Type.Array(anyObject) }) },
+  answers: { 200: collectionSchema(objectSchema, 'directoryObjectCollection') },
   async run({ tx, caller, body, query, request }) {
     const select = readSelect(query.$select, [directoryObjects])
     const kinds = readTypes(body.types ?? [])

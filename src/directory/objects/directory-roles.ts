@@ -3,6 +3,7 @@ import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
 import { operationsOn } from '../entities/entity-operations.ts'
 import { failValue } from '../entities/read-properties.ts'
+import { collectionSchema } from '../entities/schemas.ts'
 import { contextOf } from '../entities/show-entity.ts'
 import { operation } from '../operation.ts'
 import { directoryRole } from './kinds/directory-role.ts'
@@ -10,12 +11,16 @@ import { objectPermissions } from './object-permissions.ts'
 import { objectSet } from './object-set.ts'
 import { findRoleTemplate, roleTemplates } from './role-templates.ts'
 
-const templateSchema = Type.Object({
-  id: Type.String(),
-  displayName: Type.String(),
-  description: Type.String(),
-  deletedDateTime: Type.Null(),
-})
+const templateSchema = Type.Object(
+  {
+    '@odata.context': Type.Optional(Type.String({ format: 'uri' })),
+    id: Type.String({ format: 'uuid' }),
+    displayName: Type.String(),
+    description: Type.String(),
+    deletedDateTime: Type.Null(),
+  },
+  { title: 'directoryRoleTemplate' },
+)
 
 const listRoleTemplates = operation({
   name: 'listDirectoryRoleTemplates',
@@ -24,7 +29,7 @@ const listRoleTemplates = operation({
   method: 'GET',
   path: '/directoryRoleTemplates',
   permission: { row: objectPermissions.directoryRole.read },
-  answers: { 200: Type.Object({ '@odata.context': Type.String(), value: Type.Array(templateSchema) }) },
+  answers: { 200: collectionSchema(templateSchema, 'directoryRoleTemplateCollection') },
   async run({ request }) {
     return ok({
       '@odata.context': contextOf(request.baseUrl, 'directoryRoleTemplates'),

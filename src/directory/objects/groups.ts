@@ -2,7 +2,7 @@ import type { Caller } from '../../auth/caller.ts'
 import { readNew } from '../entities/create-entity.ts'
 import { operationsOn } from '../entities/entity-operations.ts'
 import type { JsonObject } from '../entities/property.ts'
-import { bindMembers, bindOwners, bindReferences } from '../membership/bind-references.ts'
+import { bindMembers, bindOwners, bindReferences, references } from '../membership/bind-references.ts'
 import { requireDataLocationRole } from '../permissions.ts'
 import { checkTogether, recalculateMail, refuseDynamic } from './group-rules.ts'
 import { group } from './kinds/group.ts'
@@ -16,6 +16,7 @@ function checkCreation(caller: Caller, properties: JsonObject): void {
 
 const groups = objectSet(group, {
   creation: {
+    takes: { [bindMembers]: references, [bindOwners]: references },
     read: (context, { [bindMembers]: _members, [bindOwners]: _owners, ...body }) =>
       readNew(context, group, body),
     relate: bindReferences,

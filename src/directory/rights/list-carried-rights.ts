@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { notSupported } from '../../auth/permission.ts'
+import { collectionSchema } from '../entities/schemas.ts'
 import { findObject, findUser } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { atLeast } from '../permissions.ts'
@@ -14,7 +15,10 @@ const bearers = [
 
 const readRights = 'RoleManagement.Read.Directory, Directory.Read.All'
 const text = Type.Union([Type.String(), Type.Null()])
-const carriedRight = Type.Object({ type: Type.String(), name: text, scope: text, through: text })
+const carriedRight = Type.Object(
+  { type: Type.String(), name: text, scope: text, through: text },
+  { title: 'carriedRight' },
+)
 
 export const listCarriedRights = bearers.map(({ kind, set, noun }) =>
   operation({
@@ -24,7 +28,7 @@ export const listCarriedRights = bearers.map(({ kind, set, noun }) =>
     method: 'GET',
     path: `/${set}/:id/carriedRights`,
     permission: { row: atLeast(readRights, notSupported, readRights) },
-    answers: { 200: Type.Object({ '@odata.context': Type.String(), value: Type.Array(carriedRight) }) },
+    answers: { 200: collectionSchema(carriedRight, 'carriedRightCollection') },
     async run({ tx, caller: { tenantId }, params: { id = '' }, request, ports }) {
       const object =
         kind === 'user' ? await findUser(tx, tenantId, id) : await findObject(tx, tenantId, kind, id)

@@ -6,6 +6,7 @@ import { fail } from '../../kernel/problem.ts'
 import { apiVersions, type MaskingPorts, operation } from '../operation.ts'
 import { decodeSkipToken, encodeSkipToken, keyRange, nextLink } from '../page.ts'
 import { checkName, databasePath, fold, scopeOf, serverPath } from '../place.ts'
+import { dateTime } from '../schemas.ts'
 
 const action = 'Vendor.Sql/auditEvents/read'
 /** Every target of masking lies below a subscription; the directory once had targets `/subscriptions/{id}`. */
@@ -13,16 +14,19 @@ const maskingTargets = ['/subscriptions/%/', '/providers/']
 const defaultPageSize = 100
 const largestPageSize = 1000
 
-const auditEvent = Type.Object({
-  id: Type.String(),
-  time: Type.String(),
-  action: Type.String(),
-  resourceId: Type.String(),
-  actor: Type.Object({ kind: Type.String(), objectId: Type.String(), applicationId: Type.String() }),
-  requestId: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
-  before: Type.Unknown(),
-  after: Type.Unknown(),
-})
+const auditEvent = Type.Object(
+  {
+    id: Type.String(),
+    time: dateTime,
+    action: Type.String(),
+    resourceId: Type.String(),
+    actor: Type.Object({ kind: Type.String(), objectId: Type.String(), applicationId: Type.String() }),
+    requestId: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+    before: Type.Unknown(),
+    after: Type.Unknown(),
+  },
+  { title: 'auditEvent' },
+)
 
 export const listAuditEvents = operation({
   name: 'listAuditEvents',
@@ -44,7 +48,12 @@ export const listAuditEvents = operation({
     $top: Type.Optional(Type.String()),
     $skipToken: Type.Optional(Type.String()),
   }),
-  answers: { 200: Type.Object({ value: Type.Array(auditEvent), nextLink: Type.Optional(Type.String()) }) },
+  answers: {
+    200: Type.Object({
+      value: Type.Array(auditEvent),
+      nextLink: Type.Optional(Type.String({ format: 'uri' })),
+    }),
+  },
 
   async run({ params, query, caller, tx, request, ports }) {
     for (const parameter of Object.keys(params)) checkName(params, parameter)

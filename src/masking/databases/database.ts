@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { type BindingInput, bindingAnswer, bindingInput, renderBinding } from '../binding/binding.ts'
 import type { Finding, Greeting, Reached } from '../binding/bound-catalog.ts'
+import { enforcementAnswer } from '../enforcement/enforcement.ts'
 import { originalApiVersions } from '../operation.ts'
 import { keyRange } from '../page.ts'
 import { idOf, keyOf, readServerPlace, serverPath } from '../place.ts'
@@ -8,11 +9,6 @@ import type { ListedKind } from '../resource.ts'
 import { ignored, nullableString, oneOf, strict } from '../schemas.ts'
 import { trackedAnswer, trackedInput } from '../tracked-resource.ts'
 import { type DatabaseRow, selectDatabases } from './database-row.ts'
-
-const enforcement = Type.Object({
-  state: oneOf(['NotBound', 'Enforced', 'Observing', 'Pending', 'Failed']),
-  reason: nullableString,
-})
 
 const connection = Type.Object({
   state: oneOf(['Reachable', 'Unreachable']),
@@ -58,22 +54,36 @@ export const databaseInput = Type.Object(
     ),
     ...ignored(['sku']),
   },
-  strict,
+  {
+    ...strict,
+    title: 'newDatabase',
+    examples: [
+      {
+        location: 'local',
+        properties: {
+          binding: { host: 'db.example', database: 'tickets', user: 'masquerade', password: 'a secret' },
+        },
+      },
+    ],
+  },
 )
 
-export const databaseAnswer = Type.Object({
-  ...trackedAnswer,
-  properties: Type.Object({
-    binding: Type.Union([bindingAnswer, Type.Null()]),
-    gatewayName: Type.Unsafe<string | null>({
-      type: ['string', 'null'],
-      description: 'The shortest name that leads to it at the gateway; null while it is not bound',
+export const databaseAnswer = Type.Object(
+  {
+    ...trackedAnswer,
+    properties: Type.Object({
+      binding: Type.Union([bindingAnswer, Type.Null()]),
+      gatewayName: Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'The shortest name that leads to it at the gateway; null while it is not bound',
+      }),
+      enforcement: Type.Optional(enforcementAnswer),
+      connection: Type.Optional(connection),
+      preflight: Type.Optional(preflight),
     }),
-    enforcement: Type.Optional(enforcement),
-    connection: Type.Optional(connection),
-    preflight: Type.Optional(preflight),
-  }),
-})
+  },
+  { title: 'database' },
+)
 
 type Shown = Pick<DatabaseRow, 'place' | 'location' | 'tags' | 'binding' | 'bindingSecret' | 'gatewayName'>
 

@@ -51,7 +51,29 @@ export type DocumentInput = Static<typeof documentProperties>
 /** Room for 10,000 rules and more: a document is one change, and cannot be sent in parts. */
 export const documentLimits = { bytes: 8 * 1024 * 1024, depth: 64, keys: 200_000, values: 400_000 }
 
-export const documentInput = Type.Object({ ...envelopeInput, properties: documentProperties }, strict)
+export const documentInput = Type.Object(
+  { ...envelopeInput, properties: documentProperties },
+  {
+    ...strict,
+    title: 'newMaskingDocument',
+    examples: [
+      {
+        properties: {
+          policy: { dataMaskingState: 'Enabled', exemptPrincipals: ['auditors'] },
+          rules: [
+            {
+              name: 'passenger-email',
+              schemaName: 'public',
+              tableName: 'passenger',
+              columnName: 'email',
+              maskingFunction: 'Email',
+            },
+          ],
+        },
+      },
+    ],
+  },
+)
 
 export const changeCounts = Type.Object({
   created: Type.Integer(),
@@ -60,28 +82,31 @@ export const changeCounts = Type.Object({
   unchanged: Type.Integer(),
 })
 
-export const documentAnswer = Type.Object({
-  id: Type.String(),
-  name: Type.Literal('document'),
-  type: Type.String(),
-  properties: Type.Object({
-    policy: Type.Object({
-      dataMaskingState: policyStates,
-      enforcementMode: enforcementModes,
-      exemptPrincipals: Type.Array(Type.String()),
-    }),
-    rules: Type.Array(
-      Type.Object({
-        name: Type.String(),
-        ...each(columnFields, Type.String()),
-        maskingFunction: oneOf(maskingFunctions),
-        ...each(optionalFields, nullableString),
+export const documentAnswer = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.Literal('document'),
+    type: Type.String(),
+    properties: Type.Object({
+      policy: Type.Object({
+        dataMaskingState: policyStates,
+        enforcementMode: enforcementModes,
+        exemptPrincipals: Type.Array(Type.String()),
       }),
-    ),
-  }),
-  exemptions: Type.Array(exemptionAnswer, { description: 'Whom each of the exempt principals is' }),
-  changes: Type.Optional(changeCounts),
-})
+      rules: Type.Array(
+        Type.Object({
+          name: Type.String(),
+          ...each(columnFields, Type.String()),
+          maskingFunction: oneOf(maskingFunctions),
+          ...each(optionalFields, nullableString),
+        }),
+      ),
+    }),
+    exemptions: Type.Array(exemptionAnswer, { description: 'Whom each of the exempt principals is' }),
+    changes: Type.Optional(changeCounts),
+  },
+  { title: 'maskingDocument' },
+)
 
 /** A document that was checked: ready to be stored. */
 export interface MaskingDocument {

@@ -1,3 +1,6 @@
+import { Type } from 'typebox'
+import { nullableDateTime, nullableString, oneOf } from '../schemas.ts'
+
 export interface EnforcementReport {
   readonly state: 'NotBound' | 'Enforced' | 'Observing' | 'Pending' | 'Failed'
   readonly since: string | null
@@ -10,6 +13,21 @@ export interface EnforcementReport {
   readonly driftRepairs: number
   readonly lastDriftAt: string | null
 }
+
+export const enforcementAnswer = Type.Object(
+  {
+    state: oneOf(['NotBound', 'Enforced', 'Observing', 'Pending', 'Failed']),
+    since: nullableDateTime,
+    reason: nullableString,
+    notes: Type.Array(Type.Object({ code: Type.String(), target: Type.String(), message: Type.String() })),
+    checkedAt: nullableDateTime,
+    enforcedAt: nullableDateTime,
+    driftRepairs: Type.Integer(),
+    lastDriftAt: nullableDateTime,
+    plan: Type.Optional(Type.Array(Type.Object({ sql: Type.String(), why: Type.String() }))),
+  },
+  { title: 'enforcement' },
+)
 
 /** The controller that turns rules into masks, as the management API sees it. Asked about bound databases alone. */
 export interface Enforcement {

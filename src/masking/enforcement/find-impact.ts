@@ -74,7 +74,7 @@ export const findImpact = operation({
     {
       properties: Type.Optional(Type.Object({ policy, rules: Type.Optional(rules) }, strict)),
     },
-    strict,
+    { ...strict, title: 'proposal', examples: [{ properties: { policy: { dataMaskingState: 'Enabled' } } }] },
   ),
   bodyLimits: documentLimits,
   answers: { 200: impactAnswer },

@@ -3,8 +3,7 @@ import { ok } from '../../api/operation.ts'
 import { findDatabase } from '../databases/database-row.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
-import { nullableString, oneOf } from '../schemas.ts'
-import type { EnforcementReport } from './enforcement.ts'
+import { type EnforcementReport, enforcementAnswer } from './enforcement.ts'
 
 const notBound: EnforcementReport = {
   state: 'NotBound',
@@ -16,18 +15,6 @@ const notBound: EnforcementReport = {
   driftRepairs: 0,
   lastDriftAt: null,
 }
-
-export const enforcementAnswer = Type.Object({
-  state: oneOf(['NotBound', 'Enforced', 'Observing', 'Pending', 'Failed']),
-  since: nullableString,
-  reason: nullableString,
-  notes: Type.Array(Type.Object({ code: Type.String(), target: Type.String(), message: Type.String() })),
-  checkedAt: nullableString,
-  enforcedAt: nullableString,
-  driftRepairs: Type.Integer(),
-  lastDriftAt: nullableString,
-  plan: Type.Optional(Type.Array(Type.Object({ sql: Type.String(), why: Type.String() }))),
-})
 
 export const getEnforcement = operation({
   name: 'getEnforcement',

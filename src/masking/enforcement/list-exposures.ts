@@ -21,18 +21,21 @@ const consequences = Type.Object({
   alternative: nullableString,
 })
 
-const exposure = Type.Object({
-  code: Type.String(),
-  severity: oneOf(severities),
-  objects: Type.Array(Type.Object({ kind: Type.String(), name: Type.String() })),
-  roles: Type.Array(
-    Type.String({ description: 'Database roles that can go this way; none: not tied to roles' }),
-  ),
-  explanation: Type.String(),
-  remedy: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'SQL that closes it' }),
-  consequences: Type.Union([consequences, Type.Null()]),
-  rule: Type.Union([suggestedRule, Type.Null()], { description: 'A rule that closes it' }),
-})
+const exposure = Type.Object(
+  {
+    code: Type.String(),
+    severity: oneOf(severities),
+    objects: Type.Array(Type.Object({ kind: Type.String(), name: Type.String() })),
+    roles: Type.Array(
+      Type.String({ description: 'Database roles that can go this way; none: not tied to roles' }),
+    ),
+    explanation: Type.String(),
+    remedy: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'SQL that closes it' }),
+    consequences: Type.Union([consequences, Type.Null()]),
+    rule: Type.Union([suggestedRule, Type.Null()], { description: 'A rule that closes it' }),
+  },
+  { title: 'exposure' },
+)
 
 export const listExposures = operation({
   name: 'listExposures',

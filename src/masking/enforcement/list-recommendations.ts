@@ -8,14 +8,17 @@ import { columnFields, maskFields, maskingFunctions, pick } from '../rules/rule-
 import { each, nullableString, oneOf } from '../schemas.ts'
 import { asColumnPlace, type Recommendation } from './inspection.ts'
 
-const recommendation = Type.Object({
-  ...each(columnFields, Type.String()),
-  kind: Type.String(),
-  confidence: Type.Number({ minimum: 0, maximum: 1 }),
-  reasons: Type.Array(Type.String()),
-  maskingFunction: oneOf(maskingFunctions),
-  ...each(maskFields, nullableString),
-})
+const recommendation = Type.Object(
+  {
+    ...each(columnFields, Type.String()),
+    kind: Type.String(),
+    confidence: Type.Number({ minimum: 0, maximum: 1 }),
+    reasons: Type.Array(Type.String()),
+    maskingFunction: oneOf(maskingFunctions),
+    ...each(maskFields, nullableString),
+  },
+  { title: 'recommendation' },
+)
 
 export const listRecommendations = operation({
   name: 'listRecommendations',

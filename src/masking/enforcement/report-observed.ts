@@ -8,18 +8,19 @@ import { keyOf, policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { splitEntries } from '../policy/exempt-entries.ts'
 import { siteOf } from '../resource.ts'
 import { ruleRows } from '../rules/rule.ts'
+import { dateTime } from '../schemas.ts'
 import { roleImpacts } from './find-impact.ts'
 import { noImpact } from './inspection.ts'
 import { asEnforced } from './proposed-policy.ts'
 
 const reportAnswer = Type.Object({
-  since: Type.String(),
+  since: dateTime,
   gateway: Type.Array(
     Type.Object({
       role: Type.String(),
       column: Type.String(),
       statements: Type.Integer(),
-      last: Type.String(),
+      last: dateTime,
     }),
     { description: 'Columns that roles read through the gateway and would have seen masked' },
   ),

@@ -19,22 +19,31 @@ export const policyInput = Type.Object(
       strict,
     ),
   },
-  strict,
+  {
+    ...strict,
+    title: 'newPolicy',
+    examples: [
+      { properties: { dataMaskingState: 'Enabled', exemptPrincipals: 'auditors;maren@ferries.example' } },
+    ],
+  },
 )
 
-export const policyAnswer = Type.Object({
-  id: Type.String(),
-  name: Type.Literal('Default'),
-  type: Type.String(),
-  location: Type.String(),
-  kind: nullableString,
-  properties: Type.Object({
-    dataMaskingState: state,
-    exemptPrincipals: Type.String(),
-    applicationPrincipals: Type.String(),
-    maskingLevel: Type.String(),
-  }),
-})
+export const policyAnswer = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.Literal('Default'),
+    type: Type.String(),
+    location: Type.String(),
+    kind: nullableString,
+    properties: Type.Object({
+      dataMaskingState: state,
+      exemptPrincipals: Type.String(),
+      applicationPrincipals: Type.String(),
+      maskingLevel: Type.String(),
+    }),
+  },
+  { title: 'policy' },
+)
 
 export type Policy = Pick<DatabaseRow, 'place' | 'location' | 'policyState' | 'exemptPrincipals'>
 

@@ -39,7 +39,11 @@ const roleAssignmentInput = Type.Object(
       strict,
     ),
   },
-  strict,
+  {
+    ...strict,
+    title: 'newRoleAssignment',
+    examples: [{ properties: { principalId: '10000000-0000-4000-8000-000000000001', roleName: 'Reader' } }],
+  },
 )
 type Input = Static<typeof roleAssignmentInput>['properties']
 

@@ -10,7 +10,7 @@ import { providerOf } from '../namespace.ts'
 import { authorizationApiVersions, type PrincipalType } from '../operation.ts'
 import { canonicalNamespace, checkName, databasePath, scopeOf, serverPath } from '../place.ts'
 import type { Kind, Site } from '../resource.ts'
-import { nullableString } from '../schemas.ts'
+import { dateTime, nullableString, uuid } from '../schemas.ts'
 
 /** Everything a role can be assigned at. */
 export const assignableScopes = [
@@ -35,20 +35,23 @@ export interface RoleAssignment {
 }
 type Stored = Omit<RoleAssignment, 'principalType'>
 
-const roleAssignmentAnswer = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  type: Type.String(),
-  properties: Type.Object({
-    roleDefinitionId: Type.String(),
-    roleName: Type.String(),
-    principalId: Type.String(),
-    principalType: nullableString,
-    scope: Type.String(),
-    createdOn: Type.String(),
-    createdBy: nullableString,
-  }),
-})
+const roleAssignmentAnswer = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    type: Type.String(),
+    properties: Type.Object({
+      roleDefinitionId: Type.String(),
+      roleName: Type.String(),
+      principalId: uuid,
+      principalType: nullableString,
+      scope: Type.String(),
+      createdOn: dateTime,
+      createdBy: nullableString,
+    }),
+  },
+  { title: 'roleAssignment' },
+)
 
 /** The ids under which the original service knows these roles; tools have them by heart. */
 export const roleDefinitions: Readonly<Record<MaskingRole, string>> = {

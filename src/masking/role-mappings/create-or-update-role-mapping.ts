@@ -7,6 +7,7 @@ import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { checkFreeName, readDatabasePlace, scopeOf } from '../place.ts'
 import { siteOf } from '../resource.ts'
 import {
+  describedMapping,
   type Mapping,
   type MappingProperties,
   mappingAnswer,
@@ -28,6 +29,7 @@ export const createOrUpdateRoleMapping = operation({
   apiVersions,
   permission: { action, scope: scopeOf },
   body: mappingInput,
+  describedBody: describedMapping,
   answers: { 200: mappingAnswer, 201: mappingAnswer },
 
   async prepare(context): Promise<Prepared> {

@@ -4,7 +4,7 @@ import type { DatabaseRow } from '../databases/database-row.ts'
 import { apiVersions, type PrincipalType } from '../operation.ts'
 import { type DatabasePlace, databasePath, fillPath } from '../place.ts'
 import type { Kind, Site } from '../resource.ts'
-import { envelopeInput, nullableString, optionalString, strict } from '../schemas.ts'
+import { envelopeInput, nullableString, optionalString, strict, uuid } from '../schemas.ts'
 
 /** Grants a database role to a principal, or to every member of a group at any depth. */
 export interface MappingProperties {
@@ -31,18 +31,39 @@ export const mappingInput = Type.Object(
   },
   strict,
 )
+
+/** The same with what a mapping must have. */
+export const describedMapping = Type.Object(
+  {
+    ...envelopeInput,
+    properties: Type.Object(
+      { databaseRole: Type.String(), principalId: uuid, principalType: optionalString },
+      strict,
+    ),
+  },
+  {
+    ...strict,
+    title: 'newRoleMapping',
+    examples: [
+      { properties: { databaseRole: 'analyst', principalId: '20000000-0000-4000-8000-000000000001' } },
+    ],
+  },
+)
 export type MappingInput = NonNullable<Static<typeof mappingInput>['properties']>
 
-export const mappingAnswer = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  type: Type.String(),
-  properties: Type.Object({
-    databaseRole: Type.String(),
-    principalId: Type.String(),
-    principalType: nullableString,
-  }),
-})
+export const mappingAnswer = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    type: Type.String(),
+    properties: Type.Object({
+      databaseRole: Type.String(),
+      principalId: uuid,
+      principalType: nullableString,
+    }),
+  },
+  { title: 'roleMapping' },
+)
 
 const listPath = `${databasePath}/roleMappings`
 export const mappingPath = `${listPath}/:roleMappingName`

@@ -9,6 +9,7 @@ import { enableByRule } from '../policy/enable-by-rule.ts'
 import { auditChange, type Site, siteOf } from '../resource.ts'
 import { checkIdentifierLengths, fitColumn } from './fit-column.ts'
 import {
+  describedRule,
   type Rule,
   renderRule,
   ruleAnswer,
@@ -33,6 +34,7 @@ export const createOrUpdateRule = operation({
   apiVersions: originalApiVersions,
   permission: { action: `${action}/write`, scope: scopeOf },
   body: ruleInput,
+  describedBody: describedRule,
   answers: { 200: ruleAnswer, 201: ruleAnswer },
 
   /** Returns the version of the binding whose catalog the rule was held against; null: it looked like a deletion. */

@@ -36,22 +36,51 @@ export const ruleInput = Type.Object(
   },
   strict,
 )
+
+const example = {
+  schemaName: 'public',
+  tableName: 'passenger',
+  columnName: 'email',
+  maskingFunction: 'Email',
+} as const
+
+/** The same with what a rule must have. */
+export const describedRule = Type.Object(
+  {
+    ...ruleInput.properties,
+    properties: Type.Object(
+      {
+        ...ruleInput.properties.properties.properties,
+        ...each(columnFields, Type.String({ minLength: 1, maxLength: 128 })),
+        maskingFunction: oneOf(maskingFunctions),
+      },
+      strict,
+    ),
+  },
+  { ...strict, title: 'newRule', examples: [{ properties: example }] },
+)
 export type RuleInput = NonNullable<Static<typeof ruleInput>['properties']>
 
-export const ruleAnswer = Type.Object({
-  id: Type.String(),
-  name: nullableString,
-  type: Type.String(),
-  location: Type.String(),
-  kind: nullableString,
-  properties: Type.Object({
+export const ruleAnswer = Type.Object(
+  {
     id: Type.String(),
-    ...each(columnFields, Type.String()),
-    maskingFunction: oneOf(maskingFunctions),
-    ruleState: oneOf(['Enabled', 'Disabled']),
-    ...each(optionalFields, nullableString),
-  }),
-})
+    name: nullableString,
+    type: Type.String(),
+    location: Type.String(),
+    kind: nullableString,
+    properties: Type.Object(
+      {
+        id: Type.String(),
+        ...each(columnFields, Type.String()),
+        maskingFunction: oneOf(maskingFunctions),
+        ruleState: oneOf(['Enabled', 'Disabled']),
+        ...each(optionalFields, nullableString),
+      },
+      { examples: [{ id: 'public_passenger_email', ...example }] },
+    ),
+  },
+  { title: 'rule' },
+)
 
 export const rulePath = `${policyPath}/rules/:dataMaskingRuleName`
 

@@ -36,13 +36,16 @@ export const serverInput = Type.Object(
       ),
     ),
   },
-  strict,
+  { ...strict, title: 'newServer', examples: [{ location: 'local', tags: { team: 'ferries' } }] },
 )
 
-export const serverAnswer = Type.Object({
-  ...trackedAnswer,
-  properties: Type.Object({ state: Type.Literal('Ready') }),
-})
+export const serverAnswer = Type.Object(
+  {
+    ...trackedAnswer,
+    properties: Type.Object({ state: Type.Literal('Ready') }),
+  },
+  { title: 'server' },
+)
 
 export interface Server {
   readonly place: ServerPlace

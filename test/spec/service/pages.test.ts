@@ -28,30 +28,6 @@ describe('the pages outside the two APIs', () => {
     assert.match(text, /masquerade_http_requests_total\{operation="page",method="GET",status="200"\} [1-9]/)
   })
 
-  test('/openapi.json describes the API', async () => {
-    const { body } = await service.request('GET', '/openapi.json')
-    assert.equal(body.openapi, '3.1.0')
-    assert.equal(body.info.title, 'Masquerade')
-    const operations = Object.values(body.paths).flatMap((path) => Object.values(path as object))
-    assert.ok(operations.length > 100)
-    const ids = operations.map(({ operationId }) => operationId)
-    assert.deepEqual(
-      ids.filter((id, at) => ids.indexOf(id) !== at),
-      [],
-      'every operation has a name of its own',
-    )
-  })
-
-  test('/openapi.json refers to nothing that is not in it', async () => {
-    const { body, text } = await service.request('GET', '/openapi.json')
-    const references = new Set([...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path ?? ''))
-    assert.ok(references.size > 20)
-    for (const reference of references) {
-      const found = reference.split('/').reduce((at, name) => at?.[name], body)
-      assert.ok(found, `#/${reference}`)
-    }
-  })
-
   test('/docs is a page without scripts', async () => {
     const { headers, text } = await service.request('GET', '/docs')
     assert.match(headers.get('content-type') ?? '', /text\/html/)

@@ -8,7 +8,7 @@ import { isUuid } from '../../../kernel/uuid.ts'
 import { operationsOn } from '../../entities/entity-operations.ts'
 import type { EntitySet, Located } from '../../entities/entity-set.ts'
 import type { Described, JsonObject, Stored } from '../../entities/property.ts'
-import { entitySchema } from '../../entities/schemas.ts'
+import { listSchema } from '../../entities/schemas.ts'
 import { contextOf, namespace, showEntity } from '../../entities/show-entity.ts'
 import { findObject } from '../../objects/object-store.ts'
 import { fieldsOf } from '../../odata/field.ts'
@@ -174,7 +174,7 @@ const getAvailableExtensionProperties = operation({
     { isSyncedFromOnPremises: Type.Optional(Type.Boolean()) },
     { additionalProperties: false },
   ),
-  answers: { 200: Type.Object({ value: Type.Array(entitySchema(extensionProperty)) }) },
+  answers: { 200: listSchema(extensionProperty) },
   async run({ tx, caller: { tenantId }, body: { isSyncedFromOnPremises = false }, request }) {
     const { columns, from, where } = sourceOf(tx, tenantId)
     // Nothing is synchronised into this directory from elsewhere.

@@ -38,6 +38,11 @@ export const application: Resource = {
   set: 'applications',
   noun: 'Application',
   restorable: true,
+  example: {
+    displayName: 'Tide Tables',
+    description: 'Publishes the timetable of the ferries.',
+    spa: { redirectUris: ['https://tides.example/'] },
+  },
   properties: {
     ...objectProperties,
     appId: { type: 'guid', write: 'never', index: 'key' },

@@ -6,6 +6,13 @@ export const device: Resource = {
   set: 'devices',
   noun: 'Device',
   restorable: false,
+  example: {
+    displayName: 'Till 3',
+    deviceId: '7c2d1f0a-3b54-4f0e-9d16-52a8f3c1b7e4',
+    accountEnabled: true,
+    operatingSystem: 'Linux',
+    operatingSystemVersion: '6.12',
+  },
   properties: {
     ...objectProperties,
     accountEnabled: { type: 'boolean', required: true, nullable: false },

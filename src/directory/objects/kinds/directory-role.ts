@@ -5,6 +5,11 @@ export const directoryRole: Resource = {
   set: 'directoryRoles',
   noun: 'DirectoryRole',
   restorable: false,
+  example: {
+    roleTemplateId: 'fe930be7-5e62-47db-91af-98c3a49a38b1',
+    displayName: 'User Administrator',
+    description: 'Manages users and groups.',
+  },
   properties: {
     ...objectProperties,
     description: { type: 'string', write: 'never' },

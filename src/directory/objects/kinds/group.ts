@@ -33,6 +33,13 @@ export const group: Resource = {
   set: 'groups',
   noun: 'Group',
   restorable: true,
+  example: {
+    displayName: 'Ticket office',
+    mailNickname: 'tickets',
+    mailEnabled: false,
+    securityEnabled: true,
+    description: 'Sells and refunds tickets.',
+  },
   properties: {
     ...objectProperties,
     classification: { type: 'string', maxLength: 128 },

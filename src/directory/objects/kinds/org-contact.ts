@@ -15,6 +15,7 @@ export const orgContact: Resource = {
   set: 'contacts',
   noun: 'Contact',
   restorable: false,
+  example: { displayName: 'Harbour master', mail: 'harbour@port.example', companyName: 'North Pier' },
   properties: {
     ...objectProperties,
     addresses: { type: { objects: addressFields }, default: [], maxLength: 10 },

@@ -21,6 +21,7 @@ export const organization: Resource = {
   set: 'organization',
   noun: 'Organization',
   restorable: false,
+  example: { displayName: 'Lantern Bay Ferries', city: 'Lantern Bay' },
   properties: {
     ...objectProperties,
     businessPhones: { type: 'strings', default: [], maxLength: 1 },

@@ -7,6 +7,7 @@ export const servicePrincipal: Resource = {
   set: 'servicePrincipals',
   noun: 'ServicePrincipal',
   restorable: true,
+  example: { appId: 'a0000000-0000-4000-8000-000000000101', displayName: 'Tide Tables' },
   properties: {
     ...objectProperties,
     accountEnabled: { type: 'boolean', default: true, nullable: false },

@@ -27,6 +27,15 @@ export const user: Resource = {
   set: 'users',
   noun: 'User',
   restorable: true,
+  isVeiled: true,
+  example: {
+    displayName: 'Maren Okafor',
+    userPrincipalName: 'maren@ferries.example',
+    mailNickname: 'maren',
+    accountEnabled: true,
+    jobTitle: 'Managing director',
+    passwordProfile: { password: 'a-Long-1st-passphrase', forceChangePasswordNextSignIn: true },
+  },
   properties: {
     businessPhones: { type: 'strings', default: [], maxLength: 1 },
     displayName,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shareSchemas } from '../../../src/http/share-schemas.ts'
+import { shareSchemas } from '../../../src/http/description/shared-parts.ts'
 
 test('a schema with a title is said once, also inside another', () => {
   const user = { type: 'object', title: 'User', properties: { id: { type: 'string' } } }
