@@ -11,6 +11,8 @@ export interface BoundTarget {
   readonly key: string
   /** It has logged in before. */
   readonly isReached: boolean
+  /** The names by which it logs in. */
+  readonly login: { readonly user: string; readonly database: string }
   connect(): Database
   /** The tables that rules name. */
   readTables(): Promise<readonly Target[]>
@@ -97,6 +99,11 @@ export class Connections {
     if (refusals.length > 0) throw new Unfit(refusals.map(describeFinding).join(' '))
     const bound = await target.recordReached()
     if (bound !== null) throw new Unfit(`This database is bound as ${bound}; one database can be bound once.`)
+  }
+
+  /** The names by which the binding of an open database logs in. */
+  loginOf(databaseId: string): BoundTarget['login'] {
+    return this.#connections.get(databaseId)?.target.login ?? { user: '', database: '' }
   }
 
   /** Where the database tells of changes, they are audited within a second; elsewhere the periodic audit finds them. */

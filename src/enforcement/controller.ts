@@ -227,7 +227,11 @@ export class Controller {
 
   async #ask(databaseId: string) {
     const database = await this.#connections.open(databaseId)
-    return database && { database, policy: await this.#options.source.readPolicy(databaseId) }
+    if (!database) return null
+    const policy = await this.#readPolicy(database, databaseId).catch(() =>
+      this.#options.source.readPolicy(databaseId),
+    )
+    return { database, policy, login: this.#connections.loginOf(databaseId) }
   }
 
   /** An error with login roles must not keep tables from being masked: it is thrown after that. */

@@ -1,10 +1,12 @@
 import type { Database } from '../../db/database.ts'
+import { quoteIdentifier } from '../../db/quote.ts'
 import { sqlstateOf } from '../../db/sqlstate.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Policy } from '../policy.ts'
 import { describeFinding, examine } from '../preflight/preflight.ts'
 import type { LockHoards } from '../sessions/lock-hoards.ts'
 import { explainFailure } from './explain-failure.ts'
+import { listReadable } from './list-readable.ts'
 
 export interface Cause {
   readonly reason: string
@@ -14,7 +16,14 @@ export interface Cause {
 }
 
 /** What a bound database can be asked about a failure. Null: it is not bound. */
-type Open = () => Promise<{ database: Database; policy: Policy } | null>
+type Open = () => Promise<BoundPlace | null>
+
+export interface BoundPlace {
+  readonly database: Database
+  readonly policy: Policy
+  /** The names by which the binding logs in. */
+  readonly login: { readonly user: string; readonly database: string }
+}
 
 /**
  * The cause of a failure with what the database itself tells of it: privileges that are missing, as statements, and
@@ -25,9 +34,13 @@ export async function findCause(error: unknown, open: Open, hoards: LockHoards):
   const state = passing ? 'Pending' : 'Failed'
   const plain = { reason, state, dueMs: null } as const
   try {
-    if (lacksPrivilege) return { ...plain, reason: (await findMissing(open)) ?? reason }
-    const place = isOutOfLocks(error) ? await open() : null
+    const place = lacksPrivilege || isOutOfLocks(error) ? await open() : null
     if (!place) return plain
+    if (lacksPrivilege) {
+      const missing = (await findMissing(open)) ?? reason
+      const readable = await listReadable(place.database.sql, place.policy).catch(() => '')
+      return { ...plain, reason: `${missing} ${readable}`.trim() }
+    }
     return { state, ...(await hoards.clear(place.database.sql, place.policy.exemptRoles)) }
   } catch {
     return plain
@@ -40,12 +53,18 @@ export function isOutOfLocks(error: unknown): boolean {
 
 /** The missing privileges as statements; null when none is missing, or the database cannot be asked. */
 export async function findMissing(open: Open): Promise<string | null> {
+  const place = await open().catch(() => null)
+  if (!place) return null
   try {
-    const place = await open()
-    if (!place) return null
     const { refusals } = await examine(place.database.sql, place.policy.rules)
     return refusals.length === 0 ? null : refusals.map(describeFinding).join(' ')
-  } catch {
-    return null
+  } catch (error) {
+    // A session needs no other privilege than CONNECT to look at the catalog.
+    return sqlstateOf(error) === sqlstate.insufficientPrivilege ? describeClosed(place) : null
   }
+}
+
+function describeClosed({ login }: BoundPlace): string {
+  const statement = `GRANT CONNECT ON DATABASE ${quoteIdentifier(login.database)} TO ${quoteIdentifier(login.user)}`
+  return `The role of the binding may not connect to the database. Masks that were made stay as they are; what was changed since is not enforced. Run: ${statement};`
 }

@@ -66,11 +66,14 @@ export function judgeUnfinished(
         (one): Note => ({ code: 'NotClosed', target: one.target, message: describeRefused(one) }),
       ),
     ],
-    lacksPrivilege: serious.some((one) => one.sqlstate === sqlstate.insufficientPrivilege),
+    lacksPrivilege: hasFailed && refused.some((one) => one.sqlstate === sqlstate.insufficientPrivilege),
   }
 }
 
-function describeRefused({ target, isClosed, reason }: Unfinished): string {
+function describeRefused({ target, oids, isClosed, reason, sqlstate: code }: Unfinished): string {
+  if (oids.length === 0) return `${target} was refused: ${reason}.`
+  if (isClosed && code === sqlstate.invalidSchemaName)
+    return `${target} has no twin, because the schema for it could not be created. Masked roles cannot read it.`
   const effect = isClosed
     ? 'Masked roles cannot read it.'
     : 'Roles that were granted it read it as they did before.'

@@ -45,6 +45,7 @@ interface Rights {
 interface BoundTarget {
   readonly key: string
   readonly isReached: boolean
+  readonly login: { readonly user: string; readonly database: string }
   connect(): Database
   readTables(): Promise<Target[]>
   recordReached(): Promise<string | null>
@@ -90,6 +91,7 @@ export function createEnforcementSource(options: SourceOptions) {
       return {
         key: String(row.version),
         isReached: row.isReached,
+        login: { user: row.binding.user, database: row.binding.database },
         connect: () =>
           openDatabase({
             url: address(),
