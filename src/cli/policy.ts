@@ -18,13 +18,13 @@ type Values = ValuesOf<typeof options>
 const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string) => Promise<number>>> = {
   async show(rules, values) {
     const { policy: stored, rules: list, exemptions } = await rules.document()
-    const { state, reason } = await rules.enforcement()
+    const { state, reason, notes } = await rules.enforcement()
     const why = reason === null ? '' : `. ${showText(reason)}`
     const mode = stored.enforcementMode === 'Observe' ? ', observed only' : ''
     report(
       values,
-      { ...stored, exemptions, rules: list.length, enforcement: { state, reason } },
-      `${stored.dataMaskingState}${mode}, ${countOf(list.length, 'rule')}. In the database: ${state}${why}\n${renderExemptions(exemptions)}`,
+      { ...stored, exemptions, rules: list.length, enforcement: { state, reason, notes } },
+      `${stored.dataMaskingState}${mode}, ${countOf(list.length, 'rule')}. In the database: ${state}${why}\n${renderExemptions(exemptions)}${renderNotes(notes)}`,
     )
     return 0
   },
@@ -128,6 +128,11 @@ async function change(
   const words = `The policy is ${wanted.dataMaskingState}${mode}.\n${renderExemptions(exemptions)}`
   report(values, { ...wanted, exemptions }, words)
   return tellEnforcement(rules)
+}
+
+function renderNotes(notes: readonly { readonly message: string }[]): string {
+  if (notes.length === 0) return ''
+  return `Notes:\n${notes.map(({ message }) => `  ${showText(message)}\n`).join('')}`
 }
 
 const words: Readonly<Record<Exemption['kind'], string>> = {

@@ -3,7 +3,7 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import { Refused } from './api.ts'
 import { askImpact, hasImpact, leave, renderImpact, type Wishes } from './impact.ts'
 import { isConfirmed } from './input.ts'
-import { type Rules, tellEnforcement } from './rules-client.ts'
+import { isUnsettled, type Rules, tellEnforcement } from './rules-client.ts'
 import { diffRules, isEmpty, renderDiff } from './rules-diff.ts'
 import type { FileRule, RulesFile } from './rules-file.ts'
 import { announce, report, warn } from './surroundings.ts'
@@ -41,10 +41,11 @@ export async function applyRules(rules: Rules, file: RulesFile, options: ApplyOp
   for (const { entry, kind } of exemptions)
     if (kind === 'Nothing')
       warn(`'${showText(entry)}' is exempt, and names no role, user, group or application.\n`)
+  const { state } = await rules.enforcement()
   report(
     options,
     { ...changes, exemptions },
-    `Done: ${created} created, ${updated} updated, ${deleted} deleted, ${unchanged - kept.length} as they were.\n`,
+    `${isUnsettled(state) ? 'Stored, and not enforced yet' : 'Done'}: ${created} created, ${updated} updated, ${deleted} deleted, ${unchanged - kept.length} as they were.\n`,
   )
   return tellEnforcement(rules)
 }

@@ -1,3 +1,4 @@
+import { countOf } from '../kernel/count-of.ts'
 import type { Impact } from '../masking/enforcement/inspection.ts'
 import type { Exemption } from '../masking/policy/exemptions.ts'
 import { optionalFields, requiredFields } from '../masking/rules/rule-fields.ts'
@@ -17,6 +18,12 @@ interface DocumentAnswer {
     readonly policy: FilePolicy
     readonly rules: readonly (Readonly<Record<string, string | null>> & { readonly name: string })[]
   }
+}
+
+interface EnforcementAnswer {
+  readonly state: string
+  readonly reason: string | null
+  readonly notes: readonly { readonly code: string; readonly target: string; readonly message: string }[]
 }
 
 /** Reads that a policy would change once it is enforced. */
@@ -83,9 +90,8 @@ export function rulesOf(api: Api, database: string) {
     async put({ name, ...properties }: FileRule): Promise<string | null> {
       return (await api.send('PUT', rulePath(name), { properties })).state
     },
-    async enforcement(): Promise<{ state: string; reason: string | null }> {
-      type Answer = { state: string; reason: string | null }
-      return (await api.send<Answer>('GET', `${policyPath}/enforcement`)).body
+    async enforcement(): Promise<EnforcementAnswer> {
+      return (await api.send<EnforcementAnswer>('GET', `${policyPath}/enforcement`)).body
     },
     /** False when there was none. */
     async remove(name: string): Promise<boolean> {
@@ -103,10 +109,14 @@ export function rulesOf(api: Api, database: string) {
 
 /** Says what is not enforced. A stored rule that its database does not enforce must not look done. */
 export async function tellEnforcement(rules: Rules): Promise<number> {
-  const { state, reason } = await rules.enforcement()
-  if (state !== 'Pending' && state !== 'Failed') return exitCodes.done
-  warn(`Enforcement: ${state}. ${reason ?? ''}\n`)
-  return exitCodes.unsettled
+  const { state, reason, notes } = await rules.enforcement()
+  if (isUnsettled(state)) warn(`Enforcement: ${state}. ${reason ?? ''}\n`)
+  if (notes.length > 0) warn(`${countOf(notes.length, 'note')} about the masks: masquerade policy show\n`)
+  return isUnsettled(state) ? exitCodes.unsettled : exitCodes.done
+}
+
+export function isUnsettled(state: string): boolean {
+  return state === 'Pending' || state === 'Failed'
 }
 
 export type Rules = ReturnType<typeof rulesOf>

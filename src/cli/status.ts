@@ -1,5 +1,6 @@
 import { createHostGuard } from '../db/host-guard.ts'
 import { type DatabaseState, listStates } from '../enforcement/states/list-states.ts'
+import { countOf } from '../kernel/count-of.ts'
 import { selectBound } from '../masking/binding/find-bound.ts'
 import { listUnbound, type UnboundDatabases } from '../masking/binding/list-unbound.ts'
 import type { Settings } from '../settings.ts'
@@ -81,8 +82,8 @@ function inWords({ state, url, pid, notReady, databases, unbound }: Report): str
 
 function describe(databases: readonly DatabaseState[]): string {
   const lines = databases.map(
-    ({ id, state, since, reason }) =>
-      `\n  ${state.padEnd(9)}  ${id}${since === null || state === 'Enforced' ? '' : ` since ${since}`}${reason === null ? '' : `\n            ${reason}`}`,
+    ({ id, state, since, reason, notes }) =>
+      `\n  ${state.padEnd(9)}  ${id}${since === null || state === 'Enforced' ? '' : ` since ${since}`}${reason === null ? '' : `\n            ${reason}`}${notes === 0 ? '' : `\n            ${countOf(notes, 'note')}: masquerade policy show`}`,
   )
   return lines.length === 0 ? '' : `\nMasked databases:${lines.join('')}`
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
@@ -196,7 +197,8 @@ export class Controller {
       if (unfinished.length === 0) this.#enforced.set(databaseId, outcome)
       else this.#enforced.delete(databaseId)
       const isUnasked = cause === 'audit' && before !== undefined && settled.changed === 0
-      const drifted = isUnasked && outcome.steps.length > 0 && same(before.policy, outcome.policy)
+      const drifted =
+        isUnasked && outcome.steps.length > 0 && isDeepStrictEqual(before.policy, outcome.policy)
       const open = await this.#endSessions(database, databaseId, settled, outcome, unfinished)
       await this.#writeState(databaseId, database, outcome, unfinished, [...settled.notes, ...open], drifted)
       if (drifted) {
@@ -344,10 +346,4 @@ export class Controller {
   }
 }
 
-function guardOf({ snapshot }: Outcome): string {
-  return snapshot.guard.schema
-}
-
-function same(one: Policy, other: Policy): boolean {
-  return JSON.stringify(one) === JSON.stringify(other)
-}
+const guardOf = ({ snapshot }: Outcome) => snapshot.guard.schema

@@ -21,8 +21,9 @@ export async function noteOlderSessions(sql: Sql, schema: string): Promise<Note[
     join pg_catalog.pg_roles r on r.oid = a.usesysid
     where a.datname = current_database() and not r.rolsuper and r.rolname <> current_user
       and not (r.rolname = any(p.exempt) or 'public' = any(p.exempt))
-      and exists (select 1 from ${sql(schema)}.relation g where pg_catalog.has_any_column_privilege(r.oid,
-        pg_catalog.to_regclass(pg_catalog.format('%I.%I', g.twin ->> 'schema', g.twin ->> 'name')), 'SELECT'))
+      and exists (select 1 from ${sql(schema)}.relation g where case when pg_catalog.jsonb_typeof(g.twin) = 'object' then
+        pg_catalog.has_any_column_privilege(r.oid, pg_catalog.to_regclass(
+          pg_catalog.format('%I.%I', g.twin ->> 'schema', g.twin ->> 'name')), 'SELECT') end)
     group by 1, 3 order by 1`
   if (roles.length === 0) await sql`update ${sql(schema)}.policy set older = '[]'`
   return roles.map(describeOlder)

@@ -88,8 +88,10 @@ function describeWaiting(
   const own = blockers.filter((one) => one.target === target)
   const holder = own.length === 0 ? 'another session' : own.map(describeBlocker).join(', ')
   const end = own.map(({ holder }) => statementToEnd(holder)).join('; ')
-  const effect = isClosed ? 'Masked roles cannot read it until then.' : ''
-  return `${target} waits for a lock that ${holder} holds. ${effect}${end === '' ? '' : ` To end it: ${end}.`}`.trim()
+  const effect = isClosed
+    ? 'Masked roles cannot read it until then.'
+    : 'Until then it is as it was, raw values included.'
+  return `${target} waits for a lock that ${holder} holds. ${effect}${end === '' ? '' : ` To end it: ${end}.`}`
 }
 
 /** Null: they stay as they are. A look at some tables leaves the notes about the others. */

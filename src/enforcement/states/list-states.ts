@@ -7,13 +7,16 @@ export interface DatabaseState {
   readonly state: 'Enforced' | 'Observing' | 'Disabled' | 'Pending' | 'Failed'
   readonly since: string | null
   readonly reason: string | null
+  /** How many notes there are about it. */
+  readonly notes: number
 }
 
 /** Every bound database and what became of its masks. */
 export async function listStates(sql: Sql, bound: BoundDatabases): Promise<DatabaseState[]> {
   return await sql<DatabaseState[]>`
     select d.resource_id as id, case when s.state = 'Enforced' then d.aim else coalesce(s.state, 'Pending') end as state,
-      to_char(s.since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since, s.reason
+      to_char(s.since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since, s.reason,
+      coalesce(jsonb_array_length(s.notes), 0) as notes
     from (${bound(sql)}) d left join enforcement_state s on s.database_id = d.id
     order by d.key`
 }

@@ -51,6 +51,47 @@ describe('looking into a bound database from the command line', () => {
   }
 
   clause(
+    'ENF-152',
+    '`masquerade policy show` lists the notes of a state; `masquerade status` and every command that changes rules or the policy…',
+    async () => {
+      const { sql } = bound().database
+      const { dataDir, databaseUrl } = masking.service()
+      const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
+      await sql.unsafe('create view public.only as select email from only public.person')
+      const file = join(dataDir, 'noted.yaml')
+      const rule = (name: string, column: string) =>
+        `  - { name: ${name}, schemaName: public, tableName: person, columnName: ${column}, maskingFunction: Default }\n`
+      await writeFile(file, `rules:\n${rule('noted', 'note')}`)
+      const noted = await command('rules', 'apply', '-f', file, '--yes')
+      assert.equal(noted.code, 0, noted.stderr)
+      assert.match(noted.stdout, /^Done: 1 created/m)
+      assert.match(noted.stderr, /^\d notes? about the masks: masquerade policy show$/m)
+      const told = /^ +\d notes?: masquerade policy show$/m
+      assert.match((await runHere(['status'], { environment })).stdout, told)
+      assert.match(
+        (await command('policy', 'show')).stdout,
+        /^Notes:\n[\s\S]*public\.only shows masked data/m,
+      )
+      const shown = JSON.parse((await command('policy', 'show', '--json')).stdout)
+      assert.ok(shown.enforcement.notes.some(({ code }: { code: string }) => code === 'NoTwin'))
+
+      await sql.unsafe(`grant update on public.person to "${bound().role('analyst')}"`)
+      await bound()
+        .connectAs('analyst')
+        .transaction(async (tx) => {
+          await tx`lock table public.person in access exclusive mode`
+          await writeFile(file, `rules:\n${rule('noted', 'note')}${rule('paid', 'pay')}`)
+          const stored = await command('rules', 'apply', '-f', file, '--yes')
+          assert.equal(stored.code, 4, stored.stdout)
+          assert.match(stored.stdout, /^Stored, and not enforced yet: 1 created/m)
+          assert.match(stored.stderr, /^Enforcement: Pending\. .*waits for a lock that .* holds\. /m)
+        })
+      await sql.unsafe('drop view public.only cascade')
+      for (const name of ['noted', 'paid']) await command('rules', 'delete', name)
+    },
+  )
+
+  clause(
     'MASK-148',
     '`masquerade recommendations --yaml FILE` writes the recommended rules, each with its reasons, as a file that `masquerade rules apply` takes; `--apply` shows the impact, asks, and adds the rules. Rules that are there stay as they are.',
     async () => {

@@ -292,6 +292,7 @@ clause(
     )
     const applied = await run('rules', 'apply', '-d', shortOf(db), '-f', file, '--yes')
     assert.equal(applied.code, 4, applied.stderr)
+    assert.match(applied.stdout, /^Stored, and not enforced yet: 1 created/m)
     const again = await run('rules', 'apply', '-d', shortOf(db), '-f', file, '--yes')
     assert.match(again.stdout, /Nothing to change/)
     assert.equal(again.code, 4, again.stderr)
