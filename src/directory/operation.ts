@@ -9,8 +9,12 @@ import type { RightsOfEveryone } from './rights/person-rights.ts'
 /** Functions that the directory needs from other rooms; `main.ts` passes them. */
 export interface DirectoryPorts {
   readonly graph: MembershipGraph
-  /** Throws unless `current` is the user's password; attempts are counted like sign-ins. */
-  changePassword(userId: string, current: string, next: string): Promise<void>
+  /** Throws unless `current` is the caller's password; wrong ones are counted. */
+  changePassword(
+    caller: { readonly objectId: string; readonly applicationId: string },
+    current: string,
+    next: string,
+  ): Promise<void>
   readonly everyoneMay: RightsOfEveryone
   readonly notifications: NotificationPorts
   /** Seals tokens that clients hand back. */

@@ -9,6 +9,8 @@ export interface IssuerSecret {
   nameOf(value: string): string
   /** Proves that a form came from a page of ours. */
   formToken(interactionId: string): string
+  /** Proves that a browser was here before. */
+  browserProof(text: string): string
 }
 
 const place = 'oidc_state/IssuerSecret/current'
@@ -39,9 +41,11 @@ function deriveKeys(root: string): IssuerSecret {
   const derive = (purpose: string) => createHmac('sha256', root).update(purpose).digest()
   const lookupKey = derive('lookup')
   const formKey = derive('form')
+  const browserKey = derive('browser')
   return {
     cookieKey: derive('cookie').toString('base64url'),
     nameOf: (value) => createHmac('sha256', lookupKey).update(value).digest('base64url'),
     formToken: (interactionId) => createHmac('sha256', formKey).update(interactionId).digest('base64url'),
+    browserProof: (text) => createHmac('sha256', browserKey).update(text).digest('base64url'),
   }
 }

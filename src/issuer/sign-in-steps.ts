@@ -2,6 +2,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { setPassword } from '../directory/accounts/password.ts'
 import type { SignInFailure } from '../directory/audit-logs/sign-in-attempt.ts'
 import { Problem } from '../kernel/problem.ts'
+import { readKnownBrowser, rememberBrowser } from './known-browser.ts'
 import { describeClient } from './record-sign-ins.ts'
 import { refusedText, renderNewPassword, renderSignIn, renderTooMany } from './sign-in-pages.ts'
 import { verifySignIn } from './verify-sign-in.ts'
@@ -53,14 +54,17 @@ export async function changePassword(visit: Visit, form: URLSearchParams): Promi
 
 async function verify(visit: Visit, form: URLSearchParams) {
   const { ctx, options } = visit
+  const userPrincipalName = form.get('user') ?? ''
   const outcome = await verifySignIn(options.database.sql, options.identity.tenantId, {
-    userPrincipalName: form.get('user') ?? '',
+    userPrincipalName,
     password: form.get('password') ?? '',
     address: ctx.req.socket.remoteAddress ?? '',
+    browser: readKnownBrowser(ctx, options.secret, userPrincipalName),
   })
-  if (outcome.kind !== 'signed in') {
+  if (outcome.kind === 'signed in') rememberBrowser(ctx, options.secret, userPrincipalName)
+  else {
     options.log.info({ outcome: outcome.kind }, 'sign-in failed')
-    record(visit, form.get('user') ?? '', outcome.kind === 'refused' ? 'wrongPassword' : 'tooManyAttempts')
+    record(visit, userPrincipalName, outcome.kind === 'refused' ? 'wrongPassword' : 'tooManyAttempts')
   }
   return outcome
 }

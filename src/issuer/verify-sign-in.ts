@@ -13,10 +13,16 @@ export interface SignIn {
   readonly userPrincipalName: string
   readonly password: string
   readonly address: string
+  /** The browser, where a person has signed in to the account before. */
+  readonly browser?: string | undefined
 }
 
 export async function verifySignIn(sql: Query, tenantId: string, signIn: SignIn): Promise<SignInOutcome> {
-  const subjects = { account: signIn.userPrincipalName, address: signIn.address }
+  const subjects = {
+    account: signIn.userPrincipalName,
+    address: signIn.address,
+    browser: signIn.browser,
+  }
   const waitSeconds = await takeAttempt(sql, subjects)
   if (waitSeconds > 0) return { kind: 'too many', waitSeconds }
   const user = await findActiveUser(sql, tenantId, { userPrincipalName: signIn.userPrincipalName.trim() })

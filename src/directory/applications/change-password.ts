@@ -19,7 +19,7 @@ export const changeOwnPassword = operation({
   answers: { 204: null },
   async run({ caller, body: { currentPassword, newPassword }, audit, ports }) {
     if (caller.kind !== 'delegated' || caller.personal) fail('DelegatedOnly')
-    await ports.changePassword(caller.objectId, currentPassword, newPassword)
+    await ports.changePassword(caller, currentPassword, newPassword)
     audit({ action: 'change password', target: `/users/${caller.objectId}` })
     return noContent
   },

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, before, describe } from 'node:test'
 import { permissionId, serviceAppId } from '../../../src/directory/applications/api-principal.ts'
+import { takeAttempt } from '../../../src/issuer/sign-in-throttle.ts'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf } from '../../support/issuer.ts'
 import { startTestService, type TestResponse, type TestService } from '../../support/service.ts'
@@ -203,6 +205,17 @@ describe('secrets, passwords and grants', () => {
       const statuses: number[] = []
       for (let count = 0; count < 6; count++) statuses.push((await change('not it', next)).status)
       assert.deepEqual(statuses, [400, 400, 400, 400, 400, 429])
+      const signIns = { account: person.userPrincipalName, address: '192.0.2.1' }
+      assert.equal(await takeAttempt(service.database.sql, signIns), 0, 'the sign-in is not locked')
+      const token = service.tokenFor({
+        permissions: ['User.Read'],
+        principal: person.id,
+        applicationId: randomUUID(),
+      })
+      for (let count = 0; count < 200; count++) await takeAttempt(service.database.sql, signIns)
+      const body = { currentPassword: next, newPassword: 'A third long password 8' }
+      const elsewhere = await service.request('POST', '/v1.0/me/changePassword', { token, body })
+      assert.equal(elsewhere.status, 204, 'neither failed sign-ins nor another application lock it')
       const application = await call('POST', '/me/changePassword', [], {
         currentPassword: 'x',
         newPassword: next,

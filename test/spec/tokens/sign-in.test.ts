@@ -77,10 +77,10 @@ describe('signing in', () => {
 
   clause(
     'TOK-40',
-    'After five failures an account has to wait, known or not, with 429 and `Retry-After`; the wait doubles with each further one, up to five minutes, and a success ends the count.',
+    'After five failures from one network an account has to wait there, known or not, with 429 and `Retry-After`; the wait doubles with each further one, up to five minutes, and a success ends the count. Other networks do not wait.',
     async () => {
       const person = await addPerson(service)
-      for (const name of [person.userPrincipalName, 'nobody-at-all@example.com']) {
+      for (const name of ['nobody-at-all@example.com', person.userPrincipalName]) {
         await forgetAttempts()
         const statuses: number[] = []
         for (let count = 0; count < 6; count++)
@@ -91,10 +91,15 @@ describe('signing in', () => {
         assert.match(page.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
         assert.match(page.html, /Too many attempts/)
       }
+      const elsewhere = { account: person.userPrincipalName, address: '192.0.2.7' }
+      assert.equal(await takeAttempt(service.database.sql, elsewhere), 0)
       await service.database.sql`update sign_in_attempt set blocked_until = now()`
+      await service.database.sql`delete from sign_in_attempt where failures < 5`
+      const count = async () =>
+        (await service.database.sql`select 1 from sign_in_attempt where failures >= 5`).length
+      const before = await count()
       assert.equal((await attempt(person.userPrincipalName, person.password)).url.origin, client)
-      const [row] = await service.database.sql`select count(*) from sign_in_attempt where failures > 5`
-      assert.equal(row?.count, 1) // the success cleared the one, not the other
+      assert.equal(await count(), before - 1, 'the success ended its own count, and no other')
     },
   )
 
@@ -110,13 +115,85 @@ describe('signing in', () => {
         assert.equal((await attempt(spelling, 'Something else 1')).status, 401, JSON.stringify(spelling))
       for (const spelling of spellings)
         assert.equal((await attempt(spelling, person.password)).status, 429, JSON.stringify(spelling))
-      const token = service.tokenFor({
-        principal: person.id,
-        permissions: ['Directory.AccessAsUser.All', 'User.ReadWrite'],
+      await forgetAttempts()
+    },
+  )
+
+  clause(
+    'TOK-84',
+    'Failures to sign in to one account are also counted from all networks together. After a hundred, one attempt in five…',
+    async () => {
+      await forgetAttempts()
+      const { sql } = service.database
+      const { userPrincipalName: account } = await addPerson(service)
+      const from = (network: number) => ({ account, address: `198.51.${network >> 8}.${network & 255}` })
+      for (let count = 0; count < 100; count++)
+        assert.equal(await takeAttempt(sql, from(Math.floor(count / 4))), 0)
+      for (let count = 0; count < 8; count++) {
+        const wait = await takeAttempt(sql, from(900))
+        assert.ok(wait > 0 && wait <= 5, `${wait} seconds`)
+      }
+      const passTime = () =>
+        sql`update sign_in_attempt set blocked_until = blocked_until - interval '5 seconds'`
+      for (let count = 0; count < 10; count++) {
+        await passTime()
+        assert.equal(await takeAttempt(sql, from(1000 + count)), 0, 'one in five seconds is heard')
+        assert.ok((await takeAttempt(sql, from(2000 + count))) <= 5, 'the wait does not grow')
+      }
+      await passTime()
+      // The attempts that were not heard have not used up the network's own.
+      for (let count = 0; count < 5; count++) {
+        await passTime()
+        assert.equal(await takeAttempt(sql, from(900)), 0)
+      }
+      assert.equal(await takeAttempt(sql, { account: 'another@example.com', address: '198.51.3.132' }), 0)
+      await forgetAttempts()
+    },
+  )
+
+  clause(
+    'TOK-85',
+    'A browser in which a person has signed in to an account before, in the last 90 days, has a count of its own for that…',
+    async () => {
+      await forgetAttempts()
+      const [person, other] = [await addPerson(service), await addPerson(service)]
+      const again = async (browser: Browser, { userPrincipalName, password }: Person) => {
+        // Without the session: it would sign in by itself.
+        const session = browser.cookies.findIndex(({ name }) => name.startsWith('masquerade_session'))
+        if (session >= 0) browser.cookies.splice(session, 1)
+        const { url } = await beginSignIn(service, appId, 'openid offline_access User.Read')
+        return browser.submit(await browser.open(url), { user: userPrincipalName, password })
+      }
+      const browser = new Browser(client)
+      assert.equal((await again(browser, person)).url.origin, client)
+      const known = browser.cookies.filter(({ name }) => name.startsWith('masquerade_known_'))
+      assert.equal(known.length, 1)
+      assert.equal(JSON.stringify(known).includes(person.userPrincipalName), false)
+
+      // A stranger behind the same address uses up the attempts of the account and of the network.
+      const wrong = 'Something else 1'
+      for (let count = 0; count < 60; count++) {
+        const [address, account] = ['127.0.0.1', person.userPrincipalName]
+        await takeAttempt(service.database.sql, { address, account: count < 6 ? account : `x-${count}` })
+      }
+      assert.equal((await attempt(person.userPrincipalName, person.password)).status, 429, 'a new browser')
+      const mine = await again(browser, {
+        ...person,
+        userPrincipalName: person.userPrincipalName.toUpperCase(),
       })
-      const body = { currentPassword: person.password, newPassword: 'A long new password 1' }
-      const changed = await service.request('POST', '/v1.0/me/changePassword', { token, body })
-      assert.equal(changed.status, 429, changed.text)
+      assert.equal(mine.url.origin, client, 'the known one')
+      assert.equal((await again(browser, other)).status, 429, 'it is known for one account alone')
+      const [cookie] = known
+      assert.ok(cookie)
+      const forged = new Browser(client)
+      const [id, expiry, proof] = cookie.value.split('.')
+      forged.cookies.push({ ...cookie, value: [id, Number(expiry) + 1, proof].join('.') })
+      assert.equal((await again(forged, person)).status, 429, 'a proof of another time')
+
+      const statuses: number[] = []
+      for (let count = 0; count < 6; count++)
+        statuses.push((await again(browser, { ...person, password: wrong })).status)
+      assert.deepEqual(statuses, [401, 401, 401, 401, 401, 429], 'its own failures count')
       await forgetAttempts()
     },
   )
