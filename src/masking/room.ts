@@ -1,5 +1,7 @@
 import { type Operation, tagged } from '../api/operation.ts'
 import { listAuditEvents } from './audit/list-audit-events.ts'
+import { listColumns } from './catalog/list-columns.ts'
+import { listTables } from './catalog/list-tables.ts'
 import { createOrUpdateDatabase } from './databases/create-or-update-database.ts'
 import { databaseKind } from './databases/database.ts'
 import { deleteDatabase } from './databases/delete-database.ts'
@@ -56,6 +58,8 @@ const operations: readonly Operation<MaskingPorts>[] = [
     getDatabase,
     listOf(databaseKind),
     listVisibleDatabases,
+    listTables,
+    listColumns,
     deleteDatabase,
   ]),
   ...tagged('Role assignments', [
@@ -102,6 +106,8 @@ const parameters = {
   subscriptionId: { description: 'The subscription.', example: '00000000-1111-2222-3333-444444444444' },
   resourceGroupName: { description: 'The resource group.', example: 'ferries' },
   serverName: { description: 'The server.', example: 'harbour' },
+  schemaName: { description: 'A schema of the bound database.', example: 'public' },
+  tableName: { description: 'A table of the schema.', example: 'passengers' },
   databaseName: { description: 'The database.', example: 'tickets' },
   dataMaskingRuleName: { description: 'The rule.', example: 'passenger-email' },
   roleAssignmentName: {

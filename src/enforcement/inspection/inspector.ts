@@ -8,6 +8,13 @@ import type { Impact } from '../impact/impact.ts'
 import type { Policy, Proposal } from '../policy.ts'
 import { type ColumnPlace, type Recommendation, recommend } from '../recommendations/recommend.ts'
 import { explainFailure } from '../states/explain-failure.ts'
+import {
+  browseColumns,
+  browseTables,
+  type ColumnEntry,
+  type TableEntry,
+  type TablesWanted,
+} from './browse.ts'
 import { type draftRefused, type Preview, type PreviewRequest, preview } from './preview.ts'
 
 export interface InspectorOptions {
@@ -32,6 +39,12 @@ export function createInspector({ connect, readPolicy, claimantOf }: InspectorOp
     }
   }
   return {
+    browseTables: (databaseId: string, wanted: TablesWanted): Promise<TableEntry[]> =>
+      look(databaseId, (database) => browseTables(database, wanted)),
+
+    browseColumns: (databaseId: string, schema: string, table: string): Promise<ColumnEntry[]> =>
+      look(databaseId, (database) => browseColumns(database, schema, table)),
+
     findExposures: (databaseId: string): Promise<Exposure[]> =>
       look(databaseId, (database) =>
         findExposures(database, () => readPolicy(databaseId), claimantOf(databaseId)),

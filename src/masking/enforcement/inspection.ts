@@ -88,8 +88,34 @@ export interface Impact {
 
 export const noImpact: Impact = { roles: [], ended: [], closed: [], statements: [], notes: [] }
 
+/** A table of a bound database that rules can be for. */
+export interface TableEntry {
+  readonly schema: string
+  readonly table: string
+  readonly columns: number
+  readonly estimatedRows: number | null
+}
+
+export interface ColumnEntry {
+  readonly column: string
+  readonly type: string
+  readonly isNullable: boolean
+  readonly isKey: boolean
+  readonly baseName: string
+  readonly category: string
+}
+
+export interface TablesWanted {
+  readonly search: string
+  readonly after: { readonly schema: string; readonly table: string }
+  readonly limit: number
+}
+
 /** Looks into bound databases without changing them. Fails with `BoundDatabaseUnusable` where it cannot look. */
 export interface Inspection {
+  browseTables(databaseId: string, wanted: TablesWanted): Promise<readonly TableEntry[]>
+  /** None: there is no such table. */
+  browseColumns(databaseId: string, schema: string, table: string): Promise<readonly ColumnEntry[]>
   findExposures(databaseId: string): Promise<readonly Exposure[]>
   /** The consequences of a policy that need not be stored. */
   findImpact(databaseId: string, proposed: ProposedPolicy): Promise<Impact>

@@ -1,7 +1,7 @@
 import type { CatalogColumn, ColumnType } from '../binding/find-column.ts'
 import { compareDecimals, type Decimal, fitsNumeric, parseDecimal } from '../decimal.ts'
 import { suggest } from '../faults.ts'
-import { columnFields, type RuleProperties } from './rule-fields.ts'
+import { columnFields, type MaskingFunction, type RuleProperties } from './rule-fields.ts'
 import type { RuleFault } from './validate-rule.ts'
 
 const longestIdentifierBytes = 63
@@ -30,14 +30,21 @@ function explainMissing(rule: RuleProperties, column: Extract<CatalogColumn, { m
   return `names no ${nouns[column.missing]} of the bound database: '${rule[column.missing]}'${hint}`
 }
 
-function checkFunction(rule: RuleProperties, type: ColumnType): RuleFault[] {
-  const isString = type.category === 'S'
-  const isNumber = Object.hasOwn(ranges, type.name)
-  const fitting = [
+/** The masking functions that have an expression for the type. */
+export function fittingFunctions({
+  name,
+  category,
+}: Pick<ColumnType, 'name' | 'category'>): MaskingFunction[] {
+  const isNumber = Object.hasOwn(ranges, name)
+  return [
     'Default',
-    ...(isString ? ['CCN', 'Email', 'SSN', 'Text'] : []),
-    ...(isNumber ? ['Number'] : []),
+    ...(category === 'S' ? (['CCN', 'Email', 'SSN', 'Text'] as const) : []),
+    ...(isNumber ? (['Number'] as const) : []),
   ]
+}
+
+function checkFunction(rule: RuleProperties, type: ColumnType): RuleFault[] {
+  const fitting = fittingFunctions(type)
   if (!fitting.includes(rule.maskingFunction))
     return [
       {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { clause } from '../../support/clause.ts'
-import { freshDatabase, policyUrl, ruleUrl, useMasking } from '../../support/masking.ts'
+import { apiVersion, freshDatabase, policyUrl, ruleUrl, useMasking } from '../../support/masking.ts'
 import { createEmptyDatabase, forUsualCluster, type TestDatabase } from '../../support/postgres.ts'
 
 const { send, putRule, putPolicy, listRules } = useMasking()
@@ -188,6 +188,82 @@ forUsualCluster((cluster) => {
     const { status } = await putRule(db, 'gone', { ...rule('soon_gone', 'Text'), ruleState: 'Disabled' })
     assert.equal(status, 200)
   })
+
+  clause(
+    'MASK-202',
+    '`GET {db}/tables` lists, in pages and in the order of their names, the tables…',
+    async () => {
+      const named = async (query = '') =>
+        (await send('GET', `${db}/tables?${apiVersion}${query}`)).body.value.map(
+          (one: Record<string, string>) => `${one.schemaName}.${one.tableName}`,
+        )
+      assert.deepEqual(await named(), ['Odd "Schema".a $$ table\\', 'public.part', 'public.person'])
+      assert.deepEqual(await named('&search=IC.PER'), ['public.person'])
+      assert.deepEqual(await named('&search=%25'), [])
+      await putRule(db, 'counted', rule('phone', 'Text'))
+      const counted = (await listRules(db)).filter(
+        (one: { properties: { tableName: string } }) => one.properties.tableName === 'person',
+      )
+      const { value } = (await send('GET', `${db}/tables?${apiVersion}&search=person`)).body
+      assert.deepEqual(
+        { columns: value[0].columnCount, rules: value[0].ruleCount },
+        { columns: 24, rules: counted.length },
+      )
+      await bound.database.sql.unsafe(
+        `do $$ begin for i in 1..501 loop execute format('create table public.many_%s (id int)', lpad(i::text, 4, '0')); end loop; end $$`,
+      )
+      const first = (await send('GET', `${db}/tables?${apiVersion}&search=many_`)).body
+      assert.equal(first.value.length, 500)
+      const second = (await send('GET', first.nextLink)).body
+      assert.deepEqual(
+        second.value.map((one: Record<string, string>) => one.tableName),
+        ['many_0501'],
+      )
+      assert.equal(second.nextLink, undefined)
+    },
+  )
+
+  clause(
+    'MASK-203',
+    '`GET {db}/schemas/{schema}/tables/{table}/columns` lists the columns of a table…',
+    async () => {
+      const path = (schema: string, table: string) =>
+        `${db}/schemas/${encodeURIComponent(schema)}/tables/${encodeURIComponent(table)}/columns`
+      await putRule(db, 'shown', rule('email', 'Text', { prefixSize: '2' }))
+      const { value } = (await send('GET', path('public', 'person'))).body
+      const column = (name: string) => value.find((one: { columnName: string }) => one.columnName === name)
+      assert.equal(column('dropped'), undefined)
+      assert.deepEqual(column('email'), {
+        columnName: 'email',
+        type: 'text',
+        isNullable: true,
+        isKey: false,
+        fittingFunctions: ['Default', 'CCN', 'Email', 'SSN', 'Text'],
+        rule: {
+          name: 'shown',
+          maskingFunction: 'Text',
+          numberFrom: null,
+          numberTo: null,
+          prefixSize: '2',
+          suffixSize: null,
+          replacementString: null,
+        },
+      })
+      assert.deepEqual([column('id').isKey, column('id').isNullable], [true, false])
+      assert.deepEqual(column('price').fittingFunctions, ['Default', 'Number'])
+      assert.deepEqual(column('nick').fittingFunctions, ['Default', 'CCN', 'Email', 'SSN', 'Text'])
+      assert.equal(
+        (await send('GET', path('Odd "Schema"', 'a $$ table\\'))).body.value[0].columnName,
+        "col'umn",
+      )
+      for (const [schema, table] of [
+        ['public', 'nothing'],
+        ['pg_catalog', 'pg_authid'],
+        ['public', 'person_view'],
+      ] as const)
+        assert.equal((await send('GET', path(schema, table))).body.error.code, 'ResourceNotFound')
+    },
+  )
 
   test('a bound database that is down takes rules, and they are pending', async () => {
     const { binding } = (await send('GET', db)).body.properties

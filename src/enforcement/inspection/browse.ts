@@ -1,0 +1,85 @@
+import type { Database } from '../../db/database.ts'
+import type { Fragment } from '../../db/query.ts'
+import type { Tx } from '../../db/transaction.ts'
+import { selectGuard } from '../guard/find-guard.ts'
+import { shadowPrefix } from '../names.ts'
+import { prepare } from '../recommendations/recommend.ts'
+
+export interface TableEntry {
+  readonly schema: string
+  readonly table: string
+  readonly columns: number
+  /** PostgreSQL's own estimate; null before the first analysis. */
+  readonly estimatedRows: number | null
+}
+
+export interface ColumnEntry {
+  readonly column: string
+  readonly type: string
+  readonly isNullable: boolean
+  readonly isKey: boolean
+  /** Of the type that a domain is over. */
+  readonly baseName: string
+  readonly category: string
+}
+
+export interface TablesWanted {
+  /** A part of `schema.table`, in any case. */
+  readonly search: string
+  readonly after: { readonly schema: string; readonly table: string }
+  readonly limit: number
+}
+
+/** The tables that rules can be for, by schema and name: not ours, not the system's, not those of extensions. */
+export async function browseTables(database: Database, wanted: TablesWanted): Promise<TableEntry[]> {
+  const { search, after, limit } = wanted
+  return database.transaction(async (tx) => {
+    await prepare(tx)
+    return await tx<TableEntry[]>`
+      select n.nspname::text as schema, c.relname::text as "table", case when c.reltuples < 0 then null else c.reltuples::int8 end as "estimatedRows",
+        (select count(*)::int from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns
+      from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      where ${isBrowsable(tx)}
+        and pg_catalog.strpos(pg_catalog.lower(n.nspname || '.' || c.relname), pg_catalog.lower(${search}::text)) > 0
+        and (n.nspname, c.relname) > (${after.schema}::text::name, ${after.table}::text::name)
+      order by n.nspname, c.relname limit ${limit}`
+  })
+}
+
+/** The columns of one table in their order; none: there is no such table. */
+export async function browseColumns(
+  database: Database,
+  schema: string,
+  table: string,
+): Promise<ColumnEntry[]> {
+  return database.transaction(async (tx) => {
+    await prepare(tx)
+    return await tx<ColumnEntry[]>`
+      select a.attname::text as column, pg_catalog.format_type(a.atttypid, a.atttypmod) as type,
+        not a.attnotnull as "isNullable", b.typname::text as "baseName", b.typcategory::text as category,
+        exists (select 1 from pg_catalog.pg_index i where i.indrelid = c.oid and i.indisprimary and a.attnum = any(i.indkey)) as "isKey"
+      from pg_catalog.pg_attribute a
+      join pg_catalog.pg_class c on c.oid = a.attrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      cross join lateral (
+        with recursive base as (
+          select t.typname, t.typtype, t.typcategory, t.typbasetype from pg_catalog.pg_type t where t.oid = a.atttypid
+          union all
+          select t.typname, t.typtype, t.typcategory, t.typbasetype
+          from base join pg_catalog.pg_type t on t.oid = base.typbasetype where base.typtype = 'd'
+        ) select * from base where typtype <> 'd'
+      ) b
+      where ${isBrowsable(tx)} and n.nspname = ${schema}::text::name and c.relname = ${table}::text::name
+        and a.attnum > 0 and not a.attisdropped
+      order by a.attnum`
+  })
+}
+
+function isBrowsable(tx: Tx): Fragment {
+  return tx`
+    c.relkind in ('r', 'p') and not c.relispartition and c.relpersistence <> 't'
+      and n.nspname !~ '^(pg_|information_schema$)'
+      and n.oid is distinct from (select oid from (${selectGuard(tx)}) g)
+      and left(n.nspname, ${shadowPrefix.length}) <> ${shadowPrefix}
+      and not exists (select 1 from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_class'::regclass
+        and d.objid = c.oid and d.deptype = 'e')`
+}
