@@ -1,11 +1,10 @@
+import { lockUntilCommit } from '../db/advisory-locks.ts'
 import type { Query } from '../db/query.ts'
-
-const advisoryLock = 7_208_951_147
 
 /**
  * Queues transactions that take administrators away, until they end: of two that each remove one of the last two, the
  * second then sees what the first did. Call it before counting the administrators that stay.
  */
 export async function lockAdministrators(tx: Query): Promise<void> {
-  await tx`select pg_advisory_xact_lock(${advisoryLock})`
+  await lockUntilCommit(tx, 'administrators')
 }

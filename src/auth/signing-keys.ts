@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { calculateJwkThumbprint, type JWK, type JWTPayload, SignJWT } from 'jose'
 import type { Logger } from 'pino'
+import { lockUntilCommit } from '../db/advisory-locks.ts'
 import type { Database, Tx } from '../db/database.ts'
 import type { Query } from '../db/query.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
@@ -46,9 +47,6 @@ const clockLeewaySeconds = 300
 const maintenanceMs = 60_000
 const refreshPauseMs = 5_000
 const keptAfterExpiry = '7 days'
-/** Nodes that start or rotate together queue on it; the number only has to be ours. */
-const advisoryLock = 7_208_951_144
-
 export interface SigningKeysOptions {
   readonly database: Database
   readonly secretBox: SecretBox
@@ -78,7 +76,7 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
   }
   const change = async <T>(run: (tx: Tx) => Promise<T>): Promise<T> => {
     const result = await database.transaction(async (tx) => {
-      await tx`select pg_advisory_xact_lock(${advisoryLock})`
+      await lockUntilCommit(tx, 'signingKeys')
       return run(tx)
     })
     await read()

@@ -1,11 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { advisoryLocks } from '../../src/db/advisory-locks.ts'
 import { findForeignSql, listTables, owners } from './tables.ts'
 import { readText, readTree } from './tree.ts'
 
 test('every table has one owner', () => {
   const owned = Object.values(owners).flat()
   assert.deepEqual(owned.toSorted(), listTables(readText('sql/schema.sql')).toSorted())
+})
+
+test('every advisory lock has a number of its own, and stands in one table', () => {
+  const numbers = Object.values(advisoryLocks)
+  assert.equal(new Set(numbers).size, numbers.length)
+  const elsewhere = readTree('src', /\.ts$/).filter(
+    ({ path, text }) => path !== 'src/db/advisory-locks.ts' && /pg_(try_)?advisory_/.test(text),
+  )
+  assert.deepEqual(
+    elsewhere.map(({ path }) => path),
+    [],
+  )
 })
 
 test('no room names a table of another in SQL', () => {

@@ -6,6 +6,6 @@ export async function isVerifiedDomain(sql: Query, tenantId: string, name: strin
     select 1 from directory_object organization,
       jsonb_array_elements(coalesce(organization.properties -> 'verifiedDomains', '[]')) domain
     where organization.tenant_id = ${tenantId} and organization.kind = 'organization'
-      and lower(domain ->> 'name') = lower(${name})`
+      and lower((domain ->> 'name') collate "C") = lower(${name}::text collate "C")`
   return rows.length > 0
 }

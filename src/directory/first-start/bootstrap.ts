@@ -1,5 +1,6 @@
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { lockUntilCommit } from '../../db/advisory-locks.ts'
 import { writeAudit } from '../../db/audit.ts'
 import type { Database, Tx } from '../../db/database.ts'
 import { OperatorError } from '../../kernel/operator-error.ts'
@@ -14,9 +15,6 @@ export interface BootstrapOptions extends AdministrationOptions {
   readonly database: Database
   readonly dataDir: string
 }
-
-/** Nodes that start together queue on it; the number only has to be ours. */
-const advisoryLock = 7_208_951_146
 
 export const passwordFileName = 'administrator-password'
 export const applicationFileName = 'administrator-application.json'
@@ -33,7 +31,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<Administrato
 }
 
 export async function lockFirstStart(tx: Tx): Promise<void> {
-  await tx`select pg_advisory_xact_lock(${advisoryLock})`
+  await lockUntilCommit(tx, 'firstStart')
 }
 
 async function createFirst(tx: Tx, options: BootstrapOptions): Promise<void> {

@@ -1,17 +1,15 @@
 import { firstPartyApplications } from '../../auth/first-party.ts'
+import { lockUntilCommit } from '../../db/advisory-locks.ts'
 import type { Database } from '../../db/database.ts'
 import { ensureApiPrincipal } from '../applications/api-principal.ts'
 import { registerApplication } from '../applications/registrations.ts'
-
-/** Nodes that start together queue on it; the number only has to be ours. */
-const advisoryLock = 7_208_951_145
 
 /** Registers the product's own applications on the first start. `masquerade admin restore` brings deleted ones back. */
 export async function ensureFirstParty(database: Database, tenantId: string): Promise<void> {
   const all = Object.values(firstPartyApplications)
   const appIds = all.map(({ appId }) => appId)
   await database.transaction(async (tx) => {
-    await tx`select pg_advisory_xact_lock(${advisoryLock})`
+    await lockUntilCommit(tx, 'firstParty')
     await ensureApiPrincipal(tx, tenantId)
     const rows = await tx<{ app_id: string }[]>`
       select app_id from directory_object

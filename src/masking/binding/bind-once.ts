@@ -1,10 +1,9 @@
+import { lockUntilCommit } from '../../db/advisory-locks.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { DatabasePlace } from '../place.ts'
 import type { Binding } from './binding-address.ts'
 import { claimNames } from './gateway-names.ts'
-
-const advisoryLock = 7_208_951_147
 
 /** The key of a bound database, but only for callers of its own tenant; null when no database of that id is bound. */
 export async function nameBound(sql: Query, tenantId: string, id: string): Promise<string | null> {
@@ -55,13 +54,9 @@ export async function refuseSecondBinding(
   { host, port, database }: Binding,
   mayRead: MayRead,
 ): Promise<void> {
-  await lockBindings(tx)
+  await lockUntilCommit(tx, 'bindings')
   const other = await findReached(tx, own.id, { host, port, database })
   if (other) await refuseBound(tx, own.tenantId, other, 'bound', mayRead)
-}
-
-async function lockBindings(tx: Query): Promise<void> {
-  await tx`select pg_advisory_xact_lock(${advisoryLock})`
 }
 
 /** The id of another resource whose binding has logged in to the same host, port and database. */
@@ -71,7 +66,7 @@ async function findReached(
   { host, port, database }: Pick<Binding, 'host' | 'port' | 'database'>,
 ): Promise<string | undefined> {
   const [other] = await sql<{ id: string }[]>`
-    select id from masked_database where id <> ${ownId} and lower(binding ->> 'host') = lower(${host})
+    select id from masked_database where id <> ${ownId} and lower((binding ->> 'host') collate "C") = lower(${host}::text collate "C")
       and (binding ->> 'port')::int = ${port} and binding ->> 'database' = ${database}
       and binding_reached_at is not null limit 1`
   return other?.id
@@ -93,7 +88,7 @@ export async function recordReached(
     where id = ${id} and binding_version = ${version} and binding_reached_at is null for update`
   if (!own) return null
   const { tenantId, ...place } = own
-  await lockBindings(tx)
+  await lockUntilCommit(tx, 'bindings')
   const other = await findReached(tx, id, binding)
   if (other !== undefined) return nameBound(tx, tenantId, other)
   await claimNames(tx, tenantId, place)

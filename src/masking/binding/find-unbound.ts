@@ -19,9 +19,9 @@ export async function findUnbound(
   const { name, server, group, subscription } = parts
   const rows = await sql<{ target: string; binding: Binding; isMeant: boolean }[]>`
     select key as target, binding,
-      (${server}::text is null or lower(server_name) = lower(${server}::text))
-        and (${group}::text is null or lower(resource_group) = lower(${group}::text))
-        and (${subscription}::text is null or lower(subscription_id) = lower(${subscription}::text)) as "isMeant"
+      (${server}::text is null or lower(server_name collate "C") = lower(${server}::text collate "C"))
+        and (${group}::text is null or lower(resource_group collate "C") = lower(${group}::text collate "C"))
+        and (${subscription}::text is null or lower(subscription_id collate "C") = lower(${subscription}::text collate "C")) as "isMeant"
     from masked_database where tenant_id = ${tenantId} and binding_reached_at is not null order by key`
   const bound = new Set(rows.flatMap(({ binding }) => (binding.database === name ? [serverOf(binding)] : [])))
   const strongest = rows

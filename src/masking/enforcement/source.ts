@@ -165,7 +165,7 @@ export function createEnforcementSource(options: SourceOptions) {
               and other.binding ->> 'database' = own.binding ->> 'database'
             where own.id = ${databaseId} and other.policy_state = 'Enabled' and other.binding_reached_at is not null
               and exists (select from masking_rule r where r.database_id = other.id)
-              and (${by === 'name'} or (lower(other.binding ->> 'host') = lower(own.binding ->> 'host')
+              and (${by === 'name'} or (lower((other.binding ->> 'host') collate "C") = lower((own.binding ->> 'host') collate "C")
                 and other.binding -> 'port' = own.binding -> 'port'))
             limit 1`
           return rows.length > 0

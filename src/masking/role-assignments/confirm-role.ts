@@ -1,13 +1,12 @@
+import { lockUntilCommit } from '../../db/advisory-locks.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { scopeOf } from '../place.ts'
 import type { Site } from '../resource.ts'
 
-const advisoryLock = 7_208_951_148
-
 /** Queues transactions that end role assignments with their resource, and those that rely on such an assignment. */
 export async function lockAssignments(tx: Query): Promise<void> {
-  await tx`select pg_advisory_xact_lock(${advisoryLock})`
+  await lockUntilCommit(tx, 'assignments')
 }
 
 /**

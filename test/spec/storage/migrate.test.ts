@@ -3,6 +3,7 @@ import { it } from 'node:test'
 import { connectDatabase } from '../../../src/db/connect.ts'
 import { type Migration, migrate, readMigrations } from '../../../src/db/migrate.ts'
 import { OperatorError } from '../../../src/kernel/operator-error.ts'
+import { clause } from '../../support/clause.ts'
 import { createEmptyDatabase, createTestDatabase, forEachCluster } from '../../support/postgres.ts'
 
 const next = (text: string, after = readMigrations().length): Migration => ({
@@ -38,6 +39,51 @@ forEachCluster((cluster) => {
     const [rows] = await sql`select count(*) from added`
     assert.equal(rows?.count, 1)
   })
+
+  clause(
+    'DIR-294',
+    'Users whose names were two by the locale of the database, as `VIP@` and `vip@` by a Turkish one, and are one by this…',
+    async () => {
+      await using test = await createEmptyDatabase(cluster)
+      const { sql } = test.database
+      await migrate(test.database, readMigrations().slice(0, 20))
+      const [instance] = await sql<{ tenantId: string }[]>`select tenant_id as "tenantId" from instance`
+      const tenantId = instance?.tenantId ?? ''
+      // Not every server has a Turkish locale: this is what the index of one lets in.
+      await sql.unsafe(`drop index masquerade.user_principal_name_is_unique;
+        create unique index user_principal_name_is_unique
+          on masquerade.directory_object (tenant_id, (properties ->> 'userPrincipalName'))`)
+      const names = ['vip@contoso.com', 'VIP@contoso.com', 'vIP@contoso.com', 'ana@contoso.com']
+      for (const [at, userPrincipalName] of names.entries())
+        await sql`
+          insert into directory_object (tenant_id, id, kind, properties, created_at)
+          values (${tenantId}, gen_random_uuid(), 'user', ${sql.json({ userPrincipalName })},
+            now() - make_interval(days => ${9 - at}::int))`
+      await migrate(test.database)
+      const users = await sql<{ id: string; name: string }[]>`
+        select id, user_principal_name as name from directory_object where kind = 'user' order by created_at`
+      const idOf = (at: number) => users[at]?.id.replaceAll('-', '')
+      assert.deepEqual(
+        users.map(({ name }) => name),
+        [names[0], `VIP.${idOf(1)}@contoso.com`, `vIP.${idOf(2)}@contoso.com`, names[3]],
+      )
+      const audited = await sql<{ target: string; before: object; after: object }[]>`
+        select target, before, after from audit_event where action = 'rename doubled user' order by id`
+      const entries = [1, 2].map((at) => ({
+        target: `/users/${users[at]?.id}`,
+        before: { userPrincipalName: names[at] },
+        after: { userPrincipalName: users[at]?.name },
+      }))
+      assert.deepEqual(
+        new Set(audited.map((entry) => JSON.stringify(entry))),
+        new Set(entries.map((entry) => JSON.stringify(entry))),
+      )
+
+      await sql`update masquerade_migration set checksum = ${'1dce8463320aae0fe64e2c235b37b6c2dcf9ec8b124f8d680a36372af754ea75'}
+        where number = 21`
+      assert.deepEqual(await migrate(test.database), [], 'where it was applied before it was corrected')
+    },
+  )
 
   it('rolls everything back when one migration fails', async () => {
     await using test = await createTestDatabase(cluster)

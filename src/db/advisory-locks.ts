@@ -1,0 +1,17 @@
+import type { Query } from './query.ts'
+
+/** Every advisory lock of the service's own database. A number is never used again: nodes of two versions may share it. */
+export const advisoryLocks = {
+  migrations: 7_208_951_143,
+  signingKeys: 7_208_951_144,
+  firstParty: 7_208_951_145,
+  firstStart: 7_208_951_146,
+  administrators: 7_208_951_147,
+  assignments: 7_208_951_148,
+  bindings: 7_208_951_149,
+} as const
+
+/** Waits for other transactions that hold the lock, and holds it until this one ends. */
+export async function lockUntilCommit(tx: Query, lock: keyof typeof advisoryLocks): Promise<void> {
+  await tx`select pg_advisory_xact_lock(${advisoryLocks[lock]})`
+}
