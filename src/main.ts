@@ -54,8 +54,9 @@ import { type Listeners, listen } from './http/listen.ts'
 import { createMetrics } from './http/metrics.ts'
 import { mountBefore } from './http/mount.ts'
 import { addPages, type Readiness } from './http/pages.ts'
+import { signedInPath } from './http/reference/add-reference.ts'
 import { buildHttp } from './http/server.ts'
-import { localOrigins, readHostNames } from './issuer/address.ts'
+import { localOrigins, pagesAt, readHostNames } from './issuer/address.ts'
 import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
 import { findOpenSignIns } from './issuer/state-adapter.ts'
@@ -169,7 +170,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     recordSignIn: (attempt) => signIns.record(attempt),
     database,
     hostNames: readHostNames(settings.host, settings.tlsHostNames),
-    portalUris: () => [...new Set([auth.identity.origin(), ...localOrigins(place)])].map((at) => `${at}/`),
+    portalUris: () => pagesAt([auth.identity.origin(), ...localOrigins(place)], ['/', signedInPath]),
     log,
   })
   cleanup.defer(() => issuer.close())
@@ -289,8 +290,8 @@ export async function startService(options: StartOptions): Promise<Service> {
       accepting,
     },
     async (page) => {
-      addPages(page, { rooms, version, registry: metrics.registry, readiness })
-      await addPortal(page, options.portalFolder)
+      const portalPage = await addPortal(page, options.portalFolder)
+      addPages(page, { rooms, version, registry: metrics.registry, readiness, portalPage })
     },
   )
   cleanup.defer(() => app.close())

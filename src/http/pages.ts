@@ -1,12 +1,10 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Room } from '../api/room.ts'
-import { describeApi } from './description/describe-api.ts'
-import { renderDocs } from './docs-page.ts'
+import { pathPrefix } from '../kernel/surface.ts'
+import { addDescription } from './description/add-description.ts'
+import { addReference } from './reference/add-reference.ts'
 import { originOf } from './send-inner.ts'
-
-/** Stands for the address that a reader uses until it is known. */
-const anyOrigin = 'https://any-origin.invalid'
 
 /** A part of the service that can be ready or not, with the reason when it is not. */
 export interface Readiness {
@@ -19,14 +17,22 @@ export interface PageOptions {
   readonly version: string
   readonly registry: Registry
   readonly readiness: readonly Readiness[]
+  /** Answers a browser at `/`; undefined: there is no portal, and the browser is led to the API reference. */
+  readonly portalPage: SendPage | undefined
 }
 
+type SendPage = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
 /** The pages outside the two APIs that need no token: they tell nothing about what the service holds. */
-export function addPages(app: FastifyInstance, { rooms, version, registry, readiness }: PageOptions): void {
-  const docs = renderDocs(
-    rooms.flatMap(({ operations }) => operations),
-    version,
-  )
+export function addPages(
+  app: FastifyInstance,
+  { rooms, version, registry, readiness, portalPage }: PageOptions,
+): void {
+  app.get('/', async (request, reply) => {
+    reply.header('vary', 'accept')
+    if (!/\btext\/html\b/i.test(request.headers.accept ?? '')) return showPlaces(version, originOf(request))
+    return portalPage ? portalPage(request, reply) : reply.redirect('/docs', 303)
+  })
 
   app.get('/healthz', async () => ({ status: 'ok' }))
 
@@ -48,20 +54,22 @@ export function addPages(app: FastifyInstance, { rooms, version, registry, readi
     reply.type(registry.contentType).send(await registry.metrics()),
   )
 
-  let description: string | undefined
-  app.get('/openapi.json', async (request, reply) => {
-    description ??= JSON.stringify(describeApi(rooms, { version, origin: anyOrigin }))
-    const origin = JSON.stringify(originOf(request)).slice(1, -1)
-    return reply.type('application/json; charset=utf-8').send(description.replaceAll(anyOrigin, () => origin))
-  })
+  addDescription(app, rooms, version)
+  addReference(app)
+}
 
-  app.get('/docs', async (_request, reply) =>
-    reply
-      .type('text/html; charset=utf-8')
-      .header(
-        'content-security-policy',
-        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-      )
-      .send(docs),
-  )
+/** Where a program finds what. */
+function showPlaces(version: string, origin: string): object {
+  return {
+    name: 'Masquerade',
+    version,
+    description: `${origin}/openapi.json`,
+    documentation: `${origin}/docs`,
+    masking: origin,
+    directory: origin + pathPrefix.directory,
+    tokens: `${origin}/organizations/v2.0/.well-known/openid-configuration`,
+    health: `${origin}/healthz`,
+    readiness: `${origin}/readyz`,
+    metrics: `${origin}/metrics`,
+  }
 }

@@ -39,3 +39,8 @@ export function isSafeOrigin(origin: string, publicOrigin: string): boolean {
 export function localOrigins({ httpPort, httpsPort }: { httpPort: number; httpsPort: number }): string[] {
   return loopbackHosts.flatMap((host) => [`http://${host}:${httpPort}`, `https://${host}:${httpsPort}`])
 }
+
+/** The addresses of pages at each of the origins, every one once. */
+export function pagesAt(origins: readonly string[], paths: readonly string[]): string[] {
+  return [...new Set(origins)].flatMap((origin) => paths.map((path) => origin + path))
+}

@@ -6,9 +6,17 @@ import { portalSections } from './sections.ts'
 const noncePlaceholder = '__NONCE__'
 const yearSeconds = 365 * 24 * 60 * 60
 
-/** Serves the portal: its page at `/` and its own addresses, and the built files under names that hold their hash. */
-export async function addPortal(app: FastifyInstance, folder: string | undefined): Promise<void> {
-  if (folder === undefined) return
+type SendPage = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
+/**
+ * Serves the portal: its page at its own addresses, and the built files under names that hold their hash. Returns what
+ * answers a browser at `/`; undefined where there is no portal.
+ */
+export async function addPortal(
+  app: FastifyInstance,
+  folder: string | undefined,
+): Promise<SendPage | undefined> {
+  if (folder === undefined) return undefined
   const { page, files } = await readBuilt(folder)
   const sendPage = async (request: FastifyRequest, reply: FastifyReply) => {
     if (!wantsPage(request)) return reply.callNotFound()
@@ -24,13 +32,13 @@ export async function addPortal(app: FastifyInstance, folder: string | undefined
       })
       .send(page.replaceAll(noncePlaceholder, nonce))
   }
-  app.get('/', sendPage)
   for (const section of portalSections) {
     app.get(`/${section}`, sendPage)
     app.get(`/${section}/*`, sendPage)
   }
   for (const [path, file] of files)
     app.get(path, async (request, reply) => sendFile(request, reply, path, file))
+  return sendPage
 }
 
 /** Programs that ask for JSON at these addresses get the same answer as at any unknown one. */

@@ -77,7 +77,11 @@ function addRoute(root: Step, operation: Operation<never>, path: string, describ
 function openRoutes(): Step {
   const root = newStep()
   for (const operation of rooms.flatMap(({ operations }) => operations)) {
-    for (const path of operation.paths) addRoute(root, operation, path, openApiPath(operation, path))
+    for (const path of operation.paths) {
+      // One spelling of the name of a type is described.
+      const described = path.replace(/\/(?:microsoft\.)?graph\.(?=\w+(\/|$))/, '/vendor.graph.')
+      addRoute(root, operation, path, openApiPath(operation, described))
+    }
     const first = openApiPath(operation, operation.paths[0] ?? '')
     for (const path of operation.aliasPaths ?? []) addRoute(root, operation, path, first)
   }

@@ -27,6 +27,10 @@ const rules = {
 
 type Masked = Awaited<ReturnType<typeof createMaskedDatabase>>
 
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: program ?? '', args: ['--no-sandbox'] })
+}
+
 /** A service with the portal, the sample shop bound to it, and a browser: one of each for a file. */
 export function usePortal() {
   let service: TestService | undefined
@@ -38,7 +42,7 @@ export function usePortal() {
   before(async () => {
     const folder = await ensurePortal()
     assert.ok(folder, 'the portal is built')
-    const launched = chromium.launch({ executablePath: program ?? '', args: ['--no-sandbox'] })
+    const launched = launchBrowser()
     service = await startTestService({ MASQUERADE_AUDIT_SECONDS: '3600' }, undefined, folder)
     shop = await bindShop(service)
     browser = await launched
@@ -57,15 +61,7 @@ export function usePortal() {
   return {
     service: () => running().service,
     shop: () => running().shop,
-    administrator(): Person {
-      const { administrator, dataDir } = running().service
-      const password = readFileSync(join(dataDir, 'administrator-password'), 'utf8').trim()
-      return {
-        id: administrator?.id ?? '',
-        userPrincipalName: administrator?.userPrincipalName ?? '',
-        password,
-      }
-    },
+    administrator: () => administratorOf(running().service),
     /** A call of the API as an owner of everything. */
     async send(method: string, path: string, body?: unknown) {
       return sendAsOwner(running().service, method, path, body)
@@ -87,16 +83,21 @@ export function usePortal() {
   }
 }
 
+export function administratorOf({ administrator, dataDir }: TestService): Person {
+  const password = readFileSync(join(dataDir, 'administrator-password'), 'utf8').trim()
+  return { id: administrator?.id ?? '', userPrincipalName: administrator?.userPrincipalName ?? '', password }
+}
+
 export interface OpenedPage extends AsyncDisposable {
   readonly page: Page
   /** Errors of the console, failed scripts and requests to other hosts so far. */
   readonly faults: readonly string[]
 }
 
-async function openPage(
+export async function openPage(
   browser: Browser,
   origin: string,
-  storageState: Awaited<ReturnType<BrowserContext['storageState']>> | undefined,
+  storageState?: Awaited<ReturnType<BrowserContext['storageState']>>,
 ): Promise<OpenedPage> {
   const context = await browser.newContext({
     viewport: { width: 1440, height: 900 },

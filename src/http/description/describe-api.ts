@@ -1,7 +1,7 @@
 import type { Room } from '../../api/room.ts'
 import type { Surface } from '../../kernel/surface.ts'
 import { describeErrors } from './describe-errors.ts'
-import { describeOperation, openApiPath } from './describe-operation.ts'
+import { describedPaths, describeOperation, openApiPath } from './describe-operation.ts'
 import { describeSchemes } from './describe-security.ts'
 import { SharedParts, shareSchemas } from './shared-parts.ts'
 
@@ -22,7 +22,7 @@ export function describeApi(rooms: readonly DescribedRoom[], { version, origin }
   const shared = new SharedParts()
   for (const { operations, parameters } of rooms)
     for (const operation of operations)
-      operation.paths.forEach((path, form) => {
+      describedPaths(operation).forEach((path, form) => {
         const url = openApiPath(operation, path)
         paths[url] ??= {}
         paths[url][operation.method.toLowerCase()] = describeOperation(

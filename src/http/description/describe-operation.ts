@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { Operation } from '../../api/operation.ts'
 import type { Room } from '../../api/room.ts'
-import { pathPrefix } from '../../kernel/surface.ts'
+import { aliasNamespace, pathPrefix } from '../../kernel/surface.ts'
 import { errorStatusesOf, referToError } from './describe-errors.ts'
 import { describeSecurity, permissionInWords } from './describe-security.ts'
 import { makeExample } from './make-example.ts'
@@ -10,6 +10,13 @@ import type { SharedParts } from './shared-parts.ts'
 export function openApiPath({ surface }: Operation<never>, path: string): string {
   return pathPrefix[surface] + path.replaceAll(/:(\w+)/g, '{$1}')
 }
+
+/** The paths of an operation without those that only spell the name of a type in another way. */
+export function describedPaths({ paths }: Operation<never>): string[] {
+  return paths.filter((path) => !otherSpelling.test(path))
+}
+
+const otherSpelling = new RegExp(`/(?:${aliasNamespace.replace('.', '\\.')}|graph)\\.\\w+(?=/|$)`)
 
 /** The operation at one of its paths; `form` counts them. */
 export function describeOperation(

@@ -8,7 +8,19 @@ export function permissionInWords(permission: Permission): string {
     return `Needs the action \`${permission.action}\` at the scope of the path, by a role assignment.`
   if ('anyRow' in permission) return 'Permissions depend on the kind of the resource.'
   const { delegated, personal, application } = permission.row
-  return `Delegated: ${delegated}. Personal account: ${personal}. Application: ${application}.`
+  return [
+    '| Caller | Permissions, one of |',
+    '| --- | --- |',
+    `| Person, by an application | ${cellInWords(delegated)} |`,
+    `| Person with a personal account | ${cellInWords(personal)} |`,
+    `| Application by itself | ${cellInWords(application)} |`,
+  ].join('\n')
+}
+
+function cellInWords(cell: string): string {
+  const alternatives = parseCell(cell)
+  if (alternatives.length === 0) return 'Not supported'
+  return alternatives.map((names) => names.map((name) => `\`${name}\``).join(' and ')).join(', ')
 }
 
 /** The ways to be let in, as alternatives. */

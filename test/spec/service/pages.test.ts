@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { clause } from '../../support/clause.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -28,12 +29,45 @@ describe('the pages outside the two APIs', () => {
     assert.match(text, /masquerade_http_requests_total\{operation="page",method="GET",status="200"\} [1-9]/)
   })
 
-  test('/docs is a page without scripts', async () => {
-    const { headers, text } = await service.request('GET', '/docs')
-    assert.match(headers.get('content-type') ?? '', /text\/html/)
-    assert.match(headers.get('content-security-policy') ?? '', /default-src 'none'/)
-    assert.ok(!text.includes('<script'))
+  test('/docs is a page whose scripts are files of the service', async () => {
+    for (const path of ['/docs', '/docs/signed-in']) {
+      const { headers, text } = await service.request('GET', path)
+      assert.match(headers.get('content-type') ?? '', /text\/html/)
+      const policy = headers.get('content-security-policy') ?? ''
+      assert.match(policy, /default-src 'none'; script-src 'self';/)
+      assert.match(policy, /connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/)
+      assert.doesNotMatch(text, /<script(?! src="\/docs\/)/)
+    }
+    for (const path of ['/docs/start.js', '/docs/page.css'])
+      for (const encoding of ['gzip', 'identity']) {
+        const { status, headers } = await service.request('GET', path, {
+          headers: { 'accept-encoding': encoding },
+        })
+        assert.equal(status, 200)
+        assert.equal(headers.get('content-encoding'), encoding === 'gzip' ? 'gzip' : null)
+      }
   })
+
+  clause(
+    'SVC-19',
+    '`/` leads people (`Accept: text/html`) to the portal where there is one, and else to `/docs`.…',
+    async () => {
+      const response = await fetch(`${service.origin}/`, {
+        headers: { accept: 'text/html,*/*' },
+        redirect: 'manual',
+      })
+      assert.deepEqual([response.status, response.headers.get('location')], [303, '/docs'])
+      for (const headers of [{}, { accept: 'application/json' }]) {
+        const { status, body } = await service.request('GET', '/', { headers })
+        assert.equal(status, 200)
+        const { name, version, masking, directory, ...places } = body
+        assert.deepEqual([masking, directory], [service.origin, `${service.origin}/v1.0`])
+        for (const place of Object.values<string>(places))
+          assert.equal((await service.request('GET', place)).status, 200, place)
+        assert.equal(body.description, `${service.origin}/openapi.json`)
+      }
+    },
+  )
 
   test('an unknown path is answered in the shape of the API it would belong to', async () => {
     const masking = await service.request('GET', '/subscriptions/x/nothing')

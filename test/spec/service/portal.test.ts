@@ -39,8 +39,9 @@ clause('SVC-30', "A browser gets the portal's page at `/` and at the portal's ow
     assert.equal(page.status, 200, path)
     assert.match(page.text, /<div id="root">/)
     const data = await service.request('GET', path, { headers: { accept: 'application/json' } })
-    assert.equal(data.status, 404, path)
-    assert.equal(data.body.error.code, 'ResourceNotFound')
+    assert.equal(data.status, path === '/' ? 200 : 404, path)
+    if (path === '/') assert.equal(data.body.documentation, `${service.origin}/docs`)
+    else assert.equal(data.body.error.code, 'ResourceNotFound')
     assert.equal((await service.request('POST', path, { headers: html, body: {} })).status, 404, path)
   }
   const { paths } = (await service.request('GET', '/openapi.json')).body
