@@ -144,6 +144,8 @@ async function plan(
     policy.rules.map(({ schema, table }) => [keyOf({ schema, table }), { schema, table }]),
   )
   const targets = focus ?? [...tables.values()]
+  // For few relations, planning takes longer than running. Lists of many are hashed in a plan of their own alone.
+  if (focus) await tx`set local plan_cache_mode = force_generic_plan`
   const snapshot = await observe(tx, facts, targets, focus ? 'targets' : 'all', mode, policy.exemptRoles)
   const rules = focus ? policy.rules.filter(concerns(snapshot, focus)) : policy.rules
   const desired = desire(snapshot, { ...policy, rules }, policy.rules.length === 0)

@@ -1,10 +1,11 @@
 import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
 import type { Closed, Guard, ObservedTwin, Relation, Role, Snapshot } from './catalog.ts'
+import { type AclEntry, aclAsJson, listGrants, type RoleNames } from './grants/read-acl.ts'
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
 import { shadowPrefix } from './names.ts'
 import type { Target } from './policy.ts'
-import { aclAsJson, findRelations, isOn, type Reading, readRelations } from './read-relations.ts'
+import { findRelations, isOn, type Reading, readRelations } from './read-relations.ts'
 import type { TurnFacts } from './turn-facts.ts'
 import { chooseTwinOwner } from './twins/choose-twin-owner.ts'
 import { findLegal } from './twins/find-legal-constants.ts'
@@ -30,10 +31,11 @@ export async function observe(
   // Closing comes before everything else, and there is nothing to close at views that may wait.
   const oids = mode === 'none' ? found.filter((oid) => !deferred.has(oid)) : found
   const roles = await readRoles(tx, version)
-  const guards = guard.isThere ? await readGuards(tx, guard.schema, oids, roles, scope) : []
+  const names: RoleNames = new Map([...roles.values()].map(({ oid, name }) => [oid, name]))
+  const guards = guard.isThere ? await readGuards(tx, guard.schema, oids, names, scope) : []
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
   const reading: Reading = { mode, locked, statementTimeout: facts.statementTimeout }
-  const relations = await readRelations(tx, oids, version, reading)
+  const relations = await readRelations(tx, oids, version, reading, names)
   const held = new Set(relations.filter((one) => isHeld(one, mode, locked)).map(({ oid }) => oid))
   return {
     version,
@@ -52,6 +54,7 @@ export async function observe(
     twins: await readTwins(
       tx,
       guards.flatMap(({ oid, twin }) => (twin ? [{ ...twin, isHeld: held.has(oid) }] : [])),
+      names,
     ),
     roles,
     departure: scope === 'all' && targets.length === 0 ? await readDeparture(tx, twinOwner) : null,
@@ -70,43 +73,54 @@ async function readGuards(
   tx: Sql,
   schema: string,
   oids: readonly number[],
-  roles: ReadonlyMap<string, Role>,
+  names: RoleNames,
   scope: 'all' | 'targets',
 ): Promise<Guard[]> {
   // A look at everything finds the records of dropped relations; for some tables it would have to read them all.
-  const dropped = tx`or not exists (select 1 from pg_catalog.pg_class c where c.oid = relation.oid)`
+  const dropped = tx`or oid not in (select oid from pg_catalog.pg_class)`
   const rows = await tx<StoredGuard[]>`
     select oid::int8 as oid, grants, column_grants as "columnGrants", to_jsonb(relation) -> 'rights' as rights, pins, lent, hides_all as "hidesAll", twin
     from ${tx(schema)}.relation where oid = any(${oids}::oid[]) ${scope === 'all' ? dropped : tx``}`
-  const names = new Map([...roles.values()].map(({ oid, name }) => [oid, name]))
   return rows.map((row) => recallGuard(row, names))
+}
+
+interface TwinRow extends Omit<ObservedTwin, 'grants' | 'columnGrants'> {
+  readonly acl: readonly AclEntry[]
+  readonly columnAcls: readonly { readonly column: string; readonly acl: readonly AclEntry[] }[]
 }
 
 async function readTwins(
   tx: Sql,
-  names: readonly { schema: string; name: string; isHeld: boolean }[],
+  twins: readonly { schema: string; name: string; isHeld: boolean }[],
+  names: RoleNames,
 ): Promise<ObservedTwin[]> {
-  if (names.length === 0) return []
-  return await tx<ObservedTwin[]>`
+  if (twins.length === 0) return []
+  const rows = await tx<TwinRow[]>`
     select n.nspname::text as schema, c.relname::text as name, o.rolname::text as owner,
       case when not t.is_held then pg_catalog.pg_get_viewdef(c.oid) end as definition,
       array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
         where t.is_held and w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
           and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid) as reads,
       ${isOn(tx, 'security_barrier')} as "securityBarrier", ${isOn(tx, 'security_invoker')} as "securityInvoker",
-      ${aclAsJson(tx, tx`c.relacl`)} as grants,
+      ${aclAsJson(tx, tx`c.relacl`)} as acl,
       (select jsonb_agg(jsonb_build_object('name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod))
         order by a.attnum) from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0) as columns,
-      coalesce((select jsonb_agg(g || jsonb_build_object('column', a.attname) order by a.attnum, g ->> 'grantee')
-        from pg_catalog.pg_attribute a, lateral jsonb_array_elements(${aclAsJson(tx, tx`a.attacl`)}) g
-        where a.attrelid = c.oid and a.attnum > 0 and a.attacl is not null), '[]') as "columnGrants",
+      coalesce((select jsonb_agg(jsonb_build_object('column', a.attname, 'acl', ${aclAsJson(tx, tx`a.attacl`)}) order by a.attnum)
+        from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and a.attacl is not null), '[]') as "columnAcls",
       coalesce((select jsonb_object_agg(d.objsubid, d.description) from pg_catalog.pg_description d
         where d.objoid = c.oid and d.classoid = 'pg_catalog.pg_class'::regclass and d.objsubid > 0), '{}') as comments
-    from unnest(${names.map(({ schema }) => schema)}::text[], ${names.map(({ name }) => name)}::text[],
-      ${names.map(({ isHeld }) => isHeld)}::boolean[]) as t(s, r, is_held)
+    from unnest(${twins.map(({ schema }) => schema)}::text[], ${twins.map(({ name }) => name)}::text[],
+      ${twins.map(({ isHeld }) => isHeld)}::boolean[]) as t(s, r, is_held)
     join pg_catalog.pg_namespace n on n.nspname = t.s
     join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.r
     join pg_catalog.pg_roles o on o.oid = c.relowner`
+  return rows.map(({ acl, columnAcls, ...twin }) => ({
+    ...twin,
+    grants: listGrants(acl, names),
+    columnGrants: columnAcls.flatMap((one) =>
+      listGrants(one.acl, names).map((grant) => ({ ...grant, column: one.column })),
+    ),
+  }))
 }
 
 /** A member holds a role when it may SET ROLE to it or inherits from it; since 16 an ADMIN option alone gives neither. */

@@ -1,8 +1,9 @@
-import type { Query, Row, Sql } from '../db/sql.ts'
+import type { Sql } from '../db/sql.ts'
 import { sqlstateOf } from '../db/sqlstate.ts'
 import type { Tx } from '../db/transaction.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
-import type { Column, Grant, Relation, RelationKind, Right } from './catalog.ts'
+import type { Column, Grant, Relation, RelationKind } from './catalog.ts'
+import { type AclEntry, aclAsJson, listGrants, listRights, type RoleNames } from './grants/read-acl.ts'
 import type { Target } from './policy.ts'
 
 /**
@@ -67,7 +68,7 @@ interface RelationRow
     Relation,
     'kind' | 'columns' | 'definition' | 'restrictions' | 'obstacle' | 'grants' | 'rights'
   > {
-  readonly acl: readonly Privilege[]
+  readonly acl: readonly AclEntry[]
   readonly relkind: string
   readonly isRestricted: boolean
   readonly isOfSuperuser: boolean
@@ -89,6 +90,7 @@ export async function readRelations(
   oids: readonly number[],
   version: number,
   reading: Reading,
+  names: RoleNames,
 ): Promise<Relation[]> {
   // Before 16 every member may take on the role.
   const set = version >= 160000 ? 'SET' : 'MEMBER'
@@ -130,11 +132,14 @@ export async function readRelations(
     return {
       ...row,
       kind: kinds[relkind] ?? 'table',
-      grants: listGrants(acl).filter(isOfOthers),
-      columns: own.map(({ acl: privileges, ...column }) => ({ ...column, acl: listGrants(privileges) })),
+      grants: listGrants(acl, names).filter(isOfOthers),
+      columns: own.map(({ acl: privileges, ...column }) => ({
+        ...column,
+        acl: listGrants(privileges, names),
+      })),
       rights: [
-        ...listRights(acl, null),
-        ...own.flatMap(({ number, acl: privileges }) => listRights(privileges, number)),
+        ...listRights(acl, names, null),
+        ...own.flatMap(({ number, acl: privileges }) => listRights(privileges, names, number)),
       ].filter(isOfOthers),
       definition: definition?.value ?? (definition ? '' : null),
       restrictions: restriction?.value ?? [],
@@ -155,20 +160,8 @@ function refuseFlood(rows: readonly RelationRow[]): void {
     })
 }
 
-interface Privilege extends Grant {
-  readonly privilege: string
-}
-
 /** SELECT, and the privileges that lead to values. */
 const watchedPrivileges = ['SELECT', 'TRIGGER', 'REFERENCES', 'MAINTAIN']
-
-function listGrants(acl: readonly Privilege[]): Grant[] {
-  return acl.filter(({ privilege }) => privilege === 'SELECT').map(({ privilege: _, ...grant }) => grant)
-}
-
-function listRights(acl: readonly Privilege[], column: number | null): Right[] {
-  return acl.filter(({ privilege }) => privilege !== 'SELECT').map((right) => ({ ...right, column }))
-}
 
 type Read<T> = { readonly value: T | undefined; readonly obstacle: Relation['obstacle'] }
 
@@ -262,19 +255,7 @@ export function isOn(tx: Sql, option: string) {
     where option_name = ${option}), false)`
 }
 
-/** SELECT alone, unless privileges are named. A null list is the default, which gives them to the owner only. */
-export function aclAsJson(tx: Sql, acl: Query<Row[]>, privileges?: readonly string[]) {
-  const named = privileges ? tx`, 'privilege', a.privilege_type` : tx``
-  // Most columns have no list of their own: for these the roles are not looked up.
-  return tx`coalesce((case when ${acl} is not null then (
-    select jsonb_agg(jsonb_build_object('grantor', r.rolname, 'grantee', e.rolname, 'grantable', a.is_grantable ${named})
-      order by r.rolname, e.rolname, a.privilege_type)
-    from pg_catalog.aclexplode(${acl}) a
-    join pg_catalog.pg_roles r on r.oid = a.grantor left join pg_catalog.pg_roles e on e.oid = a.grantee
-    where a.privilege_type = any(${privileges ?? ['SELECT']}::text[]) and (a.grantee = 0 or e.oid is not null)) end), '[]')`
-}
-
-type ColumnRow = Omit<Column, 'acl'> & { readonly acl: readonly Privilege[] }
+type ColumnRow = Omit<Column, 'acl'> & { readonly acl: readonly AclEntry[] }
 
 async function readColumns(tx: Sql, oids: readonly number[]): Promise<Map<number, ColumnRow[]>> {
   const rows = await tx<(ColumnRow & { relation: number })[]>`

@@ -43,8 +43,6 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
       set_config('DateStyle', 'ISO, YMD', true), set_config('IntervalStyle', 'postgres', true),
       -- Compiling a query of the catalog takes seconds, running it milliseconds.
       set_config('jit', 'off', true),
-      -- Planning these queries takes longer than running them. Each one finds its rows by OID or name, whatever the values.
-      set_config('plan_cache_mode', 'force_generic_plan', true),
       current_setting('server_version_num')::int as version, current_database()::text as database,
       current_setting('statement_timeout') as "statementTimeout",
       u.rolname::text as user, u.rolsuper as superuser, u.rolcreaterole as "createsRoles",

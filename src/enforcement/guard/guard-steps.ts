@@ -171,7 +171,7 @@ export function createWatch(schema: string): Step[] {
     `REVOKE ALL ON ${driftTable} FROM PUBLIC`,
     `CREATE OR REPLACE FUNCTION ${noteDrift}() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp AS $$ BEGIN
-      IF to_regclass(${quoteLiteral(driftTable)}) IS NOT NULL THEN
+      IF tg_tag <> 'COMMENT' AND to_regclass(${quoteLiteral(driftTable)}) IS NOT NULL THEN
         INSERT INTO ${driftTable} VALUES (txid_current()) ON CONFLICT DO NOTHING; END IF; END $$`,
     `DROP EVENT TRIGGER IF EXISTS ${quoteIdentifier(driftTrigger)}`,
     // Of earlier releases.

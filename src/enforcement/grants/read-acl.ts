@@ -1,0 +1,54 @@
+import type { Query, Row, Sql } from '../../db/sql.ts'
+import type { Grant, Right } from '../catalog.ts'
+
+/** An entry of an access control list as the catalog has it. */
+export interface AclEntry {
+  readonly grantor: number
+  /** 0: PUBLIC. */
+  readonly grantee: number
+  readonly grantable: boolean
+  readonly privilege: string
+}
+
+/** Names of roles by OID. Joining them for each list in SQL would take longer than everything else about a relation. */
+export type RoleNames = ReadonlyMap<number, string>
+
+/** SELECT alone, unless privileges are named. A null list is the default, which gives them to the owner only. */
+export function aclAsJson(tx: Sql, acl: Query<Row[]>, privileges: readonly string[] = ['SELECT']) {
+  return tx`coalesce((case when ${acl} is not null then (
+    select jsonb_agg(jsonb_build_object('grantor', a.grantor::int8, 'grantee', a.grantee::int8,
+      'grantable', a.is_grantable, 'privilege', a.privilege_type))
+    from pg_catalog.aclexplode(${acl}) a where a.privilege_type = any(${privileges}::text[])) end), '[]')`
+}
+
+interface Privilege extends Grant {
+  readonly privilege: string
+}
+
+/** Leaves out entries of roles that were dropped meanwhile. */
+function nameEntries(acl: readonly AclEntry[], names: RoleNames): Privilege[] {
+  const named = acl.flatMap(({ grantor, grantee, ...entry }) => {
+    const [by, to] = [names.get(grantor), grantee === 0 ? null : names.get(grantee)]
+    return by === undefined || to === undefined ? [] : [{ grantor: by, grantee: to, ...entry }]
+  })
+  return named.length < 2 ? named : named.sort((one, other) => (orderOf(one) < orderOf(other) ? -1 : 1))
+}
+
+/** PUBLIC comes last. */
+function orderOf({ grantor, grantee, privilege }: Privilege): string {
+  return [grantor, grantee === null ? '\u{10ffff}' : grantee, privilege].join('\0')
+}
+
+export function listGrants(acl: readonly AclEntry[], names: RoleNames): Grant[] {
+  return nameEntries(
+    acl.filter(({ privilege }) => privilege === 'SELECT'),
+    names,
+  ).map(({ privilege: _, ...grant }) => grant)
+}
+
+export function listRights(acl: readonly AclEntry[], names: RoleNames, column: number | null): Right[] {
+  return nameEntries(
+    acl.filter(({ privilege }) => privilege !== 'SELECT'),
+    names,
+  ).map((right) => ({ ...right, column }))
+}
