@@ -1,5 +1,6 @@
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
+import { notBound } from '../enforcement/enforcement.ts'
 import { entityTag } from '../entity-tag.ts'
 import { operation, originalApiVersions, withEnforcement } from '../operation.ts'
 import { databasePath, idOf, readDatabasePlace, scopeOf } from '../place.ts'
@@ -22,9 +23,7 @@ export const getDatabase = operation({
     const place = readDatabasePlace(params)
     const database = await findDatabase(tx, tenantId, place)
     if (!database) fail('ResourceNotFound', { id: idOf(place, namespace) })
-    const enforcement = database.bound
-      ? await ports.enforcement.report(database.id)
-      : { state: 'NotBound', reason: 'The database is not bound to a PostgreSQL database.' }
+    const enforcement = database.bound ? await ports.enforcement.report(database.id) : notBound
     const shown = renderDatabase(database, namespace)
     const body = { ...shown, properties: { ...shown.properties, enforcement } }
     return withEnforcement(ok(body, entityTag(database.version)), database, ports, false)

@@ -14,6 +14,17 @@ export interface EnforcementReport {
   readonly lastDriftAt: string | null
 }
 
+export const notBound: EnforcementReport = {
+  state: 'NotBound',
+  since: null,
+  reason: 'The database is not bound to a PostgreSQL: its rules are stored and nothing is masked.',
+  notes: [],
+  checkedAt: null,
+  enforcedAt: null,
+  driftRepairs: 0,
+  lastDriftAt: null,
+}
+
 export const enforcementAnswer = Type.Object(
   {
     state: oneOf(['NotBound', 'Enforced', 'Observing', 'Pending', 'Failed']),

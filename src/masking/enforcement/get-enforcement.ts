@@ -3,18 +3,7 @@ import { ok } from '../../api/operation.ts'
 import { findDatabase } from '../databases/database-row.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
-import { type EnforcementReport, enforcementAnswer } from './enforcement.ts'
-
-const notBound: EnforcementReport = {
-  state: 'NotBound',
-  since: null,
-  reason: 'The database is not bound to a PostgreSQL: its rules are stored and nothing is masked.',
-  notes: [],
-  checkedAt: null,
-  enforcedAt: null,
-  driftRepairs: 0,
-  lastDriftAt: null,
-}
+import { enforcementAnswer, notBound } from './enforcement.ts'
 
 export const getEnforcement = operation({
   name: 'getEnforcement',
