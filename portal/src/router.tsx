@@ -1,4 +1,10 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+} from '@tanstack/react-router'
 import { NotFound } from './shell/not-found.tsx'
 import { textsOf } from './shell/search.ts'
 import { Shell } from './shell/shell.tsx'
@@ -16,12 +22,51 @@ const overview = createRoute({
 const databases = createRoute({
   getParentRoute: () => root,
   path: '/databases',
-  validateSearch: (search): { q?: string } => textsOf(search, 'q'),
+  validateSearch: (search) => textsOf(search, 'q'),
   component: lazyRouteComponent(() => import('./pages/databases/databases-page.tsx'), 'DatabasesPage'),
 })
 
+const database = createRoute({
+  getParentRoute: () => root,
+  path: '/databases/$subscription/$group/$server/$database',
+  component: lazyRouteComponent(() => import('./pages/database/database-layout.tsx'), 'DatabaseLayout'),
+})
+
+const databaseStart = createRoute({
+  getParentRoute: () => database,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/databases/$subscription/$group/$server/$database/data', params, replace: true })
+  },
+})
+
+const data = createRoute({
+  getParentRoute: () => database,
+  path: '/data',
+  validateSearch: (search) => textsOf(search, 'schema', 'table', 'column', 'q', 'eyes'),
+  component: lazyRouteComponent(() => import('./pages/database/data-page.tsx'), 'DataPage'),
+})
+
+const rules = createRoute({
+  getParentRoute: () => database,
+  path: '/rules',
+  validateSearch: (search) => textsOf(search, 'q'),
+  component: lazyRouteComponent(() => import('./pages/database/rules-page.tsx'), 'RulesPage'),
+})
+
+const exposures = createRoute({
+  getParentRoute: () => database,
+  path: '/exposures',
+  validateSearch: (search) => textsOf(search, 'severity'),
+  component: lazyRouteComponent(() => import('./pages/database/exposures-page.tsx'), 'ExposuresPage'),
+})
+
 export const router = createRouter({
-  routeTree: root.addChildren([overview, databases]),
+  routeTree: root.addChildren([
+    overview,
+    databases,
+    database.addChildren([databaseStart, data, rules, exposures]),
+  ]),
   defaultPreload: 'intent',
   defaultPreloadStaleTime: 0,
   scrollRestoration: true,

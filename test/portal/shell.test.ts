@@ -47,10 +47,10 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
       await using opened = await portal.open(portal.administrator(), '/')
       const { page } = opened
       await page.getByRole('cell', { name: 'shop', exact: true }).waitFor()
-      await checkAccessible(page)
+      await checkAccessible(page, true)
       await page.getByRole('link', { name: 'Databases' }).click()
       await page.getByRole('heading', { level: 1, name: 'Databases' }).waitFor()
-      await checkAccessible(page)
+      await checkAccessible(page, true)
     },
   )
 

@@ -1,4 +1,4 @@
-import { databasesQuery } from '../api/masking.ts'
+import { databasesQuery, placeOf } from '../api/masking.ts'
 import { queryClient } from '../api/query-client.ts'
 import { t } from '../texts/index.ts'
 import { addFinder } from './palette-entries.ts'
@@ -11,11 +11,14 @@ addFinder(async (text) => {
   return databases
     .filter(({ name, properties }) => `${name} ${properties.serverName}`.toLowerCase().includes(wanted))
     .slice(0, shown)
-    .map(({ id, name, properties }) => ({
-      key: id,
+    .map((database) => ({
+      key: database.id,
       group: t.shell.databases,
-      label: name,
-      hint: properties.serverName,
-      link: { to: '/databases', search: { q: name } },
+      label: database.name,
+      hint: database.properties.serverName,
+      link: {
+        to: '/databases/$subscription/$group/$server/$database/data',
+        params: { ...placeOf(database) },
+      },
     }))
 })

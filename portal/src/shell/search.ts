@@ -2,8 +2,8 @@
 export function textsOf<Name extends string>(
   search: Readonly<Record<string, unknown>>,
   ...names: readonly Name[]
-): { [key in Name]?: string } {
-  const found: { [key in Name]?: string } = {}
+): { [key in Name]?: string | undefined } {
+  const found: { [key in Name]?: string | undefined } = {}
   for (const name of names) {
     const value = search[name]
     if (typeof value === 'string' || typeof value === 'number') found[name] = String(value)

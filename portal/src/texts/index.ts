@@ -1,9 +1,26 @@
 import { changes } from './changes.ts'
+import { data } from './data.ts'
+import { database } from './database.ts'
 import { databases } from './databases.ts'
+import { exposures } from './exposures.ts'
+import { impact } from './impact.ts'
 import { overview } from './overview.ts'
+import { rules } from './rules.ts'
 import { session } from './session.ts'
 import { shell } from './shell.ts'
 import { states } from './states.ts'
 
 /** Every text that the portal shows. A page adds a file of its own; another language would be another of these. */
-export const t = { shell, session, states, changes, overview, databases } as const
+export const t = {
+  shell,
+  session,
+  states,
+  changes,
+  overview,
+  databases,
+  database,
+  data,
+  rules,
+  exposures,
+  impact,
+} as const

@@ -28,6 +28,11 @@ export function Drawer({
         <Layer.Overlay className="scrim" />
         <Layer.Content
           className={isWide ? 'drawer wide' : 'drawer'}
+          onOpenAutoFocus={(event) => {
+            // The panel itself: the first button in it is the one that closes it.
+            event.preventDefault()
+            if (event.currentTarget instanceof HTMLElement) event.currentTarget.focus()
+          }}
           {...(description === undefined && { 'aria-describedby': undefined })}
         >
           <div className="drawer-head">

@@ -1,4 +1,5 @@
-import type { VisibleDatabase } from '../../api/masking.ts'
+import { Link } from '@tanstack/react-router'
+import { placeOf, type VisibleDatabase } from '../../api/masking.ts'
 import { t } from '../../texts/index.ts'
 import { type Column, DataTable } from '../../ui/data-table.tsx'
 import { DateText } from '../../ui/date.tsx'
@@ -9,7 +10,15 @@ const columns: readonly Column<VisibleDatabase>[] = [
   {
     key: 'name',
     header: t.databases.name,
-    cell: ({ name }) => <strong>{name}</strong>,
+    cell: (database) => (
+      <Link
+        className="row-link"
+        to="/databases/$subscription/$group/$server/$database/data"
+        params={{ ...placeOf(database) }}
+      >
+        {database.name}
+      </Link>
+    ),
   },
   {
     key: 'state',

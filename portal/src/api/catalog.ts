@@ -1,0 +1,79 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { get, send } from './call.ts'
+import { type Mask, type MaskingFunction, policyPathOf } from './document.ts'
+import { type DatabasePlace, pathOf } from './masking.ts'
+
+export interface TableEntry {
+  readonly schemaName: string
+  readonly tableName: string
+  readonly columnCount: number
+  readonly ruleCount: number
+  readonly estimatedRows: number | null
+}
+
+interface TablesPage {
+  readonly value: readonly TableEntry[]
+  readonly nextLink?: string
+}
+
+export function tablesQuery(place: DatabasePlace, search: string) {
+  const first = `${pathOf(place)}/tables${search === '' ? '' : `?search=${encodeURIComponent(search)}`}`
+  return infiniteQueryOptions({
+    queryKey: ['database', pathOf(place), 'tables', search],
+    queryFn: ({ pageParam, signal }) => get<TablesPage>(pageParam, signal),
+    initialPageParam: first,
+    getNextPageParam: (page) => page.nextLink,
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+  })
+}
+
+export interface ColumnEntry {
+  readonly columnName: string
+  readonly type: string
+  readonly isNullable: boolean
+  readonly isKey: boolean
+  readonly fittingFunctions: readonly MaskingFunction[]
+  readonly rule: (Mask & { readonly name: string }) | null
+}
+
+export interface TablePlace {
+  readonly schema: string
+  readonly table: string
+}
+
+export function columnsQuery(place: DatabasePlace, { schema, table }: TablePlace) {
+  const path = `${pathOf(place)}/schemas/${encodeURIComponent(schema)}/tables/${encodeURIComponent(table)}/columns`
+  return queryOptions({
+    queryKey: ['database', pathOf(place), 'columns', schema, table],
+    queryFn: async ({ signal }) => (await get<{ value: readonly ColumnEntry[] }>(path, signal)).value,
+  })
+}
+
+export interface Preview {
+  readonly columns: readonly {
+    readonly name: string
+    readonly type: string
+    readonly maskingFunction: string | null
+  }[]
+  readonly rows: readonly {
+    readonly values: readonly (string | null)[]
+    readonly raw?: readonly (string | null)[]
+  }[]
+}
+
+/** A rule that is not saved, for a column of the previewed table. */
+export type Draft = Mask & { readonly columnName: string }
+
+export function previewQuery(place: DatabasePlace, { schema, table }: TablePlace, draft: Draft | undefined) {
+  return queryOptions({
+    queryKey: ['database', pathOf(place), 'preview', schema, table, draft ?? null],
+    queryFn: async ({ signal }) => {
+      const body = { schemaName: schema, tableName: table, top: 10, ...(draft && { rule: draft }) }
+      return (await send<Preview>('POST', `${policyPathOf(place)}/preview`, { body, signal })).body
+    },
+    placeholderData: (before, query) => (query?.queryKey[4] === table ? before : undefined),
+    staleTime: 30_000,
+    retry: false,
+  })
+}

@@ -1,0 +1,124 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Table2, Unplug } from 'lucide-react'
+import { useState } from 'react'
+import { type ColumnEntry, columnsQuery, type TablePlace } from '../../api/catalog.ts'
+import { type Mask, type Recommendation, recommendationsQuery } from '../../api/document.ts'
+import { t } from '../../texts/index.ts'
+import { CodeBlock } from '../../ui/copy.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
+import { AcceptRecommendations } from './accept-recommendations.tsx'
+import { ColumnList } from './column-list.tsx'
+import { MaskEditor } from './mask-editor.tsx'
+import { isSameMask, onlyMask, startMask } from './masks.ts'
+import { PreviewPanel } from './preview-panel.tsx'
+import { TableTree } from './table-tree.tsx'
+import { useDatabasePlace, useRights, useVisibleDatabase } from './use-database.ts'
+import './data.css'
+
+const route = '/databases/$subscription/$group/$server/$database/data'
+
+export function DataPage() {
+  const { schema, table, q = '' } = useSearch({ from: route })
+  const navigate = useNavigate({ from: route })
+  const shown = useVisibleDatabase()
+  const place = useDatabasePlace()
+  const chosen = schema !== undefined && table !== undefined ? { schema, table } : undefined
+  const search = (text: string) =>
+    void navigate({ search: (before) => ({ ...before, q: text === '' ? undefined : text }), replace: true })
+  if (shown?.properties.enforcement.state === 'NotBound') {
+    const id = [place.subscription, place.group, place.server, place.database].join('/')
+    return (
+      <div className="card">
+        <Empty icon={Unplug} title={t.data.notBound}>
+          {t.data.notBoundHint}
+        </Empty>
+        <div className="card-body">
+          <CodeBlock label={t.data.notBound} text={t.data.bindCommand(id)} />
+        </div>
+      </div>
+    )
+  }
+  return (
+    <div className="data-page">
+      <TableTree chosen={chosen} search={q} onSearch={search} />
+      <div className="stack">
+        <AcceptRecommendations />
+        {chosen ? (
+          <TableView key={`${schema}.${table}`} table={chosen} />
+        ) : (
+          <div className="card">
+            <Empty icon={Table2} title={t.data.choose}>
+              {t.data.chooseHint}
+            </Empty>
+          </div>
+        )}
+      </div>
+    </div>
+  )
+}
+
+function TableView({ table }: { readonly table: TablePlace }) {
+  const place = useDatabasePlace()
+  const { mayPreview, mayWrite } = useRights()
+  const { column } = useSearch({ from: route })
+  const navigate = useNavigate({ from: route })
+  const query = useQuery(columnsQuery(place, table))
+  const { data: recommendations = [] } = useQuery(recommendationsQuery(place))
+  const [draft, setDraft] = useState<{ readonly column: string; readonly mask: Mask }>()
+  const choose = (name: string | undefined) => {
+    setDraft(undefined)
+    void navigate({ search: (before) => ({ ...before, column: name }), replace: true })
+  }
+  const hints = recommendations.filter(
+    (one) => one.schemaName === table.schema && one.tableName === table.table,
+  )
+  return (
+    <Loaded query={query}>
+      {(columns) => {
+        const chosen = columns.find(({ columnName }) => columnName === column)
+        const mask = draftOf(chosen, draft, hints)
+        const isDrafted = chosen !== undefined && mask !== undefined && !isSameMask(chosen.rule, mask)
+        return (
+          <>
+            <div className={chosen ? 'columns-and-editor' : undefined}>
+              <ColumnList table={table} columns={columns} hints={hints} chosen={column} onChoose={choose} />
+              {chosen && (
+                <MaskEditor
+                  key={chosen.columnName}
+                  table={table}
+                  column={chosen}
+                  hint={hints.find(({ columnName }) => columnName === chosen.columnName)}
+                  mask={mask}
+                  mayWrite={mayWrite}
+                  onChange={(next) => setDraft({ column: chosen.columnName, mask: next })}
+                  onClose={() => choose(undefined)}
+                />
+              )}
+            </div>
+            {mayPreview && (
+              <PreviewPanel
+                table={table}
+                draft={isDrafted ? { ...mask, columnName: chosen.columnName } : undefined}
+                isReplacing={chosen ? chosen.rule !== null : false}
+              />
+            )}
+          </>
+        )
+      }}
+    </Loaded>
+  )
+}
+
+/** The mask in the editor: what was chosen there, else the stored one, else the recommended one. */
+function draftOf(
+  column: ColumnEntry | undefined,
+  draft: { readonly column: string; readonly mask: Mask } | undefined,
+  hints: readonly Recommendation[],
+): Mask | undefined {
+  if (!column) return undefined
+  if (draft?.column === column.columnName) return draft.mask
+  if (column.rule) return onlyMask(column.rule)
+  const hint = hints.find(({ columnName }) => columnName === column.columnName)
+  return hint ? onlyMask(hint) : startMask(column.fittingFunctions.includes('Text') ? 'Text' : 'Default')
+}

@@ -1,0 +1,135 @@
+import { Sparkles, X } from 'lucide-react'
+import type { ColumnEntry, TablePlace } from '../../api/catalog.ts'
+import { type Mask, maskingFunctions, type Recommendation } from '../../api/document.ts'
+import { t } from '../../texts/index.ts'
+import { Button, IconButton } from '../../ui/button.tsx'
+import { SelectField, TextField } from '../../ui/field.tsx'
+import { Card } from '../../ui/page.tsx'
+import { useDocumentChange } from './document-change.tsx'
+import { describeMask, isSameMask, startMask, withMask, withoutMask } from './masks.ts'
+
+interface EditorProps {
+  readonly table: TablePlace
+  readonly column: ColumnEntry
+  readonly hint: Recommendation | undefined
+  readonly mask: Mask | undefined
+  readonly mayWrite: boolean
+  readonly onChange: (mask: Mask) => void
+  readonly onClose: () => void
+}
+
+/** The mask of one column. Nothing is stored here: the preview follows each key, and the drawer asks before it is. */
+export function MaskEditor({ table, column, hint, mask, mayWrite, onChange, onClose }: EditorProps) {
+  const { drawer, propose } = useDocumentChange()
+  if (!mask) return null
+  const target = { schemaName: table.schema, tableName: table.table, columnName: column.columnName }
+  const label = `${table.schema}.${table.table}.${column.columnName}`
+  const isNew = column.rule === null
+  const review = () =>
+    propose({
+      title: isNew ? t.data.titleAdd(column.columnName) : t.data.titleChange(column.columnName),
+      differences: [
+        {
+          label,
+          before: isNew ? t.data.unmasked : describeMask(column.rule),
+          after: describeMask(mask),
+        },
+      ],
+      after: (before) => ({ ...before, rules: withMask(before.rules, target, mask) }),
+      doneText: t.data.done(column.columnName),
+    })
+  const remove = () =>
+    propose({
+      title: t.data.titleRemove(column.columnName),
+      differences: [{ label, before: describeMask(column.rule), after: t.data.unmasked }],
+      after: (before) => ({ ...before, rules: withoutMask(before.rules, target) }),
+      isDanger: true,
+      confirmLabel: t.data.removeMask,
+      doneText: t.data.doneRemove(column.columnName),
+    })
+  return (
+    <Card
+      title={<span className="mono">{column.columnName}</span>}
+      actions={
+        <IconButton label={t.data.closeEditor} size="small" onClick={onClose}>
+          <X size={14} />
+        </IconButton>
+      }
+    >
+      <div className="stack">
+        {hint && isNew && (
+          <div className="notice warn">
+            <Sparkles size={14} aria-hidden />
+            <span>
+              {t.data.recommended(hint.kind)} ({t.data.confidence(Math.round(hint.confidence * 100))}).{' '}
+              {hint.reasons.join(', ')}.
+            </span>
+          </div>
+        )}
+        <SelectField
+          label={t.data.function}
+          hint={t.data.functionHints[mask.maskingFunction]}
+          value={mask.maskingFunction}
+          disabled={!mayWrite}
+          choices={maskingFunctions
+            .filter((name) => column.fittingFunctions.includes(name))
+            .map((name) => ({ value: name, label: t.data.functions[name] }))}
+          onChange={(next) => onChange(startMask(next))}
+        />
+        <Options mask={mask} mayWrite={mayWrite} onChange={onChange} />
+        {mayWrite ? (
+          <div className="line">
+            <Button tone="primary" disabled={!isNew && isSameMask(column.rule, mask)} onClick={review}>
+              {isNew ? t.data.addMask : t.data.review}
+            </Button>
+            {!isNew && (
+              <Button tone="ghost" onClick={remove}>
+                {t.data.removeMask}
+              </Button>
+            )}
+          </div>
+        ) : (
+          <p className="quiet small">{t.states.forbiddenRoles('SQL Security Manager')}</p>
+        )}
+      </div>
+      {drawer}
+    </Card>
+  )
+}
+
+function Options({
+  mask,
+  mayWrite,
+  onChange,
+}: Pick<EditorProps, 'mayWrite' | 'onChange'> & { readonly mask: Mask }) {
+  const field = (
+    name: 'numberFrom' | 'numberTo' | 'prefixSize' | 'suffixSize' | 'replacementString',
+    label: string,
+  ) => (
+    <TextField
+      label={label}
+      value={mask[name] ?? ''}
+      disabled={!mayWrite}
+      inputMode={name === 'replacementString' ? 'text' : 'decimal'}
+      maxLength={40}
+      onChange={(event) =>
+        onChange({ ...mask, [name]: event.target.value === '' ? null : event.target.value })
+      }
+    />
+  )
+  if (mask.maskingFunction === 'Number')
+    return (
+      <div className="fields-row">
+        {field('numberFrom', t.data.from)}
+        {field('numberTo', t.data.to)}
+      </div>
+    )
+  if (mask.maskingFunction !== 'Text') return null
+  return (
+    <div className="fields-row">
+      {field('prefixSize', t.data.prefix)}
+      {field('replacementString', t.data.replacement)}
+      {field('suffixSize', t.data.suffix)}
+    </div>
+  )
+}

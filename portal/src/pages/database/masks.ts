@@ -1,0 +1,63 @@
+import { emptyMask, type Mask, type MaskingFunction, type Rule } from '../../api/document.ts'
+import { t } from '../../texts/index.ts'
+
+/** A mask in few words, as the column list and the drawer show it. */
+export function describeMask(mask: Mask | null | undefined): string {
+  if (!mask) return t.data.unmasked
+  const name = t.data.functions[mask.maskingFunction]
+  if (mask.maskingFunction === 'Number') return `${name} ${mask.numberFrom ?? '…'}–${mask.numberTo ?? '…'}`
+  if (mask.maskingFunction !== 'Text') return name
+  const [prefix, suffix] = [Number(mask.prefixSize ?? 0), Number(mask.suffixSize ?? 0)]
+  return `${name} ${'a'.repeat(Math.min(prefix, 4))}${mask.replacementString ?? 'XXXX'}${'z'.repeat(Math.min(suffix, 4))}`
+}
+
+/** A fresh mask of a function, with bounds that can be applied as they are. */
+export function startMask(maskingFunction: MaskingFunction): Mask {
+  const bounds = maskingFunction === 'Number' ? { numberFrom: '0', numberTo: '100' } : {}
+  const sizes =
+    maskingFunction === 'Text' ? { prefixSize: '1', suffixSize: '0', replacementString: 'XXXX' } : {}
+  return { ...emptyMask, maskingFunction, ...bounds, ...sizes }
+}
+
+type Column = Pick<Rule, 'schemaName' | 'tableName' | 'columnName'>
+
+export function isSameColumn(a: Column, b: Column): boolean {
+  return a.schemaName === b.schemaName && a.tableName === b.tableName && a.columnName === b.columnName
+}
+
+/** A name for a new rule that no other rule has. */
+export function nameRule({ tableName, columnName }: Column, rules: readonly Rule[]): string {
+  const taken = new Set(rules.map(({ name }) => name.toLowerCase()))
+  const base = `${tableName}-${columnName}`.slice(0, 120)
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? base : `${base}-${number}`
+    if (!taken.has(name.toLowerCase())) return name
+  }
+}
+
+export function withMask(rules: readonly Rule[], column: Column, mask: Mask): readonly Rule[] {
+  const known = rules.find((rule) => isSameColumn(rule, column))
+  const { schemaName, tableName, columnName } = column
+  const next = {
+    name: known?.name ?? nameRule(column, rules),
+    schemaName,
+    tableName,
+    columnName,
+    ...onlyMask(mask),
+  }
+  return known ? rules.map((rule) => (rule === known ? next : rule)) : [...rules, next]
+}
+
+export function withoutMask(rules: readonly Rule[], column: Column): readonly Rule[] {
+  return rules.filter((rule) => !isSameColumn(rule, column))
+}
+
+/** The parts of a mask alone, without what the object that it came from had beside them. */
+export function onlyMask(mask: Mask): Mask {
+  const { maskingFunction, numberFrom, numberTo, prefixSize, suffixSize, replacementString } = mask
+  return { maskingFunction, numberFrom, numberTo, prefixSize, suffixSize, replacementString }
+}
+
+export function isSameMask(a: Mask | null, b: Mask | null): boolean {
+  return JSON.stringify(a && onlyMask(a)) === JSON.stringify(b && onlyMask(b))
+}

@@ -1,0 +1,173 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Eye, VenetianMask } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { type Draft, type Preview, previewQuery, type TablePlace } from '../../api/catalog.ts'
+import { t } from '../../texts/index.ts'
+import { Segments } from '../../ui/field.tsx'
+import { Card } from '../../ui/page.tsx'
+import { Empty, FaultView, Skeleton } from '../../ui/states.tsx'
+import { useDatabasePlace } from './use-database.ts'
+
+type Eyes = 'both' | 'raw' | 'masked'
+
+const route = '/databases/$subscription/$group/$server/$database/data'
+const typingMs = 200
+
+interface PanelProps {
+  readonly table: TablePlace
+  readonly draft: Draft | undefined
+  /** The draft would replace a stored mask. */
+  readonly isReplacing: boolean
+}
+
+/** Ten rows with two pairs of eyes: what exempt people see beside what everyone else sees, live with the draft. */
+export function PreviewPanel({ table, draft, isReplacing }: PanelProps) {
+  const place = useDatabasePlace()
+  const settled = useSettled(draft)
+  const stored = useQuery(previewQuery(place, table, undefined))
+  const isExempt = stored.data?.rows.some(({ raw }) => raw) ?? false
+  // The service refuses a draft in the place of a mask to callers who may not see what is behind it.
+  const isRefused = settled !== undefined && isReplacing && !isExempt
+  const drafted = useQuery({
+    ...previewQuery(place, table, settled),
+    enabled: settled !== undefined && stored.data !== undefined && !isRefused,
+  })
+  const query = settled === undefined || isRefused ? stored : drafted
+  const { eyes = 'both' } = useSearch({ from: route })
+  const navigate = useNavigate({ from: route })
+  const setEyes = (next: Eyes) =>
+    void navigate({
+      search: (before) => ({ ...before, eyes: next === 'both' ? undefined : next }),
+      replace: true,
+    })
+  const preview = query.data ?? stored.data
+  const hasRaw = preview?.rows.some(({ raw }) => raw) ?? false
+  return (
+    <Card
+      title={t.data.preview}
+      actions={
+        hasRaw && (
+          <Segments
+            label={t.data.eyes}
+            value={eyes as Eyes}
+            onChange={setEyes}
+            choices={[
+              { value: 'both', label: t.data.both },
+              { value: 'raw', label: t.data.rawOnly },
+              { value: 'masked', label: t.data.maskedOnly },
+            ]}
+          />
+        )
+      }
+      isFlush
+    >
+      {isRefused && <p className="panel-note">{t.data.draftNeedsExemption}</p>}
+      {preview && preview.rows.length > 0 && !hasRaw && !isRefused && (
+        <p className="panel-note">{t.data.noRaw}</p>
+      )}
+      {query.error ? (
+        <FaultView error={query.error} onRetry={() => void query.refetch()} />
+      ) : !preview ? (
+        <div className="card-body">
+          <Skeleton lines={6} />
+        </div>
+      ) : preview.rows.length === 0 ? (
+        <Empty title={t.data.noRows} />
+      ) : (
+        <Rows
+          preview={preview}
+          eyes={hasRaw ? (eyes as Eyes) : 'masked'}
+          drafted={isRefused ? undefined : settled?.columnName}
+        />
+      )}
+    </Card>
+  )
+}
+
+/** The draft once the person has paused typing. */
+function useSettled(draft: Draft | undefined): Draft | undefined {
+  const [settled, setSettled] = useState(draft)
+  const key = JSON.stringify(draft)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the draft, which is new at each drawing
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(draft), typingMs)
+    return () => clearTimeout(timer)
+  }, [key])
+  return settled
+}
+
+function Rows({
+  preview: { columns, rows },
+  eyes,
+  drafted,
+}: {
+  readonly preview: Preview
+  readonly eyes: Eyes
+  readonly drafted: string | undefined
+}) {
+  const isDoubled = (at: number) => eyes === 'both' && columns[at]?.maskingFunction !== null
+  return (
+    <section className="table-frame preview" tabIndex={0} aria-label={t.data.preview}>
+      <table className="table">
+        <thead>
+          <tr>
+            {columns.map(({ name, maskingFunction }, at) =>
+              isDoubled(at) ? (
+                <th key={name} colSpan={2} scope="colgroup" className="doubled">
+                  <span className="line">
+                    <VenetianMask size={13} aria-hidden /> {name}
+                    <span className="faint">
+                      {t.data.rawHead} → {name === drafted ? t.data.draftHead : t.data.maskedHead}
+                    </span>
+                  </span>
+                </th>
+              ) : (
+                <th key={name} scope="col">
+                  <span className="line">
+                    {maskingFunction !== null &&
+                      (eyes === 'raw' ? (
+                        <Eye size={13} aria-hidden />
+                      ) : (
+                        <VenetianMask size={13} aria-hidden />
+                      ))}
+                    {name}
+                  </span>
+                </th>
+              ),
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, line) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: rows of a preview have no identity
+            <tr key={line}>
+              {columns.flatMap(({ name, maskingFunction }, at) => {
+                const raw = <Value key={`${name} raw`} value={row.raw?.[at] ?? null} />
+                const masked = (
+                  <Value key={name} value={row.values[at] ?? null} isMasked={maskingFunction !== null} />
+                )
+                if (isDoubled(at)) return [raw, masked]
+                return eyes === 'raw' ? [raw] : [masked]
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+function Value({ value, isMasked = false }: { readonly value: string | null; readonly isMasked?: boolean }) {
+  return (
+    <td className="mono truncate preview-value">
+      {value === null ? (
+        <span className="faint">{t.data.nullValue}</span>
+      ) : isMasked ? (
+        <span className="masked">{value}</span>
+      ) : (
+        value
+      )}
+    </td>
+  )
+}

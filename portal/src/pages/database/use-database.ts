@@ -1,0 +1,51 @@
+import { useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { useMemo } from 'react'
+import {
+  allows,
+  type DatabasePlace,
+  databasesQuery,
+  pathOf,
+  permissionsQuery,
+  placeOf,
+  type VisibleDatabase,
+} from '../../api/masking.ts'
+
+/** The database that the address names. */
+export function useDatabasePlace(): DatabasePlace {
+  const { subscription, group, server, database } = useParams({
+    from: '/databases/$subscription/$group/$server/$database',
+  })
+  return useMemo(() => ({ subscription, group, server, database }), [subscription, group, server, database])
+}
+
+export function useVisibleDatabase(): VisibleDatabase | undefined {
+  const path = pathOf(useDatabasePlace()).toLowerCase()
+  const { data } = useQuery({
+    ...databasesQuery,
+    select: (all) => all.find((one) => pathOf(placeOf(one)).toLowerCase() === path),
+  })
+  return data
+}
+
+const policies = 'Vendor.Sql/servers/databases/dataMaskingPolicies'
+
+export interface Rights {
+  readonly mayWrite: boolean
+  readonly mayPreview: boolean
+  readonly maySeeImpact: boolean
+  readonly mayMap: boolean
+  readonly mayReadAudit: boolean
+}
+
+/** What the person's roles allow at this database; nothing while that is not known. */
+export function useRights(): Rights {
+  const { data = [] } = useQuery(permissionsQuery(pathOf(useDatabasePlace())))
+  return {
+    mayWrite: allows(data, `${policies}/write`),
+    mayPreview: allows(data, `${policies}/preview/action`),
+    maySeeImpact: allows(data, `${policies}/impact/action`),
+    mayMap: allows(data, 'Vendor.Sql/servers/databases/roleMappings/write'),
+    mayReadAudit: allows(data, 'Vendor.Sql/auditEvents/read'),
+  }
+}

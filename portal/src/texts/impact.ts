@@ -1,0 +1,13 @@
+export const impact = {
+  nobody: 'No role loses raw values.',
+  notBound: 'The database is not bound: nothing happens to roles or sessions.',
+  loses: (role: string, relations: number) =>
+    `${role} sees masked values in ${relations === 1 ? '1 table' : `${relations} tables`}`,
+  sessions: (count: number) => (count === 1 ? '1 open session' : `${count} open sessions`),
+  ended: (count: number) =>
+    count === 1
+      ? '1 session ends, because it may hold raw values'
+      : `${count} sessions end, because they may hold raw values`,
+  closed: (relation: string) => `${relation} is closed to masked roles`,
+  noRight: 'Roles and sessions are shown to people with the role SQL Security Manager, Contributor or Owner.',
+} as const

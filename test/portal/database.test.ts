@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { addPerson } from '../support/issuer.ts'
+import { checkAccessible, shopPage, shopPath, skipReason, usePortal } from '../support/portal.ts'
+
+const policy = `${shopPath}/dataMaskingPolicies/Default`
+
+describe('the pages of a database', { skip: skipReason ?? false }, () => {
+  const portal = usePortal()
+
+  test('a column is masked with a live preview, impact and statements', async () => {
+    const { id } = portal.administrator()
+    await portal.send('PUT', policy, { properties: { dataMaskingState: 'Enabled', exemptPrincipals: id } })
+    await using opened = await portal.open(portal.administrator(), `${shopPage}/data`)
+    const { page } = opened
+    await page.getByLabel('Find a table').fill('custom')
+    await page.getByRole('link', { name: /customers/ }).click()
+    await page.getByRole('button', { name: 'Edit the mask of phone' }).click()
+    await page.getByLabel('Masking function').selectOption('Text')
+    await page.getByLabel('Kept at end').fill('2')
+    await page.getByLabel('Filler').fill('~~~')
+    await page.getByText('raw → draft').waitFor()
+    const preview = page.getByRole('region', { name: 'Preview' })
+    await preview
+      .getByText(/^.~~~\d\d$/)
+      .first()
+      .waitFor()
+    await preview
+      .getByText(/^\+1-\d{3}-555/)
+      .first()
+      .waitFor()
+    assert.match(page.url(), /schema=public&table=customers.*column=phone|column=phone.*table=customers/)
+    await checkAccessible(page, true)
+
+    await page.getByRole('button', { name: 'Mask this column' }).click()
+    const drawer = page.getByRole('dialog', { name: 'Mask phone' })
+    await drawer.getByText('Not masked').waitFor()
+    await drawer
+      .getByRole('region', { name: 'Statements' })
+      .getByText(/masked_public/)
+      .waitFor()
+    await checkAccessible(page)
+    await drawer.getByRole('button', { name: 'Apply' }).click()
+    await page.getByText('phone is masked now.', { exact: true }).first().waitFor()
+    const { body } = await portal.send('GET', `${policy}/document`)
+    const phone = body.properties.rules.find((rule: { columnName: string }) => rule.columnName === 'phone')
+    assert.deepEqual([phone.maskingFunction, phone.suffixSize, phone.replacementString], ['Text', '2', '~~~'])
+  })
+
+  test('recommendations are accepted in one change', async () => {
+    await using opened = await portal.open(
+      portal.administrator(),
+      `${shopPage}/data?schema=public&table=cards`,
+    )
+    const { page } = opened
+    await page.getByRole('button', { name: 'Look at them' }).click()
+    const list = page.getByRole('dialog', { name: 'Recommendations' })
+    await list.getByRole('checkbox', { name: 'public.staff.email' }).waitFor()
+    await checkAccessible(page)
+    await list.getByRole('button', { name: /^Review \d+ recommendation/ }).click()
+    await page
+      .getByRole('dialog', { name: /^Mask \d+ column/ })
+      .getByRole('button', { name: 'Apply' })
+      .click()
+    await page
+      .getByText(/masked now\.$/)
+      .first()
+      .waitFor()
+    const { body } = await portal.send('GET', `${policy}/recommendations`)
+    assert.deepEqual(body.value, [])
+  })
+
+  test('rules are filtered, removed, exported and imported with a difference', async () => {
+    await using opened = await portal.open(portal.administrator(), `${shopPage}/rules?q=ssn`)
+    const { page } = opened
+    await page.getByRole('link', { name: 'public.customers.ssn' }).waitFor()
+    await checkAccessible(page, true)
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export' }).click()
+    assert.equal((await download).suggestedFilename(), 'shop-masking.json')
+    const { body } = await portal.send('GET', `${policy}/document`)
+
+    await page.getByRole('checkbox', { name: 'Select the rule customer-ssn' }).click()
+    await page.getByRole('button', { name: 'Remove masks' }).click()
+    await page
+      .getByRole('dialog', { name: 'Remove 1 mask' })
+      .getByRole('button', { name: 'Remove masks' })
+      .click()
+    await page.getByText('1 mask was removed.').first().waitFor()
+
+    await page.getByRole('button', { name: 'Import' }).click()
+    const text = JSON.stringify({ properties: body.properties }, null, 2)
+    await page.getByLabel('Document (JSON)').fill(text.replace('"rules": [', '"rules" ['))
+    await page.getByRole('button', { name: 'Compare' }).click()
+    const line = text.split('\n').findIndex((one) => one.includes('"rules"')) + 1
+    await page.getByText(new RegExp(`^Line ${line}, column`)).waitFor()
+    await checkAccessible(page)
+    await page.getByLabel('Document (JSON)').fill(text)
+    await page.getByRole('button', { name: 'Compare' }).click()
+    const drawer = page.getByRole('dialog', { name: 'Replace rules and policy' })
+    await drawer.getByText('public.customers.ssn').waitFor()
+    await drawer.getByRole('button', { name: 'Apply' }).click()
+    await page.getByText('The document was applied.').first().waitFor()
+    await page.getByRole('link', { name: 'public.customers.ssn' }).waitFor()
+  })
+
+  test('exposures have a remedy, and one that is closed goes', async () => {
+    const { database, createRole } = portal.shop()
+    const role = await createRole('reporter')
+    await database.sql.unsafe(`grant pg_read_all_data to "${role}"`)
+    await using opened = await portal.open(portal.administrator(), `${shopPage}/exposures`)
+    const { page } = opened
+    const card = page.getByRole('article').filter({ hasText: role }).first()
+    await card.getByRole('region', { name: 'What closes it' }).waitFor()
+    await checkAccessible(page, true)
+    await database.sql.unsafe(`revoke pg_read_all_data from "${role}"`)
+    await page.getByRole('button', { name: 'Look again' }).click()
+    await card.waitFor({ state: 'detached' })
+  })
+
+  test('a reader sees masks and is told which role changes them', async () => {
+    const reader = await addPerson(portal.service(), { displayName: 'Rita Reader' })
+    await portal.send(
+      'PUT',
+      `${shopPath}/providers/Vendor.Authorization/roleAssignments/${crypto.randomUUID()}`,
+      { properties: { principalId: reader.id, roleName: 'Reader' } },
+    )
+    await using opened = await portal.open(
+      reader,
+      `${shopPage}/data?schema=public&table=customers&column=email`,
+    )
+    const { page } = opened
+    await page.getByText('Ask an administrator for the role SQL Security Manager.').waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Remove the mask' }).count(), 0)
+    await page.getByRole('link', { name: /^Rules/ }).click()
+    await page.getByRole('link', { name: 'public.customers.email' }).waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Import' }).count(), 0)
+  })
+})
