@@ -27,6 +27,8 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
   const ordered = orderByReads(snapshot.relations, masks)
   const affected = new Set(ordered.map(({ oid }) => oid))
   const guards = new Map(snapshot.guards.map((guard) => [guard.oid, guard]))
+  const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
+  const twins = new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
   const exempt = exemptions(snapshot.roles, policy.exemptRoles)
   const twinless = findTwinless(ordered, policy, notes)
   const isTaken = (name: string) => (snapshot.shadowSchemas.get(name) ?? twinOwner) !== twinOwner
@@ -44,7 +46,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
     const readsMasked = relation.reads.some((oid) => affected.has(oid))
     const readsItself = relation.definition === null || (!readsMasked && !relation.securityInvoker)
     const hidden = new Set(readsItself ? own.keys() : relation.columns.map(({ number }) => number))
-    const remembered = remember(relation, guards.get(relation.oid), snapshot, twinOwner)
+    const remembered = remember(relation, guards.get(relation.oid), snapshot, twins, twinOwner)
     const isHeld = snapshot.held.has(relation.oid) && !twinless.has(relation.oid)
     const select = readsItself ? tableTwinSelect(relation, own) : viewTwinSelect(relation, own, moves)
     if (select === null && !isHeld) notes.push(noTwin(relation))
@@ -75,12 +77,12 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
   const released = snapshot.guards
     .filter(({ oid }) => !affected.has(oid))
     .map((guard): Released => {
-      const relation = snapshot.relations.find(({ oid }) => oid === guard.oid)
+      const relation = relations.get(guard.oid)
       const nothing: Remembered = { grants: [], columnGrants: [], rights: [] }
       return {
         guard,
         relation,
-        remembered: relation ? remember(relation, guard, snapshot, twinOwner) : nothing,
+        remembered: relation ? remember(relation, guard, snapshot, twins, twinOwner) : nothing,
       }
     })
   for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])

@@ -1,6 +1,6 @@
 import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
-import type { Closed, Guard, ObservedTwin, Relation, Role, Snapshot } from './catalog.ts'
+import type { Closed, Guard, GuardState, ObservedTwin, Relation, Role, Snapshot } from './catalog.ts'
 import { type AclEntry, aclAsJson, listGrants, type RoleNames } from './grants/read-acl.ts'
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
 import { shadowPrefix } from './names.ts'
@@ -32,7 +32,7 @@ export async function observe(
   const oids = mode === 'none' ? found.filter((oid) => !deferred.has(oid)) : found
   const roles = await readRoles(tx, version)
   const names: RoleNames = new Map([...roles.values()].map(({ oid, name }) => [oid, name]))
-  const guards = guard.isThere ? await readGuards(tx, guard.schema, oids, names, scope) : []
+  const guards = guard.isThere ? await readGuards(tx, guard, oids, names, scope) : []
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
   const reading: Reading = { mode, locked, statementTimeout: facts.statementTimeout }
   const relations = await readRelations(tx, oids, version, reading, names)
@@ -71,15 +71,17 @@ function isHeld({ oid, obstacle }: Relation, mode: Reading['mode'], locked: Read
 
 async function readGuards(
   tx: Sql,
-  schema: string,
+  { schema, isCurrent }: GuardState,
   oids: readonly number[],
   names: RoleNames,
   scope: 'all' | 'targets',
 ): Promise<Guard[]> {
   // A look at everything finds the records of dropped relations; for some tables it would have to read them all.
   const dropped = tx`or oid not in (select oid from pg_catalog.pg_class)`
+  // Records of an earlier release have no such column.
+  const rights = isCurrent ? tx`rights` : tx`to_jsonb(relation) -> 'rights'`
   const rows = await tx<StoredGuard[]>`
-    select oid::int8 as oid, grants, column_grants as "columnGrants", to_jsonb(relation) -> 'rights' as rights, pins, lent, hides_all as "hidesAll", twin
+    select oid::int8 as oid, grants, column_grants as "columnGrants", ${rights} as rights, pins, lent, hides_all as "hidesAll", twin
     from ${tx(schema)}.relation where oid = any(${oids}::oid[]) ${scope === 'all' ? dropped : tx``}`
   return rows.map((row) => recallGuard(row, names))
 }
@@ -103,11 +105,11 @@ async function readTwins(
           and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid) as reads,
       ${isOn(tx, 'security_barrier')} as "securityBarrier", ${isOn(tx, 'security_invoker')} as "securityInvoker",
       ${aclAsJson(tx, tx`c.relacl`)} as acl,
-      (select jsonb_agg(jsonb_build_object('name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod))
+      (select json_agg(json_build_object('name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod))
         order by a.attnum) from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0) as columns,
-      coalesce((select jsonb_agg(jsonb_build_object('column', a.attname, 'acl', ${aclAsJson(tx, tx`a.attacl`)}) order by a.attnum)
+      coalesce((select json_agg(json_build_object('column', a.attname, 'acl', ${aclAsJson(tx, tx`a.attacl`)}) order by a.attnum)
         from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and a.attacl is not null), '[]') as "columnAcls",
-      coalesce((select jsonb_object_agg(d.objsubid, d.description) from pg_catalog.pg_description d
+      coalesce((select json_object_agg(d.objsubid, d.description) from pg_catalog.pg_description d
         where d.objoid = c.oid and d.classoid = 'pg_catalog.pg_class'::regclass and d.objsubid > 0), '{}') as comments
     from unnest(${twins.map(({ schema }) => schema)}::text[], ${twins.map(({ name }) => name)}::text[],
       ${twins.map(({ isHeld }) => isHeld)}::boolean[]) as t(s, r, is_held)

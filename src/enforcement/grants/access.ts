@@ -1,4 +1,5 @@
-import type { ColumnGrant, Grant, Guard, Relation, Right, Snapshot } from '../catalog.ts'
+import { quoteQualified } from '../../db/quote.ts'
+import type { ColumnGrant, Grant, Guard, ObservedTwin, Relation, Right, Snapshot } from '../catalog.ts'
 import { lendRights, rememberRights } from './rights.ts'
 import { type exemptions, withAncestors } from './roles.ts'
 
@@ -27,7 +28,8 @@ export interface Access {
 export function remember(
   relation: Relation,
   guard: Guard | undefined,
-  { exempt, twins }: Snapshot,
+  { exempt }: Pick<Snapshot, 'exempt'>,
+  twins: ReadonlyMap<string, ObservedTwin>,
   twinOwner: string,
 ): Remembered {
   const isTheirs = ({ grantee }: Grant) => grantee !== twinOwner && grantee !== relation.owner
@@ -38,9 +40,8 @@ export function remember(
   const rights = rememberRights(relation.rights.filter(isTheirs), guard, exempt, relation.owner)
   if (!guard) return { grants: seen, columnGrants: seenColumns, rights }
 
-  const twin = guard.twin?.isClosed
-    ? undefined
-    : twins.find(({ schema, name }) => schema === guard.twin?.schema && name === guard.twin.name)
+  const { twin: known } = guard
+  const twin = known && !known.isClosed ? twins.get(quoteQualified(known.schema, known.name)) : undefined
   const holders = new Set([...seen, ...seenColumns].map(({ grantee }) => grantee))
   const twinHolders = twin && new Set([...twin.grants, ...twin.columnGrants].map(({ grantee }) => grantee))
   const stillHolds = ({ grantee }: Grant) => {

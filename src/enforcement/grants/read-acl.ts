@@ -16,7 +16,7 @@ export type RoleNames = ReadonlyMap<number, string>
 /** SELECT alone, unless privileges are named. A null list is the default, which gives them to the owner only. */
 export function aclAsJson(tx: Sql, acl: Query<Row[]>, privileges: readonly string[] = ['SELECT']) {
   return tx`coalesce((case when ${acl} is not null then (
-    select jsonb_agg(jsonb_build_object('grantor', a.grantor::int8, 'grantee', a.grantee::int8,
+    select json_agg(json_build_object('grantor', a.grantor::int8, 'grantee', a.grantee::int8,
       'grantable', a.is_grantable, 'privilege', a.privilege_type))
     from pg_catalog.aclexplode(${acl}) a where a.privilege_type = any(${privileges}::text[])) end), '[]')`
 }

@@ -63,14 +63,19 @@ export function wantedText({ columns, select, securityBarrier, securityInvoker }
 /** True when the row says what it would say after this plan, apart from what PostgreSQL makes of the twin. */
 export function remembers(guard: Guard | undefined, wanted: DesiredRelation): boolean {
   if (!guard || guard.twin?.isClosed) return false
+  const { twin: kept, ...row } = rowOf(wanted)
   const twin = guard.twin && { schema: guard.twin.schema, name: guard.twin.name, wanted: guard.twin.wanted }
-  return remembersGrants(guard, wanted) && isSame(twin, rowOf(wanted).twin)
+  return isSame(twin, kept) && isSameRow(guard, row)
 }
 
 /** The same without a look at the twin. */
 export function remembersGrants(guard: Guard, wanted: DesiredRelation): boolean {
+  const { twin: _, ...row } = rowOf(wanted)
+  return isSameRow(guard, row)
+}
+
+function isSameRow(guard: Guard, row: Omit<ReturnType<typeof rowOf>, 'twin'>): boolean {
   const { grants, columnGrants, rights, pins, lent, hidesAll } = guard
-  const { twin, ...row } = rowOf(wanted)
   return isSame({ grants, columnGrants, rights, pins, lent, hidesAll }, row)
 }
 

@@ -49,7 +49,7 @@ export function assignMasks(
       return place && column ? [{ place, column }] : []
     })
     for (const { place, column } of held) {
-      mask(place, column, rule, true)
+      if (column !== named) mask(place, column, rule, true)
       if (column.name !== rule.column) notes.push(renamed(target, place, column))
     }
     if (!named && held.length === 0) notes.push(missing(rule, target))
@@ -112,9 +112,10 @@ export function pinsOf(masks: Masks): Pin[] {
     .sort((a, b) => a.number - b.number)
 }
 
-const nameOf = (schema: string, name: string) => JSON.stringify([schema, name])
+// No name has a NUL.
+const nameOf = (schema: string, name: string) => `${schema}\0${name}`
 const keyOf = (rule: string, { schema, table, column }: Pick<Pin, 'schema' | 'table' | 'column'>) =>
-  JSON.stringify([rule, schema, table, column])
+  `${rule}\0${schema}\0${table}\0${column}`
 
 function asDefault(rule: Rule): Rule {
   return { ...rule, maskingFunction: 'Default' }
