@@ -1,16 +1,8 @@
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  redirect,
-} from '@tanstack/react-router'
-import { NotFound } from './shell/not-found.tsx'
+import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { directoryRoutes } from './directory-routes.ts'
+import { root } from './root-route.ts'
 import { textsOf } from './shell/search.ts'
-import { Shell } from './shell/shell.tsx'
 import { FaultView, Skeleton } from './ui/states.tsx'
-
-const root = createRootRoute({ component: Shell, notFoundComponent: NotFound })
 
 /** Each page is a file of its own that is loaded when it is first opened. */
 const overview = createRoute({
@@ -66,6 +58,7 @@ export const router = createRouter({
     overview,
     databases,
     database.addChildren([databaseStart, data, rules, exposures]),
+    ...directoryRoutes,
   ]),
   defaultPreload: 'intent',
   defaultPreloadStaleTime: 0,

@@ -32,7 +32,8 @@ const writeGroups = [
 ]
 const setPasswords = ['Directory.AccessAsUser.All', 'Directory.Read.All', 'User.ReadWrite.All']
 const grantLow = ['Application.ReadWrite.All', 'DelegatedPermissionGrant.ReadWrite.All', 'Directory.Read.All']
-const readLogs = ['AuditLog.Read.All']
+const readDirectory = ['Directory.Read.All']
+const readLogs = ['AuditLog.Read.All', ...readDirectory]
 
 /** Writes reach no further than the rights of the person: `effective-rights.ts`. */
 const ofRole: Partial<Record<DirectoryRole, readonly string[]>> = {
@@ -48,6 +49,7 @@ const ofRole: Partial<Record<DirectoryRole, readonly string[]>> = {
     'AppRoleAssignment.ReadWrite.All',
     'RoleManagement.ReadWrite.Directory',
   ],
+  'Directory Readers': readDirectory,
   'Global Reader': readLogs,
   'Security Administrator': readLogs,
   'Security Reader': readLogs,

@@ -139,6 +139,13 @@ function describePerson(answer: oauth.TokenEndpointResponse): Person {
   }
 }
 
+/** The same as `useHas`, for code outside of pages. */
+export function holdsPermission(...names: readonly string[]): boolean {
+  if (!tokens) return false
+  const held = new Set(String(readClaims(tokens.access).scp ?? '').split(' '))
+  return names.some((name) => held.has(name))
+}
+
 /** What the portal shows follows these claims; what it may do is decided by the service alone. */
 function readClaims(token: string): Record<string, unknown> {
   const payload = token.split('.')[1] ?? ''

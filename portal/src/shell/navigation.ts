@@ -1,5 +1,15 @@
 import type { LinkProps } from '@tanstack/react-router'
-import { Database, LayoutDashboard, type LucideIcon } from 'lucide-react'
+import {
+  AppWindow,
+  CircleHelp,
+  Database,
+  KeyRound,
+  LayoutDashboard,
+  type LucideIcon,
+  ScrollText,
+  UserRound,
+  UsersRound,
+} from 'lucide-react'
 import { t } from '../texts/index.ts'
 
 export interface Place {
@@ -26,6 +36,42 @@ export const navigation: readonly PlaceGroup[] = [
         icon: Database,
         link: { to: '/databases' },
         keywords: 'servers bindings masks',
+      },
+    ],
+  },
+  {
+    label: t.shell.directory,
+    places: [
+      { label: t.shell.people, icon: UserRound, link: { to: '/people' }, keywords: 'users accounts persons' },
+      { label: t.shell.groups, icon: UsersRound, link: { to: '/groups' }, keywords: 'members nesting teams' },
+      {
+        label: t.shell.why,
+        icon: CircleHelp,
+        link: { to: '/why' },
+        keywords: 'explain membership chain reason',
+      },
+      {
+        label: t.shell.applications,
+        icon: AppWindow,
+        link: { to: '/applications' },
+        keywords: 'secrets clients permissions consent',
+      },
+      {
+        label: t.shell.roles,
+        icon: KeyRound,
+        link: { to: '/roles' },
+        keywords: 'assignments administrators owner reader',
+      },
+    ],
+  },
+  {
+    label: t.shell.operations,
+    places: [
+      {
+        label: t.shell.audit,
+        icon: ScrollText,
+        link: { to: '/audit' },
+        keywords: 'log changes history sign-ins',
       },
     ],
   },

@@ -1,14 +1,21 @@
+import { applications } from './applications.ts'
+import { audit } from './audit.ts'
 import { changes } from './changes.ts'
 import { data } from './data.ts'
 import { database } from './database.ts'
 import { databases } from './databases.ts'
+import { directory } from './directory.ts'
 import { exposures } from './exposures.ts'
+import { groups } from './groups.ts'
 import { impact } from './impact.ts'
 import { overview } from './overview.ts'
+import { persons } from './persons.ts'
+import { roles } from './roles.ts'
 import { rules } from './rules.ts'
 import { session } from './session.ts'
 import { shell } from './shell.ts'
 import { states } from './states.ts'
+import { why } from './why.ts'
 
 /** Every text that the portal shows. A page adds a file of its own; another language would be another of these. */
 export const t = {
@@ -23,4 +30,11 @@ export const t = {
   rules,
   exposures,
   impact,
+  directory,
+  persons,
+  groups,
+  why,
+  applications,
+  roles,
+  audit,
 } as const

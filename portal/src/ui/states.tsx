@@ -1,4 +1,3 @@
-import type { UseQueryResult } from '@tanstack/react-query'
 import { CircleAlert, CloudOff, Lock, type LucideIcon, SearchX } from 'lucide-react'
 import { type ReactNode, useEffect, useState } from 'react'
 import { Fault } from '../api/call.ts'
@@ -167,7 +166,11 @@ export function Loaded<T>({
   skeleton,
   children,
 }: {
-  readonly query: Pick<UseQueryResult<T>, 'data' | 'error' | 'refetch'>
+  readonly query: {
+    readonly data: T | undefined
+    readonly error: Error | null
+    readonly refetch: () => unknown
+  }
   readonly skeleton?: ReactNode
   readonly children: (data: T) => ReactNode
 }) {

@@ -34,6 +34,7 @@ const bound: readonly Bound[] = [
   { name: 'removePassword', on: [`${namespace}.application`] },
   { name: 'changePassword', on: [`${namespace}.user`] },
   { name: 'invite', on: [`${namespace}.user`], returns: `${namespace}.invitation` },
+  { name: 'revokeSignInSessions', on: [`${namespace}.user`], returns: 'Edm.Boolean' },
   { name: 'reply', on: [`${namespace}.thread`, `${namespace}.post`] },
   {
     name: 'carriedRights',

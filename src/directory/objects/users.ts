@@ -12,6 +12,7 @@ import { user } from './kinds/user.ts'
 import { objectPermissions, ownPermissions } from './object-permissions.ts'
 import { objectSet, objectUpdate } from './object-set.ts'
 import type { DirectoryObject } from './object-store.ts'
+import { revokeSignIns } from './revoke-sign-ins.ts'
 
 async function storePassword(
   { tx, caller }: EntityContext,
@@ -55,4 +56,5 @@ export const userOperations = [
   ...operationsOn(users, ['list', 'count', 'get', 'create', 'update', 'delete']),
   ...operationsOn(me, ['get', 'update']),
   inviteUser,
+  revokeSignIns,
 ]

@@ -1,0 +1,165 @@
+import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { send } from './call.ts'
+import { queryClient } from './query-client.ts'
+
+export interface Listed<T> {
+  readonly value: readonly T[]
+  readonly '@odata.nextLink'?: string
+}
+
+/** An object of the directory by what every list of them shows. */
+export interface Named {
+  readonly '@odata.type'?: string
+  readonly id: string
+  readonly displayName: string | null
+  readonly userPrincipalName?: string | null
+  readonly appId?: string | null
+  readonly description?: string | null
+}
+
+export interface User extends Named {
+  readonly userPrincipalName: string
+  readonly accountEnabled: boolean | null
+  readonly userType: string | null
+  readonly givenName: string | null
+  readonly surname: string | null
+  readonly jobTitle: string | null
+  readonly department: string | null
+  readonly companyName: string | null
+  readonly officeLocation: string | null
+  readonly mobilePhone: string | null
+  readonly mail: string | null
+  readonly createdDateTime: string | null
+  readonly deletedDateTime: string | null
+}
+
+export interface Group extends Named {
+  readonly description: string | null
+  readonly groupTypes: readonly string[]
+  readonly securityEnabled: boolean
+  readonly mailEnabled: boolean
+  readonly isAssignableToRole: boolean | null
+  readonly createdDateTime: string | null
+}
+
+export type Kind = 'user' | 'group' | 'servicePrincipal' | 'application' | 'directoryRole' | 'other'
+
+export const userFields =
+  'id,displayName,userPrincipalName,accountEnabled,userType,givenName,surname,jobTitle,department,companyName,officeLocation,mobilePhone,mail,createdDateTime,deletedDateTime'
+const listedUserFields = 'id,displayName,userPrincipalName,accountEnabled,userType,jobTitle,department'
+export const groupFields =
+  'id,displayName,description,groupTypes,securityEnabled,mailEnabled,isAssignableToRole,createdDateTime'
+export const namedFields = 'id,displayName,userPrincipalName,appId,description'
+/** Of the kinds at the ends of these relations; the service refuses a property that no kind has. */
+export const containerFields = 'id,displayName,description'
+export const ownedFields = 'id,displayName,description,appId'
+export const ownerFields = 'id,displayName,userPrincipalName,appId'
+const pageSize = 100
+/** The directory API takes `$search` and `$count` with this header alone. */
+const advanced = { consistencylevel: 'eventual' }
+
+export function kindOf({ '@odata.type': type = '' }: Pick<Named, '@odata.type'>): Kind {
+  const name = type.split('.').at(-1) ?? ''
+  const known = ['user', 'group', 'servicePrincipal', 'application', 'directoryRole']
+  return known.includes(name) ? (name as Kind) : 'other'
+}
+
+/** A path of the directory API with its query options; undefined ones are left out. */
+export function directoryPath(path: string, options: Readonly<Record<string, string | undefined>>): string {
+  const parts = Object.entries(options).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [`${name}=${encodeURIComponent(value)}`],
+  )
+  return parts.length === 0 ? `/v1.0${path}` : `/v1.0${path}?${parts.join('&')}`
+}
+
+export function quoteText(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+/** Finds how words of the name, or the sign-in name, begin. */
+export function searchFor(text: string, ...properties: readonly string[]): string | undefined {
+  const wanted = text.trim().replaceAll(/["\\]/g, ' ').trim()
+  if (wanted === '') return undefined
+  return properties.map((property) => `"${property}:${wanted}"`).join(' OR ')
+}
+
+/** A list by pages of the service: one request for each page that is shown. */
+function pagesQuery<T>(path: string) {
+  return infiniteQueryOptions({
+    queryKey: ['directory', path],
+    queryFn: async ({ pageParam, signal }) =>
+      (await send<Listed<T>>('GET', pageParam, { signal, headers: advanced })).body,
+    initialPageParam: path,
+    getNextPageParam: (page) => page['@odata.nextLink'],
+  })
+}
+
+export function useDirectoryList<T>(path: string) {
+  const query = useInfiniteQuery({ ...pagesQuery<T>(path), placeholderData: (before) => before })
+  const rows = query.data?.pages.flatMap((page) => page.value)
+  return {
+    query: { data: rows, error: query.error, refetch: query.refetch },
+    isStale: query.isPlaceholderData,
+    more: {
+      has: query.hasNextPage,
+      isLoading: query.isFetchingNextPage,
+      load: () => void query.fetchNextPage(),
+    },
+  }
+}
+
+export function objectQuery<T>(path: string) {
+  return queryOptions({
+    queryKey: ['directory', path],
+    queryFn: async ({ signal }) => (await send<T>('GET', path, { signal, headers: advanced })).body,
+  })
+}
+
+export function useDirectory<T>(path: string, isEnabled = true) {
+  return useQuery({ ...objectQuery<T>(path), enabled: isEnabled })
+}
+
+export interface PeopleFilter {
+  readonly q?: string | undefined
+  readonly state?: string | undefined
+  readonly type?: string | undefined
+}
+
+/** People by the start of a name, and by state. The words of a search come in the service's own order. */
+export function peoplePath({ q = '', state, type }: PeopleFilter): string {
+  if (state === 'deleted')
+    return directoryPath('/directory/deletedItems/vendor.graph.user', {
+      $top: String(pageSize),
+      $select: `${listedUserFields},deletedDateTime`,
+      $filter: q.trim() === '' ? undefined : `startswith(displayName,${quoteText(q.trim())})`,
+    })
+  const conditions = [
+    state === 'enabled' ? 'accountEnabled eq true' : state === 'disabled' ? 'accountEnabled eq false' : '',
+    type === 'guests' ? "userType eq 'Guest'" : type === 'members' ? "userType eq 'Member'" : '',
+  ]
+  const search = searchFor(q, 'displayName', 'userPrincipalName')
+  return directoryPath('/users', {
+    $top: String(pageSize),
+    $select: listedUserFields,
+    $filter: conditions.filter(Boolean).join(' and '),
+    ...(search === undefined ? { $orderby: 'displayName' } : { $search: search }),
+  })
+}
+
+export function groupsPath(q: string): string {
+  const search = searchFor(q, 'displayName')
+  return directoryPath('/groups', {
+    $top: String(pageSize),
+    $select: groupFields,
+    ...(search === undefined ? { $orderby: 'displayName' } : { $search: search }),
+  })
+}
+
+export function relationPath(path: string, select: string = namedFields): string {
+  return directoryPath(path, { $top: String(pageSize), $select: select })
+}
+
+/** What was read may have changed: each open list reads anew. */
+export async function forgetDirectory(): Promise<void> {
+  await queryClient.invalidateQueries({ queryKey: ['directory'] })
+}

@@ -1,0 +1,108 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { root } from './root-route.ts'
+import { textsOf } from './shell/search.ts'
+
+const getParentRoute = () => root
+
+const people = createRoute({
+  getParentRoute,
+  path: '/people',
+  validateSearch: (
+    search,
+  ): { q?: string | undefined; state?: string | undefined; type?: string | undefined } =>
+    textsOf(search, 'q', 'state', 'type'),
+  component: lazyRouteComponent(() => import('./pages/people/people-page.tsx'), 'PeoplePage'),
+})
+
+interface TabSearch {
+  tab?: string | undefined
+  show?: string | undefined
+}
+
+const person = createRoute({
+  getParentRoute,
+  path: '/people/$id',
+  validateSearch: (search): TabSearch => ({ tab: 'profile', ...textsOf(search, 'tab', 'show') }),
+  component: lazyRouteComponent(() => import('./pages/people/person-page.tsx'), 'PersonPage'),
+})
+
+const groups = createRoute({
+  getParentRoute,
+  path: '/groups',
+  validateSearch: (search): { q?: string | undefined } => textsOf(search, 'q'),
+  component: lazyRouteComponent(() => import('./pages/groups/groups-page.tsx'), 'GroupsPage'),
+})
+
+const group = createRoute({
+  getParentRoute,
+  path: '/groups/$id',
+  validateSearch: (search): TabSearch => ({ tab: 'members', ...textsOf(search, 'tab', 'show') }),
+  component: lazyRouteComponent(() => import('./pages/groups/group-page.tsx'), 'GroupPage'),
+})
+
+const why = createRoute({
+  getParentRoute,
+  path: '/why',
+  validateSearch: (search): { person?: string | undefined; group?: string | undefined } =>
+    textsOf(search, 'person', 'group'),
+  component: lazyRouteComponent(() => import('./pages/why/why-page.tsx'), 'WhyPage'),
+})
+
+const applications = createRoute({
+  getParentRoute,
+  path: '/applications',
+  validateSearch: (search): { q?: string | undefined } => textsOf(search, 'q'),
+  component: lazyRouteComponent(
+    () => import('./pages/applications/applications-page.tsx'),
+    'ApplicationsPage',
+  ),
+})
+
+const application = createRoute({
+  getParentRoute,
+  path: '/applications/$appId',
+  validateSearch: (search): { tab?: string | undefined } => ({ tab: 'overview', ...textsOf(search, 'tab') }),
+  component: lazyRouteComponent(() => import('./pages/applications/application-page.tsx'), 'ApplicationPage'),
+})
+
+const roles = createRoute({
+  getParentRoute,
+  path: '/roles',
+  validateSearch: (
+    search,
+  ): { tab?: string | undefined; role?: string | undefined; scope?: string | undefined } => ({
+    tab: 'directory',
+    ...textsOf(search, 'tab', 'role', 'scope'),
+  }),
+  component: lazyRouteComponent(() => import('./pages/roles/roles-page.tsx'), 'RolesPage'),
+})
+
+interface AuditSearch {
+  tab?: string | undefined
+  who?: string | undefined
+  what?: string | undefined
+  hours?: string | undefined
+  scope?: string | undefined
+}
+
+const audit = createRoute({
+  getParentRoute,
+  path: '/audit',
+  validateSearch: (search): AuditSearch => ({
+    tab: 'directory',
+    ...textsOf(search, 'tab', 'who', 'what', 'hours', 'scope'),
+  }),
+  component: lazyRouteComponent(() => import('./pages/audit/audit-page.tsx'), 'AuditPage'),
+})
+
+export const directoryRoutes = [
+  people,
+  person,
+  groups,
+  group,
+  why,
+  applications,
+  application,
+  roles,
+  audit,
+] as const

@@ -1,0 +1,56 @@
+import { useState } from 'react'
+import { send } from '../../api/call.ts'
+import { forgetDirectory, type Group } from '../../api/directory.ts'
+import { ChangeDrawer } from '../../change/change-drawer.tsx'
+import { t } from '../../texts/index.ts'
+import { TextField } from '../../ui/field.tsx'
+
+const fields = { displayName: t.directory.name, description: t.directory.description } as const
+type Field = keyof typeof fields
+const names = Object.keys(fields) as Field[]
+
+export function EditGroup({
+  group,
+  isOpen,
+  onClose,
+}: {
+  readonly group: Group
+  readonly isOpen: boolean
+  readonly onClose: () => void
+}) {
+  const [edits, setEdits] = useState<Partial<Record<Field, string>>>({})
+  const changed = names.filter((name) => edits[name] !== undefined && edits[name] !== (group[name] ?? ''))
+  const change = {
+    title: t.groups.editTitle(group.displayName ?? group.id),
+    fields: names.map((name) => (
+      <TextField
+        key={name}
+        label={fields[name]}
+        value={edits[name] ?? group[name] ?? ''}
+        onChange={(event) => setEdits({ ...edits, [name]: event.target.value })}
+      />
+    )),
+    differences: changed.map((name) => ({
+      label: fields[name],
+      ...(group[name] && { before: group[name] }),
+      ...(edits[name] && { after: edits[name] }),
+    })),
+    isBlocked: changed.length === 0 || edits.displayName === '',
+    confirmLabel: t.directory.save,
+    doneText: t.groups.edited,
+    async apply() {
+      const body = Object.fromEntries(changed.map((name) => [name, edits[name] || null]))
+      await send('PATCH', `/v1.0/groups/${group.id}`, { body })
+      await forgetDirectory()
+    },
+  }
+  return (
+    <ChangeDrawer
+      change={isOpen ? change : undefined}
+      onClose={() => {
+        setEdits({})
+        onClose()
+      }}
+    />
+  )
+}

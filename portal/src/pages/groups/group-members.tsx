@@ -1,0 +1,62 @@
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { UserPlus, UsersRound } from 'lucide-react'
+import { useState } from 'react'
+import { type Group, kindOf, type Named, relationPath, useDirectoryList } from '../../api/directory.ts'
+import { type Change, ChangeDrawer } from '../../change/change-drawer.tsx'
+import { ObjectTable } from '../../directory/member-table.tsx'
+import { t } from '../../texts/index.ts'
+import { Button } from '../../ui/button.tsx'
+import { Segments } from '../../ui/field.tsx'
+import { AddToGroup } from './add-to-group.tsx'
+import { removeFromGroup } from './group-changes.tsx'
+
+export function GroupMembers({ group, mayChange }: { readonly group: Group; readonly mayChange: boolean }) {
+  const { show = 'direct' } = useSearch({ from: '/groups/$id' })
+  const navigate = useNavigate({ from: '/groups/$id' })
+  const [change, setChange] = useState<Change>()
+  const [isAdding, setAdding] = useState(false)
+  const isAll = show === 'all'
+  const list = useDirectoryList<Named>(
+    relationPath(`/groups/${group.id}/${isAll ? 'transitiveMembers' : 'members'}`),
+  )
+  const explain = (object: Named) =>
+    kindOf(object) === 'user' && (
+      <Link to="/why" search={{ person: object.id, group: group.id }} className="button ghost small">
+        {t.groups.why}
+      </Link>
+    )
+  const remove = (object: Named) => (
+    <Button tone="ghost" size="small" onClick={() => setChange(removeFromGroup(group, 'members', object))}>
+      {t.directory.remove}
+    </Button>
+  )
+  return (
+    <div className="stack">
+      <div className="line spread">
+        <Segments
+          label={t.groups.members}
+          value={isAll ? 'all' : 'direct'}
+          onChange={(next) => void navigate({ search: { tab: 'members', show: next }, replace: true })}
+          choices={[
+            { value: 'direct', label: t.groups.direct },
+            { value: 'all', label: t.groups.all },
+          ]}
+        />
+        {mayChange && (
+          <Button onClick={() => setAdding(true)}>
+            <UserPlus size={14} aria-hidden />
+            {t.groups.addMembers}
+          </Button>
+        )}
+      </div>
+      <ObjectTable
+        label={t.groups.members}
+        list={list}
+        action={isAll ? explain : mayChange ? remove : undefined}
+        empty={{ icon: UsersRound, title: t.groups.membersEmpty, hint: t.groups.membersEmptyHint }}
+      />
+      <ChangeDrawer change={change} onClose={() => setChange(undefined)} />
+      <AddToGroup group={group} relation="members" isOpen={isAdding} onClose={() => setAdding(false)} />
+    </div>
+  )
+}
