@@ -39,14 +39,14 @@ export function AuditPage() {
       <div className="audit-filters">
         <TextField
           label={t.audit.who}
-          placeholder={t.audit.whoHint}
+          placeholder={tab === 'masking' ? t.audit.whoName : t.audit.whoHint}
           value={filter.who ?? ''}
           onChange={(event) => setFilter('who', event.target.value)}
         />
         {tab !== 'signIns' && (
           <TextField
             label={t.audit.what}
-            placeholder={t.audit.whatHint}
+            placeholder={tab === 'masking' ? t.audit.whatPart : t.audit.whatHint}
             value={filter.what ?? ''}
             onChange={(event) => setFilter('what', event.target.value)}
           />

@@ -78,7 +78,7 @@ export function DirectoryAudits({ filter }: { readonly filter: AuditFilter }) {
       {(rows) => (
         <div className="stack tight">
           <div className="line spread">
-            <span className="quiet small">{t.audit.exported(rows.length)}</span>
+            <span className="quiet small">{t.audit.loaded(rows.length)}</span>
             <Button size="small" disabled={rows.length === 0} onClick={() => save(rows)}>
               <Download size={13} aria-hidden />
               {t.audit.export}

@@ -49,7 +49,7 @@ export function EntryDrawer({
               </>
             )}
           </dl>
-          <h3>{t.changes.what}</h3>
+          <h3>{t.audit.changed}</h3>
           {entry.changes.length === 0 && <p className="quiet small">{t.audit.unchanged}</p>}
           <dl className="diff">
             {entry.changes.map(({ name, before, after }) => (

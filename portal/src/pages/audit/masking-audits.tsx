@@ -3,6 +3,8 @@ import { Download, Lock, ScrollText } from 'lucide-react'
 import { useState } from 'react'
 import { type AuditFilter, type MaskingEvent, maskingEventsQuery } from '../../api/audit.ts'
 import { allows, permissionsQuery } from '../../api/masking.ts'
+import { principalQuery } from '../../api/principals.ts'
+import { queryClient } from '../../api/query-client.ts'
 import { PrincipalLink } from '../../directory/object-link.tsx'
 import { ScopeLink } from '../../directory/scope-link.tsx'
 import { t } from '../../texts/index.ts'
@@ -46,10 +48,9 @@ function showEntry(event: MaskingEvent): ShownEntry {
 }
 
 function matches({ action, actor }: MaskingEvent, { what = '', who = '' }: AuditFilter): boolean {
-  return (
-    action.toLowerCase().includes(what.trim().toLowerCase()) &&
-    JSON.stringify(actor).toLowerCase().includes(who.trim().toLowerCase())
-  )
+  const known = queryClient.getQueryData(principalQuery(actor.objectId).queryKey)
+  const name = `${known?.displayName ?? ''} ${known?.userPrincipalName ?? ''} ${actor.objectId}`.toLowerCase()
+  return action.toLowerCase().includes(what.trim().toLowerCase()) && name.includes(who.trim().toLowerCase())
 }
 
 function Events({ filter }: { readonly filter: AuditFilter }) {
@@ -68,7 +69,7 @@ function Events({ filter }: { readonly filter: AuditFilter }) {
       header: t.audit.action,
       cell: (event) => (
         <button type="button" className="row-button" onClick={() => setEntry(showEntry(event))}>
-          {event.action.replace('Vendor.Sql/servers/databases/', '')}
+          {event.action.replace('Vendor.Sql/servers/', '')}
         </button>
       ),
     },
@@ -96,7 +97,7 @@ function Events({ filter }: { readonly filter: AuditFilter }) {
           <div className="stack tight">
             <TouchChart events={rows} />
             <div className="line spread">
-              <span className="quiet small">{t.audit.exported(rows.length)}</span>
+              <span className="quiet small">{t.audit.loaded(rows.length)}</span>
               <Button size="small" disabled={rows.length === 0} onClick={() => save(rows)}>
                 <Download size={13} aria-hidden />
                 {t.audit.export}

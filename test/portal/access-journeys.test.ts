@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { before, describe, test } from 'node:test'
+import pg from 'pg'
+import type { Page } from 'playwright-core'
+import { fillDirectory } from '../support/directory.ts'
+import { findProgram } from '../support/find-program.ts'
+import { addPerson, type Person } from '../support/issuer.ts'
+import { ended } from '../support/people.ts'
+import { checkAccessible, shopPath, skipReason, usePortal } from '../support/portal.ts'
+import { runProgram } from '../support/programs.ts'
+import { waitUntil } from '../support/wait-until.ts'
+
+describe('journeys through rights in the portal', { skip: skipReason ?? false }, () => {
+  const portal = usePortal()
+  let reader: Person
+  let readers: string
+
+  before(async () => {
+    reader = await addPerson(portal.service(), { displayName: 'Rosa Reader', userType: 'Member' })
+    readers = await portal.shop().createRole('readers', 'NOLOGIN')
+    await portal
+      .shop()
+      .database.sql.unsafe(
+        `grant usage on schema public to "${readers}"; grant select on all tables in schema public to "${readers}"`,
+      )
+  })
+
+  /** A token of the person, as a program would have it. */
+  const tokenOf = async ({ id }: Person) => {
+    const token = portal.service().tokenFor({ principal: id, permissions: ['user_impersonation'] })
+    await portal.service().tokens.settled()
+    return token
+  }
+
+  const pick = async (page: Page, text: string, name: string) => {
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('searchbox').fill(text)
+    await dialog.getByRole('button', { name }).first().click()
+  }
+
+  const createGroup = async (page: Page, name: string) => {
+    await page.getByRole('button', { name: 'New group' }).click()
+    await page.getByRole('dialog').getByLabel('Name').fill(name)
+    await page.getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('heading', { level: 1, name }).waitFor()
+  }
+
+  const addMember = async (page: Page, text: string, name: string) => {
+    await page.getByRole('button', { name: 'Add members' }).click()
+    await pick(page, text, name)
+    await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.getByRole('link', { name }).waitFor()
+  }
+
+  test('a group is made, nested and mapped, and its member comes in by psql; once removed, the session ends', async () => {
+    const name = `Shop readers ${randomUUID().slice(0, 6)}`
+    await using opened = await portal.open(portal.administrator(), '/groups')
+    const { page } = opened
+    await createGroup(page, `${name} inside`)
+    await addMember(page, 'Rosa', 'Rosa Reader')
+    const inner = page.url()
+    await page.getByRole('link', { name: 'Groups' }).first().click()
+    await createGroup(page, name)
+    await addMember(page, `${name} inside`, `${name} inside`)
+    const outerId = new URL(page.url()).pathname.split('/').at(-1) ?? ''
+    await portal.send('PUT', `${shopPath}/roleMappings/readers-${outerId}`, {
+      properties: { databaseRole: readers, principalId: outerId },
+    })
+    const { port } = portal.service().gateway
+    const token = await tokenOf(reader)
+    const psql = findProgram('psql')
+    const asReader = {
+      PGHOST: '127.0.0.1',
+      PGPORT: String(port),
+      PGUSER: reader.userPrincipalName,
+      PGPASSWORD: token,
+      PGDATABASE: 'shop',
+      PGSSLMODE: 'disable',
+    }
+    if (psql) {
+      const { out, errors } = await runProgram(
+        psql,
+        ['-X', '-A', '-t', '-c', 'select email from public.customers limit 1'],
+        asReader,
+      )
+      assert.match(out, /XXX/, errors)
+    }
+    const client = new pg.Client({
+      host: '127.0.0.1',
+      port,
+      user: reader.userPrincipalName,
+      password: token,
+      database: 'shop',
+    })
+    await client.connect()
+    const { rows } = await client.query('select email from public.customers limit 1')
+    assert.match(rows[0].email, /XXX/)
+
+    await page.goto(inner)
+    await page
+      .getByRole('row', { name: /Rosa Reader/ })
+      .getByRole('button', { name: 'Remove' })
+      .click()
+    const drawer = page.getByRole('dialog')
+    await drawer.getByText('One right came through this group:').waitFor()
+    const over = ended(client, 10_000)
+    await drawer.getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('Rosa Reader was removed').first().waitFor()
+    await over
+
+    await page.getByRole('link', { name: 'Audit' }).click()
+    await page.getByRole('button', { name: 'Remove member' }).first().click()
+    await page.getByRole('dialog').getByText(reader.id).first().waitFor()
+    await checkAccessible(page)
+    await page.keyboard.press('Escape')
+    await page.getByRole('link', { name: 'Masking and gateway' }).click()
+    await waitUntil('the end of the session is in the audit', async () => {
+      await page.reload()
+      await page.getByRole('region', { name: 'Masking and gateway' }).waitFor()
+      return (await page.getByRole('button', { name: 'gateway/disconnect' }).count()) > 0
+    })
+    await checkAccessible(page)
+  })
+
+  test('why a person sees raw values is answered within three clicks', async () => {
+    const directory = fillDirectory(portal.service())
+    const [inner, outer] = [
+      await directory.group({ displayName: 'Fraud desk' }),
+      await directory.group({ displayName: 'Raw readers' }),
+    ]
+    const person = await addPerson(portal.service(), { displayName: 'Frida Fraud' })
+    await directory.join(person.id, inner)
+    await directory.join(inner, outer)
+    await portal.send('PUT', `${shopPath}/dataMaskingPolicies/Default`, {
+      properties: { dataMaskingState: 'Enabled', exemptPrincipals: outer },
+    })
+    await using opened = await portal.open(portal.administrator(), '/people?q=frida')
+    const { page } = opened
+    await page.getByRole('link', { name: 'Frida Fraud' }).click()
+    await page.getByRole('navigation', { name: 'Frida Fraud' }).getByRole('link', { name: 'Rights' }).click()
+    await page
+      .getByRole('row', { name: /Sees raw values.*Raw readers/ })
+      .getByRole('link', { name: 'Why?' })
+      .click()
+    await page.getByRole('heading', { name: 'Frida Fraud is a member of Raw readers' }).waitFor()
+    assert.deepEqual((await page.locator('.chain').getByRole('link').allTextContents()).slice(1), [
+      'Fraud desk',
+      'Raw readers',
+    ])
+  })
+
+  test('an application is registered, granted a permission, and uses the secret that was shown once', async () => {
+    const name = `Nightly export ${randomUUID().slice(0, 6)}`
+    await using opened = await portal.open(portal.administrator(), '/applications')
+    const { page } = opened
+    await page.getByRole('cell', { name: /Masquerade portal/ }).waitFor()
+    await checkAccessible(page)
+    await page.getByRole('button', { name: 'Register application' }).click()
+    await page.getByRole('dialog').getByLabel('Name').fill(name)
+    await page.getByRole('dialog').getByRole('button', { name: 'Register' }).click()
+    await page.getByRole('heading', { level: 1, name }).waitFor()
+    const appId = new URL(page.url()).pathname.split('/').at(-1) ?? ''
+    const tabs = page.getByRole('navigation', { name })
+    await tabs.getByRole('link', { name: 'Permissions' }).click()
+    await page.getByRole('button', { name: 'Grant permission' }).click()
+    await page.getByRole('dialog').getByLabel('Permission').selectOption({ label: 'Group.Read.All' })
+    await page.getByRole('dialog').getByRole('button', { name: 'Grant permission' }).click()
+    await page.getByRole('cell', { name: 'Group.Read.All', exact: true }).waitFor()
+    await checkAccessible(page)
+    await tabs.getByRole('link', { name: 'Secrets' }).click()
+    await page.getByRole('button', { name: 'New secret' }).click()
+    await page.getByLabel('What is it for?').fill('the night')
+    await page.getByRole('dialog').getByRole('button', { name: 'New secret' }).click()
+    const secret = (await page.getByTestId('secret').textContent()) ?? ''
+    await page.getByRole('button', { name: 'I have kept it' }).click()
+    await page.getByRole('cell', { name: 'the night' }).waitFor()
+    assert.ok(!(await page.content()).includes(secret), 'the secret is shown once')
+    const { origin, tenantId } = portal.service()
+    const answer = await fetch(`${origin}/${tenantId}/oauth2/v2.0/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'client_credentials',
+        client_id: appId,
+        client_secret: secret,
+        scope: '.default',
+      }),
+    })
+    const { access_token: token } = (await answer.json()) as { access_token: string }
+    const groups = await portal.service().request('GET', '/v1.0/groups', { token })
+    assert.equal(groups.status, 200)
+    assert.equal((await portal.service().request('GET', '/v1.0/users', { token })).status, 403)
+  })
+
+  test('roles are assigned and removed, in the directory and at a scope', async () => {
+    await using opened = await portal.open(portal.administrator(), '/roles')
+    const { page } = opened
+    await page.getByRole('cell', { name: 'Global Administrator' }).first().waitFor()
+    await page.getByRole('button', { name: 'Assign role' }).click()
+    await page.getByRole('dialog').getByLabel('Role').selectOption({ label: 'Directory Readers' })
+    await pick(page, 'Rosa', 'Rosa Reader')
+    await page.getByRole('dialog').getByRole('button', { name: 'Assign role' }).click()
+    const row = page.getByRole('row', { name: /Directory Readers.*Rosa Reader/ })
+    await row.waitFor()
+    await checkAccessible(page)
+    await row.getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await row.waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'Masking roles' }).click()
+    await page.getByLabel('Where').selectOption({ label: 'demo / demo / embedded / shop' })
+    await page.getByRole('button', { name: 'Assign role' }).click()
+    await pick(page, 'Rosa', 'Rosa Reader')
+    await page.getByRole('dialog').getByRole('button', { name: 'Assign role' }).click()
+    await page.getByRole('row', { name: /Reader.*Rosa Reader.*shop/ }).waitFor()
+    await checkAccessible(page)
+  })
+
+  test('a person without rights walks through everything and meets no dead end', async () => {
+    const person = await addPerson(portal.service(), { displayName: 'Nora Nobody' })
+    await using opened = await portal.open(person, '/')
+    const { page } = opened
+    const places = await page
+      .getByRole('navigation', { name: 'Main' })
+      .first()
+      .getByRole('link')
+      .allTextContents()
+    for (const place of places) {
+      await page.getByRole('navigation', { name: 'Main' }).first().getByRole('link', { name: place }).click()
+      await page.getByRole('heading', { level: 1, name: place }).waitFor()
+      const words = page
+        .locator('#content')
+        .getByText(/Ask an administrator|ask an administrator|needs the role|masking role/)
+      await words.first().waitFor()
+    }
+    await page.getByRole('navigation', { name: 'Main' }).first().getByRole('link', { name: 'People' }).click()
+    await page.getByRole('link', { name: 'Rosa Reader' }).click()
+    for (const tab of ['Groups', 'Rights', 'Sign-ins']) {
+      await page.getByRole('navigation', { name: 'Rosa Reader' }).getByRole('link', { name: tab }).click()
+      await page.getByText('Ask an administrator for the role').waitFor()
+    }
+    await checkAccessible(page)
+  })
+})
