@@ -16,6 +16,13 @@ import type { IssuerSecret } from './issuer-secret.ts'
 /** Documented in the decision on the token service: a permission taken away is gone after this at the latest. */
 export const accessTokenLifetimeSeconds = 60 * 60
 
+const signIns = new WeakMap<object, string>()
+
+/** Makes a token that another one was exchanged for end with the sign-in of that one. */
+export function keepSignIn(token: object, signInId: string | undefined): void {
+  if (signInId !== undefined) signIns.set(token, signInId)
+}
+
 /**
  * Replaces the library's claims by ours. What was granted is read here, from the tables, at each issue: a token
  * carries no more than stands there now, whatever an older code or refresh token was made for.
@@ -50,8 +57,9 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
       token.kind === 'ClientCredentials'
         ? await describeApplication(sql, identity, client)
         : await describeUser(sql, identity, client, token)
-    const signIn = token.kind === 'AccessToken' && token.grantId ? { sid: secret.nameOf(token.grantId) } : {}
-    jwt.payload = { ...common, ...signIn, ...specific }
+    const sid =
+      token.kind === 'AccessToken' && token.grantId ? secret.nameOf(token.grantId) : signIns.get(token)
+    jwt.payload = { ...common, ...(sid !== undefined && { sid }), ...specific }
   }
 }
 

@@ -8,8 +8,9 @@ import {
   findClientApplication,
 } from '../directory/applications/find-client-application.ts'
 import { isUuid } from '../kernel/uuid.ts'
+import { describeKeys } from './client-certificates.ts'
 import { usableRedirectUris } from './redirect-uris.ts'
-import { deviceGrant } from './route.ts'
+import { deviceGrant, onBehalfOfGrant } from './route.ts'
 
 /**
  * The library wants some secret on a confidential client. This one never leaves the process and is never compared:
@@ -82,8 +83,10 @@ function describeClient({ app_id, properties, ...ids }: ClientApplication): Adap
       }
     : {
         ...common,
-        token_endpoint_auth_method: 'client_secret_post',
-        client_secret: placeholderSecret,
-        grant_types: ['client_credentials', ...code],
+        ...(describeKeys(properties.keyCredentials ?? []) ?? {
+          token_endpoint_auth_method: 'client_secret_post' as const,
+          client_secret: placeholderSecret,
+        }),
+        grant_types: ['client_credentials', onBehalfOfGrant, ...code],
       }
 }

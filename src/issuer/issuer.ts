@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
 import type { Identity } from '../auth/identity.ts'
+import type { Auth } from '../auth/open-auth.ts'
 import type { SigningKeys } from '../auth/signing-keys.ts'
 import type { Database } from '../db/database.ts'
 import { preparePasswords } from '../directory/accounts/password.ts'
@@ -13,11 +14,13 @@ import { loadIssuerSecret } from './issuer-secret.ts'
 import { normalizeRequest } from './normalize-request.ts'
 import { createProvider } from './provider.ts'
 import type { RecordSignIn } from './record-sign-ins.ts'
-import { instanceRoute, readTarget, routes, type Target } from './route.ts'
+import { cloudRoute, instanceRoute, readTarget, routes, type Target, userinfoRoute } from './route.ts'
 import { describeOutage } from './say-unavailable.ts'
+import { sendCloud } from './send-cloud.ts'
 import { purgeState } from './state-adapter.ts'
+import { sendUserinfo } from './userinfo.ts'
 
-export interface IssuerOptions {
+export interface IssuerOptions extends Pick<Auth, 'gatekeeper' | 'findRevoked'> {
   readonly database: Database
   readonly identity: Identity
   readonly secretBox: SecretBox
@@ -41,6 +44,7 @@ const purgeMs = 5 * 60 * 1000
 
 export async function openIssuer(options: IssuerOptions): Promise<Issuer> {
   const { database, identity, secretBox, signingKeys, portalUris, log, recordSignIn } = options
+  const { gatekeeper, findRevoked } = options
   await ensureFirstParty(database, identity.tenantId)
   await preparePasswords()
   const secret = await loadIssuerSecret(database.sql, secretBox)
@@ -54,7 +58,7 @@ export async function openIssuer(options: IssuerOptions): Promise<Issuer> {
       current = {
         name,
         handle: createProvider(
-          { database, identity, secretBox, secret, portalUris, log, recordSignIn },
+          { database, identity, secretBox, secret, portalUris, log, recordSignIn, gatekeeper, findRevoked },
           keys,
         ).callback(),
       }
@@ -106,6 +110,9 @@ async function answer(
     return refuse(response, 400, 'invalid_tenant', 'There is no such tenant here.')
   const [path] = target.url.split('?', 1)
   if (path === routes.jwks && request.method === 'GET') return sendKeys(response, signingKeys)
+  if (path === userinfoRoute)
+    return sendUserinfo({ sql: options.database.sql, gatekeeper: options.gatekeeper }, request, response)
+  if (path === cloudRoute) return sendCloud(response, target.url, origin)
   if (path === instanceRoute) return sendInstance(response, target.url, origin, identity)
   const normal = await normalizeRequest(request, target, { identity, hostNames })
   await handleByProvider(readdress(normal.request, origin, target, normal.url, identity), response)

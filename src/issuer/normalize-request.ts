@@ -5,7 +5,7 @@ import { defaultScope } from '../auth/known-permissions.ts'
 import { isOwnHost } from './address.ts'
 import { readForm } from './read-form.ts'
 import { readScopes } from './read-scopes.ts'
-import { deviceGrant, routes, type Target } from './route.ts'
+import { deviceGrant, onBehalfOfGrant, routes, type Target } from './route.ts'
 import { askedScopeParameter, rememberAskedFor } from './token-answer.ts'
 
 export interface ResourceNames {
@@ -14,7 +14,7 @@ export interface ResourceNames {
 }
 
 /** Grants whose scopes say what the token is to be for. */
-const scopedGrants = ['client_credentials', 'refresh_token']
+const scopedGrants = ['client_credentials', 'refresh_token', onBehalfOfGrant]
 
 /**
  * Clients name the resource inside the scopes (`https://graph.microsoft.com/User.Read`); the library wants bare

@@ -1,14 +1,9 @@
 import type { EventEmitter } from 'node:events'
-import {
-  type Configuration,
-  errors,
-  type KoaContextWithOIDC,
-  Provider,
-  type ResourceServer,
-} from 'oidc-provider'
+import { type Configuration, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Logger } from 'pino'
+import type { Gatekeeper } from '../auth/gatekeeper.ts'
 import type { Identity } from '../auth/identity.ts'
-import { isKnownPermission, signInScopes } from '../auth/known-permissions.ts'
+import { signInScopes } from '../auth/known-permissions.ts'
 import { type SigningKey, signingAlgorithm } from '../auth/signing-keys.ts'
 import type { Database } from '../db/database.ts'
 import { findActiveUser } from '../directory/accounts/find-active-user.ts'
@@ -18,14 +13,16 @@ import type { SecretBox } from '../kernel/secret-box.ts'
 import { accessTokenLifetimeSeconds, writeAccessTokenClaims } from './access-token.ts'
 import { describeAccount } from './account.ts'
 import { listAppRoles } from './app-roles.ts'
-import { permissionsIn, resourceScopes } from './choose-granted.ts'
+import { assertionAlgorithms, checkAssertion } from './client-certificates.ts'
 import { clientFacts, createClientDirectory } from './client-directory.ts'
 import { createInteractionPolicy, loadGrant } from './consent.ts'
 import { createDeviceFlow, describeDeviceCode, guardUserCodes } from './device-flow.ts'
 import { answerInteractions } from './interactions.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 import { renderLibraryError, renderLogout, renderLogoutDone } from './library-pages.ts'
+import { type AssertionCheck, allowOnBehalfOf } from './on-behalf-of.ts'
 import { libraryPagePolicy } from './page.ts'
+import { describeResource } from './provider-resource.ts'
 import { type RecordSignIn, recordTokens } from './record-sign-ins.ts'
 import { requireConsented, widenRefreshScopes } from './refresh-scopes.ts'
 import { interactionRoute, routes } from './route.ts'
@@ -40,6 +37,8 @@ export interface ProviderOptions {
   readonly secret: IssuerSecret
   readonly log: Logger
   readonly recordSignIn: RecordSignIn
+  readonly findRevoked: AssertionCheck['findRevoked']
+  readonly gatekeeper: Gatekeeper
   /** Where the portal is served, for its redirects. */
   readonly portalUris: () => readonly string[]
 }
@@ -52,7 +51,7 @@ const day = 24 * 60 * minute
  * on the same state.
  */
 export function createProvider(options: ProviderOptions, keys: readonly SigningKey[]): Provider {
-  const { database, identity, secret, log, recordSignIn } = options
+  const { database, identity, secret, log, recordSignIn, gatekeeper, findRevoked } = options
   const { tenantId } = identity
   const { sql } = database
   const provider = new Provider(identity.issuer(), configure(options, keys))
@@ -63,6 +62,7 @@ export function createProvider(options: ProviderOptions, keys: readonly SigningK
   }
   Object.assign(provider.Client.prototype, { compareClientSecret })
   widenRefreshScopes(provider)
+  allowOnBehalfOf(provider, { sql, identity, findRevoked, openSession: gatekeeper.openSession })
   provider.use(async (ctx, next) => {
     ctx.set('content-security-policy', libraryPagePolicy)
     await next()
@@ -111,9 +111,13 @@ function configure(
     allowOmittingSingleRegisteredRedirectUri: false,
     // A confidential client proves by its secret that a code is its own.
     pkce: { required: (_ctx, client) => client.clientAuthMethod === 'none' },
-    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
+    assertJwtClientAuthClaimsAndHeader: checkAssertion,
     clientDefaults: { id_token_signed_response_alg: signingAlgorithm },
-    enabledJWA: { idTokenSigningAlgValues: [signingAlgorithm] },
+    enabledJWA: {
+      idTokenSigningAlgValues: [signingAlgorithm],
+      clientAuthSigningAlgValues: [...assertionAlgorithms],
+    },
     extraClientMetadata: { properties: [...clientFacts] },
     cookies: {
       keys: [secret.cookieKey],
@@ -189,36 +193,6 @@ function configure(
 
 function describeKey({ kid, privateKey }: SigningKey) {
   return { ...privateKey.export({ format: 'jwk' }), kid, alg: signingAlgorithm, use: 'sig' }
-}
-
-async function describeResource(
-  ctx: KoaContextWithOIDC,
-  resource: string,
-  identity: Identity,
-): Promise<ResourceServer> {
-  if (resource !== identity.origin()) throw new errors.InvalidTarget('the resource is not known here')
-  for (const name of permissionsIn(ctx.oidc.requestParamScopes))
-    if (!isKnownPermission(name)) throw new errors.InvalidScope('there is no such permission', name)
-  keepOfflineAccess(ctx)
-  return {
-    scope: resourceScopes.join(' '),
-    audience: resource,
-    accessTokenTTL: accessTokenLifetimeSeconds,
-    accessTokenFormat: 'jwt',
-    jwt: { sign: { alg: signingAlgorithm } },
-  }
-}
-
-/**
- * The library drops the scope from a request without `prompt=consent`. The common clients never send that; consent
- * is asked for here whenever it is missing, so the scope stays.
- */
-function keepOfflineAccess(ctx: KoaContextWithOIDC): void {
-  const { route, params, client } = ctx.oidc
-  if (route !== 'authorization' || !params || !client?.grantTypeAllowed('refresh_token')) return
-  const asked = typeof ctx.query.scope === 'string' ? ctx.query.scope.split(' ') : []
-  if (asked.includes('offline_access') && !ctx.oidc.requestParamScopes.has('offline_access'))
-    params.scope = [...ctx.oidc.requestParamScopes, 'offline_access'].join(' ')
 }
 
 /** True for a session, code or refresh token of a sign-in with an earlier password. */

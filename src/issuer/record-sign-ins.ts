@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { errors, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { SignInAttempt, SignInFailure } from '../directory/audit-logs/sign-in-attempt.ts'
-import { deviceGrant } from './route.ts'
+import { deviceGrant, onBehalfOfGrant } from './route.ts'
 
 export type RecordSignIn = (attempt: SignInAttempt) => void
 
@@ -15,6 +15,7 @@ const ways: Readonly<Record<string, SignInAttempt['by']>> = {
   refresh_token: 'refreshToken',
   client_credentials: 'clientCredentials',
   [deviceGrant]: 'deviceCode',
+  [onBehalfOfGrant]: 'onBehalfOf',
 }
 
 /** Records tokens that were issued or refused, and sign-ins by a browser that was signed in already. */
@@ -49,7 +50,7 @@ function describeGrant(ctx: KoaContextWithOIDC): Described {
   const claimed = params?.client_id
   return {
     by,
-    user: entities.Account?.accountId ?? token?.accountId,
+    user: entities.Account?.accountId ?? token?.accountId ?? entities.AccessToken?.accountId,
     application: client?.clientId ?? (typeof claimed === 'string' ? claimed : undefined),
   }
 }

@@ -9,6 +9,7 @@ export const routes = {
   jwks: '/discovery/v2.0/keys',
 } as const
 
+export const onBehalfOfGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
 export const interactionRoute = '/oauth2/v2.0/sign-in'
@@ -24,19 +25,25 @@ export interface Target {
 
 /** Tells clients which hosts are one authority. */
 export const instanceRoute = '/discovery/instance'
+/** Tells clients of the management API where everything else is. */
+export const cloudRoute = '/metadata/endpoints'
+/** Tells a client who signed in. */
+export const userinfoRoute = '/oidc/userinfo'
 const firstTokenRoute = '/oauth2/token'
 const needsTenant: ReadonlySet<string> = new Set([instanceRoute, firstTokenRoute])
 
 const documents = '/\\.well-known/(?:openid-configuration|oauth-authorization-server)'
 const owned = new RegExp(
-  `^(?:/(?<tenant>[^/?]{1,253}))?(?:(?<endpoint>/(?:oauth2/v2\\.0|discovery/v2\\.0)/[^?]*|${instanceRoute}|${firstTokenRoute})|(?:/v2\\.0)?(?<document>${documents}))(?<query>\\?.*)?$`,
+  `^(?:/(?<tenant>[^/?]{1,253}))?(?:(?<endpoint>/(?:oauth2/v2\\.0|discovery/v2\\.0)/[^?]*|${instanceRoute}|${userinfoRoute}|${firstTokenRoute})|(?:/v2\\.0)?(?<document>${documents}))(?<query>\\?.*)?$`,
 )
 /** RFC 8414 puts the well-known part before the issuer's path. */
 const inserted = new RegExp(`^(?<document>${documents})/(?<tenant>[^/?]{1,253})/v2\\.0(?<query>\\?.*)?$`)
 
+const ownedWithoutTenant = new RegExp(`^(?<endpoint>${cloudRoute})(?<query>\\?.*)?$`)
+
 /** Where in the token service a URL leads; null when it is not the token service's. */
 export function readTarget(url: string): Target | null {
-  const groups = (inserted.exec(url) ?? owned.exec(url))?.groups
+  const groups = (inserted.exec(url) ?? ownedWithoutTenant.exec(url) ?? owned.exec(url))?.groups
   if (!groups || (groups.tenant === undefined && needsTenant.has(groups.endpoint ?? ''))) return null
   const isFirstVersion = groups.endpoint === firstTokenRoute
   const path = isFirstVersion ? routes.token : (groups.endpoint ?? groups.document ?? '')

@@ -52,7 +52,7 @@ export function createStateAdapter(model: string, { sql, box, secret }: StateSto
     async upsert(id, payload, expiresIn) {
       const name = secret.nameOf(id)
       const sealed = box.seal(place(name), JSON.stringify(payload)).toString('base64')
-      await sql`
+      const stored = await sql`
         insert into oidc_state (model, id, payload, grant_id, user_code, uid, expires_at)
         values (
           ${model}, ${name}, ${sql.json({ sealed })}, ${grantable.includes(model) ? nameOrNull(payload.grantId) : null},
@@ -61,7 +61,11 @@ export function createStateAdapter(model: string, { sql, box, secret }: StateSto
         )
         on conflict (model, id) do update set
           payload = excluded.payload, grant_id = excluded.grant_id, user_code = excluded.user_code,
-          uid = excluded.uid, expires_at = excluded.expires_at`
+          uid = excluded.uid, expires_at = excluded.expires_at
+        where ${model} <> 'ReplayDetection' or oidc_state.expires_at <= now()`
+      // Of two requests with one assertion, on any node, one is first.
+      if (stored.count === 0)
+        throw new errors.InvalidClientAuth('client assertion tokens must only be used once')
     },
 
     async find(id) {

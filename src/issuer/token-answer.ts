@@ -2,7 +2,9 @@ import { decodeJwt } from 'jose'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { defaultScope } from '../auth/known-permissions.ts'
 import { permissionsIn } from './choose-granted.ts'
-import { routes } from './route.ts'
+import { routes, userinfoRoute } from './route.ts'
+
+const discoveryRoute = '/.well-known/openid-configuration'
 
 /** The request of a client in its own words, which the answer speaks too. */
 export interface AskedFor {
@@ -33,6 +35,7 @@ interface TokenAnswer {
  */
 export async function shapeTokenAnswer(ctx: KoaContextWithOIDC, next: () => Promise<void>): Promise<void> {
   await next()
+  if (ctx.path === discoveryRoute && ctx.status === 200) addUserinfo(ctx.body as { token_endpoint: string })
   if (ctx.path !== routes.token || ctx.status !== 200) return
   const answer = ctx.body as TokenAnswer
   const asked = askedFor.get(ctx.req)
@@ -40,6 +43,11 @@ export async function shapeTokenAnswer(ctx: KoaContextWithOIDC, next: () => Prom
   if (ctx.oidc.params?.grant_type === 'client_credentials') ctx.body = rest
   else ctx.body = { ...rest, scope: nameScopes(answer, asked?.scope || scopeOfDevice(ctx)) }
   if (asked?.isFirstVersion) Object.assign(ctx.body as object, describeFirstVersion(rest, asked.resource))
+}
+
+/** The endpoint is ours: the library's own knows nothing of tokens that are for a resource. */
+function addUserinfo(document: { token_endpoint: string; userinfo_endpoint?: string }): void {
+  document.userinfo_endpoint = document.token_endpoint.replace(routes.token, userinfoRoute)
 }
 
 function scopeOfDevice({ oidc }: KoaContextWithOIDC): string {

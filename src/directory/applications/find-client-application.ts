@@ -1,10 +1,19 @@
 import type { Query } from '../../db/query.ts'
 
+export interface KeyCredential {
+  readonly keyId: string
+  /** The certificate in DER as base64. */
+  readonly key: string
+  readonly startDateTime: string
+  readonly endDateTime: string
+}
+
 export interface ApplicationProperties {
   readonly displayName?: string
   readonly isFallbackPublicClient?: boolean | null
   readonly web?: { readonly redirectUris?: readonly string[]; readonly logoutUrl?: string | null } | null
   readonly spa?: { readonly redirectUris?: readonly string[] } | null
+  readonly keyCredentials?: readonly KeyCredential[] | null
   readonly publicClient?: { readonly redirectUris?: readonly string[] } | null
 }
 

@@ -28,6 +28,7 @@ export interface SignInAttempt {
     | 'code'
     | 'refreshToken'
     | 'clientCredentials'
+    | 'onBehalfOf'
     | 'gateway'
   /** Undefined: it succeeded. */
   readonly failure?: SignInFailure | undefined

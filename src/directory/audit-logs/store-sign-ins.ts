@@ -128,6 +128,7 @@ const ways: Readonly<
   browserSession: { ...silent, clientAppUsed: 'Browser', authenticationProtocol: 'oAuth2' },
   deviceCode: { ...silent, clientAppUsed: desktop, authenticationProtocol: 'deviceCode' },
   code: { ...silent, clientAppUsed: desktop, authenticationProtocol: 'oAuth2' },
+  onBehalfOf: { ...silent, clientAppUsed: desktop, authenticationProtocol: 'oAuth2' },
   refreshToken: { ...silent, clientAppUsed: desktop, authenticationProtocol: 'oAuth2' },
   clientCredentials: { ...silent, clientAppUsed: desktop, authenticationProtocol: 'oAuth2' },
   gateway: { ...silent, clientAppUsed: 'PostgreSQL', authenticationProtocol: 'none' },

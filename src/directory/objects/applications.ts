@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { Caller } from '../../auth/caller.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
 import { checkAppRoles, noRoleId } from '../app-roles/app-roles.ts'
+import { checkFirstKeys, checkKeyPermission, completeKeys } from '../applications/key-credentials.ts'
 import { operationsOn } from '../entities/entity-operations.ts'
 import type { EntityContext, Located } from '../entities/entity-set.ts'
 import type { Json, JsonObject } from '../entities/property.ts'
@@ -12,14 +12,24 @@ import { servicePrincipal } from './kinds/service-principal.ts'
 import { objectSet, objectUpdate } from './object-set.ts'
 import { type DirectoryObject, describeChange, objectColumns, updateObject } from './object-store.ts'
 
-const checkRoles = (_caller: Caller, sent: JsonObject) => checkAppRoles(sent)
-
 const applications = objectSet(application, {
   creation: {
-    check: checkRoles,
-    complete: async (_context, properties) => ({ ...properties, appId: randomUUID() }),
+    check: (caller, sent) => {
+      checkAppRoles(sent)
+      checkFirstKeys(caller, sent)
+    },
+    complete: async (_context, properties) => ({ ...completeKeys(properties), appId: randomUUID() }),
   },
-  update: { ...objectUpdate, check: checkRoles, also: copyAppRoles },
+  update: {
+    ...objectUpdate,
+    check: (caller, changes) => {
+      checkAppRoles(changes)
+      checkKeyPermission(caller, changes)
+    },
+    store: (context, located, changes) =>
+      objectUpdate.store(context, located, completeKeys(changes, located.row.properties)),
+    also: copyAppRoles,
+  },
 })
 
 const servicePrincipals = objectSet(servicePrincipal, { creation: { complete: describePrincipal } })

@@ -104,7 +104,7 @@ export const createOrUpdateDatabase = operation({
     }
     const version = await store(tx, after, { isSent: input !== undefined, keepsReached })
     auditChange(context.audit, action, renderDatabase, before.declared ? before : null, after)
-    const shown = renderDatabase(after, site.namespace)
+    const shown = renderDatabase(after, site.namespace, site.apiVersion)
     const full =
       tried && names ? { ...shown, properties: { ...shown.properties, ...warnOfName(tried, names) } } : shown
     const answer = answerStored(full, version, !before.declared)

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { type BindingInput, bindingAnswer, bindingInput, renderBinding } from '../binding/binding.ts'
 import type { Finding, Greeting, Reached } from '../binding/bound-catalog.ts'
 import { enforcementAnswer } from '../enforcement/enforcement.ts'
-import { originalApiVersions } from '../operation.ts'
+import { originalApiVersions, specifiedVersion } from '../operation.ts'
 import { keyRange } from '../page.ts'
 import { idOf, keyOf, readServerPlace, serverPath } from '../place.ts'
 import type { ListedKind } from '../resource.ts'
@@ -47,6 +47,7 @@ export const databaseInput = Type.Object(
             'createMode',
             'licenseType',
             'zoneRedundant',
+            'status',
           ]),
         },
         strict,
@@ -71,6 +72,7 @@ export const databaseInput = Type.Object(
 export const databaseAnswer = Type.Object(
   {
     ...trackedAnswer,
+    sku: Type.Optional(Type.Object({ name: Type.String(), tier: Type.String() })),
     properties: Type.Object({
       binding: Type.Union([bindingAnswer, Type.Null()]),
       gatewayName: Type.Unsafe<string | null>({
@@ -80,15 +82,24 @@ export const databaseAnswer = Type.Object(
       enforcement: Type.Optional(enforcementAnswer),
       connection: Type.Optional(connection),
       preflight: Type.Optional(preflight),
+      status: Type.Optional(Type.Literal('Online')),
     }),
   },
   { title: 'database' },
 )
 
+/** Clients of the later versions look into these without asking whether they are there. */
+const laterShape = { sku: { name: 'PostgreSQL', tier: 'PostgreSQL' }, status: 'Online' as const }
+
 type Shown = Pick<DatabaseRow, 'place' | 'location' | 'tags' | 'binding' | 'bindingSecret' | 'gatewayName'>
 
-export function renderDatabase(database: Shown, namespace: string): Static<typeof databaseAnswer> {
+export function renderDatabase(
+  database: Shown,
+  namespace: string,
+  apiVersion = specifiedVersion,
+): Static<typeof databaseAnswer> {
   const { place, location, tags, binding, bindingSecret, gatewayName } = database
+  const isLater = apiVersion !== specifiedVersion
   return {
     id: idOf(place, namespace),
     name: place.databaseName,
@@ -96,7 +107,12 @@ export function renderDatabase(database: Shown, namespace: string): Static<typeo
     kind: null,
     location,
     tags: { ...tags },
-    properties: { binding: binding && renderBinding(binding, bindingSecret !== null), gatewayName },
+    ...(isLater && { sku: laterShape.sku }),
+    properties: {
+      binding: binding && renderBinding(binding, bindingSecret !== null),
+      gatewayName,
+      ...(isLater && { status: laterShape.status }),
+    },
   }
 }
 

@@ -19,12 +19,12 @@ export const getDatabase = operation({
   answers: { 200: databaseAnswer },
 
   async run(context) {
-    const { params, tenantId, namespace, tx, ports } = siteOf(context)
+    const { params, tenantId, namespace, apiVersion, tx, ports } = siteOf(context)
     const place = readDatabasePlace(params)
     const database = await findDatabase(tx, tenantId, place)
     if (!database) fail('ResourceNotFound', { id: idOf(place, namespace) })
     const enforcement = database.bound ? await ports.enforcement.report(database.id) : notBound
-    const shown = renderDatabase(database, namespace)
+    const shown = renderDatabase(database, namespace, apiVersion)
     const body = { ...shown, properties: { ...shown.properties, enforcement } }
     return withEnforcement(ok(body, entityTag(database.version)), database, ports, false)
   },

@@ -15,7 +15,7 @@ import {
 } from '../place.ts'
 import type { Kind, Site } from '../resource.ts'
 import { endAssignments } from '../role-assignments/end-assignments.ts'
-import { ignored, strict } from '../schemas.ts'
+import { ignored, oneOf, strict } from '../schemas.ts'
 import { trackedAnswer, trackedInput } from '../tracked-resource.ts'
 
 export const serverInput = Type.Object(
@@ -31,6 +31,10 @@ export const serverInput = Type.Object(
             'fullyQualifiedDomainName',
             'version',
           ]),
+          // Taken where it is so anyway: a caller must not believe to have closed a network.
+          minimalTlsVersion: Type.Optional(oneOf(['None', '1.0', '1.1', '1.2', null])),
+          publicNetworkAccess: Type.Optional(oneOf(['Enabled', null])),
+          restrictOutboundNetworkAccess: Type.Optional(oneOf(['Disabled', null])),
         },
         strict,
       ),

@@ -350,3 +350,31 @@ clause(
     }
   },
 )
+
+clause('MASK-186', "Settings of a server's network are taken where they are so anyway:…", async () => {
+  const db = freshDatabase('Microsoft.Sql')
+  const server = db.replace(/\/databases\/.*/, '')
+  const version = '?api-version=2023-08-01'
+  const open = {
+    minimalTlsVersion: '1.2',
+    publicNetworkAccess: 'Enabled',
+    restrictOutboundNetworkAccess: 'Disabled',
+  }
+  assert.ok((await send('PUT', server + version, { location: 'here', properties: open })).status < 300)
+  for (const [name, value] of Object.entries({
+    minimalTlsVersion: '1.3',
+    publicNetworkAccess: 'Disabled',
+    restrictOutboundNetworkAccess: 'Enabled',
+  })) {
+    const { status, body } = await send('PUT', server + version, { properties: { [name]: value } })
+    assert.equal(status, 400)
+    assert.match(body.error.message, new RegExp(name))
+  }
+  const put = await send('PUT', db + version, { location: 'here' })
+  assert.deepEqual(put.body.sku, { name: 'PostgreSQL', tier: 'PostgreSQL' })
+  assert.equal(put.body.properties.status, 'Online')
+  assert.deepEqual((await send('GET', db + version)).body.sku, put.body.sku)
+  assert.ok((await send('PUT', db + version, put.body)).status < 300, 'what was read can be sent back')
+  const exact = (await send('GET', db)).body
+  assert.equal('sku' in exact || 'status' in exact.properties, false)
+})

@@ -33,6 +33,16 @@ export const credentialFields: Properties = {
   hint: text,
 }
 
+/** A certificate: `key` is the certificate itself, which holds nothing secret. */
+const { hint: _hint, ...shared } = credentialFields
+const keyFields: Properties = {
+  ...shared,
+  customKeyIdentifier: text,
+  key: { type: 'string', maxLength: 16_384 },
+  type: text,
+  usage: text,
+}
+
 export const application: Resource = {
   kind: 'application',
   set: 'applications',
@@ -108,6 +118,6 @@ export const application: Resource = {
       default: [],
     },
     passwordCredentials: { type: { objects: credentialFields }, write: 'never', default: [] },
-    keyCredentials: { type: { objects: credentialFields }, write: 'never', default: [] },
+    keyCredentials: { type: { objects: keyFields }, default: [] },
   },
 }
