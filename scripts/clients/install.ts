@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { findProgram } from '../../test/support/find-program.ts'
@@ -29,7 +29,6 @@ export function installPython(packages: readonly string[]): string {
 /** The program of a Go module of this repository. */
 export function buildGo(module: string): string {
   const go = requireProgram('go')
-  mkdirSync(cache, { recursive: true })
   const program = path.join(cache, `go-${path.basename(module)}`)
   run(go, ['build', '-o', program, '.'], module)
   return program
@@ -39,11 +38,28 @@ export function buildGo(module: string): string {
 export function resolveMaven(project: string): string {
   const maven = requireProgram('mvn')
   requireProgram('java')
-  mkdirSync(cache, { recursive: true })
-  const file = path.join(cache, `java-${path.basename(project)}.classpath`)
-  run(maven, ['-q', '-B', 'dependency:build-classpath', `-Dmdep.outputFile=${file}`], project)
-  return file
+  const pom = readFileSync(path.join(project, 'pom.xml'), 'utf8')
+  const file = path.join(
+    keep('maven', [pom], (fresh) => {
+      mkdirSync(fresh, { recursive: true })
+      const output = `-Dmdep.outputFile=${path.join(fresh, 'classpath')}`
+      run(maven, ['-q', '-B', 'dependency:build-classpath', output], project)
+    }),
+    'classpath',
+  )
+  return readFileSync(file, 'utf8').trim()
 }
+
+/** A store of trusted certificates for Java, which reads no PEM files. */
+export function makeTrustStore(certificate: string): string {
+  const store = `${certificate}.p12`
+  const args = ['-importcert', '-noprompt', '-alias', 'walk', '-file', certificate, '-storetype', 'PKCS12']
+  run(requireProgram('keytool'), [...args, '-keystore', store, '-storepass', trustStorePassword])
+  return store
+}
+
+/** Guards nothing: the certificate is public. */
+export const trustStorePassword = 'changeit'
 
 /**
  * A folder that is made once for the same wishes. It is made where it stays, as virtual environments hold their own path;
@@ -55,7 +71,6 @@ function keep(kind: string, wishes: readonly string[], make: (folder: string) =>
   const mark = path.join(folder, 'complete')
   if (existsSync(mark)) return folder
   rmSync(folder, { recursive: true, force: true })
-  mkdirSync(cache, { recursive: true })
   make(folder)
   writeFileSync(mark, '')
   return folder
@@ -64,6 +79,7 @@ function keep(kind: string, wishes: readonly string[], make: (folder: string) =>
 const installMs = 20 * 60_000
 
 function run(program: string, args: readonly string[], cwd = cache): void {
+  mkdirSync(cache, { recursive: true })
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     cwd,
     encoding: 'utf8',

@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { buildGo, installPython } from './install.ts'
+import {
+  buildGo,
+  installPython,
+  makeTrustStore,
+  requireProgram,
+  resolveMaven,
+  trustStorePassword,
+} from './install.ts'
 
 interface Command {
   readonly program: string
@@ -63,5 +70,25 @@ export const walks: readonly Walk[] = [
   {
     name: 'go',
     prepare: () => ({ program: buildGo(path.join(folder, 'go')), args: [] }),
+  },
+  {
+    name: 'java',
+    prepare: ({ WALK_CA = '' }) => ({
+      program: requireProgram('java'),
+      args: [
+        `-Djavax.net.ssl.trustStore=${makeTrustStore(WALK_CA)}`,
+        `-Djavax.net.ssl.trustStorePassword=${trustStorePassword}`,
+        '-cp',
+        resolveMaven(path.join(folder, 'java')),
+        path.join(folder, 'java/Walk.java'),
+      ],
+    }),
+  },
+  {
+    name: 'az',
+    prepare: () => ({
+      program: path.join(installPython(['azure-cli==2.91.0']), 'python'),
+      args: [path.join(folder, 'az/walk.py')],
+    }),
   },
 ]

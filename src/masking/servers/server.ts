@@ -15,8 +15,20 @@ import {
 } from '../place.ts'
 import type { Kind, Site } from '../resource.ts'
 import { endAssignments } from '../role-assignments/end-assignments.ts'
-import { ignored, oneOf, strict } from '../schemas.ts'
+import { each, ignored, oneOf, strict } from '../schemas.ts'
 import { trackedAnswer, trackedInput } from '../tracked-resource.ts'
+
+/** An external administrator that names no principal: the roles of this service say who administers a server. */
+const noAdministrators = Type.Union([
+  Type.Null(),
+  Type.Object(
+    {
+      azureADOnlyAuthentication: Type.Optional(Type.Union([Type.Literal(false), Type.Null()])),
+      ...each(['administratorType', 'principalType', 'login', 'sid', 'tenantId'], Type.Optional(Type.Null())),
+    },
+    strict,
+  ),
+])
 
 export const serverInput = Type.Object(
   {
@@ -35,6 +47,8 @@ export const serverInput = Type.Object(
           minimalTlsVersion: Type.Optional(oneOf(['None', '1.0', '1.1', '1.2', null])),
           publicNetworkAccess: Type.Optional(oneOf(['Enabled', null])),
           restrictOutboundNetworkAccess: Type.Optional(oneOf(['Disabled', null])),
+          createMode: Type.Optional(oneOf(['Normal', null])),
+          administrators: Type.Optional(noAdministrators),
         },
         strict,
       ),

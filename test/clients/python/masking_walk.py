@@ -1,8 +1,10 @@
 """Walks through the masking API with azure-mgmt-sql, azure-identity and msal as they are."""
 
+import os
+
 import msal
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError, ResourceNotFoundError
-from azure.identity import ClientSecretCredential
+from azure.identity import CertificateCredential, ClientSecretCredential
 from azure.mgmt.sql import SqlManagementClient
 from azure.mgmt.sql.models import Database, DataMaskingPolicy, DataMaskingRule, Server
 
@@ -20,6 +22,15 @@ def walk_tokens(credential: ClientSecretCredential) -> None:
         check("a wrong secret gets no token", False)
     except ClientAuthenticationError as refusal:
         check("a wrong secret gets no token", "client authentication failed" in str(refusal), refusal)
+    certified = CertificateCredential(
+        tenant,
+        client_id,
+        certificate_path=os.environ["WALK_CERTIFICATE"],
+        authority=origin,
+        disable_instance_discovery=True,
+        connection_verify=ca,
+    )
+    check_caching(certified, management)
     application = msal.ConfidentialClientApplication(
         client_id, client_credential=secret, authority=f"{origin}/{tenant}", instance_discovery=False, verify=ca
     )

@@ -359,12 +359,16 @@ clause('MASK-186', "Settings of a server's network are taken where they are so a
     minimalTlsVersion: '1.2',
     publicNetworkAccess: 'Enabled',
     restrictOutboundNetworkAccess: 'Disabled',
+    createMode: 'Normal',
+    administrators: { azureADOnlyAuthentication: false },
   }
   assert.ok((await send('PUT', server + version, { location: 'here', properties: open })).status < 300)
   for (const [name, value] of Object.entries({
     minimalTlsVersion: '1.3',
     publicNetworkAccess: 'Disabled',
     restrictOutboundNetworkAccess: 'Enabled',
+    createMode: 'Restore',
+    administrators: { login: 'admin', sid: 'b2bc3882-177b-4e22-bf57-cc1ce26129c9' },
   })) {
     const { status, body } = await send('PUT', server + version, { properties: { [name]: value } })
     assert.equal(status, 400)
