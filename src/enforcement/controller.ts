@@ -57,6 +57,8 @@ export class Controller {
   readonly #logins: Logins
   readonly #told = new Map<string, string>()
   readonly #audits: CoalescedJobs
+  /** Changes that this node enforces now, by database. */
+  readonly #changes = new Map<string, Set<Promise<void>>>()
   readonly #blockers: BlockerWatch
   readonly #raw: RawSessions
   readonly #hoards: LockHoards
@@ -103,7 +105,7 @@ export class Controller {
 
   /** After a change of the policy: enforces it now where that is possible. */
   async settle(databaseId: string): Promise<Report> {
-    await this.#enforce(databaseId, 'change')
+    await this.#change(databaseId, 'change')
     return this.report(databaseId)
   }
 
@@ -126,7 +128,7 @@ export class Controller {
   /** After a change of the directory: enforces what it changes in the database, if anything. True: something was. */
   async follow(databaseId: string): Promise<boolean> {
     if (await this.#isAsMeant(databaseId)) return false
-    await this.#enforce(databaseId, 'login')
+    await this.#change(databaseId, 'login')
     return true
   }
 
@@ -159,7 +161,7 @@ export class Controller {
     if (outcome.kind !== 'ready' || !outcome.changed) return outcome
     const { exemptRoles } = await this.#options.source.readPolicy(databaseId)
     // Without exempt roles, a login role has only the privileges of the roles it is a member of.
-    if (exemptRoles.length > 0) await this.#enforce(databaseId, 'login')
+    if (exemptRoles.length > 0) await this.#change(databaseId, 'login')
     return outcome
   }
 
@@ -178,7 +180,24 @@ export class Controller {
   }
 
   #audit(databaseId: string): void {
-    this.#audits.request(databaseId, () => this.#enforce(databaseId, 'audit'))
+    this.#audits.request(databaseId, async () => {
+      // The first rules of a large document take long: beside them an audit would make the same objects, and fail.
+      await Promise.all(this.#changes.get(databaseId) ?? [])
+      await this.#enforce(databaseId, 'audit')
+    })
+  }
+
+  async #change(databaseId: string, cause: 'change' | 'login'): Promise<void> {
+    const under = this.#changes.get(databaseId) ?? new Set()
+    this.#changes.set(databaseId, under)
+    const change = this.#enforce(databaseId, cause)
+    under.add(change)
+    try {
+      await change
+    } finally {
+      under.delete(change)
+      if (under.size === 0) this.#changes.delete(databaseId)
+    }
   }
 
   async #enforce(databaseId: string, cause: 'change' | 'login' | 'audit'): Promise<void> {

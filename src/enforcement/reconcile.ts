@@ -40,11 +40,15 @@ export async function reconcile(
       return await reconcileAtOnce(target, policy, options)
     } catch (error) {
       const code = sqlstateOf(error)
-      if (attempt < 5 && conflicts.includes(code)) continue
+      const isConflict = (cause: unknown) => attempt < 5 && conflicts.includes(sqlstateOf(cause))
+      if (isConflict(error)) continue
       if (code.length !== 5 || concernsAll.test(code)) throw error
-      return await (options.dryRun
-        ? reconcileAtOnce(target, policy, options, 'careful')
-        : reconcileByRelation(target, policy, options, error))
+      if (options.dryRun) return await reconcileAtOnce(target, policy, options, 'careful')
+      try {
+        return await reconcileByRelation(target, policy, options, error)
+      } catch (late) {
+        if (!isConflict(late)) throw late
+      }
     }
 }
 

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { openDatabase } from '../../../src/db/database.ts'
+import { sqlstateOf } from '../../../src/db/sqlstate.ts'
 import type { Policy } from '../../../src/enforcement/policy.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { sqlstate } from '../../../src/kernel/sqlstate.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forUsualCluster } from '../../support/postgres.ts'
 import { listPrivileges } from '../../support/privileges.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 forUsualCluster((cluster) => {
   describe('a service that dies while it applies a plan', () => {
@@ -80,6 +83,46 @@ forUsualCluster((cluster) => {
         assert.equal(await seeState(), after)
         assert.deepEqual((await reconcile(target.database, to)).steps, [])
       }
+    })
+
+    test('a node that looks while another one enforces the first rules takes their result', async () => {
+      await using empty = await createMaskedDatabase(cluster)
+      await empty.database.sql.unsafe('create table public.t (id int, mail text)')
+      const wanted = policy([rule('public.t.mail')])
+      const other = openDatabase({
+        url: empty.url,
+        poolSize: 1,
+        searchPath: 'public',
+        applicationName: 'late',
+      })
+      const attempts = new Set<string>()
+      const lookAsOther = async () => {
+        for (;;)
+          try {
+            return await reconcile(other, wanted)
+          } catch (error) {
+            // A controller tries again for a lock, and for nothing else.
+            assert.equal(sqlstateOf(error), sqlstate.lockNotAvailable, String(error))
+          }
+      }
+      let late: ReturnType<typeof lookAsOther> | undefined
+      const first = await reconcile(empty.database, wanted, {
+        async beforeStep(at) {
+          if (at !== 5) return
+          late = lookAsOther()
+          await waitUntil('the other node waits relation by relation', async () => {
+            const rows = await empty.database.sql<{ began: string }[]>`
+              select xact_start::text as began from pg_stat_activity
+              where application_name = 'late' and wait_event_type = 'Lock'`
+            for (const { began } of rows) attempts.add(began)
+            return attempts.size > 1
+          })
+        },
+      })
+      assert.ok(first.steps.length > 6)
+      assert.ok(late)
+      assert.equal((await late).steps.length, 0)
+      await other.close()
     })
   })
 })
