@@ -3,7 +3,7 @@ import type { Impact } from '../masking/enforcement/inspection.ts'
 import { Refused } from './api.ts'
 import { exitCodes } from './exit-codes.ts'
 import { isConfirmed } from './input.ts'
-import type { DocumentChange, Rules } from './rules-client.ts'
+import type { DocumentChange, ProposedImpact, Rules } from './rules-client.ts'
 import { announce, warn } from './surroundings.ts'
 import { alignColumns, showText } from './table.ts'
 
@@ -15,7 +15,7 @@ export interface Wishes {
 }
 
 /** The impact of a change; null where the bound database cannot be looked into now. */
-export async function askImpact(rules: Rules, change: DocumentChange): Promise<Impact | null> {
+export async function askImpact(rules: Rules, change: DocumentChange): Promise<ProposedImpact | null> {
   try {
     return await rules.impact(change)
   } catch (error) {

@@ -1,5 +1,6 @@
 import { countOf } from '../kernel/count-of.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
+import type { Exemption } from '../masking/policy/exemptions.ts'
 import { Refused } from './api.ts'
 import { askImpact, hasImpact, leave, renderImpact, type Wishes } from './impact.ts'
 import { isConfirmed } from './input.ts'
@@ -32,15 +33,14 @@ export async function applyRules(rules: Rules, file: RulesFile, options: ApplyOp
   const impact = await explainRefusals(file, kept, options, () => askImpact(rules, document))
   const consequences = impact && hasImpact(impact) ? renderImpact(impact, options.database ?? '') : ''
   announce(options, consequences + text)
+  warnOfNothing(impact?.exemptions ?? [])
   if (dryRun) return printPlan(options, impact)
   if (!options.yes && !(await isConfirmed())) return leave(options)
   const { changes, exemptions } = await explainRefusals(file, kept, options, () =>
     rules.replace(document, stored.tag),
   )
   const { created, updated, deleted, unchanged } = changes
-  for (const { entry, kind } of exemptions)
-    if (kind === 'Nothing')
-      warn(`'${showText(entry)}' is exempt, and names no role, user, group or application.\n`)
+  if (!impact) warnOfNothing(exemptions)
   const { state } = await rules.enforcement()
   report(
     options,
@@ -48,6 +48,12 @@ export async function applyRules(rules: Rules, file: RulesFile, options: ApplyOp
     `${isUnsettled(state) ? 'Stored, and not enforced yet' : 'Done'}: ${created} created, ${updated} updated, ${deleted} deleted, ${unchanged - kept.length} as they were.\n`,
   )
   return tellEnforcement(rules)
+}
+
+function warnOfNothing(exemptions: readonly Exemption[]): void {
+  for (const { entry, kind } of exemptions)
+    if (kind === 'Nothing')
+      warn(`'${showText(entry)}' is exempt, and names no role, user, group or application.\n`)
 }
 
 /** The statements that would run, each with its reason. */

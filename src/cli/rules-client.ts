@@ -40,6 +40,10 @@ interface StoredDocument {
   readonly tag: string
 }
 
+export interface ProposedImpact extends Impact {
+  readonly exemptions: readonly Exemption[]
+}
+
 interface Replaced {
   readonly changes: Changes
   readonly exemptions: readonly Exemption[]
@@ -70,8 +74,8 @@ export function rulesOf(api: Api, database: string) {
       return { policy, rules: rules.map(withoutNulls), exemptions: body.exemptions, tag: tag ?? '' }
     },
     /** What a change would do to roles and sessions. It is checked as if it were to be stored, and nothing is changed. */
-    async impact(change: DocumentChange): Promise<Impact> {
-      return (await api.send<Impact>('POST', `${policyPath}/impact`, { properties: change })).body
+    async impact(change: DocumentChange): Promise<ProposedImpact> {
+      return (await api.send<ProposedImpact>('POST', `${policyPath}/impact`, { properties: change })).body
     },
     async report(since: string | undefined): Promise<ObservationReport> {
       const query = since === undefined ? '' : `?since=${encodeURIComponent(since)}`

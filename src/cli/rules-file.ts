@@ -1,4 +1,5 @@
 import { isNode, isSeq, LineCounter, parseDocument, stringify } from 'yaml'
+import { nearestNames } from '../kernel/nearest-names.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import {
   type OptionalField,
@@ -41,7 +42,10 @@ export function parseRulesFile(content: string, file: string): RulesFile {
   if (fault) refuse(file, fault.message.split('\n')[0] ?? 'it is not YAML')
   const whole = asRecord(document.toJS(), file, 'the file')
   checkKeys(whole, ['database', 'policy', 'rules'], file, 'the file')
-  const rules = asList(whole.rules ?? [], file, 'rules').map((item, at) => readRule(item, file, at + 1))
+  const lines = findLines(document.get('rules'), counter)
+  const rules = asList(whole.rules ?? [], file, 'rules').map((item, at) =>
+    readRule(item, `${file}:${lines[at] ?? '?'}`, at + 1),
+  )
   const names = new Set<string>()
   const twice = rules
     .map(({ name }) => name.toLowerCase())
@@ -51,7 +55,7 @@ export function parseRulesFile(content: string, file: string): RulesFile {
     ...(whole.database !== undefined && { database: asText(whole.database, file, 'database') }),
     ...(whole.policy !== undefined && { policy: readPolicy(whole.policy, file) }),
     rules,
-    lines: findLines(document.get('rules'), counter),
+    lines,
   }
 }
 
@@ -107,8 +111,10 @@ function asText(value: unknown, file: string, place: string): string {
 
 function checkKeys(record: object, known: readonly string[], file: string, place: string): void {
   const unknown = Object.keys(record).find((key) => !known.includes(key))
-  if (unknown !== undefined)
-    refuse(file, `${place} has '${unknown.slice(0, 100)}', which is not one of ${known.join(', ')}`)
+  if (unknown === undefined) return
+  const [nearest] = nearestNames(unknown, known)
+  const hint = nearest === undefined ? `is not one of ${known.join(', ')}` : `should perhaps be '${nearest}'`
+  refuse(file, `${place} has '${unknown.slice(0, 100)}', which ${hint}`)
 }
 
 function refuse(file: string, reason: string): never {

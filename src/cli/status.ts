@@ -83,7 +83,7 @@ function inWords({ state, url, pid, notReady, databases, unbound }: Report): str
 function describe(databases: readonly DatabaseState[]): string {
   const lines = databases.map(
     ({ id, state, since, reason, notes }) =>
-      `\n  ${state.padEnd(9)}  ${id}${since === null || state === 'Enforced' ? '' : ` since ${since}`}${reason === null ? '' : `\n            ${reason}`}${notes === 0 ? '' : `\n            ${countOf(notes, 'note')}: masquerade policy show`}`,
+      `\n  ${state.padEnd(9)}  ${id}${since === null ? '' : ` since ${since}`}${reason === null ? '' : `\n            ${reason}`}${notes === 0 ? '' : `\n            ${countOf(notes, 'note')}: masquerade policy show`}`,
   )
   return lines.length === 0 ? '' : `\nMasked databases:${lines.join('')}`
 }

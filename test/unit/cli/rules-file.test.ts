@@ -23,7 +23,11 @@ test('a file that is not right is refused by what is wrong with it', () => {
     ['', /must be a mapping/],
     ['rules: text', /rules must be a list/],
     ['colour: red', /'colour'/],
-    ['rules:\n  - { name: x }', /rule 1 has no schemaName/],
+    ['rules:\n  - { name: x }', /^f\.yaml:2: rule 1 has no schemaName/],
+    [
+      `rules:\n  - ${line.replace('maskingFunction', 'maskingFunktion')}`,
+      /should perhaps be 'maskingFunction'/,
+    ],
     [`rules:\n  - ${line.replace('a,', '[a],')}`, /rule 1: schemaName must be a single value/],
     [`rules:\n  - ${line.replace('name', 'title')}`, /'title'/],
     [`rules:\n  - ${line}\n  - ${line.replace('MAIL', 'mail')}`, /'mail' is there twice/],
