@@ -23,7 +23,7 @@ describe('looking into a bound database from the command line', () => {
 
       const good = await runHere(['status'], { environment })
       assert.equal(good.code, 0, good.stderr)
-      assert.match(good.stdout, new RegExp(`^ {2}Enforced +${db}$`, 'm'))
+      assert.match(good.stdout, new RegExp(`^ {2}Enforced +${db} since \\d{4}-\\S+Z$`, 'm'))
       assert.match(await metrics(), /^masquerade_masked_databases\{state="Failed"\} 0$/m)
 
       // Masks of another resource are left alone.
