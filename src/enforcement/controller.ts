@@ -3,10 +3,12 @@ import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import { changedTables } from './changed-tables.ts'
+import { ChangesUnderWay } from './changes-under-way.ts'
 import { CoalescedJobs } from './coalesced-jobs.ts'
 import { Connections } from './connections.ts'
 import { isExemptAsMeant } from './guard/compare-exempt.ts'
 import { isGuarded, type Outcome } from './in-turn.ts'
+import { createNoteLog } from './logins/create-note-log.ts'
 import { type LoginKeys, type LoginOutcome, Logins, type SettledLogins } from './logins/logins.ts'
 import type { Note, Step } from './plan.ts'
 import type { Policy, Proposal } from './policy.ts'
@@ -55,10 +57,9 @@ export class Controller {
   /** The last outcome of this node: tables that have not changed since are skipped, unless another node wrote in between. */
   readonly #enforced = new Map<string, Pick<Outcome, 'policy' | 'record'>>()
   readonly #logins: Logins
-  readonly #told = new Map<string, string>()
+  readonly #tell: ReturnType<typeof createNoteLog>
   readonly #audits: CoalescedJobs
-  /** Changes that this node enforces now, by database. */
-  readonly #changes = new Map<string, Set<Promise<void>>>()
+  readonly #changes = new ChangesUnderWay()
   readonly #blockers: BlockerWatch
   readonly #raw: RawSessions
   readonly #hoards: LockHoards
@@ -69,6 +70,7 @@ export class Controller {
 
   constructor(options: ControllerOptions) {
     this.#options = options
+    this.#tell = createNoteLog(options.log)
     this.#auditEveryMs = options.timing.auditSeconds * 1000
     const limitMs = options.timing.lockLimitSeconds * 1000
     this.#audits = new CoalescedJobs(settleMs, (databaseId, err) =>
@@ -105,7 +107,7 @@ export class Controller {
 
   /** After a change of the policy: enforces it now where that is possible. */
   async settle(databaseId: string): Promise<Report> {
-    await this.#change(databaseId, 'change')
+    await this.#changes.run(databaseId, () => this.#enforce(databaseId, 'change'))
     return this.report(databaseId)
   }
 
@@ -128,7 +130,7 @@ export class Controller {
   /** After a change of the directory: enforces what it changes in the database, if anything. True: something was. */
   async follow(databaseId: string): Promise<boolean> {
     if (await this.#isAsMeant(databaseId)) return false
-    await this.#change(databaseId, 'login')
+    await this.#changes.run(databaseId, () => this.#enforce(databaseId, 'login'))
     return true
   }
 
@@ -161,7 +163,7 @@ export class Controller {
     if (outcome.kind !== 'ready' || !outcome.changed) return outcome
     const { exemptRoles } = await this.#options.source.readPolicy(databaseId)
     // Without exempt roles, a login role has only the privileges of the roles it is a member of.
-    if (exemptRoles.length > 0) await this.#change(databaseId, 'login')
+    if (exemptRoles.length > 0) await this.#changes.run(databaseId, () => this.#enforce(databaseId, 'login'))
     return outcome
   }
 
@@ -182,22 +184,9 @@ export class Controller {
   #audit(databaseId: string): void {
     this.#audits.request(databaseId, async () => {
       // The first rules of a large document take long: beside them an audit would make the same objects, and fail.
-      await Promise.all(this.#changes.get(databaseId) ?? [])
+      await this.#changes.settled(databaseId)
       await this.#enforce(databaseId, 'audit')
     })
-  }
-
-  async #change(databaseId: string, cause: 'change' | 'login'): Promise<void> {
-    const under = this.#changes.get(databaseId) ?? new Set()
-    this.#changes.set(databaseId, under)
-    const change = this.#enforce(databaseId, cause)
-    under.add(change)
-    try {
-      await change
-    } finally {
-      under.delete(change)
-      if (under.size === 0) this.#changes.delete(databaseId)
-    }
   }
 
   async #enforce(databaseId: string, cause: 'change' | 'login' | 'audit'): Promise<void> {
@@ -235,15 +224,6 @@ export class Controller {
       this.#auditAfter(databaseId, dueMs)
       await states.writeFailure(databaseId, state, reason)
     }
-  }
-
-  /** Once, and again when there is something else to say. */
-  #tell(databaseId: string, notes: readonly Note[]): void {
-    const messages = notes.map(({ message }) => message)
-    const text = messages.join('\n')
-    if (text === (this.#told.get(databaseId) ?? '')) return
-    this.#told.set(databaseId, text)
-    if (text !== '') this.#options.log.warn({ databaseId, messages }, 'login roles are not as mappings say')
   }
 
   async #ask(databaseId: string) {
