@@ -49,6 +49,7 @@ import { createLoginRecords } from './gateway/audit/record-logins.ts'
 import { type Gateway, openGateway } from './gateway/gateway.ts'
 import { readLimits } from './gateway/limits.ts'
 import { createGatewayMetrics } from './gateway/metrics.ts'
+import { createQueryPort } from './gateway/query/query-port.ts'
 import { loadConfigured } from './http/certificates.ts'
 import { type Listeners, listen } from './http/listen.ts'
 import { createMetrics } from './http/metrics.ts'
@@ -260,6 +261,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     }),
     principals: createPrincipalPorts(database.sql, graph),
     mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),
+    runQuery: createQueryPort(() => gateway, settings.host, findLoginName.bind(null, database.sql)),
     rolesOf: (tx, caller) => readRoles(readAssignments(tx, createSqlGraph(tx)), caller),
   })
   const directory = directoryRoom({
@@ -333,8 +335,16 @@ export async function startService(options: StartOptions): Promise<Service> {
   gateway = opened
   cleanup.defer(() => opened.close(settings.shutdownTimeoutSeconds * 1000))
 
-  const open = { listeners, memberships, gateway: opened, enforcement, database, store, auth }
-  const service = { ...open, administrator }
+  const service = {
+    listeners,
+    memberships,
+    gateway: opened,
+    enforcement,
+    database,
+    store,
+    auth,
+    administrator,
+  }
   await bringSample(settings, service, onProgress ?? (() => {}))
   const parts = cleanup.move()
   let stopping: Promise<void> | undefined

@@ -53,11 +53,30 @@ const exposures = createRoute({
   component: lazyRouteComponent(() => import('./pages/database/exposures-page.tsx'), 'ExposuresPage'),
 })
 
+const people = createRoute({
+  getParentRoute: () => database,
+  path: '/people',
+  component: lazyRouteComponent(() => import('./pages/database/people-page.tsx'), 'PeoplePage'),
+})
+
+const activity = createRoute({
+  getParentRoute: () => database,
+  path: '/activity',
+  validateSearch: (search) => textsOf(search, 'kind'),
+  component: lazyRouteComponent(() => import('./pages/database/activity-page.tsx'), 'ActivityPage'),
+})
+
+const query = createRoute({
+  getParentRoute: () => database,
+  path: '/query',
+  component: lazyRouteComponent(() => import('./pages/database/query-page.tsx'), 'QueryPage'),
+})
+
 export const router = createRouter({
   routeTree: root.addChildren([
     overview,
     databases,
-    database.addChildren([databaseStart, data, rules, exposures]),
+    database.addChildren([databaseStart, data, rules, exposures, people, activity, query]),
     ...directoryRoutes,
   ]),
   defaultPreload: 'intent',

@@ -24,6 +24,10 @@ export interface RequestFacts {
   readonly isInner: boolean
   /** The `api-version` that the client asked for. */
   readonly apiVersion: string | undefined
+  /** The access token of the caller, for the gateway, which checks it like any other client's. */
+  readonly token: string
+  /** Aborts when the client closes the connection before the answer. */
+  readonly signal: AbortSignal
 }
 
 /** A request inside another one. It is sent with the token of the outer request. */

@@ -45,6 +45,16 @@ export class HttpFacts implements RequestFacts {
     return name === undefined ? undefined : String(query[name])
   }
 
+  get token(): string {
+    return (headerOf(this.#request, 'authorization') ?? '').replace(/^Bearer +/i, '')
+  }
+
+  get signal(): AbortSignal {
+    const gone = new AbortController()
+    this.#request.raw.socket.once('close', () => gone.abort())
+    return gone.signal
+  }
+
   get path(): string {
     return this.#request.url.split('?', 1)[0] ?? ''
   }

@@ -28,10 +28,32 @@ export interface MaskingPorts {
    * holds a lock must not wait for another connection.
    */
   mayAct(tx: Query, caller: Caller, action: string, scope: string): Promise<boolean>
+  /** Runs a statement at the gateway, which logs the caller in by the token. */
+  runQuery(caller: Caller, query: CallerQuery): Promise<QueryResult | 'loginRefused'>
   /** The roles that the caller holds now, with their scopes; none for a caller who may not use masking. */
   rolesOf(tx: Query, caller: Caller): Promise<readonly Assignment[]>
   /** The providers that the operations of this room amount to. */
   readonly providers: readonly Provider[]
+}
+
+export interface CallerQuery {
+  readonly database: string
+  readonly token: string
+  readonly sql: string
+  readonly isReadOnly: boolean
+  readonly rowLimit: number
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+export interface QueryResult {
+  /** `relation` and `position`: where a column stands in a relation, 0 for an expression. */
+  readonly columns: readonly { readonly name: string; readonly relation: number; readonly position: number }[]
+  readonly rows: readonly (readonly (string | null)[])[]
+  readonly isCut: boolean
+  readonly command: string
+  readonly affected: number | null
+  readonly error: { readonly code: string; readonly message: string; readonly position: number | null } | null
 }
 
 export type PrincipalType = 'User' | 'Group' | 'ServicePrincipal'

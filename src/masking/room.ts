@@ -26,6 +26,7 @@ import { withAliases } from './namespace.ts'
 import type { MaskingPorts } from './operation.ts'
 import { getPolicy } from './policy/get-policy.ts'
 import { updatePolicy } from './policy/update-policy.ts'
+import { runQuery } from './query/run-query.ts'
 import { deleteOf, getOf, listOf } from './resource.ts'
 import { createRoleAssignment } from './role-assignments/create-role-assignment.ts'
 import { listPermissions } from './role-assignments/list-permissions.ts'
@@ -60,6 +61,7 @@ const operations: readonly Operation<MaskingPorts>[] = [
     listVisibleDatabases,
     listTables,
     listColumns,
+    runQuery,
     deleteDatabase,
   ]),
   ...tagged('Role assignments', [

@@ -118,6 +118,53 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
     await card.waitFor({ state: 'detached' })
   })
 
+  test('a person is mapped to a role, queries as themselves, and shows in the activity', async () => {
+    const analyst = await addPerson(portal.service(), { displayName: 'Ana Analyst' })
+    const { database, createRole } = portal.shop()
+    const role = await createRole('readers', 'NOLOGIN')
+    await database.sql.unsafe(`grant select on all tables in schema public to "${role}"`)
+    await using opened = await portal.open(portal.administrator(), `${shopPage}/people`)
+    const { page } = opened
+    await page.getByRole('textbox', { name: 'Database role', exact: true }).fill(role)
+    await page.getByLabel('Person or group', { exact: true }).fill(analyst.userPrincipalName)
+    await page.getByRole('button', { name: 'Map a role' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click()
+    await page.getByRole('cell', { name: /Ana Analyst/ }).waitFor()
+    await checkAccessible(page, true)
+
+    await using own = await portal.open(analyst, `${shopPage}/query`)
+    await own.page
+      .getByRole('textbox', { name: 'SQL statement' })
+      .fill('select id, email from customers order by id')
+    await own.page.keyboard.press('Control+Enter')
+    const results = own.page.getByRole('region', { name: 'Results' })
+    await results
+      .getByText(/^.XXX@XXXX\.com$/)
+      .first()
+      .waitFor()
+    await results.getByLabel('masked').waitFor()
+    await checkAccessible(own.page, true)
+
+    await page.getByRole('link', { name: 'Activity' }).click()
+    await page.getByRole('cell', { name: 'Logged in at the gateway' }).first().waitFor()
+    await checkAccessible(page, true)
+    await page.getByRole('radio', { name: 'Changes' }).click()
+    await page.getByRole('cell', { name: 'Created role mapping' }).first().waitFor()
+    assert.match(page.url(), /kind=change/)
+  })
+
+  test('a person without a role is told so by the query page', async () => {
+    await using opened = await portal.open(portal.administrator(), `${shopPage}/query`)
+    const { page, faults } = opened
+    await page.getByRole('textbox', { name: 'SQL statement' }).fill('select 1')
+    await page.getByRole('button', { name: 'Run' }).click()
+    await page.getByRole('heading', { name: 'No database role is mapped to you here' }).waitFor()
+    // The browser itself writes a line about every answer of 403.
+    assert.deepEqual(faults.splice(0), [
+      'error: Failed to load resource: the server responded with a status of 403 (Forbidden)',
+    ])
+  })
+
   test('a reader sees masks and is told which role changes them', async () => {
     const reader = await addPerson(portal.service(), { displayName: 'Rita Reader' })
     await portal.send(

@@ -91,7 +91,7 @@ export function administratorOf({ administrator, dataDir }: TestService): Person
 export interface OpenedPage extends AsyncDisposable {
   readonly page: Page
   /** Errors of the console, failed scripts and requests to other hosts so far. */
-  readonly faults: readonly string[]
+  readonly faults: string[]
 }
 
 export async function openPage(

@@ -7,4 +7,5 @@ export const database = {
   activity: 'Activity',
   query: 'Query',
   gateway: 'Gateway name',
+  toQuery: 'Query it as yourself',
 } as const

@@ -1,3 +1,5 @@
+import { access } from './access.ts'
+import { activity } from './activity.ts'
 import { applications } from './applications.ts'
 import { audit } from './audit.ts'
 import { changes } from './changes.ts'
@@ -10,6 +12,7 @@ import { groups } from './groups.ts'
 import { impact } from './impact.ts'
 import { overview } from './overview.ts'
 import { persons } from './persons.ts'
+import { query } from './query.ts'
 import { roles } from './roles.ts'
 import { rules } from './rules.ts'
 import { session } from './session.ts'
@@ -37,4 +40,7 @@ export const t = {
   applications,
   roles,
   audit,
+  access,
+  activity,
+  query,
 } as const

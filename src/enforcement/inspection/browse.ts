@@ -74,6 +74,33 @@ export async function browseColumns(
   })
 }
 
+export interface TwinColumn {
+  readonly relation: number
+  readonly position: number
+  readonly schema: string
+  readonly table: string
+  readonly column: string
+}
+
+/** What stands behind the columns of twins: the tables that their views read, by the column's own name. */
+export async function findTwins(database: Database, relations: readonly number[]): Promise<TwinColumn[]> {
+  return database.transaction(async (tx) => {
+    await prepare(tx)
+    return await tx<TwinColumn[]>`
+      select distinct v.oid::int8 as relation, a.attnum::int as position, tn.nspname::text as schema, t.relname::text as "table",
+        a.attname::text as column
+      from pg_catalog.pg_class v
+      join pg_catalog.pg_namespace vn on vn.oid = v.relnamespace
+      join pg_catalog.pg_attribute a on a.attrelid = v.oid and a.attnum > 0 and not a.attisdropped
+      join pg_catalog.pg_rewrite r on r.ev_class = v.oid
+      join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = r.oid
+        and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> v.oid
+      join pg_catalog.pg_class t on t.oid = d.refobjid and t.relname = v.relname
+      join pg_catalog.pg_namespace tn on tn.oid = t.relnamespace
+      where v.oid = any(${relations}::oid[]) and left(vn.nspname, ${shadowPrefix.length}) = ${shadowPrefix}`
+  })
+}
+
 function isBrowsable(tx: Tx): Fragment {
   return tx`
     c.relkind in ('r', 'p') and not c.relispartition and c.relpersistence <> 't'

@@ -12,8 +12,10 @@ import {
   browseColumns,
   browseTables,
   type ColumnEntry,
+  findTwins,
   type TableEntry,
   type TablesWanted,
+  type TwinColumn,
 } from './browse.ts'
 import { type draftRefused, type Preview, type PreviewRequest, preview } from './preview.ts'
 
@@ -44,6 +46,9 @@ export function createInspector({ connect, readPolicy, claimantOf }: InspectorOp
 
     browseColumns: (databaseId: string, schema: string, table: string): Promise<ColumnEntry[]> =>
       look(databaseId, (database) => browseColumns(database, schema, table)),
+
+    findTwins: (databaseId: string, relations: readonly number[]): Promise<TwinColumn[]> =>
+      look(databaseId, (database) => findTwins(database, relations)),
 
     findExposures: (databaseId: string): Promise<Exposure[]> =>
       look(databaseId, (database) =>

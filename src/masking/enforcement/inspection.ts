@@ -116,6 +116,11 @@ export interface Inspection {
   browseTables(databaseId: string, wanted: TablesWanted): Promise<readonly TableEntry[]>
   /** None: there is no such table. */
   browseColumns(databaseId: string, schema: string, table: string): Promise<readonly ColumnEntry[]>
+  /** The columns of tables that stand behind columns of these relations, as far as they are twins. */
+  findTwins(
+    databaseId: string,
+    relations: readonly number[],
+  ): Promise<readonly (ColumnPlace & { readonly relation: number; readonly position: number })[]>
   findExposures(databaseId: string): Promise<readonly Exposure[]>
   /** The consequences of a policy that need not be stored. */
   findImpact(databaseId: string, proposed: ProposedPolicy): Promise<Impact>

@@ -31,6 +31,9 @@ export function useVisibleDatabase(): VisibleDatabase | undefined {
 const policies = 'Vendor.Sql/servers/databases/dataMaskingPolicies'
 
 export interface Rights {
+  /** False until it is known, too. */
+  readonly mayRead: boolean
+  readonly isKnown: boolean
   readonly mayWrite: boolean
   readonly mayPreview: boolean
   readonly maySeeImpact: boolean
@@ -40,8 +43,10 @@ export interface Rights {
 
 /** What the person's roles allow at this database; nothing while that is not known. */
 export function useRights(): Rights {
-  const { data = [] } = useQuery(permissionsQuery(pathOf(useDatabasePlace())))
+  const { data = [], isSuccess } = useQuery(permissionsQuery(pathOf(useDatabasePlace())))
   return {
+    mayRead: allows(data, `${policies}/read`) && allows(data, 'Vendor.Sql/servers/databases/read'),
+    isKnown: isSuccess,
     mayWrite: allows(data, `${policies}/write`),
     mayPreview: allows(data, `${policies}/preview/action`),
     maySeeImpact: allows(data, `${policies}/impact/action`),

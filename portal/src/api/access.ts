@@ -1,0 +1,109 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { get, send } from './call.ts'
+import { policyPathOf } from './document.ts'
+import { type DatabasePlace, type EnforcementState, pathOf } from './masking.ts'
+
+export interface Mapping {
+  readonly name: string
+  readonly properties: {
+    readonly databaseRole: string
+    readonly principalId: string
+    readonly principalType: string | null
+  }
+}
+
+export function mappingsQuery(place: DatabasePlace) {
+  return queryOptions({
+    queryKey: ['database', pathOf(place), 'mappings'],
+    queryFn: async ({ signal }) =>
+      (await get<{ value: readonly Mapping[] }>(`${pathOf(place)}/roleMappings`, signal)).value,
+  })
+}
+
+export async function putMapping(
+  place: DatabasePlace,
+  databaseRole: string,
+  principalId: string,
+): Promise<void> {
+  const path = `${pathOf(place)}/roleMappings/${crypto.randomUUID()}`
+  await send('PUT', path, { body: { properties: { databaseRole, principalId } } })
+}
+
+export async function deleteMapping(place: DatabasePlace, name: string): Promise<void> {
+  await send('DELETE', `${pathOf(place)}/roleMappings/${encodeURIComponent(name)}`)
+}
+
+/** The object id behind a userPrincipalName; an id stays as it is. */
+export async function findPrincipalId(text: string): Promise<string> {
+  const wanted = text.trim()
+  if (!wanted.includes('@')) return wanted
+  const { id } = await get<{ id: string }>(`/v1.0/users/${encodeURIComponent(wanted)}?$select=id`)
+  return id
+}
+
+interface Named {
+  readonly id: string
+  readonly displayName: string | null
+}
+
+/** Names of directory objects; without the right to read them, none. */
+export function namesQuery(ids: readonly string[]) {
+  const wanted = [...new Set(ids)].sort()
+  return queryOptions({
+    queryKey: ['names', wanted],
+    queryFn: async (): Promise<ReadonlyMap<string, string>> => {
+      if (wanted.length === 0) return new Map()
+      const { body } = await send<{ value: readonly Named[] }>('POST', '/v1.0/directoryObjects/getByIds', {
+        body: { ids: wanted.slice(0, 1000) },
+      })
+      return new Map(body.value.map(({ id, displayName }) => [id, displayName ?? id]))
+    },
+    staleTime: 60_000,
+    retry: false,
+  })
+}
+
+export interface EnforcementReport {
+  readonly state: EnforcementState
+  readonly since: string | null
+  readonly reason: string | null
+  readonly notes: readonly { readonly code: string; readonly target: string; readonly message: string }[]
+  readonly checkedAt: string | null
+  readonly enforcedAt: string | null
+  readonly driftRepairs: number
+  readonly lastDriftAt: string | null
+}
+
+export function enforcementQuery(place: DatabasePlace) {
+  return queryOptions({
+    queryKey: ['database', pathOf(place), 'enforcement'],
+    queryFn: ({ signal }) => get<EnforcementReport>(`${policyPathOf(place)}/enforcement`, signal),
+  })
+}
+
+export interface AuditEvent {
+  readonly id: string
+  readonly time: string
+  readonly action: string
+  readonly resourceId: string
+  readonly actor: { readonly kind: string; readonly objectId: string; readonly applicationId: string }
+  readonly requestId: string | null
+  readonly before: unknown
+  readonly after: unknown
+}
+
+interface EventsPage {
+  readonly value: readonly AuditEvent[]
+  readonly nextLink?: string
+}
+
+/** The audit at a scope, newest first; `''` is everything that the person may read. */
+export function eventsQuery(scope: string, pageSize = 200) {
+  const path = scope === '' ? '/providers/Vendor.Sql' : scope
+  return infiniteQueryOptions({
+    queryKey: ['events', scope, pageSize],
+    queryFn: ({ pageParam, signal }) => get<EventsPage>(pageParam, signal),
+    initialPageParam: `${path}/auditEvents?$top=${pageSize}`,
+    getNextPageParam: (page) => page.nextLink,
+  })
+}

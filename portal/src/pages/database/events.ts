@@ -1,0 +1,93 @@
+import type { AuditEvent } from '../../api/access.ts'
+import { t } from '../../texts/index.ts'
+
+export type Kind = 'all' | 'touch' | 'session' | 'change'
+
+const daySeconds = 86_400
+const mostDays = 30
+
+export function isOfKind({ action }: AuditEvent, kind: Kind): boolean {
+  if (kind === 'all') return true
+  if (kind === 'touch') return action === 'gateway/touch'
+  const isSession = action.startsWith('gateway/') && action !== 'gateway/touch'
+  return kind === 'session' ? isSession : !action.startsWith('gateway/')
+}
+
+/** An event in words: its kind, and the columns, rule or address that it is about. */
+export function describeEvent({ action, resourceId, after, before }: AuditEvent): {
+  what: string
+  details: string
+} {
+  const facts = asRecord(after)
+  const what = t.activity.actions[action] ?? action
+  if (action === 'gateway/touch') return { what, details: listColumns(facts.statements) }
+  if (action.startsWith('gateway/')) return { what, details: listOf(facts.from) }
+  if (!/\/(write|delete)$/.test(action)) return { what, details: listOf(facts.tableName) }
+  const noun = action.split('/').at(-2) ?? action
+  const verb =
+    before === null || before === undefined
+      ? 'created'
+      : after === null || after === undefined
+        ? 'deleted'
+        : 'changed'
+  const name = decodeURIComponent(resourceId.split('/').at(-1) ?? '')
+  return { what: `${t.activity.verbs[verb]} ${t.activity.nouns[noun] ?? noun}`, details: name }
+}
+
+/** The masked columns of the statements that an event counts, each once. */
+function listColumns(statements: unknown): string {
+  const all = Array.isArray(statements) ? statements.flatMap((one) => asRecord(one).masked ?? []) : []
+  return [...new Set(all.map(String))].join(', ')
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}
+
+function listOf(value: unknown): string {
+  if (Array.isArray(value))
+    return value
+      .map((one) => (typeof one === 'string' ? one : Object.values(asRecord(one)).join(' ')))
+      .join(', ')
+  return value === undefined || value === null ? '' : String(value)
+}
+
+/** Touches per day of the last month, in the reader's zone. */
+export function countByDay(events: readonly AuditEvent[]): {
+  days: readonly number[]
+  values: readonly number[]
+} {
+  const today = new Date()
+  today.setHours(0, 0, 0, 0)
+  const last = Math.floor(today.getTime() / 1000)
+  const days = Array.from({ length: mostDays }, (_, at) => last - (mostDays - 1 - at) * daySeconds)
+  const values = days.map(() => 0)
+  for (const event of events) {
+    if (event.action !== 'gateway/touch') continue
+    const at = mostDays - 1 - Math.ceil((last - Date.parse(event.time) / 1000) / daySeconds)
+    if (values[at] !== undefined) values[at]++
+  }
+  return { days, values }
+}
+
+export function writeCsv(events: readonly AuditEvent[], names: ReadonlyMap<string, string>): string {
+  const rows = events.map((event) => {
+    const { what, details } = describeEvent(event)
+    return [
+      event.time,
+      names.get(event.actor.objectId) ?? event.actor.objectId,
+      what,
+      details,
+      event.requestId ?? '',
+    ]
+  })
+  return [['time', 'by', 'what', 'details', 'request id'], ...rows]
+    .map((row) => `${row.map(quote).join(',')}\n`)
+    .join('')
+}
+
+/** Quoted, and never read as a formula by a spreadsheet. */
+export function quote(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return `"${safe.replaceAll('"', '""')}"`
+}

@@ -1,0 +1,27 @@
+export const query = {
+  editor: 'SQL statement',
+  run: 'Run',
+  runKeys: 'Ctrl Enter',
+  cancel: 'Cancel',
+  running: 'Running…',
+  readOnly: 'Read only',
+  rowLimit: 'Rows',
+  hint: 'You query as yourself, through the gateway: with your own rights, and with masks where you are not exempt.',
+  emptyTitle: 'Nothing was run yet',
+  emptyHint: 'Write one statement and press Ctrl Enter. Masked columns are marked with a small mask.',
+  masked: 'masked',
+  rows: (count: number, isCut: boolean, ms: number) =>
+    `${isCut ? 'First ' : ''}${count.toLocaleString()} ${count === 1 ? 'row' : 'rows'} · ${ms.toLocaleString()} ms`,
+  done: (command: string, affected: number | null) => `${command} ${affected ?? ''}`.trim(),
+  exportCsv: 'Export CSV',
+  history: 'History',
+  historyHint: 'Kept in this browser only.',
+  noHistory: 'Statements that you run appear here.',
+  clear: 'Forget all',
+  noRoleTitle: 'No database role is mapped to you here',
+  noRoleHint:
+    'Ask an administrator to map a database role to you or to one of your groups, under People. Then you can query this database here and at the gateway.',
+  cancelled: 'The statement was cancelled.',
+  results: 'Results',
+  nullValue: 'null',
+} as const

@@ -1,0 +1,84 @@
+import { autocompletion, closeBrackets, closeCompletion } from '@codemirror/autocomplete'
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
+import { PostgreSQL, sql } from '@codemirror/lang-sql'
+import { HighlightStyle, syntaxHighlighting } from '@codemirror/language'
+import { Compartment, EditorState, Prec } from '@codemirror/state'
+import { EditorView, keymap, lineNumbers, placeholder } from '@codemirror/view'
+import { tags } from '@lezer/highlight'
+import { useEffect, useRef } from 'react'
+import { nonce } from '../session/nonce.ts'
+import './sql-editor.css'
+
+/** Columns by table, for completion. */
+export type Catalogue = Readonly<Record<string, readonly string[]>>
+
+const colours = HighlightStyle.define([
+  { tag: tags.keyword, color: 'var(--accent-text)', fontWeight: '500' },
+  { tag: [tags.string, tags.special(tags.string)], color: 'var(--good)' },
+  { tag: tags.number, color: 'var(--warn)' },
+  { tag: tags.comment, color: 'var(--text-3)', fontStyle: 'italic' },
+])
+
+/** An editor for one statement. Tab leaves it: the keyboard must not be caught. */
+export function SqlEditor({
+  label,
+  initial,
+  catalogue,
+  onChange,
+  onRun,
+}: {
+  readonly label: string
+  readonly initial: string
+  readonly catalogue: Catalogue
+  readonly onChange: (text: string) => void
+  readonly onRun: () => void
+}) {
+  const place = useRef<HTMLDivElement>(null)
+  const view = useRef<EditorView>(null)
+  const language = useRef(new Compartment())
+  const latest = useRef({ onChange, onRun })
+  latest.current = { onChange, onRun }
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the editor is made once and keeps its own text
+  useEffect(() => {
+    if (!place.current) return
+    const run = (editing: EditorView) => {
+      closeCompletion(editing)
+      latest.current.onRun()
+      return true
+    }
+    const editor = new EditorView({
+      parent: place.current,
+      state: EditorState.create({
+        doc: initial,
+        extensions: [
+          EditorView.cspNonce.of(nonce),
+          Prec.highest(keymap.of([{ key: 'Mod-Enter', run }])),
+          lineNumbers(),
+          history(),
+          closeBrackets(),
+          autocompletion({ icons: false }),
+          keymap.of([...defaultKeymap, ...historyKeymap]),
+          language.current.of(sql({ dialect: PostgreSQL })),
+          syntaxHighlighting(colours),
+          EditorView.lineWrapping,
+          EditorView.contentAttributes.of({ 'aria-label': label }),
+          placeholder('select * from …'),
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) latest.current.onChange(update.state.doc.toString())
+          }),
+        ],
+      }),
+    })
+    view.current = editor
+    return () => editor.destroy()
+  }, [])
+  useEffect(() => {
+    const schema = Object.fromEntries(
+      Object.entries(catalogue).map(([table, columns]) => [table, [...columns]]),
+    )
+    view.current?.dispatch({
+      effects: language.current.reconfigure(sql({ dialect: PostgreSQL, schema, defaultSchema: 'public' })),
+    })
+  }, [catalogue])
+  return <div className="sql-editor" ref={place} />
+}

@@ -1,0 +1,125 @@
+import pg from 'pg'
+import { codeOf } from '../../kernel/sqlstate.ts'
+
+/** One statement of a person, to be run at the gateway with that person's own token. */
+export interface QueryRequest {
+  /** As the gateway knows the database. */
+  readonly database: string
+  readonly user: string
+  readonly token: string
+  readonly sql: string
+  readonly isReadOnly: boolean
+  readonly rowLimit: number
+  readonly timeoutMs: number
+  /** Aborts when the person cancels: the session ends, and with it the statement. */
+  readonly signal: AbortSignal
+}
+
+export interface QueryAnswer {
+  readonly columns: readonly { readonly name: string; readonly relation: number; readonly position: number }[]
+  /** Values as PostgreSQL writes them. */
+  readonly rows: readonly (readonly (string | null)[])[]
+  /** More rows were there than the limit. */
+  readonly isCut: boolean
+  readonly command: string
+  readonly affected: number | null
+  /** What PostgreSQL, or the gateway, said against the statement. */
+  readonly error: { readonly code: string; readonly message: string; readonly position: number | null } | null
+}
+
+export type QueryOutcome = QueryAnswer | 'loginRefused'
+
+const connectTimeoutMs = 10_000
+const asTheyAre = { getTypeParser: () => (text: string) => text }
+
+/**
+ * Runs one statement through the gateway, as any client of the person would: masks, privileges, audit and the end of
+ * sessions are the gateway's. The extended protocol takes one statement, so a transaction that is read-only stays so.
+ */
+export async function runQuery(
+  gateway: { readonly host: string; readonly port: number },
+  request: QueryRequest,
+): Promise<QueryOutcome> {
+  const { database, user, token, isReadOnly, timeoutMs, signal } = request
+  const client = new pg.Client({
+    ...gateway,
+    database,
+    user,
+    password: token,
+    application_name: 'masquerade portal',
+    connectionTimeoutMillis: connectTimeoutMs,
+    // The other end is this very process: there is no name to verify.
+    ssl: { rejectUnauthorized: false },
+  })
+  client.on('error', () => {})
+  const end = () => void Reflect.get(client, 'connection').stream.destroy()
+  try {
+    await client.connect()
+  } catch (error) {
+    if (/^28|^3D/.test(codeOf(error))) return 'loginRefused'
+    return refused(error)
+  }
+  const late = setTimeout(end, timeoutMs + 1_000)
+  signal.addEventListener('abort', end)
+  try {
+    await client.query(`begin ${isReadOnly ? 'read only' : 'read write'}`)
+    await client.query(`set local statement_timeout = ${Math.trunc(timeoutMs)}`)
+    const answer = await readRows(client, request, end)
+    await client.query(isReadOnly ? 'rollback' : 'commit').catch(() => {})
+    return answer
+  } catch (error) {
+    return refused(error)
+  } finally {
+    clearTimeout(late)
+    signal.removeEventListener('abort', end)
+    await client.end().catch(() => {})
+  }
+}
+
+/** Stops at the row after the limit: the rest of a read is not worth receiving, and a write goes on to its end. */
+function readRows(client: pg.Client, { sql, rowLimit, isReadOnly }: QueryRequest, end: () => void) {
+  const rows: (string | null)[][] = []
+  let isCut = false
+  return new Promise<QueryAnswer>((resolve, reject) => {
+    const settings = { text: sql, rowMode: 'array', types: asTheyAre, queryMode: 'extended' }
+    const query = new pg.Query(settings as unknown as pg.QueryArrayConfig)
+    const answer = (result?: pg.QueryArrayResult): QueryAnswer => ({
+      columns: describe(result ?? (Reflect.get(query, '_result') as pg.QueryArrayResult)),
+      rows,
+      isCut,
+      command: result?.command ?? '',
+      affected: result?.rowCount ?? null,
+      error: null,
+    })
+    query.on('row', (row: unknown) => {
+      if (rows.length < rowLimit) return void rows.push(row as (string | null)[])
+      isCut = true
+      if (!isReadOnly) return
+      resolve(answer())
+      end()
+    })
+    query.on('end', (result: unknown) => resolve(answer(result as pg.QueryArrayResult)))
+    query.on('error', reject)
+    client.query(query)
+  })
+}
+
+function describe({ fields }: pg.QueryArrayResult): QueryAnswer['columns'] {
+  return fields.map(({ name, tableID, columnID }) => ({ name, relation: tableID, position: columnID }))
+}
+
+function refused(error: unknown): QueryAnswer {
+  const { message, position } = error as { message?: string; position?: string }
+  return {
+    columns: [],
+    rows: [],
+    isCut: false,
+    command: '',
+    affected: null,
+    error: {
+      code: codeOf(error) || 'ended',
+      message: message ?? 'the session ended',
+      position: position === undefined ? null : Number(position),
+    },
+  }
+}

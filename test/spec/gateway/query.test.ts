@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { clause } from '../../support/clause.ts'
+import { useGateway } from '../../support/gateway.ts'
+import { apiVersion } from '../../support/masking.ts'
+import { bringPeople } from '../../support/people.ts'
+import { retryUntil } from '../../support/wait-until.ts'
+
+const gateway = useGateway()
+
+clause(
+  'MASK-204',
+  '`POST {db}/query` runs one statement through the gateway under the login role…',
+  async () => {
+    const { masking, db, masked } = gateway
+    const people = await bringPeople(gateway)
+    const [reader, stranger] = [await people.user(), await people.user()]
+    await people.map(reader.id)
+    const ask = (sql: string, more: object = {}, token = reader.token, path = db) =>
+      masking.service().request('POST', `${path}/query?${apiVersion}`, { token, body: { sql, ...more } })
+
+    const { status, body, text } = await ask(
+      'select id, email, upper(name) as name from customers order by id',
+    )
+    assert.equal(status, 200, text)
+    assert.deepEqual(body, {
+      columns: [
+        { name: 'id', isMasked: false },
+        { name: 'email', isMasked: true },
+        { name: 'name', isMasked: false },
+      ],
+      rows: [
+        ['1', 'aXXX@XXXX.com', 'ANN'],
+        ['2', 'bXXX@XXXX.com', 'BOB'],
+      ],
+      isCut: false,
+      command: 'SELECT',
+      affected: 2,
+      error: null,
+    })
+
+    const cut = (await ask('select generate_series(1, 1000000)', { rowLimit: 3 })).body
+    assert.deepEqual([cut.rows, cut.isCut], [[['1'], ['2'], ['3']], true])
+
+    const faults: readonly [sql: string, code: string, more?: object][] = [
+      ['select nothing from customers', '42703'],
+      ['select 1; select 2', '42601'],
+      ['create table mine (id int)', '25006'],
+      ['select pg_sleep(30)', '57014', { timeoutSeconds: 1 }],
+      ['create table public.mine (id int)', '42501', { isReadOnly: false }],
+    ]
+    for (const [sql, code, more] of faults) assert.equal((await ask(sql, more)).body.error?.code, code, sql)
+
+    for (const refused of [
+      await ask('select 1', {}, stranger.token),
+      await ask('select 1', {}, reader.token, `${db}x`),
+    ]) {
+      assert.equal(refused.status, 403)
+      assert.equal(refused.body.error.code, 'AuthorizationFailed')
+    }
+
+    const gone = new AbortController()
+    const asked = fetch(`${masking.service().origin}${db}/query?${apiVersion}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${reader.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ sql: 'select pg_sleep(40) as abandoned', timeoutSeconds: 45 }),
+      signal: gone.signal,
+    }).catch(() => 'gone')
+    const running = async () => {
+      const [row] = await masked().database.sql<{ count: number }[]>`
+      select count(*)::int from pg_stat_activity where query like '%pg_sleep(40) as abandoned%' and pid <> pg_backend_pid() and state = 'active'`
+      return row?.count
+    }
+    await retryUntil(async () => assert.equal(await running(), 1))
+    gone.abort()
+    assert.equal(await asked, 'gone')
+    await retryUntil(async () => assert.equal(await running(), 0))
+  },
+)
