@@ -11,6 +11,12 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import('./pages/overview/overview-page.tsx'), 'OverviewPage'),
 })
 
+const welcome = createRoute({
+  getParentRoute: () => root,
+  path: '/welcome',
+  component: lazyRouteComponent(() => import('./pages/welcome/welcome-page.tsx'), 'WelcomePage'),
+})
+
 const databases = createRoute({
   getParentRoute: () => root,
   path: '/databases',
@@ -75,6 +81,7 @@ const query = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([
     overview,
+    welcome,
     databases,
     database.addChildren([databaseStart, data, rules, exposures, people, activity, query]),
     ...directoryRoutes,

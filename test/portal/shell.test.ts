@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { clause } from '../support/clause.ts'
 import { addPerson } from '../support/issuer.ts'
 import { checkAccessible, signIn, skipReason, usePortal } from '../support/portal.ts'
+import { createEmptyDatabase } from '../support/postgres.ts'
 
 describe('the portal in a browser', { skip: skipReason ?? false }, () => {
   const portal = usePortal()
@@ -53,6 +54,41 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
       await checkAccessible(page, true)
     },
   )
+
+  test('a first visit offers the sample shop, and binds a database that answers', async () => {
+    await using opened = await portal.open(portal.administrator(), '/')
+    const { page, faults } = opened
+    await page.getByRole('link', { name: 'First steps' }).click()
+    await page.getByRole('link', { name: 'Open the sample shop' }).waitFor()
+    await checkAccessible(page, true)
+    const { hostname, port, username, password } = new URL(portal.shop().url)
+    await using own = await createEmptyDatabase()
+    for (const [label, value] of [
+      ['Name', 'own'],
+      ['Host', hostname],
+      ['Port', port],
+      ['Database on the server', 'nothing_of_this_name'],
+      ['User', username],
+      ['Password', decodeURIComponent(password)],
+    ] as const)
+      await page.getByLabel(label, { exact: true }).fill(value)
+    await page.getByLabel('Encryption').selectOption('disable')
+    await page.getByRole('button', { name: 'Bind a database' }).click()
+    await page
+      .getByRole('alert')
+      .getByText(/there is no such database on the server/)
+      .waitFor()
+    await checkAccessible(page)
+    // The browser itself writes a line about every answer of 400.
+    assert.match(faults.splice(0).join(), /^error: Failed to load resource: .* 400 /)
+    const { hostname: host, port: at, pathname } = new URL(own.url)
+    await page.getByLabel('Host', { exact: true }).fill(host)
+    await page.getByLabel('Port', { exact: true }).fill(at)
+    await page.getByLabel('Database on the server').fill(pathname.slice(1))
+    await page.getByRole('button', { name: 'Bind a database' }).click()
+    await page.getByRole('heading', { level: 1, name: 'own' }).waitFor()
+    await page.getByText('This database has no table that can be masked').waitFor()
+  })
 
   test('goes anywhere by the keyboard alone', async () => {
     await using opened = await portal.open(portal.administrator(), '/')

@@ -18,6 +18,7 @@ import { rules } from './rules.ts'
 import { session } from './session.ts'
 import { shell } from './shell.ts'
 import { states } from './states.ts'
+import { welcome } from './welcome.ts'
 import { why } from './why.ts'
 
 /** Every text that the portal shows. A page adds a file of its own; another language would be another of these. */
@@ -43,4 +44,5 @@ export const t = {
   access,
   activity,
   query,
+  welcome,
 } as const

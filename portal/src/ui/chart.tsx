@@ -35,7 +35,7 @@ export function DayChart({
         axes: [axis, { ...axis, size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000] }],
         series: [
           {},
-          { fill: colour('--chart-bar'), stroke: colour('--chart-bar'), ...(bars && { paths: bars }) },
+          { fill: colour('--chart-bar'), width: 0, points: { show: false }, ...(bars && { paths: bars }) },
         ],
       },
       [[...days], [...values]],

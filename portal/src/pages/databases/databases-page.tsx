@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Database } from 'lucide-react'
 import { databasesQuery, type VisibleDatabase } from '../../api/masking.ts'
 import { t } from '../../texts/index.ts'
@@ -14,7 +14,15 @@ export function DatabasesPage() {
   const query = useQuery(databasesQuery)
   const setText = (text: string) => void navigate({ search: text === '' ? {} : { q: text }, replace: true })
   return (
-    <Page title={t.databases.title} description={t.databases.description}>
+    <Page
+      title={t.databases.title}
+      description={t.databases.description}
+      actions={
+        <Link className="button" to="/welcome">
+          {t.welcome.bind}
+        </Link>
+      }
+    >
       <Loaded query={query}>
         {(databases) =>
           databases.length === 0 ? (

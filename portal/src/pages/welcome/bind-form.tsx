@@ -1,0 +1,110 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { type FormEvent, useState } from 'react'
+import { Fault, send } from '../../api/call.ts'
+import { databasesQuery, pathOf } from '../../api/masking.ts'
+import { t } from '../../texts/index.ts'
+import { Button } from '../../ui/button.tsx'
+import { CodeBlock } from '../../ui/copy.tsx'
+import { SelectField, TextField } from '../../ui/field.tsx'
+import { FaultNotice } from '../../ui/states.tsx'
+import { toast } from '../../ui/toasts.tsx'
+
+type Tls = keyof typeof t.welcome.tlsModes
+
+const start = {
+  server: 'main',
+  name: '',
+  host: 'localhost',
+  port: '5432',
+  database: '',
+  user: '',
+  password: '',
+}
+
+/** Binds a database that answers; one that does not is not stored, and the statements that it lacks are shown. */
+export function BindForm() {
+  const [values, setValues] = useState(start)
+  const [tls, setTls] = useState<Tls>('verify-full')
+  const [error, setError] = useState<unknown>()
+  const [isWorking, setWorking] = useState(false)
+  const navigate = useNavigate()
+  const client = useQueryClient()
+  const field = (
+    key: keyof typeof start,
+    more: { hint?: string; type?: string; autoComplete?: string } = {},
+  ) => (
+    <TextField
+      label={t.welcome[key]}
+      required={key !== 'password'}
+      value={values[key]}
+      onChange={({ target }) => setValues({ ...values, [key]: target.value })}
+      {...more}
+    />
+  )
+  const bind = async (event: FormEvent) => {
+    event.preventDefault()
+    setWorking(true)
+    setError(undefined)
+    const { server, name, host, port, database, user, password } = values
+    const place = { subscription: 'main', group: 'main', server, database: name }
+    const binding = { host, port: Number(port), database, user, password, sslmode: tls }
+    try {
+      await send('PUT', pathOf(place), {
+        body: { properties: { binding } },
+        headers: { prefer: 'reachable' },
+      })
+      await client.invalidateQueries({ queryKey: databasesQuery.queryKey })
+      toast(t.welcome.done(name))
+      void navigate({ to: '/databases/$subscription/$group/$server/$database/data', params: place })
+    } catch (caught) {
+      setError(caught)
+    } finally {
+      setWorking(false)
+    }
+  }
+  const statements = statementsIn(error)
+  return (
+    <form className="bind-form" onSubmit={(event) => void bind(event)}>
+      {field('name', { hint: t.welcome.nameHint })}
+      {field('server', { hint: t.welcome.serverHint })}
+      {field('host')}
+      {field('port')}
+      {field('database')}
+      <SelectField
+        label={t.welcome.tls}
+        value={tls}
+        onChange={setTls}
+        choices={(Object.keys(t.welcome.tlsModes) as Tls[]).map((value) => ({
+          value,
+          label: t.welcome.tlsModes[value],
+        }))}
+      />
+      {field('user', { hint: t.welcome.userHint, autoComplete: 'off' })}
+      {field('password', { hint: t.welcome.passwordHint, type: 'password', autoComplete: 'new-password' })}
+      {error !== undefined && (
+        <div className="whole stack">
+          <FaultNotice error={error} />
+          {statements.length > 0 && <CodeBlock label={t.welcome.statements} text={statements.join('\n')} />}
+        </div>
+      )}
+      <div className="whole line">
+        <Button type="submit" tone="primary" disabled={isWorking}>
+          {isWorking ? t.welcome.binding : t.welcome.bind}
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+/** The statements that the service's refusal names, to be run by an owner of the database. */
+function statementsIn(error: unknown): readonly string[] {
+  if (!(error instanceof Fault)) return []
+  return error.details.flatMap(
+    ({ message }) =>
+      / Run: (.*);$/s
+        .exec(message)?.[1]
+        ?.split('; ')
+        .map((one) => `${one};`) ?? [],
+  )
+}
