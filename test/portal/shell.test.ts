@@ -77,6 +77,7 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
     await page
       .getByRole('alert')
       .getByText(/there is no such database on the server/)
+      .first()
       .waitFor()
     await checkAccessible(page)
     // The browser itself writes a line about every answer of 400.

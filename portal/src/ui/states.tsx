@@ -1,6 +1,6 @@
 import { CircleAlert, CloudOff, Lock, type LucideIcon, SearchX } from 'lucide-react'
 import { type ReactNode, useEffect, useState } from 'react'
-import { Fault } from '../api/call.ts'
+import { Fault, type FaultPart } from '../api/call.ts'
 import { t } from '../texts/index.ts'
 import { Button } from './button.tsx'
 import { CopyButton } from './copy.tsx'
@@ -76,7 +76,7 @@ export function FaultView({
 }) {
   const { icon: Icon, title, text, remedy } = describeFault(error)
   const requestId = error instanceof Fault ? error.requestId : undefined
-  const details = error instanceof Fault ? error.details : []
+  const details = detailsOf(error)
   return (
     <div className="empty" role="alert">
       <Icon size={24} aria-hidden />
@@ -109,7 +109,7 @@ export function FaultView({
 /** The same for a place between fields and buttons. */
 export function FaultNotice({ error }: { readonly error: unknown }) {
   const { title, text, remedy } = describeFault(error)
-  const details = error instanceof Fault ? error.details : []
+  const details = detailsOf(error)
   return (
     <div className="notice bad" role="alert">
       <CircleAlert size={16} aria-hidden />
@@ -130,6 +130,12 @@ export function FaultNotice({ error }: { readonly error: unknown }) {
       </div>
     </div>
   )
+}
+
+/** The details that the message does not say already. */
+function detailsOf(error: unknown): readonly FaultPart[] {
+  if (!(error instanceof Fault)) return []
+  return error.details.filter(({ message }) => !error.message.includes(message))
 }
 
 interface FaultWords {
