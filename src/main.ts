@@ -180,13 +180,8 @@ export async function startService(options: StartOptions): Promise<Service> {
   const gatekeeper = emulator?.emulate(auth.gatekeeper, tenantId, administrator) ?? auth.gatekeeper
   const guard = createHostGuard(settings.bindingHosts)
   const checkConnection = createOwnStoreCheck(database.sql)
-  const catalogs = openBoundCatalogs({
-    secrets: secretBox,
-    guard,
-    checkConnection,
-    examine,
-    examineRole: examineMappedRole,
-  })
+  const examiners = { examine, examineRole: examineMappedRole }
+  const catalogs = openBoundCatalogs({ secrets: secretBox, guard, checkConnection, ...examiners })
   cleanup.defer(() => catalogs.close())
   const source = createEnforcementSource({
     database,
@@ -274,8 +269,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     changeLogDays: settings.changeLogDays,
   })
   const rooms: Room[] = [masking, directory]
-  const operations = rooms.flatMap((room) => room.operations)
-  checkOperations(operations, permissionTables)
+  checkOperations([...masking.operations, ...directory.operations], permissionTables)
   let draining = false
   const accepting = () => !draining
   const readiness: Readiness[] = [
@@ -335,16 +329,8 @@ export async function startService(options: StartOptions): Promise<Service> {
   gateway = opened
   cleanup.defer(() => opened.close(settings.shutdownTimeoutSeconds * 1000))
 
-  const service = {
-    listeners,
-    memberships,
-    gateway: opened,
-    enforcement,
-    database,
-    store,
-    auth,
-    administrator,
-  }
+  const open = { listeners, memberships, gateway: opened, enforcement, database, store, auth }
+  const service = { ...open, administrator }
   await bringSample(settings, service, onProgress ?? (() => {}))
   const parts = cleanup.move()
   let stopping: Promise<void> | undefined
