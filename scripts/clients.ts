@@ -23,7 +23,9 @@ function chooseWalks(names: readonly string[]): readonly Walk[] {
   const unknown = names.find((name) => !walks.some((walk) => walk.name === name))
   if (unknown !== undefined)
     throw new Error(`There is no walk ${unknown}. There are: ${walks.map(({ name }) => name).join(', ')}.`)
-  return names.length === 0 ? walks : walks.filter(({ name }) => names.includes(name))
+  return walks.filter(({ name, isOfDescription }) =>
+    names.length === 0 ? !isOfDescription : names.includes(name),
+  )
 }
 
 async function walkAll(chosen: readonly Walk[]): Promise<void> {

@@ -26,6 +26,17 @@ export function installPython(packages: readonly string[]): string {
   return path.join(folder, 'bin')
 }
 
+/** Packages of npm; returns the folder that holds them. */
+export function installNpm(packages: readonly string[]): string {
+  const npm = requireProgram('npm')
+  const folder = keep('npm', packages, (fresh) => {
+    mkdirSync(fresh, { recursive: true })
+    writeFileSync(path.join(fresh, 'package.json'), '{}')
+    run(npm, ['install', '--silent', '--no-audit', '--no-fund', '--ignore-scripts', ...packages], fresh)
+  })
+  return path.join(folder, 'node_modules')
+}
+
 /** The program of a Go module of this repository. */
 export function buildGo(module: string): string {
   const go = requireProgram('go')

@@ -17,6 +17,8 @@ interface Command {
 
 export interface Walk {
   readonly name: string
+  /** A walk by `/openapi.json`: `npm run test:description` runs it. */
+  readonly isOfDescription?: true
   /** Installs the clients; throws `Unavailable` where the machine cannot. */
   prepare(environment: NodeJS.ProcessEnv): Command
   /** Reads the number of checks and the versions from the output, where the walk is not one of `test/clients`. */
@@ -62,6 +64,18 @@ const javascript: Walk = {
   }),
 }
 
+function describedWalk(name: string, file: string, packages: readonly string[]): Walk {
+  return {
+    name,
+    isOfDescription: true,
+    prepare: () => ({
+      program: path.join(installPython(packages), 'python'),
+      args: [path.join(folder, 'description', file)],
+      variables: { PYTHONDONTWRITEBYTECODE: '1' },
+    }),
+  }
+}
+
 export const walks: readonly Walk[] = [
   javascript,
   pythonWalk('python-sql-3', 'masking_walk.py', [...identity, 'azure-mgmt-sql==3.0.1', 'six']),
@@ -91,4 +105,11 @@ export const walks: readonly Walk[] = [
       args: [path.join(folder, 'az/walk.py')],
     }),
   },
+  describedWalk('schemathesis', 'schemathesis_walk.py', ['schemathesis==4.32.5']),
+  {
+    name: 'types',
+    isOfDescription: true,
+    prepare: () => ({ program: process.execPath, args: ['scripts/types.ts', '--check'] }),
+  },
+  describedWalk('python-generated', 'generated_walk.py', ['openapi-python-client==0.29.1']),
 ]
