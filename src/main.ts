@@ -16,6 +16,7 @@ import type { Query } from './db/query.ts'
 import { quietOutages } from './db/quiet-outages.ts'
 import { openStore, type Store } from './db/store.ts'
 import { StoreHealth, storeStates } from './db/store-health.ts'
+import { createServiceDescription } from './describe-service.ts'
 import { readStandings } from './directory/accounts/standing.ts'
 import { recordLogins } from './directory/audit-logs/record-logins.ts'
 import { SignInLog } from './directory/audit-logs/sign-in-log.ts'
@@ -123,11 +124,8 @@ export async function startService(options: StartOptions): Promise<Service> {
     await createSample(database, tenantId, settings.tenantDomain)
   }
   const metrics = createMetrics()
-  metrics.showStore(
-    storeStates,
-    () => health.state,
-    () => readFreeBytes(settings.dataDir),
-  )
+  const readFree = () => readFreeBytes(settings.dataDir)
+  metrics.showStore(storeStates, () => health.state, readFree)
   const memberships = openGraph({
     database,
     address: store.address,
@@ -255,6 +253,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       claimantOf: (id) => source.claimantOf(id),
     }),
     principals: createPrincipalPorts(database.sql, graph),
+    describeService: createServiceDescription({ settings, auth, health, isEmbedded: server !== undefined }),
     mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),
     runQuery: createQueryPort(() => gateway, settings.host, findLoginName.bind(null, database.sql)),
     rolesOf: (tx, caller) => readRoles(readAssignments(tx, createSqlGraph(tx)), caller),

@@ -285,13 +285,14 @@ type Value<S> = S extends Setting<infer T> ? T : never
 
 export type Settings = { readonly [N in keyof Schema & string as Camel<N>]: Value<Schema[N]> }
 
-const prefix = 'MASQUERADE_'
+export const settingEntries = Object.entries(schema) as [string, Setting<unknown>][]
+export const prefix = 'MASQUERADE_'
 
 /** Reads and checks every setting; all that is wrong is said at once, a line each. */
 export function readSettings(environment: NodeJS.ProcessEnv): Settings {
   const faults = unknownNames(environment)
   const values: Record<string, unknown> = {}
-  for (const [name, setting] of Object.entries(schema) as [string, Setting<unknown>][]) {
+  for (const [name, setting] of settingEntries) {
     const sent = environment[prefix + name]
     const text = sent === undefined || sent === '' ? setting.default : sent
     const value = text === undefined ? undefined : setting.read(text)
@@ -316,13 +317,13 @@ function unknownNames(environment: NodeJS.ProcessEnv): string[] {
     .map((name) => `${name} is not a setting. docs/settings.md lists them all.`)
 }
 
-function camel(name: string): string {
+export function camel(name: string): string {
   return name.toLowerCase().replaceAll(/_(\w)/g, (_whole, letter: string) => letter.toUpperCase())
 }
 
 /** The text of `docs/settings.md`. */
 export function renderSettings(): string {
-  const rows = (Object.entries(schema) as [string, Setting<unknown>][]).map(
+  const rows = settingEntries.map(
     ([name, { doc, default: preset, allowed }]) =>
       `| \`${prefix}${name}\` | ${preset === undefined ? '(unset)' : preset === '' ? '(empty)' : `\`${preset}\``} | ${doc} | ${allowed} |`,
   )

@@ -95,6 +95,12 @@ const audit = createRoute({
   component: lazyRouteComponent(() => import('./pages/audit/audit-page.tsx'), 'AuditPage'),
 })
 
+const system = createRoute({
+  getParentRoute,
+  path: '/system',
+  component: lazyRouteComponent(() => import('./pages/system/system-page.tsx'), 'SystemPage'),
+})
+
 export const directoryRoutes = [
   people,
   person,
@@ -105,4 +111,5 @@ export const directoryRoutes = [
   application,
   roles,
   audit,
+  system,
 ] as const

@@ -8,6 +8,7 @@ import type { BoundCatalogs } from './binding/bound-catalog.ts'
 import type { Enforcement } from './enforcement/enforcement.ts'
 import type { Inspection } from './enforcement/inspection.ts'
 import type { Provider } from './management/describe-providers.ts'
+import type { ServiceDescription } from './management/service-description.ts'
 import { namespaceOf } from './namespace.ts'
 
 /** Functions of other rooms that masking calls; `main.ts` passes them in. */
@@ -32,6 +33,7 @@ export interface MaskingPorts {
   runQuery(caller: Caller, query: CallerQuery): Promise<QueryResult | 'loginRefused'>
   /** The roles that the caller holds now, with their scopes; none for a caller who may not use masking. */
   rolesOf(tx: Query, caller: Caller): Promise<readonly Assignment[]>
+  describeService(tx: Query): Promise<ServiceDescription>
   /** The providers that the operations of this room amount to. */
   readonly providers: readonly Provider[]
 }

@@ -18,6 +18,7 @@ import { previewTable } from './enforcement/preview-table.ts'
 import { reportObserved } from './enforcement/report-observed.ts'
 import { resumeTable, suspendTable } from './enforcement/suspend-table.ts'
 import { describeProviders } from './management/describe-providers.ts'
+import { describeService } from './management/describe-service.ts'
 import { listTenants } from './management/list-tenants.ts'
 import { getProvider, listProviderOperations, listProviders } from './management/providers.ts'
 import { getResourceGroup, listResourceGroups } from './management/resource-groups.ts'
@@ -84,6 +85,7 @@ const operations: readonly Operation<MaskingPorts>[] = [
     listResourceGroups,
     getResourceGroup,
     listTenants,
+    describeService,
     listProviders,
     getProvider,
     listProviderOperations,

@@ -32,6 +32,7 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   portal: ['kernel'],
   'settings.ts': ['kernel'],
   'version.ts': [],
+  'describe-service.ts': 'everything',
   'main.ts': 'everything',
   cli: 'everything',
   sample: 'everything',

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { before, describe, test } from 'node:test'
 import pg from 'pg'
 import type { Page } from 'playwright-core'
+import { clause } from '../support/clause.ts'
 import { fillDirectory } from '../support/directory.ts'
 import { findProgram } from '../support/find-program.ts'
 import { addPerson, type Person } from '../support/issuer.ts'
@@ -215,6 +216,30 @@ describe('journeys through rights in the portal', { skip: skipReason ?? false },
     await page.getByRole('row', { name: /Reader.*Rosa Reader.*shop/ }).waitFor()
     await checkAccessible(page)
   })
+
+  clause(
+    'SVC-40',
+    '`GET /providers/Vendor.Sql/service` tells callers with a masking role that reads everything how the node runs: …',
+    async () => {
+      const { body } = await portal.send('GET', '/providers/Vendor.Sql/service')
+      assert.equal(body.store.state, 'ready')
+      assert.equal(body.signingKeys.filter((key: { signsNow: boolean }) => key.signsNow).length, 1)
+      const settings = new Map<string, { value: string | null; origin: string }>(
+        body.settings.map((setting: { name: string }) => [setting.name, setting]),
+      )
+      assert.equal(settings.get('MASQUERADE_AUDIT_SECONDS')?.origin, 'environment')
+      assert.equal(settings.get('MASQUERADE_AUDIT_SECONDS')?.value, '3600')
+      assert.equal(settings.get('MASQUERADE_HOST')?.origin, 'default')
+      assert.equal(settings.get('MASQUERADE_DATABASE_URL')?.value, null, 'a secret has no value')
+      const token = await tokenOf(reader)
+      const path = '/providers/Vendor.Sql/service?api-version=2014-04-01'
+      assert.equal((await portal.service().request('GET', path, { token })).status, 403)
+      await using opened = await portal.open(portal.administrator(), '/system')
+      await opened.page.getByRole('cell', { name: 'Signs now' }).waitFor()
+      await opened.page.getByRole('cell', { name: 'MASQUERADE_AUDIT_SECONDS' }).waitFor()
+      await checkAccessible(opened.page)
+    },
+  )
 
   test('a person without rights walks through everything and meets no dead end', async () => {
     const person = await addPerson(portal.service(), { displayName: 'Nora Nobody' })

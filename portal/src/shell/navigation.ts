@@ -7,6 +7,7 @@ import {
   LayoutDashboard,
   type LucideIcon,
   ScrollText,
+  Server,
   UserRound,
   UsersRound,
 } from 'lucide-react'
@@ -72,6 +73,12 @@ export const navigation: readonly PlaceGroup[] = [
         icon: ScrollText,
         link: { to: '/audit' },
         keywords: 'log changes history sign-ins',
+      },
+      {
+        label: t.shell.system,
+        icon: Server,
+        link: { to: '/system' },
+        keywords: 'health version keys certificate settings',
       },
     ],
   },

@@ -18,6 +18,7 @@ import { rules } from './rules.ts'
 import { session } from './session.ts'
 import { shell } from './shell.ts'
 import { states } from './states.ts'
+import { system } from './system.ts'
 import { welcome } from './welcome.ts'
 import { why } from './why.ts'
 
@@ -41,6 +42,7 @@ export const t = {
   applications,
   roles,
   audit,
+  system,
   access,
   activity,
   query,

@@ -1,0 +1,57 @@
+import { hostname } from 'node:os'
+import type { SigningKeys } from './auth/signing-keys.ts'
+import type { Query } from './db/query.ts'
+import type { StoreHealth } from './db/store-health.ts'
+import { loadConfigured } from './http/certificates.ts'
+import type { ServiceDescription } from './masking/management/service-description.ts'
+import { camel, prefix, type Settings, settingEntries } from './settings.ts'
+import { version } from './version.ts'
+
+export interface DescribedParts {
+  readonly settings: Settings
+  readonly auth: { readonly signingKeys: SigningKeys }
+  readonly health: StoreHealth
+  readonly isEmbedded: boolean
+}
+
+/** Tells how this node runs; no secret is in it. */
+export function createServiceDescription({ settings, auth, health, isEmbedded }: DescribedParts) {
+  const { signingKeys } = auth
+  const startedAt = new Date().toISOString()
+  return async (tx: Query): Promise<ServiceDescription> => {
+    const [store] = await tx<{ version: string }[]>`select current_setting('server_version') as version`
+    const { source, expiresAt } = await loadConfigured(settings)
+    const current = signingKeys.current().kid
+    return {
+      version,
+      node: { hostName: hostname(), runtime: process.version, startedAt },
+      store: {
+        state: health.state,
+        kind: isEmbedded ? 'embedded' : 'external',
+        version: store?.version ?? '',
+      },
+      signingKeys: signingKeys.list().map((key) => ({
+        kid: key.kid,
+        activeFrom: key.activeFrom.toISOString(),
+        expiresAt: key.expiresAt?.toISOString() ?? null,
+        signsNow: key.kid === current,
+      })),
+      certificate: { source, expiresAt: expiresAt.toISOString() },
+      settings: describeSettings(settings),
+    }
+  }
+}
+
+/** Each setting with its value and origin. Secret values, and those that are not set, are null. */
+function describeSettings(settings: Settings): ServiceDescription['settings'] {
+  return settingEntries.map(([name, setting]) => {
+    const value = (settings as Readonly<Record<string, unknown>>)[camel(name)]
+    const preset = setting.default === undefined ? undefined : setting.read(setting.default)
+    return {
+      name: prefix + name,
+      value: setting.secret || value === undefined ? null : [value].flat().join(','),
+      origin: JSON.stringify(value) === JSON.stringify(preset) ? 'default' : 'environment',
+      description: setting.doc,
+    }
+  })
+}
