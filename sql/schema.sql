@@ -313,6 +313,12 @@ create table owner_edge (
   constraint owner_edge_tenant_id_owner_id_fkey FOREIGN KEY (tenant_id, owner_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
 );
 
+create table reached_place (
+  tenant_id uuid not null,
+  key text collate "C" not null,
+  constraint reached_place_pkey PRIMARY KEY (tenant_id, key)
+);
+
 create table revision_counter (
   tenant_id uuid not null,
   value bigint not null,
@@ -552,6 +558,17 @@ begin
   return null;
 end $function$
 ;
+CREATE OR REPLACE FUNCTION masquerade.note_reached_place()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  insert into reached_place (tenant_id, key) values (new.tenant_id, new.key) on conflict do nothing;
+  return null;
+end
+$function$
+;
 CREATE OR REPLACE FUNCTION masquerade.tell_of_directory()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -638,6 +655,7 @@ CREATE TRIGGER principals_changed AFTER DELETE OR UPDATE ON masquerade.directory
 CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((new.kind = 'group'::text) AND (new.deleted_at IS NOT NULL) AND (old.deleted_at IS NULL) AND ((new.properties -> 'isAssignableToRole'::text) = 'true'::jsonb))) EXECUTE FUNCTION void_tokens_of_members();
 CREATE CONSTRAINT TRIGGER unlogged_write AFTER INSERT ON masquerade.directory_write DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION log_changes();
 CREATE TRIGGER masks_enforced AFTER INSERT OR UPDATE OF enforced_at ON masquerade.enforcement_state FOR EACH ROW EXECUTE FUNCTION tell_of_masks();
+CREATE TRIGGER database_reached AFTER INSERT OR UPDATE OF binding_reached_at ON masquerade.masked_database FOR EACH ROW WHEN ((new.binding_reached_at IS NOT NULL)) EXECUTE FUNCTION note_reached_place();
 CREATE TRIGGER policy_changed AFTER UPDATE OF policy_state, policy_mode, exempt_principals, binding_version ON masquerade.masked_database FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER rule_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.masking_rule FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER member_edge_voids_tokens AFTER DELETE ON masquerade.member_edge REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION void_tokens_of_former_members();

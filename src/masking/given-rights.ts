@@ -21,9 +21,10 @@ type NameLoginRole = (principalName: string, database: string) => string
 
 /**
  * Every right that masking gives to one of the principals: role assignments, mapped database roles, and entries of exempt
- * lists. Policies that are off count as well: enabling one gives nothing that is not listed here. Databases whose binding
- * never logged in give nothing, and neither do roles at scopes without any other database: otherwise a caller with an
- * empty resource group or subscription could freeze any account by naming it (DIR-290, DIR-293).
+ * lists. Policies that are off count as well: enabling one gives nothing that is not listed here. Databases that no binding
+ * ever logged in to give nothing, and neither do roles at scopes that never had any other: otherwise a caller with an
+ * empty resource group or subscription could freeze any account by naming it (DIR-290, DIR-293). One login counts for good,
+ * wherever the database is bound later: otherwise a caller could bind it to nothing, take a right, and bind it back (DIR-299).
  */
 async function readGivenRights(
   sql: Query,
@@ -36,13 +37,12 @@ async function readGivenRights(
       null as "subscriptionId", null as "resourceGroupName", null as "serverName", null as "databaseName"
     from role_assignment a where tenant_id = ${tenantId} and principal_id = any(${[...ids]}::uuid[])
       and (scope = '/' or exists (
-        select from masked_database d
-        where d.tenant_id = a.tenant_id and d.binding_reached_at is not null
-          and (d.key = a.scope or starts_with(d.key, a.scope || '/'))))
+        select from reached_place r
+        where r.tenant_id = a.tenant_id and (r.key = a.scope or starts_with(r.key, a.scope || '/'))))
     union all
     select 'databaseRole', m.database_role, m.principal_id, null, ${placeColumns(sql)}
     from role_mapping m join masked_database d on d.id = m.database_id
-    where d.tenant_id = ${tenantId} and d.binding_reached_at is not null
+    where d.tenant_id = ${tenantId} and ${wasReached(sql)}
       and m.principal_id = any(${[...ids]}::uuid[])
     order by type desc, scope, name`
   return [
@@ -78,7 +78,7 @@ async function findExemptions(
   const rows = await sql<(DatabaseColumns & { entries: string })[]>`
     select ${placeColumns(sql)}, d.exempt_principals as entries
     from masked_database d
-    where d.tenant_id = ${tenantId} and d.exempt_principals <> '' and d.binding_reached_at is not null
+    where d.tenant_id = ${tenantId} and d.exempt_principals <> '' and ${wasReached(sql)}
       and (${names.length > 0} or string_to_array(lower(d.exempt_principals collate "C"), ';') && ${[...ids]}::text[])
     order by d.key`
   const hashedNames = rows.some(({ entries }) => hashedEntry.test(entries))
@@ -115,6 +115,10 @@ async function listLoginRoles(
       names.map((name) => [foldPrincipalName(nameLoginRole(name, database)), name] as const),
     ),
   )
+}
+
+function wasReached(sql: Query) {
+  return sql`exists (select from reached_place r where r.tenant_id = d.tenant_id and r.key = d.key)`
 }
 
 function placeColumns(sql: Query) {

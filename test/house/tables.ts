@@ -35,6 +35,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'gateway_name',
     'masked_database',
     'masking_rule',
+    'reached_place',
     'role_assignment',
     'role_mapping',
     'server',

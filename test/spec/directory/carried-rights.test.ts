@@ -479,10 +479,12 @@ clause(
       200,
     )
     assert.deepEqual(await tryAll(), frozen, 'bound and disabled')
-    const late = await target.createRole('late', 'NOLOGIN')
+    const late = await target.createRole('late', 'NOLOGIN SUPERUSER')
     const unreached = { ...bindingOf(target.urlOf('late')), host: 'localhost' }
     const moved = await put(sandbox, { binding: unreached })
     assert.equal(moved.body.properties.connection.state, 'Unreachable', moved.text)
+    assert.deepEqual(await tryAll(), frozen, 'bound elsewhere')
+    await service().database.sql`delete from reached_place where key = ${sandbox.toLowerCase()}`
     assert.deepEqual(await tryAll(), free, 'bound without a login')
     await target.database.sql.unsafe(`alter role "${late}" login`)
     const [row] = await service().database.sql<{ id: string }[]>`
@@ -548,10 +550,51 @@ clause(
     assert.deepEqual(await tryAll(), frozen, 'a database that was reached')
 
     const everywhere = await directory().user()
-    await service().database.sql`update masked_database set binding_reached_at = null`
+    await service().database.sql`delete from reached_place`
     await assign(everywhere, 'Reader', '/')
     const refused = await ask(helpdesk, 'PATCH', `/users/${everywhere}`, { passwordProfile })
     assert.equal(refused.status, 403, 'a role at / needs no database')
+  },
+)
+
+clause(
+  'DIR-299',
+  'A database that a binding once logged in to counts for DIR-290 and DIR-293 for good: when it is bound to an address…',
+  async () => {
+    const subscription = `/subscriptions/rebound-${randomUUID()}`
+    const database = `${subscription}/resourceGroups/g/providers/Vendor.Sql/servers/s/databases/d`
+    const contributor = service().tokenFor({ role: 'Contributor', scope: subscription })
+    const write = (method: string, properties?: object) =>
+      service().request(method, `${database}?${apiVersion}`, {
+        token: contributor,
+        ...(properties && { body: { properties } }),
+      })
+    const [above, here, mapped, exempted] = await Promise.all([1, 2, 3, 4].map(() => directory().group()))
+    await assign(above ?? '', 'Owner', subscription)
+    await assign(here ?? '', 'Owner', database)
+    const mapping = { principalId: mapped, databaseRole: 'payroll' }
+    assert.equal((await send('PUT', `${database}/roleMappings/m`, { properties: mapping })).status, 201)
+    const policy = { dataMaskingState: 'Disabled', exemptPrincipals: exempted ?? '' }
+    assert.equal((await putPolicy(database, policy)).status, 200)
+    const groups = await tokenOf('Groups Administrator')
+    const member = refer(await directory().user())
+    const join = async (...joined: (string | undefined)[]) => {
+      const answers = joined.map((group) => ask(groups, 'POST', `/groups/${group}/members/$ref`, member))
+      return (await Promise.all(answers)).map(({ status }) => status)
+    }
+    await bindReached(database)
+    const refused = [403, 403, 403, 403]
+    assert.deepEqual(await join(above, here, mapped, exempted), refused, 'reached')
+    const binding = { host: '127.0.0.1', port: 9, database: randomUUID(), user: 'u', password: 'x' }
+    const moved = await write('PUT', { binding })
+    assert.equal(moved.body.properties.connection.state, 'Unreachable', moved.text)
+    assert.deepEqual(await join(above, here, mapped, exempted), refused, 'bound to a closed port')
+    assert.equal((await send('DELETE', `${database}/roleMappings/m`)).status, 200)
+    assert.equal((await write('PUT', { binding: null })).status, 200)
+    assert.deepEqual(await join(above, here, exempted), [403, 403, 403], 'not bound any more')
+    assert.equal((await write('DELETE')).status, 200)
+    assert.deepEqual(await join(above), [403], 'deleted')
+    assert.deepEqual(await join(here, mapped, exempted), [204, 204, 204], 'ended with the database')
   },
 )
 
