@@ -607,6 +607,18 @@ begin
 end
 $function$
 ;
+CREATE OR REPLACE FUNCTION masquerade.void_tokens_before_first_password()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  perform void_tokens_of_people(new.tenant_id, array[new.user_id])
+  from directory_object where tenant_id = new.tenant_id and id = new.user_id and created_at < now();
+  return null;
+end
+$function$
+;
 CREATE OR REPLACE FUNCTION masquerade.void_tokens_of_former_members()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -663,4 +675,5 @@ CREATE TRIGGER members_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.me
 CREATE TRIGGER members_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.member_edge FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
 CREATE TRIGGER mapping_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.role_mapping FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER suspension_changed AFTER INSERT OR DELETE ON masquerade.suspension FOR EACH ROW EXECUTE FUNCTION note_policy_change();
+CREATE TRIGGER first_password_voids_tokens AFTER INSERT ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens_before_first_password();
 CREATE TRIGGER user_password_voids_tokens AFTER DELETE OR UPDATE OF hash ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id');

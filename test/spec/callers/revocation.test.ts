@@ -154,6 +154,20 @@ describe('what a token rests on can be taken away', () => {
     assert.equal(await statusOf(userToken(user)), 200)
   })
 
+  clause(
+    'TOK-93',
+    'The first password of a person ends the tokens that were issued to them before it, like every…',
+    async () => {
+      const user = await directory.user()
+      await assertShutOut(userToken(user), () =>
+        service.database.transaction((tx) =>
+          setPassword(tx, service.tenantId, user, `First-${randomUUID()}`),
+        ),
+      )
+      assert.equal(await statusOf(userToken(user)), 200)
+    },
+  )
+
   test('a deleted application, for itself and for people through it', async () => {
     const application = await register()
     const person = userToken(await directory.user(), application.appId)
