@@ -14,15 +14,16 @@ export type AssignmentsOf = (tenantId: string, objectId: string) => Promise<read
 /** People reach masking through applications that were allowed to act for them; their roles say how far. */
 const delegatedScopes = ['user_impersonation', '.default']
 
+// From the start of the scope: a subscription may be named `providers`, and a resource group `servers`.
+const serverStem = /^(\/subscriptions\/[^/]+\/resourcegroups\/[^/]+\/providers)\/[^/]+\/servers(?=\/|$)/
+
 /**
  * The form in which scopes are stored and compared: lower case, no slash at the end, and one name for the provider,
  * which has aliases.
  */
 export function normalizeScope(scope: string): string {
   const path = scope.toLowerCase().replace(/\/+$/, '')
-  return path === ''
-    ? '/'
-    : path.replace(/\/providers\/[^/]+\/servers(?=\/|$)/, '/providers/vendor.sql/servers')
+  return path === '' ? '/' : path.replace(serverStem, '$1/vendor.sql/servers')
 }
 
 /** A name that holds a slash must not look like two segments of a scope. */

@@ -13,6 +13,12 @@ test('scopes are compared without case, slash at the end or the name of the prov
     normalizeScope('/subscriptions/s/resourceGroups/providers/x'),
     '/subscriptions/s/resourcegroups/providers/x',
   )
+  const named = '/subscriptions/providers/resourcegroups/servers'
+  assert.equal(normalizeScope(named), named)
+  assert.equal(
+    normalizeScope(`${named}/providers/Microsoft.Sql/servers/v`),
+    `${named}/providers/vendor.sql/servers/v`,
+  )
 })
 
 test('an assignment covers what is below it, by whole segments', () => {
