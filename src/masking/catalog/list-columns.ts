@@ -38,6 +38,9 @@ export const listColumns = operation({
 
   async run({ params, caller, tx, ports, request }) {
     const { schemaName = '', tableName = '' } = params
+    for (const [parameter, name] of Object.entries({ schemaName, tableName }))
+      if (name.includes('\0'))
+        fail('InvalidResourceName', { parameter, reason: 'it must not have the character of the code 0' })
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     const columns = database?.bound
       ? await ports.inspection.browseColumns(database.id, schemaName, tableName)

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
+import { fail } from '../../kernel/problem.ts'
 import { findDatabase } from '../databases/database-row.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { decodeSkipToken, encodeSkipToken, nextLink } from '../page.ts'
@@ -31,9 +32,11 @@ export const listTables = operation({
   answers: { 200: Type.Object({ value: Type.Array(tableAnswer), nextLink: Type.Optional(Type.String()) }) },
 
   async run({ params, query, caller, tx, ports, request }) {
+    const { search = '' } = query
+    if (search.includes('\0'))
+      fail('InvalidQueryOption', { option: 'search', reason: 'must not have the character of the code 0' })
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound) return withEnforcement(ok({ value: [] }), database, ports, false)
-    const { search = '' } = query
     const [schema = '', table = ''] = decodeSkipToken(query.$skipToken, 2) ?? []
     const wanted = { search, after: { schema, table }, limit: pageSize + 1 }
     const found = await ports.inspection.browseTables(database.id, wanted)

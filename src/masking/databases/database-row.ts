@@ -7,6 +7,7 @@ import type { KeyRange } from '../page.ts'
 import { type DatabasePlace, idOf, keyOf, readDatabasePlace } from '../place.ts'
 import type { Site } from '../resource.ts'
 import { confirmRole } from '../role-assignments/confirm-role.ts'
+import { isKeyWithin } from '../within-scopes.ts'
 
 export interface DatabaseRow {
   readonly id: string
@@ -71,10 +72,12 @@ export async function selectDatabases(
   tenantId: string,
   range: KeyRange & { readonly position: string },
   limit: number,
+  scopes: readonly string[] = ['/'],
 ): Promise<DatabaseRow[]> {
   const rows = await tx<Stored[]>`
     select ${databaseColumns(tx)} from masked_database
     where tenant_id = ${tenantId} and key > ${range.after} and key < ${range.before} and key > ${range.position}
+      and ${isKeyWithin(tx, scopes)}
     order by key limit ${limit}`
   return rows.map(asDatabaseRow)
 }

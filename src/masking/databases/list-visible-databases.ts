@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
-import { isWithin, normalizeScope, scopesAllowing } from '../../auth/role-assignments.ts'
+import { scopesAllowing } from '../../auth/role-assignments.ts'
 import type { Query } from '../../db/query.ts'
 import type { EnforcementReport } from '../enforcement/enforcement.ts'
 import { operation, ownApiVersions } from '../operation.ts'
@@ -57,14 +57,9 @@ export const listVisibleDatabases = operation({
     const scopes = scopesAllowing(await ports.rolesOf(tx, caller), action)
     const [position = ''] = decodeSkipToken(context.query.$skipToken, 1) ?? []
     const range = { ...keyRange('/'), position }
-    const found = scopes.length === 0 ? [] : await selectDatabases(tx, tenantId, range, pageSize + 1)
-    const page = found.slice(0, pageSize)
-    const last = page.at(-1)
-    const isVisible = ({ place }: DatabaseRow) => {
-      const scope = normalizeScope(idOf(place, namespace))
-      return scopes.some((assigned) => isWithin(scope, assigned))
-    }
-    const visible = page.filter(isVisible)
+    const found = await selectDatabases(tx, tenantId, range, pageSize + 1, scopes)
+    const visible = found.slice(0, pageSize)
+    const last = visible.at(-1)
     const counts = await countRules(tx, visible)
     const value = await Promise.all(
       visible.map(async (row) => {

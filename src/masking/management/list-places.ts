@@ -2,6 +2,7 @@ import { findMaskingRole, roleAllows } from '../../auth/masking-roles.ts'
 import { isWithin } from '../../auth/role-assignments.ts'
 import { checkName, fold, scopeOf } from '../place.ts'
 import type { Site } from '../resource.ts'
+import { isKeyWithin } from '../within-scopes.ts'
 
 /** A resource group that something is in; the group is null for a role that is assigned at the subscription itself. */
 interface Place {
@@ -21,10 +22,12 @@ export async function listPlaces(site: Site): Promise<Place[]> {
   const stem = scope === '/' ? scope : `${scope}/`
   const roles = (await ports.rolesOf(tx, caller)).filter(isReader)
   if (roles.length === 0) return []
+  const readable = roles.map((role) => role.scope)
   const rows = await tx<(Place & { scope: string })[]>`
     select array_to_string((string_to_array(key, '/'))[1:5], '/') as scope,
       min(subscription_id collate "C") as "subscriptionId",
-      nullif(min(resource_group collate "C"), '') as "resourceGroupName", min(location collate "C") as location
+      nullif(min(resource_group collate "C"), '') as "resourceGroupName",
+      min(location collate "C") filter (where ${isKeyWithin(tx, readable)}) as location
     from (
       select key, subscription_id, resource_group, location from server where tenant_id = ${tenantId}
       union all

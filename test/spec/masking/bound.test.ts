@@ -224,6 +224,19 @@ forUsualCluster((cluster) => {
   )
 
   clause(
+    'MASK-208',
+    'A `search`, schema or table with the character of the code 0, which no name of PostgreSQL has, is 400.',
+    async () => {
+      for (const path of [
+        'tables?search=a%00b',
+        'schemas/pub%00lic/tables/person/columns?',
+        'schemas/public/tables/per%00son/columns?',
+      ])
+        assert.equal((await send('GET', `${db}/${path}&${apiVersion}`)).status, 400, path)
+    },
+  )
+
+  clause(
     'MASK-203',
     '`GET {db}/schemas/{schema}/tables/{table}/columns` lists the columns of a table…',
     async () => {

@@ -103,6 +103,22 @@ clause('MASK-181', '`GET /subscriptions/{id}/resourceGroups` and the same with a
   assert.equal((await send('PUT', `${list}/new`, { location: 'here' })).status, 405)
 })
 
+clause(
+  'MASK-207',
+  'The `location` of a resource group is one of a server or database that the caller may read, and `local`…',
+  async () => {
+    const group = `/subscriptions/placed-${randomUUID()}/resourceGroups/g`
+    const database = (name: string) => `${group}/providers/Vendor.Sql/servers/s/databases/${name}`
+    await send('PUT', database('hidden'), { location: 'a-secret-place' })
+    await send('PUT', database('mine'), { location: 'here' })
+    const locationFor = async (scope: string) =>
+      (await ask(group, { role: 'Reader', scope })).body.location as string
+    assert.equal(await locationFor(database('mine')), 'here')
+    assert.equal(await locationFor(database('none')), 'local')
+    assert.equal(await locationFor(group), 'a-secret-place')
+  },
+)
+
 clause('MASK-182', '`GET /tenants` answers every caller with the tenant of the token.', async () => {
   const { tenantId } = service()
   for (const request of [{}, { kind: 'application' }] as const) {

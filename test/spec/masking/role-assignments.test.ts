@@ -100,6 +100,49 @@ clause(
   },
 )
 
+/** A person's token, and the list of databases as that person sees it. */
+async function addReader(scope: string) {
+  const principalId = await addObject('user')
+  const put = await send('PUT', urlOf(scope), { properties: { principalId, roleName: 'Reader' } })
+  assert.equal(put.status, 201, put.text)
+  const token = service().tokenFor({ principal: principalId, permissions: ['user_impersonation'] })
+  const { body } = await service().request('GET', `/providers/Vendor.Sql/databases?${apiVersion}`, { token })
+  return { ids: body.value.map((one: { id: string }) => one.id), nextLink: body.nextLink }
+}
+
+clause(
+  'MASK-205',
+  'The databases that `GET /providers/Vendor.Sql/databases` hides fill no page: its `nextLink` is there when…',
+  async () => {
+    const { database, tenantId } = service()
+    const mine = freshDatabase()
+    assert.equal((await send('PUT', mine, {})).status, 201)
+    await database.sql`
+      insert into masked_database (id, tenant_id, key, subscription_id, resource_group, server_name, name, location)
+      select gen_random_uuid(), ${tenantId},
+        '/subscriptions/hidden/resourcegroups/g/providers/vendor.sql/servers/s/databases/secret-' || i,
+        'hidden', 'g', 's', 'secret-' || i, 'local'
+      from generate_series(1, 1001) i`
+    assert.deepEqual(await addReader(mine), { ids: [mine], nextLink: undefined })
+    await database.sql`delete from masked_database where subscription_id = 'hidden'`
+  },
+)
+
+clause(
+  'MASK-206',
+  'A role at `/subscriptions/providers/resourceGroups/servers` counts there and below: names that are also…',
+  async () => {
+    const scope = '/subscriptions/providers/resourceGroups/servers'
+    const path = `${scope}/providers/Vendor.Sql/servers/s/databases/d`
+    assert.equal((await send('PUT', path, {})).status, 201)
+    for (const at of [scope, path]) assert.deepEqual((await addReader(at)).ids, [path])
+    assert.equal((await send('DELETE', path)).status, 200)
+    const [{ count } = {}] = await service().database.sql<{ count: number }[]>`
+      select count(*)::int as count from role_assignment where shown_scope = ${path}`
+    assert.equal(count, 0, 'assignments end with the database')
+  },
+)
+
 clause(
   'MASK-119',
   '`PUT`, `GET` and `DELETE` of `{scope}/providers/Vendor.Authorization/roleAssignments/{id}`…',
