@@ -4,6 +4,7 @@ import { Compile, type Validator } from 'typebox/compile'
 import type { Operation } from '../api/operation.ts'
 import { parseMetered } from '../kernel/json.ts'
 import { fail } from '../kernel/problem.ts'
+import { keyNamesOf } from './key-names.ts'
 
 const validators = new WeakMap<TSchema, Validator>()
 
@@ -23,7 +24,7 @@ export function readBody(operation: Operation, request: FastifyRequest): unknown
   if (type !== undefined && !isJson(type)) fail('UnsupportedMediaType', { mediaType: type.slice(0, 100) })
   if (text.trim() === '') fail('EmptyPayload')
   if (type === undefined && !operation.contentTypeOptional) fail('UnsupportedMediaType', { mediaType: '' })
-  const value = parseMetered(text)
+  const value = parseMetered(text, operation.bodyLimits ? keyNamesOf(operation.body) : null)
   check(operation.body, value)
   return value
 }

@@ -11,6 +11,7 @@ import { after, type Soon } from '../kernel/soon.ts'
 import { readBody } from './body.ts'
 import type { Dialect } from './dialect.ts'
 import { readQuery } from './query.ts'
+import { largeTextLength, readInTurn } from './read-in-turn.ts'
 import { HttpFacts } from './request-facts.ts'
 import { sendInner } from './send-inner.ts'
 
@@ -89,6 +90,9 @@ export async function perform(
 ): Promise<void> {
   const { operation, ports, dialect } = route
   const { database } = runner
+  // Before the caller is checked again: a large body may wait.
+  const body = readLargeBody(operation, request)
+  const large = body && { value: await body }
   const admitted = readmit(runner, route, request)
   const isRead = readsOnly(operation)
   const facts = new HttpFacts(request, dialect.surface)
@@ -97,7 +101,7 @@ export async function perform(
     caller: admitted instanceof Promise ? await admitted : admitted,
     params: request.params as Params,
     query: readQuery(operation, request),
-    body: readBody(operation, request),
+    body: large ? large.value : readBody(operation, request),
     tx: database.sql,
     request: facts,
     audit: (entry) => void entries.push(entry),
@@ -118,6 +122,12 @@ export async function perform(
   const late = answer.afterCommit && (await answer.afterCommit())
   const told = answer.lateBody ? { ...answer, body: await answer.lateBody() } : answer
   render(late ? { ...told, headers: { ...told.headers, ...late } } : told, dialect, request, reply)
+}
+
+/** Undefined for all but very few bodies: a promise is a measurable part of a request. */
+function readLargeBody(operation: Operation, request: FastifyRequest): Promise<unknown> | undefined {
+  const length = typeof request.body === 'string' ? request.body.length : 0
+  return length >= largeTextLength ? readInTurn(length, () => readBody(operation, request)) : undefined
 }
 
 function readsOnly({ method, reads }: Operation): boolean {

@@ -18,10 +18,13 @@ export function parseJson(text: string): unknown {
   return parseMetered(text)
 }
 
-/** As `parseJson`, for a text that a `JsonMeter` has passed already. */
-export function parseMetered(text: string): unknown {
+/**
+ * As `parseJson`, for a text that a `JsonMeter` has passed already. `names`: the only keys that it may have after as many as
+ * usual. Objects of ever new keys take the parser many times longer than those of a document.
+ */
+export function parseMetered(text: string, names: ReadonlySet<string> | null = null): unknown {
   try {
-    if (!isPlain(text)) scan(text)
+    if (!isPlain(text)) scan(text, names)
     return JSON.parse(text)
   } catch (error) {
     if (error instanceof SyntaxError)
@@ -89,7 +92,8 @@ export class JsonMeter {
 }
 
 /** Walks the text once, with the keys seen so far of each open object on a stack. JSON.parse checks the grammar. */
-function scan(text: string): void {
+function scan(text: string, names: ReadonlySet<string> | null): void {
+  let count = 0
   const open: (Set<string> | null)[] = []
   let string = { from: 0, to: 0 }
   for (let at = 0; at < text.length; at++) {
@@ -109,7 +113,7 @@ function scan(text: string): void {
         open.pop()
         break
       case codes.colon:
-        noteKey(open.at(-1), text.slice(string.from, string.to))
+        noteKey(open.at(-1), text.slice(string.from, string.to), ++count > jsonLimits.keys ? names : null)
     }
   }
 }
@@ -135,9 +139,15 @@ function findEnd(text: string, start: number): number {
   return text.length
 }
 
-function noteKey(keys: Set<string> | null | undefined, quoted: string): void {
+function noteKey(
+  keys: Set<string> | null | undefined,
+  quoted: string,
+  names: ReadonlySet<string> | null,
+): void {
   if (!keys) return
   const key: string = quoted.includes('\\') ? JSON.parse(quoted) : quoted.slice(1, -1)
+  if (names && !names.has(key))
+    refuse(`it has more than ${jsonLimits.keys} keys, and '${key.slice(0, 100)}' is unknown`)
   if (key === '__proto__') refuse("the key '__proto__' is not allowed")
   if (keys.has(key)) refuse(`the key '${key.slice(0, 100)}' is given twice`)
   keys.add(key)

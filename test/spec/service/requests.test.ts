@@ -84,6 +84,10 @@ describe('requests of every kind', () => {
       const refused = await service.request('PUT', `${policy}/document${version}`, { token, body: tooMany })
       assert.equal(refused.status, 400)
       assert.match(refused.body.error.message, /more than 200000 keys/)
+      const unknown = `{"properties":{"rules":[${Array.from({ length: 9_000 }, (_, n) => `{"k${n}":1}`).join()}]}}`
+      const early = await service.request('PUT', `${policy}/document${version}`, { token, body: unknown })
+      assert.equal(early.status, 400)
+      assert.match(early.body.error.message, /more than 5000 keys, and 'k4998' is unknown/)
       const tooLong = await service.request('PUT', `${policy}/document${version}`, {
         token,
         body: `"${'x'.repeat(8 * 1024 * 1024)}"`,
