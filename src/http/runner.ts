@@ -127,7 +127,9 @@ export async function perform(
 /** Undefined for all but very few bodies: a promise is a measurable part of a request. */
 function readLargeBody(operation: Operation, request: FastifyRequest): Promise<unknown> | undefined {
   const length = typeof request.body === 'string' ? request.body.length : 0
-  return length >= largeTextLength ? readInTurn(length, () => readBody(operation, request)) : undefined
+  return length >= largeTextLength
+    ? readInTurn(request.caller?.objectId ?? '', length, () => readBody(operation, request))
+    : undefined
 }
 
 function readsOnly({ method, reads }: Operation): boolean {

@@ -14,7 +14,8 @@ export function readKnownBrowser(
   secret: IssuerSecret,
   account: string,
 ): string | undefined {
-  const [id = '', expiry = '', proof = ''] = ctx.cookies.get(nameCookie(account))?.split('.') ?? []
+  const [id = '', expiry = '', proof = ''] =
+    ctx.cookies.get(nameCookie(account), { signed: false })?.split('.') ?? []
   const expected = Buffer.from(secret.browserProof(describe(id, expiry, account)))
   const offered = Buffer.from(proof)
   const isProven = offered.length === expected.length && timingSafeEqual(offered, expected)

@@ -25,7 +25,7 @@ const maxUnended = 1_000
  */
 export class RevocationWatch {
   readonly #ports: RevocationPorts
-  #unended: Backends[] = []
+  readonly #unended: Backends[] = []
   #timer: NodeJS.Timeout | undefined
   #looking = Promise.resolve()
   #hasFailed = false
@@ -56,7 +56,8 @@ export class RevocationWatch {
         await endRevoked(sessions.map(({ id }) => id))
         log.info({ ended: sessions.length }, 'sessions whose tokens were revoked ended')
       }
-      await this.#endBackends(groupBackends(sessions))
+      const backends = [...groupBackends(sessions), ...this.#unended.splice(0)]
+      for (const each of backends) void this.#endBackends(each)
       this.#hasFailed = false
     } catch (err) {
       if (!this.#hasFailed) log.warn({ err }, 'sessions whose tokens were revoked cannot be ended')
@@ -77,17 +78,20 @@ export class RevocationWatch {
 
   /**
    * A backend that is busy does not notice its closed connection, and a block of code may catch the cancellation of its
-   * statement: it is terminated, again at the next look where that fails.
+   * statement: it is terminated, again at the next look where that fails. The look does not wait for it: one database that
+   * does not answer must not keep sessions of others.
    */
-  async #endBackends(added: readonly Backends[]): Promise<void> {
-    const ending = [...added, ...this.#unended].slice(0, maxUnended)
-    this.#unended = []
-    const outcomes = await Promise.allSettled(
-      ending.map(({ databaseId, role, processIds }) => this.#ports.endBackends(databaseId, role, processIds)),
-    )
-    this.#unended = ending.filter((_, at) => outcomes[at]?.status === 'rejected')
-    const failed = outcomes.find((outcome) => outcome.status === 'rejected')
-    if (failed) throw failed.reason
+  async #endBackends(backends: Backends): Promise<void> {
+    const { databaseId, role, processIds } = backends
+    try {
+      await this.#ports.endBackends(databaseId, role, processIds)
+    } catch (err) {
+      this.#ports.log.warn(
+        { databaseId, err },
+        'backends of sessions whose tokens were revoked were not ended',
+      )
+      if (!this.#isClosed && this.#unended.length < maxUnended) this.#unended.push(backends)
+    }
   }
 }
 

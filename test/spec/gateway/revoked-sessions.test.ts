@@ -203,6 +203,8 @@ describe('sessions whose token is revoked', () => {
             checkToken: async () => ({ kind: 'accepted', principal: testPrincipal('ana') }),
             prepareLogin: async () => ({ kind: 'ready', login: { role, password: 'secret' } }),
             findRevoked: async (tokens) => tokens.map(() => isRevoked),
+            // A database that does not answer keeps no other session.
+            endBackends: () => new Promise(() => {}),
             recordRefusal: async ({ reason }) => void refusals.push(reason),
           },
         },
@@ -212,11 +214,13 @@ describe('sessions whose token is revoked', () => {
         gateway.connect('', { port: bare.port, user: 'ana@example.com', password: 'a token' })
       await assert.rejects(connect(), { code: '28P01' })
       assert.match(refusals.join(), /not a valid access token/)
-      isRevoked = false
-      const client = await connect()
-      const end = ended(client, patienceMs)
-      isRevoked = true
-      assert.equal(await end, '57P01')
+      for (const round of ['first', 'second']) {
+        isRevoked = false
+        const client = await connect()
+        const end = ended(client, patienceMs)
+        isRevoked = true
+        assert.equal(await end, '57P01', round)
+      }
     })
 
   async function readPid(client: pg.Client): Promise<number> {

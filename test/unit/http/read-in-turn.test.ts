@@ -9,16 +9,30 @@ const beBusy = (ms: number) => {
 }
 
 test('large bodies are read one after the other, with four times the rest in between', async () => {
-  const failing = readInTurn(0, () => {
+  const failing = readInTurn('a caller', 0, () => {
     beBusy(5)
     throw new Error('not a body')
   })
-  const [first, second] = [readInTurn(0, () => beBusy(10)), readInTurn(0, () => beBusy(10))]
+  const [first, second] = [
+    readInTurn('a caller', 0, () => beBusy(10)),
+    readInTurn('a caller', 0, () => beBusy(10)),
+  ]
   await assert.rejects(failing, /not a body/)
   const [one, other] = [await first, await second]
   assert.ok(other.startedAt - one.endedAt >= 35, `${other.startedAt - one.endedAt} ms`)
   // What was received counts as well.
-  const { endedAt } = await readInTurn(1_000_000, () => beBusy(0))
-  const { startedAt } = await readInTurn(0, () => beBusy(0))
+  const { endedAt } = await readInTurn('a caller', 1_000_000, () => beBusy(0))
+  const { startedAt } = await readInTurn('a caller', 0, () => beBusy(0))
   assert.ok(startedAt - endedAt >= 35, `${startedAt - endedAt} ms`)
+})
+
+test('a caller has four large bodies waiting at most, and all have 32', async () => {
+  const wait = (caller: string) => readInTurn(caller, 0, () => beBusy(0))
+  const refused = { problem: 'TooManyRequests' }
+  const own = Array.from({ length: 4 }, () => wait('a caller'))
+  assert.throws(() => wait('a caller'), refused)
+  const others = Array.from({ length: 28 }, (_, n) => wait(`caller ${n >> 2}`))
+  assert.throws(() => wait('one more'), refused)
+  await Promise.all([...own, ...others])
+  await wait('one more')
 })
