@@ -5,7 +5,7 @@ import { type DescribedRoom, describeApi } from './describe-api.ts'
 
 /** Stands for the address that a reader uses until it is known. */
 const anyOrigin = 'https://any-origin.invalid'
-/** Readers come by few addresses, and a stranger can name any number of them. */
+/** Readers come by few addresses. A stranger can name any number of them: compressing for each would slow the others. */
 const keptOrigins = 8
 
 /** The description of the API at `/openapi.json`, made when it is first asked for. */
@@ -15,9 +15,11 @@ export function addDescription(app: FastifyInstance, rooms: readonly DescribedRo
   app.get('/openapi.json', async (request, reply) => {
     description ??= JSON.stringify(describeApi(rooms, { version, origin: anyOrigin }))
     const origin = JSON.stringify(originOf(request)).slice(1, -1)
-    const kept = byOrigin.get(origin) ?? compress(description.replaceAll(anyOrigin, () => origin))
-    if (byOrigin.size >= keptOrigins) byOrigin.clear()
+    reply.type('application/json; charset=utf-8')
+    const text = () => (description ?? '').replaceAll(anyOrigin, () => origin)
+    const kept = byOrigin.get(origin) ?? (byOrigin.size < keptOrigins ? compress(text()) : undefined)
+    if (!kept) return reply.send(text())
     byOrigin.set(origin, kept)
-    return sendCompressed(request, reply.type('application/json; charset=utf-8'), await kept)
+    return sendCompressed(request, reply, await kept)
   })
 }
