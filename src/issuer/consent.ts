@@ -1,4 +1,5 @@
-import { type Grant, interactionPolicy, type KoaContextWithOIDC, type Provider } from 'oidc-provider'
+import { errors, type Grant, interactionPolicy, type KoaContextWithOIDC, type Provider } from 'oidc-provider'
+import { firstPartyApplications } from '../auth/first-party.ts'
 import type { Identity } from '../auth/identity.ts'
 import { defaultScope, isConsentable, signInScopes } from '../auth/known-permissions.ts'
 import type { Query } from '../db/query.ts'
@@ -28,6 +29,12 @@ export function createInteractionPolicy(sql: Query, tenantId: string) {
       return session?.accountId !== undefined && account === undefined
     }),
   )
+  login?.checks.add(
+    new Check('portal_elsewhere', 'the portal is where it was asked for', (ctx) => {
+      refuseOtherOrigin(ctx)
+      return false
+    }),
+  )
   const consent = policy.get('consent')
   for (const reason of ['native_client_prompt', 'op_scopes_missing', 'rs_scopes_missing'])
     consent?.checks.remove(reason)
@@ -53,6 +60,16 @@ export function createInteractionPolicy(sql: Query, tenantId: string) {
     ),
   )
   return policy
+}
+
+/**
+ * The portal gets its code without a page, so the code goes back to the origin that the browser asked at and to no other:
+ * at another loopback address, of which the portal has several, another program may listen.
+ */
+function refuseOtherOrigin({ oidc, protocol, host }: KoaContextWithOIDC): void {
+  if (oidc.client?.clientId !== firstPartyApplications.portal.appId) return
+  const target = URL.parse(String(oidc.params?.redirect_uri ?? ''))
+  if (target?.origin !== `${protocol}://${host}`) throw new errors.InvalidRedirectUri()
 }
 
 export async function findMissingConsent(

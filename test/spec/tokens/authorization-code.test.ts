@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
+import { firstPartyApplications } from '../../../src/auth/first-party.ts'
 import {
   consentPermissions,
   withdrawConsent,
@@ -151,6 +152,38 @@ describe('authorization code', () => {
           status: 401,
         })
       }
+    },
+  )
+
+  clause(
+    'TOK-105',
+    "A code for the portal goes only to the origin at which the browser asked for it. Another of the portal's own addresses is refused with `invalid_redirect_uri`, whether or not the person is signed in.",
+    async () => {
+      const { httpOrigin, httpPort } = service.listeners
+      const { appId } = firstPartyApplications.portal
+      const scope = 'openid profile'
+      const ask = (to: string) => beginSignIn(service, appId, scope, { redirect_uri: to })
+      const portal = (await ask(`${httpOrigin}/`)).url
+      const asked = new URL(`${httpOrigin}${portal.pathname}${portal.search}`)
+      const browser = new Browser()
+      const page = await browser.open(asked)
+      const elsewhere = [`http://[::1]:${httpPort}/`, `http://localhost:${httpPort}/`]
+      const refuse = async (visitor: Browser) => {
+        for (const to of elsewhere) {
+          const url = new URL(asked)
+          url.searchParams.set('redirect_uri', to)
+          const refused = await visitor.open(url)
+          assert.equal(refused.status, 400, to)
+          assert.equal(refused.url.origin, httpOrigin, to)
+          assert.match(refused.html, /invalid_redirect_uri/, to)
+        }
+      }
+      await refuse(new Browser())
+      await signIn(browser, page)
+      await refuse(browser)
+      browser.visited.length = 0
+      await browser.open(asked)
+      assert.ok(browser.visited.some((url) => url.href.startsWith(`${httpOrigin}/?code=`)))
     },
   )
 
