@@ -17,6 +17,7 @@ import {
   type TablesWanted,
   type TwinColumn,
 } from './browse.ts'
+import { LookQueue } from './look-queue.ts'
 import { type draftRefused, type Preview, type PreviewRequest, preview } from './preview.ts'
 
 export interface InspectorOptions {
@@ -29,8 +30,12 @@ export interface InspectorOptions {
 
 /** Looks into masked databases for people, and changes nothing there. */
 export function createInspector({ connect, readPolicy, claimantOf }: InspectorOptions) {
+  const queue = new LookQueue()
+  const look = <T>(databaseId: string, run: (database: Database) => Promise<T>) =>
+    queue.run(databaseId, () => lookNow(databaseId, run))
+
   /** Explains failures of the masked database by kind alone, and never with a value. */
-  async function look<T>(databaseId: string, run: (database: Database) => Promise<T>): Promise<T> {
+  async function lookNow<T>(databaseId: string, run: (database: Database) => Promise<T>): Promise<T> {
     const database = await connect(databaseId)
     if (!database) fail('BoundDatabaseUnusable', { reason: 'it is not bound any more' })
     try {

@@ -95,7 +95,8 @@ export function createEnforcementSource(options: SourceOptions) {
         connect: () =>
           openDatabase({
             url: address(),
-            poolSize: 3,
+            // Two of them are for looks (`LookQueue`).
+            poolSize: 5,
             applicationName: 'masquerade enforcement',
             searchPath: 'pg_catalog',
             // A server that does not even answer that time is up.

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pino from 'pino'
+import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { apiVersion, freshDatabase, policyUrl } from '../../support/masking.ts'
 import { startTestService } from '../../support/service.ts'
@@ -47,4 +48,30 @@ describe('what is logged of a database that is looked into', () => {
     for (const text of [...lines, ...answers.map((answer) => answer.text)])
       assert.ok(!text.includes('zelda'), text)
   })
+
+  clause(
+    'ENF-156',
+    'Of the requests that look into a bound database (recommendations, exposures, impact, preview, tables, columns), two run at a time on a node and twenty wait; further ones get 429. They use no connection that enforcement needs.',
+    async () => {
+      await using target = await createMaskedDatabase()
+      await target.database.sql.unsafe('create table public.person (id int, email text)')
+      await using service = await startTestService({ MASQUERADE_AUDIT_SECONDS: '3600' })
+      const token = service.tokenFor({ role: 'Owner' })
+      const db = freshDatabase()
+      await service.request('PUT', `${db}?${apiVersion}`, {
+        token,
+        body: { properties: { binding: bindingOf(target.url) } },
+      })
+      const answers = await Promise.all(
+        Array.from({ length: 60 }, () =>
+          service.request('GET', `${policyUrl(db)}/recommendations?${apiVersion}`, { token }),
+        ),
+      )
+      const seen = answers.filter(({ status }) => status === 200)
+      const refused = answers.filter(({ status }) => status === 429)
+      assert.equal(seen.length + refused.length, 60)
+      assert.ok(seen.length >= 22 && refused.length > 0, `${seen.length} seen, ${refused.length} refused`)
+      assert.equal(refused[0]?.headers.get('retry-after'), '1')
+    },
+  )
 })
