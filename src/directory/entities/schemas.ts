@@ -137,13 +137,13 @@ function describeEntity(
   title: string,
   more: Readonly<Record<string, TSchema>>,
 ): TSchema {
-  const shown = Object.entries(properties)
-    .filter(([, { secret }]) => !secret)
-    .map(([name, property]) => {
-      const isKnown = name === 'id' || property.default !== undefined
-      const isNullable = !isKnown || (isVeiled === true && name !== 'id' && property.type !== 'strings')
-      return [name, Type.Optional(valueSchema(property, 'shown', isNullable))] as const
-    })
+  const shown = Object.entries(properties).map(([name, property]) => {
+    // Selected by name, it is shown to have a value or not as little as what it is.
+    if (property.secret) return [name, Type.Optional(Type.Null())] as const
+    const isKnown = name === 'id' || property.default !== undefined
+    const isNullable = !isKnown || (isVeiled === true && name !== 'id' && property.type !== 'strings')
+    return [name, Type.Optional(valueSchema(property, 'shown', isNullable))] as const
+  })
   const expanded = namesToExpand(kind)
   const related = expanded.map((name) => [name, Type.Optional(relationSchema(name))] as const)
   return Type.Object(

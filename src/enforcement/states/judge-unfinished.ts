@@ -102,8 +102,14 @@ export async function mergeNotes(
   more: readonly Note[],
 ): Promise<readonly Note[] | null> {
   if (outcome.isWhole) return capNotes([...outcome.notes, ...more])
-  if (more.length === 0) return null
+  const added = [...outcome.notes, ...more]
+  if (added.length === 0) return null
   const { notes } = await states.read(databaseId)
   const codes = new Set(more.map(({ code }) => code))
-  return capNotes([...notes.filter(({ code }) => !codes.has(code)), ...more])
+  const told = new Set(outcome.notes.map(nameNote))
+  return capNotes([...notes.filter((note) => !codes.has(note.code) && !told.has(nameNote(note))), ...added])
+}
+
+function nameNote({ code, target }: Note): string {
+  return `${code} ${target}`
 }

@@ -92,7 +92,7 @@ clause(
     const said = await run('policy', 'report')
     assert.match(
       said.stdout,
-      new RegExp(`${masked().role('analyst')} +public\\.customers\\.email +1 statements`),
+      new RegExp(`${masked().role('analyst')} +public\\.customers\\.email +1 statement `),
     )
     const later = await send('GET', `${policyUrl(db)}/report?api-version=2026-11-01&since=2100-01-01`)
     assert.deepEqual(later.body.gateway, [])
