@@ -15,6 +15,7 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
       await using opened = await portal.visit()
       const { page } = opened
       await page.goto(`${portal.service().origin}/databases?q=shop`)
+      await page.getByLabel('Password').waitFor()
       await checkAccessible(page)
       await signIn(page, portal.administrator())
       await page.getByRole('heading', { level: 1, name: 'Databases' }).waitFor()
