@@ -16,11 +16,18 @@ import type { IssuerSecret } from './issuer-secret.ts'
 /** Documented in the decision on the token service: a permission taken away is gone after this at the latest. */
 export const accessTokenLifetimeSeconds = 60 * 60
 
-const signIns = new WeakMap<object, string>()
+/** The token that another one was exchanged for. */
+interface Origin {
+  readonly signInId: string | undefined
+  /** In seconds. */
+  readonly expiresAt: number
+}
 
-/** Makes a token that another one was exchanged for end with the sign-in of that one. */
-export function keepSignIn(token: object, signInId: string | undefined): void {
-  if (signInId !== undefined) signIns.set(token, signInId)
+const origins = new WeakMap<object, Origin>()
+
+/** Makes an exchanged token end with the sign-in and the lifetime of the token that it was exchanged for. */
+export function keepOrigin(token: object, origin: Origin): void {
+  origins.set(token, origin)
 }
 
 /**
@@ -40,12 +47,13 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
     const { servicePrincipalId } = clientFactsOf(client)
     const principalId = token.kind === 'AccessToken' ? token.accountId : servicePrincipalId
     await awaitRevocations(sql, identity.tenantId, principalId, servicePrincipalId)
+    const origin = origins.get(token)
     const common = {
       iss: identity.issuer(),
       aud: identity.origin(),
       iat,
       nbf: iat,
-      exp,
+      exp: Math.min(Number(exp), origin?.expiresAt ?? Number.POSITIVE_INFINITY),
       jti,
       tid: identity.tenantId,
       appid: client.clientId,
@@ -58,7 +66,7 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
         ? await describeApplication(sql, identity, client)
         : await describeUser(sql, identity, client, token)
     const sid =
-      token.kind === 'AccessToken' && token.grantId ? secret.nameOf(token.grantId) : signIns.get(token)
+      token.kind === 'AccessToken' && token.grantId ? secret.nameOf(token.grantId) : origin?.signInId
     jwt.payload = { ...common, ...(sid !== undefined && { sid }), ...specific }
   }
 }

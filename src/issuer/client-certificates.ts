@@ -35,11 +35,11 @@ function readHeader(assertion: string): ProtectedHeaderParameters {
 }
 
 /** Clients name the certificate by its thumbprint, in one of several spellings; some do so in `kid` too. */
-function describeKey({ key, keyId }: KeyCredential, { kid }: ProtectedHeaderParameters) {
+function describeKey({ key, keyId }: KeyCredential, { kid }: { readonly kid?: unknown }) {
   const certificate = new X509Certificate(Buffer.from(key, 'base64'))
   const thumbprint = createHash('sha1').update(certificate.raw).digest()
   const names = [thumbprint.toString('base64url'), thumbprint.toString('hex'), keyId]
-  const isNamed = kid !== undefined && names.some((name) => name.toLowerCase() === kid.toLowerCase())
+  const isNamed = typeof kid === 'string' && names.some((name) => name.toLowerCase() === kid.toLowerCase())
   return {
     ...certificate.publicKey.export({ format: 'jwk' }),
     use: 'sig',

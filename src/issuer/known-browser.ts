@@ -3,33 +3,45 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { foldPrincipalName } from '../kernel/fold-principal-name.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 
-const rememberedDays = 90
+const rememberedSeconds = 90 * 24 * 60 * 60
 
 /**
- * The id of a browser in which a person has signed in to this account before; undefined for any other. Its failures are
- * counted by themselves: strangers who guess at the account do not make the person wait. It proves nothing else.
+ * A browser in which a person has signed in to an account before. Its failures are counted by themselves: strangers who
+ * guess at the account do not make the person wait. It proves nothing else.
  */
+export interface KnownBrowser {
+  readonly id: string
+  /** The time of the last sign-in, in seconds. */
+  readonly signedInAt: number
+}
+
+/** Undefined for a browser without a valid cookie for this account. */
 export function readKnownBrowser(
   ctx: KoaContextWithOIDC,
   secret: IssuerSecret,
   account: string,
-): string | undefined {
+): KnownBrowser | undefined {
   const [id = '', expiry = '', proof = ''] =
     ctx.cookies.get(nameCookie(account), { signed: false })?.split('.') ?? []
   const expected = Buffer.from(secret.browserProof(describe(id, expiry, account)))
   const offered = Buffer.from(proof)
   const isProven = offered.length === expected.length && timingSafeEqual(offered, expected)
-  return isProven && Number(expiry) * 1000 > Date.now() ? id : undefined
+  const isCurrent = isProven && Number(expiry) * 1000 > Date.now()
+  return isCurrent ? { id, signedInAt: Number(expiry) - rememberedSeconds } : undefined
 }
 
 /** After a sign-in. The id stays, so that the browser does not get a new allowance by each. */
-export function rememberBrowser(ctx: KoaContextWithOIDC, secret: IssuerSecret, account: string): void {
-  const id = readKnownBrowser(ctx, secret, account) ?? randomUUID()
-  const maxAge = rememberedDays * 24 * 60 * 60 * 1000
-  const expiry = String(Math.floor((Date.now() + maxAge) / 1000))
+export function rememberBrowser(
+  ctx: KoaContextWithOIDC,
+  secret: IssuerSecret,
+  account: string,
+  signedInAt: number,
+): void {
+  const id = readKnownBrowser(ctx, secret, account)?.id ?? randomUUID()
+  const expiry = String(signedInAt + rememberedSeconds)
   const value = [id, expiry, secret.browserProof(describe(id, expiry, account))].join('.')
   ctx.cookies.set(nameCookie(account), value, {
-    maxAge,
+    maxAge: rememberedSeconds * 1000,
     httpOnly: true,
     sameSite: 'lax',
     secure: ctx.secure,

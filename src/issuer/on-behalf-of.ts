@@ -5,7 +5,7 @@ import type { Auth } from '../auth/open-auth.ts'
 import type { Query } from '../db/query.ts'
 import { listDelegatedPermissions } from '../directory/applications/granted-permissions.ts'
 import { Problem } from '../kernel/problem.ts'
-import { accessTokenLifetimeSeconds, keepSignIn } from './access-token.ts'
+import { accessTokenLifetimeSeconds, keepOrigin } from './access-token.ts'
 import { permissionsIn } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
 import { describeResource } from './provider-resource.ts'
@@ -31,6 +31,10 @@ export function allowOnBehalfOf(provider: Provider, check: AssertionCheck): void
       throw new errors.InvalidRequest('requested_token_use must be on_behalf_of')
     const assertion = String(params.assertion ?? '')
     const session = await openSession(check, assertion)
+    const expiresAt = readExpiry(assertion)
+    const secondsLeft = expiresAt - Math.floor(Date.now() / 1000)
+    // Tokens are taken some seconds after their end, for clocks that differ: exchanged in that time, one would begin anew.
+    if (secondsLeft <= 0) throw new errors.InvalidGrant('the assertion has expired')
     const resource = check.identity.origin()
     const info = await describeResource(ctx, String(params.resource ?? resource), check.identity)
     const token = new provider.AccessToken({
@@ -40,10 +44,10 @@ export function allowOnBehalfOf(provider: Provider, check: AssertionCheck): void
       // It belongs to the sign-in of the assertion, whose grant is another client's.
       grantId: '',
       scope: (await choosePermissions(check, ctx, session)).join(' '),
-      expiresIn: Math.min(accessTokenLifetimeSeconds, readExpiry(assertion)),
+      expiresIn: Math.min(accessTokenLifetimeSeconds, secondsLeft),
     })
     token.resourceServer = new provider.ResourceServer(resource, info)
-    keepSignIn(token, session.grounds.signInId)
+    keepOrigin(token, { signInId: session.grounds.signInId, expiresAt })
     ctx.oidc.entity('AccessToken', token)
     const value = await token.save()
     // Asked once the new token has its time: a revocation since then ends the new token by itself.
@@ -98,6 +102,7 @@ async function choosePermissions(
   return chosen
 }
 
+/** In seconds. */
 function readExpiry(assertion: string): number {
-  return Math.max(1, (decodeJwt(assertion).exp ?? 0) - Math.floor(Date.now() / 1000))
+  return decodeJwt(assertion).exp ?? 0
 }

@@ -61,7 +61,7 @@ async function verify(visit: Visit, form: URLSearchParams) {
     address: ctx.req.socket.remoteAddress ?? '',
     browser: readKnownBrowser(ctx, options.secret, userPrincipalName),
   })
-  if (outcome.kind === 'signed in') rememberBrowser(ctx, options.secret, userPrincipalName)
+  if (outcome.kind === 'signed in') rememberBrowser(ctx, options.secret, userPrincipalName, outcome.at)
   else {
     options.log.info({ outcome: outcome.kind }, 'sign-in failed')
     record(visit, userPrincipalName, outcome.kind === 'refused' ? 'wrongPassword' : 'tooManyAttempts')

@@ -169,6 +169,11 @@ describe('assertions', () => {
         const answer = await prove(sent)
         assert.deepEqual([answer.status, answer.body.error], [401, 'invalid_client'], why)
       }
+      for (const kid of [5, null, { toLowerCase: 1 }, ['x']])
+        assert.ok(
+          (await prove(await assertionFor(appId, { header: { kid } }))).status < 500,
+          'a kid of any type',
+        )
       const unsigned = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${(await assertionFor(appId)).split('.')[1]}.`
       assert.equal((await prove(unsigned)).status, 401)
       const symmetric = await new SignJWT({ iss: appId, sub: appId, aud: tokenUrl(), jti: randomUUID() })
@@ -340,6 +345,33 @@ describe('assertions', () => {
         assertion,
       }
       assert.equal((await post({ ...publicClient, requested_token_use: 'on_behalf_of', scope })).status, 400)
+    },
+  )
+
+  clause(
+    'TOK-107',
+    'A token is not exchanged after its `exp`, not even in the seconds that clocks may differ by: exchanged again and …',
+    async () => {
+      const middle = await addApplication(service, { consented: ['User.Read'] })
+      const scope = 'https://graph.microsoft.com/User.Read'
+      const claims = service.tokens.claimsFor({ permissions: ['User.Read'], principal: person.id })
+      const endingIn = (seconds: number) => {
+        const now = Math.floor(Date.now() / 1000)
+        return service.tokens.signToken({ ...claims, iat: now - 60, nbf: now - 60, exp: now + seconds })
+      }
+      await service.tokens.settled()
+      const late = endingIn(-10)
+      assert.equal((await service.request('GET', '/v1.0/me', { token: late })).status, 200, 'it still works')
+      const refused = await exchangeFor(middle, late, scope)
+      assert.deepEqual([refused.status, refused.body.error], [400, 'invalid_grant'])
+      let token = endingIn(30)
+      const { exp } = claimsOf(token)
+      for (let count = 0; count < 5; count++) {
+        const { status, body } = await exchangeFor(middle, token, scope)
+        assert.equal(status, 200, JSON.stringify(body))
+        token = body.access_token ?? ''
+        assert.ok(Number(claimsOf(token).exp) <= Number(exp), 'never later than the first')
+      }
     },
   )
 

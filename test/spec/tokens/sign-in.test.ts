@@ -198,6 +198,44 @@ describe('signing in', () => {
     },
   )
 
+  clause(
+    'TOK-106',
+    'A new password ends what browsers had from sign-ins before it: they share the counts of TOK-40, TOK-42 and TOK-84 …',
+    async () => {
+      await forgetAttempts()
+      const person = await addPerson(service)
+      const old = Array.from({ length: 3 }, () => new Browser(client))
+      const again = async (browser: Browser, password: string) => {
+        const session = browser.cookies.findIndex(({ name }) => name.startsWith('masquerade_session'))
+        if (session >= 0) browser.cookies.splice(session, 1)
+        const { url } = await beginSignIn(service, appId, 'openid offline_access User.Read')
+        return browser.submit(await browser.open(url), { user: person.userPrincipalName, password })
+      }
+      for (const browser of old) assert.equal((await again(browser, person.password)).url.origin, client)
+      const next = `${person.password} anew`
+      await setPassword(service.database.sql, service.tenantId, person.id, next)
+      const statuses: number[] = []
+      for (let count = 0; count < 6; count++)
+        statuses.push((await again(old[count % 3] ?? new Browser(client), person.password)).status)
+      assert.deepEqual(
+        statuses,
+        [401, 401, 401, 401, 401, 429],
+        'old browsers share the guesses of the network',
+      )
+      await forgetAttempts()
+      const mine = new Browser(client)
+      assert.equal((await again(mine, next)).url.origin, client)
+      for (let count = 0; count < 6; count++) await attempt(person.userPrincipalName, 'Something else 1')
+      assert.equal((await attempt(person.userPrincipalName, next)).status, 429)
+      assert.equal(
+        (await again(mine, next)).url.origin,
+        client,
+        'a sign-in with the new one counts by itself',
+      )
+      await forgetAttempts()
+    },
+  )
+
   clause('TOK-41', 'Attempts that are sent at once are counted one by one.', async () => {
     await forgetAttempts()
     const person = await addPerson(service)
