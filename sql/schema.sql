@@ -86,6 +86,15 @@ create table change_subscription (
   constraint change_subscription_pkey PRIMARY KEY (tenant_id, id)
 );
 
+create table closed_relation (
+  database_id uuid not null,
+  place text not null,
+  oid bigint not null,
+  record jsonb not null,
+  constraint closed_relation_pkey PRIMARY KEY (database_id, place, oid),
+  constraint closed_relation_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
 create table delegated_permission (
   tenant_id uuid not null,
   client_id uuid not null,

@@ -104,7 +104,12 @@ export interface Guard {
   /** No column was left for those who are not exempt, so the relation itself shows no trace of their grants. */
   readonly hidesAll: boolean
   readonly twin: Twin | null
+  /** The order of its grants before masking; null: the record is of an earlier release. */
+  readonly order: AclOrder | null
 }
+
+/** The entries of the lists of a relation (place 0) and of its columns, in the order that GRANTs have in a dump. */
+export type AclOrder = readonly (readonly [place: number, grantor: number, grantee: number])[]
 
 /** A rule holds on to the attribute it found: neither a rename nor a detached partition takes the mask off. */
 export interface Pin {

@@ -116,7 +116,8 @@ export class Controller {
     const database = await this.#connections.open(databaseId)
     if (!database) return []
     const claimant = this.#options.source.claimantOf(databaseId)
-    return dryRun(database, () => this.#readPolicy(database, databaseId), claimant)
+    const kept = this.#options.states.keptRecordsOf(databaseId)
+    return dryRun(database, () => this.#readPolicy(database, databaseId), { claimant, kept })
   }
 
   /** The policy, or a proposed one, with principals resolved to roles of the database. */
@@ -271,6 +272,7 @@ export class Controller {
   ): Promise<{ outcome: Outcome; unfinished: readonly Unfinished[] }> {
     const options = {
       claimant: this.#options.source.claimantOf(databaseId),
+      kept: this.#options.states.keptRecordsOf(databaseId),
       onClosed: (schema: string) =>
         this.#raw.endExempt({ database, databaseId, schema, logins: logins?.logins ?? [] }),
       focus: (policy: Policy, record: string) =>

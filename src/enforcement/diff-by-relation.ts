@@ -140,10 +140,10 @@ function closeRelation(plan: Plan, wanted: DesiredRelation): void {
     maskRelation(plan, wanted, new Set())
     return
   }
-  grantRelation(plan, wanted)
   const twin = isKept ? known : known && { ...known, isClosed: true }
   const isRecorded = guard && remembersGrants(guard, wanted)
   if (!isRecorded) steps.push(writeGuard(snapshot, wanted, twin))
+  grantRelation(plan, wanted)
 }
 
 function examineTwin(plan: Plan, wanted: DesiredRelation) {

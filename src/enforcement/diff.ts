@@ -1,9 +1,11 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Closed, Relation, Snapshot } from './catalog.ts'
+import { restoreAclOrder } from './grants/acl-order.ts'
 import { actAs, named, restoreGrants, setGrants } from './grants/grant-steps.ts'
 import { restoreRights, setRights } from './grants/right-steps.ts'
 import { grantGuard } from './guard/guard-readers.ts'
 import {
+  copyRecord,
   createGuards,
   createWatch,
   forget,
@@ -61,8 +63,10 @@ function prepare(plan: Plan): void {
   prepareSchemas(plan)
 }
 
-export function prepareGuards(steps: Step[], { guard }: Snapshot): void {
-  if (!guard.isThere) steps.push(...createGuards(guard))
+/** Records that the service kept itself move to the new schema at once: a relation behind a lock would lose them. */
+export function prepareGuards(steps: Step[], { guard, guards, roles }: Snapshot): void {
+  if (!guard.isThere)
+    steps.push(...createGuards(guard), ...guards.map((one) => copyRecord(guard.schema, one, roles)))
   else if (!guard.isCurrent) steps.push(...upgradeGuards(guard))
 }
 
@@ -133,8 +137,8 @@ export function maskRelation(plan: Plan, wanted: DesiredRelation, remade: Readon
   const { relation } = wanted
   const names = namesOf(relation)
   const made = wanted.twin ? makeTwin(plan, wanted, wanted.twin, names, remade.has(relation.oid)) : false
-  grantRelation(plan, wanted)
   if (made || !remembers(guards.get(relation.oid), wanted)) steps.push(writeGuard(plan.snapshot, wanted))
+  grantRelation(plan, wanted)
 }
 
 function namesOf({ columns }: Relation): ReadonlyMap<number, string> {
@@ -155,11 +159,20 @@ export function grantRelation({ steps }: Plan, wanted: DesiredRelation): void {
   setRights(steps, relation, wanted.rights)
 }
 
+export function release(plan: Plan, released: Released): void {
+  const { steps, snapshot, desired } = plan
+  giveBackGrants(plan, released)
+  // Without masks no schema is made for records that the service keeps itself.
+  if (snapshot.guard.isThere || desired.masked.length > 0)
+    steps.push(forget(snapshot.guard.schema, released.guard.oid))
+}
+
 /** Gives the recorded grants back, each by the role that gave it. */
-export function release({ steps, snapshot }: Plan, { guard, relation, remembered }: Released): void {
-  if (relation) restoreGrants(steps, relation, remembered)
-  if (relation) restoreRights(steps, relation, remembered.rights)
-  steps.push(forget(snapshot.guard.schema, guard.oid))
+export function giveBackGrants({ steps, snapshot }: Plan, { guard, relation, remembered }: Released): void {
+  if (!relation) return
+  restoreGrants(steps, relation, remembered)
+  restoreRights(steps, relation, remembered.rights)
+  steps.push(...restoreAclOrder(relation, guard.order ?? [], snapshot.version))
 }
 
 /**

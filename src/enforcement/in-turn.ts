@@ -4,6 +4,7 @@ import { apply } from './apply.ts'
 import type { Snapshot } from './catalog.ts'
 import { desire } from './desire.ts'
 import { type Claimant, claim } from './guard/claim.ts'
+import { type KeptRecords, readPlace } from './guard/kept-records.ts'
 import { readRecord, readRecordVersion } from './guard/read-record.ts'
 import { observe } from './observe.ts'
 import type { Desired, Note, Step } from './plan.ts'
@@ -36,6 +37,8 @@ export interface ReconcileOptions {
   readonly lockTimeoutMs?: number
   /** The resource that the masks are to belong to. Without one they belong to none, and those of a resource are left alone. */
   readonly claimant?: Claimant
+  /** Holds the records of grants while the database cannot. */
+  readonly kept?: KeptRecords
   /**
    * Runs when everything that is to be masked is closed, before anything is opened, where both do not happen at once; with
    * the schema of our records.
@@ -82,6 +85,7 @@ export async function takeTurn<T>(
       exempt: record?.exempt ?? [],
       guardReaders: record?.guardReaders ?? [],
       guardedOwners: record?.guardedOwners ?? [],
+      kept: guard.isThere ? [] : ((await options.kept?.read(await readPlace(tx))) ?? []),
     }
     const version = record?.version ?? ''
     const first = await plan(tx, facts, wanted, options.focus?.(wanted, version), mode)

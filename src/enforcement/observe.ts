@@ -25,14 +25,17 @@ export async function observe(
 ): Promise<Snapshot> {
   const { version, database, user, superuser, watched, guard, exempt, guardReaders, guardedOwners } = facts
   const { name: twinOwner, intruders } = await chooseTwinOwner(tx, facts)
-  const found = await findRelations(tx, targets, guard.isThere ? guard.schema : null, scope, twinOwner)
+  const keptOids = facts.kept.map(({ oid }) => oid)
+  const found = await findRelations(tx, targets, guard.isThere ? guard.schema : keptOids, scope, twinOwner)
   const deferred: ReadonlySet<number> =
     mode === 'all' ? new Set() : await readDeferred(tx, found, exemptRoles)
   // Closing comes before everything else, and there is nothing to close at views that may wait.
   const oids = mode === 'none' ? found.filter((oid) => !deferred.has(oid)) : found
   const roles = await readRoles(tx, version)
   const names: RoleNames = new Map([...roles.values()].map(({ oid, name }) => [oid, name]))
-  const guards = guard.isThere ? await readGuards(tx, guard, oids, names, scope) : []
+  const guards = guard.isThere
+    ? await readGuards(tx, guard, oids, names, scope)
+    : facts.kept.map((row) => recallGuard(row, names))
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
   const reading: Reading = { mode, locked, statementTimeout: facts.statementTimeout }
   const relations = await readRelations(tx, oids, version, reading, names)
@@ -78,10 +81,12 @@ async function readGuards(
 ): Promise<Guard[]> {
   // A look at everything finds the records of dropped relations; for some tables it would have to read them all.
   const dropped = tx`or oid not in (select oid from pg_catalog.pg_class)`
-  // Records of an earlier release have no such column.
-  const rights = isCurrent ? tx`rights` : tx`to_jsonb(relation) -> 'rights'`
+  // Records of an earlier release have no such columns.
+  const rights = isCurrent
+    ? tx`rights, acl_order as "order"`
+    : tx`to_jsonb(relation) -> 'rights' as rights, null as "order"`
   const rows = await tx<StoredGuard[]>`
-    select oid::int8 as oid, grants, column_grants as "columnGrants", ${rights} as rights, pins, lent, hides_all as "hidesAll", twin
+    select oid::int8 as oid, grants, column_grants as "columnGrants", ${rights}, pins, lent, hides_all as "hidesAll", twin
     from ${tx(schema)}.relation where oid = any(${oids}::oid[]) ${scope === 'all' ? dropped : tx``}`
   return rows.map((row) => recallGuard(row, names))
 }

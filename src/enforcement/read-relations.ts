@@ -9,16 +9,23 @@ import type { Target } from './policy.ts'
 /**
  * The named tables, their parents and other parts, every view over any of these at any depth, and all guarded
  * relations. Twins are in schemas of their owner; temporary relations are left out, as no other session reads them.
+ * `guarded`: the schema of our records, or the relations that the service keeps records of itself.
  */
 export async function findRelations(
   tx: Sql,
   targets: readonly Target[],
-  guardSchema: string | null,
+  guarded: string | readonly number[],
   scope: 'all' | 'targets',
   twinOwner: string,
 ) {
-  const guards = guardSchema === null ? null : tx`${tx(guardSchema)}.relation`
-  const seeds = guards && scope === 'all' ? tx`union select oid from ${guards}` : tx``
+  const guards = typeof guarded === 'string' ? tx`${tx(guarded)}.relation` : null
+  const kept = typeof guarded === 'string' ? [] : guarded
+  const seeds =
+    guards && scope === 'all'
+      ? tx`union select oid from ${guards}`
+      : kept.length > 0
+        ? tx`union select unnest(${kept}::int8[]::oid[])`
+        : tx``
   // A view is masked as a whole: whatever else it reads under a mask has to be known too.
   const alsoRead = guards
     ? tx`union all

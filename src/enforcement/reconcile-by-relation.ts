@@ -57,6 +57,8 @@ export async function reconcileByRelation(
   cause: unknown,
 ): Promise<Outcome> {
   const closed = await runGroups(target, policy, options, 'none')
+  // The database has its own records now.
+  if (closed.outcome.desired.masked.length > 0) await options.kept?.clear()
   await recordLateReaders(target, closed.outcome.snapshot.guard.schema, findNewlyHidden(closed.outcome))
   if (isGuarded(closed.outcome)) await options.onClosed?.(closed.outcome.snapshot.guard.schema)
   const open = new Set(closed.unfinished.map((one) => one.target))
@@ -68,6 +70,7 @@ export async function reconcileByRelation(
   ]
   const outcome = { ...opened.outcome, steps: [...closed.outcome.steps, ...opened.outcome.steps] }
   if (unfinished.length > 0) throw new PartlyEnforced(outcome, unfinished, cause)
+  await options.kept?.clear()
   return outcome
 }
 

@@ -2,12 +2,12 @@ import type { Database } from '../db/database.ts'
 import { sqlstateOf } from '../db/sqlstate.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply.ts'
+import { closeUnrecorded } from './close-unrecorded.ts'
 import { diff, findNewlyHidden } from './diff.ts'
-import type { Claimant } from './guard/claim.ts'
 import { type Outcome, type PolicySource, type ReconcileOptions, readVersion, takeTurn } from './in-turn.ts'
 import type { Step } from './plan.ts'
 import type { Reading } from './read-relations.ts'
-import { reconcileByRelation } from './reconcile-by-relation.ts'
+import { PartlyEnforced, reconcileByRelation } from './reconcile-by-relation.ts'
 import { recordLateReaders } from './sessions/old-readers.ts'
 import { Unfit } from './states/explain-failure.ts'
 
@@ -47,19 +47,26 @@ export async function reconcile(
       try {
         return await reconcileByRelation(target, policy, options, error)
       } catch (late) {
-        if (!isConflict(late)) throw late
+        if (isConflict(late)) continue
+        if (options.kept && lacksPrivilege(late)) await closeUnrecorded(target, policy, options, options.kept)
+        throw late
       }
     }
+}
+
+/** The schema of our records, or the owner of the twins, could not be created. */
+function lacksPrivilege(error: unknown): boolean {
+  return !(error instanceof PartlyEnforced) && sqlstateOf(error) === sqlstate.insufficientPrivilege
 }
 
 /** The steps that would be run: none where the masks belong to another resource, which the state says. */
 export async function dryRun(
   target: Database,
   policy: PolicySource,
-  claimant: Claimant,
+  options: Pick<ReconcileOptions, 'claimant' | 'kept'>,
 ): Promise<readonly Step[]> {
   try {
-    return (await reconcile(target, policy, { dryRun: true, claimant })).steps
+    return (await reconcile(target, policy, { ...options, dryRun: true })).steps
   } catch (error) {
     if (error instanceof Unfit) return []
     throw error
@@ -97,7 +104,8 @@ async function reconcileAtOnce(
     if (!(error instanceof DryRun)) throw error
   }
   if (!outcome) throw new Error('a transaction ended without running')
-  if (!options.dryRun)
-    await recordLateReaders(target, outcome.snapshot.guard.schema, findNewlyHidden(outcome))
+  if (options.dryRun) return outcome
+  await recordLateReaders(target, outcome.snapshot.guard.schema, findNewlyHidden(outcome))
+  await options.kept?.clear()
   return outcome
 }

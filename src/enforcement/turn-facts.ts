@@ -9,6 +9,7 @@ import {
   selectGuard,
   writeGuardMark,
 } from './guard/find-guard.ts'
+import type { StoredGuard } from './guard/stored-grants.ts'
 import { driftFunction, driftTrigger, guardSchema } from './names.ts'
 import type { TwinOwnerFacts } from './twins/choose-twin-owner.ts'
 
@@ -18,9 +19,11 @@ export interface TurnFacts
     Pick<Snapshot, 'watched' | 'guard' | 'exempt' | 'guardReaders' | 'guardedOwners'> {
   /** The limit of statements, as a setting. */
   readonly statementTimeout: string
+  /** Records that the service keeps itself, where the database has none. */
+  readonly kept: readonly StoredGuard[]
 }
 
-interface BeginRow extends Omit<TurnFacts, 'guard' | 'exempt' | 'guardReaders' | 'guardedOwners'> {
+interface BeginRow extends Omit<TurnFacts, 'guard' | 'exempt' | 'guardReaders' | 'guardedOwners' | 'kept'> {
   readonly schema: string | null
   readonly owner: number
   readonly isOurs: boolean
@@ -53,7 +56,7 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
         select from pg_catalog.pg_class c join pg_catalog.pg_trigger t on t.tgrelid = c.oid
         where c.relnamespace = g.oid and not t.tgisinternal) as "isOurs",
       exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
-        where c.relnamespace = g.oid and c.relname = 'policy' and a.attname = 'older') as "isCurrent",
+        where c.relnamespace = g.oid and c.relname = 'relation' and a.attname = 'acl_order') as "isCurrent",
       exists (select from pg_catalog.pg_event_trigger t join pg_catalog.pg_proc p on p.oid = t.evtfoid
         where t.evtname = ${driftTrigger} and t.evtenabled <> 'D' and p.proname = ${driftFunction}
           and p.pronamespace = g.oid) as watched,
@@ -73,6 +76,7 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
     exempt: [],
     guardReaders: [],
     guardedOwners: [],
+    kept: [],
     guard: {
       schema: schema ?? chooseGuardName(namesakes),
       isThere: schema !== null,

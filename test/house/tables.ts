@@ -41,7 +41,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'server',
     'suspension',
   ],
-  enforcement: ['enforcement_state'],
+  enforcement: ['closed_relation', 'enforcement_state'],
 }
 
 export function listTables(schema: string): string[] {

@@ -35,11 +35,6 @@ export function dumpSchema(cluster: ClusterName, url: string): string | undefine
   const programs = findDumpPrograms(cluster)
   if (!programs) return undefined
   const text = execFileSync(programs.pgDump, ['--schema-only', url], { encoding: 'utf8' })
-  // The script is guarded by a key that differs every time, and lists grants in the order in which they were given.
-  return text
-    .replace(/^\\(un)?restrict .*$/gm, '')
-    .replace(/SET SESSION AUTHORIZATION (.*);\n(.*)\nRESET SESSION AUTHORIZATION;/g, '$2 -- by $1')
-    .split('\n')
-    .sort()
-    .join('\n')
+  // The script is guarded by a key that differs every time.
+  return text.replace(/^\\(un)?restrict .*$/gm, '')
 }

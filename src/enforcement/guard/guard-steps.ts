@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { Guard, Snapshot, Twin } from '../catalog.ts'
+import { selectAclOrder } from '../grants/acl-order.ts'
 import { driftFunction, driftTrigger, everybody } from '../names.ts'
 import type { DesiredRelation, DesiredTwin, Step } from '../plan.ts'
-import { storeGrants } from './stored-grants.ts'
+import { type StoredGuard, storeGuard } from './stored-grants.ts'
 
 const tableIn = (schema: string) => quoteQualified(schema, 'relation')
 const policyIn = (schema: string) => quoteQualified(schema, 'policy')
@@ -15,7 +16,8 @@ export function createGuards({ schema, mark }: Snapshot['guard']): Step[] {
     `REVOKE ALL ON SCHEMA ${name} FROM PUBLIC`,
     `CREATE TABLE ${tableIn(schema)} (
     oid oid PRIMARY KEY, grants jsonb NOT NULL, column_grants jsonb NOT NULL, pins jsonb NOT NULL, lent bigint[] NOT NULL,
-    hides_all boolean NOT NULL, rights jsonb NOT NULL DEFAULT '[]', twin jsonb, updated_at timestamptz NOT NULL DEFAULT now())`,
+    hides_all boolean NOT NULL, rights jsonb NOT NULL DEFAULT '[]', twin jsonb, acl_order jsonb,
+    updated_at timestamptz NOT NULL DEFAULT now())`,
     `CREATE TABLE ${policyIn(schema)} (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), exempt text[] NOT NULL DEFAULT '{}',
     ending text[] NOT NULL DEFAULT '{}', readers jsonb NOT NULL DEFAULT '[]', owner uuid, database oid,
     self oid, older jsonb NOT NULL DEFAULT '[]', hidden_at timestamptz)`,
@@ -35,7 +37,8 @@ export function createGuards({ schema, mark }: Snapshot['guard']): Step[] {
 /** Guards of an earlier release lack columns and the mark. */
 export function upgradeGuards({ schema, mark }: Snapshot['guard']): Step[] {
   return [
-    `ALTER TABLE ${tableIn(schema)} ADD COLUMN IF NOT EXISTS rights jsonb NOT NULL DEFAULT '[]'`,
+    `ALTER TABLE ${tableIn(schema)} ADD COLUMN IF NOT EXISTS rights jsonb NOT NULL DEFAULT '[]',
+    ADD COLUMN IF NOT EXISTS acl_order jsonb`,
     `ALTER TABLE ${policyIn(schema)} ADD COLUMN IF NOT EXISTS readers jsonb NOT NULL DEFAULT '[]',
     ADD COLUMN IF NOT EXISTS self oid, ADD COLUMN IF NOT EXISTS older jsonb NOT NULL DEFAULT '[]',
     ADD COLUMN IF NOT EXISTS hidden_at timestamptz`,
@@ -80,29 +83,45 @@ function isSameRow(guard: Guard, row: Omit<ReturnType<typeof rowOf>, 'twin'>): b
 }
 
 /**
- * `made` is read back from the catalog in the same statement, so it is what PostgreSQL will print next time. `twin`: it is
+ * Runs before grants are changed: a new record has their order. `made` is read back from the catalog in the same statement, so it is what PostgreSQL will print next time. `twin`: it is
  * not looked at, because that takes a lock, and the record of it is this one.
  */
 export function writeGuard({ guard, roles }: Snapshot, wanted: DesiredRelation, twin?: Twin | null): Step {
-  const row = rowOf(wanted)
-  const json = (value: unknown) => `${quoteLiteral(JSON.stringify(value))}::jsonb`
-  const lent = `ARRAY[${row.lent.flatMap((name) => roles.get(name)?.oid ?? []).join(', ')}]::bigint[]`
-  const name = row.twin && `${quoteIdentifier(row.twin.schema)}.${quoteIdentifier(row.twin.name)}`
-  const made = name
-    ? `${json(row.twin)} || jsonb_build_object('made', pg_get_viewdef(to_regclass(${quoteLiteral(name)})))`
+  const { twin: made } = rowOf(wanted)
+  const name = made && `${quoteIdentifier(made.schema)}.${quoteIdentifier(made.name)}`
+  const readBack = name
+    ? `${json(made)} || jsonb_build_object('made', pg_get_viewdef(to_regclass(${quoteLiteral(name)})))`
     : 'NULL'
+  return writeRecord(guard.schema, toRecord(wanted, roles), twin === undefined ? readBack : jsonOrNull(twin))
+}
+
+/** The record of a relation as it is stored, without a twin. */
+export function toRecord(wanted: DesiredRelation, roles: Snapshot['roles']): StoredGuard {
+  return storeGuard({ ...rowOf(wanted), oid: wanted.relation.oid, twin: null, order: null }, roles)
+}
+
+/** A record that the service kept itself. */
+export function copyRecord(schema: string, guard: Guard, roles: Snapshot['roles']): Step {
+  return writeRecord(schema, storeGuard(guard, roles), jsonOrNull(guard.twin))
+}
+
+const json = (value: unknown) => `${quoteLiteral(JSON.stringify(value))}::jsonb`
+const jsonOrNull = (value: unknown) => (value === null ? 'NULL' : json(value))
+
+function writeRecord(schema: string, row: StoredGuard, twin: string): Step {
   const values = [
-    wanted.relation.oid,
-    json(storeGrants(row.grants, roles)),
-    json(storeGrants(row.columnGrants, roles)),
+    row.oid,
+    json(row.grants),
+    json(row.columnGrants),
     json(row.pins),
-    lent,
+    `ARRAY[${row.lent.join(', ')}]::bigint[]`,
     row.hidesAll,
-    json(storeGrants(row.rights, roles)),
-    twin === undefined ? made : twin === null ? 'NULL' : json(twin),
+    json(row.rights),
+    twin,
+    row.order ? json(row.order) : selectAclOrder(row.oid),
   ]
   return {
-    sql: `INSERT INTO ${tableIn(guard.schema)} (oid, grants, column_grants, pins, lent, hides_all, rights, twin) VALUES (${values.join(', ')})
+    sql: `INSERT INTO ${tableIn(schema)} (oid, grants, column_grants, pins, lent, hides_all, rights, twin, acl_order) VALUES (${values.join(', ')})
       ON CONFLICT (oid) DO UPDATE SET grants = excluded.grants, column_grants = excluded.column_grants, pins = excluded.pins,
         lent = excluded.lent, hides_all = excluded.hides_all, rights = excluded.rights, twin = excluded.twin, updated_at = now()`,
     why: 'what to give back when masking ends',

@@ -15,14 +15,21 @@ export interface StoredGuard extends Omit<Guard, 'grants' | 'columnGrants' | 'ri
   readonly lent: readonly number[]
 }
 
-export function storeGrants<G extends Grant>(
-  grants: readonly G[],
-  roles: ReadonlyMap<string, Role>,
-): Stored<G>[] {
+function storeGrants<G extends Grant>(grants: readonly G[], roles: ReadonlyMap<string, Role>): Stored<G>[] {
   return grants.flatMap((grant) => {
     const grantee = grant.grantee === null ? 0 : roles.get(grant.grantee)?.oid
     return grantee === undefined ? [] : [{ ...grant, grantor: roles.get(grant.grantor)?.oid ?? 0, grantee }]
   })
+}
+
+export function storeGuard(guard: Guard, roles: ReadonlyMap<string, Role>): StoredGuard {
+  return {
+    ...guard,
+    grants: storeGrants(guard.grants, roles),
+    columnGrants: storeGrants(guard.columnGrants, roles),
+    rights: storeGrants(guard.rights, roles),
+    lent: guard.lent.flatMap((name) => roles.get(name)?.oid ?? []),
+  }
 }
 
 /** Drops grants to roles that no longer exist. A grantor that no longer exists becomes an empty name. */

@@ -26,13 +26,17 @@ export interface MaskedForRole {
 /** Types without an operator by which rows could be grouped. */
 const incomparable = ['json', 'xml', 'point', 'line', 'lseg', 'box', 'path', 'polygon', 'circle', 'jsonpath']
 
-/** Another text as soon as masks or exemptions are other ones, or there is a new view, which may read twins. */
+/**
+ * Another text as soon as masks or exemptions are other ones, or there is a new view or another definition of one: it may read
+ * twins. A replaced view keeps its OID, and gets another transaction.
+ */
 export async function readMaskVersion(sql: Sql): Promise<string> {
   const guard = await findGuard(sql)
   if (guard === null) return ''
   const [row] = await sql<{ version: string }[]>`
     select concat_ws('/', count(*), max(updated_at), sum(oid::bigint),
-      (select exempt::text from ${sql(guard)}.policy), (select max(oid) from pg_catalog.pg_rewrite)) as version
+      (select exempt::text from ${sql(guard)}.policy), 
+      (select concat_ws('.', count(*), sum(xmin::text::int8)) from pg_catalog.pg_rewrite where oid >= 16384)) as version
     from ${sql(guard)}.relation where twin is not null`
   return row?.version ?? ''
 }

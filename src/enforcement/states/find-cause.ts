@@ -5,8 +5,8 @@ import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Policy } from '../policy.ts'
 import { describeFinding, examine } from '../preflight/preflight.ts'
 import type { LockHoards } from '../sessions/lock-hoards.ts'
+import { describeReadable } from './describe-readable.ts'
 import { explainFailure } from './explain-failure.ts'
-import { listReadable } from './list-readable.ts'
 
 export interface Cause {
   readonly reason: string
@@ -38,8 +38,8 @@ export async function findCause(error: unknown, open: Open, hoards: LockHoards):
     if (!place) return plain
     if (lacksPrivilege) {
       const missing = (await findMissing(open)) ?? reason
-      const readable = await listReadable(place.database.sql, place.policy).catch(() => '')
-      return { ...plain, reason: `${missing} ${readable}`.trim() }
+      const effect = await describeReadable(place.database.sql, place.policy).catch(() => '')
+      return { ...plain, reason: `${missing} ${effect}`.trim() }
     }
     return { state, ...(await hoards.clear(place.database.sql, place.policy.exemptRoles)) }
   } catch {

@@ -1,5 +1,6 @@
 import type { Fragment } from '../../db/query.ts'
 import type { Sql } from '../../db/sql.ts'
+import { createKeptRecords, type KeptRecords } from '../guard/kept-records.ts'
 import type { Note } from '../plan.ts'
 
 export interface Report {
@@ -39,6 +40,7 @@ export interface StateStore {
     notes?: readonly Note[] | null,
   ): Promise<void>
   forget(databaseId: string): Promise<void>
+  keptRecordsOf(databaseId: string): KeptRecords
 }
 
 const untouched: Report = {
@@ -54,6 +56,8 @@ const untouched: Report = {
 
 export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
   return {
+    keptRecordsOf: (databaseId) => createKeptRecords(sql, databaseId),
+
     async read(databaseId) {
       const [row] = await sql<(Omit<Report, keyof Dates> & Dates)[]>`
         select case when state = 'Enforced' and d.aim = 'Observing' then d.aim else state end as state, since, reason, notes, checked_at as "checkedAt", enforced_at as "enforcedAt",

@@ -4,6 +4,7 @@ import { clause } from '../../support/clause.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { forEachCluster } from '../../support/postgres.ts'
+import { listPrivileges } from '../../support/privileges.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const canary = 'zqcanary'
@@ -54,21 +55,45 @@ forEachCluster((cluster) => {
 
       clause(
         'ENF-151',
-        'Where the role of the binding may not make its records, nothing can be closed: the state is `Failed`, names the…',
+        'Where the role of the binding may not make its records in the database, the service keeps them: masked columns are denied, exemptions and deleted rules take effect, and grants come back when masking ends. The state is `Failed`, has the statement to run, and names columns that masked roles still read because the binding may not revoke that either.',
         async () => {
+          await run(`grant trigger, references (id) on app.people to "${analyst}";
+            create view app.seen as select mail from app.people; alter view app.seen owner to "${owner}"; grant select on app.seen to "${auditor}"`)
+          const before = await listPrivileges(target.database, [])
           await asOwner(`revoke create on database "${database}" from "${owner}"`)
-          const state = await put('people', 'mail')
-          if (isSuperuser) assert.equal(state, 'Enforced')
-          else {
-            assert.equal(state, 'Failed')
+          const raw = 'select mail from app.people'
+          const expected = isSuperuser ? 'Enforced' : 'Failed'
+          assert.equal(await put('people', 'mail'), expected)
+          for (const name of ['analyst', 'auditor']) await isDenied(name, raw)
+          await isDenied('auditor', 'select mail from app.seen')
+          assert.deepEqual(await reads('auditor', 'select id from app.people'), [1])
+          await exempt(auditor)
+          assert.deepEqual(await reads('auditor', raw), [canary])
+          await exempt()
+          await isDenied('auditor', raw)
+          await masking.send('DELETE', `${policyUrl(db)}/rules/people`)
+          assert.deepEqual(await reads('auditor', raw), [canary])
+          assert.equal(await put('orders', 'card'), expected)
+          assert.equal(await put('people', 'mail'), expected)
+          if (!isSuperuser) {
             const { reason } = await report()
             const statement = `GRANT CREATE ON DATABASE "${database}" TO "${owner}"`
             assert.ok(reason.includes(`Run: ${statement};`), reason)
-            assert.ok(reason.endsWith('masked roles read these columns as before: app.people.mail.'), reason)
+            assert.ok(reason.endsWith('Until then masked roles cannot read the masked columns.'), reason)
+            await masking.send('DELETE', `${policyUrl(db)}/rules/orders`)
+            assert.deepEqual(await reads('auditor', 'select card from app.orders'), [canary])
+            await put('orders', 'card')
             await run(statement)
             assert.equal(await put('people', 'mail'), 'Enforced')
           }
-          for (const name of ['analyst', 'auditor']) await isDenied(name, 'select mail from app.people')
+          for (const name of ['analyst', 'auditor']) await isDenied(name, raw)
+          assert.deepEqual(await reads('auditor', 'select mail from masked_app.people'), ['XXXX'])
+          await masking.send('DELETE', `${policyUrl(db)}/rules/orders`)
+          await masking.send('DELETE', `${policyUrl(db)}/rules/people`)
+          await run(`grant create on database "${database}" to "${owner}"`)
+          assert.deepEqual(await listPrivileges(target.database, []), before)
+          await run('drop view app.seen')
+          assert.equal(await put('people', 'mail'), 'Enforced')
         },
       )
 

@@ -40,6 +40,8 @@ const everything = `
   grant usage on schema public, "Odd ""Name""" to public;
   grant select on public.base, "Odd ""Name"""."Table" to public;
   grant select, insert, trigger, references on public.base to :ann with grant option;
+  grant select on closed.inside, "Odd ""Name"""."Table" to :bea; grant select, insert (email), update on closed.inside to public;
+  grant select (email) on closed.inside to :ann; grant update (email), select (email) on closed.inside to :bea with grant option;
   grant select (id, email), update (email) on public.base to :bea;
   grant all on public.part, public.seen, public.deep, public.kept, public.ruled to :ann;
   grant usage on schema closed to :ann; grant usage on type closed.mood to :ann; grant select on closed.inside to :ann;

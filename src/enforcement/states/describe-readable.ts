@@ -3,8 +3,8 @@ import type { Policy } from '../policy.ts'
 
 const mostNames = 20
 
-/** Columns of rules that some masked role can read raw, for a state in which nothing could be closed. Empty: none is known. */
-export async function listReadable(sql: Sql, { rules, exemptRoles }: Policy): Promise<string> {
+/** The columns of rules that some masked role can still read raw, for a state in which a privilege is missing. */
+export async function describeReadable(sql: Sql, { rules, exemptRoles }: Policy): Promise<string> {
   const rows = await sql<{ name: string }[]>`
     select format('%I.%I.%I', n.nspname, c.relname, a.attname) as name
     from unnest(${rules.map(({ schema }) => schema)}::text[], ${rules.map(({ table }) => table)}::text[],
@@ -18,7 +18,8 @@ export async function listReadable(sql: Sql, { rules, exemptRoles }: Policy): Pr
         select 1 from pg_catalog.pg_roles e where e.rolname = any(${exemptRoles}::text[]) and pg_has_role(r.oid, e.oid, 'MEMBER')))
     order by 1 limit ${mostNames + 1}`
   const names = rows.slice(0, mostNames).map(({ name }) => name)
-  if (names.length === 0) return ''
+  if (names.length === 0)
+    return rules.length === 0 ? '' : 'Until then masked roles cannot read the masked columns.'
   const more = rows.length > mostNames ? ' and more' : ''
   return `Until then masked roles read these columns as before: ${names.join(', ')}${more}.`
 }

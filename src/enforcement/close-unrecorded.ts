@@ -1,0 +1,51 @@
+import type { Database } from '../db/database.ts'
+import { apply } from './apply.ts'
+import { giveBackGrants, grantRelation, startPlan } from './diff.ts'
+import { toRecord } from './guard/guard-steps.ts'
+import { type KeptRecords, readPlace } from './guard/kept-records.ts'
+import { storeGuard } from './guard/stored-grants.ts'
+import { type PolicySource, type ReconcileOptions, type Turn, takeTurn } from './in-turn.ts'
+import type { Plan, Step } from './plan.ts'
+
+/**
+ * Denies masked columns in a database in which the role of the binding may not create the schema of its records, and gives
+ * back relations that lost their last rule. The service keeps the records itself: they are written before a grant is
+ * revoked, so that none is lost if the node dies. A relation that cannot be changed keeps no other from being closed.
+ */
+export async function closeUnrecorded(
+  target: Database,
+  policy: PolicySource,
+  options: ReconcileOptions,
+  kept: KeptRecords,
+): Promise<void> {
+  const rest = await takeTurn(target, policy, options, (turn) => closeAll(turn, kept), 'none')
+  if (rest) await kept.write(rest.place, rest.records)
+}
+
+async function closeAll({ tx, planned: { snapshot, desired } }: Turn, kept: KeptRecords) {
+  const { roles, guards, guard } = snapshot
+  if (guard.isThere) return undefined
+  const place = await readPlace(tx)
+  const records = new Map(guards.map((one) => [one.oid, storeGuard(one, roles)]))
+  for (const wanted of desired.masked) records.set(wanted.relation.oid, toRecord(wanted, roles))
+  await kept.write(place, [...records.values()])
+  const plan = startPlan(snapshot, desired)
+  const isDone = async (write: (own: Plan) => void) => {
+    const steps: Step[] = []
+    write({ ...plan, steps })
+    return await tx
+      .savepoint(() => apply(tx, steps))
+      .then(
+        () => true,
+        () => false,
+      )
+  }
+  for (const wanted of desired.masked) {
+    // The owner of the twins may not be there.
+    const grants = wanted.grants.filter(({ grantee }) => grantee !== desired.twinOwner)
+    await isDone((own) => grantRelation(own, { ...wanted, grants }))
+  }
+  for (const released of desired.released)
+    if (await isDone((own) => giveBackGrants(own, released))) records.delete(released.guard.oid)
+  return { place, records: [...records.values()] }
+}
