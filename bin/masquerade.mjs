@@ -2,7 +2,7 @@
 import { launch } from '../scripts/launch.mjs'
 
 eraseNpmBanner()
-await launch({ entry: import.meta.url, program: 'src/cli/main.ts' })
+await launch({ entry: import.meta.url, source: 'src/cli/main.ts' })
 
 /** On a person's terminal, `npm start` shows our screen and nothing else: npm's own four lines go. */
 function eraseNpmBanner() {

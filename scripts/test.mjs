@@ -1,3 +1,3 @@
 import { launch } from './launch.mjs'
 
-await launch({ entry: import.meta.url, program: 'scripts/test.ts', development: true })
+await launch({ entry: import.meta.url, source: 'scripts/test.ts', development: true })

@@ -4,6 +4,7 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import { isDirectoryPath } from '../kernel/surface.ts'
 import { exitCodes } from './exit-codes.ts'
 import { readInput } from './input.ts'
+import { startCommand } from './invocation.ts'
 import { currentToken } from './login.ts'
 import { openOperatorAccess } from './operator.ts'
 import { readRunFile, urlOf } from './run-file.ts'
@@ -144,7 +145,7 @@ async function chooseAccess(
     const run = await readRunFile(settings.dataDir)
     if (run) return urlOf(run)
     throw new OperatorError(
-      `No service runs in ${settings.dataDir}. Start it with 'npm start', or say --url and --token.`,
+      `No service runs in ${settings.dataDir}. Start it with '${startCommand}', or say --url and --token.`,
       { exitCode: exitCodes.unreachable },
     )
   }

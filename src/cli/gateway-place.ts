@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { isLoopbackHost, reachableAddress } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Settings } from '../settings.ts'
+import { startCommand } from './invocation.ts'
 import { type RunFile, readRunFile } from './run-file.ts'
 import { readSession, type Session } from './session.ts'
 
@@ -67,7 +68,7 @@ export async function findGateway(settings: Settings, wishes: Wishes): Promise<G
   const origin = url ?? session?.url
   if (origin === undefined)
     throw new OperatorError(
-      `No service runs in ${settings.dataDir}. Start it with 'npm start', or sign in to another: masquerade login --url URL.`,
+      `No service runs in ${settings.dataDir}. Start it with '${startCommand}', or sign in to another: masquerade login --url URL.`,
     )
   const caFile = given ?? session?.caFile ?? null
   const place = readPlace(wishes.gateway ?? `${hostOf(origin)}:${usualPort}`)

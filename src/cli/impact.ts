@@ -3,6 +3,7 @@ import type { Impact } from '../masking/enforcement/inspection.ts'
 import { Refused } from './api.ts'
 import { exitCodes } from './exit-codes.ts'
 import { isConfirmed } from './input.ts'
+import { quoteArgument } from './quote-argument.ts'
 import type { DocumentChange, ProposedImpact, Rules } from './rules-client.ts'
 import { announce, warn } from './surroundings.ts'
 import { alignColumns, showText } from './table.ts'
@@ -91,9 +92,4 @@ function describeSessions(sessions: Impact['roles'][number]['sessions']): string
   const address = first?.address ? ` from ${first.address}` : ''
   const since = first?.since ? ` since ${first.since}` : ''
   return `${countOf(sessions.length, 'live session')}${names.length > 0 ? ` (${names.join(', ')})` : ''}${address}${since}`
-}
-
-/** As a shell takes it as one word. */
-export function quoteArgument(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

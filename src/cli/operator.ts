@@ -10,6 +10,7 @@ import { readTenantId } from '../db/instance.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { createSecretBox, type SecretBox } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
+import { startCommand } from './invocation.ts'
 import { readRunFile } from './run-file.ts'
 
 /** Access of an operator who can read the data directory: the service's database and its keys. */
@@ -75,7 +76,7 @@ function readPrivate(dataDir: string, name: string): string {
     const { code } = cause as NodeJS.ErrnoException
     throw new OperatorError(
       code === 'ENOENT'
-        ? `There is no service in ${dataDir}: start it with 'npm start', or set MASQUERADE_DATA_DIR or MASQUERADE_DATABASE_URL.`
+        ? `There is no service in ${dataDir}: start it with '${startCommand}', or set MASQUERADE_DATA_DIR or MASQUERADE_DATABASE_URL.`
         : `${file} cannot be read (${code}): this command is for the user who runs the service.`,
       { cause },
     )
@@ -89,7 +90,7 @@ export async function readTenant(database: Database, { dataDir, databaseUrl }: S
   } catch (cause) {
     throw new OperatorError(
       databaseUrl === undefined
-        ? `The service of ${dataDir} is not running: start it with 'npm start'.`
+        ? `The service of ${dataDir} is not running: start it with '${startCommand}'.`
         : 'The database of MASQUERADE_DATABASE_URL cannot be used: it does not answer, or the service never ran on it.',
       { cause },
     )

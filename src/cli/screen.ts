@@ -9,6 +9,7 @@ import { listBoundNames } from '../masking/binding/find-bound.ts'
 import { sampleReaders, shopNames } from '../sample/shop.ts'
 import type { Settings } from '../settings.ts'
 import { version } from '../version.ts'
+import { ownCommand } from './invocation.ts'
 
 /** The one screen that `npm start` shows. It holds no password, and every command on it works as it stands. */
 export async function renderScreen(
@@ -94,5 +95,5 @@ function describeSignIn(settings: Settings, { userPrincipalName }: { userPrincip
 function command({ dataDir }: Settings, text: string): string {
   const setting =
     dataDir === resolve('data') ? '' : `MASQUERADE_DATA_DIR='${dataDir.replaceAll("'", "'\\''")}' `
-  return `${setting}npx masquerade ${text}`
+  return `${setting}${ownCommand} ${text}`
 }

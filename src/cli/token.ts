@@ -40,7 +40,7 @@ directory (or MASQUERADE_SECRET_KEY_FILE) while the database runs, and for no ot
   --lifetime T     How long the token lives: 30s, 10m, 8h. ${defaultLifetime} unless said, 24h at most.
   --audience URI   The resource it is for. The service itself unless said.
 
-  curl -H "Authorization: Bearer $(npx masquerade token --admin)" http://127.0.0.1:8080${pathPrefix.directory}/organization`,
+  curl -H "Authorization: Bearer $(masquerade token --admin)" http://127.0.0.1:8080${pathPrefix.directory}/organization`,
   options,
   async run(args) {
     const { values } = readArgs('token', args, { options })

@@ -31,6 +31,19 @@ test('every relative link leads somewhere', () => {
   assert.deepEqual(broken, [])
 })
 
+test('`npx masquerade` stands only beside the warning that the name on the public registry is not ours', () => {
+  const writing = readTree('.', /\.(md|ts|mjs)$/).filter(
+    ({ path, text }) => /npx masquerade /.test(text) && !/^(test|CHANGELOG|docs\/decisions)/.test(path),
+  )
+  const silent = writing.filter(
+    ({ text }) => !/not ours|the folder of the clone|ask.* (the|no) registry/.test(text),
+  )
+  assert.deepEqual(
+    silent.map(({ path }) => path),
+    [],
+  )
+})
+
 test('paths are told from other words in backticks', () => {
   const text = `
 See \`src/main.ts\`, \`test/house/\`, \`./docs/errors.md#top\` and \`node --test test/unit/*.test.ts\`;

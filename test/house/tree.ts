@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 
 const top = join(import.meta.dirname, '../..')
-const notOurs = /(^|\/)(node_modules|\.git)$|^(data|portal\/dist)$/
+const notOurs = /(^|\/)(node_modules|\.git)$|^(data|dist|portal\/dist)$/
 
 export type SourceFile = { path: string; text: string }
 

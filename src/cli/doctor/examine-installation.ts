@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { readSecretKey } from '../../auth/secret-key.ts'
 import { readFreeBytes } from '../../db/data-directory.ts'
 import type { Settings } from '../../settings.ts'
-import { quoteArgument } from '../impact.ts'
+import { startCommand } from '../invocation.ts'
+import { quoteArgument } from '../quote-argument.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
 
 /** The data directory, its disk, the secret key and the certificates: what can be seen without any server. */
@@ -37,7 +38,7 @@ async function examineDirectory({ dataDir }: Settings): Promise<Finding> {
       check,
       start ? `There is none at ${dataDir}.` : `${dataDir} cannot be used (${code}).`,
       start
-        ? 'npm start, or set MASQUERADE_DATA_DIR to the one of the service'
+        ? `${startCommand}, or set MASQUERADE_DATA_DIR to the one of the service`
         : `chown -R "$(id -u)" ${quoteArgument(dataDir)}`,
     )
   }

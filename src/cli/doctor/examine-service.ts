@@ -3,7 +3,8 @@ import { reachableAddress } from '../../kernel/network.ts'
 import type { Exposure } from '../../masking/enforcement/inspection.ts'
 import type { Settings } from '../../settings.ts'
 import { type Api, databasePathOf, openApi, Refused } from '../api.ts'
-import { quoteArgument } from '../impact.ts'
+import { startCommand } from '../invocation.ts'
+import { quoteArgument } from '../quote-argument.ts'
 import { type RunFile, readRunFile, urlOf } from '../run-file.ts'
 import { type Finding, ok, problem, skipped, warning } from './finding.ts'
 
@@ -20,7 +21,7 @@ export async function examineService(settings: Settings, databaseIds: readonly s
 
 async function examineReadiness(run: RunFile | null): Promise<Finding> {
   const check = 'service'
-  if (!run) return problem(check, 'It does not run.', 'npm start')
+  if (!run) return problem(check, 'It does not run.', startCommand)
   const url = urlOf(run)
   try {
     const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(answerMs) })
@@ -29,7 +30,7 @@ async function examineReadiness(run: RunFile | null): Promise<Finding> {
     const reasons = notReady.map(({ name, reason }) => `${name}: ${reason}`).join('; ')
     return problem(check, `It runs and is not ready. ${reasons}`, 'masquerade status')
   } catch {
-    return problem(check, `Nothing answers at ${url}: it was killed.`, 'npm start')
+    return problem(check, `Nothing answers at ${url}: it was killed.`, startCommand)
   }
 }
 

@@ -11,8 +11,9 @@ import { OperatorError } from '../../kernel/operator-error.ts'
 import { createSecretBox } from '../../kernel/secret-box.ts'
 import { selectBound } from '../../masking/binding/find-bound.ts'
 import type { Settings } from '../../settings.ts'
-import { quoteArgument } from '../impact.ts'
+import { startCommand } from '../invocation.ts'
 import { addressOf, readTenant } from '../operator.ts'
+import { quoteArgument } from '../quote-argument.ts'
 import { showText } from '../table.ts'
 import { type Finding, ok, problem, skipped, warning } from './finding.ts'
 
@@ -39,7 +40,7 @@ export async function examineStore(
     if (!(error instanceof OperatorError)) throw error
     const fix =
       settings.databaseUrl === undefined
-        ? 'npm start'
+        ? startCommand
         : 'check MASQUERADE_DATABASE_URL and the server that it names'
     return [
       problem('database of the service', error.message, fix),

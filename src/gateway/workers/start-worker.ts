@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import type { GatewayLimits, GatewayPorts } from '../ports.ts'
 import type { NodeRegistry } from '../session/session-registry.ts'
 import { Channel, type Message } from './channel.ts'
@@ -44,7 +44,7 @@ const passedOn = /^--(max-|stack-size|no-warnings|disable-warning|enable-source-
 
 /** Resolves when the process is ready for connections. */
 export async function startWorker({ count, limits, ports, registry }: StartOptions): Promise<Worker> {
-  const child = fork(join(import.meta.dirname, 'worker.ts'), {
+  const child = fork(join(import.meta.dirname, `worker${extname(import.meta.filename)}`), {
     env: Object.fromEntries(kept.flatMap((name) => (name in process.env ? [[name, process.env[name]]] : []))),
     execArgv: process.execArgv.filter((argument) => passedOn.test(argument)),
     serialization: 'advanced',
