@@ -149,6 +149,8 @@ export interface OwnSession {
   readonly isOfLoginRole: boolean
   /** Something in the database is masked. */
   readonly isMasked: boolean
+  /** The OIDs of the session's role and of the roles that it is a member of: another text as soon as these are others. */
+  readonly memberships: string
 }
 
 /**
@@ -161,6 +163,9 @@ const aboutItself = `select pg_catalog.concat(exists (
     and d.classoid operator(pg_catalog.=) 'pg_catalog.pg_authid'::pg_catalog.regclass
     and pg_catalog.starts_with(d.description, '${loginMarkPrefix}')),
   ' ', exists (select from pg_catalog.pg_namespace where pg_catalog.starts_with(nspname, '${guardSchema}')),
+  ' ', (select r.oid from pg_catalog.pg_roles r where r.rolname operator(pg_catalog.=) session_user),
+  array(select m.roleid from pg_catalog.pg_auth_members m join pg_catalog.pg_roles r
+    on r.oid operator(pg_catalog.=) m.member where r.rolname operator(pg_catalog.=) session_user order by 1),
   ' ', pg_catalog.current_setting('search_path'))`
 
 export async function askAboutItself({ socket, reader }: Side): Promise<OwnSession> {
@@ -173,8 +178,9 @@ export async function askAboutItself({ socket, reader }: Side): Promise<OwnSessi
     if (type === 'E' && /^(FATAL|PANIC)$/.test(new Map(readFields(frame)).get('V') ?? ''))
       refuse('BackendLost')
     if (type !== 'Z') continue
-    const [, isOfLoginRole, isMasked, searchPath] = /^([tf]) ([tf]) (.*)$/s.exec(found ?? '') ?? []
-    if (searchPath === undefined) return refuse('SessionUnknown')
-    return { searchPath, isOfLoginRole: isOfLoginRole === 't', isMasked: isMasked === 't' }
+    const [, isOfLoginRole, isMasked, memberships, searchPath] =
+      /^([tf]) ([tf]) (\S*) (.*)$/s.exec(found ?? '') ?? []
+    if (memberships === undefined || searchPath === undefined) return refuse('SessionUnknown')
+    return { searchPath, isOfLoginRole: isOfLoginRole === 't', isMasked: isMasked === 't', memberships }
   }
 }

@@ -4,6 +4,8 @@ import { MaskMap } from './mask-map.ts'
 interface Entry {
   map: MaskMap
   text: string
+  /** Those of the role when the map was read for a session; undefined: the map may date from other ones. */
+  memberships: string | undefined
   users: number
   /** When the last of them left. */
   leftAt: number
@@ -42,8 +44,15 @@ export class MaskCache {
     }, lookEveryMs).unref()
   }
 
-  /** The map of a role for as long as a session holds it. */
-  async hold(databaseId: string, role: string): Promise<{ current(): MaskMap; release(): void }> {
+  /**
+   * The map of a role for as long as a session holds it. Memberships have no version: a session whose role has others
+   * than the map was read for has it read again, or its statements would be denied.
+   */
+  async hold(
+    databaseId: string,
+    role: string,
+    memberships: string,
+  ): Promise<{ current(): MaskMap; release(): void }> {
     const page = this.#pages.get(databaseId) ?? {
       databaseId,
       roles: new Map(),
@@ -52,13 +61,14 @@ export class MaskCache {
       reading: undefined,
     }
     this.#pages.set(databaseId, page)
-    const known = page.roles.get(role)
+    const entry: Entry = page.roles.get(role) ?? newEntry()
+    const isRead = entry.memberships === memberships
     const wasUsed = isUsed(page)
-    const entry = known ?? { map: new MaskMap(nothing), text: '', users: 0, leftAt: 0 }
     page.roles.set(role, entry)
     entry.users++
+    entry.memberships = memberships
     // A page without users is not kept up to date: look at it again.
-    await (!known ? this.#read(page) : wasUsed ? page.reading : this.#look(page))
+    await (!isRead ? this.#read(page, entry) : wasUsed ? page.reading : this.#look(page))
     return {
       current: () => entry.map,
       release: () => {
@@ -100,7 +110,7 @@ export class MaskCache {
   }
 
   /** One at a time: an older answer never overwrites a newer one. */
-  async #read(page: Page): Promise<void> {
+  async #read(page: Page, held?: Entry): Promise<void> {
     const before = page.reading
     const mine = (async () => {
       await before
@@ -110,17 +120,24 @@ export class MaskCache {
         for (const [role, entry] of page.roles) {
           const found = masks.get(role)
           const text = describe(found ?? nothing)
-          if (found && text !== entry.text) Object.assign(entry, { map: new MaskMap(found), text })
+          if (!found || text === entry.text) continue
+          Object.assign(entry, { map: new MaskMap(found), text })
+          if (entry !== held) entry.memberships = undefined
         }
         page.version = version
         page.readAt = Date.now()
       } catch (err) {
+        for (const entry of page.roles.values()) entry.memberships = undefined
         this.#ports.log.warn({ err, databaseId: page.databaseId }, 'masks cannot be looked up')
       }
     })()
     page.reading = mine
     await mine
   }
+}
+
+function newEntry(): Entry {
+  return { map: new MaskMap(nothing), text: '', memberships: undefined, users: 0, leftAt: 0 }
 }
 
 function isUsed({ roles }: Page): boolean {

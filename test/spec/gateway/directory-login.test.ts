@@ -197,6 +197,27 @@ describe('a login with a directory account', () => {
     },
   )
 
+  // With an earlier session still open, and without one.
+  clause(
+    'GATE-115',
+    'A session has the masks of the memberships that its role has when the login ends. A membership…',
+    async () => {
+      const newcomer = await gateway.masked().createRole('newcomer')
+      const { sql } = gateway.masked().database
+      for (const staysOpen of [true, false]) {
+        const early = await gateway.connect('newcomer')
+        await assert.rejects(early.query(read), { code: '42501' })
+        if (!staysOpen) await early.end()
+        await sql.unsafe(`grant "${people.readers}" to "${newcomer}"`)
+        const late = await gateway.connect('newcomer')
+        assert.equal((await late.query(read)).rows[0].email, masked)
+        await late.end()
+        if (staysOpen) await early.end()
+        await sql.unsafe(`revoke "${people.readers}" from "${newcomer}"`)
+      }
+    },
+  )
+
   // Deleting the mapping and disabling the account do the same.
   clause(
     'GATE-14',
