@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { BodyLimits, Operation } from '../api/operation.ts'
+import type { Operation } from '../api/operation.ts'
 import type { Room } from '../api/room.ts'
 import type { Caller } from '../auth/caller.ts'
 import { translateDatabaseError } from '../db/sqlstate.ts'
@@ -15,6 +15,7 @@ import { maskingDialect } from './masking-dialect.ts'
 import type { Metrics } from './metrics.ts'
 import { normalizeUrl } from './normalize-url.ts'
 import { type BodyDone, receiveBody } from './receive-body.ts'
+import { RouteTree } from './route-tree.ts'
 import { admit, perform, type Route, type Runner } from './runner.ts'
 
 const dialects = [directoryDialect, maskingDialect]
@@ -36,6 +37,8 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => vo
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null
+    /** Null: the request is for a page outside of the APIs. */
+    apiRoute: Route | null
     /** When the caller was last checked, by the clock of `performance`. */
     admittedAt: number
     operationName: string
@@ -50,7 +53,7 @@ export async function buildHttp(
   const app = fastify({
     genReqId: () => randomUUID(),
     logger: false,
-    routerOptions: { caseSensitive: false, maxParamLength: 2048, ignoreTrailingSlash: true },
+    routerOptions: { caseSensitive: false, ignoreTrailingSlash: true },
     rewriteUrl: (request) => normalizeUrl(request.url ?? '/'),
     requestTimeout: 60_000,
     return503OnClosing: false,
@@ -60,93 +63,100 @@ export async function buildHttp(
       sendProblem(reply, request, asProblem(error), dialectOf(request)),
   })
   app.decorateRequest('caller', null)
+  app.decorateRequest('apiRoute', null)
   app.decorateRequest('admittedAt', 0)
   app.decorateRequest('operationName', '')
-  answerProblems(app, options)
+  const findDeadEnd = deadEndFinder(options.rooms.flatMap((room) => room.operations.flatMap(urlsOf)))
+  const explainUnknown = (request: FastifyRequest) => {
+    const path = request.url.split('?', 1)[0] ?? ''
+    return dialectOf(request).unknownPath(path, findDeadEnd(path))
+  }
+  answerProblems(app, options.log, explainUnknown)
   countRequests(app, options)
   refuseUnknownMethods(app)
   await mount(app)
-  await app.register(async (api) => addOperations(api, options))
+  await app.register(async (api) => addOperations(api, options, explainUnknown))
   await app.ready()
   return { app, handler: (request, response) => app.routing(request, response) }
 }
 
-function addOperations(app: FastifyInstance, options: HttpOptions): void {
+type ExplainUnknown = (request: FastifyRequest) => Problem
+
+function addOperations(
+  app: FastifyInstance,
+  { rooms, runner }: HttpOptions,
+  explainUnknown: ExplainUnknown,
+): void {
   // Bodies stay text until the caller is admitted; the operation then parses what it asked for.
   app.removeAllContentTypeParsers()
   const receive = (request: FastifyRequest, payload: IncomingMessage, done: BodyDone) =>
-    receiveBody(payload, (request.routeOptions.config as { bodyLimits?: BodyLimits }).bodyLimits, done)
+    receiveBody(payload, request.apiRoute?.operation.bodyLimits, done)
   // By its name the usual type is found without being parsed each time.
   app.addContentTypeParser('application/json', receive)
   app.addContentTypeParser('*', receive)
 
-  const allowed = new Map<string, Set<string>>()
-  for (const room of options.rooms)
-    for (const operation of room.operations as readonly Operation[])
+  const routes = collectRoutes(rooms)
+  app.route({
+    method: usualMethods,
+    url: '*',
+    // Hooks and handlers call back: a promise for each of them is a measurable part of a request.
+    onRequest: (request, reply, done) => {
+      const found = routes.find(request.method, request.url)
+      if (found.kind === 'found') {
+        request.params = found.params
+        return admitCaller(runner, found.target, request, done)
+      }
+      if (found.kind === 'tooLong') return done(new Problem('MalformedUrl'))
+      if (found.kind === 'unknown') return done(explainUnknown(request))
+      const { allowed } = found
+      if (request.method !== 'OPTIONS') return done(new Problem('MethodNotAllowed', { allowed }))
+      reply.code(204).header('allow', allowed).send()
+    },
+    handler: (request, reply) => {
+      const { apiRoute } = request
+      if (!apiRoute) throw new Error('a request without a route has been answered before')
+      perform(runner, apiRoute, request, reply).catch((error) => reply.send(asProblem(error)))
+    },
+  })
+}
+
+function collectRoutes(rooms: HttpOptions['rooms']): RouteTree<Route> {
+  const routes = new RouteTree<Route>()
+  for (const { operations, ports } of rooms)
+    for (const operation of operations as readonly Operation[])
       for (const path of [...operation.paths, ...(operation.aliasPaths ?? [])]) {
         const url = pathPrefix[operation.surface] + path
-        addRoute(app, options, operation, room.ports, url)
-        const shape = url.replaceAll(/:\w+/g, ':').toLowerCase()
-        allowed.set(shape, (allowed.get(shape) ?? new Set()).add(operation.method))
+        const dialect = operation.surface === 'directory' ? directoryDialect : maskingDialect
+        const isMe = /^\/me(\/|$)/i.test(withoutDirectoryPrefix(url))
+        routes.add(operation.method, url, { operation, ports, dialect, isMe })
       }
-  for (const [shape, methods] of allowed) answerOtherMethods(app, shape, [...methods])
+  return routes
+}
+
+function admitCaller(
+  runner: Runner,
+  route: Route,
+  request: FastifyRequest,
+  done: (error?: Error) => void,
+): void {
+  request.apiRoute = route
+  request.operationName = route.operation.name
+  const accept = (caller: Caller) => {
+    request.caller = caller
+    request.admittedAt = performance.now()
+    done()
+  }
+  try {
+    const caller = admit(runner, route, request)
+    if (caller instanceof Promise) caller.then(accept, done)
+    else accept(caller)
+  } catch (error) {
+    done(error as Error)
+  }
 }
 
 function urlsOf({ surface, paths }: Pick<Operation, 'surface' | 'paths'>): string[] {
   return paths.map((path) => pathPrefix[surface] + path)
-}
-
-function addRoute(
-  app: FastifyInstance,
-  options: HttpOptions,
-  operation: Operation,
-  ports: unknown,
-  url: string,
-) {
-  const dialect = operation.surface === 'directory' ? directoryDialect : maskingDialect
-  const { runner } = options
-  const isMe = /^\/me(\/|$)/i.test(withoutDirectoryPrefix(url))
-  const route: Route = { operation, ports, dialect, isMe }
-  app.route({
-    method: operation.method,
-    url,
-    config: { bodyLimits: operation.bodyLimits },
-    // Hooks and handlers call back: a promise for each of them is a measurable part of a request.
-    onRequest: (request, _reply, done) => {
-      request.operationName = operation.name
-      const accept = (caller: Caller) => {
-        request.caller = caller
-        request.admittedAt = performance.now()
-        done()
-      }
-      try {
-        const caller = admit(runner, route, request)
-        if (caller instanceof Promise) caller.then(accept, done)
-        else accept(caller)
-      } catch (error) {
-        done(error as Error)
-      }
-    },
-    handler: (request, reply) => {
-      perform(runner, route, request, reply).catch((error) => reply.send(asProblem(error)))
-    },
-  })
-}
-
-/** Answers methods for which a path has no operation: OPTIONS lists the known ones, others get 405. */
-function answerOtherMethods(app: FastifyInstance, shape: string, methods: readonly string[]): void {
-  const known = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS']
-  const allowed = known.join(', ')
-  let position = 0
-  const url = shape.replaceAll(/:(?=\/|$)/g, () => `:p${position++}`)
-  app.options(url, async (_request, reply) => reply.code(204).header('allow', allowed).send())
-  app.route({
-    method: usualMethods.filter((method) => !known.includes(method)),
-    url,
-    handler: async () => {
-      throw new Problem('MethodNotAllowed', { allowed })
-    },
-  })
 }
 
 /** Before the body is read: Fastify has rules of its own for the bodies of other methods. */
@@ -160,13 +170,10 @@ function dialectOf(request: FastifyRequest): Dialect {
   return dialects.find((dialect) => dialect.owns(request.originalUrl)) ?? maskingDialect
 }
 
-function answerProblems(app: FastifyInstance, { log, rooms }: HttpOptions): void {
-  const findDeadEnd = deadEndFinder(rooms.flatMap((room) => room.operations.flatMap(urlsOf)))
-  app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
-    const dialect = dialectOf(request)
-    const path = request.url.split('?', 1)[0] ?? ''
-    return sendProblem(reply, request, dialect.unknownPath(path, findDeadEnd(path)), dialect)
-  })
+function answerProblems(app: FastifyInstance, log: Logger, explainUnknown: ExplainUnknown): void {
+  app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) =>
+    sendProblem(reply, request, explainUnknown(request), dialectOf(request)),
+  )
   app.setErrorHandler((error: unknown, request, reply) => {
     const problem = asProblem(error)
     if (problem.problem === 'InternalServerError')
@@ -183,7 +190,7 @@ export function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   const code = (error as { code?: string } | null)?.code ?? ''
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Problem('UnsupportedMediaType', { mediaType: '' })
-  if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return new Problem('MalformedUrl')
+  if (code === 'FST_ERR_BAD_URL') return new Problem('MalformedUrl')
   const translated = translateDatabaseError(error)
   return translated instanceof Problem
     ? translated

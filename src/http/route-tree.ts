@@ -1,0 +1,110 @@
+/** The longest value that a path may have in one place. */
+const longestValue = 2048
+
+interface Step<T> {
+  /** By the name in lower case. */
+  readonly named: Map<string, Step<T>>
+  any: Step<T> | undefined
+  /** By method, in the order in which they were added. Empty: no path ends here. */
+  readonly ends: Map<string, { readonly names: readonly string[]; readonly target: T }>
+}
+
+export type FoundRoute<T> =
+  | { readonly kind: 'found'; readonly target: T; readonly params: Readonly<Record<string, string>> }
+  /** The path is known, this method is not: these are. */
+  | { readonly kind: 'otherMethod'; readonly allowed: string }
+  | { readonly kind: 'tooLong' }
+  | { readonly kind: 'unknown' }
+
+/**
+ * Paths and methods, and their targets. The framework's own router takes a second to learn the thousands of pairs of both
+ * APIs. A name goes before a parameter in the same place, whatever its methods; case and one slash at the end are ignored.
+ */
+export class RouteTree<T> {
+  readonly #root = createStep<T>()
+
+  /** `path`: names and `:parameters`. */
+  add(method: string, path: string, target: T): void {
+    const names: string[] = []
+    let step = this.#root
+    for (const segment of splitPath(path)) {
+      if (segment.startsWith(':')) {
+        names.push(segment.slice(1))
+        step.any ??= createStep<T>()
+        step = step.any
+      } else step = nextNamed(step, segment.toLowerCase())
+    }
+    if (step.ends.has(method)) throw new Error(`${method} ${path} is there twice`)
+    step.ends.set(method, { names, target })
+  }
+
+  /** `url`: with valid percent-encoding, as the framework refuses others. */
+  find(method: string, url: string): FoundRoute<T> {
+    const path = readPath(url)
+    if (path === undefined) return { kind: 'unknown' }
+    const values: string[] = []
+    const step = walk(this.#root, splitPath(path), 0, values)
+    if (!step) return { kind: 'unknown' }
+    const end = step.ends.get(method) ?? (method === 'HEAD' ? step.ends.get('GET') : undefined)
+    if (!end) return { kind: 'otherMethod', allowed: listMethods(step.ends) }
+    const params: Record<string, string> = {}
+    for (const [at, name] of end.names.entries()) {
+      const value = values[at] ?? ''
+      if (value.length > longestValue) return { kind: 'tooLong' }
+      params[name] = value
+    }
+    return { kind: 'found', target: end.target, params }
+  }
+}
+
+function createStep<T>(): Step<T> {
+  return { named: new Map(), any: undefined, ends: new Map() }
+}
+
+function nextNamed<T>(step: Step<T>, name: string): Step<T> {
+  const known = step.named.get(name)
+  if (known) return known
+  const fresh = createStep<T>()
+  step.named.set(name, fresh)
+  return fresh
+}
+
+/** As far as the tree is deep: what a long path has beyond that is not looked at. */
+function walk<T>(
+  step: Step<T>,
+  segments: readonly string[],
+  at: number,
+  values: string[],
+): Step<T> | undefined {
+  const segment = segments[at]
+  if (segment === undefined) return step.ends.size > 0 ? step : undefined
+  const named = step.named.get(foldName(segment))
+  const found = named && walk(named, segments, at + 1, values)
+  if (found || !step.any) return found
+  const count = values.push(segment.includes('%') ? decodeURIComponent(segment) : segment)
+  const through = walk(step.any, segments, at + 1, values)
+  if (!through) values.length = count - 1
+  return through
+}
+
+/** An encoded slash or dollar sign is a part of a value, never of a name. */
+function foldName(segment: string): string {
+  return (segment.includes('%') ? decodeURI(segment) : segment).toLowerCase()
+}
+
+/** Some clients send the whole URL in the request line. */
+function readPath(url: string): string | undefined {
+  const start = url.startsWith('/') ? 0 : (/^https?:\/\/[^/?#]*/i.exec(url)?.[0].length ?? url.length)
+  if (url.charAt(start) !== '/') return undefined
+  const end = url.slice(start).search(/[?#]/)
+  return end < 0 ? url.slice(start) : url.slice(start, start + end)
+}
+
+function splitPath(path: string): string[] {
+  const trimmed = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
+  return trimmed.slice(1).split('/')
+}
+
+function listMethods(ends: ReadonlyMap<string, unknown>): string {
+  return [...ends.keys(), ...(ends.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ')
+}
