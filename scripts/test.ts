@@ -11,6 +11,7 @@ import { fetchPostgres, otherMajors } from './test/fetch-postgres.ts'
 import { runCheck } from './test/run-check.ts'
 import { type RunOptions, runFiles } from './test/run-files.ts'
 import { addTally, describeTally, emptyTally, type Report, type Tally } from './test/tally.ts'
+import { openTemporaryFolder } from './test/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const checks = [
@@ -51,6 +52,8 @@ process.exitCode = signalReceived
     : 0
 
 async function runEverything(): Promise<Tally> {
+  using temporary = openTemporaryFolder()
+  if (temporary) process.env.TMPDIR = temporary.path
   const { names, namePattern, isCheckOnly, isAll, isSlowShown } = readArguments()
   const files = names.length > 0 ? names.flatMap(findTests) : findTests(isCheckOnly ? 'test/house' : 'test')
   let total = emptyTally
