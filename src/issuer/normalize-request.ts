@@ -45,7 +45,8 @@ export async function normalizeRequest(
   if (path === routes.device_authorization || scopedGrants.includes(grant))
     normalizeParameters(form, names, grant)
   const normal = withBody(request, form.toString())
-  rememberAskedFor(normal, { scope, resource, isFirstVersion })
+  const wantsClientInfo = form.get('client_info') === '1'
+  rememberAskedFor(normal, { scope, resource, isFirstVersion, wantsClientInfo })
   return { request: normal, url }
 }
 

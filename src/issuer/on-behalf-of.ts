@@ -3,9 +3,12 @@ import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider'
 import { defaultScope } from '../auth/known-permissions.ts'
 import type { Auth } from '../auth/open-auth.ts'
 import type { Query } from '../db/query.ts'
+import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { listDelegatedPermissions } from '../directory/applications/granted-permissions.ts'
 import { Problem } from '../kernel/problem.ts'
 import { accessTokenLifetimeSeconds, keepOrigin } from './access-token.ts'
+import { describeAccount } from './account.ts'
+import { listAppRoles } from './app-roles.ts'
 import { permissionsIn } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
 import { describeResource } from './provider-resource.ts'
@@ -37,25 +40,28 @@ export function allowOnBehalfOf(provider: Provider, check: AssertionCheck): void
     if (secondsLeft <= 0) throw new errors.InvalidGrant('the assertion has expired')
     const resource = check.identity.origin()
     const info = await describeResource(ctx, String(params.resource ?? resource), check.identity)
+    const { chosen, granted } = await choosePermissions(check, ctx, session)
     const token = new provider.AccessToken({
       accountId: session.caller.objectId,
       client,
       gty: 'on_behalf_of',
       // It belongs to the sign-in of the assertion, whose grant is another client's.
       grantId: '',
-      scope: (await choosePermissions(check, ctx, session)).join(' '),
+      scope: chosen.join(' '),
       expiresIn: Math.min(accessTokenLifetimeSeconds, secondsLeft),
     })
     token.resourceServer = new provider.ResourceServer(resource, info)
     keepOrigin(token, { signInId: session.grounds.signInId, expiresAt })
     ctx.oidc.entity('AccessToken', token)
     const value = await token.save()
+    const idToken = await issueIdToken(provider, ctx, check, { id: session.caller.objectId, granted })
     // Asked once the new token has its time: a revocation since then ends the new token by itself.
     const [isRevoked] = await check.findRevoked([session.grounds])
     if (isRevoked !== false) throw new errors.InvalidGrant('the assertion was revoked')
     ctx.body = {
       access_token: value,
       expires_in: token.expiration,
+      ...(idToken !== undefined && { id_token: idToken }),
       token_type: 'Bearer',
       scope: token.scope,
     }
@@ -84,7 +90,7 @@ async function choosePermissions(
   { sql, identity: { tenantId } }: AssertionCheck,
   ctx: KoaContextWithOIDC,
   { caller }: Session,
-): Promise<string[]> {
+): Promise<{ readonly chosen: string[]; readonly granted: readonly string[] }> {
   const { client, requestParamScopes } = ctx.oidc
   if (!client) throw new Error('a grant without a client')
   const facts = clientFactsOf(client)
@@ -99,7 +105,28 @@ async function choosePermissions(
     )
   const chosen = requestParamScopes.has(defaultScope) ? usable : asked
   if (chosen.length === 0) throw new errors.InvalidScope('no permission is left', defaultScope)
-  return chosen
+  return { chosen, granted }
+}
+
+/**
+ * An id token for a client that asks for one: MSAL finds an exchanged token again by the account in it. Ids are in the
+ * access token anyway; names take the client's consent for `profile`.
+ */
+async function issueIdToken(
+  provider: Provider,
+  ctx: KoaContextWithOIDC,
+  { sql, identity: { tenantId } }: AssertionCheck,
+  { id, granted }: { readonly id: string; readonly granted: readonly string[] },
+): Promise<string | undefined> {
+  const { requestParamScopes } = ctx.oidc
+  if (!requestParamScopes.has('openid')) return undefined
+  const user = await findActiveUser(sql, tenantId, { id })
+  if (!user) throw new errors.InvalidGrant('the person of the assertion is gone')
+  const named = requestParamScopes.has('profile') && granted.includes('profile')
+  const scope = named ? 'openid profile' : 'openid'
+  const account = describeAccount(user, tenantId, () => listAppRoles(ctx, sql, tenantId, id))
+  const claims = await account.claims('id_token', scope, {}, [])
+  return Object.assign(new provider.IdToken(claims, { ctx }), { scope }).issue({ use: 'idtoken' })
 }
 
 /** In seconds. */

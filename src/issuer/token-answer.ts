@@ -12,6 +12,8 @@ export interface AskedFor {
   readonly resource: string | null
   /** The endpoint of the older clients, which name a resource and no scopes. */
   readonly isFirstVersion: boolean
+  /** MSAL asks which account the tokens are of, to keep them by it. */
+  readonly wantsClientInfo: boolean
 }
 
 const askedFor = new WeakMap<object, AskedFor>()
@@ -27,6 +29,7 @@ interface TokenAnswer {
   scope?: string
   readonly access_token?: string
   readonly expires_in?: number
+  readonly id_token?: string
 }
 
 /**
@@ -42,7 +45,15 @@ export async function shapeTokenAnswer(ctx: KoaContextWithOIDC, next: () => Prom
   const { scope, ...rest } = answer
   if (ctx.oidc.params?.grant_type === 'client_credentials') ctx.body = rest
   else ctx.body = { ...rest, scope: nameScopes(answer, asked?.scope || scopeOfDevice(ctx)) }
+  if (asked?.wantsClientInfo && rest.id_token)
+    Object.assign(ctx.body as object, { client_info: describeAccount(rest.id_token) })
   if (asked?.isFirstVersion) Object.assign(ctx.body as object, describeFirstVersion(rest, asked.resource))
+}
+
+/** The account in the two parts that MSAL joins: the person's id, and the tenant's. */
+function describeAccount(idToken: string): string {
+  const { oid, tid } = decodeJwt(idToken)
+  return Buffer.from(JSON.stringify({ uid: oid, utid: tid })).toString('base64url')
 }
 
 /** The endpoint is ours: the library's own knows nothing of tokens that are for a resource. */

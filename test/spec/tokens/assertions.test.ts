@@ -281,6 +281,18 @@ describe('assertions', () => {
         Number(claims.exp) <= Number(first.exp) + 1 &&
           Number(claims.exp) - Number(claims.iat) <= accessTokenLifetimeSeconds,
       )
+      assert.equal('id_token' in body, false, 'nobody asked for one')
+      const named = await addApplication(service, { consented: ['User.Read', 'profile'] })
+      const scope = 'https://graph.microsoft.com/User.Read openid profile offline_access'
+      for (const [by, name] of [
+        [middle, undefined],
+        [named, 'Ada Example'],
+      ] as const) {
+        const told = (await exchangeFor(by, assertion, scope, { client_info: '1' })).body
+        const { sub, oid, aud, name: shown } = claimsOf(told.id_token ?? '')
+        assert.deepEqual([sub, oid, aud, shown], [person.id, person.id, by.appId, name])
+        assert.equal('refresh_token' in told, false)
+      }
       const all = await exchangeFor(middle, assertion, 'https://graph.microsoft.com/.default')
       assert.equal(
         claimsOf(all.body.access_token ?? '').scp,
@@ -294,6 +306,27 @@ describe('assertions', () => {
       const me = { token: body.access_token ?? '' }
       assert.equal((await service.request('GET', '/v1.0/me', me)).body.id, person.id)
       assert.equal((await service.request('GET', '/v1.0/me/messages', me)).status, 403)
+    },
+  )
+
+  clause(
+    'TOK-120',
+    "A request for a person's tokens with `client_info=1`, as MSAL sends it, is answered with `client_info` beside the id token: …",
+    async () => {
+      const middle = await addApplication(service, { consented: ['User.Read'] })
+      const { access_token: assertion } = await signInAt('openid User.Read')
+      const scope = 'https://graph.microsoft.com/User.Read openid'
+      const { body } = await exchangeFor(middle, assertion, scope, { client_info: '1' })
+      const info = JSON.parse(Buffer.from(body.client_info ?? '', 'base64url').toString())
+      assert.deepEqual(info, { uid: person.id, utid: service.tenantId })
+      for (const [asked, more] of [
+        [scope, {}],
+        [scope, { client_info: '0' }],
+        ['https://graph.microsoft.com/User.Read', { client_info: '1' }],
+      ] as const)
+        assert.equal('client_info' in (await exchangeFor(middle, assertion, asked, more)).body, false)
+      const own = { grant_type: 'client_credentials', client_id: middle.appId, client_secret: middle.secret }
+      assert.equal('client_info' in (await post({ ...own, client_info: '1' })).body, false)
     },
   )
 
