@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { type Context, ok } from '../../api/operation.ts'
+import { pageSizeOption, queryOption } from '../../api/query-option.ts'
 import { hasEntry, isRewritten, readNewestEntry } from '../../db/change-log.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
@@ -8,7 +9,7 @@ import { deltaSchema, link, context as metadata, wordsOf } from '../entities/sch
 import { contextOf } from '../entities/show-entity.ts'
 import type { Resource } from '../objects/kinds/resource.ts'
 import { objectSet } from '../objects/object-set.ts'
-import { readPageSize, readTop, showPageSize } from '../odata/list.ts'
+import { maxTop, readPageSize, readTop, showPageSize } from '../odata/list.ts'
 import { readSelect } from '../odata/select.ts'
 import { type DirectoryPorts, operation } from '../operation.ts'
 import { type DeltaOptions, type DeltaState, openToken, sealToken } from './delta-token.ts'
@@ -16,15 +17,13 @@ import { readChanges } from './read-changes.ts'
 import type { DeltaPage, DeltaSource } from './show-delta.ts'
 import { walkObjects } from './walk-objects.ts'
 
-const option = (description: string) => Type.Optional(Type.String({ description }))
-
 const deltaQuery = Type.Object({
   $select: selectOption,
-  $expand: option('members: the members of groups and their changes.'),
-  $filter: option("The objects to follow, 50 at most: id eq '{id}' or id eq '{id}'."),
-  $top: option('Objects of a page: 1 to 999, 100 if not given.'),
-  $deltatoken: option('Part of @odata.deltaLink; latest: only what changes from now on.'),
-  $skiptoken: option('Part of @odata.nextLink.'),
+  $expand: queryOption('members: the members of groups and their changes.'),
+  $filter: queryOption("The objects to follow, 50 at most: id eq '{id}' or id eq '{id}'."),
+  $top: pageSizeOption('Objects of a page: 1 to 999, 100 if not given.', maxTop),
+  $deltatoken: queryOption('Part of @odata.deltaLink; latest: only what changes from now on.'),
+  $skiptoken: queryOption('Part of @odata.nextLink.'),
 })
 
 type DeltaContext = Context<DirectoryPorts, undefined, Static<typeof deltaQuery>>

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import type { RequestFacts } from '../../api/operation.ts'
+import { pageSizeOption, queryOption } from '../../api/query-option.ts'
 import type { Fragment, Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { withoutDirectoryPrefix } from '../../kernel/surface.ts'
@@ -11,38 +12,36 @@ import type { FilteredRelations, ScopeOfRow } from './scope.ts'
 import { compileSearch } from './search.ts'
 import { fingerprintList, type Position, readSkipToken, writeSkipToken } from './skip-token.ts'
 
-const option = (description: string) => Type.Optional(Type.String({ description }))
+const defaultTop = 100
+export const maxTop = 999
 
 /** The query options of a list. */
 export const listQuery = Type.Object({
-  $select: option('Properties to return, separated by commas.'),
-  $filter: option(
+  $select: queryOption('Properties to return, separated by commas.'),
+  $filter: queryOption(
     'Condition: eq, ne, gt, ge, lt, le, in, startswith, endswith, any, all, $count, and, or, not.',
   ),
-  $orderby: option('Properties to sort by, separated by commas, each with asc or desc.'),
-  $top: option('Rows of a page: 1 to 999, 100 if not given.'),
-  $count: option('true: also return the number of all rows.'),
-  $skiptoken: option('Where the next page starts; part of @odata.nextLink.'),
+  $orderby: queryOption('Properties to sort by, separated by commas, each with asc or desc.'),
+  $top: pageSizeOption('Rows of a page: 1 to 999, 100 if not given.', maxTop),
+  $count: queryOption('true: also return the number of all rows.', { type: 'boolean' }),
+  $skiptoken: queryOption('Where the next page starts; part of @odata.nextLink.'),
 })
 
 /** The same for directory objects, whose names can be searched by word. */
 export const searchableQuery = Type.Object({
   ...listQuery.properties,
-  $search: option('Words that names begin with: "displayName:ada" AND "mail:ada@".'),
+  $search: queryOption('Words that names begin with: "displayName:ada" AND "mail:ada@".'),
 })
 export type ListQuery = Static<typeof searchableQuery>
 
 /** Options of a `/$count`. */
-export const countQuery = Type.Object({ $filter: option('Condition, as for the list.') })
+export const countQuery = Type.Object({ $filter: queryOption('Condition, as for the list.') })
 
 /** The same where the list can be searched. */
 export const searchableCountQuery = Type.Object({
   ...countQuery.properties,
   $search: searchableQuery.properties.$search,
 })
-
-const defaultTop = 100
-const maxTop = 999
 
 /** Rows that a page looks at where no index leads to those of the filter. */
 export const mostWalked = 10_000

@@ -74,9 +74,9 @@ function describeVersion({ apiVersions }: Operation<never>): Parameter[] {
 
 function describeQuery({ query }: Operation<never>): Parameter[] {
   return Object.entries((query?.properties ?? {}) as Record<string, TSchema>).map(([name, schema]) => {
-    const { description, ...plain } = schema as { description?: string }
+    const { description, described, ...plain } = schema as { description?: string; described?: object }
     const required = query?.required?.includes(name) ?? false
-    return { name, in: 'query', required, ...(description && { description }), schema: plain }
+    return { name, in: 'query', required, ...(description && { description }), schema: described ?? plain }
   })
 }
 

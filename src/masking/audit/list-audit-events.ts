@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { type Context, ok } from '../../api/operation.ts'
+import { pageSizeOption, queryOption } from '../../api/query-option.ts'
 import { type AuditEvent, asUtcText, selectAuditEvents, selectTimeAfter } from '../../db/audit.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
@@ -43,9 +44,12 @@ export const listAuditEvents = operation({
   apiVersions,
   permission: { action, scope: scopeOf },
   query: Type.Object({
-    from: Type.Optional(Type.String({ description: 'The earliest time, itself included.' })),
-    to: Type.Optional(Type.String({ description: 'The latest time, itself not included.' })),
-    $top: Type.Optional(Type.String()),
+    from: queryOption('The earliest time, itself included.', { type: 'string', format: 'date-time' }),
+    to: queryOption('The latest time, itself not included.', { type: 'string', format: 'date-time' }),
+    $top: pageSizeOption(
+      `Events of a page: 1 to ${largestPageSize}, ${defaultPageSize} if not given.`,
+      largestPageSize,
+    ),
     $skipToken: Type.Optional(Type.String()),
   }),
   answers: {

@@ -10,7 +10,7 @@ interface Parameter {
   readonly name: string
   readonly in: string
   readonly example?: string
-  readonly schema: { readonly default?: string }
+  readonly schema: { readonly default?: string; readonly type: string }
 }
 
 describe('the description of the API', () => {
@@ -52,6 +52,10 @@ describe('the description of the API', () => {
       assert.equal(user.properties.id.type, 'string')
       assert.deepEqual(user.properties.passwordProfile, { type: 'null' }, 'its value is never shown')
       assert.ok(newRule.properties.properties.required.includes('maskingFunction'))
+      const named = Object.values<Parameter>(body.components.parameters)
+      const typesOf = (name: string) =>
+        new Set(named.filter((one) => one.name === name).map(({ schema }) => schema.type))
+      assert.deepEqual([...typesOf('$top'), ...typesOf('$count')], ['integer', 'boolean'])
       const count = body.paths['/v1.0/users/$count'].get.responses['200'].content
       assert.deepEqual(Object.keys(count), ['text/plain'])
     },
