@@ -45,16 +45,17 @@ export function buildGo(module: string): string {
   return program
 }
 
-/** The class path of the dependencies that a pom.xml names. */
+/** The class path of the dependencies that a pom.xml names; the jars are in the cache too, so that both go together. */
 export function resolveMaven(project: string): string {
   const maven = requireProgram('mvn')
   requireProgram('java')
   const pom = readFileSync(path.join(project, 'pom.xml'), 'utf8')
   const file = path.join(
-    keep('maven', [pom], (fresh) => {
+    keep('java', [pom], (fresh) => {
       mkdirSync(fresh, { recursive: true })
       const output = `-Dmdep.outputFile=${path.join(fresh, 'classpath')}`
-      run(maven, ['-q', '-B', 'dependency:build-classpath', output], project)
+      const repository = `-Dmaven.repo.local=${path.join(fresh, 'repository')}`
+      run(maven, ['-q', '-B', repository, 'dependency:build-classpath', output], project)
     }),
     'classpath',
   )

@@ -4,17 +4,32 @@ import { connect, createServer, type Server } from 'node:net'
 import path from 'node:path'
 import { knownPermissions } from '../../src/auth/known-permissions.ts'
 import { assignAtRoot } from '../../src/masking/role-assignments/assigned-roles.ts'
-import { addApplication } from '../../test/support/issuer.ts'
+import { addApplication, addPerson } from '../../test/support/issuer.ts'
 import { startTestService, type TestService } from '../../test/support/service.ts'
 
 const permissions = Object.keys(knownPermissions).filter((name) => name !== 'user_impersonation')
+
+/** What a person lets the applications of the walks do. */
+const personal = ['openid', 'profile', 'email', 'offline_access', 'User.Read']
+/** Nothing listens there: the walks read the code from the address. */
+const redirectUri = 'https://client.example/callback'
 
 /** The service on loopback with TLS by its own CA, and an application that may do everything. */
 export async function startWalkedService() {
   const service = await startTestService()
   const { database, tenantId, dataDir, listeners } = service
-  const { appId, applicationId, secret, servicePrincipalId } = await addApplication(service, { permissions })
+  const { appId, applicationId, secret, servicePrincipalId } = await addApplication(service, {
+    permissions,
+    consented: personal,
+    properties: { web: { redirectUris: [redirectUri] } },
+  })
   await database.transaction((tx) => assignAtRoot(tx, tenantId, 'Owner', servicePrincipalId))
+  const front = await addApplication(service, {
+    consented: personal,
+    properties: { isFallbackPublicClient: true },
+  })
+  const person = await addPerson(service, { mail: 'ada@example.com' })
+  await addManyServers(service)
   const forwarder = await forwardUsualPort(listeners.httpsPort)
   const ca = path.join(dataDir, 'walk-ca.pem')
   await writeFile(ca, listeners.ca ?? '')
@@ -26,9 +41,15 @@ export async function startWalkedService() {
       WALK_TENANT: tenantId,
       WALK_CLIENT: appId,
       WALK_SECRET: secret,
+      WALK_REDIRECT: redirectUri,
+      WALK_PUBLIC_CLIENT: front.appId,
+      WALK_PERSON: person.userPrincipalName,
+      WALK_PERSON_ID: person.id,
+      WALK_PASSWORD: person.password,
       WALK_CERTIFICATE: await addCertificate(service, applicationId),
       WALK_CA: ca,
-      // Read by requests, by httpx and by Go.
+      // Read by Node, by requests, by httpx and by Go.
+      NODE_EXTRA_CA_CERTS: ca,
       REQUESTS_CA_BUNDLE: ca,
       SSL_CERT_FILE: ca,
     },
@@ -52,6 +73,14 @@ async function forwardUsualPort(port: number): Promise<Server> {
     server.listen(443, '127.0.0.1', () => resolve())
   })
   return server
+}
+
+/** One server more than a page has, in the subscription `many`. */
+async function addManyServers({ database, tenantId }: TestService): Promise<void> {
+  const path = '/subscriptions/many/resourceGroups/group/providers/Vendor.Sql/servers/s'
+  await database.sql`
+    insert into server (tenant_id, key, subscription_id, resource_group, name, location)
+    select ${tenantId}, lower(${path} || n), 'many', 'group', 's' || n, 'here' from generate_series(1, 1001) as n`
 }
 
 /** A file with a key and its certificate, which the application has as a credential. */

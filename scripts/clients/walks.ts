@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import {
   buildGo,
+  installNpm,
   installPython,
   makeTrustStore,
   requireProgram,
@@ -35,6 +36,17 @@ function pythonWalk(name: string, file: string, packages: readonly string[]): Wa
       program: path.join(installPython(packages), 'python'),
       args: [path.join(folder, 'python', file)],
       variables: { PYTHONDONTWRITEBYTECODE: '1' },
+    }),
+  }
+}
+
+function npmWalk(name: string, file: string, packages: readonly string[]): Walk {
+  return {
+    name,
+    prepare: () => ({
+      program: process.execPath,
+      args: [path.join(folder, 'javascript', file)],
+      variables: { WALK_MODULES: installNpm(packages) },
     }),
   }
 }
@@ -78,9 +90,15 @@ function describedWalk(name: string, file: string, packages: readonly string[]):
 
 export const walks: readonly Walk[] = [
   javascript,
+  npmWalk('javascript-tokens', 'token-walk.ts', [
+    '@azure/msal-node@7.2.1',
+    'jwks-rsa@4.1.0',
+    'jsonwebtoken@9.0.3',
+  ]),
   pythonWalk('python-sql-3', 'masking_walk.py', [...identity, 'azure-mgmt-sql==3.0.1', 'six']),
   pythonWalk('python-sql-4', 'masking_walk.py', [...identity, 'azure-mgmt-sql==4.0.0']),
   pythonWalk('python-graph', 'graph_walk.py', [...identity, 'msgraph-sdk==1.65.0', 'deprecated']),
+  pythonWalk('python-tokens', 'token_walk.py', [...identity, 'Authlib==1.9.5']),
   {
     name: 'go',
     prepare: () => ({ program: buildGo(path.join(folder, 'go')), args: [] }),
@@ -112,4 +130,12 @@ export const walks: readonly Walk[] = [
     prepare: () => ({ program: process.execPath, args: ['scripts/types.ts', '--check'] }),
   },
   describedWalk('python-generated', 'generated_walk.py', ['openapi-python-client==0.29.1']),
+  {
+    ...npmWalk('typescript-generated', 'generated-walk.ts', [
+      'openapi-fetch@0.17.0',
+      'openapi-typescript@7.13.0',
+      'typescript@5.9.3',
+    ]),
+    isOfDescription: true,
+  },
 ]

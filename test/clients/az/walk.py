@@ -11,6 +11,7 @@ az = os.path.join(os.path.dirname(sys.executable), "az")
 home = tempfile.TemporaryDirectory()
 environment = {
     **os.environ,
+    "HOME": home.name,
     "AZURE_CONFIG_DIR": home.name,
     "AZURE_CORE_COLLECT_TELEMETRY": "no",
     "AZURE_CORE_INSTANCE_DISCOVERY": "false",
@@ -48,6 +49,8 @@ def sign_in() -> None:
     check("az login finds subscriptions", "sub-1" in found, found)
     run("account", "set", "--subscription", "sub-1")
     check("az login by certificate", run(*login, "--certificate", os.environ["WALK_CERTIFICATE"]) is not None)
+    tokens = [run("account", "get-access-token")["accessToken"] for _ in range(2)]
+    check("a second az account get-access-token gives the same", tokens[0] == tokens[1])
     check("az account show", run("account", "show")["tenantId"] == tenant)
     run("account", "set", "--subscription", "sub-1")
 
@@ -58,6 +61,8 @@ def walk_masking() -> None:
     made = run("sql", "server", "create", "-g", "group", "-n", "made-az", "-l", "here", "-u", "sa", "-p", "Ignored.12345")
     check("az sql server create", made["name"] == "made-az", made)
     check("az sql server list", {"made-az", "walked-az"} <= {one["name"] for one in run("sql", "server", "list")})
+    many = run("sql", "server", "list", "--subscription", "many")
+    check("az sql server list follows pages", len({one["name"] for one in many}) == 1001, len(many))
     check("az sql db create", run("sql", "db", "create", *at, "-n", "shop")["name"] == "shop")
     check("az sql db list", [one["name"] for one in run("sql", "db", "list", *at)] == ["shop"])
     check("az sql db show", run("sql", "db", "show", *at, "-n", "shop")["status"] == "Online")
@@ -74,6 +79,22 @@ def walk_masking() -> None:
     check("az sql server delete", "made-az" not in [one["name"] for one in run("sql", "server", "list")])
 
 
+def ask_graph(person: str) -> None:
+    rest = ("rest", "--resource", "https://graph.microsoft.com", "--url")
+    types = [one["@odata.type"] for one in run(*rest, f"{origin}/microsoft.graph/v1.0/users/{person}/memberOf")["value"]]
+    check("types by az rest", types == ["#microsoft.graph.group"], types)
+    cast = run(*rest, f"{origin}/v1.0/users/{person}/memberOf/microsoft.graph.group")["value"]
+    check("a cast by az rest", [one["displayName"] for one in cast] == ["AzGroup"], cast)
+    requests = {"requests": [{"id": "1", "method": "GET", "url": f"/users/{person}"}]}
+    answer = run(*rest, f"{origin}/v1.0/$batch", "--method", "post", "--body", json.dumps(requests))
+    check("a batch by az rest", answer["responses"][0]["body"]["id"] == person, answer)
+    page = run(*rest, f"{origin}/v1.0/groups/delta?$deltatoken=latest")
+    run("ad", "group", "create", "--display-name", "AzDelta", "--mail-nickname", "azdelta")
+    changed = [one["displayName"] for one in run(*rest, page["@odata.deltaLink"])["value"]]
+    check("a delta by az rest", changed == ["AzDelta"], changed)
+    run("ad", "group", "delete", "-g", "AzDelta")
+
+
 def walk_directory() -> None:
     name = "ada-az@example.com"
     password = "a long-winded Phrase 42"
@@ -87,6 +108,7 @@ def walk_directory() -> None:
     listed = run("ad", "group", "member", "list", "-g", "AzGroup")
     check("az ad group member list", [one["id"] for one in listed] == [ada["id"]], listed)
     check("az ad group member check", run("ad", "group", "member", "check", "-g", "AzGroup", "--member-id", ada["id"])["value"])
+    ask_graph(ada["id"])
     app = run("ad", "app", "create", "--display-name", "Az walk")["appId"]
     check("az ad app create", run("ad", "app", "show", "--id", app)["displayName"] == "Az walk")
     principal = run("ad", "sp", "create", "--id", app)

@@ -1,4 +1,4 @@
-// Walks through the masking API with Go's azidentity and armsql as they are. Environment variables say where the service
+// Walks through both APIs with Go's azidentity, azcore, msal and armsql as they are. Environment variables say where the service
 // is: scripts/clients/walked-service.ts sets them.
 package main
 
@@ -25,6 +25,7 @@ const (
 	group    = "group"
 	server   = "walked-go"
 	database = "shop"
+	graph    = "https://graph.microsoft.com/.default"
 )
 
 var background = context.Background()
@@ -70,6 +71,7 @@ func main() {
 		&azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true},
 	))
 	walkTokens(credential, transport)
+	walkMsal(origin)
 	clients := must(armsql.NewClientFactory("sub-1", credential, &arm.ClientOptions{
 		ClientOptions: options, DisableRPRegistration: true,
 	}))
@@ -77,6 +79,11 @@ func main() {
 	walkMasking(clients)
 	walkErrors(clients)
 	removeAll(clients)
+	many := must(armsql.NewServersClient("many", credential, &arm.ClientOptions{
+		ClientOptions: options, DisableRPRegistration: true,
+	}))
+	walkPages(many)
+	newDirectory(credential, options, origin).walk()
 	tellVersions()
 }
 
@@ -118,6 +125,18 @@ func walkResources(clients *armsql.ClientFactory) {
 		}
 	}
 	check("databases listed", len(names) == 1 && names[0] == database, names)
+}
+
+func walkPages(servers *armsql.ServersClient) {
+	sizes, names := []int{}, map[string]bool{}
+	for pages := servers.NewListPager(nil); pages.More(); {
+		page := must(pages.NextPage(background)).Value
+		sizes = append(sizes, len(page))
+		for _, one := range page {
+			names[*one.Name] = true
+		}
+	}
+	check("1001 servers come in two pages", len(sizes) == 2 && len(names) == 1001, sizes)
 }
 
 func walkMasking(clients *armsql.ClientFactory) {
@@ -170,8 +189,9 @@ func tellVersions() {
 	build, _ := debug.ReadBuildInfo()
 	told := []string{}
 	for _, module := range build.Deps {
-		if strings.HasSuffix(module.Path, "/azidentity") || strings.HasSuffix(module.Path, "/armsql") {
-			told = append(told, module.Path[strings.LastIndex(module.Path, "/")+1:]+" "+module.Version)
+		name := module.Path[strings.LastIndex(module.Path, "/")+1:]
+		if strings.Contains("azidentity azcore armsql microsoft-authentication-library-for-go", name) {
+			told = append(told, name+" "+strings.TrimPrefix(module.Version, "v"))
 		}
 	}
 	fmt.Println("versions", strings.Join(told, ", "))

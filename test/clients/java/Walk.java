@@ -30,8 +30,10 @@ import com.microsoft.graph.users.delta.DeltaGetResponse;
 import com.microsoft.kiota.authentication.AzureIdentityAuthenticationProvider;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -105,9 +107,14 @@ public class Walk {
     endpoints.put("resourceManagerEndpointUrl", origin + "/");
     endpoints.put("activeDirectoryEndpointUrl", origin + "/");
     endpoints.put("managementEndpointUrl", "https://management.azure.com/");
-    AzureProfile profile =
-        new AzureProfile(System.getenv("WALK_TENANT"), "sub-1", new AzureEnvironment(endpoints));
-    SqlManagementClient client = SqlServerManager.authenticate(credential, profile).serviceClient();
+    SqlManagementClient client = manage(credential, "sub-1", endpoints);
+    AtomicInteger pages = new AtomicInteger();
+    Set<String> names = new HashSet<>();
+    manage(credential, "many", endpoints).getServers().list().iterableByPage().forEach((page) -> {
+      pages.incrementAndGet();
+      page.getValue().forEach((one) -> names.add(one.name()));
+    });
+    check("1001 servers come in two pages", pages.get() == 2 && names.size() == 1001, pages, names.size());
     ServerInner declared = new ServerInner().withAdministratorLogin("sa").withAdministratorLoginPassword("ignored");
     declared.withLocation("here");
     check("server created", client.getServers().createOrUpdate(group, server, declared).name().equals(server));
@@ -144,6 +151,12 @@ public class Walk {
     client.getDatabases().delete(group, server, database);
     client.getServers().delete(group, server);
     check("server deleted", client.getServers().list().stream().noneMatch((one) -> one.name().equals(server)));
+  }
+
+  static SqlManagementClient manage(TokenCredential credential, String subscription, Map<String, String> endpoints) {
+    AzureProfile profile =
+        new AzureProfile(System.getenv("WALK_TENANT"), subscription, new AzureEnvironment(endpoints));
+    return SqlServerManager.authenticate(credential, profile).serviceClient();
   }
 
   static User newUser() {

@@ -53,6 +53,15 @@ def walk_resources(client: SqlManagementClient) -> None:
     check("databases listed", at[2] in [one.name for one in client.databases.list_by_server(*at[:2])])
 
 
+def walk_pages(credential: ClientSecretCredential) -> None:
+    client = SqlManagementClient(
+        credential, "many", base_url=origin, credential_scopes=[management], connection_verify=ca
+    )
+    count = len(sent)
+    names = {one.name for one in client.servers.list()}
+    check("1001 servers come in two pages", (len(names), len(sent) - count) == (1001, 2), (len(names), sent[count:]))
+
+
 def walk_masking(client: SqlManagementClient) -> None:
     check("policy of a new database", client.data_masking_policies.get(*at).data_masking_state == "Disabled")
     rule = DataMaskingRule(schema_name="public", table_name="person", column_name="email", masking_function="Email")
@@ -93,6 +102,7 @@ def main() -> None:
         credential, "sub-1", base_url=origin, credential_scopes=[management], connection_verify=ca
     )
     walk_resources(client)
+    walk_pages(credential)
     walk_masking(client)
     walk_errors(client)
     client.databases.begin_delete(*at).result()

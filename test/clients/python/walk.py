@@ -4,6 +4,7 @@ import os
 from importlib.metadata import version
 
 import requests
+from azure.core.credentials import TokenCredential
 from azure.identity import ClientSecretCredential
 
 origin = os.environ["WALK_ORIGIN"]
@@ -11,6 +12,11 @@ tenant = os.environ["WALK_TENANT"]
 client_id = os.environ["WALK_CLIENT"]
 secret = os.environ["WALK_SECRET"]
 ca = os.environ["WALK_CA"]
+redirect_uri = os.environ["WALK_REDIRECT"]
+public_client_id = os.environ["WALK_PUBLIC_CLIENT"]
+person = os.environ["WALK_PERSON"]
+person_id = os.environ["WALK_PERSON_ID"]
+password = os.environ["WALK_PASSWORD"]
 
 management = "https://management.azure.com/.default"
 graph = "https://graph.microsoft.com/.default"
@@ -37,7 +43,7 @@ def make_credential() -> ClientSecretCredential:
     )
 
 
-def check_caching(credential: ClientSecretCredential, scope: str) -> None:
+def check_caching(credential: TokenCredential, scope: str) -> None:
     first = credential.get_token(scope)
     count = len(sent)
     again = credential.get_token(scope)

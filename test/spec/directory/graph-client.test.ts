@@ -95,6 +95,29 @@ const program = `
   }
   main().catch((error) => { console.error(error); process.exit(1) })`
 
+/** The base URL whose answers have the types that clients of the original know. */
+const typedProgram = `
+  const { Client } = require('@microsoft/microsoft-graph-client')
+  const client = Client.initWithMiddleware({
+    authProvider: { getAccessToken: async () => process.env.TOKEN },
+    baseUrl: process.env.ORIGIN + '/microsoft.graph/',
+    customHosts: new Set(['localhost']),
+  })
+  const main = async () => {
+    const group = await client.api('/groups').post({
+      displayName: 'typed', mailEnabled: false, mailNickname: 'typed', securityEnabled: true,
+    })
+    const me = process.env.ORIGIN + '/microsoft.graph/v1.0/directoryObjects/' + process.env.ME
+    await client.api('/groups/' + group.id + '/members/$ref').post({ '@odata.id': me })
+    const list = async (cast) => (await client.api('/groups/' + group.id + '/members' + cast).get()).value
+    const types = (await list('')).map((member) => member['@odata.type'])
+    const casts = []
+    for (const name of ['microsoft.graph', 'vendor.graph', 'graph']) casts.push((await list('/' + name + '.user')).length)
+    casts.push((await list('/microsoft.graph.group')).length)
+    console.log(JSON.stringify({ types, casts, context: group['@odata.context'] }))
+  }
+  main().catch((error) => { console.error(error); process.exit(1) })`
+
 /** Plain HTTP, where the client keeps the token to itself unless a middleware of the user adds it. */
 const plainProgram = `
   const { Client, HTTPMessageHandler, PageIterator } = require('@microsoft/microsoft-graph-client')
@@ -137,6 +160,7 @@ describe('the official Graph client, unchanged', () => {
       PATH: process.env.PATH ?? '',
       NODE_EXTRA_CA_CERTS: ca,
       TOKEN,
+      ME: me,
       NOBODY: '00000000-0000-4000-8000-000000000000',
     }
   })
@@ -203,6 +227,13 @@ describe('the official Graph client, unchanged', () => {
     assert.ok(user)
     assert.deepEqual(seen.left.toSorted(), ['ben', 'cas', 'dot'])
     assert.equal(seen.restored.displayName, 'eli')
+  })
+
+  test('reads types and casts', async () => {
+    const { types, casts, context } = await run(typedProgram, service.httpsOrigin)
+    assert.deepEqual(types, ['#microsoft.graph.user'])
+    assert.deepEqual(casts, [1, 1, 1, 0])
+    assert.equal(context, `${service.httpsOrigin}/microsoft.graph/v1.0/$metadata#groups/$entity`)
   })
 
   test('follows next links over plain HTTP', async () => {

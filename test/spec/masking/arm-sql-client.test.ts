@@ -42,16 +42,23 @@ const program = `
     for await (const one of client.servers.list()) servers.push(one.name)
     const databases = []
     for await (const one of client.databases.listByServer('group', 'server')) databases.push(one.name)
+    const pages = []
+    const many = new SqlManagementClient(credential, 'many', { endpoint: process.env.ENDPOINT })
+    for await (const page of many.servers.list().byPage()) pages.push(page.length)
     await client.databases.beginDeleteAndWait(...at)
     await client.servers.beginDeleteAndWait('group', 'server')
-    console.log(JSON.stringify({ server, database, fresh, email, number, text, listed, updated, deleted, left, enabled, policy, read, refusal, servers, databases }))
+    console.log(JSON.stringify({ server, database, fresh, email, number, text, listed, updated, deleted, left, enabled, policy, read, refusal, servers, databases, pages }))
   }
   main().catch((error) => { console.error(error); process.exit(1) })`
 
 test('the official client works unchanged, over HTTPS with our CA', async () => {
-  const { tokenFor, tokens, listeners, dataDir, httpsOrigin } = service()
+  const { tokenFor, tokens, listeners, dataDir, httpsOrigin, database, tenantId } = service()
   const token = tokenFor({ role: 'Owner', kind: 'application' })
   await tokens.settled()
+  const path = '/subscriptions/many/resourceGroups/group/providers/Vendor.Sql/servers/s'
+  await database.sql`
+    insert into server (tenant_id, key, subscription_id, resource_group, name, location)
+    select ${tenantId}, lower(${path} || n), 'many', 'group', 's' || n, 'here' from generate_series(1, 1001) as n`
   const ca = join(dataDir, 'client-ca.pem')
   await writeFile(ca, listeners.ca ?? '')
   const child = spawn(process.execPath, ['-e', program], {
@@ -90,4 +97,5 @@ test('the official client works unchanged, over HTTPS with our CA', async () => 
   assert.equal(seen.refusal.code, 'InvalidDataMaskingRule')
   assert.match(seen.refusal.message, /numberFrom/)
   assert.deepEqual([seen.servers, seen.databases], [['server'], ['shop']])
+  assert.deepEqual(seen.pages, [1000, 1])
 })

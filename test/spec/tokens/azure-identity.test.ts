@@ -16,9 +16,15 @@ import { signIn } from '../../support/sign-in.ts'
 const program = `
   const { ClientSecretCredential } = await import('@azure/identity')
   const [tenant, client, secret, authorityHost, scope] = JSON.parse(process.argv[1])
-  const options = { authorityHost, disableInstanceDiscovery: true }
-  const token = await new ClientSecretCredential(tenant, client, secret, options).getToken(scope)
-  process.stdout.write(JSON.stringify(token))`
+  const asked = []
+  const policy = { name: 'counting', sendRequest: (request, next) => (asked.push(request.url), next(request)) }
+  const additionalPolicies = [{ policy, position: 'perCall' }]
+  const options = { authorityHost, disableInstanceDiscovery: true, additionalPolicies }
+  const credential = new ClientSecretCredential(tenant, client, secret, options)
+  const token = await credential.getToken(scope)
+  const first = asked.length
+  const again = await credential.getToken(scope)
+  process.stdout.write(JSON.stringify({ ...token, asked: [first, asked.length], again: again.token }))`
 
 /** After a sign-in, rounds of four tokens at once: `claims` keeps the client from answering out of its cache. */
 const parallelProgram = `
@@ -88,12 +94,15 @@ describe('@azure/identity', () => {
   for (const resource of ['https://graph.microsoft.com', 'https://management.azure.com'])
     clause(
       'TOK-53',
-      '`ClientSecretCredential` of `@azure/identity` gets a working token, for either API, with the authority set to the service and instance discovery off.',
+      '`ClientSecretCredential` of `@azure/identity` gets a working token, for either API, with the authority set to the service and instance discovery off. A second `getToken` makes no request.',
       async () => {
         const { appId, secret } = await addApplication(service, { permissions: ['Group.Read.All'] })
         const origin = service.auth.identity.origin()
         const { stdout } = await run(service.tenantId, appId, secret, origin, `${resource}/.default`)
-        const { token, expiresOnTimestamp } = JSON.parse(stdout)
+        const { token, expiresOnTimestamp, asked, again } = JSON.parse(stdout)
+        assert.equal(again, token)
+        assert.ok(asked[0] > 0, 'the first asks')
+        assert.equal(asked[1], asked[0], 'the second does not')
         assert.deepEqual(claimsOf(token).roles, ['Group.Read.All'])
         assert.ok(expiresOnTimestamp > Date.now() + 50 * 60_000)
         const caller = await service.auth.gatekeeper.authenticate(`Bearer ${token}`)
