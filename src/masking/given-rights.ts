@@ -32,33 +32,42 @@ async function readGivenRights(
   { ids, names }: { readonly ids: readonly string[]; readonly names: readonly string[] },
   nameLoginRole: NameLoginRole,
 ): Promise<GivenRight[]> {
-  const roles = await sql<RoleRow[]>`
-    select 'maskingRole' as type, role as name, principal_id as given, shown_scope as scope,
+  const rows = await sql<RightRow[]>`
+    select 'maskingRole' as type, role as name, principal_id::text as given, shown_scope as scope,
       null as "subscriptionId", null as "resourceGroupName", null as "serverName", null as "databaseName"
     from role_assignment a where tenant_id = ${tenantId} and principal_id = any(${[...ids]}::uuid[])
       and (scope = '/' or exists (
         select from reached_place r
         where r.tenant_id = a.tenant_id and (r.key = a.scope or starts_with(r.key, a.scope || '/'))))
     union all
-    select 'databaseRole', m.database_role, m.principal_id, null, ${placeColumns(sql)}
+    select 'databaseRole', m.database_role, m.principal_id::text, null, ${placeColumns(sql)}
     from role_mapping m join masked_database d on d.id = m.database_id
     where d.tenant_id = ${tenantId} and ${wasReached(sql)}
       and m.principal_id = any(${[...ids]}::uuid[])
-    order by type desc, scope, name`
+    union all
+    select 'exemption', null, d.exempt_principals, null, ${placeColumns(sql)}
+    from masked_database d
+    where d.tenant_id = ${tenantId} and d.exempt_principals <> '' and ${wasReached(sql)}
+      and (${names.length > 0} or string_to_array(lower(d.exempt_principals collate "C"), ';') && ${[...ids]}::text[])
+    order by type desc, scope, name, "subscriptionId", "resourceGroupName", "serverName", "databaseName"`
+  const exempt = rows.filter(({ type }) => type === 'exemption')
   return [
-    ...roles.map(({ type, name, given, scope, ...place }) => ({
-      type,
-      name,
-      scope: scope ?? idOf(place, canonicalNamespace),
-      given,
-    })),
-    ...(await findExemptions(sql, tenantId, ids, names, nameLoginRole)),
+    ...rows
+      .filter(({ type }) => type !== 'exemption')
+      .map(({ type, name, given, scope, ...place }) => ({
+        type,
+        name,
+        scope: scope ?? idOf(place, canonicalNamespace),
+        given,
+      })),
+    ...(await findExemptions(sql, tenantId, exempt, { ids, names }, nameLoginRole)),
   ]
 }
 
-interface RoleRow extends DatabaseColumns {
-  readonly type: 'maskingRole' | 'databaseRole'
-  readonly name: string
+interface RightRow extends DatabaseColumns {
+  readonly type: GivenRight['type']
+  readonly name: string | null
+  /** The principal; for exemptions the whole list of a database. */
   readonly given: string
   /** Null: the right is of the database that the other columns name. */
   readonly scope: string | null
@@ -71,21 +80,15 @@ interface RoleRow extends DatabaseColumns {
 async function findExemptions(
   sql: Query,
   tenantId: string,
-  ids: readonly string[],
-  names: readonly string[],
+  lists: readonly RightRow[],
+  { ids, names }: { readonly ids: readonly string[]; readonly names: readonly string[] },
   nameLoginRole: NameLoginRole,
 ): Promise<GivenRight[]> {
-  const rows = await sql<(DatabaseColumns & { entries: string })[]>`
-    select ${placeColumns(sql)}, d.exempt_principals as entries
-    from masked_database d
-    where d.tenant_id = ${tenantId} and d.exempt_principals <> '' and ${wasReached(sql)}
-      and (${names.length > 0} or string_to_array(lower(d.exempt_principals collate "C"), ';') && ${[...ids]}::text[])
-    order by d.key`
-  const hashedNames = rows.some(({ entries }) => hashedEntry.test(entries))
+  const hashedNames = lists.some(({ given }) => hashedEntry.test(given))
     ? await listLoginRoles(sql, tenantId, names, nameLoginRole)
     : new Map<string, string>()
-  return rows.flatMap((row) => {
-    const entries = row.entries.split(';').map(foldPrincipalName)
+  return lists.flatMap((row) => {
+    const entries = row.given.split(';').map(foldPrincipalName)
     const hashed = new Set(entries.map((entry) => hashedNames.get(entry)))
     const isNamed = (name: string) => entries.some((entry) => entry === name || entry.startsWith(`${name}/`))
     const named = names.filter((name) => isNamed(foldPrincipalName(name)) || hashed.has(name))
@@ -131,7 +134,7 @@ function placeColumns(sql: Query) {
  * as they are, in lower case.
  */
 export async function listGivenRights(sql: Query, tenantId: string): Promise<GivenRight[]> {
-  const rows = await sql<(RoleRow & { type: GivenRight['type'] })[]>`
+  const rows = await sql<RightRow[]>`
     select 'maskingRole' as type, role as name, principal_id::text as given, shown_scope as scope,
       null as "subscriptionId", null as "resourceGroupName", null as "serverName", null as "databaseName"
     from role_assignment where tenant_id = ${tenantId}

@@ -19,6 +19,8 @@ export interface NotifierParts {
 }
 
 const lookEveryMs = 2_000
+/** Changes of a directory come in bursts: one look for all of them. */
+const gatherMs = 50
 const atOnce = 8
 /** Places of one creator among those: clients of one caller that answer slowly must not delay those of others. */
 const atOnceOfCreator = 2
@@ -37,6 +39,7 @@ const longestWaitSeconds = 300
 export class Notifier {
   readonly #parts: NotifierParts
   readonly #timer: NodeJS.Timeout
+  #gathering: NodeJS.Timeout | undefined
   /** The creators of the subscriptions that are being delivered to. */
   readonly #sending = new Map<Promise<void>, string>()
   #running: Promise<void> | undefined
@@ -45,22 +48,30 @@ export class Notifier {
 
   constructor(parts: NotifierParts) {
     this.#parts = parts
-    this.#timer = setInterval(() => this.hear(), lookEveryMs).unref()
+    this.#timer = setInterval(() => this.#look(), lookEveryMs).unref()
   }
 
   /** The directory may have changed. */
   hear(): void {
+    this.#gathering ??= setTimeout(() => {
+      this.#gathering = undefined
+      this.#look()
+    }, gatherMs).unref()
+  }
+
+  #look(): void {
     this.#isDue = true
     if (this.#closed || this.#running) return
     this.#running = this.#fill().finally(() => {
       this.#running = undefined
-      if (this.#isDue) this.hear()
+      if (this.#isDue) this.#look()
     })
   }
 
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#timer)
+    clearTimeout(this.#gathering)
     await this.#running
     await Promise.all(this.#sending.keys())
   }
@@ -77,7 +88,7 @@ export class Notifier {
           .catch((err) => this.#warnOfStore(err))
           .finally(() => {
             this.#sending.delete(sending)
-            this.hear()
+            this.#look()
           })
         this.#sending.set(sending, subscription.creatorId)
       }

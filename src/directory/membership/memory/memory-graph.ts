@@ -42,6 +42,8 @@ export const noIndex: IndexSize = { objects: 0, edges: 0, bytes: 0, edgeBytes: 0
 /** Further behind than this, loading anew is faster than following. */
 const mostChanges = 20_000
 const retryLoadMs = 5_000
+/** Hints come in bursts; a question waits for none of them. */
+const gatherMs = 50
 /** One answer of so many is compared with SQL, one at a time. */
 const auditEvery = 500
 
@@ -63,6 +65,7 @@ export class MemoryGraph implements MembershipGraph {
   #answers = 0
   #auditing: Promise<void> | undefined
   #isClosed = false
+  #hinted: NodeJS.Timeout | undefined
 
   constructor(options: MemoryGraphOptions) {
     this.#options = options
@@ -72,7 +75,11 @@ export class MemoryGraph implements MembershipGraph {
 
   /** A hint that the directory changed: brings the index up to date before a question has to wait for it. */
   hear(): void {
-    if (this.#index) void this.#reach()
+    if (!this.#index) return
+    this.#hinted ??= setTimeout(() => {
+      this.#hinted = undefined
+      if (!this.#isClosed) void this.#reach()
+    }, gatherMs).unref()
   }
 
   /** Resolves when no load is under way. */
@@ -86,6 +93,7 @@ export class MemoryGraph implements MembershipGraph {
 
   async close(): Promise<void> {
     this.#isClosed = true
+    clearTimeout(this.#hinted)
     await Promise.allSettled([this.#loading, this.#running, this.#queued, this.#auditing])
   }
 
