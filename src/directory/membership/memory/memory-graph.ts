@@ -14,7 +14,7 @@ import { countMemberships, estimateBytes, loadIndex } from './load-index.ts'
 import type { LogFeed } from './log-feed.ts'
 import type { MembershipIndex } from './membership-index.ts'
 import type { MembershipMetrics } from './metrics.ts'
-import { hashName, type ObjectTable } from './object-table.ts'
+import { fillChoice, findTarget, readMemberships } from './read-memberships.ts'
 
 export interface MemoryGraphOptions {
   readonly tenantId: string
@@ -290,63 +290,4 @@ export class MemoryGraph implements MembershipGraph {
     log.error({ object: expected.found?.id, revision: expected.revision }, 'the membership index was wrong')
     this.#drop('it differed from the store')
   }
-}
-
-function readMemberships(index: MembershipIndex, target: Target, choice: GroupChoice): Memberships {
-  const { object, found } = findTarget(index, target)
-  const groups = found ? index.groupsOf(object, fillChoice(choice)) : []
-  return new IndexedMemberships(index, found, groups)
-}
-
-/** Numbers of groups, which become texts when they are asked for. A number stands for the same id as long as the index. */
-class IndexedMemberships implements Memberships {
-  readonly revision: number
-  readonly found: Memberships['found']
-  readonly count: number
-  readonly #objects: ObjectTable
-  readonly #groups: readonly number[]
-
-  constructor(
-    { revision, objects }: MembershipIndex,
-    found: Memberships['found'],
-    groups: readonly number[],
-  ) {
-    this.revision = revision
-    this.found = found
-    this.count = groups.length
-    this.#objects = objects
-    this.#groups = groups
-  }
-
-  get ids(): string[] {
-    return this.#groups.map((group) => this.#objects.idOf(group))
-  }
-
-  get json(): string {
-    return this.#objects.writeIds(this.#groups)
-  }
-}
-
-function findTarget(index: MembershipIndex, { key, isName, kind }: Target) {
-  const { objects } = index
-  const object = isName ? objects.findUser(hashName(key)) : index.numberOf(key)
-  const actual = object >= 0 && objects.isAlive(object) ? objects.kindOf(object) : undefined
-  if (actual === undefined || (kind !== undefined && kind !== actual)) return { object, found: undefined }
-  return {
-    object,
-    found: {
-      kind: actual,
-      get id() {
-        return objects.idOf(object)
-      },
-    },
-  }
-}
-
-function fillChoice({
-  securityEnabledOnly = false,
-  includeRoles = false,
-  limit = Number.POSITIVE_INFINITY,
-}: GroupChoice) {
-  return { securityEnabledOnly, includeRoles, limit }
 }
