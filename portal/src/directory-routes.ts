@@ -1,6 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { root } from './root-route.ts'
-import { textsOf } from './shell/search.ts'
+import { scopeIn, textsOf } from './shell/search.ts'
 
 const getParentRoute = () => root
 
@@ -72,7 +72,8 @@ const roles = createRoute({
     search,
   ): { tab?: string | undefined; role?: string | undefined; scope?: string | undefined } => ({
     tab: 'directory',
-    ...textsOf(search, 'tab', 'role', 'scope'),
+    ...textsOf(search, 'tab', 'role'),
+    ...scopeIn(search),
   }),
   component: lazyRouteComponent(() => import('./pages/roles/roles-page.tsx'), 'RolesPage'),
 })
@@ -90,7 +91,8 @@ const audit = createRoute({
   path: '/audit',
   validateSearch: (search): AuditSearch => ({
     tab: 'directory',
-    ...textsOf(search, 'tab', 'who', 'what', 'hours', 'scope'),
+    ...textsOf(search, 'tab', 'who', 'what', 'hours'),
+    ...scopeIn(search),
   }),
   component: lazyRouteComponent(() => import('./pages/audit/audit-page.tsx'), 'AuditPage'),
 })

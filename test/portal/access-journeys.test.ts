@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { before, describe, test } from 'node:test'
 import pg from 'pg'
 import type { Page } from 'playwright-core'
+import { scopeIn } from '../../portal/src/shell/search.ts'
 import { clause } from '../support/clause.ts'
 import { fillDirectory } from '../support/directory.ts'
 import { findProgram } from '../support/find-program.ts'
@@ -216,6 +217,33 @@ describe('journeys through rights in the portal', { skip: skipReason ?? false },
     await page.getByRole('row', { name: /Reader.*Rosa Reader.*shop/ }).waitFor()
     await checkAccessible(page)
   })
+
+  clause(
+    'SVC-42',
+    'A link leads requests of the portal to no other place than the page shows: a `scope` in the address that is not …',
+    async () => {
+      const detours = [
+        `${shopPath}${'/..'.repeat(10)}`,
+        `${shopPath}${'/%2e%2E'.repeat(10)}`,
+        `${shopPath}${'\\..'.repeat(10)}`,
+        `/providers/Vendor.Authorization/roleAssignments/${randomUUID()}?at=${shopPath}`,
+        `/providers/Vendor.Authorization/roleAssignments/${randomUUID()}#${shopPath}`,
+      ]
+      for (const scope of detours) assert.deepEqual(scopeIn({ scope }), { scope: undefined })
+      for (const end of [2, 4, 8, 10].map((count) => count + 1)) {
+        const scope = shopPath.split('/').slice(0, end).join('/')
+        assert.deepEqual(scopeIn({ scope }), { scope })
+      }
+      const link = `/roles?tab=masking&scope=${encodeURIComponent(detours[0] ?? '')}`
+      await using opened = await portal.open(portal.administrator(), link)
+      const { page } = opened
+      await page.getByRole('button', { name: 'Assign role' }).click()
+      await pick(page, 'Rosa', 'Rosa Reader')
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText('Everywhere').waitFor()
+      assert.equal(await dialog.getByText('shop').count(), 0, 'the page says where the role counts')
+    },
+  )
 
   clause(
     'SVC-40',

@@ -78,8 +78,13 @@ function attempt(method: string, path: string, { body, headers, signal }: CallOp
   })
 }
 
-/** The directory API has its version in the path, the masking API in the query; links to a next page are whole. */
+/**
+ * The directory API has its version in the path, the masking API in the query; links to a next page are whole. A path that
+ * the browser would resolve to another one is refused: the page shows the names in it.
+ */
 function withVersion(path: string): string {
+  const segments = path.split('?', 1).join().split(/[/\\]/)
+  if (segments.some((segment) => /^(\.|%2e){1,2}$/i.test(segment))) throw new Fault(400, undefined, undefined)
   const url = new URL(path, location.origin)
   const isMasking = !url.pathname.startsWith('/v1.0')
   if (isMasking && !url.searchParams.has('api-version')) url.searchParams.set('api-version', apiVersion)
