@@ -21,6 +21,7 @@ import { commandOf, type ValuesOf } from './command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { type OperatorAccess, openOperatorAccess } from './operator.ts'
 import { currentSettings, report } from './surroundings.ts'
+import { showText } from './table.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 
@@ -111,7 +112,7 @@ const list: Perform = async ({ database, tenantId }) => {
   }
   const lines = data.map(
     ({ appId, displayName, permissions }) =>
-      `${appId}  ${displayName}${permissions.length > 0 ? `  (${permissions.join(', ')})` : ''}`,
+      `${appId}  ${showText(displayName)}${permissions.length > 0 ? `  (${permissions.join(', ')})` : ''}`,
   )
   return { words: lines.join('\n') || 'No application is registered.', data }
 }

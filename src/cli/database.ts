@@ -15,6 +15,7 @@ import { restore } from './database-restore.ts'
 import { exitCodes } from './exit-codes.ts'
 import { readInput } from './input.ts'
 import { announce, report } from './surroundings.ts'
+import { showText } from './table.ts'
 
 const options = {
   ...apiOptions,
@@ -86,7 +87,7 @@ async function bind(values: Values, place: string): Promise<number> {
   }
   const warnings = body.properties.preflight?.warnings ?? []
   const lines = warnings.flatMap(({ message, statements }) => [
-    `-- ${message}\n`,
+    `-- ${showText(message)}\n`,
     ...statements.map((sql) => `${sql};\n`),
   ])
   report(
@@ -106,7 +107,9 @@ async function list(values: Values, place: string): Promise<number> {
   if (names.length !== 3) return refuse('Name a server: SUBSCRIPTION/GROUP/SERVER')
   const api = await openApi(values)
   const found = await listAll<Shown>(api, `${serverPathOf(names)}/databases`)
-  const lines = found.map((one) => `${one.name}\t${describe(one)}\t${one.properties.gatewayName ?? ''}\n`)
+  const lines = found.map(
+    (one) => `${one.name}\t${showText(describe(one))}\t${one.properties.gatewayName ?? ''}\n`,
+  )
   report(values, found, lines.join('') || 'The server has no database.\n')
   return 0
 }

@@ -2,6 +2,7 @@ import type { Exposure } from '../masking/enforcement/inspection.ts'
 import { apiHelp } from './api.ts'
 import type { Command } from './command.ts'
 import { databaseHelp, look, lookOptions } from './look.ts'
+import { showText } from './table.ts'
 
 export const exposures: Command = {
   name: 'exposures',
@@ -24,16 +25,16 @@ Exit codes: 0 none of high severity, 1 failed, 2 wrong use, 4 at least one of hi
 function inWords(found: readonly Exposure[]): string {
   if (found.length === 0) return 'No way around the masks was found.'
   const items = found.map(({ code, severity, objects, roles, explanation, remedy, consequences, rule }) => {
-    const names = objects.map(({ kind, name }) => `${kind} ${name}`).join(', ')
+    const names = showText(objects.map(({ kind, name }) => `${kind} ${name}`).join(', '))
     const lines = [
       `${severity.toUpperCase().padEnd(6)} ${code}: ${names}`,
-      ...(roles.length > 0 ? [`  Roles:  ${roles.join(', ')}`] : []),
-      `  ${explanation}`,
+      ...(roles.length > 0 ? [`  Roles:  ${showText(roles.join(', '))}`] : []),
+      `  ${showText(explanation)}`,
       ...(remedy === null ? [] : [`  Close:  ${remedy.replaceAll('\n', '\n          ')};`]),
       ...(consequences === null ? [] : describeConsequences(consequences)),
       ...(rule === null
         ? []
-        : [`  Close:  a rule for ${rule.schemaName}.${rule.tableName}.${rule.columnName}`]),
+        : [`  Close:  a rule for ${showText(`${rule.schemaName}.${rule.tableName}.${rule.columnName}`)}`]),
     ]
     return lines.join('\n')
   })

@@ -5,6 +5,7 @@ import { exitCodes } from './exit-codes.ts'
 import { databaseHelp, lookOptions } from './look.ts'
 import { findPrincipal, nameAll } from './principals.ts'
 import { report } from './surroundings.ts'
+import { showText } from './table.ts'
 
 const options = {
   ...lookOptions,
@@ -58,7 +59,7 @@ async function list(values: Values): Promise<number> {
   const { body } = await api.send<{ value: Shown[] }>('GET', path)
   const ids = body.value.map((one) => one.properties.principalId)
   const names: ReadonlyMap<string, string> = values.json ? new Map() : await nameAll(api, ids)
-  const lines = body.value.map((one) => `${one.name}\t${describe(one, names)}\n`)
+  const lines = body.value.map((one) => `${one.name}\t${showText(describe(one, names))}\n`)
   report(values, body.value, lines.join('') || 'There is no mapping.\n')
   return 0
 }

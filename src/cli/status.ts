@@ -8,6 +8,7 @@ import { type Command, readArgs } from './command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { readRunFile, urlOf } from './run-file.ts'
 import { currentSettings, report } from './surroundings.ts'
+import { showText } from './table.ts'
 
 const options = { json: { type: 'boolean' } } as const
 
@@ -89,6 +90,6 @@ function describe(databases: readonly DatabaseState[]): string {
 }
 
 function describeUnbound(servers: readonly UnboundDatabases[]): string {
-  const lines = servers.map(({ server, names }) => `\n  ${server}  ${names.join(', ')}`)
+  const lines = servers.map(({ server, names }) => `\n  ${showText(server)}  ${showText(names.join(', '))}`)
   return lines.length === 0 ? '' : `\nNot bound, and not masked, on the same servers:${lines.join('')}`
 }

@@ -23,11 +23,26 @@ export function surroundings(): Surroundings {
 }
 
 export function print(text: string): void {
-  surroundings().stdout.write(text)
+  const { stdout } = surroundings()
+  stdout.write(escapeControls(text, stdout.isTTY === true))
 }
 
 export function warn(text: string): void {
-  surroundings().stderr.write(text)
+  surroundings().stderr.write(escapeControls(text, true))
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: all of them but tabs and line breaks
+const commanding = /\r(?!\n)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g
+const turning = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/**
+ * Names and messages are data of others, which must not command the terminal. The escapes mean the same in strings of JSON
+ * and YAML. Characters that turn text around matter to people alone: a file keeps them.
+ */
+function escapeControls(text: string, isForPeople: boolean): string {
+  const asEscape = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+  const safe = text.replaceAll(commanding, asEscape)
+  return isForPeople ? safe.replaceAll(turning, asEscape) : safe
 }
 
 /** Prints a result: as JSON where --json was said, else in words, which end with a line break or are empty. */

@@ -46,9 +46,10 @@ export function renderTable(
   return rows.length === 0 ? `${empty}\n` : renderRows([header, ...rows])
 }
 
-/** Rows as lines of aligned columns. */
+/** Rows as lines of aligned columns, one line for each. */
 export function renderRows(rows: readonly (readonly string[])[], right?: ReadonlySet<number>): string {
-  return alignColumns(rows, right)
+  const shown = rows.map((row) => row.map(showText))
+  return alignColumns(shown, right)
     .map((row) => `${row.join('  ').trimEnd()}\n`)
     .join('')
 }

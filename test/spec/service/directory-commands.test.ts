@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { clause } from '../../support/clause.ts'
-import { addPerson } from '../../support/issuer.ts'
+import { fillDirectory } from '../../support/directory.ts'
+import { addApplication, addPerson } from '../../support/issuer.ts'
 import { runHere, settleIn } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -27,6 +28,48 @@ describe('the commands about users, groups, roles and the audit', () => {
   }
   const json = async (...args: string[]) => JSON.parse(await run(...args, '--json'))
   const uniqueName = (prefix: string) => `${prefix}-${randomUUID().slice(0, 8)}`
+
+  clause(
+    'SVC-43',
+    'No command writes a control character of a name, value or message to its output, and a name in a list takes one line. …',
+    async () => {
+      const directory = fillDirectory(service)
+      const mark = uniqueName('odd')
+      const odd = `${mark}\x1b[2J\x07\x9b31m\rover\nfake row`
+      const user = await directory.user(mark)
+      const group = await directory.group({ displayName: odd, description: odd })
+      await directory.join(user, group)
+      const { sql } = service.database
+      await sql`update directory_object set properties = properties || ${sql.json({ displayName: odd, jobTitle: odd })}::jsonb
+        where id = ${user}`
+      const { applicationId, servicePrincipalId } = await addApplication(service)
+      await sql`update directory_object set properties = properties || ${sql.json({ displayName: odd })}::jsonb
+        where id = any(${[applicationId, servicePrincipalId]}::uuid[])`
+      await directory.join(servicePrincipalId, group)
+      await run('user', 'set', user, '--set', 'department=Sales')
+      await run('role', 'assign', 'Reader', user, '--scope', '/')
+      const commands = [
+        ['user', 'list', '--search', mark],
+        ['user', 'show', user],
+        ['group', 'list', '--search', mark],
+        ['group', 'show', group],
+        ['group', 'members', 'list', group],
+        ['role', 'show', 'Reader', '--scope', '/'],
+        ['audit', '--since', '10m'],
+      ]
+      const outputs = await Promise.all(commands.flatMap((args) => [run(...args), run(...args, '--json')]))
+      for (const args of [[], ['--json']])
+        outputs.push((await runHere(['application', 'list', ...args], { environment })).stdout)
+      const missing = await attempt(['group', 'show', odd.slice(0, 30)])
+      assert.equal(missing.code, 5, missing.stderr)
+      for (const [at, text] of [...outputs, missing.stderr].entries()) {
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+        assert.equal(/[\0-\x08\x0b-\x1f\x7f-\x9f]/.test(text), false, `${at}: ${JSON.stringify(text)}`)
+        assert.equal(/^fake row/m.test(text), false, `${at}: ${text}`)
+      }
+      assert.ok(outputs.filter((text) => text.includes(mark)).length >= 12, 'the names are there')
+    },
+  )
 
   async function addUser(): Promise<string> {
     const name = `${uniqueName('ana')}@example.com`
