@@ -79,9 +79,10 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void
  */
 export function keepStrangersOut(handler: Handler): Handler {
   return (request, response) => {
-    const origin = request.headers.origin
-    if (isLoopbackUrl(`http://${request.headers.host}`) && (origin === undefined || isLoopbackUrl(origin)))
-      return handler(request, response)
+    const { host, origin, 'sec-fetch-site': site } = request.headers
+    // Browsers send the origin `null` with forms of pages without a referrer, as those of the sign-in are.
+    const isOwnPage = origin === undefined || isLoopbackUrl(origin) || site === 'same-origin'
+    if (isLoopbackUrl(`http://${host}`) && isOwnPage) return handler(request, response)
     response.writeHead(403, { ...emulatorHeaders, 'content-type': 'text/plain' })
     response.end('The emulator answers requests to and from loopback addresses only.\n')
   }

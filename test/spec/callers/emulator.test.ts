@@ -85,6 +85,10 @@ describe('emulator mode', () => {
     assert.equal(await ask({ host: 'rebound.example' }), 403)
     assert.equal(await ask({ host: 'localhost', origin: 'https://evil.example' }), 403)
     assert.equal(await ask({ host: 'localhost', origin: 'null' }), 403)
+    const form = { host: 'localhost', origin: 'null', 'sec-fetch-site': 'same-origin' }
+    assert.equal(await ask(form), 200, 'forms of the sign-in come so')
+    assert.equal(await ask({ ...form, 'sec-fetch-site': 'cross-site' }), 403, 'a frame in a sandbox')
+    assert.equal(await ask({ ...form, host: 'evil.example' }), 403, 'a name that was rebound')
     assert.equal(await ask({ host: 'localhost', origin: 'http://localhost:3000' }), 200)
   })
 })
