@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { request } from 'node:http'
 import { after, before, describe, test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { clause } from '../../support/clause.ts'
 import { checkDescribed } from '../../support/described-answers.ts'
@@ -101,4 +103,39 @@ describe('the description of the API', () => {
     assert.throws(() => see(409, {}), /no such status/)
     assert.throws(() => see(404, { error: { code: 'Nonsense', message: '' } }), /not as described/)
   })
+
+  clause(
+    'SVC-41',
+    '`/openapi.json` is compressed for eight addresses at most: strangers who name others get it as it is, …',
+    async () => {
+      const read = (host: string) =>
+        new Promise<{ encoding: string | undefined; text: string }>((resolve, reject) => {
+          const sent = request(`${service.origin}/openapi.json`, {
+            headers: { host, 'accept-encoding': 'gzip' },
+          })
+          sent.on('response', async (answer) => {
+            const chunks: Buffer[] = []
+            for await (const chunk of answer) chunks.push(chunk)
+            const encoding = answer.headers['content-encoding']
+            const bytes = Buffer.concat(chunks)
+            resolve({ encoding, text: String(encoding === 'gzip' ? gunzipSync(bytes) : bytes) })
+          })
+          sent.on('error', reject).end()
+        })
+      const hosts = Array.from({ length: 10 }, (_, at) => `reader-${at}.example`)
+      const answers: Awaited<ReturnType<typeof read>>[] = []
+      for (const host of hosts) answers.push(await read(host))
+      const compressed = answers.filter(({ encoding }) => encoding === 'gzip')
+      assert.ok(compressed.length > 0 && compressed.length <= 8, String(compressed.length))
+      for (const [at, { text }] of answers.entries()) {
+        assert.equal(JSON.parse(text).servers[0].url, `http://${hosts[at]}`)
+        assert.equal(text.includes('any-origin.invalid'), false)
+      }
+      assert.deepEqual(
+        await Promise.all([hosts[0], hosts[9]].map(async (host = '') => (await read(host)).encoding)),
+        ['gzip', undefined],
+        'a known address keeps its form',
+      )
+    },
+  )
 })
