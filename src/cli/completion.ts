@@ -1,5 +1,5 @@
 import { type Command, type Commands, commandOf } from './command.ts'
-import { print } from './surroundings.ts'
+import { report } from './surroundings.ts'
 
 /** A command as the shells complete it. */
 interface Completed {
@@ -18,9 +18,10 @@ interface Completed {
 
 export function createCompletion(commands: Commands): Command {
   const generate = (render: (all: readonly Completed[]) => string) => ({
-    async run() {
+    async run(values: { readonly json?: boolean | undefined }) {
       const all = await Promise.all(Object.values(commands).map((load) => load()))
-      print(render(all.map((command) => describe(command, Object.keys(commands)))))
+      const script = render(all.map((command) => describe(command, Object.keys(commands))))
+      report(values, { script }, script)
       return 0
     },
   })
@@ -28,7 +29,7 @@ export function createCompletion(commands: Commands): Command {
     name: 'completion',
     summary: 'Print a script that completes commands and options in a shell',
     help: `
-Usage: masquerade completion bash
+Usage: masquerade completion bash [--json]
        masquerade completion zsh
        masquerade completion fish
 
@@ -37,7 +38,7 @@ Prints a script for the shell. It is made from the same table as the commands th
   bash   echo 'source <(masquerade completion bash)' >> ~/.bashrc
   zsh    masquerade completion zsh > "\${fpath[1]}/_masquerade"
   fish   masquerade completion fish > ~/.config/fish/completions/masquerade.fish`,
-    options: {},
+    options: { json: { type: 'boolean' } },
     verbs: { bash: generate(renderBash), zsh: generate(renderZsh), fish: generate(renderFish) },
   })
 }

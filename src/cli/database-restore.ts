@@ -2,7 +2,7 @@ import type { Api } from './api.ts'
 import { leave, type Wishes } from './impact.ts'
 import { isConfirmed } from './input.ts'
 import { announce, warn } from './surroundings.ts'
-import { showText } from './table.ts'
+import { showStatement, showText } from './table.ts'
 
 interface Restored {
   readonly mappings: readonly string[]
@@ -37,7 +37,7 @@ function describePlan({ mappings, statements, left }: Restored): string {
   const lines = [
     ...mappings.map((name) => `- mapping ${showText(name)}`),
     ...left.map(({ kind, name }) => `- ${kind} ${showText(name)}`),
-    ...statements.map(({ sql, why }) => `${showText(sql.replaceAll(/\s+/g, ' '))}; -- ${showText(why)}`),
+    ...statements.map(({ sql, why }) => `${showStatement(sql)}; -- ${showText(why)}`),
   ]
   return lines.length === 0
     ? 'Nothing of this service is in the database.\n'

@@ -50,7 +50,7 @@ export async function findGroup(api: Api, name: string): Promise<Principal> {
   const [group, ...others] = await findNamed(api, 'groups', name)
   if (!group)
     return refuseMissing(
-      `There is no group '${clip(name)}'. Name a user by userPrincipalName, an application by its id.`,
+      `There is no group '${clip(name)}'. Groups are named by displayName or id, users by userPrincipalName, applications by id.`,
     )
   if (others.length === 0) return { id: group.id, name, ...nameOf(group) }
   const choices = [group, ...others].map(

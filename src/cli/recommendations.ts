@@ -4,7 +4,7 @@ import { countOf } from '../kernel/count-of.ts'
 import { optionalFields } from '../masking/rules/rule-fields.ts'
 import { apiHelp, databasePathOf, openApi } from './api.ts'
 import { type Command, readArgs, refuseUse } from './command.ts'
-import { databaseHelp, lookOptions, policyPathOf } from './look.ts'
+import { databaseHelp, lookOptions, policyPathOf, requireBound } from './look.ts'
 import { applyRules } from './rules-apply.ts'
 import { rulesOf } from './rules-client.ts'
 import { type FileRule, formatRulesFile } from './rules-file.ts'
@@ -50,9 +50,10 @@ Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use, 4 stored, and not e
     const api = await openApi(values)
     const { value } = (await api.send<{ value: Recommended[] }>('GET', `${path}/recommendations`)).body
     const rules = rulesOf(api, databasePathOf(values.database, 'recommendations'))
+    if (value.length === 0) await requireBound(api, path, database)
     if (apply && value.length > 0) {
       const file = { rules: nameRules(value, await rules.list()) }
-      return applyRules(rules, file, { ...values, file: 'recommendations' })
+      return applyRules(rules, file, { ...values, file: 'recommendations', isAddition: true })
     }
     if (yaml === undefined) {
       report(values, value, `${inWords(value)}\n`)

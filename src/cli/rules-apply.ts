@@ -8,11 +8,13 @@ import { isUnsettled, type Rules, tellEnforcement } from './rules-client.ts'
 import { diffRules, isEmpty, renderDiff } from './rules-diff.ts'
 import type { FileRule, RulesFile } from './rules-file.ts'
 import { announce, report, warn } from './surroundings.ts'
-import { showText } from './table.ts'
+import { showStatement, showText } from './table.ts'
 
 interface ApplyOptions extends Wishes {
   /** Its name, for messages. */
   readonly file: string
+  /** Rules are only added: those that are there are no matter. */
+  readonly isAddition?: boolean
   readonly prune?: boolean | undefined
   readonly 'dry-run'?: boolean | undefined
 }
@@ -22,7 +24,7 @@ export async function applyRules(rules: Rules, file: RulesFile, options: ApplyOp
   const stored = await rules.document()
   const { prune = false, 'dry-run': dryRun = false } = options
   const diff = diffRules(file, stored.rules, stored.policy)
-  const text = renderDiff(diff, prune)
+  const text = renderDiff(options.isAddition ? { ...diff, absent: [] } : diff, prune)
   if (isEmpty(diff, prune)) {
     const words = `${text}Nothing to change: ${countOf(diff.unchanged, 'rule is', 'rules are')} as the file says.\n`
     report(options, { created: 0, updated: 0, deleted: 0, unchanged: diff.unchanged }, words)
@@ -59,9 +61,9 @@ function warnOfNothing(exemptions: readonly Exemption[]): void {
 /** The statements that would run, each with its reason. */
 function printPlan(options: ApplyOptions, impact: Awaited<ReturnType<typeof askImpact>>): number {
   const lines = (impact?.statements ?? []).map(
-    ({ sql, why }) => `${showText(sql.replaceAll(/\s+/g, ' '))}; -- ${showText(why)}\n`,
+    ({ sql, why }) => `${showStatement(sql)}; -- ${showText(why)}\n`,
   )
-  report(options, impact, lines.join(''))
+  report(options, impact, lines.join('') || 'No statement would run in the database.\n')
   return 0
 }
 

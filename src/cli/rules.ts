@@ -10,7 +10,8 @@ import { applyRules } from './rules-apply.ts'
 import { rulesOf, tellEnforcement } from './rules-client.ts'
 import { describeRule } from './rules-diff.ts'
 import { type FileRule, formatRulesFile, parseRulesFile } from './rules-file.ts'
-import { report } from './surroundings.ts'
+import { report, warn } from './surroundings.ts'
+import { showText } from './table.ts'
 
 const options = {
   ...apiOptions,
@@ -61,9 +62,12 @@ Exit codes: 0 done, 1 refused or not confirmed, 2 wrong use, 4 stored, and not e
 type Values = ValuesOf<typeof options>
 
 async function list(values: Values): Promise<number> {
-  const found = await (await open(values)).list()
+  const target = await open(values)
+  const found = await target.list()
   const lines = found.map((rule) => `${rule.name}\t${describeRule(rule)}\n`)
   report(values, found, lines.join('') || 'There is no rule.\n')
+  if (found.length === 0 && (await target.enforcement()).state === 'NotBound')
+    warn(`${showText(values.database ?? '')} is not bound to a PostgreSQL.\n`)
   return 0
 }
 

@@ -13,6 +13,14 @@ export function showText(text: string): string {
   })
 }
 
+const longestStatement = 300
+
+/** A statement of a plan in one line; the end of a long one is left out, and `--json` has it. */
+export function showStatement(sql: string): string {
+  const line = showText(sql.replaceAll(/\s+/g, ' '))
+  return line.length > longestStatement ? `${line.slice(0, longestStatement - 1)}…` : line
+}
+
 /** Pads the cells of each column to one width; the columns in `right` stand to the right. */
 export function alignColumns(
   rows: readonly (readonly string[])[],

@@ -14,17 +14,25 @@ export class WeakAuthentication extends Error {
 }
 
 interface Internals {
+  on(event: 'error', listener: () => void): void
   readonly connection: { readonly stream: { destroy(error: Error): void } }
   _handleAuthCleartextPassword(message: unknown): void
   _handleAuthMD5Password(message: unknown): void
 }
 
-/** The driver's client, which answers no weaker request for a password than the address allows. */
+/** The driver's client, which answers no weaker request for a password than the address allows, and outlives a lost connection. */
 function clientFor(weakest: PasswordMethod): typeof pg.Client {
   const refuse = (client: unknown, method: PasswordMethod) =>
     (client as Internals).connection.stream.destroy(new WeakAuthentication(method))
   const Base = pg.Client as unknown as new (config?: pg.ClientConfig) => Internals
   class CautiousClient extends Base {
+    constructor(config?: pg.ClientConfig) {
+      super(config)
+      // A connection can end between two statements, also while the pool still checks it and listens to nothing. The next
+      // statement fails then; an event without a listener would end the process.
+      this.on('error', () => {})
+    }
+
     override _handleAuthCleartextPassword(message: unknown): void {
       if (weakest === 'password') super._handleAuthCleartextPassword(message)
       else refuse(this, 'password')

@@ -12,6 +12,7 @@ import {
   release,
   startPlan,
 } from './diff.ts'
+import { restoreAclOrders } from './grants/acl-order.ts'
 import { setGrants } from './grants/grant-steps.ts'
 import { grantGuard } from './guard/guard-readers.ts'
 import {
@@ -90,6 +91,7 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
     groups.push(
       groupOf({ name, oid: one.guard.oid }, plan, (own) => {
         release(own, one)
+        own.steps.push(...restoreAclOrders([one], snapshot.version))
         if (twin) own.steps.push(dropOrKeep(one, twin, twinOwner))
       }),
     )

@@ -1,6 +1,6 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Closed, Relation, Snapshot } from './catalog.ts'
-import { restoreAclOrder } from './grants/acl-order.ts'
+import { restoreAclOrders } from './grants/acl-order.ts'
 import { actAs, named, restoreGrants, setGrants } from './grants/grant-steps.ts'
 import { restoreRights, setRights } from './grants/right-steps.ts'
 import { grantGuard } from './guard/guard-readers.ts'
@@ -29,6 +29,7 @@ export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   dropRemade(plan, remade)
   for (const wanted of desired.masked) maskRelation(plan, wanted, remade)
   for (const released of desired.released) release(plan, released)
+  steps.push(...restoreAclOrders(desired.released, snapshot.version))
   dropReleased(plan)
   if (desired.masked.length > 0 && hasOtherExempt(plan))
     steps.push(writeExempt(snapshot.guard.schema, desired.recordedExempt))
@@ -168,11 +169,10 @@ export function release(plan: Plan, released: Released): void {
 }
 
 /** Gives the recorded grants back, each by the role that gave it. */
-export function giveBackGrants({ steps, snapshot }: Plan, { guard, relation, remembered }: Released): void {
+export function giveBackGrants({ steps }: Plan, { relation, remembered }: Released): void {
   if (!relation) return
   restoreGrants(steps, relation, remembered)
   restoreRights(steps, relation, remembered.rights)
-  steps.push(...restoreAclOrder(relation, guard.order ?? [], snapshot.version))
 }
 
 /**

@@ -15,7 +15,7 @@ export interface Leftover {
   readonly name: string
   /** Removes it; for an operator, where the role of the binding may not. */
   readonly statement: string
-  /** It holds nothing and opens nothing: a role that an operator prepared, for example. */
+  /** It holds nothing here: a role that an operator prepared, or that a restored copy on the same server still uses. */
   readonly isHarmless: boolean
 }
 
@@ -30,7 +30,8 @@ export async function findLeftovers(sql: Sql, databaseId: string): Promise<Lefto
     select 'event trigger', evtname::text, false from pg_catalog.pg_event_trigger where evtname = ${driftTrigger}
     union all
     select 'role', r.rolname::text, not exists (select 1 from pg_catalog.pg_shdepend d
-      where d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = r.oid)
+      where d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = r.oid
+        and d.dbid in (0, (select oid from pg_catalog.pg_database where datname = current_database())))
     from pg_catalog.pg_roles r where r.rolname = ${twinOwner}
     union all
     select 'login role', r.rolname::text, false from pg_catalog.pg_roles r

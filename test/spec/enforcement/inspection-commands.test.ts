@@ -124,6 +124,7 @@ describe('looking into a bound database from the command line', () => {
         applied.stdout,
         /statements would run\.\n[\s\S]*^\+ person\.contact: .*\n[\s\S]*^Done: \d+ created, 0 updated, 0 deleted/m,
       )
+      assert.doesNotMatch(applied.stdout, /not in the file/)
       const after: { name: string }[] = await rules()
       assert.ok(after.length > before.length)
       for (const one of before)

@@ -161,6 +161,7 @@ test('apply makes the rules those of the file, and deletes only when told to', a
       '    maskingFunction: "Default" → "Email"',
       '  old is not in the file, and stays without --prune',
       '~ policy: Enabled (exempt: none) → Enabled (exempt: auditor; dba)',
+      'No statement would run in the database.',
       '',
     ].join('\n'),
   )

@@ -267,7 +267,7 @@ describe('the commands about users, groups, roles and the audit', () => {
 
   clause(
     'SVC-14',
-    'An unknown command, verb or option is refused with the nearest one that there is. An empty list says so.',
+    'An unknown command, verb or option is refused with the nearest one that there is. An empty list says so, and a command that looks into a database says that it is not bound.',
     async () => {
       const wrong: [string[], RegExp][] = [
         [['usr', 'list'], /There is no command 'usr': did you mean 'user'\?/],
@@ -288,7 +288,16 @@ describe('the commands about users, groups, roles and the audit', () => {
       const group = uniqueName('empty')
       await run('group', 'add', group)
       assert.equal(await run('group', 'members', 'list', group), `${group} has no members.\n`)
-      assert.equal(await run('rules', 'list', '-d', 'a/b/c/d'), 'There is no rule.\n')
+      const rules = await attempt(['rules', 'list', '-d', 'a/b/c/d'])
+      assert.deepEqual(
+        [rules.code, rules.stdout, rules.stderr],
+        [0, 'There is no rule.\n', 'a/b/c/d is not bound to a PostgreSQL.\n'],
+      )
+      for (const name of ['recommendations', 'exposures']) {
+        const { code, stdout, stderr } = await attempt([name, '-d', 'a/b/c/d'])
+        assert.deepEqual([code, stdout], [5, ''])
+        assert.match(stderr, /^masquerade: a\/b\/c\/d is not bound to a PostgreSQL, so nothing was looked at/)
+      }
       assert.equal(await run('mapping', 'list', '-d', 'a/b/c/d'), 'There is no mapping.\n')
       const role = await attempt(['role', 'show', 'Globl Administrator'])
       assert.deepEqual([role.code, /Did you mean 'Global Administrator'/.test(role.stderr)], [5, true])

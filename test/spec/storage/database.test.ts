@@ -186,6 +186,28 @@ forEachCluster((cluster) => {
   })
 })
 
+test('a connection that the server ends while it is checked fails its statement alone', async () => {
+  await using testing = await createTestDatabase()
+  const { sql } = testing.database
+  const database = openDatabase({
+    url: testing.url,
+    poolSize: 1,
+    check: async (own) => {
+      const [row] = await own<{ pid: number }[]>`select pg_backend_pid() as pid`
+      await sql`select pg_terminate_backend(${row?.pid ?? 0}, 10000)`
+      // Meanwhile the last message of the ended connection comes, and no statement waits for it.
+      for (let at = 0; at < 3; at++) await sql`select 1`
+    },
+  })
+  try {
+    await assert.rejects(database.sql`select 1`)
+    await assert.rejects(database.transaction((tx) => tx`select 1`))
+    assert.deepEqual([...(await sql`select 1 as one`)], [{ one: 1 }])
+  } finally {
+    await database.close()
+  }
+})
+
 test('no connection is DatabaseUnavailable in a transaction and in a single statement', async () => {
   const nowhere = openDatabase({ url: 'postgres://u:s3cret@127.0.0.1:1/d' })
   const single = translateDatabaseError(await reject(nowhere.sql`select 1`))
