@@ -15,6 +15,7 @@ import { verifySignIn } from '../../../src/issuer/verify-sign-in.ts'
 import { assignAtRoot } from '../../../src/masking/role-assignments/assigned-roles.ts'
 import { clause } from '../../support/clause.ts'
 import { runCommand, startCommand } from '../../support/command.ts'
+import { runHere } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { retryUntil } from '../../support/wait-until.ts'
 
@@ -40,7 +41,7 @@ describe('masquerade admin restore', () => {
   after(() => service[Symbol.asyncDispose]())
 
   const run = async (...args: string[]) => {
-    const outcome = await runCommand(args, environment)
+    const outcome = await runHere(args, { environment })
     assert.equal(outcome.code, 0, outcome.stderr)
     return outcome.stdout
   }
@@ -196,7 +197,7 @@ describe('masquerade admin restore', () => {
       (await service.request(method, `/v1.0${path}`, { token })).status
     assert.equal(await send('DELETE', `/users/${first}`), 204)
     assert.equal(await send('DELETE', `/directory/deletedItems/${first}`), 204)
-    const refused = await runCommand(['token', '--admin'], environment)
+    const refused = await runHere(['token', '--admin'], { environment })
     assert.match(refused.stderr, /'masquerade admin restore' brings it back/)
     await run('admin', 'restore')
     await assertRestored()
@@ -225,10 +226,10 @@ describe('masquerade admin restore', () => {
       assert.equal(said.includes(secret), false)
       assert.equal(entry?.text.includes(secret), false)
     }
-    assert.equal((await runCommand(['admin'], environment)).code, 2)
-    assert.equal((await runCommand(['admin', 'destroy'], environment)).code, 2)
+    assert.equal((await runHere(['admin'], { environment })).code, 2)
+    assert.equal((await runHere(['admin', 'destroy'], { environment })).code, 2)
     const elsewhere = { MASQUERADE_DATA_DIR: join(service.dataDir, 'nowhere') }
-    const refused = await runCommand(['admin', 'restore'], elsewhere)
+    const refused = await runHere(['admin', 'restore'], { environment: elsewhere })
     assert.equal(refused.code, 1)
     assert.match(refused.stderr, /^masquerade: There is no service in .*\n$/)
   })

@@ -10,6 +10,7 @@ import { type Service, startService } from '../../../src/main.ts'
 import { readSettings } from '../../../src/settings.ts'
 import { runCommand } from '../../support/command.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { runHere } from '../../support/run-here.ts'
 
 describe('the first start', () => {
   let database: TestDatabase
@@ -93,11 +94,12 @@ describe('the first start', () => {
         assert.equal((await get(path, token, node)).status, 200)
   })
 
-  const run = async (...args: string[]) =>
-    runCommand(args, { ...environment, MASQUERADE_DATA_DIR: directories[0] ?? '' } as Record<string, string>)
+  const around = () =>
+    ({ ...environment, MASQUERADE_DATA_DIR: directories[0] ?? '' }) as Record<string, string>
+  const run = async (...args: string[]) => runHere(args, { environment: around() })
 
   test('masquerade token prints a token and nothing else', async () => {
-    const admin = await run('token', '--admin')
+    const admin = await runCommand(['token', '--admin'], around())
     assert.equal(admin.code, 0, admin.stderr)
     assert.match(admin.stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/)
     assert.equal(admin.stderr, '')
@@ -151,7 +153,7 @@ describe('the first start', () => {
     ]
     for (const [args, changes, code, message] of cases) {
       const merged = { ...environment, MASQUERADE_DATA_DIR: directories[2] ?? '', ...changes }
-      const answer = await runCommand(['token', ...args], merged as Record<string, string>)
+      const answer = await runHere(['token', ...args], { environment: merged as Record<string, string> })
       assert.equal(answer.code, code, `${args}: ${answer.stderr}`)
       assert.match(answer.stderr, message)
       assert.equal(answer.stderr.trim().split('\n').length, 1)

@@ -392,7 +392,7 @@ describe('import and export from the command line', () => {
       /imported 9 objects, 4 memberships, 1 role membership, 1 owner, 1 extension/,
     )
 
-    const refused = await runCommand(['import', bad], environment)
+    const refused = await runHere(['import', bad], { environment })
     assert.equal(refused.code, 1)
     assert.match(refused.stderr, /bad\.jsonl:2: There is no member /)
     assert.match(refused.stderr, /Nothing was imported/)
@@ -403,14 +403,14 @@ describe('import and export from the command line', () => {
     const text = await readFile(out, 'utf8')
     assert.ok(text.includes(id.ada))
     for (const row of own) assert.ok(!text.includes(row.id), row.name)
-    const piped = await runCommand(['export', '-'], environment)
+    const piped = await runHere(['export', '-'], { environment })
     assert.equal(piped.stdout, text)
 
     const again = await runHere(['import', good], { environment })
     assert.match(again.stdout, /: 0 created, 0 changed, 16 unchanged, 0 removed\.$/m, again.stderr)
 
     const wrong = [['import'], ['import', join(service.dataDir, 'nothing')], ['export', 'a', 'b']]
-    for (const { code } of await Promise.all(wrong.map((args) => runCommand(args, environment))))
+    for (const { code } of await Promise.all(wrong.map((args) => runHere(args, { environment }))))
       assert.notEqual(code, 0)
   })
 

@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { clause } from '../../support/clause.ts'
-import { runCommand } from '../../support/command.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
+import { runHere } from '../../support/run-here.ts'
 
 const refused = (name: string) => ({
   code: '3D000',
@@ -44,14 +44,14 @@ describe('databases that are not bound', () => {
       await writeFile(join(dataDir, 'run.json'), JSON.stringify(run))
       const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
       const { host, port, database } = bindingOf(gateway.masked().url)
-      const { stdout, stderr } = await runCommand(['status', '--json'], environment)
+      const { stdout, stderr } = await runHere(['status', '--json'], { environment })
       const [server, ...others] = JSON.parse(stdout).unbound
       assert.deepEqual(others, [], stderr)
       assert.equal(server.server, `${host}:${port}`)
       assert.ok(server.names.includes(name()))
       assert.ok(server.names.includes('postgres'))
       assert.ok(!server.names.includes(database))
-      const words = await runCommand(['status'], environment)
+      const words = await runHere(['status'], { environment })
       assert.match(
         words.stdout,
         /\nNot bound, and not masked, on the same servers:\n {2}127\.0\.0\.1:\d+ {2}.*postgres/,

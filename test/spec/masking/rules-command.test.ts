@@ -114,8 +114,8 @@ test('what the service refuses is said in one line', async () => {
     assert.equal(code, 2, args.join(' '))
     assert.match(stderr, /^masquerade: [^\n]+\n$/)
   }
-  const plain = await runCommand(['rules', 'list', '-d', d, '--url', 'http://example.com', '--token', 'x'], {
-    XDG_CONFIG_HOME: folder,
+  const plain = await runHere(['rules', 'list', '-d', d, '--url', 'http://example.com', '--token', 'x'], {
+    environment: { XDG_CONFIG_HOME: folder },
   })
   assert.equal(plain.code, 2)
   assert.match(plain.stderr, /neither an https address/)

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { runCommand } from '../../support/command.ts'
+import { runHere } from '../../support/run-here.ts'
 
 describe('the command line', () => {
   let directory: string
@@ -18,7 +19,7 @@ describe('the command line', () => {
     assert.equal(overview.code, 0)
     for (const name of ['serve', 'status', 'migrate', 'ca', 'version', 'help'])
       assert.match(overview.stdout, new RegExp(`^ {2}${name} `, 'm'))
-    const one = await runCommand(['status', '--help'])
+    const one = await runHere(['status', '--help'])
     assert.equal(one.code, 0)
     assert.match(one.stdout, /^Usage: masquerade status/)
   })
@@ -85,7 +86,9 @@ describe('the command line', () => {
   })
 
   test('status of a service that does not run: exit code 3', async () => {
-    const { code, stdout } = await runCommand(['status'], { MASQUERADE_DATA_DIR: join(directory, 'none') })
+    const { code, stdout } = await runHere(['status'], {
+      environment: { MASQUERADE_DATA_DIR: join(directory, 'none') },
+    })
     assert.equal(code, 3)
     assert.equal(stdout, 'Not running.\n')
   })

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
-import { runCommand, startCommand } from '../../support/command.ts'
+import { startCommand } from '../../support/command.ts'
 import { addPerson, claimsOf, trustService } from '../../support/issuer.ts'
+import { runHere } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { signIn } from '../../support/sign-in.ts'
 
@@ -25,7 +26,7 @@ describe('the commands about people and applications', () => {
   after(() => service[Symbol.asyncDispose]())
 
   const run = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runCommand(args, environment)
+    const { code, stdout, stderr } = await runHere(args, { environment })
     assert.equal(code, 0, stderr)
     return stdout.trim()
   }
@@ -68,7 +69,7 @@ describe('the commands about people and applications', () => {
       [['login', '--token'], /Not signed in/],
     ]
     for (const [args, expected] of attempts) {
-      const { code, stderr, stdout } = await runCommand(args, environment)
+      const { code, stderr, stdout } = await runHere(args, { environment })
       assert.notEqual(code, 0, args.join(' '))
       assert.match(stderr, expected)
       assert.equal(stderr.trim().split('\n').length, 1, stderr)
