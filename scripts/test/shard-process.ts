@@ -11,6 +11,8 @@ const reporter = new URL('report-to-runner.ts', import.meta.url).href
 // Tests have a limit of their own: a shard that is silent for longer than that is stuck in a loop.
 const silenceBeyondTimeoutMs = 30_000
 const endTimeoutMs = 30_000
+// Most of what tests make is garbage at once: with more room for it, it is collected less often.
+const youngGeneration = '--max-semi-space-size=64'
 
 export interface ShardOptions {
   readonly namePattern: string | undefined
@@ -39,7 +41,12 @@ export class ShardProcess {
     this.#silenceTimeoutMs = timeoutMs + silenceBeyondTimeoutMs
     const name = namePattern === undefined ? [] : [`--test-name-pattern=${namePattern}`]
     this.#child = fork(program, [String(timeoutMs), namePattern ?? ''], {
-      execArgv: [`--test-reporter=${reporter}`, '--test-reporter-destination=stdout', ...name],
+      execArgv: [
+        youngGeneration,
+        `--test-reporter=${reporter}`,
+        '--test-reporter-destination=stdout',
+        ...name,
+      ],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       signal,
       killSignal: 'SIGKILL',

@@ -24,6 +24,11 @@ export function forUsualCluster(define: (cluster: ClusterName) => void): void {
   else describe(`on ${usualCluster()}`, () => define(usualCluster()))
 }
 
+/** For variants of tests on each cluster: `npm test` runs one variant on others than the first, `test:all` runs all. */
+export function hasAllVariants(cluster: ClusterName): boolean {
+  return process.env.MASQUERADE_TEST_ALL !== undefined || cluster === usualCluster()
+}
+
 /** A database of its own with every migration applied. `await using` drops it. */
 export async function createTestDatabase(cluster = usualCluster()): Promise<TestDatabase> {
   return await create(cluster, templateName)

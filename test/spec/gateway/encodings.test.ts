@@ -8,7 +8,7 @@ import { openBareGateway } from '../../support/bare-gateway.ts'
 import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
-import { forEachCluster } from '../../support/postgres.ts'
+import { forUsualCluster } from '../../support/postgres.ts'
 import { openWireClient } from '../../support/wire-client.ts'
 
 const raw = 'ann@example.com'
@@ -41,7 +41,7 @@ const names: Record<string, string[]> = {
   таблица: ['WIN1251', 'KOI8R'],
 }
 
-forEachCluster((cluster) => {
+forUsualCluster((cluster) => {
   describe('clients with other encodings', () => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     let gateway: Gateway

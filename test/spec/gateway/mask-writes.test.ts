@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { readMaskVersion } from '../../../src/enforcement/per-role/read-masked.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
-import { forEachCluster } from '../../support/postgres.ts'
+import { forUsualCluster } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const raw = [
@@ -49,7 +49,7 @@ const harmless = [
   'drop view seen',
 ]
 
-forEachCluster((cluster) => {
+forUsualCluster((cluster) => {
   describe('masks that statements would store', () => {
     const gateway = useGateway({}, cluster)
     let client: pg.Client
