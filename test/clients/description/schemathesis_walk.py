@@ -35,6 +35,8 @@ command = [
     "--request-timeout=60",
     "--continue-on-failure",
     "--no-shrink",
+    # They are about generated values that the service refuses, and would push faults out of sight.
+    "--warnings=off",
     "--workers=2",
     f"--max-time={seconds}",
 ]
