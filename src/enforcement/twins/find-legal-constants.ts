@@ -1,7 +1,6 @@
-import { quoteLiteral } from '../../db/quote.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Column, Relation } from '../catalog.ts'
-import { candidatesFor } from './masks.ts'
+import { candidatesFor, writeConstant } from './masks.ts'
 
 /**
  * Finds for each domain with checks a constant that it accepts, by trying. Checks that call anything but immutable
@@ -32,10 +31,10 @@ export async function findLegal(tx: Tx, relations: readonly Relation[]): Promise
   return found
 }
 
-async function askDomain(tx: Tx, { type, baseType, ...column }: Column): Promise<string | null> {
-  for (const candidate of candidatesFor({ type, baseType, ...column })) {
+async function askDomain(tx: Tx, column: Column): Promise<string | null> {
+  for (const candidate of candidatesFor(column)) {
     const accepted = tx.savepoint(() =>
-      tx.unsafe(`select ((${quoteLiteral(candidate)}::text)::${baseType})::${type}`),
+      tx.unsafe(`select (${writeConstant(column, candidate)})::${column.type}`),
     )
     if (
       await accepted.then(

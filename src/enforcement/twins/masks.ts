@@ -189,7 +189,7 @@ function defaultValue(column: Column): string {
   const { baseName, baseKind, baseType } = column
   const constant = (text: string) => `${quoteLiteral(text)}::${baseType}`
   if (column.checkedDomain !== null)
-    return column.legal === null ? `NULL::${baseType}` : `(${quoteLiteral(column.legal)}::text)::${baseType}`
+    return column.legal === null ? `NULL::${baseType}` : writeConstant(column, column.legal)
   if (column.isArray) return constant('{}')
   if (baseKind === 'e') return column.firstLabel === null ? `NULL::${baseType}` : constant(column.firstLabel)
   if (baseKind === 'r') return constant('empty')
@@ -200,6 +200,14 @@ function defaultValue(column: Column): string {
   // An explicit cast cuts to the width.
   if (isString(column)) return `(${quoteLiteral('XXXX')}::text)::${baseType}`
   return `NULL::${baseType}`
+}
+
+/**
+ * A constant of the type below the domain. An explicit cast cuts a text to the width of a built-in type. Another type may have
+ * a cast from text that a role made: its code would run with the privileges of the reader, or with ours.
+ */
+export function writeConstant({ baseName, baseType }: Column, text: string): string {
+  return baseName === '' ? `${quoteLiteral(text)}::${baseType}` : `(${quoteLiteral(text)}::text)::${baseType}`
 }
 
 /** Constants that a domain may accept, the usual one first. Shorter and fuller strings, numbers on either side of zero. */

@@ -146,6 +146,37 @@ forEachCluster((cluster) => {
       assert.deepEqual(await target.database.sql.unsafe('select * from public.tripped'), [])
     })
 
+    clause(
+      'ENF-158',
+      'Masking runs no cast that a role made: constants of types that are not built in are read by the type …',
+      async () => {
+        const { sql } = target.database
+        await sql.unsafe(`truncate public.tripped;
+          create type public.calm as enum ('calm');
+          create function public.spring(text) returns public.calm language plpgsql as
+            $$ begin insert into public.tripped values (1); return 'calm'::public.calm; end $$;
+          create cast (text as public.calm) with function public.spring(text);
+          create domain public.calmer as public.calm check (value is not null);
+          create table public.trap (v public.calmer); insert into public.trap values ('calm');
+          create view public.bait as select 'calm'::public.calmer as lure, v from public.t0`)
+        await reconcile(target.database, policy([rule('public.t0.v'), rule('public.trap.v')]))
+        assert.deepEqual(await sql.unsafe('select * from public.tripped'), [])
+        const [row] = await sql<{ v: string }[]>`select v from masked_public.trap`
+        assert.equal(row?.v, 'calm')
+        assert.deepEqual(
+          await sql.unsafe('select * from public.tripped'),
+          [],
+          'nor do readers of the twin run it',
+        )
+        await sql.unsafe("select ('calm'::text)::public.calm")
+        assert.equal((await sql.unsafe('select * from public.tripped')).length, 1, 'the bait works')
+        await reconcile(target.database, policy([rule('public.t0.v')]))
+        await sql.unsafe(
+          'truncate public.tripped; drop view public.bait; drop table public.trap; drop type public.calm cascade',
+        )
+      },
+    )
+
     const strings: [string, string, object, [string, string][]][] = [
       [
         'CCN',
