@@ -16,6 +16,9 @@ checks = [
     "content_type_conformance",
     "response_headers_conformance",
     "response_schema_conformance",
+    "negative_data_rejection",
+    "ignored_auth",
+    "unsupported_method",
 ]
 
 tell_versions("schemathesis")
