@@ -61,8 +61,12 @@ export async function preview(
     const stored = masksUnder(rules)
     const own = draft ? masksUnder([...rules.filter((rule) => !isSameColumn(rule, draft)), draft]) : stored
     if (!raw && [...stored].some(([column, rule]) => !isSameMask(own.get(column), rule))) return draftRefused
-    const shown = relation.columns.map((column, at) => `${cut(expressionOf(column, own))} AS m${at}`)
-    const beside = raw ? relation.columns.map((column, at) => `${cut(sourceOf(column))} AS r${at}`) : []
+    const shown = relation.columns.map(
+      (column, at) => `${asText(column, expressionOf(column, own))} AS m${at}`,
+    )
+    const beside = raw
+      ? relation.columns.map((column, at) => `${asText(column, sourceOf(column))} AS r${at}`)
+      : []
     const rows = await tx.unsafe<Record<string, string | null>[]>(
       `SELECT ${[...shown, ...beside].join(', ')} FROM ${quoteQualified(schema, table)} AS t LIMIT ${top}`,
     )
@@ -98,7 +102,18 @@ function expressionOf(column: Column, masks: Masks): string {
 }
 
 const sourceOf = ({ name }: Column) => `t.${quoteIdentifier(name)}`
-const cut = (expression: string) => `"left"((${expression})::text, ${longestValue})`
+
+/**
+ * Any role can make types other than base types, and a cast to text for them or their arrays, which would run its code with
+ * our privileges. Their values are written by the functions of PostgreSQL itself, as clients see them.
+ */
+function asText({ baseKind, isArray }: Column, expression: string): string {
+  const text =
+    baseKind === 'b' && !isArray
+      ? `(${expression})::text`
+      : `CASE WHEN num_nulls(${expression}) = 0 THEN format('%s', ${expression}) END`
+  return `"left"(${text}, ${longestValue})`
+}
 
 function pick(row: Record<string, string | null>, letter: string, { columns }: Relation): (string | null)[] {
   return columns.map((_, at) => row[`${letter}${at}`] ?? null)

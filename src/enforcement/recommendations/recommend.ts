@@ -69,15 +69,18 @@ export async function prepare(tx: Tx): Promise<void> {
     SET LOCAL statement_timeout = ${tableTimeoutMs}; SET LOCAL lock_timeout = ${lockTimeoutMs}`)
 }
 
-/** Plain tables and partitioned ones; partitions are part of theirs, and what is foreign is not asked. */
+/**
+ * Plain tables and partitioned ones; partitions are part of theirs, and what is foreign is not asked. Of base types alone
+ * values are read as text: any role can make other types, and a cast to text that would run its code with our privileges.
+ */
 async function readColumns(tx: Tx): Promise<CatalogColumn[]> {
   return await tx<CatalogColumn[]>`
     select n.nspname::text as schema, c.relname::text as "table", a.attname::text as "column", a.attname::text as name,
       coalesce(e.typname, b.typname)::text as "baseName", coalesce(e.typcategory, b.typcategory)::text as category,
       e.oid is not null as "isArray",
       greatest(c.reltuples, 0)::int8 as rows,
-      coalesce(e.typcategory, b.typcategory) in ('S', 'I')
-        or coalesce(e.typname, b.typname) in ('int8', 'numeric', 'json', 'jsonb') as sampled
+      coalesce(e.typtype, b.typtype) = 'b' and (coalesce(e.typcategory, b.typcategory) in ('S', 'I')
+        or coalesce(e.typname, b.typname) in ('int8', 'numeric', 'json', 'jsonb')) as sampled
     from pg_catalog.pg_attribute a
     join pg_catalog.pg_class c on c.oid = a.attrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     cross join lateral (
