@@ -14,11 +14,12 @@ export function openTemporaryFolder(): (Disposable & { readonly path: string }) 
   if (process.env.TMPDIR || !hasRoom()) return undefined
   removeAbandoned()
   const folder = path.join(memory, `${prefix}${process.pid}`)
+  remove(folder)
   const umask = process.umask(0)
   // As `/tmp` is: the servers run under another account.
   mkdirSync(folder, { mode: 0o1777 })
   process.umask(umask)
-  return { path: folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) }
+  return { path: folder, [Symbol.dispose]: () => remove(folder) }
 }
 
 function hasRoom(): boolean {
@@ -37,7 +38,16 @@ function hasRoom(): boolean {
 function removeAbandoned(): void {
   for (const name of readdirSync(memory))
     if (name.startsWith(prefix) && !isRunning(Number(name.slice(prefix.length))))
-      rmSync(path.join(memory, name), { recursive: true, force: true })
+      remove(path.join(memory, name))
+}
+
+/** A process that was left behind may write on: what stays is removed by a later run, and fails none. */
+function remove(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+  } catch {
+    process.stderr.write(`${folder} could not be removed.\n`)
+  }
 }
 
 function isRunning(pid: number): boolean {
