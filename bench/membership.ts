@@ -101,6 +101,7 @@ async function serve({ database, auth, memberships }: Service, body: () => strin
       log: pino({ level: 'silent' }),
       metrics: createMetrics(),
       headers: {},
+      isTrustedProxy: () => false,
       accepting: () => true,
     },
     async () => {},

@@ -56,12 +56,14 @@ import { type Listeners, listen } from './http/listen.ts'
 import { createMetrics } from './http/metrics.ts'
 import { mountBefore } from './http/mount.ts'
 import { addPages, type Readiness } from './http/pages.ts'
+import { readForwarded } from './http/read-forwarded.ts'
 import { signedInPath } from './http/reference/add-reference.ts'
 import { buildHttp } from './http/server.ts'
 import { localOrigins, pagesAt, readHostNames } from './issuer/address.ts'
 import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
 import { findOpenSignIns } from './issuer/state-adapter.ts'
+import { createNetworkList } from './kernel/network.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound, selectBound } from './masking/binding/find-bound.ts'
 import { findUnbound } from './masking/binding/find-unbound.ts'
@@ -269,6 +271,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   })
   const rooms: Room[] = [masking, directory]
   checkOperations([...masking.operations, ...directory.operations], permissionTables)
+  const isTrustedProxy = createNetworkList(settings.trustedProxies)
   let draining = false
   const accepting = () => !draining
   const readiness: Readiness[] = [
@@ -282,6 +285,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       log,
       metrics,
       headers,
+      isTrustedProxy,
       accepting,
     },
     async (page) => {
@@ -294,7 +298,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const mounted = mountBefore(handler, issuer, { name: 'tokens', metrics, headers, accepting })
   const listeners = await listen({
     settings,
-    handler: emulator?.keepStrangersOut(mounted) ?? mounted,
+    handler: readForwarded(emulator?.keepStrangersOut(mounted) ?? mounted, isTrustedProxy),
     certificates: () => loadConfigured(settings),
     log,
   })

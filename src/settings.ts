@@ -61,6 +61,13 @@ function isNetwork(text: string): boolean {
   )
 }
 
+const networks = (doc: string): Setting<readonly string[]> => ({
+  doc,
+  default: '',
+  allowed: 'IP addresses or networks separated by commas',
+  read: (text) => (list(text).every(isNetwork) ? list(text) : undefined),
+})
+
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 function readUrl(text: string, protocols: readonly string[]): string | undefined {
@@ -97,6 +104,9 @@ const schema = {
     0,
     604_800,
     'After how long the gateway ends a session that does nothing; 0: never.',
+  ),
+  GATEWAY_PROXIES: networks(
+    "Addresses and networks of proxies in front of the gateway. A connection from one of them begins with the client's address by PROXY protocol version 2, and is refused without; limits and audit go by that address. Such a header from elsewhere is refused.",
   ),
   GATEWAY_STARTUP_SECONDS: whole(
     '30',
@@ -157,6 +167,9 @@ const schema = {
       return url && new URL(url).pathname === '/' && !new URL(url).search ? url.replace(/\/$/, '') : undefined
     },
   } as Setting<string | undefined>,
+  TRUSTED_PROXIES: networks(
+    'Addresses and networks of HTTP proxies whose `X-Forwarded-For`, `-Proto` and `-Host` are believed. From any other address these headers are ignored.',
+  ),
   TLS_CERT_FILE: file(
     'PEM file with the certificate chain for HTTPS. Unset: a local CA is generated and used.',
   ),
@@ -249,15 +262,9 @@ const schema = {
     'How long changes of the directory are kept for delta queries and change notifications. A delta token from before is answered 410: its client reads everything anew.',
   ),
   SIGN_IN_LOG_DAYS: whole('30', 1, 3650, 'How long sign-ins are kept (`/auditLogs/signIns`).'),
-  NOTIFICATION_HOSTS: {
-    doc: 'Addresses and networks that change notifications may go to, beside public ones: this machine (`127.0.0.1`) or private networks such as `10.0.0.0/8`.',
-    default: '',
-    allowed: 'IP addresses or networks separated by commas',
-    read: (text) => {
-      const hosts = list(text)
-      return hosts.every(isNetwork) ? hosts : undefined
-    },
-  } as Setting<readonly string[]>,
+  NOTIFICATION_HOSTS: networks(
+    'Addresses and networks that change notifications may go to, beside public ones: this machine (`127.0.0.1`) or private networks such as `10.0.0.0/8`.',
+  ),
   DEMO: flag('1', 'Sample data on the first start of the embedded database.'),
   RATE_LIMIT: {
     doc: 'Requests per second that one caller may make; 0 turns the limit off. Unset: off on the embedded database, 100 otherwise.',

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
-import { BlockList, isIP, type LookupFunction, Socket } from 'node:net'
+import { isIP, type LookupFunction, Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { createNetworkList } from '../kernel/network.ts'
 
 /** Why a host may not be connected to, or that its name is unknown. */
 export class HostRefused extends Error {
@@ -40,8 +41,8 @@ const neverAllowed = [
  */
 export function createHostGuard(entries: readonly string[], resolve: HostGuard = resolveHost): HostGuard {
   const isNetwork = (entry: string) => isIP(entry.split('/')[0] ?? '') !== 0
-  const listed = networksOf(entries.filter(isNetwork))
-  const refused = networksOf(neverAllowed)
+  const isListed = createNetworkList(entries.filter(isNetwork))
+  const isRefused = createNetworkList(neverAllowed)
   const names = entries.filter((entry) => !isNetwork(entry)).map((entry) => entry.toLowerCase())
 
   return async (host) => {
@@ -53,10 +54,10 @@ export function createHostGuard(entries: readonly string[], resolve: HostGuard =
     if (!mayBeListed) throw new HostRefused('is not among the hosts that this service may be bound to')
     const addresses = await resolve(host)
     for (const address of addresses) {
-      if (contains(listed, address)) continue
+      if (isListed(address)) continue
       if (entries.length > 0 && !isNamed)
         throw new HostRefused('is not among the hosts that this service may be bound to')
-      if (contains(refused, address))
+      if (isRefused(address))
         throw new HostRefused(
           'leads to a link-local, metadata, multicast or unspecified address, which MASQUERADE_BINDING_HOSTS would have to list',
         )
@@ -94,13 +95,15 @@ const privateNetworks = [
  * machine are refused like private ones: requests of the service to itself come from a trusted place.
  */
 export function createPublicGuard(entries: readonly string[], resolve: HostGuard = resolveHost): HostGuard {
-  const listed = networksOf(entries)
-  const refused = networksOf(privateNetworks)
+  const isListed = createNetworkList(entries)
+  const isRefused = createNetworkList(privateNetworks)
   return async (host) => {
-    const own = networksOf(Object.values(networkInterfaces()).flatMap((all) => all?.map(addressOf) ?? []))
+    const isOwn = createNetworkList(
+      Object.values(networkInterfaces()).flatMap((all) => all?.map(addressOf) ?? []),
+    )
     const addresses = await resolve(host)
     for (const address of addresses)
-      if (!contains(listed, address) && (contains(refused, address) || contains(own, address)))
+      if (!isListed(address) && (isRefused(address) || isOwn(address)))
         throw new HostRefused('leads to an address that is not public')
     return addresses
   }
@@ -116,22 +119,6 @@ async function resolveHost(host: string): Promise<string[]> {
   } catch (cause) {
     throw Object.assign(new HostRefused('is unknown', 'ENOTFOUND'), { cause })
   }
-}
-
-function networksOf(entries: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const entry of entries) {
-    const [address = '', prefix] = entry.split('/')
-    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'
-    list.addSubnet(address, Number(prefix ?? (family === 'ipv4' ? 32 : 128)), family)
-  }
-  return list
-}
-
-/** IPv4 addresses that are mapped into IPv6 count as what they are: the list does that itself. */
-function contains(list: BlockList, address: string): boolean {
-  const [plain = ''] = address.split('%')
-  return list.check(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6')
 }
 
 /** A lookup that knows these addresses alone. */

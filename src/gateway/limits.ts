@@ -3,6 +3,7 @@ import type { GatewayLimits } from './ports.ts'
 interface GatewaySettings {
   readonly gatewayConnections: number
   readonly gatewayConnectionsPerRole: number
+  readonly gatewayProxies: readonly string[]
   readonly gatewayStartupSeconds: number
   readonly gatewayMessageBytes: number
   readonly gatewayIdleSeconds: number
@@ -16,6 +17,7 @@ export function readLimits(settings: GatewaySettings): GatewayLimits {
   return {
     connections: settings.gatewayConnections,
     connectionsPerRole: settings.gatewayConnectionsPerRole,
+    proxies: settings.gatewayProxies,
     startupMs: settings.gatewayStartupSeconds * 1000,
     messageBytes: settings.gatewayMessageBytes,
     idleMs: settings.gatewayIdleSeconds * 1000,

@@ -149,6 +149,8 @@ export interface GatewayPorts {
 export interface GatewayLimits {
   readonly connections: number
   readonly connectionsPerRole: number
+  /** Addresses and networks of proxies, which tell the client's address by PROXY protocol version 2. */
+  readonly proxies: readonly string[]
   readonly startupMs: number
   /** 0: for ever. */
   readonly idleMs: number

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
+import { createNetworkList } from '../kernel/network.ts'
 import { AuditWriter } from './audit/audit-writer.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
 import { MaskCache } from './rewrite/mask-cache.ts'
@@ -58,6 +59,8 @@ export async function openSessionRunner({
     masks,
     auditWriter,
     tlsContext: () => context,
+    isProxy: createNetworkList(limits.proxies),
+    relocate: (socket) => connections.relocate(socket),
     introduce: (socket, signal) => connections.introduce(socket, signal),
     admit: (session) => connections.admit(session),
     findCancel: (key) => connections.findCancel(key),

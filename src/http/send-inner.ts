@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { InnerAnswer, InnerRequest } from '../api/operation.ts'
 import { fail } from '../kernel/problem.ts'
 import { aliasPrefix, isAliased, withoutAlias } from '../kernel/surface.ts'
+import { isForwarding } from './read-forwarded.ts'
 
 /** The origin that the client of the outer request addressed, while an inner request is handled. */
 const outerOrigin = new AsyncLocalStorage<string>()
@@ -26,7 +27,7 @@ export async function sendInner(outer: FastifyRequest, inner: InnerRequest): Pro
     fail('InvalidBatchedRequest', { reason: 'it has another token than the batch' })
   const headers = {
     ...(clientRequestId !== undefined && { 'client-request-id': clientRequestId }),
-    ...inner.headers,
+    ...Object.fromEntries(Object.entries(inner.headers).filter(([name]) => !isForwarding(name))),
     ...(host !== undefined && { host }),
     ...(authorization !== undefined && { authorization }),
   }

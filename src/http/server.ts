@@ -28,6 +28,8 @@ export interface HttpOptions {
   readonly metrics: Metrics
   /** Headers of every answer, for example a warning that this is an emulator. */
   readonly headers: Readonly<Record<string, string>>
+  /** True for addresses of proxies whose `X-Forwarded-*` headers are believed. */
+  isTrustedProxy(address: string): boolean
   /** False while the node drains. */
   accepting(): boolean
 }
@@ -53,6 +55,7 @@ export async function buildHttp(
   const app = fastify({
     genReqId: () => randomUUID(),
     logger: false,
+    trustProxy: (address) => options.isTrustedProxy(address),
     routerOptions: { caseSensitive: false, ignoreTrailingSlash: true },
     rewriteUrl: (request) => normalizeUrl(request.url ?? '/'),
     requestTimeout: 60_000,

@@ -1,6 +1,7 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { isFirstParty } from '../auth/first-party.ts'
 import type { Query } from '../db/query.ts'
+import { clientAddressOf } from '../kernel/client-address.ts'
 import { renderCodeConfirmation, renderCodeInput, renderDeviceDone } from './device-pages.ts'
 import { contentSecurityPolicy } from './page.ts'
 import { routes } from './route.ts'
@@ -94,7 +95,7 @@ export function guardUserCodes(sql: Query) {
       ctx.querystring = ''
       return next()
     }
-    const subjects = { address: ctx.req.socket.remoteAddress ?? '' }
+    const subjects = { address: clientAddressOf(ctx.req) }
     const waitSeconds = await takeAttempt(sql, subjects)
     if (waitSeconds > 0) {
       ctx.status = 429

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Identity } from '../auth/identity.ts'
 import { defaultScope } from '../auth/known-permissions.ts'
+import { clientAddressOf, setClientAddress } from '../kernel/client-address.ts'
 import { isOwnHost } from './address.ts'
 import { readForm } from './read-form.ts'
 import { readScopes } from './read-scopes.ts'
@@ -75,7 +76,7 @@ function withBody(request: IncomingMessage, body: string): IncomingMessage {
   const { method, socket, httpVersion, httpVersionMajor, httpVersionMinor, complete } = request
   const headers = { ...request.headers, 'content-length': String(bytes.length) }
   delete headers['transfer-encoding']
-  return Object.assign(Readable.from([bytes]), {
+  const normal = Object.assign(Readable.from([bytes]), {
     method,
     headers,
     socket,
@@ -85,4 +86,6 @@ function withBody(request: IncomingMessage, body: string): IncomingMessage {
     httpVersionMinor,
     complete,
   }) as unknown as IncomingMessage
+  setClientAddress(normal, clientAddressOf(request))
+  return normal
 }

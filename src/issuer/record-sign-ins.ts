@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { errors, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { SignInAttempt, SignInFailure } from '../directory/audit-logs/sign-in-attempt.ts'
+import { clientAddressOf } from '../kernel/client-address.ts'
 import { deviceGrant, onBehalfOfGrant } from './route.ts'
 
 export type RecordSignIn = (attempt: SignInAttempt) => void
 
 /** The client of a request as the log of sign-ins has it. */
 export function describeClient({ req }: KoaContextWithOIDC): Pick<SignInAttempt, 'address' | 'userAgent'> {
-  return { address: req.socket.remoteAddress ?? '', userAgent: req.headers['user-agent'] }
+  return { address: clientAddressOf(req), userAgent: req.headers['user-agent'] }
 }
 
 const ways: Readonly<Record<string, SignInAttempt['by']>> = {

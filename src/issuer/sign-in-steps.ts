@@ -1,6 +1,7 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { setPassword } from '../directory/accounts/password.ts'
 import type { SignInFailure } from '../directory/audit-logs/sign-in-attempt.ts'
+import { clientAddressOf } from '../kernel/client-address.ts'
 import { Problem } from '../kernel/problem.ts'
 import { readKnownBrowser, rememberBrowser } from './known-browser.ts'
 import { describeClient } from './record-sign-ins.ts'
@@ -58,7 +59,7 @@ async function verify(visit: Visit, form: URLSearchParams) {
   const outcome = await verifySignIn(options.database.sql, options.identity.tenantId, {
     userPrincipalName,
     password: form.get('password') ?? '',
-    address: ctx.req.socket.remoteAddress ?? '',
+    address: clientAddressOf(ctx.req),
     browser: readKnownBrowser(ctx, options.secret, userPrincipalName),
   })
   if (outcome.kind === 'signed in') rememberBrowser(ctx, options.secret, userPrincipalName, outcome.at)

@@ -1,4 +1,4 @@
-import { isIP, isIPv6 } from 'node:net'
+import { BlockList, isIP, isIPv6 } from 'node:net'
 
 /** Loopback as it stands in a URL: the names under which clients of this machine find the service. */
 export const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
@@ -44,6 +44,20 @@ export function nameNetwork(address: string): string {
   const right = tail?.split(':').filter(Boolean) ?? []
   const missing = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
   return [...left, ...Array<string>(missing).fill('0'), ...right].slice(0, 4).join(':')
+}
+
+/** Whether an address is one of these, or in one of these networks such as 10.0.0.0/8. */
+export function createNetworkList(entries: readonly string[]): (address: string) => boolean {
+  const list = new BlockList()
+  for (const entry of entries) {
+    const [address = '', prefix] = entry.split('/')
+    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'
+    list.addSubnet(address, Number(prefix ?? (family === 'ipv4' ? 32 : 128)), family)
+  }
+  return (address) => {
+    const [plain = ''] = unmapAddress(address).split('%')
+    return isIP(plain) !== 0 && list.check(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6')
+  }
 }
 
 function unmapAddress(address: string): string {

@@ -26,6 +26,7 @@ export function testPrincipal(id: string, kind: Principal['kind'] = 'user'): Pri
 export const testLimits: GatewayLimits = {
   connections: 100,
   connectionsPerRole: 100,
+  proxies: [],
   startupMs: 30_000,
   idleMs: 0,
   messageBytes: 0x3fffffff,

@@ -15,3 +15,9 @@ export function findProgram(name: string): string | undefined {
       }
     })
 }
+
+/** What a program of the system needs to start, and nothing of ours. */
+export function systemEnvironment(): Record<string, string> {
+  const names = ['PATH', 'LD_LIBRARY_PATH', 'TMPDIR']
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
+}

@@ -33,3 +33,14 @@ export async function openNetwork(url: string, at = 0) {
 }
 
 export type Network = Awaited<ReturnType<typeof openNetwork>>
+
+/** A port of loopback that no program listens on now. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

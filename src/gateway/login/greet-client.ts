@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import { type SecureContext, TLSSocket } from 'node:tls'
-import { isLoopbackAddress } from '../../kernel/network.ts'
+import { clientAddressOf, isOnThisMachine, setClientAddress } from '../../kernel/client-address.ts'
 import { ByteReader, Ended } from '../../wire/byte-reader.ts'
+import { proxyHeadBytes, readProxyAddress, readProxyLength } from '../../wire/proxy-header.ts'
 import { refuse, violation } from '../../wire/refusal.ts'
 import { readStartup, readStartupLength, type StartupPacket } from '../../wire/startup.ts'
 
@@ -15,10 +16,14 @@ export interface Greeted {
 export interface GreetOptions {
   readonly context: () => SecureContext
   readonly allowPlaintext: boolean
+  /** A trusted proxy has connected: it tells the client's address first, and is refused without. */
+  readonly isProxied: boolean
   /** Raised when time is up, or the client is gone. */
   readonly signal: AbortSignal
   /** Passes the reader to fail when time is up. */
   onReader(reader: ByteReader): void
+  /** The client's address is known. */
+  onClient(): void
   /** Passes the TLS socket to write to and close from now on: TLS owns the accepted connection. */
   onTls(socket: Socket): void
 }
@@ -33,6 +38,10 @@ export async function greetClient(plain: Socket, options: GreetOptions): Promise
   let encrypted = false
   let reader = new ByteReader(socket)
   options.onReader(reader)
+  if (options.isProxied) {
+    await readProxied(plain, reader)
+    options.onClient()
+  }
   const encrypt = async (isDirect: boolean) => {
     const early = reader.release()
     // An attacker on the network may have injected it, for the gateway to take as encrypted.
@@ -40,6 +49,7 @@ export async function greetClient(plain: Socket, options: GreetOptions): Promise
     if (isDirect) plain.unshift(early)
     else plain.write('S')
     socket = await acceptTls(plain, options, isDirect)
+    setClientAddress(socket, clientAddressOf(plain))
     encrypted = true
     reader = new ByteReader(socket)
     options.onReader(reader)
@@ -62,16 +72,17 @@ export async function greetClient(plain: Socket, options: GreetOptions): Promise
       if (reader.length > 0) violation('received unencrypted data after GSSAPI encryption request')
       socket.write('N')
     } else {
-      if (
-        !encrypted &&
-        !options.allowPlaintext &&
-        packet.kind === 'startup' &&
-        !isLoopbackAddress(plain.remoteAddress ?? '')
-      )
+      if (!encrypted && !options.allowPlaintext && packet.kind === 'startup' && !isOnThisMachine(plain))
         refuse('NeedsTls')
       return { socket, reader, encrypted, packet }
     }
   }
+}
+
+async function readProxied(plain: Socket, reader: ByteReader): Promise<void> {
+  const head = await reader.take(proxyHeadBytes)
+  const address = readProxyAddress(head, await reader.take(readProxyLength(head)))
+  if (address !== undefined) setClientAddress(plain, address)
 }
 
 function acceptTls(

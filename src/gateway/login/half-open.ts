@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { clientAddressOf } from '../../kernel/client-address.ts'
 import { nameNetwork } from '../../kernel/network.ts'
 
 interface Network {
@@ -25,12 +26,19 @@ export class HalfOpen {
   }
 
   add(socket: Socket): void {
-    const name = nameNetwork(socket.remoteAddress ?? '')
+    const name = nameNetwork(clientAddressOf(socket))
     const network: Network = this.#networks.get(name) ?? { silent: new Set(), known: new Set() }
     this.#networks.set(name, network)
     this.#networkOf.set(socket, name)
     network.silent.add(socket)
     if (this.size > this.#limit) this.#makeRoom()
+  }
+
+  /** Counts it by its client from now on: a proxy has told the address. */
+  relocate(socket: Socket): void {
+    if (!this.#networkOf.has(socket)) return
+    this.delete(socket)
+    this.add(socket)
   }
 
   /** It has sent a startup packet. */

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { isLoopbackAddress } from '../../kernel/network.ts'
+import { clientAddressOf, isOnThisMachine } from '../../kernel/client-address.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import { isDirectoryName } from '../../kernel/uuid.ts'
 import { ByteReader } from '../../wire/byte-reader.ts'
@@ -45,10 +45,10 @@ export async function logIn(client: Greeted, options: LogInOptions): Promise<Est
 }
 
 async function logInWithToken(client: Greeted, options: LogInOptions): Promise<EstablishedLogin> {
-  if (!client.encrypted && !isLoopbackAddress(client.socket.remoteAddress ?? '')) refuse('NeedsTlsForToken')
+  if (!client.encrypted && !isOnThisMachine(client.socket)) refuse('NeedsTlsForToken')
   const { name, database, ports } = options
   if (database.isUnbound) refuse('UnknownDatabase', { name: database.address.database })
-  const from = client.socket.remoteAddress ?? ''
+  const from = clientAddressOf(client.socket)
   const login = new DirectoryLogin({ name, database, from }, ports)
   const principal = await login.check(client)
   for (let isReset = false; ; isReset = true) {

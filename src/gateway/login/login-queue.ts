@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { clientAddressOf } from '../../kernel/client-address.ts'
 import { nameNetwork } from '../../kernel/network.ts'
 import { Ended } from '../../wire/byte-reader.ts'
 import { Refusal } from '../../wire/refusal.ts'
@@ -29,7 +30,7 @@ export class LoginQueue {
   }
 
   async take(socket: Socket, signal: AbortSignal): Promise<void> {
-    if (this.#active.size >= this.#limit) this.#preempt(nameNetwork(socket.remoteAddress ?? ''))
+    if (this.#active.size >= this.#limit) this.#preempt(nameNetwork(clientAddressOf(socket)))
     if (this.#active.size < this.#limit) return this.#start(socket)
     this.#look ??= setInterval(() => this.#dropLate(), lookEveryMs).unref()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -51,7 +52,7 @@ export class LoginQueue {
 
   #start(socket: Socket): void {
     this.#active.set(socket, {
-      network: nameNetwork(socket.remoteAddress ?? ''),
+      network: nameNetwork(clientAddressOf(socket)),
       since: performance.now(),
     })
   }
@@ -81,11 +82,11 @@ export class LoginQueue {
   #next(): void {
     const counts = this.#count()
     while (this.#active.size < this.#limit && this.#waiting.length > 0) {
-      const countOf = ({ socket }: Waiting) => counts.get(nameNetwork(socket.remoteAddress ?? '')) ?? 0
+      const countOf = ({ socket }: Waiting) => counts.get(nameNetwork(clientAddressOf(socket))) ?? 0
       const chosen = this.#waiting.reduce((best, one) => (countOf(one) < countOf(best) ? one : best))
       this.#waiting = this.#waiting.filter((one) => one !== chosen)
       this.#start(chosen.socket)
-      const network = nameNetwork(chosen.socket.remoteAddress ?? '')
+      const network = nameNetwork(clientAddressOf(chosen.socket))
       counts.set(network, (counts.get(network) ?? 0) + 1)
       chosen.start()
     }

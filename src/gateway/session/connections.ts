@@ -36,6 +36,10 @@ export class Connections {
     socket.once('close', () => this.finish(socket))
   }
 
+  relocate(socket: Socket): void {
+    this.#halfOpen.relocate(socket)
+  }
+
   /** Only now: a request to cancel a statement is heard when there is no room for more of them. */
   async introduce(socket: Socket, signal: AbortSignal): Promise<void> {
     if (await this.#registry.isFull()) refuse('TooManyConnections')

@@ -15,6 +15,10 @@ export interface GatewayContext {
   readonly masks: MaskCache
   readonly auditWriter: AuditWriter
   tlsContext(): SecureContext
+  /** True for addresses of proxies, which begin each connection by telling the client's address. */
+  isProxy(address: string): boolean
+  /** Counts a connection by the address that its proxy told. */
+  relocate(accepted: Socket): void
   /** The client has sent its startup packet: waits for its turn to log in, or refuses it. */
   introduce(accepted: Socket, signal: AbortSignal): Promise<void>
   /** Counts a session in once it is logged in, or refuses it. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { clientAddressOf } from '../../kernel/client-address.ts'
 import { Ended } from '../../wire/byte-reader.ts'
 import { backendKey } from '../../wire/messages.ts'
 import { Refusal, refuse } from '../../wire/refusal.ts'
@@ -49,7 +50,7 @@ export async function relaySession(
     tellsMasks: limits.tellsMasks,
     log: ports.log,
   })
-  const from = client.socket.remoteAddress ?? ''
+  const from = clientAddressOf(client.socket)
   const record = { id: randomUUID(), role, principal, database, from, encrypted: client.encrypted }
   const { touches, end } = gateway.auditWriter.open(record)
   const relay = new Relay({

@@ -34,8 +34,10 @@ export async function runSession(plain: Socket, gateway: GatewayContext): Promis
     const greeted = await greetClient(plain, {
       context: () => gateway.tlsContext(),
       allowPlaintext: gateway.limits.allowPlaintext,
+      isProxied: gateway.isProxy(plain.remoteAddress ?? ''),
       signal: abort.signal,
       onReader: (reader) => void readers.push(reader),
+      onClient: () => gateway.relocate(plain),
       onTls: (socket) => {
         client = socket
       },

@@ -50,7 +50,7 @@ async function walk(
   const service = start(serve, folder, { ...environment, ...anyPorts, npm_lifecycle_event: 'npx' })
   try {
     await waitUntil('the service to be ready', () => service.seen.out.includes('Ctrl+C'), {
-      withinMs: 120_000,
+      withinMs: 600_000,
     })
     const { origin, httpPort, gatewayPort } = JSON.parse(
       await readFile(join(folder, 'data/run.json'), 'utf8'),
@@ -126,7 +126,7 @@ clause(
       MASQUERADE_GATEWAY_WORKERS: '2',
     })
     await waitUntil('the service to be ready', () => service.seen.out.includes('Ctrl+C'), {
-      withinMs: 120_000,
+      withinMs: 600_000,
     })
     const { httpPort } = JSON.parse(await readFile(join(folder, 'run.json'), 'utf8'))
     const page = await fetch(`http://127.0.0.1:${httpPort}/`, { headers: { accept: 'text/html' } })
