@@ -12,6 +12,7 @@ import { type Field, fieldsOf } from '../src/directory/odata/field.ts'
 import { startService } from '../src/main.ts'
 import { readSettings } from '../src/settings.ts'
 import { createTokens } from '../test/support/tokens.ts'
+import { loadWithoutIndexes } from './without-indexes.ts'
 
 const large = Number(process.argv[2] ?? 1_000_000)
 const small = 10_000
@@ -43,13 +44,18 @@ function describeTexts(tx: Query) {
 
 /** Fifty users are special in every property; each value of the others is shared by a hundredth of them. */
 async function fill(tx: Query, tenantId: string, count: number): Promise<void> {
-  await tx`set local statement_timeout = 0`
-  await tx`set local maintenance_work_mem = '512MB'`
-  // Loaded without the indexes, which are made anew from their definitions: many times as fast.
-  const indexes = await tx<{ name: string; definition: string }[]>`
-    select indexname as name, indexdef as definition from pg_indexes
-    where schemaname = 'masquerade' and indexname like 'directory_object_by_%'`
-  for (const { name } of indexes) await tx`drop index ${tx(name)}`
+  await loadWithoutIndexes(tx, () => insertUsers(tx, tenantId, count))
+  await tx`
+    insert into directory_object (tenant_id, id, kind, properties)
+    values (${tenantId}, md5('group')::uuid, 'group', '{"displayName": "Special"}')`
+  await tx`
+    insert into member_edge (tenant_id, container_id, member_id)
+    select ${tenantId}, md5('group')::uuid, md5('user' || n)::uuid from generate_series(1, ${special}::int) as n`
+  await tx`analyze directory_object, member_edge`
+  process.stderr.write('\n')
+}
+
+async function insertUsers(tx: Query, tenantId: string, count: number): Promise<void> {
   for (let first = 1; first <= count; first += chunk) {
     await tx`
       insert into directory_object (tenant_id, id, kind, properties, created_at)
@@ -68,18 +74,6 @@ async function fill(tx: Query, tenantId: string, count: number): Promise<void> {
       from generate_series(${first}::int, ${Math.min(first + chunk - 1, count)}::int) as n`
     process.stderr.write(`\r${first + chunk - 1} of ${count} users `)
   }
-  for (const { name, definition } of indexes) {
-    process.stderr.write(`\r${name} `)
-    await tx.unsafe(definition)
-  }
-  await tx`
-    insert into directory_object (tenant_id, id, kind, properties)
-    values (${tenantId}, md5('group')::uuid, 'group', '{"displayName": "Special"}')`
-  await tx`
-    insert into member_edge (tenant_id, container_id, member_id)
-    select ${tenantId}, md5('group')::uuid, md5('user' || n)::uuid from generate_series(1, ${special}::int) as n`
-  await tx`analyze directory_object, member_edge`
-  process.stderr.write('\n')
 }
 
 async function open(count: number) {

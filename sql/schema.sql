@@ -285,6 +285,16 @@ create table member_edge (
   constraint member_edge_member FOREIGN KEY (tenant_id, member_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
 );
 
+create table node (
+  id uuid not null,
+  host_name text not null,
+  version text not null,
+  started_at timestamp with time zone not null,
+  seen_at timestamp with time zone default now() not null,
+  gateway_sessions integer not null,
+  constraint node_pkey PRIMARY KEY (id)
+);
+
 create table oidc_state (
   model text not null,
   id text not null,

@@ -1,7 +1,12 @@
 import { hostname } from 'node:os'
+import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import type { SigningKeys } from './auth/signing-keys.ts'
+import { type NodeReporter, reportNode } from './db/nodes.ts'
 import type { Query } from './db/query.ts'
+import type { Store } from './db/store.ts'
 import type { StoreHealth } from './db/store-health.ts'
+import { readOpenSessions } from './gateway/metrics.ts'
 import { loadConfigured } from './http/certificates.ts'
 import type { ServiceDescription } from './masking/management/service-description.ts'
 import { camel, prefix, type Settings, settingEntries } from './settings.ts'
@@ -11,24 +16,43 @@ export interface DescribedParts {
   readonly settings: Settings
   readonly auth: { readonly signingKeys: SigningKeys }
   readonly health: StoreHealth
-  readonly isEmbedded: boolean
+  readonly store: Store
+  readonly metrics: { readonly registry: Registry }
+  readonly log: Logger
+}
+
+/** Reports this node to the others, and tells how they run. */
+export function openServiceDescription(parts: DescribedParts) {
+  const { store, metrics, log } = parts
+  const nodes = reportNode(store.database.sql, version, () => readOpenSessions(metrics.registry), log)
+  const ports = {
+    describeService: createServiceDescription(parts, nodes),
+    listNodes: (tx: Query) => nodes.list(tx),
+  }
+  return { ports, close: () => nodes.close() }
 }
 
 /** Tells how this node runs; no secret is in it. */
-export function createServiceDescription({ settings, auth, health, isEmbedded }: DescribedParts) {
+function createServiceDescription({ settings, auth, health, store }: DescribedParts, nodes: NodeReporter) {
   const { signingKeys } = auth
   const startedAt = new Date().toISOString()
   return async (tx: Query): Promise<ServiceDescription> => {
-    const [store] = await tx<{ version: string }[]>`select current_setting('server_version') as version`
+    const [answer] = await tx<{ version: string }[]>`select current_setting('server_version') as version`
     const { source, expiresAt } = await loadConfigured(settings)
     const current = signingKeys.current().kid
     return {
       version,
       node: { hostName: hostname(), runtime: process.version, startedAt },
+      nodes: (await nodes.list(tx)).map(({ startedAt: since, seenAt, ...node }) => ({
+        ...node,
+        startedAt: since.toISOString(),
+        seenAt: seenAt.toISOString(),
+        answers: node.id === nodes.id,
+      })),
       store: {
         state: health.state,
-        kind: isEmbedded ? 'embedded' : 'external',
-        version: store?.version ?? '',
+        kind: store.server ? 'embedded' : 'external',
+        version: answer?.version ?? '',
       },
       signingKeys: signingKeys.list().map((key) => ({
         kid: key.kid,

@@ -16,7 +16,7 @@ import type { Query } from './db/query.ts'
 import { quietOutages } from './db/quiet-outages.ts'
 import { openStore, type Store } from './db/store.ts'
 import { StoreHealth, storeStates } from './db/store-health.ts'
-import { createServiceDescription } from './describe-service.ts'
+import { openServiceDescription } from './describe-service.ts'
 import { readStandings } from './directory/accounts/standing.ts'
 import { recordLogins } from './directory/audit-logs/record-logins.ts'
 import { SignInLog } from './directory/audit-logs/sign-in-log.ts'
@@ -157,6 +157,8 @@ export async function startService(options: StartOptions): Promise<Service> {
     origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
   })
   cleanup.defer(() => auth.close())
+  const description = openServiceDescription({ settings, auth, health, store, metrics, log })
+  cleanup.defer(() => description.close())
   const administrator = await bootstrap({
     database,
     tenantId,
@@ -255,7 +257,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       claimantOf: (id) => source.claimantOf(id),
     }),
     principals: createPrincipalPorts(database.sql, graph),
-    describeService: createServiceDescription({ settings, auth, health, isEmbedded: server !== undefined }),
+    ...description.ports,
     mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),
     runQuery: createQueryPort(() => gateway, settings.host, findLoginName.bind(null, database.sql)),
     rolesOf: (tx, caller) => readRoles(readAssignments(tx, createSqlGraph(tx)), caller),

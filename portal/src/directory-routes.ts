@@ -4,13 +4,21 @@ import { scopeIn, textsOf } from './shell/search.ts'
 
 const getParentRoute = () => root
 
+interface ListSearch {
+  q?: string | undefined
+  state?: string | undefined
+  type?: string | undefined
+  new?: string | undefined
+}
+
+function readListFilter(search: Readonly<Record<string, unknown>>): ListSearch {
+  return textsOf(search, 'q', 'state', 'type', 'new')
+}
+
 const people = createRoute({
   getParentRoute,
   path: '/people',
-  validateSearch: (
-    search,
-  ): { q?: string | undefined; state?: string | undefined; type?: string | undefined } =>
-    textsOf(search, 'q', 'state', 'type'),
+  validateSearch: readListFilter,
   component: lazyRouteComponent(() => import('./pages/people/people-page.tsx'), 'PeoplePage'),
 })
 
@@ -29,7 +37,7 @@ const person = createRoute({
 const groups = createRoute({
   getParentRoute,
   path: '/groups',
-  validateSearch: (search): { q?: string | undefined } => textsOf(search, 'q'),
+  validateSearch: readListFilter,
   component: lazyRouteComponent(() => import('./pages/groups/groups-page.tsx'), 'GroupsPage'),
 })
 
@@ -51,7 +59,7 @@ const why = createRoute({
 const applications = createRoute({
   getParentRoute,
   path: '/applications',
-  validateSearch: (search): { q?: string | undefined } => textsOf(search, 'q'),
+  validateSearch: readListFilter,
   component: lazyRouteComponent(
     () => import('./pages/applications/applications-page.tsx'),
     'ApplicationsPage',

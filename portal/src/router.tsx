@@ -41,7 +41,7 @@ const databaseStart = createRoute({
 const data = createRoute({
   getParentRoute: () => database,
   path: '/data',
-  validateSearch: (search) => textsOf(search, 'schema', 'table', 'column', 'q', 'eyes'),
+  validateSearch: (search) => textsOf(search, 'schema', 'table', 'column', 'columns', 'q', 'eyes', 'as'),
   component: lazyRouteComponent(() => import('./pages/database/data-page.tsx'), 'DataPage'),
 })
 

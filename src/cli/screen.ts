@@ -16,6 +16,7 @@ export async function renderScreen(
   settings: Settings,
   service: Service,
   logFile: string | undefined,
+  hasPortal: boolean,
 ): Promise<string> {
   const { listeners, store, administrator } = service
   const host = bracketHost(listeners.host)
@@ -23,6 +24,7 @@ export async function renderScreen(
   const https = `https://${host}:${listeners.httpsPort}`
   const gateway = `postgresql://${host}:${service.gateway.port}`
   const rows: [string, string][] = [
+    ...(hasPortal ? [['Portal', `${http}/   (open it in a browser and sign in)`] as const] : []),
     ['HTTP', `${http}   (API documentation: ${http}/docs)`],
     [
       'HTTPS',

@@ -39,8 +39,9 @@ a terminal. Settings are environment variables: docs/settings.md.`,
       process.on(signal, () => stop.resolve(null))
 
     let service: Service
+    let portalFolder: string | undefined
     try {
-      const portalFolder = await findPortal(log, progress.say)
+      portalFolder = await findPortal(log, progress.say)
       service = await startService({
         settings,
         log,
@@ -52,7 +53,11 @@ a terminal. Settings are environment variables: docs/settings.md.`,
       progress.end()
     }
     const runFile = await writeRunFile(settings, service)
-    report(values, describeRun(service), await renderScreen(settings, service, file))
+    report(
+      values,
+      describeRun(service),
+      await renderScreen(settings, service, file, portalFolder !== undefined),
+    )
     log.info({ httpPort: service.listeners.httpPort, httpsPort: service.listeners.httpsPort }, 'ready')
 
     const fatal = await stop.promise

@@ -78,6 +78,12 @@ export function createGatewayMetrics(registry: Registry): GatewayMetrics {
   }
 }
 
+/** Sessions that are open now in all workers of this node. */
+export async function readOpenSessions(registry: Registry): Promise<number> {
+  const gauge = await registry.getSingleMetric('masquerade_gateway_open_connections')?.get()
+  return Number(gauge?.values[0]?.value ?? 0)
+}
+
 /** Counted by hand: this happens for every statement, and the library looks at labels each time. */
 function countStatements(registers: Registry[]): (outcome: StatementOutcome) => void {
   const counts = { moved: 0, plain: 0, unparsed: 0 }

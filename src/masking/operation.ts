@@ -34,6 +34,8 @@ export interface MaskingPorts {
   /** The roles that the caller holds now, with their scopes; none for a caller who may not use masking. */
   rolesOf(tx: Query, caller: Caller): Promise<readonly Assignment[]>
   describeService(tx: Query): Promise<ServiceDescription>
+  /** The nodes that run, with the sessions of their gateways. */
+  listNodes(tx: Query): Promise<readonly { readonly gatewaySessions: number }[]>
   /** The providers that the operations of this room amount to. */
   readonly providers: readonly Provider[]
 }

@@ -1,5 +1,7 @@
 import { type Operation, tagged } from '../api/operation.ts'
 import { listAuditEvents } from './audit/list-audit-events.ts'
+import { summarizeActivity } from './audit/summarize-activity.ts'
+import { findColumns } from './catalog/find-columns.ts'
 import { listColumns } from './catalog/list-columns.ts'
 import { listTables } from './catalog/list-tables.ts'
 import { createOrUpdateDatabase } from './databases/create-or-update-database.ts'
@@ -62,6 +64,7 @@ const operations: readonly Operation<MaskingPorts>[] = [
     listVisibleDatabases,
     listTables,
     listColumns,
+    findColumns,
     runQuery,
     deleteDatabase,
   ]),
@@ -78,7 +81,7 @@ const operations: readonly Operation<MaskingPorts>[] = [
     listOf(mappingKind),
     deleteOf(mappingKind),
   ]),
-  ...tagged('Masking audit', [listAuditEvents]),
+  ...tagged('Masking audit', [listAuditEvents, summarizeActivity]),
   ...tagged('Management', [
     listSubscriptions,
     getSubscription,

@@ -8,6 +8,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'directory_write',
     'instance',
     'masquerade_migration',
+    'node',
     'revision_counter',
   ],
   auth: ['signing_key'],

@@ -9,7 +9,7 @@ import { fillDirectory } from '../support/directory.ts'
 import { findProgram } from '../support/find-program.ts'
 import { addPerson, type Person } from '../support/issuer.ts'
 import { ended } from '../support/people.ts'
-import { checkAccessible, shopPath, skipReason, usePortal } from '../support/portal.ts'
+import { checkAccessible, follow, shopPage, shopPath, skipReason, usePortal } from '../support/portal.ts'
 import { runProgram } from '../support/programs.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
@@ -66,10 +66,18 @@ describe('journeys through rights in the portal', { skip: skipReason ?? false },
     await page.getByRole('link', { name: 'Groups' }).first().click()
     await createGroup(page, name)
     await addMember(page, `${name} inside`, `${name} inside`)
-    const outerId = new URL(page.url()).pathname.split('/').at(-1) ?? ''
-    await portal.send('PUT', `${shopPath}/roleMappings/readers-${outerId}`, {
-      properties: { databaseRole: readers, principalId: outerId },
-    })
+    await follow(page, `${shopPage}/people`)
+    await page.getByRole('textbox', { name: 'Database role', exact: true }).fill(readers)
+    await page.getByRole('button', { name: 'Choose a person or group…' }).click()
+    await page.getByRole('dialog').getByRole('searchbox').fill(name)
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: new RegExp(`^${name}$`) })
+      .click()
+    await page.getByRole('button', { name: 'Map a role' }).click()
+    await page.getByRole('dialog').getByText('They log in at the gateway with their own account').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click()
+    await page.getByRole('cell', { name: new RegExp(name) }).waitFor()
     const { port } = portal.service().gateway
     const token = await tokenOf(reader)
     const psql = findProgram('psql')
@@ -126,7 +134,7 @@ describe('journeys through rights in the portal', { skip: skipReason ?? false },
     await checkAccessible(page)
   })
 
-  test('why a person sees raw values is answered within three clicks', async () => {
+  test('the rights of a person lead to the chain behind each of them', async () => {
     const directory = fillDirectory(portal.service())
     const [inner, outer] = [
       await directory.group({ displayName: 'Fraud desk' }),
@@ -265,9 +273,69 @@ describe('journeys through rights in the portal', { skip: skipReason ?? false },
       await using opened = await portal.open(portal.administrator(), '/system')
       await opened.page.getByRole('cell', { name: 'Signs now' }).waitFor()
       await opened.page.getByRole('cell', { name: 'MASQUERADE_AUDIT_SECONDS' }).waitFor()
-      await checkAccessible(opened.page)
+      await checkAccessible(opened.page, true)
     },
   )
+
+  clause(
+    'SVC-44',
+    'Each node reports to the others every ten seconds, and `GET /providers/Vendor.Sql/service` lists the nodes…',
+    async () => {
+      const { sql } = portal.service().database
+      const seen = { killed: randomUUID(), running: randomUUID() }
+      await sql`insert into node (id, host_name, version, started_at, seen_at, gateway_sessions) values
+        (${seen.killed}, 'killed', '1', now(), now() - interval '31 seconds', 0),
+        (${seen.running}, 'running', '1', now() - interval '1 hour', now() - interval '9 seconds', 7)`
+      const list = async () => (await portal.send('GET', '/providers/Vendor.Sql/service')).body.nodes
+      const [other, own, ...more] = await list()
+      assert.deepEqual(more, [])
+      assert.deepEqual([other.hostName, other.gatewaySessions, other.answers], ['running', 7, false])
+      assert.equal(own.answers, true)
+      await waitUntil(
+        'the node has reported',
+        async () => (await sql`select from node where id = ${own.id}`).count === 1,
+      )
+      await using opened = await portal.open(portal.administrator(), '/system')
+      await opened.page.getByRole('row', { name: /running/ }).waitFor()
+      await opened.page.getByRole('row', { name: /Answers you/ }).waitFor()
+      await sql`delete from node where id = any(${Object.values(seen)}::uuid[])`
+    },
+  )
+
+  test('owners of an application are added and removed, and deleted groups and applications restored', async () => {
+    const name = `Report ${randomUUID().slice(0, 6)}`
+    await using opened = await portal.open(portal.administrator(), '/applications?new=1')
+    const { page } = opened
+    await page.getByRole('dialog').getByLabel('Name').fill(name)
+    await page.getByRole('dialog').getByRole('button', { name: 'Register' }).click()
+    await page.getByRole('heading', { level: 1, name }).waitFor()
+    await page.getByRole('navigation', { name }).getByRole('link', { name: 'Owners' }).click()
+    await page.getByRole('button', { name: 'Add owners' }).click()
+    await pick(page, 'Rosa', 'Rosa Reader')
+    await page.getByRole('dialog').getByRole('button', { name: 'Add', exact: true }).click()
+    const row = page.getByRole('row', { name: /Rosa Reader/ })
+    await row.getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await row.waitFor({ state: 'detached' })
+    const restore = async (kind: string) => {
+      await page.getByRole('button', { name: 'Actions' }).click()
+      await page.getByRole('menuitem', { name: 'Delete…' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+      await page.getByLabel('State').selectOption('deleted')
+      await page
+        .getByRole('row', { name: new RegExp(name) })
+        .getByRole('button', { name: 'Restore' })
+        .click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click()
+      await page.getByText(`The ${kind} is restored`).first().waitFor()
+      await page.getByLabel('State').selectOption('all')
+      await page.getByRole('link', { name }).waitFor()
+    }
+    await restore('application')
+    await page.getByRole('link', { name: 'Groups' }).first().click()
+    await createGroup(page, name)
+    await restore('group')
+  })
 
   test('a person without rights walks through everything and meets no dead end', async () => {
     const person = await addPerson(portal.service(), { displayName: 'Nora Nobody' })

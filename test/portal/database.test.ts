@@ -30,7 +30,7 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
       .first()
       .waitFor()
     assert.match(page.url(), /schema=public&table=customers.*column=phone|column=phone.*table=customers/)
-    await checkAccessible(page, true)
+    await checkAccessible(page)
 
     await page.getByRole('button', { name: 'Mask this column' }).click()
     const drawer = page.getByRole('dialog', { name: 'Mask phone' })
@@ -74,7 +74,7 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
     await using opened = await portal.open(portal.administrator(), `${shopPage}/rules?q=ssn`)
     const { page } = opened
     await page.getByRole('link', { name: 'public.customers.ssn' }).waitFor()
-    await checkAccessible(page, true)
+    await checkAccessible(page)
     const download = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Export' }).click()
     assert.equal((await download).suggestedFilename(), 'shop-masking.json')
@@ -112,7 +112,7 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
     const { page } = opened
     const card = page.getByRole('article').filter({ hasText: role }).first()
     await card.getByRole('region', { name: 'What closes it' }).waitFor()
-    await checkAccessible(page, true)
+    await checkAccessible(page)
     await database.sql.unsafe(`revoke pg_read_all_data from "${role}"`)
     await page.getByRole('button', { name: 'Look again' }).click()
     await card.waitFor({ state: 'detached' })
@@ -130,7 +130,7 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
     await page.getByRole('button', { name: 'Map a role' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click()
     await page.getByRole('cell', { name: /Ana Analyst/ }).waitFor()
-    await checkAccessible(page, true)
+    await checkAccessible(page)
 
     await using own = await portal.open(analyst, `${shopPage}/query`)
     await own.page
@@ -143,11 +143,11 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
       .first()
       .waitFor()
     await results.getByLabel('masked').waitFor()
-    await checkAccessible(own.page, true)
+    await checkAccessible(own.page)
 
     await page.getByRole('link', { name: 'Activity' }).click()
     await page.getByRole('cell', { name: 'Logged in at the gateway' }).first().waitFor()
-    await checkAccessible(page, true)
+    await checkAccessible(page)
     await page.getByRole('radio', { name: 'Changes' }).click()
     await page.getByRole('cell', { name: 'Created role mapping' }).first().waitFor()
     assert.match(page.url(), /kind=change/)

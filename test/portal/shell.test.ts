@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { clause } from '../support/clause.ts'
+import { fillDirectory } from '../support/directory.ts'
 import { addPerson } from '../support/issuer.ts'
-import { checkAccessible, signIn, skipReason, usePortal } from '../support/portal.ts'
+import { checkAccessible, follow, shopPage, signIn, skipReason, usePortal } from '../support/portal.ts'
 import { createEmptyDatabase } from '../support/postgres.ts'
 
 describe('the portal in a browser', { skip: skipReason ?? false }, () => {
@@ -46,13 +47,55 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
     'SVC-33',
     'The portal makes no request to another host, writes no error to the console…',
     async () => {
+      const directory = fillDirectory(portal.service())
+      const ada = await directory.user('ada.lovelace')
+      const inner = await directory.group({ displayName: 'Analysts' })
+      const outer = await directory.group({ displayName: 'Data readers' })
+      await directory.join(ada, inner)
+      await directory.join(inner, outer)
       await using opened = await portal.open(portal.administrator(), '/')
       const { page } = opened
-      await page.getByRole('cell', { name: 'shop', exact: true }).waitFor()
-      await checkAccessible(page, true)
-      await page.getByRole('link', { name: 'Databases' }).click()
-      await page.getByRole('heading', { level: 1, name: 'Databases' }).waitFor()
-      await checkAccessible(page, true)
+      const person = (tab: string) => `/people/${ada}?tab=${tab}`
+      const group = (tab: string) => `/groups/${inner}?tab=${tab}`
+      const application = (tab: string) => `/applications/5b8e0f27-92d4-4c63-8a0b-e14d6f9c7a35?tab=${tab}`
+      /** Each page with a text that it shows once it has read everything. */
+      const pages: Readonly<Record<string, string | RegExp>> = {
+        '/': 'Sessions now',
+        '/welcome': 'Open the sample shop',
+        '/databases': 'embedded',
+        [`${shopPage}/data?schema=public&table=customers&column=email`]: /^.XXX@XXXX\.com$/,
+        [`${shopPage}/data?schema=public&table=customers&columns=city,since`]: '2 columns selected',
+        [`${shopPage}/rules`]: 'customer-ssn',
+        [`${shopPage}/exposures`]: /What closes it|No way around the masks/,
+        [`${shopPage}/people`]: 'Nobody is exempt',
+        [`${shopPage}/activity`]: 'Last checked',
+        [`${shopPage}/query`]: 'Run',
+        '/people': 'ada.lovelace',
+        '/people?state=deleted': 'Nothing was deleted',
+        [person('profile')]: 'Object id',
+        [person('groups')]: 'Analysts',
+        [person('rights')]: 'No role, no database role and no exemption',
+        [person('applications')]: 'No application',
+        [person('signIns')]: 'No sign-in yet',
+        [person('extensions')]: 'No extension',
+        '/groups': 'Data readers',
+        [group('members')]: 'ada.lovelace',
+        [group('owners')]: 'No owner',
+        [group('nesting')]: 'Data readers',
+        [group('rights')]: 'No role, no database role and no exemption',
+        [`/why?person=${ada}&group=${outer}`]: 'ada.lovelace is a member of Data readers',
+        '/applications': 'Masquerade portal',
+        [application('overview')]: 'Token endpoint',
+        [application('secrets')]: 'No secret',
+        [application('permissions')]: 'Consent on behalf of people',
+        [application('owners')]: 'No owner',
+        [application('rights')]: 'No role, no database role and no exemption',
+      }
+      for (const [address, text] of Object.entries(pages)) {
+        await follow(page, address)
+        await page.locator('#content').getByText(text).filter({ visible: true }).first().waitFor()
+        await checkAccessible(page, true)
+      }
     },
   )
 
@@ -61,7 +104,6 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
     const { page, faults } = opened
     await page.getByRole('link', { name: 'First steps' }).click()
     await page.getByRole('link', { name: 'Open the sample shop' }).waitFor()
-    await checkAccessible(page, true)
     const { hostname, port, username, password } = new URL(portal.shop().url)
     await using own = await createEmptyDatabase()
     for (const [label, value] of [
@@ -127,8 +169,10 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
   })
 
   test('remembers theme and density', async () => {
-    await using opened = await portal.open(portal.administrator(), '/')
+    await using opened = await portal.visit()
     const { page } = opened
+    await page.goto(portal.service().origin)
+    await signIn(page, portal.administrator())
     await page.getByRole('button', { name: /^Account of/ }).click()
     await page.getByRole('menuitemradio', { name: 'Dark' }).click()
     await page.getByRole('menuitemradio', { name: 'Compact' }).click()

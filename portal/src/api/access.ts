@@ -1,16 +1,12 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { get, send } from './call.ts'
+import type { Schema } from './described.ts'
 import { policyPathOf } from './document.ts'
-import { type DatabasePlace, type EnforcementState, pathOf } from './masking.ts'
+import { type DatabasePlace, pathOf } from './masking.ts'
 
-export interface Mapping {
-  readonly name: string
-  readonly properties: {
-    readonly databaseRole: string
-    readonly principalId: string
-    readonly principalType: string | null
-  }
-}
+export type Mapping = Schema<'roleMapping'>
+export type EnforcementReport = Schema<'enforcement'>
+export type AuditEvent = Schema<'auditEvent'>
 
 export function mappingsQuery(place: DatabasePlace) {
   return queryOptions({
@@ -63,33 +59,11 @@ export function namesQuery(ids: readonly string[]) {
   })
 }
 
-export interface EnforcementReport {
-  readonly state: EnforcementState
-  readonly since: string | null
-  readonly reason: string | null
-  readonly notes: readonly { readonly code: string; readonly target: string; readonly message: string }[]
-  readonly checkedAt: string | null
-  readonly enforcedAt: string | null
-  readonly driftRepairs: number
-  readonly lastDriftAt: string | null
-}
-
 export function enforcementQuery(place: DatabasePlace) {
   return queryOptions({
     queryKey: ['database', pathOf(place), 'enforcement'],
     queryFn: ({ signal }) => get<EnforcementReport>(`${policyPathOf(place)}/enforcement`, signal),
   })
-}
-
-export interface AuditEvent {
-  readonly id: string
-  readonly time: string
-  readonly action: string
-  readonly resourceId: string
-  readonly actor: { readonly kind: string; readonly objectId: string; readonly applicationId: string }
-  readonly requestId: string | null
-  readonly before: unknown
-  readonly after: unknown
 }
 
 interface EventsPage {

@@ -1,4 +1,4 @@
-import { directoryPath, type Listed, type Named, objectQuery, quoteText, searchFor } from './directory.ts'
+import { directoryPath, type Listed, listPath, type Named, objectQuery, quoteText } from './directory.ts'
 
 export interface Credential {
   readonly keyId: string
@@ -59,13 +59,10 @@ export function isOwn(appId: string): boolean {
 
 const fields = 'id,appId,displayName,description,createdDateTime,passwordCredentials,web,spa,publicClient'
 
-export function applicationsPath(q: string): string {
-  const search = searchFor(q, 'displayName')
-  return directoryPath('/applications', {
-    $top: '100',
-    $select: fields,
-    ...(search === undefined ? { $orderby: 'displayName' } : { $search: search }),
-  })
+const listed = { path: '/applications', kind: 'application', select: fields, searched: ['displayName'] }
+
+export function applicationsPath(filter: Parameters<typeof listPath>[1]): string {
+  return listPath(listed, filter)
 }
 
 export function applicationQuery(appId: string) {

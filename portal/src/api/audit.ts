@@ -1,6 +1,9 @@
 import { infiniteQueryOptions } from '@tanstack/react-query'
 import { send } from './call.ts'
+import type { Schema } from './described.ts'
 import { directoryPath, quoteText } from './directory.ts'
+
+export type MaskingEvent = Schema<'auditEvent'>
 
 export interface DirectoryAudit {
   readonly id: string
@@ -25,17 +28,6 @@ export interface DirectoryAudit {
       readonly newValue: string | null
     }[]
   }[]
-}
-
-export interface MaskingEvent {
-  readonly id: string
-  readonly time: string
-  readonly action: string
-  readonly resourceId: string
-  readonly actor: { readonly kind: string; readonly objectId: string; readonly applicationId: string }
-  readonly requestId: string | null
-  readonly before: unknown
-  readonly after: unknown
 }
 
 interface MaskingPage {

@@ -1,15 +1,13 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { get, send } from './call.ts'
-import { type Mask, type MaskingFunction, policyPathOf } from './document.ts'
+import type { Schema } from './described.ts'
+import { type Mask, policyPathOf } from './document.ts'
 import { type DatabasePlace, pathOf } from './masking.ts'
 
-export interface TableEntry {
-  readonly schemaName: string
-  readonly tableName: string
-  readonly columnCount: number
-  readonly ruleCount: number
-  readonly estimatedRows: number | null
-}
+export type TableEntry = Schema<'tableEntry'>
+export type ColumnEntry = Schema<'columnEntry'>
+export type FoundColumn = Schema<'foundColumn'>
+export type Preview = Schema<'preview'>
 
 interface TablesPage {
   readonly value: readonly TableEntry[]
@@ -28,15 +26,6 @@ export function tablesQuery(place: DatabasePlace, search: string) {
   })
 }
 
-export interface ColumnEntry {
-  readonly columnName: string
-  readonly type: string
-  readonly isNullable: boolean
-  readonly isKey: boolean
-  readonly fittingFunctions: readonly MaskingFunction[]
-  readonly rule: (Mask & { readonly name: string }) | null
-}
-
 export interface TablePlace {
   readonly schema: string
   readonly table: string
@@ -48,18 +37,6 @@ export function columnsQuery(place: DatabasePlace, { schema, table }: TablePlace
     queryKey: ['database', pathOf(place), 'columns', schema, table],
     queryFn: async ({ signal }) => (await get<{ value: readonly ColumnEntry[] }>(path, signal)).value,
   })
-}
-
-export interface Preview {
-  readonly columns: readonly {
-    readonly name: string
-    readonly type: string
-    readonly maskingFunction: string | null
-  }[]
-  readonly rows: readonly {
-    readonly values: readonly (string | null)[]
-    readonly raw?: readonly (string | null)[]
-  }[]
 }
 
 /** A rule that is not saved, for a column of the previewed table. */
@@ -76,4 +53,14 @@ export function previewQuery(place: DatabasePlace, { schema, table }: TablePlace
     staleTime: 30_000,
     retry: false,
   })
+}
+
+/** Columns of any table by a part of their name. */
+export async function findColumns(
+  place: DatabasePlace,
+  text: string,
+  signal: AbortSignal,
+): Promise<readonly FoundColumn[]> {
+  const path = `${pathOf(place)}/columns?search=${encodeURIComponent(text)}`
+  return (await get<{ value: readonly FoundColumn[] }>(path, signal)).value
 }

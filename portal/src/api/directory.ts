@@ -15,6 +15,7 @@ export interface Named {
   readonly userPrincipalName?: string | null
   readonly appId?: string | null
   readonly description?: string | null
+  readonly deletedDateTime?: string | null
 }
 
 export interface User extends Named {
@@ -119,40 +120,59 @@ export function useDirectory<T>(path: string, isEnabled = true) {
   return useQuery({ ...objectQuery<T>(path), enabled: isEnabled })
 }
 
-export interface PeopleFilter {
+interface Filter {
   readonly q?: string | undefined
   readonly state?: string | undefined
   readonly type?: string | undefined
 }
 
-/** People by the start of a name, and by state. The words of a search come in the service's own order. */
-export function peoplePath({ q = '', state, type }: PeopleFilter): string {
+/** A list by the start of a name. The words of a search come in the service's own order. */
+export function listPath(
+  set: {
+    readonly path: string
+    readonly kind: string
+    readonly select: string
+    readonly searched: readonly string[]
+  },
+  { q = '', state }: Filter,
+  conditions: readonly string[] = [],
+): string {
+  const $top = String(pageSize)
   if (state === 'deleted')
-    return directoryPath('/directory/deletedItems/vendor.graph.user', {
-      $top: String(pageSize),
-      $select: `${listedUserFields},deletedDateTime`,
+    return directoryPath(`/directory/deletedItems/vendor.graph.${set.kind}`, {
+      $top,
+      $select: `${set.select},deletedDateTime`,
       $filter: q.trim() === '' ? undefined : `startswith(displayName,${quoteText(q.trim())})`,
     })
-  const conditions = [
-    state === 'enabled' ? 'accountEnabled eq true' : state === 'disabled' ? 'accountEnabled eq false' : '',
-    type === 'guests' ? "userType eq 'Guest'" : type === 'members' ? "userType eq 'Member'" : '',
-  ]
-  const search = searchFor(q, 'displayName', 'userPrincipalName')
-  return directoryPath('/users', {
-    $top: String(pageSize),
-    $select: listedUserFields,
-    $filter: conditions.filter(Boolean).join(' and '),
+  const search = searchFor(q, ...set.searched)
+  return directoryPath(set.path, {
+    $top,
+    $select: set.select,
+    $filter: conditions.join(' and '),
     ...(search === undefined ? { $orderby: 'displayName' } : { $search: search }),
   })
 }
 
-export function groupsPath(q: string): string {
-  const search = searchFor(q, 'displayName')
-  return directoryPath('/groups', {
-    $top: String(pageSize),
-    $select: groupFields,
-    ...(search === undefined ? { $orderby: 'displayName' } : { $search: search }),
-  })
+const people = {
+  path: '/users',
+  kind: 'user',
+  select: listedUserFields,
+  searched: ['displayName', 'userPrincipalName'],
+}
+
+export function peoplePath(filter: Filter): string {
+  const { state, type } = filter
+  const conditions = [
+    state === 'enabled' ? 'accountEnabled eq true' : state === 'disabled' ? 'accountEnabled eq false' : '',
+    type === 'guests' ? "userType eq 'Guest'" : type === 'members' ? "userType eq 'Member'" : '',
+  ]
+  return listPath(people, filter, conditions.filter(Boolean))
+}
+
+const groups = { path: '/groups', kind: 'group', select: groupFields, searched: ['displayName'] }
+
+export function groupsPath(filter: Filter): string {
+  return listPath(groups, filter)
 }
 
 export function relationPath(path: string, select: string = namedFields): string {

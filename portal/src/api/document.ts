@@ -1,44 +1,37 @@
 import { queryOptions } from '@tanstack/react-query'
 import { get, send } from './call.ts'
+import type { Schema } from './described.ts'
 import { type DatabasePlace, pathOf } from './masking.ts'
 
-export const maskingFunctions = ['Default', 'Email', 'Text', 'Number', 'CCN', 'SSN'] as const
-export type MaskingFunction = (typeof maskingFunctions)[number]
-
-export interface Mask {
-  readonly maskingFunction: MaskingFunction
-  readonly numberFrom: string | null
-  readonly numberTo: string | null
-  readonly prefixSize: string | null
-  readonly suffixSize: string | null
-  readonly replacementString: string | null
-}
-
-export interface Rule extends Mask {
-  readonly name: string
-  readonly schemaName: string
-  readonly tableName: string
-  readonly columnName: string
+type Stored = Schema<'maskingDocument'>['properties']
+export type Policy = Stored['policy']
+/** A rule of the document; without another name for it where the portal makes it. */
+export type Rule = Omit<Stored['rules'][number], 'aliasName'> & {
   readonly aliasName?: string | null
 }
-
-export interface Policy {
-  readonly dataMaskingState: 'Enabled' | 'Disabled'
-  readonly enforcementMode: 'Enforce' | 'Observe'
-  readonly exemptPrincipals: readonly string[]
-}
-
 export interface DocumentProperties {
   readonly policy: Policy
   readonly rules: readonly Rule[]
 }
+export type Exemption = Schema<'maskingDocument'>['exemptions'][number]
+export type Impact = Schema<'impact'>
+export type Recommendation = Schema<'recommendation'>
+export type Exposure = Schema<'exposure'>
+export type MaskingFunction = Recommendation['maskingFunction']
+export type Mask = Pick<
+  Recommendation,
+  'maskingFunction' | 'numberFrom' | 'numberTo' | 'prefixSize' | 'suffixSize' | 'replacementString'
+>
 
-export interface Exemption {
-  readonly entry: string
-  readonly kind: 'DatabaseRole' | 'User' | 'Group' | 'ServicePrincipal' | 'Everybody' | 'Nothing' | 'Unknown'
-  readonly id: string | null
-  readonly name: string
-}
+/** In the order of the editor. */
+export const maskingFunctions: readonly MaskingFunction[] = [
+  'Default',
+  'Email',
+  'Text',
+  'Number',
+  'CCN',
+  'SSN',
+]
 
 export interface MaskingDocument {
   readonly tag: string
@@ -79,29 +72,6 @@ export async function putDocument(
   await send('PUT', `${policyPathOf(place)}/document`, { body: { properties }, headers: { 'if-match': tag } })
 }
 
-export interface LiveSession {
-  readonly pid: number
-  readonly role: string
-  readonly application: string
-  readonly address: string | null
-  readonly since: string | null
-}
-
-export interface Impact {
-  readonly changes: { readonly created: number; readonly updated: number; readonly deleted: number }
-  readonly roles: readonly {
-    readonly role: string
-    readonly canLogIn: boolean
-    readonly sessions: readonly LiveSession[]
-    readonly relations: readonly { readonly relation: string; readonly columns: readonly string[] }[]
-    readonly functions: readonly { readonly name: string }[]
-  }[]
-  readonly ended: readonly (LiveSession & { readonly reason: string })[]
-  readonly closed: readonly { readonly relation: string; readonly reason: string }[]
-  readonly statements: readonly { readonly sql: string; readonly why: string }[]
-  readonly notes: readonly { readonly code: string; readonly message: string }[]
-}
-
 export function impactQuery(place: DatabasePlace, properties: DocumentProperties) {
   return queryOptions({
     queryKey: ['database', pathOf(place), 'impact', properties],
@@ -112,15 +82,6 @@ export function impactQuery(place: DatabasePlace, properties: DocumentProperties
   })
 }
 
-export interface Recommendation extends Mask {
-  readonly schemaName: string
-  readonly tableName: string
-  readonly columnName: string
-  readonly kind: string
-  readonly confidence: number
-  readonly reasons: readonly string[]
-}
-
 export function recommendationsQuery(place: DatabasePlace) {
   return queryOptions({
     queryKey: ['database', pathOf(place), 'recommendations'],
@@ -129,22 +90,6 @@ export function recommendationsQuery(place: DatabasePlace) {
         .value,
     staleTime: 5 * 60_000,
   })
-}
-
-export interface Exposure {
-  readonly code: string
-  readonly severity: 'high' | 'medium' | 'low'
-  readonly objects: readonly { readonly kind: string; readonly name: string }[]
-  readonly roles: readonly string[]
-  readonly explanation: string
-  readonly remedy: string | null
-  readonly consequences: {
-    readonly affects: string
-    readonly undo: string | null
-    readonly isDangerous: boolean
-    readonly alternative: string | null
-  } | null
-  readonly rule: Pick<Rule, 'schemaName' | 'tableName' | 'columnName' | 'maskingFunction'> | null
 }
 
 export function exposuresQuery(place: DatabasePlace) {

@@ -1,29 +1,10 @@
 import { queryOptions } from '@tanstack/react-query'
 import { get } from './call.ts'
+import type { Schema } from './described.ts'
 
-export type EnforcementState = 'NotBound' | 'Enforced' | 'Observing' | 'Pending' | 'Failed'
-
-export interface VisibleDatabase {
-  readonly id: string
-  readonly name: string
-  readonly properties: {
-    readonly subscriptionId: string
-    readonly resourceGroupName: string
-    readonly serverName: string
-    readonly gatewayName: string | null
-    readonly boundTo: string | null
-    readonly dataMaskingState: 'Enabled' | 'Disabled'
-    readonly mode: 'Enforce' | 'Observe'
-    readonly ruleCount: number
-    readonly enforcement: {
-      readonly state: EnforcementState
-      readonly since: string | null
-      readonly reason: string | null
-      readonly driftRepairs: number
-      readonly lastDriftAt: string | null
-    }
-  }
-}
+export type VisibleDatabase = Schema<'visibleDatabase'>
+export type EnforcementState = VisibleDatabase['properties']['enforcement']['state']
+type RolePermissions = Schema<'rolePermissions'>
 
 interface MaskingPage<T> {
   readonly value: readonly T[]
@@ -62,12 +43,6 @@ export const databasesQuery = queryOptions({
   queryKey: ['databases'],
   queryFn: ({ signal }) => getAllPages<VisibleDatabase>('/providers/Vendor.Sql/databases', signal),
 })
-
-interface RolePermissions {
-  readonly roleName: string
-  readonly actions: readonly string[]
-  readonly notActions: readonly string[]
-}
 
 /** What the person's masking roles allow at a scope; `''` is the root. */
 export function permissionsQuery(scope: string) {

@@ -1,14 +1,8 @@
 import { send } from './call.ts'
+import type { Schema } from './described.ts'
 import { type DatabasePlace, pathOf } from './masking.ts'
 
-export interface QueryAnswer {
-  readonly columns: readonly { readonly name: string; readonly isMasked: boolean }[]
-  readonly rows: readonly (readonly (string | null)[])[]
-  readonly isCut: boolean
-  readonly command: string
-  readonly affected: number | null
-  readonly error: { readonly code: string; readonly message: string; readonly position: number | null } | null
-}
+export type QueryAnswer = Schema<'queryResult'>
 
 export interface QueryInput {
   readonly sql: string

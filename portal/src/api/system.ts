@@ -1,32 +1,11 @@
 import { queryOptions } from '@tanstack/react-query'
 import { get } from './call.ts'
+import type { Schema } from './described.ts'
 
-export interface SigningKey {
-  readonly kid: string
-  readonly activeFrom: string
-  readonly expiresAt: string | null
-  readonly signsNow: boolean
-}
-
-export interface Setting {
-  readonly name: string
-  readonly value: string | null
-  readonly origin: 'default' | 'environment'
-  readonly description: string
-}
-
-export interface ServiceDescription {
-  readonly version: string
-  readonly node: { readonly hostName: string; readonly runtime: string; readonly startedAt: string }
-  readonly store: {
-    readonly state: 'ready' | 'unreachable' | 'full'
-    readonly kind: 'embedded' | 'external'
-    readonly version: string
-  }
-  readonly signingKeys: readonly SigningKey[]
-  readonly certificate: { readonly source: 'local CA' | 'operator'; readonly expiresAt: string }
-  readonly settings: readonly Setting[]
-}
+export type ServiceDescription = Schema<'serviceDescription'>
+export type SigningKey = ServiceDescription['signingKeys'][number]
+export type Setting = ServiceDescription['settings'][number]
+export type ServiceNode = ServiceDescription['nodes'][number]
 
 export const serviceQuery = queryOptions({
   queryKey: ['service'],

@@ -1,4 +1,5 @@
 import { usePerson } from './person.tsx'
+import type { Person } from './session.ts'
 
 /** Template ids of the directory roles that the portal names; they are the same in every installation. */
 const templates = {
@@ -65,9 +66,12 @@ const rolesByRight = {
 export type Right = keyof typeof rolesByRight
 
 /** True when a directory role of the signed-in person gives the right. The service decides; the portal only hides. */
+export function holdsRight({ directoryRoles }: Person, right: Right): boolean {
+  return rolesByRight[right].some((role) => directoryRoles.has(templates[role]))
+}
+
 export function useRight(right: Right): boolean {
-  const held = usePerson().directoryRoles
-  return rolesByRight[right].some((role) => held.has(templates[role]))
+  return holdsRight(usePerson(), right)
 }
 
 /** The role that would help and reaches least. */

@@ -1,11 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Dialog } from 'radix-ui'
-import { type KeyboardEvent, useDeferredValue, useEffect, useId, useRef, useState } from 'react'
+import { Fragment, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
+import { usePerson } from '../session/person.tsx'
 import { t } from '../texts/index.ts'
-import { type Entry, findEntries, findPlaces } from './palette-entries.ts'
+import { useDebounced } from '../ui/debounced.ts'
+import { type Entry, findActions, findEntries, findPlaces } from './palette-entries.ts'
 
-/** Finds pages, databases, people and groups by typing. Arrows choose, Enter goes there. */
+/** Finds pages, actions, databases, tables, columns, rules, people and groups by typing. Arrows choose, Enter goes there. */
 export function Palette({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }) {
   return (
     <Dialog.Root open={isOpen} onOpenChange={(next) => !next && onClose()}>
@@ -25,14 +27,15 @@ function Finding({ onClose }: { readonly onClose: () => void }) {
   const [position, setPosition] = useState(0)
   const navigate = useNavigate()
   const listId = useId()
-  const wanted = useDeferredValue(text)
+  const wanted = useDebounced(text)
+  const person = usePerson()
   const { data: found = [], isFetching } = useQuery({
     queryKey: ['palette', wanted],
     queryFn: ({ signal }) => findEntries(wanted, signal),
     placeholderData: (before) => before,
     staleTime: 30_000,
   })
-  const entries = [...findPlaces(text), ...(text.trim() === '' ? [] : found)]
+  const entries = [...findPlaces(text), ...findActions(text, person), ...(text.trim() === '' ? [] : found)]
   const chosen = entries[Math.min(position, entries.length - 1)]
   const go = (entry: Entry | undefined) => {
     if (!entry) return
@@ -93,20 +96,26 @@ function Choices({
   return (
     <div className="palette-list" role="listbox" id={id} aria-label={t.shell.search} ref={list}>
       {entries.map((entry, position) => (
-        // biome-ignore lint/a11y/useFocusableInteractive: the input keeps the focus and names the active option
-        // biome-ignore lint/a11y/useKeyWithClickEvents: the input handles the keys
-        <div
-          key={entry.key}
-          id={`${id}-${entry.key}`}
-          role="option"
-          aria-selected={entry === chosen}
-          className="menu-item"
-          onClick={() => onChoose(entry)}
-          onPointerMove={() => onPoint(position)}
-        >
-          <span className="truncate">{entry.label}</span>
-          <span className="faint small truncate">{entry.hint ?? entry.group}</span>
-        </div>
+        <Fragment key={entry.key}>
+          {entry.group !== entries[position - 1]?.group && (
+            <p className="menu-label" aria-hidden>
+              {entry.group}
+            </p>
+          )}
+          {/* biome-ignore lint/a11y/useFocusableInteractive: the input keeps the focus and names the active option */}
+          {/* biome-ignore lint/a11y/useKeyWithClickEvents: the input handles the keys */}
+          <div
+            id={`${id}-${entry.key}`}
+            role="option"
+            aria-selected={entry === chosen}
+            className="menu-item"
+            onClick={() => onChoose(entry)}
+            onPointerMove={() => onPoint(position)}
+          >
+            <span className="truncate">{entry.label}</span>
+            {entry.hint && <span className="faint small truncate">{entry.hint}</span>}
+          </div>
+        </Fragment>
       ))}
     </div>
   )

@@ -42,4 +42,14 @@ export const access = {
   deleted: 'deleted',
   seesRaw: 'sees raw values',
   seesMasked: 'sees masked values',
+  chooseExemptButton: 'Choose whom to exempt…',
+  choosePrincipalButton: 'Choose a person or group…',
+  principals: 'People, groups and applications',
+  chooseExempt: 'Exempt from the directory',
+  chooseExemptHint: 'You see whom it affects before anything happens.',
+  choosePrincipal: 'Map the role to',
+  choosePrincipalHint: 'Members of a group log in with their own account, also through nested groups.',
+  mapImpact:
+    'They log in at the gateway with their own account, have the rights of this role, and see masked values unless they are exempt.',
+  unmapImpact: 'Gateway sessions that rest on this mapping end at once.',
 } as const

@@ -68,7 +68,6 @@ export const applications = {
   deleteImpact: 'Its secrets stop working and its tokens end. It can be restored.',
   deleteConfirm: 'Delete',
   deleted: 'The application is deleted',
-  ownersEmpty: 'No owner',
   ownersEmptyHint: 'Owners change an application and its secrets without a directory role.',
   rightsHint:
     'Roles at databases, database roles and exemptions that the application has by itself or through groups.',

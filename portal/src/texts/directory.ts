@@ -43,4 +43,18 @@ export const directory = {
   rightDirect: 'Directly',
   everywhere: 'Everywhere',
   noRights: 'No rights',
+  state: 'State',
+  type: 'Type',
+  states: { all: 'In use', deleted: 'Deleted' },
+  deletedOn: 'Deleted',
+  noneDeleted: 'Nothing was deleted',
+  noneDeletedHint: 'What is deleted waits here until it is restored.',
+  restore: 'Restore',
+  restoreTitle: (name: string) => `Restore ${name}`,
+  restoreImpact: {
+    user: 'The person comes back with all memberships.',
+    group: 'Members get back what the group carries.',
+    application: 'Its secrets and permissions work again.',
+  },
+  restored: (kind: string) => `The ${kind} is restored`,
 } as const

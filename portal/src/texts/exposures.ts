@@ -18,4 +18,6 @@ export const exposures = {
   again: 'Look again',
   count: (count: number) => (count === 1 ? '1 exposure' : `${count} exposures`),
   noneOfSeverity: 'None of this severity',
+  closed: (count: number) =>
+    count === 1 ? '1 closed since you last looked' : `${count} closed since you last looked`,
 } as const

@@ -9,5 +9,8 @@ export const impact = {
       ? '1 session ends, because it may hold raw values'
       : `${count} sessions end, because they may hold raw values`,
   closed: (relation: string) => `${relation} is closed to masked roles`,
+  exempt: 'Exempt it',
+  exemptRole: (role: string) => `Exempt ${role}`,
+  exempted: 'exempt: keeps raw values',
   noRight: 'Roles and sessions are shown to people with the role SQL Security Manager, Contributor or Owner.',
 } as const

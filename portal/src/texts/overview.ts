@@ -4,11 +4,26 @@ export const overview = {
   attention: 'Need attention',
   maskedColumns: 'Masked columns',
   exposures: 'Open exposures',
-  recommended: 'Look sensitive, not masked',
+  recommended: 'Look sensitive',
   drift: 'Drift repaired',
   touches: 'Masked columns read, by day',
-  touchesNone: 'Nobody has read masked columns through the gateway yet.',
+  touchesNone: 'Nobody has read masked columns yet',
+  touchesNoneHint:
+    'Statements through the gateway that touch a masked column are counted here, with who sent them.',
   recent: 'Lately',
   recentNone: 'Changes, logins and reads of masked data appear here.',
   welcome: 'First steps',
+  sessions: 'Sessions now',
+  readers: 'Who read masked columns most',
+  allEnforced: 'All in order',
+  sinceBinding: 'Since binding',
+  loginsToday: (count: number) => (count === 1 ? '1 login today' : `${count.toLocaleString()} logins today`),
+  inWeek: (difference: number) =>
+    difference === 0 ? 'Unchanged in 7 days' : `${difference > 0 ? '+' : ''}${difference} in 7 days`,
+  sinceDay: (difference: number, day: Date) => {
+    const when = day.toLocaleDateString(undefined, { day: 'numeric', month: 'short' })
+    return difference === 0
+      ? `Unchanged since ${when}`
+      : `${difference > 0 ? '+' : ''}${difference} since ${when}`
+  },
 } as const

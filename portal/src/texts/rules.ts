@@ -9,6 +9,8 @@ export const rules = {
   noMatch: 'No rule matches',
   noMatchHint: 'Try a part of the schema, table or column.',
   selected: (count: number) => (count === 1 ? '1 selected' : `${count} selected`),
+  change: 'Change masks',
+  changeTitle: (count: number) => (count === 1 ? 'Change 1 mask' : `Change ${count} masks`),
   remove: 'Remove masks',
   removeTitle: (count: number) => (count === 1 ? 'Remove 1 mask' : `Remove ${count} masks`),
   removeDone: (count: number) => (count === 1 ? '1 mask was removed.' : `${count} masks were removed.`),

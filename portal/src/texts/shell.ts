@@ -25,4 +25,13 @@ export const shell = {
   density: 'Density',
   densities: { comfortable: 'Comfortable', compact: 'Compact' },
   docs: 'API documentation',
+  tables: 'Tables',
+  columns: 'Columns',
+  rules: 'Rules',
+  actions: 'Actions',
+  goTo: 'Go to',
+  tableOf: (database: string) => `Table in ${database}`,
+  columnOf: (database: string) => `Column in ${database}`,
+  maskedColumnOf: (database: string) => `Masked column in ${database}`,
+  ruleOf: (database: string) => `Rule in ${database}`,
 } as const

@@ -26,4 +26,5 @@ export const states = {
   none: 'None',
   search: 'Search',
   clear: 'Clear',
+  selectAll: 'Select all rows',
 } as const

@@ -33,4 +33,8 @@ export const system = {
   meaning: 'Meaning',
   needs:
     'How the service runs is for people with the masking role Reader for everything. Ask an administrator for it.',
+  nodes: 'Nodes',
+  answers: 'Answers you',
+  seen: 'Last report',
+  sessions: 'Gateway sessions',
 } as const

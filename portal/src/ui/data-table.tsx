@@ -2,7 +2,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { t } from '../texts/index.ts'
 import { Button } from './button.tsx'
-import { Checkbox } from './field.tsx'
+import { SelectAll, SelectOne } from './selection.tsx'
 
 export interface Column<Row> {
   readonly key: string
@@ -14,13 +14,13 @@ export interface Column<Row> {
   readonly width?: string
 }
 
-interface Selection {
+export interface Selection {
   readonly selected: ReadonlySet<string>
   readonly onSelect: (selected: ReadonlySet<string>) => void
   readonly labelOf: (key: string) => string
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
@@ -67,7 +67,7 @@ export function DataTable<Row>(props: TableProps<Row>) {
       <table className="table" aria-rowcount={more?.has ? -1 : rows.length}>
         <thead>
           <tr>
-            {selection && <SelectAll rows={rows.map(keyOf)} {...selection} />}
+            {selection && <SelectAll keys={rows.map(keyOf)} {...selection} />}
             {columns.map((column) => (
               <th
                 key={column.key}
@@ -110,20 +110,9 @@ function Line<Row>({
   readonly columns: readonly Column<Row>[]
   readonly selection: Selection | undefined
 }) {
-  const isSelected = selection?.selected.has(id) ?? false
-  const toggle = (isOn: boolean) => {
-    const next = new Set(selection?.selected)
-    if (isOn) next.add(id)
-    else next.delete(id)
-    selection?.onSelect(next)
-  }
   return (
-    <tr aria-selected={selection ? isSelected : undefined}>
-      {selection && (
-        <td>
-          <Checkbox hidesLabel label={selection.labelOf(id)} checked={isSelected} onChange={toggle} />
-        </td>
-      )}
+    <tr aria-selected={selection?.selected.has(id)}>
+      {selection && <SelectOne id={id} label={selection.labelOf(id)} {...selection} />}
       {columns.map((column) => (
         <td
           key={column.key}
@@ -133,21 +122,6 @@ function Line<Row>({
         </td>
       ))}
     </tr>
-  )
-}
-
-function SelectAll({ rows, selected, onSelect }: Selection & { readonly rows: readonly string[] }) {
-  const count = rows.filter((key) => selected.has(key)).length
-  const state = count === 0 ? false : count === rows.length ? true : 'indeterminate'
-  return (
-    <th scope="col" style={{ width: '40px' }}>
-      <Checkbox
-        hidesLabel
-        label="Select all rows"
-        checked={state}
-        onChange={(isOn) => onSelect(new Set(isOn ? rows : []))}
-      />
-    </th>
   )
 }
 

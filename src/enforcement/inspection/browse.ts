@@ -74,6 +74,29 @@ export async function browseColumns(
   })
 }
 
+export interface FoundColumn {
+  readonly schema: string
+  readonly table: string
+  readonly column: string
+  readonly type: string
+}
+
+/** Columns of any table by a part of `schema.table.column`, in any case. Those whose own name has it come first. */
+export async function findColumns(database: Database, search: string, limit: number): Promise<FoundColumn[]> {
+  return database.transaction(async (tx) => {
+    await prepare(tx)
+    return await tx<FoundColumn[]>`
+      select n.nspname::text as schema, c.relname::text as "table", a.attname::text as column,
+        pg_catalog.format_type(a.atttypid, a.atttypmod) as type
+      from pg_catalog.pg_attribute a
+      join pg_catalog.pg_class c on c.oid = a.attrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      where ${isBrowsable(tx)} and a.attnum > 0 and not a.attisdropped
+        and pg_catalog.strpos(pg_catalog.lower(n.nspname || '.' || c.relname || '.' || a.attname), pg_catalog.lower(${search}::text)) > 0
+      order by pg_catalog.strpos(pg_catalog.lower(a.attname), pg_catalog.lower(${search}::text)) = 0, n.nspname, c.relname, a.attnum
+      limit ${limit}`
+  })
+}
+
 export interface TwinColumn {
   readonly relation: number
   readonly position: number

@@ -12,6 +12,8 @@ import {
   browseColumns,
   browseTables,
   type ColumnEntry,
+  type FoundColumn,
+  findColumns,
   findTwins,
   type TableEntry,
   type TablesWanted,
@@ -48,6 +50,9 @@ export function createInspector({ connect, readPolicy, claimantOf }: InspectorOp
   return {
     browseTables: (databaseId: string, wanted: TablesWanted): Promise<TableEntry[]> =>
       look(databaseId, (database) => browseTables(database, wanted)),
+
+    findColumns: (databaseId: string, search: string, limit: number): Promise<FoundColumn[]> =>
+      look(databaseId, (database) => findColumns(database, search, limit)),
 
     browseColumns: (databaseId: string, schema: string, table: string): Promise<ColumnEntry[]> =>
       look(databaseId, (database) => browseColumns(database, schema, table)),

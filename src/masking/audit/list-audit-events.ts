@@ -8,6 +8,7 @@ import { apiVersions, type MaskingPorts, operation } from '../operation.ts'
 import { decodeSkipToken, encodeSkipToken, keyRange, nextLink } from '../page.ts'
 import { checkName, databasePath, fold, scopeOf, serverPath } from '../place.ts'
 import { dateTime } from '../schemas.ts'
+import { readTime } from './read-time.ts'
 
 const action = 'Vendor.Sql/auditEvents/read'
 /** Every target of masking lies below a subscription; the directory once had targets `/subscriptions/{id}`. */
@@ -161,15 +162,6 @@ function checkPosition(time: string | null, id: string | null): void {
     (id === null || /^\d{1,18}$/.test(id))
   if (!isOurs)
     fail('InvalidQueryOption', { option: '$skipToken', reason: 'is not one that this service gave out' })
-}
-
-function readTime(option: string, text: string | undefined): string | null {
-  if (text === undefined) return null
-  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
-  const time = isTime ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(time) || time < 0)
-    fail('InvalidQueryOption', { option, reason: 'must be a time such as 2026-01-31T12:00:00Z' })
-  return new Date(time).toISOString()
 }
 
 function readPageSize(text: string | undefined): number {

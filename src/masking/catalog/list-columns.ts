@@ -9,21 +9,24 @@ import { ruleRows } from '../rules/rule.ts'
 import { maskFields, maskingFunctions, pick } from '../rules/rule-fields.ts'
 import { each, nullableString, oneOf } from '../schemas.ts'
 
-const columnAnswer = Type.Object({
-  columnName: Type.String(),
-  type: Type.String(),
-  isNullable: Type.Boolean(),
-  isKey: Type.Boolean({ description: 'Part of the primary key' }),
-  fittingFunctions: Type.Array(oneOf(maskingFunctions)),
-  rule: Type.Union([
-    Type.Object({
-      name: Type.String(),
-      maskingFunction: oneOf(maskingFunctions),
-      ...each(maskFields, nullableString),
-    }),
-    Type.Null(),
-  ]),
-})
+const columnAnswer = Type.Object(
+  {
+    columnName: Type.String(),
+    type: Type.String(),
+    isNullable: Type.Boolean(),
+    isKey: Type.Boolean({ description: 'Part of the primary key' }),
+    fittingFunctions: Type.Array(oneOf(maskingFunctions)),
+    rule: Type.Union([
+      Type.Object({
+        name: Type.String(),
+        maskingFunction: oneOf(maskingFunctions),
+        ...each(maskFields, nullableString),
+      }),
+      Type.Null(),
+    ]),
+  },
+  { title: 'columnEntry' },
+)
 
 export const listColumns = operation({
   name: 'listColumns',

@@ -9,13 +9,16 @@ import { ruleRows } from '../rules/rule.ts'
 
 const pageSize = 500
 
-const tableAnswer = Type.Object({
-  schemaName: Type.String(),
-  tableName: Type.String(),
-  columnCount: Type.Integer(),
-  ruleCount: Type.Integer(),
-  estimatedRows: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
-})
+const tableAnswer = Type.Object(
+  {
+    schemaName: Type.String(),
+    tableName: Type.String(),
+    columnCount: Type.Integer(),
+    ruleCount: Type.Integer(),
+    estimatedRows: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
+  },
+  { title: 'tableEntry' },
+)
 
 export const listTables = operation({
   name: 'listTables',

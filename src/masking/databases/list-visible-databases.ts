@@ -13,30 +13,33 @@ import { type DatabaseRow, selectDatabases } from './database-row.ts'
 const action = 'Vendor.Sql/servers/databases/read'
 const pageSize = 1000
 
-const visibleDatabase = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  properties: Type.Object({
-    subscriptionId: Type.String(),
-    resourceGroupName: Type.String(),
-    serverName: Type.String(),
-    gatewayName: nullableString,
-    boundTo: Type.Unsafe<string | null>({
-      type: ['string', 'null'],
-      description: 'host:port/database of the binding; null while it is not bound',
+const visibleDatabase = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    properties: Type.Object({
+      subscriptionId: Type.String(),
+      resourceGroupName: Type.String(),
+      serverName: Type.String(),
+      gatewayName: nullableString,
+      boundTo: Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'host:port/database of the binding; null while it is not bound',
+      }),
+      dataMaskingState: oneOf(['Enabled', 'Disabled']),
+      mode: oneOf(['Enforce', 'Observe']),
+      ruleCount: Type.Integer(),
+      enforcement: Type.Object({
+        state: oneOf(['NotBound', 'Enforced', 'Observing', 'Pending', 'Failed']),
+        since: nullableString,
+        reason: nullableString,
+        driftRepairs: Type.Integer(),
+        lastDriftAt: nullableString,
+      }),
     }),
-    dataMaskingState: oneOf(['Enabled', 'Disabled']),
-    mode: oneOf(['Enforce', 'Observe']),
-    ruleCount: Type.Integer(),
-    enforcement: Type.Object({
-      state: oneOf(['NotBound', 'Enforced', 'Observing', 'Pending', 'Failed']),
-      since: nullableString,
-      reason: nullableString,
-      driftRepairs: Type.Integer(),
-      lastDriftAt: nullableString,
-    }),
-  }),
-})
+  },
+  { title: 'visibleDatabase' },
+)
 
 export const listVisibleDatabases = operation({
   name: 'listVisibleDatabases',

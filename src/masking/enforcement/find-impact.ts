@@ -50,15 +50,18 @@ export const roleImpacts = Type.Array(
   { description: 'Roles that would lose raw values, those with live sessions first' },
 )
 
-const impactAnswer = Type.Object({
-  changes: changeCounts,
-  exemptions: Type.Array(exemptionAnswer),
-  roles: roleImpacts,
-  ended: Type.Array(Type.Object({ ...session, reason: Type.String() })),
-  closed: Type.Array(Type.Object({ relation: Type.String(), reason: Type.String() })),
-  statements: Type.Array(Type.Object({ sql: Type.String(), why: Type.String() })),
-  notes: Type.Array(Type.Object({ code: Type.String(), target: Type.String(), message: Type.String() })),
-})
+const impactAnswer = Type.Object(
+  {
+    changes: changeCounts,
+    exemptions: Type.Array(exemptionAnswer),
+    roles: roleImpacts,
+    ended: Type.Array(Type.Object({ ...session, reason: Type.String() })),
+    closed: Type.Array(Type.Object({ relation: Type.String(), reason: Type.String() })),
+    statements: Type.Array(Type.Object({ sql: Type.String(), why: Type.String() })),
+    notes: Type.Array(Type.Object({ code: Type.String(), target: Type.String(), message: Type.String() })),
+  },
+  { title: 'impact' },
+)
 
 export const findImpact = operation({
   name: 'findImpact',

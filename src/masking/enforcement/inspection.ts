@@ -116,6 +116,12 @@ export interface Inspection {
   browseTables(databaseId: string, wanted: TablesWanted): Promise<readonly TableEntry[]>
   /** None: there is no such table. */
   browseColumns(databaseId: string, schema: string, table: string): Promise<readonly ColumnEntry[]>
+  /** Columns of any table by a part of `schema.table.column`, in the order of their names. */
+  findColumns(
+    databaseId: string,
+    search: string,
+    limit: number,
+  ): Promise<readonly (ColumnPlace & { readonly type: string })[]>
   /** The columns of tables that stand behind columns of these relations, as far as they are twins. */
   findTwins(
     databaseId: string,

@@ -27,17 +27,20 @@ const previewInput = Type.Object(
 
 const values = Type.Array(nullableString)
 
-const previewAnswer = Type.Object({
-  columns: Type.Array(
-    Type.Object({ name: Type.String(), type: Type.String(), maskingFunction: nullableString }),
-  ),
-  rows: Type.Array(
-    Type.Object({
-      values,
-      raw: Type.Optional(Type.Unsafe<string[]>({ ...values, description: 'For exempt callers alone' })),
-    }),
-  ),
-})
+const previewAnswer = Type.Object(
+  {
+    columns: Type.Array(
+      Type.Object({ name: Type.String(), type: Type.String(), maskingFunction: nullableString }),
+    ),
+    rows: Type.Array(
+      Type.Object({
+        values,
+        raw: Type.Optional(Type.Unsafe<string[]>({ ...values, description: 'For exempt callers alone' })),
+      }),
+    ),
+  },
+  { title: 'preview' },
+)
 
 export const previewTable = operation({
   name: 'previewTable',

@@ -21,26 +21,29 @@ const queryInput = Type.Object(
   strict,
 )
 
-const queryAnswer = Type.Object({
-  columns: Type.Array(
-    Type.Object({
-      name: Type.String(),
-      isMasked: Type.Boolean({ description: 'It is a masked column as it stands' }),
-    }),
-  ),
-  rows: Type.Array(Type.Array(nullableString)),
-  isCut: Type.Boolean({ description: 'There were more rows than the limit' }),
-  command: Type.String(),
-  affected: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
-  error: Type.Union([
-    Type.Object({
-      code: Type.String({ description: 'SQLSTATE' }),
-      message: Type.String(),
-      position: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
-    }),
-    Type.Null(),
-  ]),
-})
+const queryAnswer = Type.Object(
+  {
+    columns: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        isMasked: Type.Boolean({ description: 'It is a masked column as it stands' }),
+      }),
+    ),
+    rows: Type.Array(Type.Array(nullableString)),
+    isCut: Type.Boolean({ description: 'There were more rows than the limit' }),
+    command: Type.String(),
+    affected: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
+    error: Type.Union([
+      Type.Object({
+        code: Type.String({ description: 'SQLSTATE' }),
+        message: Type.String(),
+        position: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
+      }),
+      Type.Null(),
+    ]),
+  },
+  { title: 'queryResult' },
+)
 
 export const runQuery = operation({
   name: 'runQuery',

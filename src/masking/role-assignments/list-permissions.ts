@@ -18,7 +18,12 @@ export const listPermissions = operation({
   permission: { anyCaller: 'it answers about the roles of the caller alone' },
   answers: {
     200: Type.Object({
-      value: Type.Array(Type.Object({ roleName: Type.String(), actions: texts, notActions: texts })),
+      value: Type.Array(
+        Type.Object(
+          { roleName: Type.String(), actions: texts, notActions: texts },
+          { title: 'rolePermissions' },
+        ),
+      ),
     }),
   },
 

@@ -19,7 +19,7 @@ import {
 } from '../../api/directory.ts'
 import { type Change, ChangeDrawer } from '../../change/change-drawer.tsx'
 import { CarriedRights } from '../../directory/carried-rights.tsx'
-import { ObjectTable } from '../../directory/member-table.tsx'
+import { OwnerList } from '../../directory/owner-list.tsx'
 import { usePerson } from '../../session/person.tsx'
 import { Readable, useReads } from '../../session/readable.tsx'
 import { useRight } from '../../session/rights.ts'
@@ -115,25 +115,22 @@ function KnownApplication({ known }: { readonly known: Known }) {
         />
       }
     >
-      {showTab(tabs.find((one) => one === tab) ?? 'overview', known, mayChange, owners)}
+      {showTab(tabs.find((one) => one === tab) ?? 'overview', known, mayChange)}
     </Page>
   )
 }
 
-function showTab(
-  tab: Tab,
-  known: Known,
-  mayChange: boolean,
-  owners: ReturnType<typeof useDirectoryList<Named>>,
-) {
+function showTab(tab: Tab, known: Known, mayChange: boolean) {
   if (tab === 'secrets') return <ApplicationSecrets known={known} mayChange={mayChange} />
   if (tab === 'permissions') return <ApplicationPermissions known={known} />
-  if (tab === 'owners')
+  const object = known.application ?? known.principal
+  if (tab === 'owners' && object)
     return (
-      <ObjectTable
-        label={t.applications.owners}
-        list={owners}
-        empty={{ icon: AppWindow, title: t.applications.ownersEmpty, hint: t.applications.ownersEmptyHint }}
+      <OwnerList
+        set={known.application ? 'applications' : 'servicePrincipals'}
+        object={object}
+        hint={t.applications.ownersEmptyHint}
+        mayChange={mayChange}
       />
     )
   if (tab === 'rights' && known.principal)

@@ -1,6 +1,5 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { Download, Lock, ScrollText } from 'lucide-react'
-import { useState } from 'react'
+import { Lock } from 'lucide-react'
 import { type AuditFilter, type MaskingEvent, maskingEventsQuery } from '../../api/audit.ts'
 import { allows, permissionsQuery } from '../../api/masking.ts'
 import { principalQuery } from '../../api/principals.ts'
@@ -8,13 +7,10 @@ import { queryClient } from '../../api/query-client.ts'
 import { PrincipalLink } from '../../directory/object-link.tsx'
 import { ScopeLink } from '../../directory/scope-link.tsx'
 import { t } from '../../texts/index.ts'
-import { Button } from '../../ui/button.tsx'
-import { type Column, DataTable } from '../../ui/data-table.tsx'
-import { DateText } from '../../ui/date.tsx'
-import { exportCsv } from '../../ui/export-csv.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
+import { AuditList, type AuditOf } from './audit-list.tsx'
 import { compareValues } from './compare-values.ts'
-import { EntryDrawer, type ShownEntry } from './entry-drawer.tsx'
+import type { ShownEntry } from './entry-drawer.tsx'
 import { TouchChart } from './touch-chart.tsx'
 
 export function MaskingAudits({ filter }: { readonly filter: AuditFilter }) {
@@ -53,42 +49,30 @@ function matches({ action, actor }: MaskingEvent, { what = '', who = '' }: Audit
   return action.toLowerCase().includes(what.trim().toLowerCase()) && name.includes(who.trim().toLowerCase())
 }
 
+const audit: AuditOf<MaskingEvent> = {
+  label: t.audit.masking,
+  fileName: 'masking-audit.csv',
+  timeOf: ({ time }) => time,
+  actionOf: ({ action }) => action.replace('Vendor.Sql/servers/', ''),
+  target: { header: t.audit.where, cell: ({ resourceId }) => <ScopeLink scope={resourceId} /> },
+  who: ({ actor }) => <PrincipalLink id={actor.objectId} />,
+  show: showEntry,
+  exported: {
+    [t.audit.where]: ({ resourceId }) => resourceId,
+    [t.audit.who]: ({ actor }) => actor.objectId,
+    [t.audit.before]: ({ before }) => JSON.stringify(before ?? null),
+    [t.audit.after]: ({ after }) => JSON.stringify(after ?? null),
+  },
+}
+
 function Events({ filter }: { readonly filter: AuditFilter }) {
   const query = useInfiniteQuery(maskingEventsQuery(filter))
-  const [entry, setEntry] = useState<ShownEntry>()
   const loaded = query.data?.pages.flatMap(({ value }) => value)
-  const columns: readonly Column<MaskingEvent>[] = [
-    {
-      key: 'when',
-      header: t.audit.when,
-      cell: ({ time }) => <DateText at={time} isRelative />,
-      width: '150px',
-    },
-    {
-      key: 'action',
-      header: t.audit.action,
-      cell: (event) => (
-        <button type="button" className="row-button" onClick={() => setEntry(showEntry(event))}>
-          {event.action.replace('Vendor.Sql/servers/', '')}
-        </button>
-      ),
-    },
-    { key: 'target', header: t.audit.where, cell: ({ resourceId }) => <ScopeLink scope={resourceId} /> },
-    { key: 'who', header: t.audit.who, cell: ({ actor }) => <PrincipalLink id={actor.objectId} /> },
-  ]
-  const save = (rows: readonly MaskingEvent[]) =>
-    exportCsv(
-      'masking-audit.csv',
-      [t.audit.when, t.audit.action, t.audit.where, t.audit.who, t.audit.before, t.audit.after],
-      rows.map(({ time, action, resourceId, actor, before, after }) => [
-        time,
-        action,
-        resourceId,
-        actor.objectId,
-        JSON.stringify(before ?? null),
-        JSON.stringify(after ?? null),
-      ]),
-    )
+  const more = {
+    has: query.hasNextPage,
+    isLoading: query.isFetchingNextPage,
+    load: () => void query.fetchNextPage(),
+  }
   return (
     <Loaded query={{ data: loaded, error: query.error, refetch: query.refetch }}>
       {(all) => {
@@ -96,31 +80,7 @@ function Events({ filter }: { readonly filter: AuditFilter }) {
         return (
           <div className="stack tight">
             <TouchChart events={rows} />
-            <div className="line spread">
-              <span className="quiet small">{t.audit.loaded(rows.length)}</span>
-              <Button size="small" disabled={rows.length === 0} onClick={() => save(rows)}>
-                <Download size={13} aria-hidden />
-                {t.audit.export}
-              </Button>
-            </div>
-            <DataTable
-              label={t.audit.masking}
-              columns={columns}
-              rows={rows}
-              keyOf={({ id }) => id}
-              more={{
-                has: query.hasNextPage,
-                isLoading: query.isFetchingNextPage,
-                load: () => void query.fetchNextPage(),
-              }}
-              height="calc(100dvh - 360px)"
-              empty={
-                <Empty icon={ScrollText} title={t.audit.none}>
-                  {t.audit.noneHint}
-                </Empty>
-              }
-            />
-            <EntryDrawer entry={entry} onClose={() => setEntry(undefined)} />
+            <AuditList audit={audit} rows={rows} more={more} />
           </div>
         )
       }}

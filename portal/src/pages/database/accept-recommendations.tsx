@@ -7,7 +7,7 @@ import { Button } from '../../ui/button.tsx'
 import { Checkbox } from '../../ui/field.tsx'
 import { Drawer } from '../../ui/layers.tsx'
 import { useDocumentChange } from './document-change.tsx'
-import { describeMask, withMask } from './masks.ts'
+import { describeMask, labelColumn, withMask } from './masks.ts'
 import { useDatabasePlace, useRights } from './use-database.ts'
 
 /** Columns that look sensitive, to be chosen from and masked in one change. */
@@ -18,11 +18,11 @@ export function AcceptRecommendations() {
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set())
   const { drawer, propose } = useDocumentChange()
   if (!mayWrite || data.length === 0) return null
-  const chosen = data.filter((one) => !left.has(keyOf(one)))
+  const chosen = data.filter((one) => !left.has(labelColumn(one)))
   const toggle = (one: Recommendation, isOn: boolean) => {
     const next = new Set(left)
-    if (isOn) next.delete(keyOf(one))
-    else next.add(keyOf(one))
+    if (isOn) next.delete(labelColumn(one))
+    else next.add(labelColumn(one))
     setLeft(next)
   }
   const review = () => {
@@ -30,7 +30,7 @@ export function AcceptRecommendations() {
     propose({
       title: t.data.acceptTitle(chosen.length),
       differences: chosen.map((one) => ({
-        label: keyOf(one),
+        label: labelColumn(one),
         before: t.data.unmasked,
         after: describeMask(one),
       })),
@@ -38,6 +38,7 @@ export function AcceptRecommendations() {
         ...before,
         rules: chosen.reduce((rules, one) => withMask(rules, one, one), before.rules),
       }),
+      addsMasks: true,
       doneText: t.data.acceptDone(chosen.length),
     })
   }
@@ -65,10 +66,10 @@ export function AcceptRecommendations() {
       >
         <ul className="recommendations">
           {data.map((one) => (
-            <li key={keyOf(one)}>
+            <li key={labelColumn(one)}>
               <Checkbox
-                label={keyOf(one)}
-                checked={!left.has(keyOf(one))}
+                label={labelColumn(one)}
+                checked={!left.has(labelColumn(one))}
                 onChange={(isOn) => toggle(one, isOn)}
               />
               <span className="quiet small">
@@ -82,8 +83,4 @@ export function AcceptRecommendations() {
       {drawer}
     </>
   )
-}
-
-function keyOf({ schemaName, tableName, columnName }: Recommendation): string {
-  return `${schemaName}.${tableName}.${columnName}`
 }

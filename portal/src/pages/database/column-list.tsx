@@ -4,6 +4,7 @@ import type { Recommendation } from '../../api/document.ts'
 import { t } from '../../texts/index.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Card } from '../../ui/page.tsx'
+import { SelectAll, SelectOne } from '../../ui/selection.tsx'
 import { Tip } from '../../ui/tip.tsx'
 import { describeMask } from './masks.ts'
 
@@ -14,12 +15,17 @@ export function ColumnList({
   hints,
   chosen,
   onChoose,
+  selection,
 }: {
   readonly table: TablePlace
   readonly columns: readonly ColumnEntry[]
   readonly hints: readonly Recommendation[]
   readonly chosen: string | undefined
   readonly onChoose: (column: string | undefined) => void
+  /** Undefined: the reader may not change masks. */
+  readonly selection:
+    | { readonly selected: ReadonlySet<string>; readonly onSelect: (selected: ReadonlySet<string>) => void }
+    | undefined
 }) {
   const masked = columns.filter(({ rule }) => rule).length
   return (
@@ -41,6 +47,7 @@ export function ColumnList({
         <table className="table">
           <thead>
             <tr>
+              {selection && <SelectAll keys={columns.map(({ columnName }) => columnName)} {...selection} />}
               <th scope="col">{t.data.column}</th>
               <th scope="col">{t.data.type}</th>
               <th scope="col">{t.data.mask}</th>
@@ -49,6 +56,13 @@ export function ColumnList({
           <tbody>
             {columns.map((column) => (
               <tr key={column.columnName} className={column.columnName === chosen ? 'chosen' : undefined}>
+                {selection && (
+                  <SelectOne
+                    id={column.columnName}
+                    label={t.data.selectColumn(column.columnName)}
+                    {...selection}
+                  />
+                )}
                 <td>
                   <button
                     type="button"
@@ -65,7 +79,7 @@ export function ColumnList({
                     )}
                   </button>
                 </td>
-                <td className="mono faint">{column.type}</td>
+                <td className="mono faint">{shortenType(column.type)}</td>
                 <td>
                   <MaskCell
                     column={column}
@@ -100,4 +114,18 @@ function MaskCell({
       </span>
     </Tip>
   )
+}
+
+/** PostgreSQL's own short names of its types. */
+const shortNames: readonly (readonly [RegExp, string])[] = [
+  [/^character varying/, 'varchar'],
+  [/^character(?=\(|$)/, 'char'],
+  [/^timestamp(\(\d\))? with time zone/, 'timestamptz$1'],
+  [/^timestamp(\(\d\))? without time zone/, 'timestamp$1'],
+  [/^time(\(\d\))? without time zone/, 'time$1'],
+  [/^double precision/, 'float8'],
+]
+
+function shortenType(type: string): string {
+  return shortNames.reduce((name, [long, short]) => name.replace(long, short), type)
 }

@@ -6,9 +6,12 @@ import { type ColumnEntry, columnsQuery, type TablePlace } from '../../api/catal
 import { type Mask, type Recommendation, recommendationsQuery } from '../../api/document.ts'
 import { t } from '../../texts/index.ts'
 import { CodeBlock } from '../../ui/copy.tsx'
+import { Card } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { AcceptRecommendations } from './accept-recommendations.tsx'
+import { BulkMask } from './bulk-mask.tsx'
 import { ColumnList } from './column-list.tsx'
+import { useDocumentChange } from './document-change.tsx'
 import { MaskEditor } from './mask-editor.tsx'
 import { isSameMask, onlyMask, startMask } from './masks.ts'
 import { PreviewPanel } from './preview-panel.tsx'
@@ -59,54 +62,92 @@ export function DataPage() {
 }
 
 function TableView({ table }: { readonly table: TablePlace }) {
+  const query = useQuery(columnsQuery(useDatabasePlace(), table))
+  return <Loaded query={query}>{(columns) => <ColumnsView table={table} columns={columns} />}</Loaded>
+}
+
+function ColumnsView({
+  table,
+  columns,
+}: {
+  readonly table: TablePlace
+  readonly columns: readonly ColumnEntry[]
+}) {
   const place = useDatabasePlace()
   const { mayPreview, mayWrite } = useRights()
-  const { column } = useSearch({ from: route })
+  const { column, columns: listed = '' } = useSearch({ from: route })
   const navigate = useNavigate({ from: route })
-  const query = useQuery(columnsQuery(place, table))
   const { data: recommendations = [] } = useQuery(recommendationsQuery(place))
   const [draft, setDraft] = useState<{ readonly column: string; readonly mask: Mask }>()
+  const { drawer, propose } = useDocumentChange()
   const choose = (name: string | undefined) => {
     setDraft(undefined)
-    void navigate({ search: (before) => ({ ...before, column: name }), replace: true })
+    void navigate({ search: (before) => ({ ...before, column: name, columns: undefined }), replace: true })
+  }
+  const select = (names: ReadonlySet<string>) => {
+    const next = names.size === 0 ? undefined : [...names].map(encodeURIComponent).join(',')
+    void navigate({ search: (before) => ({ ...before, columns: next, column: undefined }), replace: true })
   }
   const hints = recommendations.filter(
     (one) => one.schemaName === table.schema && one.tableName === table.table,
   )
+  const hintFor = (name: string) => hints.find(({ columnName }) => columnName === name)
+  const selected = new Set(mayWrite ? listed.split(',').filter(Boolean).map(decodeURIComponent) : [])
+  const targets = columns
+    .filter(({ columnName }) => selected.has(columnName))
+    .map(({ columnName, rule, fittingFunctions }) => ({
+      schemaName: table.schema,
+      tableName: table.table,
+      columnName,
+      rule,
+      hint: hintFor(columnName),
+      fitting: fittingFunctions,
+    }))
+  const chosen = targets.length > 0 ? undefined : columns.find(({ columnName }) => columnName === column)
+  const mask = draftOf(chosen, draft, hints)
+  const isDrafted = chosen !== undefined && mask !== undefined && !isSameMask(chosen.rule, mask)
   return (
-    <Loaded query={query}>
-      {(columns) => {
-        const chosen = columns.find(({ columnName }) => columnName === column)
-        const mask = draftOf(chosen, draft, hints)
-        const isDrafted = chosen !== undefined && mask !== undefined && !isSameMask(chosen.rule, mask)
-        return (
-          <>
-            <div className={chosen ? 'columns-and-editor' : undefined}>
-              <ColumnList table={table} columns={columns} hints={hints} chosen={column} onChoose={choose} />
-              {chosen && (
-                <MaskEditor
-                  key={chosen.columnName}
-                  table={table}
-                  column={chosen}
-                  hint={hints.find(({ columnName }) => columnName === chosen.columnName)}
-                  mask={mask}
-                  mayWrite={mayWrite}
-                  onChange={(next) => setDraft({ column: chosen.columnName, mask: next })}
-                  onClose={() => choose(undefined)}
-                />
-              )}
-            </div>
-            {mayPreview && (
-              <PreviewPanel
-                table={table}
-                draft={isDrafted ? { ...mask, columnName: chosen.columnName } : undefined}
-                isReplacing={chosen ? chosen.rule !== null : false}
-              />
-            )}
-          </>
-        )
-      }}
-    </Loaded>
+    <>
+      <div className={chosen || targets.length > 0 ? 'columns-and-editor' : undefined}>
+        <ColumnList
+          table={table}
+          columns={columns}
+          hints={hints}
+          chosen={chosen?.columnName}
+          onChoose={choose}
+          selection={mayWrite ? { selected, onSelect: select } : undefined}
+        />
+        {targets.length > 0 && (
+          <Card title={t.data.selectedTitle(targets.length)}>
+            <BulkMask
+              key={listed}
+              targets={targets}
+              onReview={(proposal) => propose(proposal, () => select(new Set()))}
+            />
+          </Card>
+        )}
+        {chosen && (
+          <MaskEditor
+            key={chosen.columnName}
+            table={table}
+            column={chosen}
+            hint={hintFor(chosen.columnName)}
+            mask={mask}
+            mayWrite={mayWrite}
+            onChange={(next) => setDraft({ column: chosen.columnName, mask: next })}
+            onClose={() => choose(undefined)}
+          />
+        )}
+      </div>
+      {mayPreview && (
+        <PreviewPanel
+          table={table}
+          draft={isDrafted ? { ...mask, columnName: chosen.columnName } : undefined}
+          isReplacing={chosen ? chosen.rule !== null : false}
+        />
+      )}
+      {drawer}
+    </>
   )
 }
 

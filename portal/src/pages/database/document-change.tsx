@@ -11,6 +11,7 @@ import { type DatabasePlace, databasesQuery, pathOf } from '../../api/masking.ts
 import { type Change, ChangeDrawer, type Difference, Statements } from '../../change/change-drawer.tsx'
 import { t } from '../../texts/index.ts'
 import { Badge } from '../../ui/badge.tsx'
+import { Button } from '../../ui/button.tsx'
 import { FaultNotice, Skeleton } from '../../ui/states.tsx'
 import { useDatabasePlace, useRights } from './use-database.ts'
 
@@ -20,6 +21,8 @@ export interface Proposal {
   readonly description?: string
   readonly differences: readonly Difference[]
   readonly after: (before: DocumentProperties) => DocumentProperties
+  /** The change adds masks: the first one of a database turns masking on. */
+  readonly addsMasks?: boolean
   readonly confirmLabel?: string
   readonly isDanger?: boolean
   readonly doneText: string
@@ -35,7 +38,9 @@ export function useDocumentChange(): {
   const { maySeeImpact } = useRights()
   const document = useQuery(documentQuery(place))
   const [open, setOpen] = useState<{ proposal: Proposal; onApplied: (() => void) | undefined }>()
-  const change = open && document.data && describe(open.proposal, document.data, place, maySeeImpact)
+  const exempt = (role: string) =>
+    setOpen((before) => before && { ...before, proposal: withExemption(before.proposal, role) })
+  const change = open && document.data && describe(open.proposal, document.data, place, maySeeImpact, exempt)
   const close = (isApplied: boolean) => {
     if (isApplied) {
       open?.onApplied?.()
@@ -50,17 +55,46 @@ export function useDocumentChange(): {
   }
 }
 
+/** A policy of a database without a rule is off by itself, not by a person's choice: its first mask turns it on. */
+function turnOnByFirst(proposal: Proposal, { policy, rules }: DocumentProperties): Proposal {
+  if (!proposal.addsMasks || rules.length > 0 || policy.dataMaskingState === 'Enabled') return proposal
+  const { Disabled: before, Enabled: after } = t.rules.states
+  return {
+    ...proposal,
+    differences: [...proposal.differences, { label: t.rules.policyState, before, after }],
+    after: (present) => {
+      const next = proposal.after(present)
+      return { ...next, policy: { ...next.policy, dataMaskingState: 'Enabled' } }
+    },
+  }
+}
+
+/** The same change with a role beside it that keeps raw values: an application, for example. */
+function withExemption(proposal: Proposal, role: string): Proposal {
+  return {
+    ...proposal,
+    differences: [...proposal.differences, { label: role, after: t.impact.exempted }],
+    after: (before) => {
+      const next = proposal.after(before)
+      const exemptPrincipals = [...next.policy.exemptPrincipals, role]
+      return { ...next, policy: { ...next.policy, exemptPrincipals } }
+    },
+  }
+}
+
 function describe(
-  { after, ...proposal }: Proposal,
+  wanted: Proposal,
   document: MaskingDocument,
   place: DatabasePlace,
   maySeeImpact: boolean,
+  exempt: (role: string) => void,
 ): Change {
+  const { after, addsMasks: _, ...proposal } = turnOnByFirst(wanted, document.properties)
   const next = after(document.properties)
   return {
     ...proposal,
     impact: maySeeImpact ? (
-      <ImpactView place={place} next={next} />
+      <ImpactView place={place} next={next} onExempt={exempt} />
     ) : (
       <p className="quiet small">{t.impact.noRight}</p>
     ),
@@ -74,7 +108,7 @@ interface ViewProps {
   readonly next: DocumentProperties
 }
 
-function ImpactView({ place, next }: ViewProps) {
+function ImpactView({ place, next, onExempt }: ViewProps & { readonly onExempt: (role: string) => void }) {
   const { data, error } = useQuery(impactQuery(place, next))
   if (error) return <FaultNotice error={error} />
   if (!data) return <Skeleton lines={2} />
@@ -91,6 +125,9 @@ function ImpactView({ place, next }: ViewProps) {
               <code key={relation}>{relation}</code>
             ))}
             {sessions.length > 0 && <Badge tone="warn">{t.impact.sessions(sessions.length)}</Badge>}
+            <Button size="small" aria-label={t.impact.exemptRole(role)} onClick={() => onExempt(role)}>
+              {t.impact.exempt}
+            </Button>
           </span>
         </li>
       ))}

@@ -1,13 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { RefreshCw, ShieldCheck, TriangleAlert } from 'lucide-react'
+import { CircleCheck, RefreshCw, ShieldCheck, TriangleAlert } from 'lucide-react'
+import { useMemo } from 'react'
 import { type Exposure, exposuresQuery } from '../../api/document.ts'
+import { pathOf } from '../../api/masking.ts'
 import { t } from '../../texts/index.ts'
 import { Badge, type Tone } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/copy.tsx'
+import { DateText } from '../../ui/date.tsx'
 import { Segments } from '../../ui/field.tsx'
+import { Card } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
+import { keyOf, rememberExposures } from './past-exposures.ts'
 import { useDatabasePlace } from './use-database.ts'
 import './exposures.css'
 
@@ -28,11 +33,14 @@ export function ExposuresPage() {
       {(all) => {
         if (all.length === 0)
           return (
-            <div className="card">
-              <Empty icon={ShieldCheck} title={t.exposures.emptyTitle}>
-                {t.exposures.emptyHint}
-              </Empty>
-            </div>
+            <>
+              <div className="card">
+                <Empty icon={ShieldCheck} title={t.exposures.emptyTitle}>
+                  {t.exposures.emptyHint}
+                </Empty>
+              </div>
+              <ClosedExposures all={all} />
+            </>
           )
         const shown = order.flatMap((one) =>
           all.filter((exposure) => exposure.severity === one && (severity === 'all' || severity === one)),
@@ -70,10 +78,35 @@ export function ExposuresPage() {
                 ))}
               </ul>
             )}
+            <ClosedExposures all={all} />
           </>
         )
       }}
     </Loaded>
+  )
+}
+
+/** The ways that were open at an earlier look of this browser. */
+function ClosedExposures({ all }: { readonly all: readonly Exposure[] }) {
+  const path = pathOf(useDatabasePlace())
+  const closed = useMemo(() => rememberExposures(path, all), [path, all])
+  if (closed.length === 0) return null
+  return (
+    <Card title={t.exposures.closed(closed.length)}>
+      <ul className="stack tight small">
+        {closed.map(({ exposure: { code, objects, explanation }, at }) => (
+          <li key={code + explanation} className="exposure-closed">
+            <CircleCheck size={14} aria-hidden />
+            <span>
+              {objects.map(({ name }) => name).join(', ')} <span className="quiet">{explanation}</span>
+            </span>
+            <span className="quiet">
+              <DateText at={at} isRelative />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Card>
   )
 }
 
@@ -139,8 +172,4 @@ function ExposureCard({ exposure }: { readonly exposure: Exposure }) {
       )}
     </article>
   )
-}
-
-function keyOf({ code, objects, roles, explanation }: Exposure): string {
-  return [code, ...objects.map(({ name }) => name), ...roles, explanation].join(' ')
 }

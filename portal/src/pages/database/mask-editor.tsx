@@ -3,9 +3,10 @@ import type { ColumnEntry, TablePlace } from '../../api/catalog.ts'
 import { type Mask, maskingFunctions, type Recommendation } from '../../api/document.ts'
 import { t } from '../../texts/index.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
-import { SelectField, TextField } from '../../ui/field.tsx'
+import { SelectField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { useDocumentChange } from './document-change.tsx'
+import { MaskOptions } from './mask-options.tsx'
 import { describeMask, isSameMask, startMask, withMask, withoutMask } from './masks.ts'
 
 interface EditorProps {
@@ -36,6 +37,7 @@ export function MaskEditor({ table, column, hint, mask, mayWrite, onChange, onCl
         },
       ],
       after: (before) => ({ ...before, rules: withMask(before.rules, target, mask) }),
+      addsMasks: true,
       doneText: t.data.done(column.columnName),
     })
   const remove = () =>
@@ -76,7 +78,7 @@ export function MaskEditor({ table, column, hint, mask, mayWrite, onChange, onCl
             .map((name) => ({ value: name, label: t.data.functions[name] }))}
           onChange={(next) => onChange(startMask(next))}
         />
-        <Options mask={mask} mayWrite={mayWrite} onChange={onChange} />
+        <MaskOptions mask={mask} isDisabled={!mayWrite} onChange={onChange} />
         {mayWrite ? (
           <div className="line">
             <Button tone="primary" disabled={!isNew && isSameMask(column.rule, mask)} onClick={review}>
@@ -94,42 +96,5 @@ export function MaskEditor({ table, column, hint, mask, mayWrite, onChange, onCl
       </div>
       {drawer}
     </Card>
-  )
-}
-
-function Options({
-  mask,
-  mayWrite,
-  onChange,
-}: Pick<EditorProps, 'mayWrite' | 'onChange'> & { readonly mask: Mask }) {
-  const field = (
-    name: 'numberFrom' | 'numberTo' | 'prefixSize' | 'suffixSize' | 'replacementString',
-    label: string,
-  ) => (
-    <TextField
-      label={label}
-      value={mask[name] ?? ''}
-      disabled={!mayWrite}
-      inputMode={name === 'replacementString' ? 'text' : 'decimal'}
-      maxLength={40}
-      onChange={(event) =>
-        onChange({ ...mask, [name]: event.target.value === '' ? null : event.target.value })
-      }
-    />
-  )
-  if (mask.maskingFunction === 'Number')
-    return (
-      <div className="fields-row">
-        {field('numberFrom', t.data.from)}
-        {field('numberTo', t.data.to)}
-      </div>
-    )
-  if (mask.maskingFunction !== 'Text') return null
-  return (
-    <div className="fields-row">
-      {field('prefixSize', t.data.prefix)}
-      {field('replacementString', t.data.replacement)}
-      {field('suffixSize', t.data.suffix)}
-    </div>
   )
 }

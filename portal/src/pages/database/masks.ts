@@ -19,14 +19,18 @@ export function startMask(maskingFunction: MaskingFunction): Mask {
   return { ...emptyMask, maskingFunction, ...bounds, ...sizes }
 }
 
-type Column = Pick<Rule, 'schemaName' | 'tableName' | 'columnName'>
+export type ColumnName = Pick<Rule, 'schemaName' | 'tableName' | 'columnName'>
 
-export function isSameColumn(a: Column, b: Column): boolean {
+export function labelColumn({ schemaName, tableName, columnName }: ColumnName): string {
+  return `${schemaName}.${tableName}.${columnName}`
+}
+
+export function isSameColumn(a: ColumnName, b: ColumnName): boolean {
   return a.schemaName === b.schemaName && a.tableName === b.tableName && a.columnName === b.columnName
 }
 
 /** A name for a new rule that no other rule has. */
-export function nameRule({ tableName, columnName }: Column, rules: readonly Rule[]): string {
+export function nameRule({ tableName, columnName }: ColumnName, rules: readonly Rule[]): string {
   const taken = new Set(rules.map(({ name }) => name.toLowerCase()))
   const base = `${tableName}-${columnName}`.slice(0, 120)
   for (let number = 1; ; number++) {
@@ -35,7 +39,7 @@ export function nameRule({ tableName, columnName }: Column, rules: readonly Rule
   }
 }
 
-export function withMask(rules: readonly Rule[], column: Column, mask: Mask): readonly Rule[] {
+export function withMask(rules: readonly Rule[], column: ColumnName, mask: Mask): readonly Rule[] {
   const known = rules.find((rule) => isSameColumn(rule, column))
   const { schemaName, tableName, columnName } = column
   const next = {
@@ -48,7 +52,7 @@ export function withMask(rules: readonly Rule[], column: Column, mask: Mask): re
   return known ? rules.map((rule) => (rule === known ? next : rule)) : [...rules, next]
 }
 
-export function withoutMask(rules: readonly Rule[], column: Column): readonly Rule[] {
+export function withoutMask(rules: readonly Rule[], column: ColumnName): readonly Rule[] {
   return rules.filter((rule) => !isSameColumn(rule, column))
 }
 

@@ -3,10 +3,12 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Eye, VenetianMask } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { type Draft, type Preview, previewQuery, type TablePlace } from '../../api/catalog.ts'
+import { useReads } from '../../session/readable.tsx'
 import { t } from '../../texts/index.ts'
 import { Segments } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Empty, FaultView, Skeleton } from '../../ui/states.tsx'
+import { AsPersonButton, SightLine, useSight } from './as-person.tsx'
 import { useDatabasePlace } from './use-database.ts'
 
 type Eyes = 'both' | 'raw' | 'masked'
@@ -34,36 +36,40 @@ export function PreviewPanel({ table, draft, isReplacing }: PanelProps) {
     enabled: settled !== undefined && stored.data !== undefined && !isRefused,
   })
   const query = settled === undefined || isRefused ? stored : drafted
-  const { eyes = 'both' } = useSearch({ from: route })
+  const { eyes: own = 'both', as } = useSearch({ from: route })
   const navigate = useNavigate({ from: route })
-  const setEyes = (next: Eyes) =>
-    void navigate({
-      search: (before) => ({ ...before, eyes: next === 'both' ? undefined : next }),
-      replace: true,
-    })
+  const look = (next: { eyes?: Eyes | undefined; as?: string | undefined }) =>
+    void navigate({ search: ({ eyes: _, as: __, ...before }) => ({ ...before, ...next }), replace: true })
+  const mayInspect = useReads('directory')
+  const sight = useSight(mayInspect ? as : undefined)
   const preview = query.data ?? stored.data
   const hasRaw = preview?.rows.some(({ raw }) => raw) ?? false
+  const eyes = sight ? (sight.seesRaw ? 'raw' : 'masked') : (own as Eyes)
   return (
     <Card
       title={t.data.preview}
       actions={
-        hasRaw && (
-          <Segments
-            label={t.data.eyes}
-            value={eyes as Eyes}
-            onChange={setEyes}
-            choices={[
-              { value: 'both', label: t.data.both },
-              { value: 'raw', label: t.data.rawOnly },
-              { value: 'masked', label: t.data.maskedOnly },
-            ]}
-          />
-        )
+        <>
+          {hasRaw && (
+            <Segments
+              label={t.data.eyes}
+              value={eyes}
+              onChange={(next) => look({ eyes: next === 'both' ? undefined : next })}
+              choices={[
+                { value: 'both', label: t.data.both },
+                { value: 'raw', label: t.data.rawOnly },
+                { value: 'masked', label: t.data.maskedOnly },
+              ]}
+            />
+          )}
+          {mayInspect && <AsPersonButton onPick={(id) => look({ as: id })} />}
+        </>
       }
       isFlush
     >
+      {sight && <SightLine sight={sight} hasRaw={hasRaw} onEnd={() => look({})} />}
       {isRefused && <p className="panel-note">{t.data.draftNeedsExemption}</p>}
-      {preview && preview.rows.length > 0 && !hasRaw && !isRefused && (
+      {preview && preview.rows.length > 0 && !hasRaw && !isRefused && !sight && (
         <p className="panel-note">{t.data.noRaw}</p>
       )}
       {query.error ? (
@@ -77,7 +83,7 @@ export function PreviewPanel({ table, draft, isReplacing }: PanelProps) {
       ) : (
         <Rows
           preview={preview}
-          eyes={hasRaw ? (eyes as Eyes) : 'masked'}
+          eyes={hasRaw ? eyes : 'masked'}
           drafted={isRefused ? undefined : settled?.columnName}
         />
       )}

@@ -2,18 +2,26 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Download, Upload, VenetianMask } from 'lucide-react'
 import { useState } from 'react'
-import { type DocumentProperties, documentQuery, type Policy, type Rule } from '../../api/document.ts'
+import {
+  type DocumentProperties,
+  documentQuery,
+  maskingFunctions,
+  type Policy,
+  type Rule,
+} from '../../api/document.ts'
 import type { DatabasePlace } from '../../api/masking.ts'
 import { t } from '../../texts/index.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { type Column, DataTable } from '../../ui/data-table.tsx'
 import { SearchField } from '../../ui/field.tsx'
+import { Drawer } from '../../ui/layers.tsx'
 import { saveFile } from '../../ui/save-file.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { useDocumentChange } from './document-change.tsx'
+import { BulkMask } from './bulk-mask.tsx'
+import { type Proposal, useDocumentChange } from './document-change.tsx'
 import { ImportDrawer } from './import-drawer.tsx'
-import { describeMask } from './masks.ts'
+import { describeMask, labelColumn } from './masks.ts'
 import { useDatabasePlace, useRights } from './use-database.ts'
 
 const route = '/databases/$subscription/$group/$server/$database/rules'
@@ -41,6 +49,7 @@ function RulesView({
   const { drawer, propose } = useDocumentChange()
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const [isImporting, setImporting] = useState(false)
+  const [isEditing, setEditing] = useState(false)
   const shown = rules.filter((rule) => matches(rule, q))
   const chosen = rules.filter(({ name }) => selected.has(name))
   const remove = () =>
@@ -48,7 +57,7 @@ function RulesView({
       {
         title: t.rules.removeTitle(chosen.length),
         differences: chosen.map((rule) => ({
-          label: nameColumn(rule),
+          label: labelColumn(rule),
           before: describeMask(rule),
           after: t.data.unmasked,
         })),
@@ -59,6 +68,10 @@ function RulesView({
       },
       () => setSelected(new Set()),
     )
+  const change = (proposal: Proposal) => {
+    setEditing(false)
+    propose(proposal, () => setSelected(new Set()))
+  }
   const turn = (dataMaskingState: Policy['dataMaskingState']) =>
     propose({
       title: dataMaskingState === 'Enabled' ? t.rules.turnOn : t.rules.turnOff,
@@ -95,6 +108,7 @@ function RulesView({
         {chosen.length > 0 && (
           <>
             <span className="quiet small">{t.rules.selected(chosen.length)}</span>
+            <Button onClick={() => setEditing(true)}>{t.rules.change}</Button>
             <Button onClick={remove}>{t.rules.remove}</Button>
           </>
         )}
@@ -140,6 +154,12 @@ function RulesView({
           )
         }
       />
+      <Drawer title={t.rules.changeTitle(chosen.length)} isOpen={isEditing} onClose={() => setEditing(false)}>
+        <BulkMask
+          targets={chosen.map((rule) => ({ ...rule, rule, fitting: maskingFunctions }))}
+          onReview={change}
+        />
+      </Drawer>
       <ImportDrawer
         isOpen={isImporting}
         onClose={() => setImporting(false)}
@@ -203,11 +223,7 @@ function columnsFor(place: DatabasePlace): readonly Column<Rule>[] {
   ]
 }
 
-export function nameColumn({ schemaName, tableName, columnName }: Rule): string {
-  return `${schemaName}.${tableName}.${columnName}`
-}
-
 function matches(rule: Rule, text: string): boolean {
-  const known = `${nameColumn(rule)} ${rule.name} ${describeMask(rule)}`
+  const known = `${labelColumn(rule)} ${rule.name} ${describeMask(rule)}`
   return known.toLowerCase().includes(text.trim().toLowerCase())
 }

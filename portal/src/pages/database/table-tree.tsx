@@ -95,7 +95,13 @@ function TableLink({ line, chosen }: { readonly line: TableEntry; readonly chose
     <Link
       from="/databases/$subscription/$group/$server/$database/data"
       to="."
-      search={(before) => ({ ...before, schema: line.schemaName, table: line.tableName, column: undefined })}
+      search={(before) => ({
+        ...before,
+        schema: line.schemaName,
+        table: line.tableName,
+        column: undefined,
+        columns: undefined,
+      })}
       className="nav-link"
       activeProps={{}}
       aria-current={isChosen ? 'true' : undefined}

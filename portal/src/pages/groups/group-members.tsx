@@ -3,18 +3,19 @@ import { UserPlus, UsersRound } from 'lucide-react'
 import { useState } from 'react'
 import { type Group, kindOf, type Named, relationPath, useDirectoryList } from '../../api/directory.ts'
 import { type Change, ChangeDrawer } from '../../change/change-drawer.tsx'
+import { AddRelated } from '../../directory/add-related.tsx'
 import { ObjectTable } from '../../directory/member-table.tsx'
+import { type Relation, removeRelated } from '../../directory/related-objects.tsx'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { Segments } from '../../ui/field.tsx'
-import { AddToGroup } from './add-to-group.tsx'
-import { removeFromGroup } from './group-changes.tsx'
 
 export function GroupMembers({ group, mayChange }: { readonly group: Group; readonly mayChange: boolean }) {
   const { show = 'direct' } = useSearch({ from: '/groups/$id' })
   const navigate = useNavigate({ from: '/groups/$id' })
   const [change, setChange] = useState<Change>()
   const [isAdding, setAdding] = useState(false)
+  const relation: Relation = { set: 'groups', object: group, name: 'members' }
   const isAll = show === 'all'
   const list = useDirectoryList<Named>(
     relationPath(`/groups/${group.id}/${isAll ? 'transitiveMembers' : 'members'}`),
@@ -26,7 +27,7 @@ export function GroupMembers({ group, mayChange }: { readonly group: Group; read
       </Link>
     )
   const remove = (object: Named) => (
-    <Button tone="ghost" size="small" onClick={() => setChange(removeFromGroup(group, 'members', object))}>
+    <Button tone="ghost" size="small" onClick={() => setChange(removeRelated(relation, object))}>
       {t.directory.remove}
     </Button>
   )
@@ -56,7 +57,7 @@ export function GroupMembers({ group, mayChange }: { readonly group: Group; read
         empty={{ icon: UsersRound, title: t.groups.membersEmpty, hint: t.groups.membersEmptyHint }}
       />
       <ChangeDrawer change={change} onClose={() => setChange(undefined)} />
-      <AddToGroup group={group} relation="members" isOpen={isAdding} onClose={() => setAdding(false)} />
+      <AddRelated relation={relation} isOpen={isAdding} onClose={() => setAdding(false)} />
     </div>
   )
 }

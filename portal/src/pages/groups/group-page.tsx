@@ -15,6 +15,8 @@ import {
 } from '../../api/directory.ts'
 import { type Change, ChangeDrawer } from '../../change/change-drawer.tsx'
 import { CarriedRights } from '../../directory/carried-rights.tsx'
+import { OwnerList } from '../../directory/owner-list.tsx'
+import { RightsImpact } from '../../directory/related-objects.tsx'
 import { usePerson } from '../../session/person.tsx'
 import { Readable, useReads } from '../../session/readable.tsx'
 import { useRight } from '../../session/rights.ts'
@@ -25,9 +27,7 @@ import { NeedsRole } from '../../ui/needs-role.tsx'
 import { type Crumb, Page, Tabs } from '../../ui/page.tsx'
 import { Loaded, Skeleton } from '../../ui/states.tsx'
 import { EditGroup } from './edit-group.tsx'
-import { RightsImpact } from './group-changes.tsx'
 import { GroupMembers } from './group-members.tsx'
-import { GroupOwners } from './group-owners.tsx'
 import { GroupKind } from './groups-page.tsx'
 import '../../directory/directory.css'
 
@@ -92,7 +92,8 @@ function KnownGroup({ group }: { readonly group: Group }) {
 }
 
 function showTab(tab: Tab, group: Group, mayChange: boolean) {
-  if (tab === 'owners') return <GroupOwners group={group} mayChange={mayChange} />
+  if (tab === 'owners')
+    return <OwnerList set="groups" object={group} hint={t.groups.ownersEmptyHint} mayChange={mayChange} />
   if (tab === 'rights') return <CarriedRights set="groups" id={group.id} hint={t.groups.rightsHint} />
   if (tab === 'nesting')
     return (

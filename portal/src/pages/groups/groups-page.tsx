@@ -1,22 +1,13 @@
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import { UsersRound } from 'lucide-react'
-import { useState } from 'react'
-import { type Group, groupsPath, useDirectoryList } from '../../api/directory.ts'
+import { type Group, groupsPath } from '../../api/directory.ts'
+import { type ListOf, ListPage } from '../../directory/list-page.tsx'
 import { ObjectIcon } from '../../directory/object-link.tsx'
-import { Readable } from '../../session/readable.tsx'
-import { useRight } from '../../session/rights.ts'
 import { t } from '../../texts/index.ts'
 import { Badge } from '../../ui/badge.tsx'
-import { Button } from '../../ui/button.tsx'
-import { type Column, DataTable } from '../../ui/data-table.tsx'
+import type { Column } from '../../ui/data-table.tsx'
 import { DateText } from '../../ui/date.tsx'
-import { useDebounced } from '../../ui/debounced.ts'
-import { SearchField } from '../../ui/field.tsx'
-import { NeedsRole } from '../../ui/needs-role.tsx'
-import { Page } from '../../ui/page.tsx'
-import { Empty, Loaded } from '../../ui/states.tsx'
 import { CreateGroup } from './create-group.tsx'
-import '../../directory/directory.css'
 
 const columns: readonly Column<Group>[] = [
   {
@@ -54,64 +45,17 @@ export function GroupKind({ group }: { readonly group: Group }) {
   )
 }
 
-export function GroupsPage() {
-  const mayCreate = useRight('changeGroup')
-  const [isCreating, setCreating] = useState(false)
-  return (
-    <Page
-      title={t.groups.title}
-      description={t.groups.description}
-      actions={
-        mayCreate ? (
-          <Button tone="primary" onClick={() => setCreating(true)}>
-            <UsersRound size={14} aria-hidden />
-            {t.groups.create}
-          </Button>
-        ) : (
-          <NeedsRole right="changeGroup" what={t.groups.changing} />
-        )
-      }
-    >
-      <Readable area="directory">
-        <GroupList />
-      </Readable>
-      <CreateGroup isOpen={isCreating} onClose={() => setCreating(false)} />
-    </Page>
-  )
+const list: ListOf<Group> = {
+  texts: t.groups,
+  icon: UsersRound,
+  area: 'directory',
+  create: { label: t.groups.create, right: 'changeGroup', needs: t.groups.changing },
+  pathOf: groupsPath,
+  columns,
+  states: t.directory.states,
+  restore: { right: 'deleteGroup', kind: 'group' },
 }
 
-function GroupList() {
-  const { q = '' } = useSearch({ from: '/groups' })
-  const navigate = useNavigate({ from: '/groups' })
-  const { query, more, isStale } = useDirectoryList<Group>(groupsPath(useDebounced(q)))
-  return (
-    <Loaded query={query}>
-      {(rows) => (
-        <>
-          <SearchField
-            label={t.groups.search}
-            value={q}
-            onChange={({ target: { value } }) =>
-              void navigate({ search: value === '' ? {} : { q: value }, replace: true })
-            }
-          />
-          <div className={isStale ? 'is-stale' : undefined}>
-            <DataTable
-              label={t.groups.title}
-              columns={columns}
-              rows={rows}
-              keyOf={({ id }) => id}
-              more={more}
-              height="calc(100dvh - 220px)"
-              empty={
-                <Empty icon={UsersRound} title={t.groups.none}>
-                  {t.groups.noneHint}
-                </Empty>
-              }
-            />
-          </div>
-        </>
-      )}
-    </Loaded>
-  )
+export function GroupsPage() {
+  return <ListPage list={list} renderForm={(form) => <CreateGroup {...form} />} />
 }

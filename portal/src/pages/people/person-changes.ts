@@ -52,20 +52,6 @@ export function deletePerson(user: Named): Change {
   }
 }
 
-export function restorePerson(user: Named): Change {
-  return {
-    title: t.persons.restoreTitle(user.displayName ?? user.id),
-    differences: [{ label: t.persons.account, after: user.userPrincipalName ?? user.id }],
-    impact: t.persons.restoreImpact,
-    confirmLabel: t.persons.restore,
-    doneText: t.persons.restored,
-    async apply() {
-      await send('POST', `/v1.0/directory/deletedItems/${user.id}/restore`)
-      await forgetDirectory()
-    },
-  }
-}
-
 export function revokeSignIns(user: Named): Change {
   return {
     title: t.persons.revokeTitle(user.displayName ?? user.id),

@@ -33,7 +33,7 @@ export function PersonProfile({ user }: { readonly user: User }) {
         <Card title={t.persons.account}>
           <dl className="facts">
             <Fact label={t.persons.signInName}>{user.userPrincipalName}</Fact>
-            <Fact label={t.persons.type}>
+            <Fact label={t.directory.type}>
               {user.userType === 'Guest' ? t.persons.guest : t.persons.member}
             </Fact>
             <Fact label={t.directory.created}>

@@ -2,7 +2,13 @@ import { useQuery } from '@tanstack/react-query'
 import { Lock } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { allows, permissionsQuery } from '../../api/masking.ts'
-import { type ServiceDescription, type Setting, type SigningKey, serviceQuery } from '../../api/system.ts'
+import {
+  type ServiceDescription,
+  type ServiceNode,
+  type Setting,
+  type SigningKey,
+  serviceQuery,
+} from '../../api/system.ts'
 import { t } from '../../texts/index.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { type Column, DataTable } from '../../ui/data-table.tsx'
@@ -40,6 +46,14 @@ function Described() {
       {(service) => (
         <>
           <Facts service={service} />
+          <Card title={t.system.nodes} isFlush>
+            <DataTable
+              label={t.system.nodes}
+              columns={nodeColumns}
+              rows={service.nodes}
+              keyOf={({ id }) => id}
+            />
+          </Card>
           <Card title={t.system.keys} isFlush>
             <DataTable
               label={t.system.keys}
@@ -116,6 +130,32 @@ function StoreState({ state }: { readonly state: ServiceDescription['store']['st
     </Badge>
   )
 }
+
+const nodeColumns: readonly Column<ServiceNode>[] = [
+  {
+    key: 'host',
+    header: t.system.host,
+    cell: ({ hostName, answers }) => (
+      <span className="line">
+        <code>{hostName}</code>
+        {answers && <Badge tone="accent">{t.system.answers}</Badge>}
+      </span>
+    ),
+  },
+  { key: 'version', header: t.system.version, cell: ({ version }) => version },
+  {
+    key: 'started',
+    header: t.system.started,
+    cell: ({ startedAt }) => <DateText at={startedAt} isRelative />,
+  },
+  { key: 'seen', header: t.system.seen, cell: ({ seenAt }) => <DateText at={seenAt} isRelative /> },
+  {
+    key: 'sessions',
+    header: t.system.sessions,
+    isEnd: true,
+    cell: ({ gatewaySessions }) => <span className="number">{gatewaySessions}</span>,
+  },
+]
 
 const keyColumns: readonly Column<SigningKey>[] = [
   { key: 'kid', header: t.system.key, cell: ({ kid }) => <code>{kid}</code> },

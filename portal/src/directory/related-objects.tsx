@@ -1,14 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
-import { sendBatch, throwRefused } from '../../api/batch.ts'
-import { send } from '../../api/call.ts'
-import { forgetDirectory, type Group, type Named } from '../../api/directory.ts'
-import type { Change } from '../../change/change-drawer.tsx'
-import { rightsQuery } from '../../directory/carried-rights.tsx'
-import { ScopeLink } from '../../directory/scope-link.tsx'
-import { t } from '../../texts/index.ts'
-import { Loaded, Skeleton } from '../../ui/states.tsx'
-
-export type Relation = 'members' | 'owners'
+import { sendBatch, throwRefused } from '../api/batch.ts'
+import { send } from '../api/call.ts'
+import { forgetDirectory, type Named } from '../api/directory.ts'
+import type { Change } from '../change/change-drawer.tsx'
+import { t } from '../texts/index.ts'
+import { Loaded, Skeleton } from '../ui/states.tsx'
+import { rightsQuery } from './carried-rights.tsx'
+import { ScopeLink } from './scope-link.tsx'
 
 /** The rights that a new member gets, or that a member who leaves loses. */
 export function RightsImpact({
@@ -43,14 +41,17 @@ function describeCount(count: number, isLoss: boolean): string {
   return count === 0 ? t.groups.carriesNothing : t.groups.carries(count)
 }
 
-export async function addToGroup(
-  groupId: string,
-  relation: Relation,
-  objects: readonly Named[],
-): Promise<void> {
-  const requests = objects.map(({ id }) => ({
+/** The collection of one object: members of a group, or owners of a group or application. */
+export interface Relation {
+  readonly set: 'groups' | 'applications' | 'servicePrincipals'
+  readonly object: Named
+  readonly name: 'members' | 'owners'
+}
+
+export async function addRelated({ set, object, name }: Relation, related: readonly Named[]): Promise<void> {
+  const requests = related.map(({ id }) => ({
     method: 'POST',
-    url: `/groups/${groupId}/${relation}/$ref`,
+    url: `/${set}/${object.id}/${name}/$ref`,
     body: { '@odata.id': `${location.origin}/v1.0/directoryObjects/${id}` },
   }))
   const outcomes = await sendBatch(requests)
@@ -58,17 +59,17 @@ export async function addToGroup(
   throwRefused(outcomes)
 }
 
-export function removeFromGroup(group: Group, relation: Relation, object: Named): Change {
-  const [name, groupName] = [object.displayName ?? object.id, group.displayName ?? group.id]
+export function removeRelated({ set, object, name: relation }: Relation, related: Named): Change {
+  const [name, from] = [related.displayName ?? related.id, object.displayName ?? object.id]
   return {
-    title: t.groups.removeTitle(name, groupName),
+    title: t.groups.removeTitle(name, from),
     differences: [{ label: t.groups[relation], before: name }],
-    ...(relation === 'members' && { impact: <RightsImpact groupId={group.id} isLoss /> }),
+    ...(relation === 'members' && { impact: <RightsImpact groupId={object.id} isLoss /> }),
     isDanger: true,
     confirmLabel: t.directory.remove,
     doneText: t.groups.removed(name),
     async apply() {
-      await send('DELETE', `/v1.0/groups/${group.id}/${relation}/${object.id}/$ref`)
+      await send('DELETE', `/v1.0/${set}/${object.id}/${relation}/${related.id}/$ref`)
       await forgetDirectory()
     },
   }

@@ -1,0 +1,175 @@
+// The portal in a browser against an empty page of the same server: bytes of script at the first load, the time until a
+// signed-in person can use it, and the time from a key to the rows that it asks for in a list of many users.
+// Run: npm run bench bench/portal.ts [users] [rounds]
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import pino from 'pino'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Query } from '../src/db/query.ts'
+import { startService } from '../src/main.ts'
+import { ensurePortal } from '../src/portal/build-portal.ts'
+import { readSettings } from '../src/settings.ts'
+import { launchBrowser, signIn } from '../test/support/portal.ts'
+import { loadWithoutIndexes } from './without-indexes.ts'
+
+const users = Number(process.argv[2] ?? 1_000_000)
+const rounds = Number(process.argv[3] ?? 15)
+const chunk = 20_000
+const emptyPage = '/healthz'
+const limits = { scriptKb: 250, interactiveMs: 1000, typingMs: 200 }
+
+async function insertUsers(tx: Query, tenantId: string): Promise<void> {
+  for (let first = 1; first <= users; first += chunk) {
+    await tx`
+      insert into directory_object (tenant_id, id, kind, properties)
+      select ${tenantId}, md5('user' || n)::uuid, 'user', jsonb_build_object('displayName', 'Person ' || lpad(n::text, 7, '0'),
+        'userPrincipalName', 'person' || n || '@example.com', 'accountEnabled', true, 'userType', 'Member')
+      from generate_series(${first}::int, ${Math.min(first + chunk - 1, users)}::int) as n`
+    process.stderr.write(`\r${first + chunk - 1} of ${users} users `)
+  }
+}
+
+async function open() {
+  const portalFolder = await ensurePortal()
+  if (portalFolder === undefined) throw new Error('the portal is not built')
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
+  const settings = readSettings({
+    MASQUERADE_DATA_DIR: dataDir,
+    MASQUERADE_HTTP_PORT: '0',
+    MASQUERADE_HTTPS_PORT: '0',
+    MASQUERADE_GATEWAY_PORT: '0',
+    MASQUERADE_RATE_LIMIT: '0',
+    MASQUERADE_DEMO: '0',
+  })
+  const service = await startService({ settings, log: pino({ level: 'silent' }), portalFolder })
+  await service.database.transaction((tx) =>
+    loadWithoutIndexes(tx, () => insertUsers(tx, service.store.tenantId)),
+  )
+  await service.database.sql`analyze directory_object`
+  process.stderr.write('\n')
+  const password = (await readFile(path.join(dataDir, 'administrator-password'), 'utf8')).trim()
+  const { id = '', userPrincipalName = '' } = service.administrator ?? {}
+  return {
+    origin: `http://127.0.0.1:${service.listeners.httpPort}`,
+    person: { id, userPrincipalName, password },
+    async close() {
+      await service.stop()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Bytes of script on the wire until the first page stands, in a browser that has nothing of it yet. */
+async function measureScript(browser: Browser, { origin, person }: Place): Promise<number> {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  const session = await context.newCDPSession(page)
+  const scripts = new Map<string, number>()
+  const byRequest = new Map<string, string>()
+  await session.send('Network.enable')
+  session.on('Network.responseReceived', ({ requestId, response, type }) => {
+    if (type === 'Script') byRequest.set(requestId, response.url)
+  })
+  session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
+    const url = byRequest.get(requestId)
+    if (url) scripts.set(url, Math.max(scripts.get(url) ?? 0, encodedDataLength))
+  })
+  await page.goto(origin)
+  await signIn(page, person)
+  await page.locator('#content h1').waitFor()
+  await page.waitForLoadState('networkidle')
+  await context.close()
+  return [...scripts.values()].reduce((sum, bytes) => sum + bytes, 0)
+}
+
+async function measureLoad(
+  context: BrowserContext,
+  address: string,
+  isThere: (page: Page) => Promise<unknown>,
+) {
+  const page = await context.newPage()
+  const startedAt = performance.now()
+  await page.goto(address)
+  await isThere(page)
+  // The thread of the page is free again: a click would be answered.
+  await page.evaluate('new Promise((resolve) => requestIdleCallback(resolve))')
+  const took = performance.now() - startedAt
+  await page.close()
+  return took
+}
+
+/** From the key to the frame whose rows all have the typed words; on the empty page, to the frame after the key. */
+async function measureKey(page: Page, key: string, expected: string | undefined): Promise<number> {
+  await page.evaluate(`window.answered = new Promise((resolve) => {
+    let start
+    addEventListener('keydown', () => { start = performance.now() }, { capture: true, once: true })
+    const isThere = () => {
+      if (start === undefined) return false
+      const rows = [...document.querySelectorAll('tbody tr:not([aria-hidden])')]
+      return ${expected === undefined} || (rows.length > 0 && rows.every((row) => row.textContent.includes(${JSON.stringify(expected)})))
+    }
+    const look = () => isThere() ? resolve(performance.now() - start) : requestAnimationFrame(look)
+    requestAnimationFrame(look)
+  })`)
+  await page.keyboard.press(key)
+  return Number(await page.evaluate('window.answered'))
+}
+
+async function measureTyping(context: BrowserContext, origin: string) {
+  const [list, empty] = [await context.newPage(), await context.newPage()]
+  await list.goto(`${origin}/people`)
+  await list.getByRole('searchbox').waitFor()
+  await empty.goto(origin + emptyPage)
+  await empty.evaluate(
+    "document.body.append(document.createElement('input')); document.querySelector('input').focus()",
+  )
+  const times = { list: [] as number[], empty: [] as number[] }
+  for (let round = 0; round < rounds; round++) {
+    const word = String(Math.floor((users / 10) * Math.random())).padStart(6, '0')
+    await list.bringToFront()
+    await list.getByRole('searchbox').fill(word.slice(0, -1))
+    await list.waitForLoadState('networkidle')
+    times.list.push(await measureKey(list, word.slice(-1), word))
+    await empty.bringToFront()
+    times.empty.push(await measureKey(empty, 'a', undefined))
+  }
+  return times
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}
+
+function print(name: string, value: number, empty: number, limit: number, unit: string): void {
+  const held = value <= limit ? 'within' : 'ABOVE'
+  console.log(
+    `${name}: ${value.toFixed(0)} ${unit}, ${held} ${limit}; an empty page ${empty.toFixed(0)} ${unit}`,
+  )
+}
+
+type Place = Awaited<ReturnType<typeof open>>
+
+const place = await open()
+const browser = await launchBrowser()
+const script = await measureScript(browser, place)
+print('script of the first load, compressed', script / 1024, 0, limits.scriptKb, 'KB')
+
+const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
+const first = await context.newPage()
+await first.goto(place.origin)
+await signIn(first, place.person)
+await first.locator('#content h1').waitFor()
+await first.close()
+const loads = { portal: [] as number[], empty: [] as number[] }
+for (let round = 0; round < rounds; round++) {
+  loads.portal.push(
+    await measureLoad(context, `${place.origin}/`, (page) => page.locator('#content h1').waitFor()),
+  )
+  loads.empty.push(await measureLoad(context, place.origin + emptyPage, async () => {}))
+}
+print('interactive', median(loads.portal), median(loads.empty), limits.interactiveMs, 'ms')
+const typing = await measureTyping(context, place.origin)
+print(`a key in a list of ${users} users`, median(typing.list), median(typing.empty), limits.typingMs, 'ms')
+await browser.close()
+await place.close()

@@ -1,0 +1,96 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { UserRoundSearch } from 'lucide-react'
+import type { Named } from '../../api/directory.ts'
+import { documentQuery } from '../../api/document.ts'
+import { pathOf } from '../../api/masking.ts'
+import { principalQuery } from '../../api/principals.ts'
+import { rightsQuery } from '../../directory/carried-rights.tsx'
+import { PrincipalLink } from '../../directory/object-link.tsx'
+import { PickPrincipal } from '../../directory/pick-principal.tsx'
+import { t } from '../../texts/index.ts'
+import { Button } from '../../ui/button.tsx'
+import { useDatabasePlace } from './use-database.ts'
+
+/** Why a person sees raw values in this database; undefined while that is not known. */
+export interface Sight {
+  readonly person: Named
+  readonly seesRaw: boolean
+  /** The group that the exemption names; null: it names the person, or a role. */
+  readonly through: string | null
+  /** The exempt database role that the person logs in as. */
+  readonly role: string | null
+}
+
+/** What a person sees here by exemptions of themselves, of their groups, and of the roles that they log in as. */
+export function useSight(id: string | undefined): Sight | undefined {
+  const place = useDatabasePlace()
+  const isAsked = id !== undefined
+  const { data: person } = useQuery({ ...principalQuery(id ?? ''), enabled: isAsked })
+  const { data: rights } = useQuery({ ...rightsQuery('users', id ?? ''), enabled: isAsked })
+  const { data: document } = useQuery(documentQuery(place))
+  if (!person || !rights || !document) return undefined
+  const path = pathOf(place).toLowerCase()
+  const here = rights.value.filter(({ scope }) => scope?.toLowerCase() === path)
+  const exemption = here.find(({ type }) => type === 'exemption')
+  const exemptRoles = document.exemptions.filter(({ kind }) => kind === 'DatabaseRole')
+  const mapped = here.find(
+    ({ type, name }) => type === 'databaseRole' && exemptRoles.some((one) => one.name === name),
+  )
+  const why = exemption ?? mapped
+  const role = exemption ? null : (mapped?.name ?? null)
+  return { person, seesRaw: why !== undefined, through: why?.through ?? null, role }
+}
+
+/** The button that lends the preview the eyes of a person. */
+export function AsPersonButton({ onPick }: { readonly onPick: (id: string) => void }) {
+  return (
+    <PickPrincipal
+      button={t.data.asPerson}
+      icon={UserRoundSearch}
+      title={t.data.asPersonTitle}
+      description={t.data.asPersonHint}
+      label={t.data.person}
+      sets={['users']}
+      onPick={({ id }) => onPick(id)}
+    />
+  )
+}
+
+/** Says with whose eyes the preview looks, and why they see what they see. */
+export function SightLine({
+  sight: { person, seesRaw, through, role },
+  hasRaw,
+  onEnd,
+}: {
+  readonly sight: Sight
+  readonly hasRaw: boolean
+  readonly onEnd: () => void
+}) {
+  const name = person.displayName ?? person.id
+  return (
+    <div className="panel-note line spread" role="status">
+      <span className="line">
+        {seesRaw ? t.data.seesRaw(name) : t.data.seesMasked(name)}
+        {seesRaw && role !== null && (
+          <>
+            {t.data.exemptByRole} <code>{role}</code>
+          </>
+        )}
+        {seesRaw && role === null && (through === null ? t.data.isExempt : t.data.exemptBy)}
+        {through !== null && (
+          <>
+            <PrincipalLink id={through} />
+            <Link to="/why" search={{ person: person.id, group: through }} className="button ghost small">
+              {t.data.why}
+            </Link>
+          </>
+        )}
+        {seesRaw && !hasRaw && t.data.notYours}
+      </span>
+      <Button size="small" tone="ghost" onClick={onEnd}>
+        {t.data.ownEyes}
+      </Button>
+    </div>
+  )
+}
