@@ -96,6 +96,14 @@ const predefined = [
     },
   },
   {
+    code: 'EndsSessions',
+    severity: 'medium',
+    rights: {
+      pg_signal_backend:
+        'may end the sessions of all roles but superusers, those of this service too: as long as it does, changes of rules and exemptions wait where the role of the binding is no superuser',
+    },
+  },
+  {
     code: 'QueryTexts',
     severity: 'low',
     rights: {

@@ -98,6 +98,37 @@ forEachCluster((cluster) => {
       )
 
       clause(
+        'ENF-164',
+        'A masked role that may end sessions does not end the service. It is listed as an exposure; what it delays, where the role of the binding is no superuser, is enforced when it stops.',
+        async () => {
+          await run(`grant pg_signal_backend to "${analyst}"`)
+          await exempt(auditor)
+          assert.deepEqual(await reads('auditor', 'select mail from app.people'), [canary])
+          const ours = `application_name like 'masquerade%' and datname = current_database() and usename = '${owner}'`
+          let isOver = false
+          const attack = (async () => {
+            while (!isOver)
+              await asOwner(`select pg_terminate_backend(pid) from pg_stat_activity where ${ours}`)
+          })()
+          try {
+            for (let at = 0; at < 3; at++) assert.equal((await exempt()).status, 200)
+          } finally {
+            isOver = true
+            await attack
+          }
+          await waitUntil('it is enforced', async () => {
+            await exempt()
+            return (await report()).state === 'Enforced'
+          })
+          await isDenied('auditor', 'select mail from app.people')
+          const { body } = await masking.send('GET', `${policyUrl(db)}/exposures`)
+          const found = body.value.find(({ code }: { code: string }) => code === 'EndsSessions')
+          assert.ok(found?.roles.includes(analyst), JSON.stringify(body))
+          await run(`revoke pg_signal_backend from "${analyst}"`)
+        },
+      )
+
+      clause(
         'ENF-150',
         'A masked role that owns the database or a schema, and revokes CREATE, USAGE or CONNECT from the role of the…',
         async () => {

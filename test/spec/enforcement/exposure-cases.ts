@@ -115,6 +115,13 @@ export const exposureCases: readonly ExposureCase[] = [
       select line from page`,
   },
   {
+    code: 'EndsSessions',
+    what: 'a member of pg_signal_backend',
+    setup: 'grant pg_signal_backend to $analyst',
+    leak: "select pg_has_role(current_user, 'pg_signal_backend', 'USAGE') as may",
+    shows: /true/,
+  },
+  {
     code: 'QueryTexts',
     what: 'a member of pg_read_all_stats',
     setup: 'grant pg_read_all_stats to $analyst',

@@ -16,7 +16,7 @@ const common = `
 
 const aboutRoles = new Set([
   ...['Superuser', 'Replication', 'CreateRole', 'ReadsAllData', 'ServerFiles', 'QueryTexts', 'TableOwner'],
-  ...['TwinOwnerMember', 'ExemptMember', 'EverybodyExempt', 'BypassRowSecurity'],
+  ...['EndsSessions', 'TwinOwnerMember', 'ExemptMember', 'EverybodyExempt', 'BypassRowSecurity'],
 ])
 
 const aboutCode = new Set(['RoutineOwner', 'DomainOwner'])
