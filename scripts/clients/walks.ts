@@ -123,7 +123,6 @@ export const walks: readonly Walk[] = [
       args: [path.join(folder, 'az/walk.py')],
     }),
   },
-  describedWalk('schemathesis', 'schemathesis_walk.py', ['schemathesis==4.32.5']),
   {
     name: 'types',
     isOfDescription: true,
@@ -138,4 +137,6 @@ export const walks: readonly Walk[] = [
     ]),
     isOfDescription: true,
   },
+  // The last one: it may find and delete the application that the walks sign in as.
+  describedWalk('schemathesis', 'schemathesis_walk.py', ['schemathesis==4.32.5']),
 ]
