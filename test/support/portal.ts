@@ -152,12 +152,10 @@ interface Look {
   readonly colorScheme: 'light' | 'dark'
 }
 
-/** Colours are the same at each width, and the layout is the same in each colour: three looks stand for all six. */
-const allLooks: readonly Look[] = [
-  { width: 360, colorScheme: 'light' },
-  { width: 768, colorScheme: 'dark' },
-  { width: 1440, colorScheme: 'light' },
-]
+const allLooks: readonly Look[] = [360, 768, 1440].flatMap((width) => [
+  { width, colorScheme: 'light' },
+  { width, colorScheme: 'dark' },
+])
 const twoLooks: readonly Look[] = [
   { width: 360, colorScheme: 'dark' },
   { width: 1440, colorScheme: 'light' },

@@ -106,9 +106,10 @@ forEachCluster((cluster) => {
           assert.deepEqual(await reads('auditor', 'select mail from app.people'), [canary])
           const ours = `application_name like 'masquerade%' and datname = current_database() and usename = '${owner}'`
           let isOver = false
+          const attacker = target.connectAs('analyst').sql
           const attack = (async () => {
             while (!isOver)
-              await asOwner(`select pg_terminate_backend(pid) from pg_stat_activity where ${ours}`)
+              await attacker.unsafe(`select pg_terminate_backend(pid) from pg_stat_activity where ${ours}`)
           })()
           try {
             for (let at = 0; at < 3; at++) assert.equal((await exempt()).status, 200)
