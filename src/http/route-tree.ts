@@ -2,7 +2,7 @@
 const longestValue = 2048
 
 interface Step<T> {
-  /** By the name in lower case. */
+  /** By the name as paths spell it, and in lower case. */
   readonly named: Map<string, Step<T>>
   any: Step<T> | undefined
   /** By method, in the order in which they were added. Empty: no path ends here. */
@@ -32,7 +32,7 @@ export class RouteTree<T> {
         names.push(segment.slice(1))
         step.any ??= createStep<T>()
         step = step.any
-      } else step = nextNamed(step, segment.toLowerCase())
+      } else step = nextNamed(step, segment)
     }
     if (step.ends.has(method)) throw new Error(`${method} ${path} is there twice`)
     step.ends.set(method, { names, target })
@@ -48,10 +48,10 @@ export class RouteTree<T> {
     const end = step.ends.get(method) ?? (method === 'HEAD' ? step.ends.get('GET') : undefined)
     if (!end) return { kind: 'otherMethod', allowed: listMethods(step.ends) }
     const params: Record<string, string> = {}
-    for (const [at, name] of end.names.entries()) {
+    for (let at = 0; at < end.names.length; at++) {
       const value = values[at] ?? ''
       if (value.length > longestValue) return { kind: 'tooLong' }
-      params[name] = value
+      params[end.names[at] ?? ''] = value
     }
     return { kind: 'found', target: end.target, params }
   }
@@ -61,12 +61,10 @@ function createStep<T>(): Step<T> {
   return { named: new Map(), any: undefined, ends: new Map() }
 }
 
-function nextNamed<T>(step: Step<T>, name: string): Step<T> {
-  const known = step.named.get(name)
-  if (known) return known
-  const fresh = createStep<T>()
-  step.named.set(name, fresh)
-  return fresh
+function nextNamed<T>({ named }: Step<T>, name: string): Step<T> {
+  const next = named.get(name.toLowerCase()) ?? createStep<T>()
+  named.set(name, next).set(name.toLowerCase(), next)
+  return next
 }
 
 /** As far as the tree is deep: what a long path has beyond that is not looked at. */
@@ -78,7 +76,7 @@ function walk<T>(
 ): Step<T> | undefined {
   const segment = segments[at]
   if (segment === undefined) return step.ends.size > 0 ? step : undefined
-  const named = step.named.get(foldName(segment))
+  const named = step.named.get(segment) ?? step.named.get(foldName(segment))
   const found = named && walk(named, segments, at + 1, values)
   if (found || !step.any) return found
   const count = values.push(segment.includes('%') ? decodeURIComponent(segment) : segment)
@@ -96,8 +94,10 @@ function foldName(segment: string): string {
 function readPath(url: string): string | undefined {
   const start = url.startsWith('/') ? 0 : (/^https?:\/\/[^/?#]*/i.exec(url)?.[0].length ?? url.length)
   if (url.charAt(start) !== '/') return undefined
-  const end = url.slice(start).search(/[?#]/)
-  return end < 0 ? url.slice(start) : url.slice(start, start + end)
+  const question = url.indexOf('?')
+  const hash = url.indexOf('#')
+  const end = Math.min(question < 0 ? url.length : question, hash < 0 ? url.length : hash)
+  return url.slice(start, end)
 }
 
 function splitPath(path: string): string[] {

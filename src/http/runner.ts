@@ -111,14 +111,16 @@ export async function perform(
   if (!isRead) runner.requireRoom()
   const prepared = operation.prepare && (await operation.prepare(context))
   if (operation.prepare) context = { ...context, caller: await readmit(runner, route, request) }
-  const run = async (tx: Query): Promise<Answer> => {
+  const audit = (tx: Query) => writeAuditOf(tx, context.caller, facts.id, entries)
+  const write = async (tx: Query): Promise<Answer> => {
     // A transaction that is tried again writes what its last try did.
     entries.length = 0
-    const answer = await operation.run(tx === context.tx ? context : { ...context, tx }, prepared)
-    if (entries.length > 0) await writeAuditOf(tx, context.caller, facts.id, entries)
+    const answer = await operation.run({ ...context, tx }, prepared)
+    if (entries.length > 0) await audit(tx)
     return answer
   }
-  const answer = await (isRead ? run(database.sql) : database.transaction(run))
+  const answer = isRead ? await operation.run(context, prepared) : await database.transaction(write)
+  if (isRead && entries.length > 0) await audit(database.sql)
   const late = answer.afterCommit && (await answer.afterCommit())
   const told = answer.lateBody ? { ...answer, body: await answer.lateBody() } : answer
   render(late ? { ...told, headers: { ...told.headers, ...late } } : told, dialect, request, reply)

@@ -76,7 +76,6 @@ export async function buildHttp(
   }
   answerProblems(app, options.log, explainUnknown)
   countRequests(app, options)
-  refuseUnknownMethods(app)
   await mount(app)
   await app.register(async (api) => addOperations(api, options, explainUnknown))
   await app.ready()
@@ -162,13 +161,6 @@ function urlsOf({ surface, paths }: Pick<Operation, 'surface' | 'paths'>): strin
   return paths.map((path) => pathPrefix[surface] + path)
 }
 
-/** Before the body is read: Fastify has rules of its own for the bodies of other methods. */
-function refuseUnknownMethods(app: FastifyInstance): void {
-  app.addHook('onRequest', ({ method }, _reply, done) => {
-    done(usualMethods.includes(method) ? undefined : new Problem('UnknownMethod', { method }))
-  })
-}
-
 function dialectOf(request: FastifyRequest): Dialect {
   return dialects.find((dialect) => dialect.owns(request.originalUrl)) ?? maskingDialect
 }
@@ -203,10 +195,11 @@ export function asProblem(error: unknown): Problem {
 function countRequests(app: FastifyInstance, { metrics, headers, accepting, log }: HttpOptions): void {
   const always = { 'x-content-type-options': 'nosniff', ...headers }
   const isLogged = log.isLevelEnabled('debug')
-  app.addHook('onRequest', (_request, reply, done) => {
+  app.addHook('onRequest', ({ method }, reply, done) => {
     reply.headers(always)
     if (!accepting()) reply.header('connection', 'close')
-    done()
+    // Before the body is read: Fastify has rules of its own for the bodies of other methods.
+    done(usualMethods.includes(method) ? undefined : new Problem('UnknownMethod', { method }))
   })
   app.addHook('onResponse', (request, reply, done) => {
     const { operationName: operation } = request

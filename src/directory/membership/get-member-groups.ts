@@ -30,8 +30,9 @@ function getMemberships(name: 'getMemberGroups' | 'getMemberObjects', target: Ta
     body,
     answers: { 200: identifiers },
     async run({ params, body: { securityEnabledOnly }, caller, tx, request, ports }) {
-      const asked = await readTarget(tx, caller, target, params)
-      const memberships = await ports.graph.membershipsOf(caller.tenantId, asked, {
+      const asked = readTarget(tx, caller, target, params)
+      const named = asked instanceof Promise ? await asked : asked
+      const memberships = await ports.graph.membershipsOf(caller.tenantId, named, {
         securityEnabledOnly,
         includeRoles: !securityEnabledOnly,
         limit: resultLimit + 1,

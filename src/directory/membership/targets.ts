@@ -2,6 +2,7 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Params, PermissionRow } from '../../auth/permission.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import type { Soon } from '../../kernel/soon.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import type { ObjectKind } from '../objects/kinds/resource.ts'
 import { principalNameForm } from '../objects/kinds/user.ts'
@@ -48,18 +49,15 @@ export const targets: readonly TargetPath[] = [
  * The object that the path names, not looked up yet; a user also by userPrincipalName. A malformed key is refused, and an
  * alternate key such as an appId is looked up here.
  */
-export async function readTarget(
-  query: Query,
-  caller: Caller,
-  { kind }: TargetPath,
-  params: Params,
-): Promise<Target> {
+export function readTarget(query: Query, caller: Caller, { kind }: TargetPath, params: Params): Soon<Target> {
   const key = params.id ?? caller.objectId
   if (isUuid(key)) return { key: key.toLowerCase(), isName: false, kind }
-  if (kind !== 'user') {
-    const { id } = await findObject(query, caller.tenantId, kind ?? [], key)
-    return { key: id, isName: false, kind }
-  }
+  if (kind !== 'user')
+    return findObject(query, caller.tenantId, kind ?? [], key).then(({ id }) => ({
+      key: id,
+      isName: false,
+      kind,
+    }))
   if (!principalNameForm.test(key)) fail('InvalidObjectIdentifier', { id: key.slice(0, 200) })
   return { key, isName: true, kind }
 }

@@ -98,7 +98,7 @@ export class MemoryGraph implements MembershipGraph {
   }
 
   async membershipsOf(tenantId: string, target: Target, choice: GroupChoice = {}): Promise<Memberships> {
-    const index = await this.#present(tenantId)
+    const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.membershipsOf(tenantId, target, choice)
     if (++this.#answers % auditEvery === 0) this.#audit(target)
     return readMemberships(index, target, choice)
@@ -110,7 +110,7 @@ export class MemoryGraph implements MembershipGraph {
     candidates: readonly string[],
     choice: Pick<GroupChoice, 'includeRoles'> = {},
   ): Promise<Memberships> {
-    const index = await this.#present(tenantId)
+    const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.membershipsAmong(tenantId, target, candidates, choice)
     const { object, found } = findTarget(index, target)
     const ids = found ? index.groupsAmong(object, candidates, choice.includeRoles ?? false) : []
@@ -118,7 +118,7 @@ export class MemoryGraph implements MembershipGraph {
   }
 
   async groupsOf(tenantId: string, objectId: string, choice: GroupChoice = {}): Promise<string[]> {
-    const index = await this.#present(tenantId)
+    const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.groupsOf(tenantId, objectId, choice)
     const groups = index.groupsOf(index.numberOf(objectId), fillChoice(choice))
     return groups.map((group) => index.objects.idOf(group))
@@ -130,27 +130,27 @@ export class MemoryGraph implements MembershipGraph {
     candidates: readonly string[],
     choice: Pick<GroupChoice, 'includeRoles'> = {},
   ): Promise<string[]> {
-    const index = await this.#present(tenantId)
+    const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.groupsAmong(tenantId, objectId, candidates, choice)
     return index.groupsAmong(index.numberOf(objectId), candidates, choice.includeRoles ?? false)
   }
 
   async groupsWithin(tenantId: string, containerId: string): Promise<string[]> {
-    const index = await this.#present(tenantId)
+    const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.groupsWithin(tenantId, containerId)
     const container = index.numberOf(containerId)
     return container < 0 ? [containerId] : index.groupsWithin(container)
   }
 
   async membersOf(tenantId: string, containerId: string): Promise<string[]> {
-    const index = await this.#present(tenantId)
+    const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.membersOf(tenantId, containerId)
     const container = index.numberOf(containerId)
     return container < 0 ? [] : index.membersOf(container)
   }
 
   async explain(tenantId: string, objectId: string, groupId: string): Promise<Explanation> {
-    const index = await this.#present(tenantId)
+    const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.explain(tenantId, objectId, groupId)
     const [from, to] = [index.numberOf(objectId), index.numberOf(groupId)]
     return {
@@ -161,10 +161,12 @@ export class MemoryGraph implements MembershipGraph {
   }
 
   /** The index with every change that was committed before the call; undefined when SQL has to answer. */
-  async #present(tenantId: string): Promise<MembershipIndex | undefined> {
-    const { tenantId: own, metrics } = this.#options
-    const index = tenantId === own ? await this.#reach() : undefined
-    metrics.countAnswer(index ? 'memory' : 'sql')
+  #present(tenantId: string): Promise<MembershipIndex | undefined> | undefined {
+    return tenantId === this.#options.tenantId ? this.#reach() : undefined
+  }
+
+  #count(index: MembershipIndex | undefined): MembershipIndex | undefined {
+    this.#options.metrics.countAnswer(index ? 'memory' : 'sql')
     return index
   }
 
