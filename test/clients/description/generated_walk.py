@@ -25,9 +25,9 @@ def fetch() -> None:
 
 
 fetch()
-generator = str(Path(sys.executable).parent / "openapi-python-client")
+paths = ["--path", str(description), "--config", str(config), "--output-path", f"{folder}/client"]
 made = subprocess.run(
-    [generator, "generate", "--path", str(description), "--config", str(config), "--output-path", f"{folder}/client"],
+    [sys.executable, "-m", "openapi_python_client", "generate", *paths],
     capture_output=True,
     text=True,
     cwd=folder,
