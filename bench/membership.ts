@@ -97,7 +97,7 @@ async function serve({ database, auth, memberships }: Service, body: () => strin
   const { handler } = await buildHttp(
     {
       runner: { database, gatekeeper: auth.gatekeeper, requireRoom() {} },
-      rooms: [{ operations, ports: { graph: memberships.graph } }],
+      rooms: [{ operations, ports: { graph: memberships.graph }, parameters: {} }],
       log: pino({ level: 'silent' }),
       metrics: createMetrics(),
       headers: {},

@@ -121,6 +121,8 @@ export interface Operation<Ports = unknown, Body = unknown, Options = unknown> {
   readonly bodyLimits?: BodyLimits
   /** Schema of the body of each success status; null where there is none. `contentMediaType` names one that is no JSON. */
   readonly answers: Readonly<Record<number, TSchema | null>>
+  /** The status of success for HEAD where it is not that of GET: clients of the original refuse any other. */
+  readonly headStatus?: 204
   /** Statuses of errors beyond those that the form of the operation tells. */
   readonly errors?: readonly number[]
   /** Work that may take long (asking another server): done once, before the transaction of `run` begins. */

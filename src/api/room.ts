@@ -4,6 +4,8 @@ import type { Operation } from './operation.ts'
 export interface ParameterNote {
   readonly description: string
   readonly example: string
+  /** The form of its values, in any case, where another parameter can stand in the same place of a path. */
+  readonly pattern?: string
 }
 
 /** The operations of one room, what they need from elsewhere, and the words that their description takes. */

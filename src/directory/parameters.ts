@@ -1,4 +1,5 @@
 import type { Room } from '../api/room.ts'
+import { castPattern } from '../kernel/surface.ts'
 
 const uuid = '10000000-0000-4000-8000-000000000001'
 const byId = (description: string, example = uuid) => ({ description, example })
@@ -6,12 +7,12 @@ const byId = (description: string, example = uuid) => ({ description, example })
 /** The parameters of the directory's paths, for readers of its description. */
 export const parameters: Room['parameters'] = {
   id: byId('The id of the object; of a user also the userPrincipalName.'),
-  otherId: byId('The id of the object to remove.'),
+  otherId: byId('The id of the related object.'),
   assignment: byId('The id of the assignment.'),
   subscription: byId('The id of the subscription.'),
   extensionProperty: byId('The id of the definition.'),
   key: byId('The id.'),
-  cast: byId('The type of the objects.', 'vendor.graph.user'),
+  cast: { ...byId('The type of the objects.', 'vendor.graph.user'), pattern: castPattern },
   extensionId: byId('The name of the extension, or its id.', 'com.example.badge'),
   user: byId('The id or userPrincipalName of the user.'),
   group: byId('The id of the group.'),

@@ -36,7 +36,7 @@ const encodedDollar = /\/%24(?=(?:ref|count|value|batch|metadata)$)/i
 // Some clients call actions by their full names, or with the empty parentheses of a function. The name of an extension
 // is not for us to change.
 const qualifiedAction = new RegExp(
-  `(?<!/extensions)/(?:${namespacePattern}\\.)?((?:check|get)Member(?:Groups|Objects)|getByIds|explainMembership|restore|addPassword|removePassword|changePassword|reply|getAvailableExtensionProperties|carriedRights|delta)(?:\\(\\))?$`,
+  `(?<!/extensions)/(?:${namespacePattern}\\.)?((?:check|get)Member(?:Groups|Objects)|getByIds|explainMembership|restore|invite|revokeSignInSessions|addPassword|removePassword|changePassword|reply|getAvailableExtensionProperties|carriedRights|delta)(?:\\(\\))?$`,
   'i',
 )
 

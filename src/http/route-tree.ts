@@ -4,6 +4,8 @@ const longestValue = 2048
 interface Step<T> {
   /** By the name as paths spell it, and in lower case. */
   readonly named: Map<string, Step<T>>
+  /** A parameter whose values have a form. */
+  formed: { readonly form: RegExp; readonly step: Step<T> } | undefined
   any: Step<T> | undefined
   /** By method, in the order in which they were added. Empty: no path ends here. */
   readonly ends: Map<string, { readonly names: readonly string[]; readonly target: T }>
@@ -18,10 +20,17 @@ export type FoundRoute<T> =
 
 /**
  * Paths and methods, and their targets. The framework's own router takes a second to learn the thousands of pairs of both
- * APIs. A name goes before a parameter in the same place, whatever its methods; case and one slash at the end are ignored.
+ * APIs. A name goes before a parameter in the same place, and a parameter with a form before one without, whatever their
+ * methods; case and one slash at the end are ignored.
  */
 export class RouteTree<T> {
   readonly #root = createStep<T>()
+  readonly #forms: ReadonlyMap<string, RegExp>
+
+  /** `forms`: the form of the values of parameters that have one. */
+  constructor(forms: ReadonlyMap<string, RegExp> = new Map()) {
+    this.#forms = forms
+  }
 
   /** `path`: names and `:parameters`. */
   add(method: string, path: string, target: T): void {
@@ -29,9 +38,9 @@ export class RouteTree<T> {
     let step = this.#root
     for (const segment of splitPath(path)) {
       if (segment.startsWith(':')) {
-        names.push(segment.slice(1))
-        step.any ??= createStep<T>()
-        step = step.any
+        const name = segment.slice(1)
+        names.push(name)
+        step = nextParameter(step, this.#forms.get(name))
       } else step = nextNamed(step, segment)
     }
     if (step.ends.has(method)) throw new Error(`${method} ${path} is there twice`)
@@ -58,13 +67,23 @@ export class RouteTree<T> {
 }
 
 function createStep<T>(): Step<T> {
-  return { named: new Map(), any: undefined, ends: new Map() }
+  return { named: new Map(), formed: undefined, any: undefined, ends: new Map() }
 }
 
 function nextNamed<T>({ named }: Step<T>, name: string): Step<T> {
   const next = named.get(name.toLowerCase()) ?? createStep<T>()
   named.set(name, next).set(name.toLowerCase(), next)
   return next
+}
+
+function nextParameter<T>(step: Step<T>, form: RegExp | undefined): Step<T> {
+  if (!form) {
+    step.any ??= createStep<T>()
+    return step.any
+  }
+  step.formed ??= { form, step: createStep<T>() }
+  if (step.formed.form !== form) throw new Error(`${form} and ${step.formed.form} stand in one place`)
+  return step.formed.step
 }
 
 /** As far as the tree is deep: what a long path has beyond that is not looked at. */
@@ -78,9 +97,13 @@ function walk<T>(
   if (segment === undefined) return step.ends.size > 0 ? step : undefined
   const named = step.named.get(segment) ?? step.named.get(foldName(segment))
   const found = named && walk(named, segments, at + 1, values)
-  if (found || !step.any) return found
-  const count = values.push(segment.includes('%') ? decodeURIComponent(segment) : segment)
-  const through = walk(step.any, segments, at + 1, values)
+  if (found || !(step.any || step.formed)) return found
+  const value = segment.includes('%') ? decodeURIComponent(segment) : segment
+  const count = values.push(value)
+  const formed = step.formed?.form.test(value) ? step.formed.step : undefined
+  const through =
+    (formed && walk(formed, segments, at + 1, values)) ??
+    (step.any && walk(step.any, segments, at + 1, values))
   if (!through) values.length = count - 1
   return through
 }

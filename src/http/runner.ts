@@ -123,7 +123,7 @@ export async function perform(
   if (isRead && entries.length > 0) await audit(database.sql)
   const late = answer.afterCommit && (await answer.afterCommit())
   const told = answer.lateBody ? { ...answer, body: await answer.lateBody() } : answer
-  render(late ? { ...told, headers: { ...told.headers, ...late } } : told, dialect, request, reply)
+  render(late ? { ...told, headers: { ...told.headers, ...late } } : told, route, request, reply)
 }
 
 /** Undefined for all but very few bodies: a promise is a measurable part of a request. */
@@ -138,11 +138,18 @@ function readsOnly({ method, reads }: Operation): boolean {
   return method === 'GET' || reads === true
 }
 
-function render(answer: Answer, dialect: Dialect, request: FastifyRequest, reply: FastifyReply): void {
-  const { status, headers, body } = answer
+function render(
+  answer: Answer,
+  { operation, dialect }: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const { headers, body } = answer
+  const { headStatus } = operation
+  const status = (request.method === 'HEAD' && answer.status === 200 && headStatus) || answer.status
   reply.code(status).headers(dialect.headers(request))
   if (headers) reply.headers(headers)
-  if (body === undefined) {
+  if (body === undefined || status === 204) {
     reply.send()
     return
   }

@@ -23,7 +23,7 @@ const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'
 
 export interface HttpOptions {
   readonly runner: Runner
-  readonly rooms: readonly Pick<Room, 'operations' | 'ports'>[]
+  readonly rooms: readonly Pick<Room, 'operations' | 'ports' | 'parameters'>[]
   readonly log: Logger
   readonly metrics: Metrics
   /** Headers of every answer, for example a warning that this is an emulator. */
@@ -123,7 +123,12 @@ function addOperations(
 }
 
 function collectRoutes(rooms: HttpOptions['rooms']): RouteTree<Route> {
-  const routes = new RouteTree<Route>()
+  const forms = rooms.flatMap(({ parameters }) =>
+    Object.entries(parameters).flatMap(([name, { pattern }]) =>
+      pattern === undefined ? [] : [[name, new RegExp(pattern, 'i')] as const],
+    ),
+  )
+  const routes = new RouteTree<Route>(new Map(forms))
   for (const { operations, ports } of rooms)
     for (const operation of operations as readonly Operation[])
       for (const path of [...operation.paths, ...(operation.aliasPaths ?? [])]) {

@@ -11,6 +11,9 @@ export const aliasNamespace = 'microsoft.graph'
 /** Every spelling of the namespace in a cast, a type or a qualified name, for a pattern. */
 export const namespacePattern = '(?:(?:vendor|microsoft)\\.)?graph'
 
+/** The form of a segment that casts to a type: `vendor.graph.user`. The group is the name of the type. */
+export const castPattern = `^${namespacePattern}\\.(\\w+)$`
+
 /** Under this prefix the directory answers in the other namespace. */
 export const aliasPrefix = `/${aliasNamespace}`
 

@@ -21,6 +21,8 @@ import { reportObserved } from './enforcement/report-observed.ts'
 import { resumeTable, suspendTable } from './enforcement/suspend-table.ts'
 import { describeProviders } from './management/describe-providers.ts'
 import { describeService } from './management/describe-service.ts'
+import { listLocations } from './management/list-locations.ts'
+import { listResources } from './management/list-resources.ts'
 import { listTenants } from './management/list-tenants.ts'
 import { getProvider, listProviderOperations, listProviders } from './management/providers.ts'
 import { getResourceGroup, listResourceGroups } from './management/resource-groups.ts'
@@ -87,6 +89,8 @@ const operations: readonly Operation<MaskingPorts>[] = [
     getSubscription,
     listResourceGroups,
     getResourceGroup,
+    listResources,
+    listLocations,
     listTenants,
     describeService,
     listProviders,

@@ -6,7 +6,7 @@ import { directoryRoom } from '../../src/directory/room.ts'
 import { type DescribedRoom, describeApi } from '../../src/http/description/describe-api.ts'
 import { openApiPath } from '../../src/http/description/describe-operation.ts'
 import { normalizeUrl } from '../../src/http/normalize-url.ts'
-import { pathPrefix } from '../../src/kernel/surface.ts'
+import { castPattern, pathPrefix } from '../../src/kernel/surface.ts'
 import { maskingRoom } from '../../src/masking/room.ts'
 
 type Json = Record<string, unknown>
@@ -61,12 +61,13 @@ interface Step {
 }
 
 const newStep = (): Step => ({ next: new Map(), found: new Map() })
+const isCast = new RegExp(castPattern, 'i')
 let routes: Step | undefined
 
 function addRoute(root: Step, operation: Operation<never>, path: string, described: string): void {
   let step = root
   for (const segment of (pathPrefix[operation.surface] + path).toLowerCase().split('/')) {
-    const key = segment.startsWith(':') ? ':' : segment
+    const key = segment === ':cast' ? segment : segment.startsWith(':') ? ':' : segment
     const next = step.next.get(key) ?? newStep()
     step.next.set(key, next)
     step = next
@@ -95,8 +96,9 @@ function findPath(method: string, url: string): string | undefined {
   const walk = (step: Step, at: number): string | undefined => {
     if (at === segments.length) return step.found.get(method)
     const exact = step.next.get(decode(segments[at] ?? '').toLowerCase())
+    const cast = isCast.test(segments[at] ?? '') ? step.next.get(':cast') : undefined
     const any = segments[at] === '' ? undefined : step.next.get(':')
-    return (exact && walk(exact, at + 1)) ?? (any && walk(any, at + 1))
+    return (exact && walk(exact, at + 1)) ?? (cast && walk(cast, at + 1)) ?? (any && walk(any, at + 1))
   }
   return walk(routes, 0)
 }

@@ -11,7 +11,7 @@ export const selectOption = Type.Optional(
   Type.String({ description: 'Properties to return, separated by commas.' }),
 )
 
-const expandOption = Type.Optional(
+export const expandOption = Type.Optional(
   Type.String({
     description:
       "Relations to return with their objects, such as members($select=id;$top=5), and extensions($filter=id eq '{extensionId}').",

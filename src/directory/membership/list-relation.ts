@@ -1,15 +1,17 @@
+import { Type } from 'typebox'
 import { type Context, ok } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { holds } from '../../auth/permit.ts'
 import { fail } from '../../kernel/problem.ts'
-import { namespacePattern } from '../../kernel/surface.ts'
+import { expandOption } from '../entities/entity-view.ts'
 import { answerCount } from '../entities/list-entities.ts'
 import { collectionSchema, countSchema, objectSchema } from '../entities/schemas.ts'
-import { contextOf, namespace } from '../entities/show-entity.ts'
-import type { ObjectKind, Resource } from '../objects/kinds/resource.ts'
-import { isObjectKind, resources } from '../objects/kinds/resources.ts'
+import { namespace } from '../entities/show-entity.ts'
+import type { ObjectKind } from '../objects/kinds/resource.ts'
+import { resources } from '../objects/kinds/resources.ts'
 import { objectPermissions, readableProperties } from '../objects/object-permissions.ts'
 import { type DirectoryObject, objectColumns } from '../objects/object-store.ts'
+import { readCast, viewObjects } from '../objects/view-objects.ts'
 import { fieldsOf, restrictFields } from '../odata/field.ts'
 import {
   countRows,
@@ -19,14 +21,13 @@ import {
   searchableCountQuery,
   searchableQuery,
 } from '../odata/list.ts'
-import { readSelect } from '../odata/select.ts'
 import { type DirectoryPorts, operation } from '../operation.ts'
 import { sourceOfRelation } from './relation-source.ts'
 import { nounOf, type Relation } from './relations.ts'
-import { renderRelated } from './render-related.ts'
 import { findTarget } from './targets.ts'
 
 const answer = collectionSchema(objectSchema, 'directoryObjectCollection')
+const query = Type.Object({ ...searchableQuery.properties, $expand: expandOption })
 
 export function listRelation(relation: Relation) {
   const path = `${relation.path}/${relation.name}`
@@ -37,23 +38,16 @@ export function listRelation(relation: Relation) {
     method: 'GET',
     path: [path, `${path}/:cast`],
     permission: { row: relation.read },
-    query: searchableQuery,
+    query,
     answers: { 200: answer },
     async run(context) {
-      const { tx, caller, query, request, params } = context
-      const kinds = readCast(relation, params.cast)
-      const shown = kinds.map((kind) => resources[kind])
-      const select = readSelect(query.$select, shown)
-      requireReadable(caller, kinds, query)
-      const source = await openSource(relation, context, kinds)
+      const { tx, caller, query, request } = context
+      const view = viewObjects(context, relation.to, query)
+      requireReadable(caller, view.kinds, query)
+      const source = await openSource(relation, context, view.kinds)
       const page = await listPage<DirectoryObject>(tx, request, query, source)
-      const typed = params.cast === undefined
-      const body = {
-        '@odata.context': contextOf(request.baseUrl, typed ? 'directoryObjects' : setOf(shown), select),
-        ...page.annotations,
-        value: page.rows.map((object) => renderRelated(caller, object, { typed, select })),
-      }
-      return ok(body, page.headers)
+      const value = await view.show(page.rows)
+      return ok({ '@odata.context': view.context, ...page.annotations, value }, page.headers)
     },
   })
 }
@@ -71,24 +65,12 @@ export function countRelation(relation: Relation) {
     answers: { 200: countSchema },
     async run(context) {
       const { tx, caller, query, params } = context
-      const kinds = readCast(relation, params.cast)
+      const kinds = readCast(relation.to, params.cast)
       requireReadable(caller, kinds, query)
       const source = await openSource(relation, context, kinds)
       return answerCount(await countRows(tx, query, source))
     },
   })
-}
-
-const cast = new RegExp(`^${namespacePattern}\\.(\\w+)$`, 'i')
-const kindsByName = new Map(Object.keys(resources).map((kind) => [kind.toLowerCase(), kind]))
-
-/** The kinds to list: `/members/vendor.graph.user` lists the members that are users. */
-function readCast(relation: Relation, segment: string | undefined): readonly ObjectKind[] {
-  if (segment === undefined) return relation.to
-  const kind = kindsByName.get(cast.exec(segment)?.[1]?.toLowerCase() ?? '')
-  if (kind === undefined || !isObjectKind(kind))
-    return fail('UnknownSegment', { segment: segment.slice(0, 100) })
-  return [kind]
 }
 
 /** Refuses filters, orders and searches, which reveal properties, to callers who may not read these. */
@@ -98,11 +80,8 @@ function requireReadable(caller: Caller, kinds: readonly ObjectKind[], query: Li
     fail('InsufficientPrivileges')
 }
 
-function setOf([resource]: readonly Resource[]): string {
-  return resource?.set ?? 'directoryObjects'
-}
-
-async function openSource(
+/** Where the objects at the far end of a relation are read from, those of some kinds. */
+export async function openSource(
   relation: Relation,
   {
     tx,

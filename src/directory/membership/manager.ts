@@ -1,47 +1,15 @@
-import { noContent, ok } from '../../api/operation.ts'
+import { noContent } from '../../api/operation.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import { entityQuery } from '../entities/entity-view.ts'
 import { describeWrite } from '../entities/entity-write.ts'
-import { entitySchema } from '../entities/schemas.ts'
-import { contextOf } from '../entities/show-entity.ts'
-import { user as resource } from '../objects/kinds/user.ts'
-import { type DirectoryObject, describeChange, findUser, objectColumns } from '../objects/object-store.ts'
-import { readSelect } from '../odata/select.ts'
+import { describeChange, findUser } from '../objects/object-store.ts'
 import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { reference } from './add-member.ts'
 import { lockReferences } from './lock-references.ts'
 import { readReference } from './object-reference.ts'
 import { managerPermissions } from './relations.ts'
-import { renderRelated } from './render-related.ts'
-
-function getManager(noun: string, path: string) {
-  return operation({
-    name: `get${noun}Manager`,
-    clause: 'DIR-210',
-    summary: 'Get the manager of a user',
-    method: 'GET',
-    path: `${path}/manager`,
-    permission: { row: managerPermissions.read },
-    query: entityQuery,
-    answers: { 200: entitySchema(resource) },
-    async run({ tx, caller, params, query, request }) {
-      const select = readSelect(query.$select, [resource])
-      const { id } = await findUser(tx, caller.tenantId, params.id ?? caller.objectId)
-      const [manager] = await tx<DirectoryObject[]>`
-        select ${objectColumns(tx)} from manager_edge e
-        join directory_object o on o.tenant_id = e.tenant_id and o.id = e.manager_id
-        where e.tenant_id = ${caller.tenantId} and e.user_id = ${id} and o.deleted_at is null`
-      if (!manager) return fail('ObjectNotFound', { id: 'manager' })
-      return ok({
-        '@odata.context': `${contextOf(request.baseUrl, 'directoryObjects', select)}/$entity`,
-        ...renderRelated(caller, manager, { typed: true, select }),
-      })
-    },
-  })
-}
 
 /** A manager is a reference and gives no right: rights come by roles, groups and ownership alone. */
 const setManager = operation({
@@ -108,9 +76,4 @@ async function readManagerId(tx: Query, tenantId: string, userId: string): Promi
   return row?.id ?? null
 }
 
-export const managerOperations = [
-  getManager('User', '/users/:id'),
-  getManager('My', '/me'),
-  setManager,
-  removeManager,
-]
+export const managerOperations = [setManager, removeManager]

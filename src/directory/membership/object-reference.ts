@@ -35,9 +35,10 @@ export function readReference(value: unknown, property: string): ObjectReference
   const url = isPlain ? URL.parse(value) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password)
     return refuse(property)
-  const parts = /\/([a-z]+)(?:\/([^/()]+)|\(([\da-f-]{36})\)|\('([^/()]+)'\))\/?$/i.exec(
-    decodePath(url.pathname) ?? '',
-  )
+  const parts =
+    /\/([a-z]+)(?:\/([^/()]+)|\(([\da-f-]{36})\)|\((?:(?:id|userPrincipalName)=)?'([^/()]+)'\))\/?$/i.exec(
+      decodePath(url.pathname) ?? '',
+    )
   const [, set = '', segment, id, quoted] = parts ?? []
   const key = segment ?? id ?? quoted?.replaceAll("''", "'")
   const kind = kindOfSet.get(set.toLowerCase())

@@ -4,6 +4,7 @@ import { addMember } from './add-member.ts'
 import { checkMemberGroups, checkMemberObjects } from './check-member-groups.ts'
 import { explainMembership } from './explain-membership.ts'
 import { getMemberGroups, getMemberObjects } from './get-member-groups.ts'
+import { getRelated } from './get-related.ts'
 import { countRelation, listRelation } from './list-relation.ts'
 import { managerOperations } from './manager.ts'
 import { relations } from './relations.ts'
@@ -20,7 +21,9 @@ export const membershipOperations: readonly Operation<DirectoryPorts>[] = [
   updateGroup,
   ...managerOperations,
   ...relations.flatMap((relation) =>
-    relation.single ? [] : [listRelation(relation), countRelation(relation)],
+    relation.single
+      ? getRelated(relation)
+      : [listRelation(relation), countRelation(relation), getRelated(relation)],
   ),
   ...relations.flatMap((relation) => (relation.add ? [addToRelation(relation, relation.add)] : [])),
   ...relations.flatMap((relation) =>

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { noContent, ok } from '../../api/operation.ts'
 import { holds } from '../../auth/permit.ts'
 import { appendChanges } from '../../db/change-log.ts'
+import { fail } from '../../kernel/problem.ts'
 import { operationsOn } from '../entities/entity-operations.ts'
 import type { EntityContext } from '../entities/entity-set.ts'
 import { entityQuery } from '../entities/entity-view.ts'
@@ -16,6 +17,7 @@ import { beforeWrite } from '../write-rules/before-write.ts'
 import { application } from './kinds/application.ts'
 import { group } from './kinds/group.ts'
 import type { ObjectKind, Resource } from './kinds/resource.ts'
+import { resources } from './kinds/resources.ts'
 import { servicePrincipal } from './kinds/service-principal.ts'
 import { user } from './kinds/user.ts'
 import { objectPermissions, readDeletedPermissions } from './object-permissions.ts'
@@ -23,37 +25,45 @@ import { describePlace, type ObjectSet, objectSet, sourceOf } from './object-set
 import { type DirectoryObject, describeChange, findObject, purgeObject, setDeleted } from './object-store.ts'
 import { findCompanions } from './remove-object.ts'
 import { renderObject } from './render-object.ts'
+import { readCast } from './view-objects.ts'
 
 const restorable: readonly Resource[] = [user, group, application, servicePrincipal]
+const restorableKinds = restorable.map(({ kind }) => kind)
 const rowOf = (kind: ObjectKind, action: 'read' | 'delete') =>
   action === 'read' ? readDeletedPermissions(kind) : objectPermissions[kind].delete
 const rows = (action: 'read' | 'delete') => restorable.map(({ kind }) => rowOf(kind, action))
 const anyEntity = Type.Union(restorable.map(entitySchema))
 const path = '/directory/deletedItems/:id'
 
-/** A deleted object of a kind that the caller may read or delete; the other kinds are not there for them. */
-function findDeleted(
+/** A deleted object of a kind that the caller may read or delete; objects of other kinds are 404 to the caller. */
+async function findDeleted(
   { tx, caller, params }: EntityContext,
   action: 'read' | 'delete',
   options: { lock?: boolean } = {},
 ): Promise<DirectoryObject> {
-  const kinds = restorable.map(({ kind }) => kind).filter((kind) => holds(caller, rowOf(kind, action)))
+  const kinds = readCast(restorableKinds, params.cast).filter(
+    (kind) => restorableKinds.includes(kind) && holds(caller, rowOf(kind, action)),
+  )
+  if (kinds.length === 0) return fail('ObjectNotFound', { id: params.id ?? '' })
   return findObject(tx, caller.tenantId, kinds, params.id ?? '', { deleted: true, ...options })
 }
 
 const getDeletedItem = operation({
   name: 'getDeletedItem',
   clause: 'DIR-134',
-  summary: 'Get a deleted object that can be restored',
+  summary:
+    'Get a deleted object that can be restored; the name of a type behind it asks for an object of that type',
   method: 'GET',
-  path,
+  path: [path, `${path}/:cast`],
   permission: { anyRow: rows('read') },
   query: entityQuery,
   answers: { 200: anyEntity },
   async run(context) {
     const select = readSelect(context.query.$select, restorable)
     const object = await findDeleted(context, 'read')
-    return ok(renderObject(object, context.request.baseUrl, { set: 'directoryObjects', typed: true, select }))
+    const typed = context.params.cast === undefined
+    const set = typed ? 'directoryObjects' : resources[object.kind].set
+    return ok(renderObject(object, context.request.baseUrl, { set, typed, select }))
   },
 })
 
@@ -64,7 +74,7 @@ const restoreDeletedItem = operation({
   method: 'POST',
   path: `${path}/restore`,
   permission: { anyRow: rows('delete') },
-  right: rightsToDelete(restorable.map(({ kind }) => kind)),
+  right: rightsToDelete(restorableKinds),
   answers: { 200: anyEntity },
   async run(context) {
     const { tx, caller, request, audit } = context
@@ -90,7 +100,7 @@ const purgeDeletedItem = operation({
   method: 'DELETE',
   path,
   permission: { anyRow: rows('delete') },
-  right: rightsToDelete(restorable.map(({ kind }) => kind)),
+  right: rightsToDelete(restorableKinds),
   answers: { 204: null },
   async run(context) {
     const { tx, caller, audit } = context

@@ -2,8 +2,10 @@ import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { holds } from '../../auth/permit.ts'
 import { fail } from '../../kernel/problem.ts'
+import { namespacePattern } from '../../kernel/surface.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { operationsOn } from '../entities/entity-operations.ts'
+import { tagHeader } from '../entities/entity-tag.ts'
 import { entityQuery } from '../entities/entity-view.ts'
 import { collectionSchema, objectSchema } from '../entities/schemas.ts'
 import { contextOf } from '../entities/show-entity.ts'
@@ -16,8 +18,10 @@ import { anyObjectPermissions, objectPermissions } from './object-permissions.ts
 import { describePlace, type ObjectSet, objectSet } from './object-set.ts'
 import { type DirectoryObject, findObject, objectColumns } from './object-store.ts'
 import { renderItem } from './render-object.ts'
+import { objectQuery, viewObjects } from './view-objects.ts'
 
 const all = Object.values(resources)
+const allKinds = all.map(({ kind }) => kind)
 
 const deletableKinds: readonly ObjectKind[] = [
   'user',
@@ -30,7 +34,7 @@ const deletableKinds: readonly ObjectKind[] = [
 
 const users = objectSet(resources.user)
 
-/** Objects of any kind by their id. Kinds that the caller may not delete are not there to be deleted. */
+/** Objects of any kind to be deleted. Kinds that the caller may not delete are not among them. */
 const directoryObjects: ObjectSet = {
   ...users,
   kind: 'directoryObject',
@@ -42,19 +46,31 @@ const directoryObjects: ObjectSet = {
   instances: ['/directoryObjects/:id'],
   permissions: {
     ...users.permissions,
-    read: { row: anyObjectPermissions.read },
     delete: { anyRow: deletableKinds.map((kind) => objectPermissions[kind].delete) },
   },
   rights: { ...users.rights, delete: rightsToDelete(deletableKinds) },
-  readable: () => undefined,
-  async find({ tx, caller, params }, purpose) {
-    const lock = purpose === 'write'
-    const kinds = lock ? deletableKinds.filter((kind) => holds(caller, objectPermissions[kind].delete)) : []
-    const object = await findObject(tx, caller.tenantId, kinds, params.id ?? '', { lock })
-    return { ...describePlace(object), set: 'directoryObjects' }
+  async find({ tx, caller, params }) {
+    const kinds = deletableKinds.filter((kind) => holds(caller, objectPermissions[kind].delete))
+    return describePlace(await findObject(tx, caller.tenantId, kinds, params.id ?? '', { lock: true }))
   },
-  show: (object, rendering) => renderItem(object, { ...rendering, typed: true }),
 }
+
+const getDirectoryObject = operation({
+  name: 'getDirectoryObject',
+  clause: 'DIR-134',
+  summary: 'Get a directory object; the name of a type behind it asks for an object of that type',
+  method: 'GET',
+  path: ['/directoryObjects/:id', '/directoryObjects/:id/:cast'],
+  permission: { row: anyObjectPermissions.read },
+  query: objectQuery,
+  answers: { 200: objectSchema },
+  async run(context) {
+    const { tx, caller, params, query } = context
+    const view = viewObjects(context, allKinds, query)
+    const object = await findObject(tx, caller.tenantId, view.kinds, params.id ?? '')
+    return ok(await view.showWhole(object), tagHeader(object))
+  },
+})
 
 const maxIds = 1000
 
@@ -92,14 +108,20 @@ const getByIds = operation({
   },
 })
 
+const qualifier = new RegExp(`^#?${namespacePattern}\\.`)
+
 function readTypes(types: readonly string[]): ObjectKind[] | undefined {
   if (types.length === 0 || types.includes('directoryObject')) return undefined
   return types.map((type) => {
-    const kind = type.replace(/^#?(vendor|microsoft)\.graph\./, '')
+    const kind = type.replace(qualifier, '')
     return isObjectKind(kind)
       ? kind
       : fail('InvalidPropertyValue', { property: 'types', resource: 'DirectoryObject' })
   })
 }
 
-export const directoryObjectOperations = [...operationsOn(directoryObjects, ['get', 'delete']), getByIds]
+export const directoryObjectOperations = [
+  getDirectoryObject,
+  ...operationsOn(directoryObjects, ['delete']),
+  getByIds,
+]

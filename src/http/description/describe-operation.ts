@@ -57,13 +57,11 @@ interface Parameter {
 }
 
 function describePath(url: string, notes: Room['parameters']): Parameter[] {
-  return [...url.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
-    name,
-    in: 'path',
-    required: true,
-    ...notes[name],
-    schema: { type: 'string', minLength: 1 },
-  }))
+  return [...url.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const { pattern, ...note } = notes[name] ?? {}
+    const schema = { type: 'string', minLength: 1, ...(pattern && { pattern }) }
+    return { name, in: 'path', required: true, ...note, schema }
+  })
 }
 
 function describeVersion({ apiVersions }: Operation<never>): Parameter[] {

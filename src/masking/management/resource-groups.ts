@@ -44,6 +44,7 @@ export const getResourceGroup = operation({
   apiVersions: resourcesApiVersions,
   permission,
   answers: { 200: resourceGroupAnswer },
+  headStatus: 204,
 
   async run(context) {
     const site = siteOf(context)

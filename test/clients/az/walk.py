@@ -58,6 +58,10 @@ def sign_in() -> None:
 def walk_masking() -> None:
     at = ("-g", "group", "-s", "walked-az")
     check("az group list", "group" in [one["name"] for one in run("group", "list")])
+    check("az group exists", run("group", "exists", "-n", "group") is True and run("group", "exists", "-n", "none") is False)
+    check("az account list-locations", {"here", "local"} <= {one["name"] for one in run("account", "list-locations")})
+    check("az resource list", "walked-az" in [one["name"] for one in run("resource", "list", "-g", "group")])
+    check("az resource list by type", run("resource", "list", "--resource-type", "Microsoft.Sql/managedInstances") == [])
     made = run("sql", "server", "create", "-g", "group", "-n", "made-az", "-l", "here", "-u", "sa", "-p", "Ignored.12345")
     check("az sql server create", made["name"] == "made-az", made)
     check("az sql server list", {"made-az", "walked-az"} <= {one["name"] for one in run("sql", "server", "list")})

@@ -132,6 +132,8 @@ func (d directory) readTypes(user string) {
 	for _, cast := range []string{"microsoft.graph.user", "graph.user", "vendor.graph.user"} {
 		members, _ = d.listPages(group + "/members/" + cast)
 		check("the cast "+cast+" is understood", len(members) == 1, members)
+		one := must(d.ask(http.MethodGet, group+"/members/"+user+"/"+cast, nil))
+		check("one member is cast to "+cast, one["id"] == user, one)
 	}
 }
 

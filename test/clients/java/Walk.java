@@ -217,6 +217,11 @@ public class Walk {
     check("a member is of its type", members.size() == 1 && members.get(0) instanceof User, members);
     check("a cast is understood",
         client.groups().byGroupId(groupId).members().graphUser().get().getValue().size() == 1);
+    String memberId = members.get(0).getId();
+    check("one member is cast", memberId.equals(client.groups().byGroupId(groupId).members()
+        .byDirectoryObjectId(memberId).graphUser().get().getId()));
+    check("one of the groups of a person is of its type", client.users().byUserId(memberId).memberOf()
+        .byDirectoryObjectId(groupId).get() instanceof Group);
 
     BatchRequestContent batch = new BatchRequestContent(client);
     String step = batch.addBatchRequestStep(client.users().byUserId(made.get(2).getId()).toGetRequestInformation());

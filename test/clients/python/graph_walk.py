@@ -73,14 +73,24 @@ async def follow_delta(made: list[User]) -> None:
 
 async def read_types(user: User) -> None:
     body = Group(display_name="G", mail_nickname=f"g-{uuid.uuid4()}", mail_enabled=False, security_enabled=True)
-    group = client.groups.by_group_id((await client.groups.post(body)).id)
+    group_id = (await client.groups.post(body)).id
+    group = client.groups.by_group_id(group_id)
     await group.members.ref.post(ReferenceCreate(odata_id=f"{base}/directoryObjects/{user.id}"))
     # Under /v1.0 the type is #vendor.graph.user, which the client does not know.
     members = [type(member) for member in (await group.members.get()).value]
     check("a member is of its type", members == [User], members)
     members = [type(member) for member in (await group.members.graph_user.get()).value]
     check("a cast is understood", members == [User], members)
-    await group.members.by_directory_object_id(user.id).ref.delete()
+    member = group.members.by_directory_object_id(user.id)
+    one = await member.graph_user.get()
+    check("one member is cast", (type(one), one.id) == (User, user.id), one)
+    try:
+        check("a member of another type is not found", await member.graph_group.get() is None)
+    except ODataError as error:
+        check("a member of another type is not found", error.response_status_code == 404, error)
+    found = await client.users.by_user_id(user.id).member_of.by_directory_object_id(group_id).get()
+    check("one of the groups of a person is of its type", type(found) is Group, found)
+    await member.ref.delete()
     check("a member is removed", (await group.members.get()).value == [])
 
 

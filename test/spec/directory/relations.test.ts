@@ -111,17 +111,136 @@ describe('relations', () => {
       assert.equal(answer.text, count, where)
       assert.match(answer.headers.get('content-type') ?? '', /^text\/plain/)
     }
-    for (const segment of [
-      'microsoft.graph.unicorn',
-      'user',
-      user,
-      '__proto__',
-      'microsoft.graph.toString',
-    ]) {
+    const refusals: [segment: string, message: RegExp][] = [
+      ['microsoft.graph.unicorn', /^Resource not found for the segment/],
+      ['microsoft.graph.toString', /^Resource not found for the segment/],
+      ['user', /^Invalid object identifier 'user'/],
+      ['__proto__', /^Invalid object identifier '__proto__'/],
+    ]
+    for (const [segment, message] of refusals) {
       const answer = await get(`${path}/${segment}`)
       assert.equal(answer.status, 400, segment)
-      assert.match(answer.body.error.message, /^Resource not found for the segment/)
+      assert.match(answer.body.error.message, message)
     }
+  })
+
+  clause(
+    'DIR-331',
+    'A key behind a relation returns one of the related objects: `GET /groups/{id}/members/{id}`. The name of a type behind it, behind `manager`, `directoryObjects/{id}` and `directory/deletedItems/{id}` asks for an object of that type: `/members/{id}/vendor.graph.user` is 404 for a group. …',
+    async () => {
+      const [group, inner, role] = [await directory.group(), await directory.group(), await directory.role()]
+      const [user, boss, device] = [await directory.user(), await directory.user(), await directory.device()]
+      await directory.join(inner, group)
+      await directory.join(group, role)
+      await directory.join(device, group)
+      await directory.join(user, inner)
+      assert.equal((await add(`/groups/${inner}/owners`, boss)).status, 204)
+      const manager = { token: admin, body: { '@odata.id': urlOf(boss) } }
+      assert.equal((await service.request('PUT', `/v1.0/users/${user}/manager/$ref`, manager)).status, 204)
+      const me = service.tokenFor({ permissions: ['Directory.Read.All'], principal: user })
+      const mine = service.tokenFor({ permissions: ['Directory.Read.All'], principal: boss })
+
+      const found: [path: string, id: string, kind: string, token?: string][] = [
+        [`/groups/${inner}/members/${user}`, user, 'user'],
+        [`/groups/${group}/members/${inner}`, inner, 'group'],
+        [`/groups/${group}/members/${device}`, device, 'device'],
+        [`/groups/${group}/transitiveMembers/${user}`, user, 'user'],
+        [`/groups/${inner}/owners/${boss}`, boss, 'user'],
+        [`/groups/${inner}/memberOf/${group}`, group, 'group'],
+        [`/groups/${inner}/transitiveMemberOf/${role}`, role, 'directoryRole'],
+        [`/users/${user}/memberOf/${inner}`, inner, 'group'],
+        [`/users/${user}/transitiveMemberOf/${group}`, group, 'group'],
+        [`/users/${boss}/directReports/${user}`, user, 'user'],
+        [`/users/${boss}/ownedObjects/${inner}`, inner, 'group'],
+        [`/directoryRoles/${role}/members/${group}`, group, 'group'],
+        ['/me/memberOf/'.concat(inner), inner, 'group', me],
+        ['/me/transitiveMemberOf/'.concat(role), role, 'directoryRole', me],
+        ['/me/directReports/'.concat(user), user, 'user', mine],
+        ['/me/ownedObjects/'.concat(inner), inner, 'group', mine],
+        ['/me/manager', boss, 'user', me],
+        [`/users/${user}/manager`, boss, 'user'],
+        [`/directoryObjects/${device}`, device, 'device'],
+      ]
+      const sets: Record<string, string> = { user: 'users', group: 'groups', device: 'devices' }
+      for (const [path, id, kind, token] of found) {
+        const plain = await get(path, token)
+        assert.deepEqual([plain.status, plain.body.id], [200, id], `${path}: ${plain.text}`)
+        assert.equal(plain.body['@odata.type'], `#vendor.graph.${kind}`, path)
+        const context = `${service.origin}/v1.0/$metadata#`
+        assert.equal(plain.body['@odata.context'], `${context}directoryObjects/$entity`, path)
+        for (const namespace of ['vendor.graph', 'microsoft.graph', 'graph', 'Microsoft.Graph']) {
+          const cast = await get(`${path}/${namespace}.${kind}`, token)
+          assert.deepEqual([cast.status, cast.body.id], [200, id], `${path}: ${cast.text}`)
+          assert.equal(cast.body['@odata.context'], `${context}${sets[kind] ?? 'directoryRoles'}/$entity`)
+          const { '@odata.context': _, '@odata.type': type, ...properties } = plain.body
+          const { '@odata.context': __, ...asTyped } = cast.body
+          assert.deepEqual([asTyped, type], [properties, `#vendor.graph.${kind}`])
+          const wrong = await get(`${path}/${namespace}.servicePrincipal`, token)
+          assert.equal(wrong.status, 404, wrong.text)
+          assert.equal(wrong.body.error.code, 'Request_ResourceNotFound')
+        }
+        assert.equal((await get(`${path}/graph.unicorn`, token)).status, 400)
+        const missing = path.replace(/[\da-f-]{36}$/, randomUUID())
+        if (missing !== path)
+          for (const end of ['', `/graph.${kind}`])
+            assert.equal((await get(`${missing}${end}`, token)).status, 404, `${missing}${end}`)
+      }
+
+      const path = `/groups/${inner}/members/${user}`
+      const selected = await get(`${path}/graph.user?$select=id,displayName`)
+      assert.deepEqual(
+        Object.keys(selected.body).filter((name) => !name.startsWith('@')),
+        ['id', 'displayName'],
+      )
+      const expanded = await get(`${path}/graph.user?$expand=manager($select=id),memberOf($select=id)`)
+      assert.deepEqual([expanded.body.manager.id, expanded.body.memberOf[0].id], [boss, inner], expanded.text)
+      const listed = await get(`/groups/${inner}/members/graph.user?$expand=manager($select=id)&$select=id`)
+      assert.equal(listed.body.value[0].manager.id, boss, listed.text)
+      for (const unfit of [`${path}?$expand=manager`, `/groups/${inner}/members?$expand=manager`]) {
+        const answer = await get(unfit)
+        assert.equal(answer.status, 400, unfit)
+        assert.match(answer.body.error.message, /needs the name of a type at the end of the path/)
+      }
+      assert.equal((await get(`${path}/graph.user?$expand=members`)).status, 400)
+      assert.equal((await get(`${path}/graph.user?$select=nothing`)).status, 400)
+
+      for (const end of ['$count', 'graph.user/$count', 'graph.user/$ref', 'graph.user/memberOf', 'user'])
+        assert.equal((await get(`${path}/${end}`)).status, 400, end)
+      assert.equal((await get(`${path}/$ref`)).status, 405)
+      const alter = (method: string, end: string) =>
+        service.request(method, `/v1.0${path}${end}`, { token: admin })
+      assert.equal((await alter('DELETE', '/graph.user')).status, 405)
+      assert.equal((await alter('DELETE', '')).status, 405)
+      assert.equal((await alter('DELETE', '/%24ref')).status, 204)
+      assert.equal((await get(`${path}/graph.user`)).status, 404)
+    },
+  )
+
+  test('a cast needs the permissions of the path without it, and shows the id alone of kinds that are hidden', async () => {
+    const [group, user] = [await directory.group(), await directory.user()]
+    await directory.join(user, group)
+    const paths = ['', '/graph.user', '/microsoft.graph.group', '/graph.user?$expand=memberOf']
+    const none = service.tokenFor({ kind: 'application', permissions: ['Mail.ReadWrite'] })
+    for (const end of paths)
+      for (const id of [user, randomUUID()])
+        assert.equal((await get(`/groups/${group}/members/${id}${end}`, none)).status, 403, end)
+    const members = service.tokenFor({ kind: 'application', permissions: ['GroupMember.Read.All'] })
+    const hidden = await get(`/groups/${group}/members/${user}/graph.user?$select=id,displayName`, members)
+    assert.equal(hidden.body.id, user, hidden.text)
+    assert.equal(hidden.body.displayName, undefined)
+    for (const path of [`members/${user}/graph.user`, 'members/graph.user'])
+      assert.equal((await get(`/groups/${group}/${path}?$expand=memberOf`, members)).status, 403, path)
+
+    assert.equal((await service.request('DELETE', `/v1.0/users/${user}`, { token: admin })).status, 204)
+    assert.equal((await get(`/groups/${group}/members/${user}/graph.user`)).status, 404)
+    const deleted = `/directory/deletedItems/${user}`
+    assert.equal((await get(`${deleted}/vendor.graph.user`)).body.id, user)
+    for (const kind of ['group', 'device', 'organization'])
+      assert.equal((await get(`${deleted}/graph.${kind}`)).status, 404, kind)
+    assert.equal((await get(`${deleted}/graph.unicorn`)).status, 400)
+    const groups = service.tokenFor({ kind: 'application', permissions: ['Group.Read.All'] })
+    for (const end of ['', '/graph.user', '/graph.group', '/graph.device'])
+      assert.equal((await get(`${deleted}${end}`, groups)).status, 404, end)
   })
 
   test('relations page, select, count and sort as other lists do', async () => {
@@ -151,7 +270,7 @@ describe('relations', () => {
     assert.deepEqual(names, names.toSorted().reverse())
     const filtered = await get(`${path}?$filter=displayName eq '${names[3]}'`)
     assert.equal(filtered.body.value.length, 1)
-    assert.equal((await get(`${path}?$expand=manager`)).status, 400)
+    assert.equal((await get(`${path}?$expand=members`)).status, 400)
   })
 
   function makeUsers(count: number): Promise<string[]> {

@@ -97,6 +97,9 @@ clause('MASK-181', '`GET /subscriptions/{id}/resourceGroups` and the same with a
     },
   ])
   assert.deepEqual((await ask(`${list}/alpha`, request)).body, body.value[0])
+  const asked = { token: service().tokenFor(request) }
+  assert.equal((await service().request('HEAD', `${list}/alpha?${version}`, asked)).status, 204)
+  assert.equal((await service().request('HEAD', `${list}/beta?${version}`, asked)).status, 404)
   const hidden = await ask(`${list}/beta`, request)
   assert.deepEqual([hidden.status, hidden.body.error.code], [404, 'ResourceGroupNotFound'])
   assert.equal((await ask(`/subscriptions/other-${mark}/resourceGroups`, request)).body.value.length, 0)
@@ -116,6 +119,114 @@ clause(
     assert.equal(await locationFor(database('mine')), 'here')
     assert.equal(await locationFor(database('none')), 'local')
     assert.equal(await locationFor(group), 'a-secret-place')
+  },
+)
+
+clause(
+  'MASK-211',
+  '`GET /subscriptions/{id}/locations` lists the locations of the servers and databases there that the caller may read, and `local`; …',
+  async () => {
+    const subscription = `/subscriptions/Located-${randomUUID()}`
+    const at = (group: string) => `${subscription}/resourceGroups/${group}/providers/Vendor.Sql/servers/s`
+    await send('PUT', at('g'), { location: 'here' })
+    await send('PUT', `${at('g')}/databases/d`, { location: 'HERE' })
+    await send('PUT', at('h'), { location: 'there' })
+    const list = `${subscription}/locations`
+    assert.deepEqual(namesOf(await ask(list, { role: 'Reader' })), ['HERE', 'there', 'local'])
+    const request = { role: 'Reader', scope: at('h') } as const
+    const { body } = await ask(list.toLowerCase(), request)
+    assert.deepEqual(namesOf({ body }), ['there', 'local'])
+    assert.deepEqual(body.value[0], {
+      id: `${list}/there`,
+      subscriptionId: subscription.split('/').at(-1),
+      name: 'there',
+      type: 'Region',
+      displayName: 'there',
+      regionalDisplayName: 'there',
+      metadata: { regionType: 'Physical', regionCategory: 'Other' },
+    })
+    assert.deepEqual(namesOf(await ask(list, { role: 'Reader', scope: at('none') })), ['local'])
+    for (const hidden of [{}, { role: 'Reader', scope: '/subscriptions/other' }] as const) {
+      const answer = await ask(list, hidden)
+      assert.deepEqual([answer.status, answer.body.error.code], [404, 'SubscriptionNotFound'])
+    }
+  },
+)
+
+clause(
+  'MASK-212',
+  '`GET /subscriptions/{id}/resources` and `/subscriptions/{id}/resourceGroups/{name}/resources` list, in pages, the servers and databases there that the caller may read, a database under the name `{server}/{database}`. …',
+  async () => {
+    const subscription = `/subscriptions/Held-${randomUUID()}`
+    const at = (group: string) => `${subscription}/resourceGroups/${group}/providers/Vendor.Sql/servers/One`
+    await send('PUT', at('g'), { location: 'here', tags: { Team: "o'neil and co" } })
+    await send('PUT', `${at('g')}/databases/Shop`, { location: 'here' })
+    await send('PUT', `${at('h')}/databases/other`, { location: 'there' })
+    const list = `${subscription}/resources`
+    const get = (query: string, request: Parameters<typeof ask>[1] = { role: 'Reader' }, path = list) =>
+      service().request('GET', `${path}?${version}${query}`, { token: service().tokenFor(request) })
+    const all = ['One', 'One/Shop', 'One/other']
+    const { body } = await get('')
+    assert.deepEqual(namesOf({ body }), all)
+    assert.deepEqual(body.value[1], {
+      id: `${at('g').replace('Vendor', 'Microsoft')}/databases/Shop`,
+      name: 'One/Shop',
+      type: 'Microsoft.Sql/servers/databases',
+      kind: null,
+      location: 'here',
+      tags: {},
+    })
+    assert.equal(body.value[0].type, 'Microsoft.Sql/servers')
+    const group = `${subscription.toUpperCase()}/RESOURCEGROUPS/G/resources`
+    assert.deepEqual(namesOf(await get('', undefined, group)), all.slice(0, 2))
+    const narrow = { role: 'Reader', scope: `${at('g')}/databases/Shop` } as const
+    assert.deepEqual(namesOf(await get('', narrow)), ['One/Shop'])
+    assert.deepEqual(namesOf(await get('', { role: 'SQL Security Manager' })), all)
+
+    const filtered = async (filter: string) => {
+      const answer = await get(`&$filter=${encodeURIComponent(filter)}`)
+      return answer.status === 200 ? namesOf(answer) : answer.status
+    }
+    const filters: [filter: string, found: string[] | number][] = [
+      ["resourceType eq 'microsoft.sql/Servers'", ['One']],
+      ["resourceType eq 'Vendor.Sql/servers/databases'", ['One/Shop', 'One/other']],
+      ["resourceType eq 'Other.Sql/servers'", []],
+      ["resourceGroup eq 'H'", ['One/other']],
+      ["name eq 'one/shop' and location eq 'HERE'", ['One/Shop']],
+      ["name eq 'one/shop' and location eq 'there'", []],
+      ["tagName eq 'team' and tagValue eq 'o''neil and co'", ['One']],
+      ["tagValue eq 'other'", []],
+      ["name eq 'a' or name eq 'b'", 400],
+      ["name ne 'a'", 400],
+      ["kind eq 'a'", 400],
+      ["__proto__ eq 'a'", 400],
+      ["name eq 'a' and", 400],
+      ["name eq 'a\0'", 400],
+    ]
+    for (const [filter, found] of filters) assert.deepEqual(await filtered(filter), found, filter)
+
+    const names: string[] = []
+    let next: string | undefined = `${list}?${version}&$top=1&$filter=location%20eq%20'here'`
+    for (let pages = 0; next; pages++) {
+      assert.ok(pages < 3)
+      const page = await service().request('GET', next, { token: service().tokenFor({ role: 'Reader' }) })
+      names.push(...namesOf(page))
+      next = page.body.nextLink
+    }
+    assert.deepEqual(names, all.slice(0, 2))
+    const expanded = (await get('&$expand=createdTime,changedTime,provisioningState')).body.value[0]
+    assert.equal(expanded.provisioningState, 'Succeeded')
+    assert.ok(Date.now() - Date.parse(expanded.createdTime) < 600_000)
+    for (const query of ['&$expand=secrets', '&$top=0', '&$top=1001', '&$skipToken=x', '&other=1'])
+      assert.equal((await get(query)).status, 400, query)
+    for (const [path, code] of [
+      [list, 'SubscriptionNotFound'],
+      [`${subscription}/resourceGroups/g/resources`, 'ResourceGroupNotFound'],
+    ] as const) {
+      const hidden = await get('', { role: 'Reader', scope: '/subscriptions/other' }, path)
+      assert.deepEqual([hidden.status, hidden.body.error.code], [404, code])
+    }
+    assert.equal((await get('', undefined, `${subscription}/resourceGroups/none/resources`)).status, 404)
   },
 )
 

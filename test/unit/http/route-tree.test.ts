@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { RouteTree } from '../../../src/http/route-tree.ts'
 
-const tree = new RouteTree<string>()
+const tree = new RouteTree<string>(new Map([['cast', /^graph\.\w+$/]]))
 for (const [method, path] of [
   ['GET', '/v1.0/users'],
   ['POST', '/v1.0/users'],
@@ -11,6 +11,9 @@ for (const [method, path] of [
   ['PATCH', '/v1.0/users/:key'],
   ['DELETE', '/v1.0/groups/:id/members/:memberId/$ref'],
   ['GET', '/v1.0/:kind/delta/last'],
+  ['GET', '/v1.0/groups/:id/members/:cast'],
+  ['GET', '/v1.0/groups/:id/members/:memberId'],
+  ['GET', '/v1.0/groups/:id/members/:memberId/:cast'],
 ] as const)
   tree.add(method, path, `${method} ${path}`)
 
@@ -37,6 +40,31 @@ describe('a tree of routes', () => {
       '/v1.0/users/delta/last',
       found('GET /v1.0/:kind/delta/last', { kind: 'users' }),
     ],
+    [
+      'a parameter with a form goes before one without',
+      'GET',
+      '/v1.0/groups/a/members/graph.user',
+      found('GET /v1.0/groups/:id/members/:cast', { id: 'a', cast: 'graph.user' }),
+    ],
+    [
+      'values of another form are not for it',
+      'GET',
+      '/v1.0/groups/a/members/b',
+      found('GET /v1.0/groups/:id/members/:memberId', { id: 'a', memberId: 'b' }),
+    ],
+    [
+      'nor does it keep its value for a longer path',
+      'DELETE',
+      '/v1.0/groups/a/members/graph.user/$ref',
+      found('DELETE /v1.0/groups/:id/members/:memberId/$ref', { id: 'a', memberId: 'graph.user' }),
+    ],
+    [
+      'both in one path',
+      'GET',
+      '/v1.0/groups/a/members/b/graph.user',
+      found('GET /v1.0/groups/:id/members/:memberId/:cast', { id: 'a', memberId: 'b', cast: 'graph.user' }),
+    ],
+    ['no value of the form', 'GET', '/v1.0/groups/a/members/b/user', unknown],
     ['HEAD is GET', 'HEAD', '/v1.0/users/a', found('GET /v1.0/users/:id', { id: 'a' })],
     [
       'OPTIONS is for the caller to answer',
