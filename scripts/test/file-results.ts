@@ -21,6 +21,7 @@ export class FileResults {
   readonly #failures: string[] = []
   readonly #output: string[] = []
   readonly #slow: string[] = []
+  readonly #notes: string[] = []
   readonly #slowFromMs: number
   /** By depth: whether a test ended there since the last one that ended a level above. */
   readonly #seenAt: boolean[] = []
@@ -53,6 +54,10 @@ export class FileResults {
     this.#output.push(text)
   }
 
+  note(text: string): void {
+    this.#notes.push(text)
+  }
+
   fail(text: string): void {
     this.#failures.push(text)
   }
@@ -61,7 +66,7 @@ export class FileResults {
     if (this.#passed + this.#skipped + this.#failures.length === 0) this.fail(`${this.#file}: holds no test`)
     const tally = { passed: this.#passed, failed: this.#failures.length, skipped: this.#skipped }
     const lines = [describeOutcome(this.#file, tally, performance.now() - this.#startedAt)]
-    lines.push(...this.#slow)
+    lines.push(...this.#slow, ...this.#notes.map((note) => paint('dim', indent(note))))
     if (tally.failed > 0) {
       lines.push(...this.#failures.map((text) => indent(`${paint('red', '✗')} ${text}`)))
       const output = this.#output.join('').trimEnd()

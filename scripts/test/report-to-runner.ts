@@ -21,11 +21,15 @@ export default async function* reportToRunner(
 ): AsyncGenerator<never> {
   for await (const { type, data } of events) {
     if (type === 'test:pass' || type === 'test:fail') takeResult(data)
-    const message = data.message ?? ''
-    if (type === 'test:diagnostic' && /^(Error|Warning): /.test(message))
-      send({ kind: 'strayError', text: message })
+    if (type === 'test:diagnostic') takeDiagnostic(data.message ?? '', data.nesting)
   }
   yield* []
+}
+
+/** Those of nesting 0 are counts of the whole process, which the runner makes itself. */
+function takeDiagnostic(text: string, nesting: number): void {
+  if (/^(Error|Warning): /.test(text)) send({ kind: 'strayError', text })
+  else if (nesting > 0) send({ kind: 'note', text })
 }
 
 function takeResult(result: TestResult): void {

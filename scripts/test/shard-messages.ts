@@ -11,6 +11,8 @@ export type ShardMessage =
   | { readonly kind: 'fileEnd'; readonly exitCode: number | undefined }
   /** An error that came up after the test that caused it had ended. */
   | { readonly kind: 'strayError'; readonly text: string }
+  /** A figure that a test tells, such as the number of answers that it checked. */
+  | { readonly kind: 'note'; readonly text: string }
 
 /** From a shard to the runner, unless the runner has gone meanwhile. */
 export function send(message: ShardMessage): void {

@@ -108,6 +108,7 @@ export class ShardProcess {
   #take(message: ShardMessage): void {
     this.#silence?.refresh()
     if (message.kind === 'strayError') this.#strayErrors.push(message.text)
+    else if (message.kind === 'note') this.#current?.note(message.text)
     else if (message.kind === 'testEnd') this.#current?.take(message.end)
     else {
       if (message.exitCode) this.#current?.fail(`exit code ${message.exitCode}: an error belongs to no test`)

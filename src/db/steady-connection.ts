@@ -24,6 +24,9 @@ export class SteadyConnection {
   #client: Promise<pg.Client> | undefined
   #session = 0
   #isClosed = false
+  /** Statements without an answer, and since when the oldest of them may be waiting. */
+  #waiting = 0
+  #waitingSince = 0
 
   constructor(address: DatabaseAddress, applicationName: string) {
     this.#address = address
@@ -70,7 +73,14 @@ export class SteadyConnection {
     this.#client ??= this.#open()
     const opening = this.#client
     try {
-      return await run(await opening)
+      const client = await opening
+      if (this.#waiting++ === 0) this.#waitingSince = performance.now()
+      try {
+        return await run(client)
+      } finally {
+        this.#waiting--
+        this.#waitingSince = performance.now()
+      }
     } catch (error) {
       if (error instanceof pg.DatabaseError && !endsSession.test(error.code ?? '')) throw error
       if (this.#client === opening) this.#client = undefined
@@ -103,7 +113,6 @@ export class SteadyConnection {
       ssl: address.ssl ?? false,
       application_name: this.#applicationName,
       connectionTimeoutMillis: connectTimeoutMs,
-      query_timeout: answerTimeoutMs,
       keepAlive: true,
       options: `-c search_path=${schemaName} -c TimeZone=UTC`,
     })
@@ -111,6 +120,16 @@ export class SteadyConnection {
     client.on('end', forget)
     await client.connect()
     this.#session++
+    this.#watch(client)
     return client
+  }
+
+  /** One clock for all statements: the driver's own would be set and cleared with each of them. */
+  #watch(client: pg.Client): void {
+    const clock = setInterval(() => {
+      if (this.#waiting > 0 && performance.now() - this.#waitingSince > answerTimeoutMs)
+        client.connection.stream.destroy(new Error('the store does not answer'))
+    }, answerTimeoutMs / 5).unref()
+    client.once('end', () => clearInterval(clock))
   }
 }

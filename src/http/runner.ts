@@ -148,11 +148,12 @@ function render(
   const { headStatus } = operation
   const status = (request.method === 'HEAD' && answer.status === 200 && headStatus) || answer.status
   reply.code(status).headers(dialect.headers(request))
-  if (headers) reply.headers(headers)
   if (body === undefined || status === 204) {
+    if (headers) reply.headers(headers)
     reply.send()
     return
   }
-  if (!reply.hasHeader('content-type')) reply.header('content-type', dialect.contentType)
+  reply.header('content-type', dialect.contentType)
+  if (headers) reply.headers(headers)
   reply.send(dialect.write(body, request))
 }

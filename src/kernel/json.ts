@@ -33,9 +33,16 @@ export function parseMetered(text: string, names: ReadonlySet<string> | null = n
   }
 }
 
-/** True for a text with one key at most, and that spelled as it is: nothing in it can be there twice. */
+/** True for a short text with one key at most, and that spelled as it is: nothing in it can be there twice. */
 function isPlain(text: string): boolean {
-  return text.indexOf(':') === text.lastIndexOf(':') && !text.includes('\\') && !text.includes('__proto__')
+  if (text.length > 200) return false
+  let keys = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === codes.colon) keys++
+    else if (code === codes.backslash || code === codes.underscore) return false
+  }
+  return keys <= 1
 }
 
 /** Counts what a JSON text holds while it arrives in pieces, and fails at the first value beyond a limit. */
@@ -123,6 +130,7 @@ const codes = {
   comma: 0x2c,
   backslash: 0x5c,
   colon: 0x3a,
+  underscore: 0x5f,
   bracket: 0x5b,
   closingBracket: 0x5d,
   brace: 0x7b,

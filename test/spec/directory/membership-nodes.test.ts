@@ -15,6 +15,7 @@ import { type Started, startCommand } from '../../support/command.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { type Answer, findWrongAnswers, type LogEntry, type Write } from '../../support/membership-history.ts'
 import { createTokens } from '../../support/tokens.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const phaseSeconds = Number(process.env.MASQUERADE_TEST_SECONDS ?? 1)
 const phaseMs = phaseSeconds * 1000
@@ -173,6 +174,8 @@ describe('memberships on two nodes', () => {
         await fault()
         await wait(phaseMs)
       }
+      // On a busy machine the phases alone may be too short for a proof.
+      await waitUntil('100 answers and 20 writes', () => answers.length > 100 && writes.length > 20)
       isOver = true
       await Promise.all(work)
       const log = await readLog(first)
@@ -181,10 +184,6 @@ describe('memberships on two nodes', () => {
         `${answers.length} answers, ${writes.length} writes, ${failures.length} refused during faults`,
       )
       assert.deepEqual(wrong.slice(0, 3), [], `${wrong.length} wrong answers`)
-      assert.ok(
-        answers.length > 100 && writes.length > 20,
-        `${answers.length} answers, ${writes.length} writes`,
-      )
     },
   )
 })

@@ -1,3 +1,5 @@
+import { NumberList } from './number-list.ts'
+
 /** Edges added and removed since the arrays below were built. */
 class Layer {
   readonly added = new Map<number, number[]>()
@@ -92,13 +94,9 @@ export class Adjacency {
   }
 
   /** Appends the targets of an object to `into`. */
-  collect(from: number, into: number[]): void {
-    const first = into.length
-    const { offsets, targets } = this.#rows
-    if (from + 1 < offsets.length) {
-      const end = offsets[from + 1] as number
-      for (let at = offsets[from] as number; at < end; at++) into.push(targets[at] as number)
-    }
+  collect(from: number, into: NumberList): void {
+    const first = into.count
+    collectRow(this.#rows, from, into)
     if (this.#frozen) applyLayer(this.#frozen, from, into, first)
     if (this.#live.size > 0) applyLayer(this.#live, from, into, first)
   }
@@ -112,39 +110,38 @@ export class Adjacency {
     const offsets = new Int32Array(objects + 1)
     let targets = new Int32Array(this.#rows.targets.length + frozen.size)
     let count = 0
-    const row: number[] = []
+    const row = new NumberList()
     for (let from = 0; from < objects; from++) {
       offsets[from] = count
-      row.length = 0
-      this.#collectFrozen(from, frozen, row)
-      if (count + row.length > targets.length) targets = enlarge(targets, count + row.length)
-      for (const to of row) targets[count++] = to
+      row.count = 0
+      collectRow(this.#rows, from, row)
+      applyLayer(frozen, from, row, 0)
+      if (count + row.count > targets.length) targets = enlarge(targets, count + row.count)
+      for (let at = 0; at < row.count; at++) targets[count++] = row.items[at] as number
       if (from % edgesPerSlice === 0) await breathe()
     }
     offsets[objects] = count
     this.#rows = { offsets, targets: targets.slice(0, count) }
     this.#frozen = undefined
   }
-
-  #collectFrozen(from: number, frozen: Layer, into: number[]): void {
-    const { offsets, targets } = this.#rows
-    if (from + 1 < offsets.length) {
-      const end = offsets[from + 1] as number
-      for (let at = offsets[from] as number; at < end; at++) into.push(targets[at] as number)
-    }
-    applyLayer(frozen, from, into, 0)
-  }
 }
 
-function applyLayer({ added, removed }: Layer, from: number, into: number[], first: number): void {
+function collectRow({ offsets, targets }: Rows, from: number, into: NumberList): void {
+  if (from + 1 >= offsets.length) return
+  const end = offsets[from + 1] as number
+  for (let at = offsets[from] as number; at < end; at++) into.push(targets[at] as number)
+}
+
+function applyLayer({ added, removed }: Layer, from: number, into: NumberList, first: number): void {
   const gone = removed.get(from)
   if (gone && gone.size > 0) {
+    const { items } = into
     let kept = first
-    for (let at = first; at < into.length; at++) {
-      const to = into[at] as number
-      if (!gone.has(to)) into[kept++] = to
+    for (let at = first; at < into.count; at++) {
+      const to = items[at] as number
+      if (!gone.has(to)) items[kept++] = to
     }
-    into.length = kept
+    into.count = kept
   }
   const more = added.get(from)
   if (more) for (const to of more) into.push(to)

@@ -48,27 +48,31 @@ export async function loadIndex(database: Database, tenantId: string): Promise<L
 async function loadObjects(tx: Tx, tenantId: string): Promise<ObjectTable> {
   const objects = new ObjectTable()
   // Containers first: walks touch these alone, and their numbers then lie near each other in every array.
-  for (const kinds of ["kind in ('group', 'directoryRole')", "kind not in ('group', 'directoryRole')"]) {
-    const reader = new CopyReader(5, (fields) => {
-      const [id, kind, isSecurityEnabled, isDeleted, name] = fields
-      objects.put({
-        id: readKey(id as Buffer),
-        kind: (kind as Buffer).toString() as ObjectKind,
-        isSecurityEnabled: (isSecurityEnabled as Buffer)[0] === 1,
-        isDeleted: (isDeleted as Buffer)[0] === 1,
-        name: name ? readKey(name) : undefined,
-      })
-    })
-    await tx.copyOut(
-      `copy (select id, kind, security_enabled, deleted_at is not null, ${nameHash}
-        from directory_object where tenant_id = ${quoteLiteral(tenantId)} and ${kinds}) to stdout (format binary)`,
-      async (chunk) => {
-        reader.take(chunk)
-        await yieldToOthers()
-      },
-    )
-  }
+  await copyObjects(tx, tenantId, "kind in ('group', 'directoryRole')", objects)
+  objects.keepTexts()
+  await copyObjects(tx, tenantId, "kind not in ('group', 'directoryRole')", objects)
   return objects
+}
+
+async function copyObjects(tx: Tx, tenantId: string, condition: string, objects: ObjectTable): Promise<void> {
+  const reader = new CopyReader(5, (fields) => {
+    const [id, kind, isSecurityEnabled, isDeleted, name] = fields
+    objects.put({
+      id: readKey(id as Buffer),
+      kind: (kind as Buffer).toString() as ObjectKind,
+      isSecurityEnabled: (isSecurityEnabled as Buffer)[0] === 1,
+      isDeleted: (isDeleted as Buffer)[0] === 1,
+      name: name ? readKey(name) : undefined,
+    })
+  })
+  await tx.copyOut(
+    `copy (select id, kind, security_enabled, deleted_at is not null, ${nameHash}
+      from directory_object where tenant_id = ${quoteLiteral(tenantId)} and ${condition}) to stdout (format binary)`,
+    async (chunk) => {
+      reader.take(chunk)
+      await yieldToOthers()
+    },
+  )
 }
 
 async function loadEdges(

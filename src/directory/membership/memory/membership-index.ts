@@ -1,5 +1,6 @@
 import type { Adjacency } from './adjacency.ts'
 import { type Key, readUuid } from './key-table.ts'
+import { NumberList } from './number-list.ts'
 import type { ObjectState, ObjectTable } from './object-table.ts'
 
 /** One step of the change log, as far as it concerns memberships. */
@@ -30,6 +31,9 @@ export class MembershipIndex {
   /** An object was visited by the present walk when its entry is `#walk`; nothing is ever cleared. */
   #seen: Int32Array
   #walk = 0
+  /** The objects that the present walk found, and the neighbours of the one it is at. A walk never waits. */
+  readonly #found = new NumberList()
+  readonly #edgesHere = new NumberList()
   #isMerging = false
 
   constructor(revision: number, objects: ObjectTable, up: Adjacency, down: Adjacency, edges: number) {
@@ -95,39 +99,47 @@ export class MembershipIndex {
   }
 
   /** The groups, and roles where asked for, that contain the object at any depth; by their numbers. */
-  groupsOf(object: number, { securityEnabledOnly, includeRoles, limit }: GroupFilter): number[] {
+  groupsOf(object: number, { securityEnabledOnly, includeRoles, limit }: GroupFilter): Int32Array {
     const found = this.#walkUp(object)
-    if (!securityEnabledOnly && includeRoles) return found.length > limit ? found.slice(0, limit) : found
-    const chosen: number[] = []
-    for (const container of found) {
+    if (!securityEnabledOnly && includeRoles) return found.toArray(limit)
+    const { items } = found
+    let chosen = 0
+    for (let at = 0; at < found.count && chosen < limit; at++) {
+      const container = items[at] as number
       if (securityEnabledOnly && !this.#objects.isSecured(container)) continue
       if (!includeRoles && !this.#objects.isGroup(container)) continue
-      if (chosen.length >= limit) break
-      chosen.push(container)
+      items[chosen++] = container
     }
-    return chosen
+    found.count = chosen
+    return found.toArray()
   }
 
   groupsAmong(object: number, candidates: readonly string[], includeRoles: boolean): string[] {
-    const containers = new Set(this.#walkUp(object))
+    const walk = this.#walkUp(object).count > 0 ? this.#walk : -1
     return candidates.filter((id) => {
       const container = this.numberOf(id)
-      return container >= 0 && containers.has(container) && (includeRoles || this.#objects.isGroup(container))
+      return (
+        container >= 0 &&
+        container !== object &&
+        this.#seen[container] === walk &&
+        (includeRoles || this.#objects.isGroup(container))
+      )
     })
   }
 
   groupsWithin(container: number): string[] {
-    return this.#walkDown(container).map((group) => this.#objects.idOf(group))
+    return Array.from(this.#walkDown(container).toArray(), (group) => this.#objects.idOf(group))
   }
 
   membersOf(container: number): string[] {
-    const groups = this.#walkDown(container)
-    const members: number[] = []
+    const groups = this.#walkDown(container).toArray()
+    const members = new NumberList()
     for (const group of groups) this.#down.collect(group, members)
     const walk = this.#beginWalk()
     this.#seen[container] = walk
     const found: string[] = []
-    for (const member of members) {
+    for (let at = 0; at < members.count; at++) {
+      const member = members.items[at] as number
       if (this.#seen[member] === walk) continue
       this.#seen[member] = walk
       if (this.#objects.isAlive(member)) found.push(this.#objects.idOf(member))
@@ -164,9 +176,9 @@ export class MembershipIndex {
   }
 
   #containersInOrder(member: number): number[] {
-    const containers: number[] = []
+    const containers = new NumberList()
     this.#up.collect(member, containers)
-    return containers
+    return [...containers.toArray()]
       .filter((container) => this.#objects.isContainer(container))
       .sort((a, b) => this.#objects.compareIds(a, b))
   }
@@ -185,12 +197,12 @@ export class MembershipIndex {
 
   #removeEdgesOf(object: number): void {
     if (object < 0) return
-    const containers: number[] = []
-    const members: number[] = []
+    const containers = new NumberList()
+    const members = new NumberList()
     this.#up.collect(object, containers)
     this.#down.collect(object, members)
-    for (const container of containers) this.#change('memberRemoved', container, object)
-    for (const member of members) this.#change('memberRemoved', object, member)
+    for (const container of containers.toArray()) this.#change('memberRemoved', container, object)
+    for (const member of members.toArray()) this.#change('memberRemoved', object, member)
   }
 
   #beginWalk(): number {
@@ -201,36 +213,44 @@ export class MembershipIndex {
     return ++this.#walk
   }
 
-  /** Containers of the object at any depth, never itself. */
-  #walkUp(object: number): number[] {
-    const found: number[] = []
+  /** Containers of the object at any depth, never itself; until the next walk. */
+  #walkUp(object: number): NumberList {
+    const found = this.#found
+    found.count = 0
     if (object < 0) return found
+    const objects = this.#objects
+    const seen = this.#seen
     const walk = this.#beginWalk()
-    this.#seen[object] = walk
-    const edges: number[] = []
-    this.#up.collect(object, edges)
+    seen[object] = walk
+    const edges = this.#edgesHere
+    let from = object
     for (let next = 0; ; ) {
-      for (const container of edges) {
-        if (this.#seen[container] === walk || !this.#objects.isContainer(container)) continue
-        this.#seen[container] = walk
+      edges.count = 0
+      this.#up.collect(from, edges)
+      for (let at = 0; at < edges.count; at++) {
+        const container = edges.items[at] as number
+        if (seen[container] === walk || !objects.isContainer(container)) continue
+        seen[container] = walk
         found.push(container)
       }
-      if (next === found.length) return found
-      edges.length = 0
-      this.#up.collect(found[next++] as number, edges)
+      if (next === found.count) return found
+      from = found.items[next++] as number
     }
   }
 
-  /** The container and the groups within it at any depth. */
-  #walkDown(container: number): number[] {
+  /** The container and the groups within it at any depth; until the next walk. */
+  #walkDown(container: number): NumberList {
+    const found = this.#found
     const walk = this.#beginWalk()
     this.#seen[container] = walk
-    const found = [container]
-    const edges: number[] = []
-    for (let next = 0; next < found.length; next++) {
-      edges.length = 0
-      this.#down.collect(found[next] as number, edges)
-      for (const member of edges) {
+    found.count = 0
+    found.push(container)
+    const edges = this.#edgesHere
+    for (let next = 0; next < found.count; next++) {
+      edges.count = 0
+      this.#down.collect(found.items[next] as number, edges)
+      for (let at = 0; at < edges.count; at++) {
+        const member = edges.items[at] as number
         if (this.#seen[member] === walk || !this.#objects.isGroup(member)) continue
         this.#seen[member] = walk
         found.push(member)

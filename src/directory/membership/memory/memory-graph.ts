@@ -121,7 +121,7 @@ export class MemoryGraph implements MembershipGraph {
     const index = this.#count(await this.#present(tenantId))
     if (!index) return await this.#options.sql.groupsOf(tenantId, objectId, choice)
     const groups = index.groupsOf(index.numberOf(objectId), fillChoice(choice))
-    return groups.map((group) => index.objects.idOf(group))
+    return Array.from(groups, (group) => index.objects.idOf(group))
   }
 
   async groupsAmong(

@@ -45,7 +45,12 @@ export class ObjectTable {
   }
 
   get bytes(): number {
-    return this.#ids.bytes + this.#names.bytes + this.#facts.byteLength
+    return this.#ids.bytes + this.#names.bytes + this.#facts.byteLength + this.#writer.bytes
+  }
+
+  /** The objects so far are containers, whose ids are written again and again: their texts are kept. */
+  keepTexts(): void {
+    this.#writer.keep(this.#count)
   }
 
   /** The number of the object with this id, present or not; a new one where there is none. */
@@ -130,7 +135,7 @@ export class ObjectTable {
   }
 
   /** The ids as a list in JSON. */
-  writeIds(objects: readonly number[]): string {
+  writeIds(objects: Int32Array): string {
     return this.#writer.write(objects, this.#ids.words)
   }
 }

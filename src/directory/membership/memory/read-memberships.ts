@@ -1,11 +1,14 @@
+import type { ObjectKind } from '../../objects/kinds/resource.ts'
 import type { GroupChoice, Memberships, Target } from '../graph.ts'
 import type { MembershipIndex } from './membership-index.ts'
 import { hashName, type ObjectTable } from './object-table.ts'
 
+const noGroups = new Int32Array()
+
 /** The memberships of an object at the revision of the index. */
 export function readMemberships(index: MembershipIndex, target: Target, choice: GroupChoice): Memberships {
   const { object, found } = findTarget(index, target)
-  const groups = found ? index.groupsOf(object, fillChoice(choice)) : []
+  const groups = found ? index.groupsOf(object, fillChoice(choice)) : noGroups
   return new IndexedMemberships(index, found, groups)
 }
 
@@ -15,13 +18,9 @@ class IndexedMemberships implements Memberships {
   readonly found: Memberships['found']
   readonly count: number
   readonly #objects: ObjectTable
-  readonly #groups: readonly number[]
+  readonly #groups: Int32Array
 
-  constructor(
-    { revision, objects }: MembershipIndex,
-    found: Memberships['found'],
-    groups: readonly number[],
-  ) {
+  constructor({ revision, objects }: MembershipIndex, found: Memberships['found'], groups: Int32Array) {
     this.revision = revision
     this.found = found
     this.count = groups.length
@@ -30,7 +29,7 @@ class IndexedMemberships implements Memberships {
   }
 
   get ids(): string[] {
-    return this.#groups.map((group) => this.#objects.idOf(group))
+    return Array.from(this.#groups, (group) => this.#objects.idOf(group))
   }
 
   get json(): string {
@@ -43,14 +42,23 @@ export function findTarget(index: MembershipIndex, { key, isName, kind }: Target
   const object = isName ? objects.findUser(hashName(key)) : index.numberOf(key)
   const actual = object >= 0 && objects.isAlive(object) ? objects.kindOf(object) : undefined
   if (actual === undefined || (kind !== undefined && kind !== actual)) return { object, found: undefined }
-  return {
-    object,
-    found: {
-      kind: actual,
-      get id() {
-        return objects.idOf(object)
-      },
-    },
+  return { object, found: new FoundObject(objects, object, actual) }
+}
+
+/** Its id becomes a text when it is asked for. */
+class FoundObject {
+  readonly kind: ObjectKind
+  readonly #objects: ObjectTable
+  readonly #object: number
+
+  constructor(objects: ObjectTable, object: number, kind: ObjectKind) {
+    this.#objects = objects
+    this.#object = object
+    this.kind = kind
+  }
+
+  get id(): string {
+    return this.#objects.idOf(this.#object)
   }
 }
 
