@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { renderPermissions } from '../src/auth/permissions-page.ts'
 import { renderCommands } from '../src/cli/commands-page.ts'
+import { renderSettings } from '../src/cli/settings-page.ts'
 import { renderQueries } from '../src/directory/objects/queries-page.ts'
 import { renderErrors } from '../src/http/errors-page.ts'
-import { renderSettings } from '../src/settings.ts'
 
 // npm run docs: the pages that are made from tables in the code.
 const docs = new URL('../docs/', import.meta.url)

@@ -184,6 +184,7 @@ create table instance (
   tenant_id uuid default gen_random_uuid() not null,
   created_at timestamp with time zone default now() not null,
   sampled_at timestamp with time zone,
+  restored_at timestamp with time zone,
   constraint instance_pkey PRIMARY KEY (singleton),
   constraint instance_is_single CHECK (singleton)
 );

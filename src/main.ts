@@ -11,6 +11,7 @@ import type { Database } from './db/database.ts'
 import { createOwnStoreCheck } from './db/database-marks.ts'
 import { hearEvents } from './db/events.ts'
 import { createHostGuard } from './db/host-guard.ts'
+import { readRestoredAt } from './db/instance.ts'
 import { keepChangeLog } from './db/keep-change-log.ts'
 import type { Query } from './db/query.ts'
 import { quietOutages } from './db/quiet-outages.ts'
@@ -26,25 +27,22 @@ import { type OpenedGraph, openGraph } from './directory/membership/open-graph.t
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { openNotifications } from './directory/notifications/open-notifications.ts'
 import { permissionTables } from './directory/permissions.ts'
-import { findExempt } from './directory/principals/exempt-principals.ts'
 import { findLoginName } from './directory/principals/find-login-name.ts'
-import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
 import { createPrincipalPorts } from './directory/principals/principal-ports.ts'
 import { createRightsCheck, readEveryoneMay } from './directory/rights/person-rights.ts'
 import { directoryRoom } from './directory/room.ts'
 import { createSample } from './directory/sample/create-sample.ts'
-import { Controller } from './enforcement/controller.ts'
+import type { Controller } from './enforcement/controller.ts'
 import { DirectoryFollower } from './enforcement/follow-directory.ts'
 import { createInspector } from './enforcement/inspection/inspector.ts'
 import { createBackendEnding } from './enforcement/logins/end-login-sessions.ts'
-import { createLoginKeys } from './enforcement/logins/login-keys.ts'
 import { createMaskReader } from './enforcement/per-role/create-mask-reader.ts'
 import { examineMappedRole } from './enforcement/preflight/examine-mapped-role.ts'
 import { examine } from './enforcement/preflight/preflight.ts'
 import { listLeftovers, restoreDatabase } from './enforcement/restore/restore-database.ts'
 import { countStates } from './enforcement/states/list-states.ts'
-import { createStateStore } from './enforcement/states/state-store.ts'
+import { expectChecks } from './enforcement/states/restored-states.ts'
 import { recordEvents } from './gateway/audit/record-events.ts'
 import { createLoginRecords } from './gateway/audit/record-logins.ts'
 import { type Gateway, openGateway } from './gateway/gateway.ts'
@@ -67,15 +65,14 @@ import { createNetworkList } from './kernel/network.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound, selectBound } from './masking/binding/find-bound.ts'
 import { findUnbound } from './masking/binding/find-unbound.ts'
-import { createEnforcementSource } from './masking/enforcement/source.ts'
 import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
+import { openEnforcement } from './open-enforcement.ts'
 import { addPortal } from './portal/add-portal.ts'
 import { bringSample } from './sample/bring-sample.ts'
 import type { Settings } from './settings.ts'
 import { version } from './version.ts'
-import { writeVerifier } from './wire/scram.ts'
 
 export interface Service {
   readonly memberships: OpenedGraph
@@ -185,20 +182,14 @@ export async function startService(options: StartOptions): Promise<Service> {
   const examiners = { examine, examineRole: examineMappedRole }
   const catalogs = openBoundCatalogs({ secrets: secretBox, guard, checkConnection, ...examiners })
   cleanup.defer(() => catalogs.close())
-  const source = createEnforcementSource({
+  const { source, enforcement } = openEnforcement({
     database,
+    graph,
     secrets: secretBox,
     guard,
     checkConnection,
-    findExempt: (tenant, entries) => findExempt(database.sql, graph, tenant, entries),
-    readRights: (tenant, mappings, ids) => readLoginRights(database.sql, graph, tenant, mappings, ids),
-  })
-  const enforcement = new Controller({
-    source,
-    loginKeys: createLoginKeys(secretBox, loginRoleName, writeVerifier),
-    states: createStateStore(database.sql, selectBound),
+    settings,
     log,
-    timing: settings,
     onDrift: () => metrics.countDrift(),
   })
   cleanup.defer(() => enforcement.close())
@@ -273,12 +264,14 @@ export async function startService(options: StartOptions): Promise<Service> {
   })
   const rooms: Room[] = [masking, directory]
   checkOperations([...masking.operations, ...directory.operations], permissionTables)
+  const checks = expectChecks(database.sql, selectBound, await readRestoredAt(database.sql))
   const isTrustedProxy = createNetworkList(settings.trustedProxies)
   let draining = false
   const accepting = () => !draining
   const readiness: Readiness[] = [
     { name: 'service', check: async () => (draining ? 'shutting down' : null) },
     { name: 'database', check: () => health.check() },
+    { name: 'enforcement', check: async () => checks.describe() },
   ]
   const { app, handler } = await buildHttp(
     {
@@ -307,6 +300,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   place = listeners
   cleanup.defer(() => listeners.close(settings.shutdownTimeoutSeconds * 1000))
 
+  await checks.settled()
   const masks = createMaskReader(enforcement, source)
   const opened = await openGateway({
     host: settings.host,

@@ -186,6 +186,13 @@ const schema = {
   SECRET_KEY_FILE: file(
     'File with the 32-byte key (raw or base64) that seals secrets in the database; all nodes share it. Unset: `secret.key` in the data directory, made on the first start.',
   ),
+  BACKUP_PASSPHRASE: {
+    doc: 'Passphrase of `masquerade backup` and `restore`, where neither an option nor a terminal gives it. The service itself does not read it.',
+    default: undefined,
+    allowed: 'a text',
+    secret: true,
+    read: (text) => text,
+  } as Setting<string | undefined>,
   TENANT_DOMAIN: {
     doc: 'Domain of the tenant, given on the first start: the administrator is `admin@` that domain.',
     default: 'masquerade.local',
@@ -326,23 +333,4 @@ function unknownNames(environment: NodeJS.ProcessEnv): string[] {
 
 export function camel(name: string): string {
   return name.toLowerCase().replaceAll(/_(\w)/g, (_whole, letter: string) => letter.toUpperCase())
-}
-
-/** The text of `docs/settings.md`. */
-export function renderSettings(): string {
-  const rows = settingEntries.map(
-    ([name, { doc, default: preset, allowed }]) =>
-      `| \`${prefix}${name}\` | ${preset === undefined ? '(unset)' : preset === '' ? '(empty)' : `\`${preset}\``} | ${doc} | ${allowed} |`,
-  )
-  return [
-    '# Settings',
-    '',
-    'Settings are environment variables. A wrong one stops the service before it touches any data, and names itself,',
-    'its value and what is allowed. This page is generated from the schema in `src/settings.ts` (`npm run docs`).',
-    '',
-    '| variable | default | meaning | allowed |',
-    '|---|---|---|---|',
-    ...rows,
-    '',
-  ].join('\n')
 }

@@ -33,16 +33,29 @@ export async function isConfirmed(question = 'Apply this?'): Promise<boolean> {
 
 /** A new password: asked for twice on a terminal, else the first line of the standard input. It is never an argument. */
 export async function readNewPassword(whose: string): Promise<string> {
-  if (!surroundings().stdin.isTTY) {
-    const [line = ''] = (await text(surroundings().stdin)).split(/\r?\n/, 1)
-    if (line !== '') return line
-    throw new OperatorError('The password is expected on the standard input, or say --invite.', {
-      exitCode: exitCodes.usage,
-    })
-  }
-  const password = await askSecretly(`New password of ${whose}: `)
-  if (password === (await askSecretly('The same again: '))) return password
-  throw new OperatorError('The two passwords are not the same. Nothing was changed.')
+  return readNewSecret(
+    `New password of ${whose}: `,
+    'The password is expected on the standard input, or say --invite.',
+  )
+}
+
+/** A secret that is asked for twice on a terminal, else the first line of the standard input. */
+export async function readNewSecret(question: string, complaint: string): Promise<string> {
+  const secret = await readSecret(question, complaint)
+  if (!surroundings().stdin.isTTY || secret === (await askSecretly('The same again: '))) return secret
+  throw new OperatorError('The two are not the same. Nothing was changed.')
+}
+
+/** A secret that is asked for on a terminal, else the first line of the standard input. */
+export async function readSecret(question: string, complaint: string): Promise<string> {
+  if (surroundings().stdin.isTTY) return askSecretly(question)
+  const line = firstLine(await text(surroundings().stdin))
+  if (line !== '') return line
+  throw new OperatorError(complaint, { exitCode: exitCodes.usage })
+}
+
+export function firstLine(content: string): string {
+  return content.split(/\r?\n/, 1)[0] ?? ''
 }
 
 async function askSecretly(question: string): Promise<string> {

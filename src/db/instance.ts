@@ -14,3 +14,14 @@ export async function awaitsSample(sql: Query): Promise<boolean> {
 export async function noteSample(sql: Query): Promise<void> {
   await sql`update instance set sampled_at = now()`
 }
+
+/** Marks the store as restored from a backup. */
+export async function noteRestore(sql: Query): Promise<void> {
+  await sql`update instance set restored_at = now()`
+}
+
+/** When the store was last restored from a backup; null: never. */
+export async function readRestoredAt(sql: Query): Promise<Date | null> {
+  const [row] = await sql<{ at: Date | null }[]>`select restored_at as at from instance`
+  return row?.at ?? null
+}

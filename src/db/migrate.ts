@@ -8,7 +8,7 @@ import { type Database, schemaName, type Tx } from './database.ts'
 import type { Query } from './query.ts'
 
 export type Migration = { number: number; name: string; checksum: string; text: string }
-type AppliedMigration = { number: number; name: string; checksum: string }
+export type AppliedMigration = { number: number; name: string; checksum: string }
 
 export const migrationDirectory = fileURLToPath(new URL('../../sql', import.meta.url))
 
@@ -42,22 +42,29 @@ export function readMigrations(directory = migrationDirectory): Migration[] {
  * queue on the advisory lock and find the work done. Returns the numbers that were applied.
  */
 export async function migrate(database: Database, migrations = readMigrations()): Promise<number[]> {
-  return await database.transaction(async (tx) => {
-    await tx`set local statement_timeout = 0`
-    await lockUntilCommit(tx, 'migrations')
-    const applied = await readApplied(tx)
-    const pending = choosePending(applied, migrations)
-    const [before] = await tx`select pg_current_xact_id()::text as id`
-    for (const migration of pending) await apply(tx, migration, before?.id)
-    return pending.map(({ number }) => number)
-  })
+  return await database.transaction((tx) => migrateWithin(tx, migrations))
+}
+
+/** The same as a part of a transaction. */
+export async function migrateWithin(tx: Tx, migrations: readonly Migration[]): Promise<number[]> {
+  await tx`set local statement_timeout = 0`
+  await lockUntilCommit(tx, 'migrations')
+  await prepareSchema(tx)
+  const pending = choosePending(await readApplied(tx), migrations)
+  const [before] = await tx`select pg_current_xact_id()::text as id`
+  for (const migration of pending) await apply(tx, migration, before?.id)
+  return pending.map(({ number }) => number)
 }
 
 /** The migrations that the database lacks. Changes nothing. */
 export async function listPending(sql: Query): Promise<Migration[]> {
-  const applied = await sql<AppliedMigration[]>`
+  return choosePending(await readApplied(sql), readMigrations())
+}
+
+/** The migrations that the database has. */
+export async function readApplied(sql: Query): Promise<AppliedMigration[]> {
+  return await sql<AppliedMigration[]>`
     select number, name, checksum from masquerade.masquerade_migration order by number`
-  return choosePending(applied, readMigrations())
 }
 
 /** Pure: what is left to do, or why the database cannot be used by this version of the service. */
@@ -85,7 +92,7 @@ export function choosePending(
   return migrations.slice(applied.length)
 }
 
-async function readApplied(tx: Tx): Promise<AppliedMigration[]> {
+async function prepareSchema(tx: Tx): Promise<void> {
   // IF NOT EXISTS asks for the privilege to create even when there is nothing to create.
   const [schema] = await tx`select 1 from pg_namespace where nspname = ${schemaName}`
   if (!schema) await tx`create schema ${tx(schemaName)}`
@@ -101,7 +108,6 @@ async function readApplied(tx: Tx): Promise<AppliedMigration[]> {
         applied_at timestamptz not null default now()
       )`
   }
-  return await tx<AppliedMigration[]>`select number, name, checksum from masquerade_migration order by number`
 }
 
 async function apply(

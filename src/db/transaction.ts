@@ -9,10 +9,12 @@ export type Tx = Sql & {
   /** Undoes its own statements alone when `run` fails. */
   savepoint<T>(run: (tx: Tx) => Promise<T>): Promise<T>
   /** Sends rows to a `copy … from stdin` statement, in the format that the statement names. */
-  copy(statement: string, chunks: Iterable<string | Buffer>): Promise<void>
+  copy(statement: string, chunks: Chunks): Promise<void>
   /** Hands what a `copy … to stdout` statement sends to `take`, piece by piece. */
   copyOut(statement: string, take: (chunk: Buffer) => void | Promise<void>): Promise<void>
 }
+
+type Chunks = Iterable<string | Buffer> | AsyncIterable<string | Buffer>
 
 type Send = (client: pg.ClientBase, statement: Statement) => ReturnType<Run>
 
@@ -55,7 +57,7 @@ function openSession(client: pg.PoolClient, send: Send) {
     last = result.catch(() => {})
     return result
   }
-  const copyInTurn = (statement: string, chunks: Iterable<string | Buffer>): Promise<void> => {
+  const copyInTurn = (statement: string, chunks: Chunks): Promise<void> => {
     if (!isOpen) return Promise.reject(new Error('the transaction is over'))
     if (lost) return Promise.reject(new ConnectionFailure(lost))
     const result = last.then(() => pipeline(chunks, client.query(copyFrom(statement))))

@@ -37,6 +37,11 @@ export async function discardSealedState(sql: Query, box: SecretBox): Promise<vo
   }
 }
 
+/** Ends every sign-in, code and refresh token. The secret of the token service stays. */
+export async function forgetSignIns(sql: Query): Promise<void> {
+  await sql`delete from oidc_state where model <> 'IssuerSecret'`
+}
+
 function deriveKeys(root: string): IssuerSecret {
   const derive = (purpose: string) => createHmac('sha256', root).update(purpose).digest()
   const lookupKey = derive('lookup')

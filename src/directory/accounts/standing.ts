@@ -19,6 +19,16 @@ export async function voidTokens(tx: Query, tenantId: string, principalId: strin
       set valid_from = greatest(token_cutoff.valid_from, clock_timestamp())`
 }
 
+/** Revokes every token of every person and application. */
+export async function voidAllTokens(tx: Query): Promise<void> {
+  await tx`
+    insert into token_cutoff (tenant_id, principal_id, client_id, valid_from)
+    select tenant_id, id, ${everyClient}, clock_timestamp() from directory_object
+    where kind in ('user', 'servicePrincipal')
+    on conflict (tenant_id, principal_id, client_id) do update
+      set valid_from = greatest(token_cutoff.valid_from, clock_timestamp())`
+}
+
 /**
  * Waits for revocations of the principal's tokens that are under way, through the client or any. Call it after the time of
  * a token was read and before its contents are: a revocation then either ended before the contents were read, or has a

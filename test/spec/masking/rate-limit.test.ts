@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { renderSettings } from '../../../src/settings.ts'
+import { renderSettings } from '../../../src/cli/settings-page.ts'
 import { clause } from '../../support/clause.ts'
 import { apiVersion, freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 

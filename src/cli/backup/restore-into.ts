@@ -1,0 +1,93 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { writeAudit } from '../../db/audit.ts'
+import { createLoader, requireEmptyStore } from '../../db/backup/load-store.ts'
+import type { BackedUpFile, Manifest } from '../../db/backup/manifest.ts'
+import type { BackupSummary, BackupVisitor } from '../../db/backup/walk-backup.ts'
+import { appendChanges } from '../../db/change-log.ts'
+import { restoreMarker } from '../../db/data-directory.ts'
+import { type Database, openDatabase, type Tx } from '../../db/database.ts'
+import { startEmbedded } from '../../db/embedded.ts'
+import { noteRestore } from '../../db/instance.ts'
+import { voidAllTokens } from '../../directory/accounts/standing.ts'
+import { markUnchecked } from '../../enforcement/states/restored-states.ts'
+import { forgetSignIns } from '../../issuer/issuer-secret.ts'
+import { OperatorError } from '../../kernel/operator-error.ts'
+import { selectBound } from '../../masking/binding/find-bound.ts'
+import type { Settings } from '../../settings.ts'
+import { writeFiles } from './files.ts'
+
+type Walk = (visitor: BackupVisitor) => Promise<BackupSummary>
+
+/**
+ * Restores a checked backup into the place of the settings, in one transaction. After a failure the place is as empty as
+ * before; after a crash the marker in the data directory keeps a service from starting on half of it.
+ */
+export async function restoreInto(
+  settings: Settings,
+  files: readonly BackedUpFile[],
+  walk: Walk,
+  say: (step: string) => void,
+): Promise<void> {
+  const { dataDir, databaseUrl } = settings
+  const outside = databaseUrl === undefined ? undefined : openDatabase({ url: databaseUrl, poolSize: 1 })
+  if (outside) await requireEmptyStore(outside.sql).catch((error) => outside.close().then(() => fail(error)))
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const marker = join(dataDir, restoreMarker)
+  writeFileSync(marker, 'A restore into this directory has not finished.\n', { mode: 0o600, flush: true })
+  try {
+    await using place = outside ? fromOutside(outside) : await openEmbedded(settings, say)
+    writeFiles(files, settings)
+    await load(place.database, walk, say)
+    await place.database.sql`analyze`
+  } catch (error) {
+    for (const name of readdirSync(dataDir).filter((name) => name !== 'lost+found'))
+      rmSync(join(dataDir, name), { recursive: true, force: true })
+    throw error
+  }
+  rmSync(marker)
+}
+
+function fail(error: unknown): never {
+  throw error
+}
+
+function fromOutside(database: Database) {
+  return { database, [Symbol.asyncDispose]: () => database.close() }
+}
+
+async function openEmbedded({ dataDir, embeddedPort: port }: Settings, say: (step: string) => void) {
+  const server = await startEmbedded({ dataDir, port, onProgress: say })
+  const database = openDatabase({ url: server.address, poolSize: 1 })
+  return {
+    database,
+    async [Symbol.asyncDispose]() {
+      await database.close()
+      await server.stop()
+    },
+  }
+}
+
+async function load(database: Database, walk: Walk, say: (step: string) => void): Promise<void> {
+  let attempts = 0
+  await database.transaction(async (tx) => {
+    if (attempts++ > 0) throw new OperatorError('The database failed under the restore. Start it again.')
+    const { manifest } = await walk(createLoader(tx, (table) => say(`restoring ${table}`)))
+    await settle(tx, manifest)
+  })
+}
+
+/**
+ * What changed after the backup is lost, revocations included. So sign-ins and tokens end, nodes and clients that follow
+ * the log of changes read everything anew, and no state of a bound database counts.
+ */
+async function settle(tx: Tx, { tenantId, createdAt, version }: Manifest): Promise<void> {
+  await forgetSignIns(tx)
+  await voidAllTokens(tx)
+  await markUnchecked(tx, selectBound)
+  await noteRestore(tx)
+  await appendChanges(tx, tenantId, [{ entity: 'directory', entityId: tenantId, kind: 'rewritten' }])
+  const actor = { kind: 'operator', tenantId, objectId: '', applicationId: '' }
+  const after = { createdAt, version }
+  await writeAudit(tx, actor, 'masquerade restore', { action: 'restore', target: '/store', after })
+}

@@ -1,0 +1,51 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Sql } from '../../db/sql.ts'
+import { countOf } from '../../kernel/count-of.ts'
+import type { BoundDatabases } from './state-store.ts'
+
+const reason = 'The database has not been checked since the service was restored from a backup.'
+const pollMs = 100
+
+/** After a restore: no state counts until the database was looked at again, which is due at once. */
+export async function markUnchecked(tx: Sql, bound: BoundDatabases): Promise<void> {
+  await tx`
+    insert into enforcement_state as s (database_id, state, reason, checked_at)
+    select id, 'Pending', ${reason}, to_timestamp(0) from (${bound(tx)}) d
+    on conflict (database_id) do update set state = excluded.state, reason = excluded.reason, since = now(),
+      checked_at = excluded.checked_at, next_check_at = now(), failures = 0`
+}
+
+/** How many bound databases were not looked at since the restore. */
+async function countUnchecked(sql: Sql, bound: BoundDatabases, restoredAt: Date): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from (${bound(sql)}) d
+    join enforcement_state s on s.database_id = d.id where s.checked_at < ${restoredAt}`
+  return row?.count ?? 0
+}
+
+export interface ChecksAfterRestore {
+  /** What is not checked yet; null: everything is, or nothing was restored. */
+  describe(): string | null
+  /** Resolves when every bound database was looked at, whatever was found there. */
+  settled(): Promise<void>
+}
+
+/** The checks that a restored service waits for before its gateway opens. */
+export function expectChecks(sql: Sql, bound: BoundDatabases, restoredAt: Date | null): ChecksAfterRestore {
+  let left = restoredAt === null ? 0 : Number.POSITIVE_INFINITY
+  return {
+    describe() {
+      if (left === 0) return null
+      const how = Number.isFinite(left) ? countOf(left, 'database') : 'the databases'
+      return `the masks of ${how} have not been checked since the restore; the gateway is closed`
+    },
+    async settled() {
+      if (restoredAt === null) return
+      for (;;) {
+        left = await countUnchecked(sql, bound, restoredAt).catch(() => left)
+        if (left === 0) return
+        await pause(pollMs)
+      }
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import type { Logger } from 'pino'
+import type { Database } from './db/database.ts'
+import type { ConnectionCheck } from './db/database-marks.ts'
+import type { HostGuard } from './db/host-guard.ts'
+import type { MembershipGraph } from './directory/membership/graph.ts'
+import { findExempt } from './directory/principals/exempt-principals.ts'
+import { readLoginRights } from './directory/principals/login-rights.ts'
+import { loginRoleName } from './directory/principals/login-role.ts'
+import { Controller } from './enforcement/controller.ts'
+import { createLoginKeys } from './enforcement/logins/login-keys.ts'
+import { createStateStore } from './enforcement/states/state-store.ts'
+import type { SecretBox } from './kernel/secret-box.ts'
+import { selectBound } from './masking/binding/find-bound.ts'
+import { createEnforcementSource } from './masking/enforcement/source.ts'
+import type { Settings } from './settings.ts'
+import { writeVerifier } from './wire/scram.ts'
+
+interface EnforcementParts {
+  readonly database: Database
+  readonly graph: MembershipGraph
+  readonly secrets: SecretBox
+  readonly guard: HostGuard
+  readonly checkConnection: ConnectionCheck
+  readonly settings: Settings
+  readonly log: Logger
+  onDrift(): void
+}
+
+/** The controller, which reads policies of masking and rights of the directory; not started yet. */
+export function openEnforcement({ graph, settings, log, onDrift, ...parts }: EnforcementParts) {
+  const { sql } = parts.database
+  const source = createEnforcementSource({
+    ...parts,
+    findExempt: (tenant, entries) => findExempt(sql, graph, tenant, entries),
+    readRights: (tenant, mappings, ids) => readLoginRights(sql, graph, tenant, mappings, ids),
+  })
+  const enforcement = new Controller({
+    source,
+    loginKeys: createLoginKeys(parts.secrets, loginRoleName, writeVerifier),
+    states: createStateStore(sql, selectBound),
+    log,
+    timing: settings,
+    onDrift,
+  })
+  return { source, enforcement }
+}
