@@ -39,6 +39,11 @@ export async function runTransaction<T>(
   }
 }
 
+/** The driver stops the clock of a statement by a callback, which a stream does not call. Its error would come much later. */
+function endTimeLimit(stream: object & { callback?: () => void }): void {
+  stream.callback?.()
+}
+
 function openSession(client: pg.PoolClient, send: Send) {
   let lost: Error | undefined
   let isOpen = true
@@ -68,7 +73,12 @@ function openSession(client: pg.PoolClient, send: Send) {
     if (!isOpen) return Promise.reject(new Error('the transaction is over'))
     if (lost) return Promise.reject(new ConnectionFailure(lost))
     const result = last.then(async () => {
-      for await (const chunk of client.query(copyTo(statement))) await take(chunk as Buffer)
+      const stream = client.query(copyTo(statement))
+      try {
+        for await (const chunk of stream) await take(chunk as Buffer)
+      } finally {
+        endTimeLimit(stream)
+      }
     })
     last = result.catch(() => {})
     return result

@@ -24,6 +24,7 @@ export const sqlstate = {
   tooManyConnections: '53300',
   programLimitExceeded: '54000',
   lockNotAvailable: '55P03',
+  queryCanceled: '57014',
   adminShutdown: '57P01',
   cannotConnectNow: '57P03',
   idleSessionTimeout: '57P05',

@@ -1,5 +1,7 @@
 import type { Database } from '../../db/database.ts'
-import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
+import { quoteIdentifier } from '../../db/quote.ts'
+import type { Tx } from '../../db/transaction.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Column, Relation } from '../catalog.ts'
 import { observe } from '../observe.ts'
 import type { Rule } from '../policy.ts'
@@ -7,6 +9,7 @@ import { lockTimeoutMs, prepare } from '../recommendations/recommend.ts'
 import { readTurnFacts } from '../turn-facts.ts'
 import { type AssignedRule, assignMasks, type Masks } from '../twins/assign-masks.ts'
 import { maskExpression } from '../twins/masks.ts'
+import { readRows, type TextRow } from './read-rows.ts'
 
 export interface PreviewRequest {
   readonly schema: string
@@ -51,6 +54,7 @@ export async function preview(
   if (/^pg_|^information_schema$/.test(schema)) return null
   return database.transaction(async (tx) => {
     await prepare(tx)
+    const before = await readStamp(tx, schema, table)
     const targets = [{ schema, table }, ...rules.map((rule) => ({ schema: rule.schema, table: rule.table }))]
     const snapshot = await observe(tx, await readTurnFacts(tx, lockTimeoutMs), targets, 'all')
     const relation = snapshot.relations.find((one) => one.schema === schema && one.name === table)
@@ -61,25 +65,17 @@ export async function preview(
     const stored = masksUnder(rules)
     const own = draft ? masksUnder([...rules.filter((rule) => !isSameColumn(rule, draft)), draft]) : stored
     if (!raw && [...stored].some(([column, rule]) => !isSameMask(own.get(column), rule))) return draftRefused
-    const shown = relation.columns.map(
-      (column, at) => `${asText(column, expressionOf(column, own))} AS m${at}`,
-    )
-    const beside = raw
-      ? relation.columns.map((column, at) => `${asText(column, sourceOf(column))} AS r${at}`)
-      : []
-    const rows = await tx.unsafe<Record<string, string | null>[]>(
-      `SELECT ${[...shown, ...beside].join(', ')} FROM ${quoteQualified(schema, table)} AS t LIMIT ${top}`,
-    )
+    const columns = relation.columns.map(({ name }) => name)
+    const source = await readRows(database, tx, { oid: relation.oid, columns }, top)
+    if ((await readStamp(tx, schema, table)) !== before) throw changedMeanwhile()
+    const rows = await showRows(tx, relation, own, source)
     return {
       columns: relation.columns.map(({ name, type, number }) => ({
         name,
         type,
         maskingFunction: own.get(number)?.maskingFunction ?? null,
       })),
-      rows: rows.map((row) => ({
-        values: pick(row, 'm', relation),
-        ...(raw && { raw: pick(row, 'r', relation) }),
-      })),
+      rows: rows.map(({ values, raw: beside }) => ({ values, ...(raw && { raw: beside }) })),
     }
   })
 }
@@ -93,6 +89,71 @@ function isSameMask(one: AssignedRule | undefined, other: AssignedRule): boolean
   return one !== undefined && JSON.stringify({ ...one, name: '' }) === JSON.stringify({ ...other, name: '' })
 }
 
+/**
+ * Changes with every renaming of the table, of its parts or of their schemas: COPY finds them by name, and a role that owns
+ * two schemas could exchange these in between, so that a masked table is read under the masks of another.
+ */
+async function readStamp(tx: Tx, schema: string, table: string): Promise<string> {
+  const [row] = await tx<{ stamp: string }[]>`
+    with recursive part as (
+      select c.oid from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = ${schema}::text::name and c.relname = ${table}::text::name
+      union select i.inhrelid from part join pg_catalog.pg_inherits i on i.inhparent = part.oid
+    )
+    select coalesce(pg_catalog.string_agg(pg_catalog.concat_ws('/', c.oid, c.xmin, n.oid, n.xmin), ' ' order by c.oid), '') as stamp
+    from part join pg_catalog.pg_class c using (oid) join pg_catalog.pg_namespace n on n.oid = c.relnamespace`
+  return row?.stamp ?? ''
+}
+
+/** Of the kind that is tried again. */
+function changedMeanwhile(): Error {
+  return Object.assign(new Error('the table was changed meanwhile'), { code: sqlstate.serializationFailure })
+}
+
+interface ShownRow {
+  readonly values: (string | null)[]
+  readonly raw: (string | null)[]
+}
+
+/**
+ * Masks rows that were read as text. The statement names no type and no relation of the database: any role can make both, and
+ * casts and checks of a type would run its code with our privileges.
+ */
+async function showRows(
+  tx: Tx,
+  { columns }: Relation,
+  masks: Masks,
+  rows: readonly TextRow[],
+): Promise<ShownRow[]> {
+  if (rows.length === 0) return []
+  const own = columns.map(asBuiltIn)
+  const given = own.map(
+    (column, at) =>
+      `(r.v ->> ${at})::${isCutByType(column) ? column.baseType : 'text'} AS ${quoteIdentifier(column.name)}`,
+  )
+  const shown = own.map((column) => writeText(expressionOf(column, masks)))
+  const raw = own.map((column) => writeText(sourceOf(column)))
+  const found = await tx.unsafe<ShownRow[]>(
+    `SELECT ARRAY[${shown.join(', ')}]::text[] AS values, ARRAY[${raw.join(', ')}]::text[] AS raw
+    FROM (SELECT ${given.join(', ')} FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS r (v, n) ORDER BY r.n) AS t`,
+    [JSON.stringify(rows)],
+  )
+  return [...found]
+}
+
+/** A type that is not built in is shown as the text that it was read as. */
+function asBuiltIn(column: Column): Column {
+  const isBuiltIn = column.baseName !== '' && column.baseName !== 'citext' && column.baseKind === 'b'
+  return { ...column, collation: null, ...((!isBuiltIn || column.isArray) && { baseType: 'text' }) }
+}
+
+/** Types that cast to text in another form than they are written in. */
+function isCutByType({ baseType, baseName }: Column): boolean {
+  return baseType !== 'text' && ['bool', 'bpchar', 'varchar'].includes(baseName)
+}
+
+const writeText = (expression: string) => `"left"((${expression})::text, ${longestValue})`
+
 function expressionOf(column: Column, masks: Masks): string {
   const rule = masks.get(column.number)
   if (!rule) return sourceOf(column)
@@ -102,19 +163,3 @@ function expressionOf(column: Column, masks: Masks): string {
 }
 
 const sourceOf = ({ name }: Column) => `t.${quoteIdentifier(name)}`
-
-/**
- * Any role can make types other than base types, and a cast to text for them or their arrays, which would run its code with
- * our privileges. Their values are written by the functions of PostgreSQL itself, as clients see them.
- */
-function asText({ baseKind, isArray }: Column, expression: string): string {
-  const text =
-    baseKind === 'b' && !isArray
-      ? `(${expression})::text`
-      : `CASE WHEN num_nulls(${expression}) = 0 THEN format('%s', ${expression}) END`
-  return `"left"(${text}, ${longestValue})`
-}
-
-function pick(row: Record<string, string | null>, letter: string, { columns }: Relation): (string | null)[] {
-  return columns.map((_, at) => row[`${letter}${at}`] ?? null)
-}

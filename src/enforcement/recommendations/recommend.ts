@@ -1,7 +1,7 @@
 import type { Database } from '../../db/database.ts'
-import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { selectGuard } from '../guard/find-guard.ts'
+import { readRows, type TextRow } from '../inspection/read-rows.ts'
 import { shadowPrefix } from '../names.ts'
 import { type Judgement, judgeColumn } from './judge-column.ts'
 
@@ -18,7 +18,7 @@ interface CatalogColumn extends ColumnPlace {
   readonly baseName: string
   readonly category: string
   readonly isArray: boolean
-  readonly rows: number
+  readonly relation: number
   readonly sampled: boolean
 }
 
@@ -46,7 +46,7 @@ export async function recommend(
   return database.transaction(async (tx) => {
     await prepare(tx)
     const columns = (await readColumns(tx)).filter((column) => !known.has(keyOf(column)))
-    const samples = await sampleTables(tx, columns)
+    const samples = await sampleTables(database, tx, columns)
     return columns
       .flatMap((column): Recommendation[] => {
         const judged = judgeColumn(column, samples.get(keyOf(column)) ?? [])
@@ -61,24 +61,21 @@ export async function recommend(
 export const lockTimeoutMs = 500
 
 /**
- * Turns row security off: a table whose policies would run other roles' functions with our privileges fails instead,
- * and is skipped.
+ * Refuses, for the whole transaction, what would run other roles' functions with our privileges: tables under row security,
+ * views and foreign tables.
  */
 export async function prepare(tx: Tx): Promise<void> {
   await tx.unsafe(`SET TRANSACTION READ ONLY; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL row_security = off;
+    SET LOCAL restrict_nonsystem_relation_kind = 'view, foreign-table';
     SET LOCAL statement_timeout = ${tableTimeoutMs}; SET LOCAL lock_timeout = ${lockTimeoutMs}`)
 }
 
-/**
- * Plain tables and partitioned ones; partitions are part of theirs, and what is foreign is not asked. Of base types alone
- * values are read as text: any role can make other types, and a cast to text that would run its code with our privileges.
- */
+/** Plain tables and partitioned ones; partitions are part of theirs, and what is foreign is not asked. */
 async function readColumns(tx: Tx): Promise<CatalogColumn[]> {
   return await tx<CatalogColumn[]>`
     select n.nspname::text as schema, c.relname::text as "table", a.attname::text as "column", a.attname::text as name,
       coalesce(e.typname, b.typname)::text as "baseName", coalesce(e.typcategory, b.typcategory)::text as category,
-      e.oid is not null as "isArray",
-      greatest(c.reltuples, 0)::int8 as rows,
+      e.oid is not null as "isArray", c.oid::int8 as relation,
       coalesce(e.typtype, b.typtype) = 'b' and (coalesce(e.typcategory, b.typcategory) in ('S', 'I')
         or coalesce(e.typname, b.typname) in ('int8', 'numeric', 'json', 'jsonb')) as sampled
     from pg_catalog.pg_attribute a
@@ -103,57 +100,46 @@ async function readColumns(tx: Tx): Promise<CatalogColumn[]> {
     order by 1, 2, a.attnum limit ${mostColumns}`
 }
 
-async function sampleTables(tx: Tx, columns: readonly CatalogColumn[]): Promise<Map<string, string[]>> {
+async function sampleTables(
+  database: Database,
+  tx: Tx,
+  columns: readonly CatalogColumn[],
+): Promise<Map<string, string[]>> {
   const samples = new Map<string, string[]>()
   const tables = Map.groupBy(
     columns.filter(({ sampled }) => sampled),
-    ({ schema, table }) => quoteQualified(schema, table),
+    ({ relation }) => relation,
   )
   const started = performance.now()
-  for (const [name, list] of [...tables].slice(0, mostTables)) {
+  for (const [oid, all] of [...tables].slice(0, mostTables)) {
     if (performance.now() - started > allTimeoutMs) break
+    const list = all.slice(0, mostColumnsOfTable)
+    const source = { oid, columns: list.map(({ column }) => column) }
     // A table that cannot be read, or not in time, is judged by its names.
-    await tx
-      .savepoint(() => sampleTable(tx, name, list.slice(0, mostColumnsOfTable), samples))
-      .catch(() => {})
+    const rows = await tx
+      .savepoint(() => readRows(database, tx, source, sampleRows))
+      .catch((): TextRow[] => [])
+    for (const [at, column] of list.entries())
+      samples.set(
+        keyOf(column),
+        rows.flatMap((row) => listValues(column, row[at] ?? null)),
+      )
   }
   return samples
 }
 
-async function sampleTable(
-  tx: Tx,
-  name: string,
-  columns: readonly CatalogColumn[],
-  samples: Map<string, string[]>,
-): Promise<void> {
-  const rows = columns[0]?.rows ?? 0
-  // Whole pages at random, ten times as many rows as wanted; a small table is read from its start.
-  const some =
-    rows > sampleRows * 50 ? ` TABLESAMPLE SYSTEM (${((sampleRows * 1000) / rows).toPrecision(4)})` : ''
-  const list = columns.map((column, at) => `${readText(column)} AS c${at}`)
-  const found = await tx.unsafe<Record<string, string | null>[]>(
-    `SELECT ${list.join(', ')} FROM ${name}${some} LIMIT ${sampleRows}`,
-  )
-  for (const [at, column] of columns.entries())
-    samples.set(
-      keyOf(column),
-      found.flatMap((row) => listValues(column, row[`c${at}`])),
-    )
+function listValues({ isArray, baseName }: CatalogColumn, value: string | null): string[] {
+  if (value === null) return []
+  if (isArray) return listElements(value.slice(0, longestDocument)).slice(0, mostElements)
+  return [value.slice(0, baseName === 'json' || baseName === 'jsonb' ? longestDocument : longestValue)]
 }
 
-/** A character that no text of people has. */
-const separator = '\u001f'
+/** An element in the text of an array: quoted, or up to the next comma or brace. */
+const element = /"((?:[^"\\]|\\.)*)"|[^{},"\\]+/g
 
-function readText({ column, isArray, baseName }: CatalogColumn): string {
-  const name = quoteIdentifier(column)
-  if (isArray) return `"left"(array_to_string(${name}, E'\\x1f'), ${longestDocument})`
-  const longest = baseName === 'json' || baseName === 'jsonb' ? longestDocument : longestValue
-  return `"left"(${name}::text, ${longest})`
-}
-
-function listValues({ isArray }: CatalogColumn, value: string | null | undefined): string[] {
-  if (typeof value !== 'string') return []
-  return isArray ? value.split(separator).slice(0, mostElements) : [value]
+function listElements(text: string): string[] {
+  const found = [...text.matchAll(element)].map(([bare, quoted]) => quoted?.replace(/\\(.)/g, '$1') ?? bare)
+  return found.filter((one) => one !== 'NULL')
 }
 
 function keyOf({ schema, table, column }: ColumnPlace): string {
