@@ -185,6 +185,8 @@ create table instance (
   created_at timestamp with time zone default now() not null,
   sampled_at timestamp with time zone,
   restored_at timestamp with time zone,
+  sealing_key text,
+  sealing_since timestamp with time zone,
   constraint instance_pkey PRIMARY KEY (singleton),
   constraint instance_is_single CHECK (singleton)
 );
@@ -293,6 +295,8 @@ create table node (
   started_at timestamp with time zone not null,
   seen_at timestamp with time zone default now() not null,
   gateway_sessions integer not null,
+  secret_keys text[] default '{}'::text[] not null,
+  seals_with text default ''::text not null,
   constraint node_pkey PRIMARY KEY (id)
 );
 

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
+import { followSecretKeys } from './auth/secret-ring.ts'
 import type { SigningKeys } from './auth/signing-keys.ts'
 import { type NodeReporter, reportNode } from './db/nodes.ts'
 import type { Query } from './db/query.ts'
@@ -8,13 +9,14 @@ import type { Store } from './db/store.ts'
 import type { StoreHealth } from './db/store-health.ts'
 import { readOpenSessions } from './gateway/metrics.ts'
 import { loadConfigured } from './http/certificates.ts'
+import type { SecretRing } from './kernel/secret-box.ts'
 import type { ServiceDescription } from './masking/management/service-description.ts'
 import { camel, prefix, type Settings, settingEntries } from './settings.ts'
 import { version } from './version.ts'
 
 export interface DescribedParts {
   readonly settings: Settings
-  readonly auth: { readonly signingKeys: SigningKeys }
+  readonly auth: { readonly signingKeys: SigningKeys; readonly secretBox: SecretRing }
   readonly health: StoreHealth
   readonly store: Store
   readonly metrics: { readonly registry: Registry }
@@ -23,13 +25,16 @@ export interface DescribedParts {
 
 /** Reports this node to the others, and tells how they run. */
 export function openServiceDescription(parts: DescribedParts) {
-  const { store, metrics, log } = parts
-  const nodes = reportNode(store.database.sql, version, () => readOpenSessions(metrics.registry), log)
+  const { store, metrics, log, settings } = parts
+  const { sql } = store.database
+  const { secretBox } = parts.auth
+  const nodes = reportNode(sql, version, () => readOpenSessions(metrics.registry), secretBox, log)
+  const keys = followSecretKeys(secretBox, { sql, ...settings }, () => nodes.report(), log)
   const ports = {
     describeService: createServiceDescription(parts, nodes),
     listNodes: (tx: Query) => nodes.list(tx),
   }
-  return { ports, close: () => nodes.close() }
+  return { ports, close: () => keys.close().then(() => nodes.close()) }
 }
 
 /** Tells how this node runs; no secret is in it. */

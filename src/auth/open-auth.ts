@@ -1,13 +1,13 @@
 import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
-import { createSecretBox, type SecretBox } from '../kernel/secret-box.ts'
+import type { SecretRing } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
 import { createGatekeeper, type Gatekeeper, type GatekeeperParts } from './gatekeeper.ts'
 import { createIdentity, type Identity } from './identity.ts'
 import { remember } from './remember.ts'
 import { createRevocationCheck, type RevocationSources } from './revoked-tokens.ts'
 import type { AssignmentsOf } from './role-assignments.ts'
-import { loadSecretKey } from './secret-key.ts'
+import { openSecretRing } from './secret-ring.ts'
 import { openSigningKeys, type SigningKeys } from './signing-keys.ts'
 import { createThrottle } from './throttle.ts'
 import { loadTrustedIssuers } from './trusted-issuers.ts'
@@ -16,7 +16,7 @@ import { createVerifier } from './verify-token.ts'
 /** Everything about callers that the rest of the service is given. */
 export interface Auth {
   readonly identity: Identity
-  readonly secretBox: SecretBox
+  readonly secretBox: SecretRing
   readonly signingKeys: SigningKeys
   readonly gatekeeper: Gatekeeper
   readonly findRevoked: ReturnType<typeof createRevocationCheck>
@@ -39,7 +39,7 @@ const defaultRequestsPerSecond = 100
 
 export async function openAuth(options: AuthOptions): Promise<Auth> {
   const { settings, database, tenantId, assignmentsOf, log, origin } = options
-  const secretBox = createSecretBox(loadSecretKey(settings.dataDir, settings.secretKeyFile))
+  const secretBox = await openSecretRing(database.sql, settings)
   const outsideIssuers = loadTrustedIssuers(settings.trustedIssuersFile, tenantId, log)
   const signingKeys = await openSigningKeys({
     database,

@@ -1,30 +1,41 @@
 import { randomBytes } from 'node:crypto'
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { secretKeyBytes } from '../kernel/secret-box.ts'
 
-const keyBytes = 32
 const setting = 'MASQUERADE_SECRET_KEY_FILE'
 
-/** The key that seals what lies in the database: the operator's own file, or one made on the first start. */
-export function loadSecretKey(dataDir: string, file: string | undefined): Buffer {
-  if (file !== undefined) return readKey(file)
-  const own = join(dataDir, 'secret.key')
-  createKey(own)
-  return readKey(own)
+/** The keys that seal what lies in the database: those of the operator's own file, or one made on the first start. */
+export function loadSecretKeys(dataDir: string, file: string | undefined): Buffer[] {
+  if (file === undefined) createKeyFile(join(dataDir, 'secret.key'))
+  return readSecretKeys(dataDir, file)
 }
 
-/** The same for commands beside the service, which must not make one. */
-export function readSecretKey(dataDir: string, file: string | undefined): Buffer {
-  return readKey(file ?? join(dataDir, 'secret.key'))
+/** The same for commands beside the service, which must not make one. Oldest first; two while one replaces the other. */
+export function readSecretKeys(dataDir: string, file: string | undefined): Buffer[] {
+  return readKeys(secretKeyPath(dataDir, file))
+}
+
+export function secretKeyPath(dataDir: string, file: string | undefined): string {
+  return file ?? join(dataDir, 'secret.key')
 }
 
 /** Writes a draft and links it into place: a node that starts at the same time reads a whole key, never half of one. */
-function createKey(file: string): void {
+function createKeyFile(file: string): void {
+  withDraft(file, [randomBytes(secretKeyBytes)], (draft) => linkSync(draft, file))
+}
+
+/** Replaces the file as a whole: a node that reads it meanwhile sees the keys from before or those from after. */
+export function writeSecretKeys(file: string, keys: readonly Uint8Array[]): void {
+  withDraft(file, keys, (draft) => renameSync(draft, file))
+}
+
+function withDraft(file: string, keys: readonly Uint8Array[], place: (draft: string) => void): void {
   const draft = `${file}.${randomBytes(6).toString('hex')}`
   try {
-    writeFileSync(draft, `${randomBytes(keyBytes).toString('base64')}\n`, { mode: 0o600, flush: true })
-    linkSync(draft, file)
+    writeFileSync(draft, renderKeys(keys), { mode: 0o600, flush: true })
+    place(draft)
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     if (code !== 'EEXIST') throw new OperatorError(`${file} cannot be written (${code}).`, { cause })
@@ -33,7 +44,11 @@ function createKey(file: string): void {
   }
 }
 
-function readKey(file: string): Buffer {
+export function renderKeys(keys: readonly Uint8Array[]): string {
+  return keys.map((key) => `${Buffer.from(key).toString('base64')}\n`).join('')
+}
+
+function readKeys(file: string): Buffer[] {
   let content: Buffer
   try {
     content = readFileSync(file)
@@ -41,10 +56,11 @@ function readKey(file: string): Buffer {
     const { code } = cause as NodeJS.ErrnoException
     throw new OperatorError(`The secret key ${file} cannot be read (${code}).`, { cause })
   }
-  if (content.length === keyBytes) return content
-  const key = Buffer.from(content.toString('latin1').trim(), 'base64')
-  if (key.length === keyBytes) return key
+  if (content.length === secretKeyBytes) return [content]
+  const lines = content.toString('latin1').trim().split(/\s+/)
+  const keys = lines.map((line) => Buffer.from(line, 'base64'))
+  if (keys.length <= 2 && keys.every((key) => key.length === secretKeyBytes)) return keys
   throw new OperatorError(
-    `${file} is not a secret key: it must hold ${keyBytes} bytes, raw or in base64 (${setting} names the file).`,
+    `${file} is not a secret key: it must hold ${secretKeyBytes} bytes, raw or in base64 (${setting} names the file).`,
   )
 }

@@ -4,8 +4,10 @@ import type { Logger } from 'pino'
 import { lockUntilCommit } from '../db/advisory-locks.ts'
 import type { Database, Tx } from '../db/database.ts'
 import type { Query } from '../db/query.ts'
+import type { SealedColumn } from '../db/reseal.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type SecretBox, SecretBoxError } from '../kernel/secret-box.ts'
+import { sealedElsewhere } from './secret-ring.ts'
 
 type PublicJwk = Readonly<Record<'kty' | 'crv' | 'x' | 'y' | 'kid' | 'alg' | 'use', string>>
 
@@ -175,6 +177,13 @@ function describeKey(publicKey: KeyObject, kid: string): PublicJwk {
 
 const placeOf = (kid: string) => `signing_key ${kid}`
 
+export const sealedSigningKeys: SealedColumn = {
+  table: 'signing_key',
+  key: ['kid'],
+  column: 'private_key',
+  place: ([kid = '']) => placeOf(kid),
+}
+
 function openKey(row: Row, secretBox: SecretBox, known: SigningKey | undefined): SigningKey {
   const times = { activeFrom: row.active_from, expiresAt: row.expires_at }
   if (known) return { ...known, ...times }
@@ -185,10 +194,7 @@ function openKey(row: Row, secretBox: SecretBox, known: SigningKey | undefined):
     return { kid: row.kid, publicJwk: describeKey(publicKey, row.kid), publicKey, privateKey, ...times }
   } catch (cause) {
     if (!(cause instanceof SecretBoxError)) throw cause
-    throw new OperatorError(
-      "The secrets in the database were sealed with another key. Give every node of this database the same secret.key (MASQUERADE_SECRET_KEY_FILE), the first node's; where it is lost, 'masquerade admin restore --replace-keys' makes new ones.",
-      { cause },
-    )
+    throw new OperatorError(sealedElsewhere, { cause })
   }
 }
 

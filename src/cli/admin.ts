@@ -1,16 +1,17 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
-import { loadSecretKey, readSecretKey } from '../auth/secret-key.ts'
+import { loadSecretKeys, readSecretKeys } from '../auth/secret-key.ts'
 import { discardSealedKeys, openSigningKeys } from '../auth/signing-keys.ts'
 import { type Database, openDatabase } from '../db/database.ts'
+import { readSealingKey, writeSealingKey } from '../db/instance.ts'
 import { openStore } from '../db/store.ts'
 import { writeCredentials } from '../directory/first-start/bootstrap.ts'
 import type { Administration } from '../directory/first-start/ensure-administration.ts'
 import { restoreAdministration } from '../directory/first-start/restore-administration.ts'
 import { discardSealedState, loadIssuerSecret } from '../issuer/issuer-secret.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { createSecretBox } from '../kernel/secret-box.ts'
+import { createSecretBox, nameKey } from '../kernel/secret-box.ts'
 import { assignAtRoot } from '../masking/role-assignments/assigned-roles.ts'
 import type { Settings } from '../settings.ts'
 import { commandOf } from './command.ts'
@@ -78,12 +79,16 @@ async function openAccess(settings: Settings): Promise<Access> {
 /** A key that signs and the secret of the token service are made where there are none. */
 async function restoreKeys(database: Database, settings: Settings, replace: boolean): Promise<void> {
   const { dataDir, secretKeyFile, keyRotationDays: rotationDays } = settings
-  const loadKey = replace ? loadSecretKey : readSecretKey
+  const loadKeys = replace ? loadSecretKeys : readSecretKeys
   if (!replace && secretKeyFile === undefined && !existsSync(join(dataDir, 'secret.key')))
     throw new OperatorError(
       `${join(dataDir, 'secret.key')} is missing. Bring it back from a backup, or say --replace-keys.`,
     )
-  const secretBox = createSecretBox(loadKey(dataDir, secretKeyFile))
+  const keys = loadKeys(dataDir, secretKeyFile)
+  const sealing = await readSealingKey(database.sql)
+  const isKnown = keys.some((key) => nameKey(key) === sealing)
+  if (replace && sealing !== undefined && !isKnown) await writeSealingKey(database.sql, null)
+  const secretBox = createSecretBox(keys, isKnown ? sealing : undefined)
   if (replace) {
     await discardSealedKeys(database.sql, secretBox)
     await discardSealedState(database.sql, secretBox)

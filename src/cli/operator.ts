@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
 import { publicOrigin } from '../auth/identity.ts'
-import { readSecretKey } from '../auth/secret-key.ts'
+import { openSecretRing } from '../auth/secret-ring.ts'
 import { openSigningKeys, type SigningKeys } from '../auth/signing-keys.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import type { DatabaseAddress } from '../db/database-url.ts'
 import { readTenantId } from '../db/instance.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
-import { createSecretBox, type SecretBox } from '../kernel/secret-box.ts'
+import type { SecretRing } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
 import { startCommand } from './invocation.ts'
 import { readRunFile } from './run-file.ts'
@@ -18,7 +18,7 @@ export interface OperatorAccess extends AsyncDisposable {
   readonly database: Database
   readonly tenantId: string
   readonly signingKeys: SigningKeys
-  readonly secrets: SecretBox
+  readonly secrets: SecretRing
   /** In whose name tokens are issued. */
   readonly origin: string
 }
@@ -26,10 +26,10 @@ export interface OperatorAccess extends AsyncDisposable {
 export async function openOperatorAccess(settings: Settings): Promise<OperatorAccess> {
   const { dataDir } = settings
   const url = addressOf(settings)
-  const secretBox = createSecretBox(readSecretKey(dataDir, settings.secretKeyFile))
   const database = openDatabase({ url, poolSize: 1 })
   try {
     const tenantId = await readTenant(database, settings)
+    const secretBox = await openSecretRing(database.sql, settings, true)
     const signingKeys = await openSigningKeys({
       database,
       secretBox,

@@ -15,6 +15,22 @@ export async function noteSample(sql: Query): Promise<void> {
   await sql`update instance set sampled_at = now()`
 }
 
+/** The id of the secret key that seals; undefined: the one of the first start. */
+export async function readSealingKey(sql: Query): Promise<string | undefined> {
+  const [row] = await sql<{ id: string | null }[]>`select sealing_key as id from masquerade.instance`
+  return row?.id ?? undefined
+}
+
+/** Null: the only key seals. Returns since when the key seals, on the clock of the database. */
+export async function writeSealingKey(sql: Query, id: string | null): Promise<Date> {
+  const [row] = await sql<{ since: Date }[]>`
+    update instance set sealing_key = ${id},
+      sealing_since = case when sealing_key is not distinct from ${id}::text then sealing_since else clock_timestamp() end
+    returning coalesce(sealing_since, clock_timestamp()) as since`
+  if (!row) throw new Error('the instance row is missing')
+  return row.since
+}
+
 /** Marks the store as restored from a backup. */
 export async function noteRestore(sql: Query): Promise<void> {
   await sql`update instance set restored_at = now()`

@@ -16,10 +16,18 @@ export interface Node {
   readonly gatewaySessions: number
 }
 
+/** The secret keys that a node has, by their ids. */
+export interface KnownKeys {
+  readonly keyIds: readonly string[]
+  readonly sealsWith: string
+}
+
 export interface NodeReporter {
   readonly id: string
   /** The nodes that run, this one with its present figures. */
   list(sql: Query): Promise<Node[]>
+  /** Reports now. */
+  report(): void
   close(): Promise<void>
 }
 
@@ -28,15 +36,18 @@ export function reportNode(
   sql: Query,
   version: string,
   countSessions: () => Promise<number>,
+  keys: KnownKeys,
   log: Logger,
 ): NodeReporter {
   const self = { id: randomUUID(), hostName: hostname(), version, startedAt: new Date() }
   const write = async () => {
     const { id, hostName, startedAt } = self
     await sql`
-      insert into node (id, host_name, version, started_at, gateway_sessions)
-      values (${id}, ${hostName}, ${version}, ${startedAt}, ${await countSessions()})
-      on conflict (id) do update set seen_at = now(), gateway_sessions = excluded.gateway_sessions`
+      insert into node (id, host_name, version, started_at, gateway_sessions, secret_keys, seals_with)
+      values (${id}, ${hostName}, ${version}, ${startedAt}, ${await countSessions()}, ${keys.keyIds},
+        ${keys.sealsWith})
+      on conflict (id) do update set seen_at = now(), gateway_sessions = excluded.gateway_sessions,
+        secret_keys = excluded.secret_keys, seals_with = excluded.seals_with`
     await sql`delete from node where seen_at < now() - interval '1 day'`
   }
   let writing: Promise<unknown> = Promise.resolve()
@@ -47,6 +58,7 @@ export function reportNode(
   const timer = setInterval(report, everyMs).unref()
   return {
     id: self.id,
+    report,
 
     async list(tx) {
       const others = await tx<Node[]>`
@@ -65,4 +77,11 @@ export function reportNode(
       )
     },
   }
+}
+
+/** The secret keys of the nodes that run, by their hosts. */
+export async function listKnownKeys(sql: Query): Promise<(KnownKeys & { readonly hostName: string })[]> {
+  return await sql<(KnownKeys & { hostName: string })[]>`
+    select host_name as "hostName", secret_keys as "keyIds", seals_with as "sealsWith" from node
+    where seen_at > now() - make_interval(secs => ${silentSeconds}) order by host_name, id`
 }

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Query } from '../db/query.ts'
+import type { SealedColumn } from '../db/reseal.ts'
 import { type SecretBox, SecretBoxError } from '../kernel/secret-box.ts'
 
 /** The secret that all nodes of an installation share besides the signing keys. */
@@ -14,6 +15,15 @@ export interface IssuerSecret {
 }
 
 const place = 'oidc_state/IssuerSecret/current'
+
+/** Sign-ins, codes, refresh tokens, and the secret itself. */
+export const sealedSignIns: SealedColumn = {
+  table: 'oidc_state',
+  key: ['model', 'id'],
+  column: 'payload',
+  property: 'sealed',
+  place: ([model = '', id = '']) => `oidc_state/${model}/${id}`,
+}
 
 /** Made by the first node that starts, kept sealed in the database. */
 export async function loadIssuerSecret(sql: Query, box: SecretBox): Promise<IssuerSecret> {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { readSecretKey } from '../../auth/secret-key.ts'
+import { readSecretKeys, renderKeys } from '../../auth/secret-key.ts'
 import type { BackedUpFile } from '../../db/backup/manifest.ts'
 import { OperatorError } from '../../kernel/operator-error.ts'
 import { camel, prefix, type Settings, settingEntries } from '../../settings.ts'
@@ -29,7 +29,7 @@ export function collectFiles(settings: Settings, environment: NodeJS.ProcessEnv)
     return file === undefined ? [] : [{ name, file }]
   })
   return [
-    toFile(secretKeyName, Buffer.from(`${readSecretKey(dataDir, secretKeyFile).toString('base64')}\n`)),
+    toFile(secretKeyName, Buffer.from(renderKeys(readSecretKeys(dataDir, secretKeyFile)))),
     toFile(settingsName, Buffer.from(renderSettings(environment))),
     ...own.map((name) => toFile(name, readPart(join(dataDir, name)))),
     ...named.map(({ name, file }) => toFile(nameOf(name), readPart(file))),
@@ -74,8 +74,8 @@ export function requireEmptyDirectory(dataDir: string): void {
 export function requireSameKey(files: readonly BackedUpFile[], { secretKeyFile, dataDir }: Settings): void {
   if (secretKeyFile === undefined || !existsSync(secretKeyFile)) return
   const restored = files.find(({ name }) => name === secretKeyName)
-  const key = readSecretKey(dataDir, secretKeyFile).toString('base64')
-  if (restored && Buffer.from(restored.content, 'base64').toString('latin1').trim() !== key)
+  const keys = renderKeys(readSecretKeys(dataDir, secretKeyFile))
+  if (restored && Buffer.from(restored.content, 'base64').toString('latin1') !== keys)
     throw new OperatorError(
       `${secretKeyFile} holds another key than the backup: move it away, and the restore writes the right one.`,
     )

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { access, constants, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readSecretKey } from '../../auth/secret-key.ts'
+import { readSecretKeys } from '../../auth/secret-key.ts'
 import { readFreeBytes } from '../../db/data-directory.ts'
 import type { Settings } from '../../settings.ts'
 import { startCommand } from '../invocation.ts'
@@ -60,7 +60,7 @@ async function examineDisk({ dataDir }: Settings): Promise<Finding> {
 function examineSecretKey({ dataDir, secretKeyFile }: Settings): Finding {
   const file = secretKeyFile ?? join(dataDir, 'secret.key')
   try {
-    readSecretKey(dataDir, secretKeyFile)
+    readSecretKeys(dataDir, secretKeyFile)
     return ok('secret key', file)
   } catch (error) {
     return problem(

@@ -1,4 +1,4 @@
-import { readSecretKey } from '../../auth/secret-key.ts'
+import { openSecretRing } from '../../auth/secret-ring.ts'
 import { countSigningKeys } from '../../auth/signing-keys.ts'
 import { type Database, openDatabase } from '../../db/database.ts'
 import { listPending } from '../../db/migrate.ts'
@@ -8,7 +8,6 @@ import {
 } from '../../directory/rights/remaining-administrators.ts'
 import { listStates } from '../../enforcement/states/list-states.ts'
 import { OperatorError } from '../../kernel/operator-error.ts'
-import { createSecretBox } from '../../kernel/secret-box.ts'
 import { selectBound } from '../../masking/binding/find-bound.ts'
 import type { Settings } from '../../settings.ts'
 import { startCommand } from '../invocation.ts'
@@ -80,10 +79,10 @@ async function examineClock({ sql }: Database): Promise<Finding> {
   return problem('clock', words, 'timedatectl set-ntp true, on both machines')
 }
 
-async function examineKeys({ sql }: Database, { dataDir, secretKeyFile }: Settings): Promise<Finding> {
+async function examineKeys({ sql }: Database, settings: Settings): Promise<Finding> {
   const check = 'signing keys'
   try {
-    const secretBox = createSecretBox(readSecretKey(dataDir, secretKeyFile))
+    const secretBox = await openSecretRing(sql, settings, true)
     const { valid, sealed } = await countSigningKeys(sql, secretBox)
     if (sealed > 0)
       return problem(

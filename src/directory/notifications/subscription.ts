@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import type { RequestFacts } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
+import type { SealedColumn } from '../../db/reseal.ts'
 import { fail } from '../../kernel/problem.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import { formatDateTime } from '../entities/read-value.ts'
@@ -55,6 +56,13 @@ export function subscriptionColumns(sql: Query) {
 /** The place to which a client's secret is sealed. */
 export function clientStatePlace(id: string): string {
   return `change_subscription.client_state ${id}`
+}
+
+export const sealedClientStates: SealedColumn = {
+  table: 'change_subscription',
+  key: ['tenant_id', 'id'],
+  column: 'client_state',
+  place: ([, id = '']) => clientStatePlace(id),
 }
 
 /** Reads `users`, `groups/{id}`, `groups/{id}/members`; refuses other resources. */

@@ -10,7 +10,7 @@ export function createLoginKeys(
 ): LoginKeys {
   const password = (databaseId: string, principalId: string) =>
     secretBox.derive(`login password ${databaseId} ${principalId}`).toString('base64url')
-  const signingKey = secretBox.derive('login marks')
+  const signWith = (key: Buffer, text: string) => createHmac('sha256', key).update(text).digest('base64url')
   return {
     roleName,
     password,
@@ -19,6 +19,11 @@ export function createLoginKeys(
         password(databaseId, principalId),
         secretBox.derive(`login salt ${databaseId} ${principalId}`).subarray(0, 16),
       ),
-    sign: (text) => createHmac('sha256', signingKey).update(text).digest('base64url'),
+    sign: (text) => signWith(secretBox.derive('login marks'), text),
+    signOtherwise(text) {
+      const { older, newer } = secretBox.deriveOthers('login marks')
+      const sign = (key: Buffer) => signWith(key, text)
+      return { older: older.map(sign), newer: newer.map(sign) }
+    },
   }
 }

@@ -9,10 +9,18 @@ export interface Owner {
 export interface Mark extends Owner {
   /** Rights were taken from it, and its sessions have not been ended since. */
   readonly ending: boolean
+  /** An older key of the service signed it. */
+  readonly isOld?: true
 }
 
 /** Signs a text with a key of the service. */
 export type Sign = (text: string) => string
+
+/** Signs it with the keys that are older than that one, and with those that are newer. */
+export type SignOtherwise = (text: string) => {
+  readonly older: readonly string[]
+  readonly newer: readonly string[]
+}
 
 const form = new RegExp(`^${loginMarkPrefix}([0-9a-f-]{36}) ([0-9a-f-]{36}) (\\S+?)( ending)?$`)
 
@@ -30,11 +38,20 @@ export function writeMark({ databaseId, principalId, ending }: Mark, oid: number
   return `${loginMarkPrefix}${databaseId} ${principalId} ${signature}${ending ? ' ending' : ''}`
 }
 
-export function readMark(comment: string | null, oid: number, sign: Sign): Mark | undefined {
+export function readMark(
+  comment: string | null,
+  oid: number,
+  { sign, signOtherwise }: { readonly sign: Sign; readonly signOtherwise?: SignOtherwise },
+): Mark | undefined {
   const [, databaseId, principalId, signature, ending] = form.exec(comment ?? '') ?? []
   if (databaseId === undefined || principalId === undefined) return undefined
-  if (signature !== sign(signedText({ databaseId, principalId }, oid))) return undefined
-  return { databaseId, principalId, ending: ending !== undefined }
+  const text = signedText({ databaseId, principalId }, oid)
+  const mark = { databaseId, principalId, ending: ending !== undefined }
+  if (signature === undefined) return undefined
+  if (signature === sign(text)) return mark
+  const others = signOtherwise?.(text)
+  if (others?.newer.includes(signature)) return mark
+  return others?.older.includes(signature) ? { ...mark, isOld: true } : undefined
 }
 
 function signedText({ databaseId, principalId }: Owner, oid: number): string {

@@ -1,5 +1,5 @@
 import type { Sql } from '../../db/sql.ts'
-import { type Mark, markPrefix, readMark, type Sign } from './mark.ts'
+import { type Mark, markPrefix, readMark, type Sign, type SignOtherwise } from './mark.ts'
 
 export interface Membership {
   readonly role: string
@@ -30,7 +30,7 @@ export interface ObservedRole {
 /** A login role of this database, made by us. */
 export interface ObservedLogin extends ObservedRole {
   readonly mark: Mark
-  /** It was made for a database that is not bound any more, and is still marked so. */
+  /** Its mark is to be written anew: it was made for a database that is not bound any more, or signed with an older key. */
   readonly isAdopted: boolean
 }
 
@@ -67,7 +67,7 @@ export async function observeLogins(
   databaseId: string,
   principalId: string | undefined,
   names: readonly string[],
-  sign: Sign,
+  keys: { readonly sign: Sign; readonly signOtherwise?: SignOtherwise },
   isBound: (databaseId: string) => Promise<boolean>,
 ): Promise<LoginSnapshot> {
   const isModern = facts.version >= 160000
@@ -97,8 +97,8 @@ export async function observeLogins(
     order by 2`
   const logins: ObservedLogin[] = []
   for (const { comment, ...role } of rows) {
-    const mark = readMark(comment, role.oid, sign)
-    if (mark?.databaseId === databaseId) logins.push({ ...role, mark, isAdopted: false })
+    const mark = readMark(comment, role.oid, keys)
+    if (mark?.databaseId === databaseId) logins.push({ ...role, mark, isAdopted: mark.isOld ?? false })
     else if (mark && !(await isBound(mark.databaseId)))
       logins.push({ ...role, mark: { ...mark, databaseId }, isAdopted: true })
   }

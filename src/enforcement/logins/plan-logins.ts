@@ -35,7 +35,7 @@ export async function planLogins(
   const roleNameOf = (name: string) => keys.roleName(name, facts.database)
   const names = (own?.rights ?? []).map(({ name }) => roleNameOf(name))
   const isBound = async (id: string) => (await source.find(id)) !== null
-  const observed = await observeLogins(sql, facts, databaseId, principalId, names, keys.sign, isBound)
+  const observed = await observeLogins(sql, facts, databaseId, principalId, names, keys, isBound)
   const principals = [...new Set([...asked, ...observed.logins.map(({ mark }) => mark.principalId)])]
   if (principals.length === 0)
     return { snapshot: observed, wanted: new Map(), plan: { aside: [], changes: [] }, notes: [] }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Note } from '../plan.ts'
 import type { Target } from '../policy.ts'
 import type { LoginRights } from './desire-logins.ts'
-import type { Sign } from './mark.ts'
+import type { Sign, SignOtherwise } from './mark.ts'
 import type { ObservedLogin } from './observe-logins.ts'
 
 export type { LoginRights } from './desire-logins.ts'
@@ -43,6 +43,8 @@ export interface LoginKeys {
   /** The SCRAM verifier, which PostgreSQL gets instead of the password. */
   verifier(databaseId: string, principalId: string): string
   readonly sign: Sign
+  /** Signatures by the other keys of the service, while one replaces the other. */
+  readonly signOtherwise?: SignOtherwise
 }
 
 export interface LoginsOptions {

@@ -49,3 +49,16 @@ export function expectChecks(sql: Sql, bound: BoundDatabases, restoredAt: Date |
     },
   }
 }
+
+/** Has every bound database looked at soon. */
+export async function requestChecks(sql: Sql): Promise<void> {
+  await sql`update enforcement_state set next_check_at = now()`
+}
+
+/** Bound databases that were not enforced since a moment. */
+export async function listUnenforced(sql: Sql, bound: BoundDatabases, since: Date): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select d.resource_id as id from (${bound(sql)}) d left join enforcement_state s on s.database_id = d.id
+    where s.enforced_at is null or s.enforced_at < ${since} order by d.key`
+  return rows.map(({ id }) => id)
+}

@@ -4,6 +4,7 @@ import type { DatabaseAddress } from '../../db/database-url.ts'
 import { checkConnections, driverOptions } from '../../db/driver-options.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import { withKnownSettings } from '../../db/known-settings.ts'
+import type { SealedColumn } from '../../db/reseal.ts'
 import { createSql, type Sql } from '../../db/sql.ts'
 import { steadyOptions } from '../../db/steady-settings.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
@@ -129,6 +130,13 @@ async function findRoles(sql: Sql, names: readonly string[]): Promise<string[]> 
 /** The sealed password is bound to its row. */
 export function secretPlace(databaseId: string): string {
   return `masked_database.binding_secret/${databaseId}`
+}
+
+export const sealedBindings: SealedColumn = {
+  table: 'masked_database',
+  key: ['id'],
+  column: 'binding_secret',
+  place: ([id = '']) => secretPlace(id),
 }
 
 function connect(address: DatabaseAddress, check: ConnectionCheck): pg.Pool {

@@ -69,7 +69,6 @@ interface StoredPolicy {
 export function createEnforcementSource(options: SourceOptions) {
   const { database, secrets, guard, checkConnection, findExempt, readRights } = options
   const { sql } = database
-  const guardKey = secrets.derive('guard marks')
   /** The tables that rules name. */
   const readTables = async (databaseId: string): Promise<Target[]> => [
     ...(await sql<Target[]>`
@@ -154,7 +153,8 @@ export function createEnforcementSource(options: SourceOptions) {
     claimantOf(databaseId: string) {
       return {
         databaseId,
-        sign: (text: string) => createHmac('sha256', guardKey).update(text).digest('base64url'),
+        sign: (text: string) =>
+          createHmac('sha256', secrets.derive('guard marks')).update(text).digest('base64url'),
         async nameOwner(owner: string) {
           const [row] = await sql<{ tenantId: string }[]>`
             select tenant_id as "tenantId" from masked_database where id = ${databaseId}`

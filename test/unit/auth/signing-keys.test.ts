@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import pino from 'pino'
-import { loadSecretKey } from '../../../src/auth/secret-key.ts'
+import { loadSecretKeys } from '../../../src/auth/secret-key.ts'
 import { openSigningKeys } from '../../../src/auth/signing-keys.ts'
 import type { Database } from '../../../src/db/database.ts'
 import { OperatorError } from '../../../src/kernel/operator-error.ts'
@@ -78,16 +78,17 @@ test('a database whose secrets were sealed with another key is refused in one li
 test('the secret key is made once, private, and taken from a file where one is named', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'masquerade-test-'))
   t.after(() => rm(dataDir, { recursive: true, force: true }))
-  const made = loadSecretKey(dataDir, undefined)
+  const [made = Buffer.alloc(0), ...more] = loadSecretKeys(dataDir, undefined)
   assert.equal(made.length, 32)
-  assert.deepEqual(loadSecretKey(dataDir, undefined), made)
+  assert.deepEqual(more, [])
+  assert.deepEqual(loadSecretKeys(dataDir, undefined), [made])
   assert.equal((await stat(join(dataDir, 'secret.key'))).mode & 0o777, 0o600)
   assert.deepEqual((await readFile(join(dataDir, 'secret.key'), 'utf8')).trim(), made.toString('base64'))
 
   const file = join(dataDir, 'own.key')
   await writeFile(file, Buffer.alloc(32, 7))
-  assert.deepEqual(loadSecretKey(dataDir, file), Buffer.alloc(32, 7))
+  assert.deepEqual(loadSecretKeys(dataDir, file), [Buffer.alloc(32, 7)])
   await writeFile(file, 'short')
-  assert.throws(() => loadSecretKey(dataDir, file), OperatorError)
-  assert.throws(() => loadSecretKey(dataDir, join(dataDir, 'absent')), OperatorError)
+  assert.throws(() => loadSecretKeys(dataDir, file), OperatorError)
+  assert.throws(() => loadSecretKeys(dataDir, join(dataDir, 'absent')), OperatorError)
 })

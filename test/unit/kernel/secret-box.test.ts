@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { createSecretBox, SecretBoxError } from '../../../src/kernel/secret-box.ts'
+import { createSecretBox, nameKey, SecretBoxError } from '../../../src/kernel/secret-box.ts'
 
 describe('secret box', () => {
   const box = createSecretBox(randomBytes(32))
@@ -42,5 +42,19 @@ describe('secret box', () => {
   test('says when another key sealed it', () => {
     const other = createSecretBox(randomBytes(32))
     assert.throws(() => other.open('place', box.seal('place', 'secret')), /another key/)
+  })
+
+  test('opens with each of two keys, and seals with the one that it is told', () => {
+    const [old, fresh] = [randomBytes(32), randomBytes(32)]
+    const ring = createSecretBox([old, fresh])
+    const before = ring.seal('place', 'secret')
+    assert.equal(createSecretBox(old).open('place', before), 'secret')
+    ring.use([old, fresh], nameKey(fresh))
+    assert.equal(createSecretBox(fresh).open('place', ring.seal('place', 'secret')), 'secret')
+    assert.equal(ring.open('place', before), 'secret')
+    assert.deepEqual(ring.deriveOthers('a'), { older: [createSecretBox(old).derive('a')], newer: [] })
+    assert.throws(() => ring.use([old], nameKey(fresh)), SecretBoxError)
+    ring.use([fresh], nameKey(fresh))
+    assert.throws(() => ring.open('place', before), /another key/)
   })
 })
