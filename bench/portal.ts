@@ -11,6 +11,7 @@ import { startService } from '../src/main.ts'
 import { ensurePortal } from '../src/portal/build-portal.ts'
 import { readSettings } from '../src/settings.ts'
 import { launchBrowser, signIn } from '../test/support/portal.ts'
+import { waitUntil } from '../test/support/wait-until.ts'
 import { loadWithoutIndexes } from './without-indexes.ts'
 
 const users = Number(process.argv[2] ?? 1_000_000)
@@ -99,19 +100,22 @@ async function measureLoad(
   return took
 }
 
-/** From the key to the frame whose rows all have the typed words; on the empty page, to the frame after the key. */
-async function measureKey(page: Page, key: string, expected: string | undefined): Promise<number> {
-  await page.evaluate(`window.answered = new Promise((resolve) => {
-    let start
-    addEventListener('keydown', () => { start = performance.now() }, { capture: true, once: true })
-    const isThere = () => {
-      if (start === undefined) return false
-      const rows = [...document.querySelectorAll('tbody tr:not([aria-hidden])')]
-      return ${expected === undefined} || (rows.length > 0 && rows.every((row) => row.textContent.includes(${JSON.stringify(expected)})))
-    }
-    const look = () => isThere() ? resolve(performance.now() - start) : requestAnimationFrame(look)
-    requestAnimationFrame(look)
-  })`)
+/** True in the page when it shows rows, and all of them have the word. */
+const showsOnly = (word: string) => `(() => {
+  const rows = [...document.querySelectorAll('tbody tr:not([aria-hidden])')]
+  return rows.length > 0 && rows.every((row) => row.textContent.includes(${JSON.stringify(word)}))
+})()`
+
+/** From the key to the frame in which `isThere` is true. */
+async function measureKey(page: Page, key: string, isThere: string): Promise<number> {
+  // `void`: the browser would otherwise be waited for until the promise is kept, and no key was pressed yet.
+  await page.evaluate(`void (window.answered = new Promise((resolve) => {
+    addEventListener('keydown', () => {
+      const start = performance.now()
+      const look = () => ${isThere} ? resolve(performance.now() - start) : requestAnimationFrame(look)
+      requestAnimationFrame(look)
+    }, { capture: true, once: true })
+  }))`)
   await page.keyboard.press(key)
   return Number(await page.evaluate('window.answered'))
 }
@@ -129,10 +133,10 @@ async function measureTyping(context: BrowserContext, origin: string) {
     const word = String(Math.floor((users / 10) * Math.random())).padStart(6, '0')
     await list.bringToFront()
     await list.getByRole('searchbox').fill(word.slice(0, -1))
-    await list.waitForLoadState('networkidle')
-    times.list.push(await measureKey(list, word.slice(-1), word))
+    await waitUntil('the rows of a shorter word', () => list.evaluate(showsOnly(word.slice(0, -1))))
+    times.list.push(await measureKey(list, word.slice(-1), showsOnly(word)))
     await empty.bringToFront()
-    times.empty.push(await measureKey(empty, 'a', undefined))
+    times.empty.push(await measureKey(empty, 'a', 'true'))
   }
   return times
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 
-const pauseMs = 150
+const pauseMs = 80
 
 /** The value after the person has paused: the service is asked once for a word, not once for a letter. */
 export function useDebounced<T>(value: T): T {
