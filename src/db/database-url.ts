@@ -6,11 +6,18 @@ import type { HostGuard } from './host-guard.ts'
 export const passwordMethods = ['scram-sha-256', 'md5', 'password'] as const
 export type PasswordMethod = (typeof passwordMethods)[number]
 
+export interface Place {
+  readonly host: string
+  readonly port: number
+}
+
 /** Where a database is and who we are there. The fields are those of the driver's options. */
 export type DatabaseAddress = {
   /** A name, an address, or the directory of a unix socket. */
   host: string
   port: number
+  /** Where the database may be instead. With some, only a server that can be written to will do. */
+  others?: readonly Place[]
   database: string
   user: string
   password: string
@@ -21,7 +28,7 @@ export type DatabaseAddress = {
   weakestPassword?: PasswordMethod
 }
 
-const knownParameters = ['sslmode', 'sslrootcert', 'host', 'port']
+const knownParameters = ['sslmode', 'sslrootcert', 'host', 'port', 'target_session_attrs']
 
 /** Messages never quote the URL: it holds the password. */
 export function parseDatabaseUrl(text: string): DatabaseAddress {
@@ -44,11 +51,12 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
       'the database URL must name a user and a database: postgres://user:password@host/database',
     )
   }
-  const { host, port } = parseHost(parameters, hosts)
+  const [first, ...others] = parsePlaces(parameters, hosts)
+  checkTarget(parameters)
   const ssl = parseTls(parameters)
   return {
-    host,
-    port,
+    ...first,
+    ...(others.length > 0 && { others }),
     database: decode(database, 'database'),
     user: decode(user, 'user'),
     password: decode(password, 'password'),
@@ -57,20 +65,37 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
 }
 
 /** For messages and logs: everything but the password. */
-export function describeAddress({ user, host, port, database }: DatabaseAddress): string {
-  return `${user}@${host}:${port}/${database}`
+export function describeAddress({ user, host, port, others = [], database }: DatabaseAddress): string {
+  const places = [{ host, port }, ...others].map((place) => `${place.host}:${place.port}`)
+  return `${user}@${places.join(',')}/${database}`
 }
 
-function parseHost(parameters: URLSearchParams, hosts: string): { host: string; port: number } {
-  const match = /^(\[[^\]]*\]|[^:,]*)(?::(\d{1,5}))?$/.exec(decode(hosts, 'host'))
-  const host = parameters.get('host') ?? match?.[1]?.replace(/^\[|\]$/g, '')
-  const port = Number(parameters.get('port') ?? match?.[2] ?? 5432)
-  if (!host || !(port > 0 && port < 65_536)) {
+/** As psql takes them: several hosts with commas, and one port for all or one for each. */
+function parsePlaces(parameters: URLSearchParams, hosts: string): [Place, ...Place[]] {
+  const named = decode(hosts, 'host')
+    .split(',')
+    .map((one) => /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(one))
+  const names =
+    parameters.get('host')?.split(',') ?? named.map((match) => match?.[1]?.replace(/^\[|\]$/g, ''))
+  const ports = parameters.get('port')?.split(',') ?? named.map((match) => match?.[2] ?? '5432')
+  const places = names.map((host = '', at) => ({ host, port: Number(ports[at] ?? ports[0]) }))
+  const isRight = places.every(({ host, port }) => host !== '' && port > 0 && port < 65_536)
+  if (!isRight || ![1, names.length].includes(ports.length)) {
     throw new OperatorError(
-      'the database URL must name one host: postgres://user:password@host:5432/database',
+      'the database URL must name a host, or several: postgres://user:password@host:5432,other:5432/database',
     )
   }
-  return { host, port }
+  return places as [Place, ...Place[]]
+}
+
+/** Whatever else it asks for, the service writes: a server that only reads is of no use to it. */
+function checkTarget(parameters: URLSearchParams): void {
+  const target = parameters.get('target_session_attrs') ?? 'read-write'
+  if (!['read-write', 'primary'].includes(target)) {
+    throw new OperatorError(
+      `the database URL has target_session_attrs '${target}', which is not one of read-write, primary`,
+    )
+  }
 }
 
 function parseTls(parameters: URLSearchParams): DatabaseAddress['ssl'] {

@@ -2,6 +2,7 @@ import pg from 'pg'
 import type { ConnectionCheck } from './database-marks.ts'
 import { type DatabaseAddress, parseDatabaseUrl } from './database-url.ts'
 import { checkConnections, driverOptions } from './driver-options.ts'
+import { choiceOf } from './host-choice.ts'
 import { withKnownSettings } from './known-settings.ts'
 import { nameStatement, renameIfStale } from './prepared.ts'
 import { createSql, type Sql, type Statement } from './sql.ts'
@@ -45,10 +46,11 @@ const closeTimeoutMs = 5_000
 
 export function openDatabase(options: DatabaseOptions): Database {
   const address = typeof options.url === 'string' ? parseDatabaseUrl(options.url) : options.url
+  const hosts = choiceOf(address).count
   const pool = new pg.Pool({
     ...driverOptions(address),
     max: options.poolSize ?? 10,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: hosts > 1 ? 4_000 : 10_000,
     idleTimeoutMillis: 60_000,
     // A closed connection would make room for a role that takes every free one.
     ...(options.foreign ? { min: options.foreign.keep, onConnect: settle } : { maxLifetimeSeconds: 3600 }),
@@ -70,11 +72,13 @@ export function openDatabase(options: DatabaseOptions): Database {
     throw translated
   }
   return {
-    sql: createSql((statement) => withKnownSettings(pool, () => sendAlone(pool, statement)).catch(passOn)),
+    sql: createSql((statement) =>
+      withKnownSettings(pool, () => sendAlone(pool, hosts, statement)).catch(passOn),
+    ),
     transaction: (run) =>
-      repeat(async () => runTransaction(await withKnownSettings(pool, () => take(pool)), send, run)).catch(
-        passOn,
-      ),
+      repeat(async () =>
+        runTransaction(await withKnownSettings(pool, () => take(pool, hosts)), send, run),
+      ).catch(passOn),
     close: () => {
       closed ??= Promise.race([pool.end(), giveUp()])
       return closed
@@ -98,20 +102,37 @@ async function send(queryable: pg.Pool | pg.ClientBase, { text, values, isSimple
   }
 }
 
-async function sendAlone(pool: pg.Pool, statement: Statement) {
+async function sendAlone(pool: pg.Pool, hosts: number, statement: Statement) {
+  const attempt = () => (hosts > 1 ? sendAnywhere(pool, hosts, statement) : send(pool, statement))
   try {
-    return await send(pool, statement)
+    return await attempt()
   } catch (error) {
     if (!renameIfStale(error)) throw error
-    return await send(pool, statement)
+    return await attempt()
   }
 }
 
-async function take(pool: pg.Pool): Promise<pg.PoolClient> {
+/** A statement that failed leaves no connection behind: its server may have been replaced as the primary. */
+async function sendAnywhere(pool: pg.Pool, hosts: number, statement: Statement) {
+  const client = await take(pool, hosts)
   try {
-    return await pool.connect()
+    const result = await send(client, statement)
+    client.release()
+    return result
   } catch (error) {
-    throw isOfServer(error) ? error : new ConnectionFailure(error)
+    client.release(true)
+    throw error
+  }
+}
+
+/** Each failed connection passes the turn to the next host, so that as many attempts as hosts have tried them all. */
+async function take(pool: pg.Pool, hosts: number): Promise<pg.PoolClient> {
+  for (let left = hosts - 1; ; left--) {
+    try {
+      return await pool.connect()
+    } catch (error) {
+      if (left === 0) throw isOfServer(error) ? error : new ConnectionFailure(error)
+    }
   }
 }
 

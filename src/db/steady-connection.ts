@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { schemaName } from './database.ts'
 import type { DatabaseAddress } from './database-url.ts'
+import { driverOptions } from './driver-options.ts'
 import { sendMessages, writeMessages } from './prepared-messages.ts'
 import { ConnectionFailure } from './sqlstate.ts'
 
@@ -106,11 +107,9 @@ export class SteadyConnection {
 
   async #connect(forget: () => void): Promise<pg.Client> {
     if (this.#isClosed) throw new Error('the connection was closed')
-    const address = this.#address
-    const client = new pg.Client({
-      ...address,
-      password: () => address.password,
-      ssl: address.ssl ?? false,
+    const { Client, ...options } = driverOptions(this.#address)
+    const client = new Client({
+      ...options,
       application_name: this.#applicationName,
       connectionTimeoutMillis: connectTimeoutMs,
       keepAlive: true,

@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
+import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
 import { createSql, type Run, type Sql, type Statement } from './sql.ts'
 import { ConnectionFailure } from './sqlstate.ts'
 
@@ -32,7 +33,7 @@ export async function runTransaction<T>(
     if (command !== 'COMMIT') throw new Error('an error inside the transaction was caught, and undid it')
     return result
   } catch (error) {
-    await session.rollBack()
+    await session.rollBack(error)
     throw error
   } finally {
     session.close()
@@ -104,10 +105,12 @@ function openSession(client: pg.PoolClient, send: Send) {
     tx,
     send: sendText,
     /** A connection that cannot even do this is of no further use. */
-    async rollBack() {
+    async rollBack(reason: unknown) {
       await sendText('rollback').catch((error: Error) => {
         lost ??= error
       })
+      // The server has become a standby: the next connection may lead to the new primary.
+      if (codeOf(reason) === sqlstate.readOnlyTransaction) lost ??= reason as Error
     },
     close() {
       isOpen = false

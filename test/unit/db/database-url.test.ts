@@ -21,6 +21,19 @@ test('IPv6 addresses and unix sockets are understood', () => {
   assert.deepEqual([socket.host, socket.port], ['/run/pg', 5433])
 })
 
+test('several hosts have a port each, or one for all', () => {
+  const url = 'postgres://u:p@one:5433,[::1],three/d?target_session_attrs=read-write'
+  const address = parseDatabaseUrl(url)
+  assert.deepEqual([address.host, address.port], ['one', 5433])
+  assert.deepEqual(address.others, [
+    { host: '::1', port: 5432 },
+    { host: 'three', port: 5432 },
+  ])
+  assert.equal(describeAddress(address), 'u@one:5433,::1:5432,three:5432/d')
+  const sockets = parseDatabaseUrl('postgres://u:p@/d?host=/run/a,/run/b&port=5433')
+  assert.deepEqual([sockets.port, sockets.others], [5433, [{ host: '/run/b', port: 5433 }]])
+})
+
 test('a root certificate or verify mode makes the certificate count', () => {
   const modes = [
     'sslmode=verify-full',
@@ -51,7 +64,9 @@ test('what is wrong is said in one line without the password', () => {
     'postgres://u:s3cret@h/d?search_path=evil',
     'postgres://u:s3cret@h/d?sslrootcert=/no/such/file',
     'u:s3cret@h/d',
-    'postgres://u:s3cret@h,i/d',
+    'postgres://u:s3cret@h,/d',
+    'postgres://u:s3cret@h,i,j/d?port=1,2',
+    'postgres://u:s3cret@h,i/d?target_session_attrs=any',
     'postgres://u:s3cret@h:70000/d',
   ]
   for (const url of wrong) {
