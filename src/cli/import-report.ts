@@ -14,10 +14,11 @@ export function describeOutcome(
   return `${file}: ${verb} ${inWords(lines)}: ${counts[0]} created, ${counts[1]} changed, ${counts[2]} unchanged, ${counts[3]} removed.\n`
 }
 
-export function listRemoved({ removedNames, removed }: ImportOutcome): string {
+/** Each object, member and owner that is removed, up to a limit; of the others how many there are of each kind. */
+export function listRemoved({ removedNames, removedOthers }: ImportOutcome): string {
   const lines = removedNames.map((name) => `- ${showText(name)}\n`)
-  const others = removed - removedNames.length
-  return others > 0 ? `${lines.join('')}- ${others} others, memberships among them\n` : lines.join('')
+  const others = Object.entries(removedOthers).map(([kind, count]) => countOf(count, kind))
+  return others.length > 0 ? `${lines.join('')}- and ${others.join(', ')} more\n` : lines.join('')
 }
 
 export function asCsv(invitations: readonly Invitation[]): string {

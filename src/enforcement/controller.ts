@@ -16,6 +16,7 @@ import { dryRun, reconcile } from './reconcile.ts'
 import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
 import { BlockerWatch } from './sessions/blockers.ts'
 import { LockHoards } from './sessions/lock-hoards.ts'
+import { NameHeld, NameHolders } from './sessions/name-holders.ts'
 import { RawSessions } from './sessions/raw-sessions.ts'
 import { ReleaseWatch } from './sessions/release-watch.ts'
 import type { Source } from './source.ts'
@@ -63,6 +64,7 @@ export class Controller {
   readonly #blockers: BlockerWatch
   readonly #raw: RawSessions
   readonly #hoards: LockHoards
+  readonly #names: NameHolders
   readonly #releases = new ReleaseWatch((databaseId) => this.#audit(databaseId))
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> = Promise.resolve()
@@ -79,6 +81,7 @@ export class Controller {
     this.#connections = new Connections(options.source, (databaseId) => this.#enforced.delete(databaseId))
     this.#blockers = new BlockerWatch(limitMs)
     this.#hoards = new LockHoards(limitMs)
+    this.#names = new NameHolders(limitMs)
     this.#raw = new RawSessions(limitMs)
     this.#logins = new Logins({ source: options.source, keys: options.loginKeys, log: options.log })
   }
@@ -220,7 +223,8 @@ export class Controller {
       if ('error' in logins) throw logins.error
     } catch (error) {
       this.#enforced.delete(databaseId)
-      const { state, reason, dueMs } = await findCause(error, () => this.#ask(databaseId), this.#hoards)
+      const obstructions = { databaseId, hoards: this.#hoards, names: this.#names }
+      const { state, reason, dueMs } = await findCause(error, () => this.#ask(databaseId), obstructions)
       log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
       this.#auditAfter(databaseId, dueMs)
       await states.writeFailure(databaseId, state, reason)
@@ -291,7 +295,8 @@ export class Controller {
         } else {
           const { passing, reason } = explainFailure(error)
           const isVain = reason.includes('reached') || isOutOfLocks(error)
-          if (!passing || attempt >= attempts || isVain) throw error
+          const most = error instanceof NameHeld ? patientAttempts : attempts
+          if (!passing || attempt >= most || isVain) throw error
         }
         await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** attempt))
       }

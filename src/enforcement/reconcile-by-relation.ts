@@ -18,6 +18,7 @@ import {
 } from './in-turn.ts'
 import type { DesiredRelation, Note, Step } from './plan.ts'
 import type { Holder } from './sessions/holder.ts'
+import { NameHeld } from './sessions/name-holders.ts'
 import { recordLateReaders } from './sessions/old-readers.ts'
 
 /** Something that could not be done, while everything else was. */
@@ -154,6 +155,8 @@ async function applyGroups(
       done.push(...steps)
     } catch (error) {
       const code = sqlstateOf(error)
+      if (target === null && code === sqlstate.lockNotAvailable && !hasBase(planned))
+        throw new NameHeld(takeBlockers(), error)
       // Without memory for locks no group can succeed.
       if (target === null || code === '' || code === sqlstate.outOfMemory) throw error
       const reason = error instanceof Error ? error.message : ''
@@ -185,6 +188,11 @@ async function applyGroup(tx: Tx, { target, steps }: StepGroup, { snapshot }: Pl
       return apply(tx, steps)
     })
   }
+}
+
+/** The records and the owner of the twins are there. */
+function hasBase({ snapshot, desired }: Planned): boolean {
+  return snapshot.guard.isThere && snapshot.roles.has(desired.twinOwner)
 }
 
 function describeLate(late: readonly StepGroup[]): Unfinished {

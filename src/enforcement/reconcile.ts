@@ -8,6 +8,7 @@ import { type Outcome, type PolicySource, type ReconcileOptions, readVersion, ta
 import type { Step } from './plan.ts'
 import type { Reading } from './read-relations.ts'
 import { PartlyEnforced, reconcileByRelation } from './reconcile-by-relation.ts'
+import { NameHeld } from './sessions/name-holders.ts'
 import { recordLateReaders } from './sessions/old-readers.ts'
 import { Unfit } from './states/explain-failure.ts'
 
@@ -48,15 +49,16 @@ export async function reconcile(
         return await reconcileByRelation(target, policy, options, error)
       } catch (late) {
         if (isConflict(late)) continue
-        if (options.kept && lacksPrivilege(late)) await closeUnrecorded(target, policy, options, options.kept)
+        if (options.kept && lacksRecords(late)) await closeUnrecorded(target, policy, options, options.kept)
         throw late
       }
     }
 }
 
 /** The schema of our records, or the owner of the twins, could not be created. */
-function lacksPrivilege(error: unknown): boolean {
-  return !(error instanceof PartlyEnforced) && sqlstateOf(error) === sqlstate.insufficientPrivilege
+function lacksRecords(error: unknown): boolean {
+  if (error instanceof PartlyEnforced) return false
+  return error instanceof NameHeld || sqlstateOf(error) === sqlstate.insufficientPrivilege
 }
 
 /** The steps that would be run: none where the masks belong to another resource, which the state says. */

@@ -1,4 +1,4 @@
-import { connect } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { reachableAddress } from '../../kernel/network.ts'
 import type { Exposure } from '../../masking/enforcement/inspection.ts'
 import type { Settings } from '../../settings.ts'
@@ -13,24 +13,50 @@ const answerMs = 5000
 /** The running service: its pages, its gateway, and the ways around masks that it finds in bound databases. */
 export async function examineService(settings: Settings, databaseIds: readonly string[]): Promise<Finding[]> {
   const run = await readRunFile(settings.dataDir)
-  const service = await examineReadiness(run)
-  if (!run || service.state !== 'ok')
-    return [service, ...['gateway', 'exposures'].map((check) => skipped(check, 'The service does not run.'))]
-  return [service, await examineGateway(run), ...(await examineExposures(databaseIds))]
+  const { isRunning, ...service } = await examineReadiness(run)
+  if (run && service.state === 'ok')
+    return [service, await examineGateway(run), ...(await examineExposures(databaseIds))]
+  const ports = isRunning ? [] : [await examinePorts(settings)]
+  const reason = isRunning ? 'The service is not ready.' : 'The service does not run.'
+  return [...ports, service, ...['gateway', 'exposures'].map((check) => skipped(check, reason))]
 }
 
-async function examineReadiness(run: RunFile | null): Promise<Finding> {
+/** Ports that another program took: the service does not start before they are free. */
+async function examinePorts(settings: Settings): Promise<Finding> {
+  const wanted = { HTTP: settings.httpPort, HTTPS: settings.httpsPort, GATEWAY: settings.gatewayPort }
+  const taken: string[] = []
+  for (const [name, port] of Object.entries(wanted))
+    if (!(await isFree(settings.host, port))) taken.push(`${port} (MASQUERADE_${name}_PORT)`)
+  if (taken.length === 0) return ok('ports', 'They are free for the service.')
+  return problem(
+    'ports',
+    `Another program has ${taken.join(' and ')}.`,
+    'ss -ltnp, and stop that program or set another port',
+  )
+}
+
+async function isFree(host: string, port: number): Promise<boolean> {
+  const server = createServer()
+  return await new Promise<boolean>((resolve) => {
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'EADDRINUSE'))
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(true)))
+  })
+}
+
+async function examineReadiness(run: RunFile | null): Promise<Finding & { readonly isRunning: boolean }> {
   const check = 'service'
-  if (!run) return problem(check, 'It does not run.', startCommand)
+  const stopped = (words: string) => ({ ...problem(check, words, startCommand), isRunning: false })
+  if (!run) return stopped('It does not run.')
   const url = urlOf(run)
   try {
     const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(answerMs) })
-    if (response.ok) return ok(check, `It is ready at ${url}.`)
+    if (response.ok) return { ...ok(check, `It is ready at ${url}.`), isRunning: true }
     const { notReady = [] } = (await response.json()) as { notReady?: { name: string; reason: string }[] }
     const reasons = notReady.map(({ name, reason }) => `${name}: ${reason}`).join('; ')
-    return problem(check, `It runs and is not ready. ${reasons}`, 'masquerade status')
+    const words = `It runs and is not ready. ${reasons}`
+    return { ...problem(check, words, 'masquerade status'), isRunning: true }
   } catch {
-    return problem(check, `Nothing answers at ${url}: it was killed.`, startCommand)
+    return stopped(`Nothing answers at ${url}: it was killed.`)
   }
 }
 

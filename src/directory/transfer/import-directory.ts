@@ -60,7 +60,7 @@ export async function importDirectory(tx: Tx, wishes: Import): Promise<ImportOut
   await checkAdministrators()
   const given = await findImportedRights(tx, tenantId, (await listGivenRights?.(tx, tenantId)) ?? [])
   const { created, changed, unchanged } = applied
-  const { removed, names: removedNames } = pruned
+  const { removed, names: removedNames, unnamed: removedOthers } = pruned
   const actor = { kind: 'operator', tenantId, objectId: tenantId, applicationId: tenantId }
   const after = { fileName, ...lines, changed, unchanged, removed }
   await writeAudit(tx, actor, randomUUID(), {
@@ -68,7 +68,7 @@ export async function importDirectory(tx: Tx, wishes: Import): Promise<ImportOut
     target: '/',
     after: { ...after, ...(given.length > 0 && { givenRights: given }) },
   })
-  return { lines, created, changed, unchanged, removed, removedNames, invitations }
+  return { lines, created, changed, unchanged, removed, removedNames, removedOthers, invitations }
 }
 
 interface Read {

@@ -24,8 +24,10 @@ export interface ImportOutcome {
   readonly changed: number
   readonly unchanged: number
   readonly removed: number
-  /** The first hundred objects that were removed. */
+  /** The first hundred objects, members and owners that were removed. */
   readonly removedNames: readonly string[]
+  /** How many more were removed, by their kind. */
+  readonly removedOthers: Readonly<Record<string, number>>
   /** Passwords that were made for new users; they are shown this once. */
   readonly invitations: readonly Invitation[]
 }

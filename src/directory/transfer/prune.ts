@@ -30,13 +30,19 @@ export async function rememberSpoken(tx: Tx, lines: Spoken['lines']): Promise<Sp
   return { kinds: kinds.map(({ kind }) => kind), lines }
 }
 
-/** How much was removed, and the objects among it, the first of them by name. */
+/** What was removed: objects before memberships and owners, the first by name and the others by count. */
 export interface Pruned {
   readonly removed: number
   readonly names: readonly string[]
+  readonly unnamed: Readonly<Record<string, number>>
 }
 
-export const nothingPruned: Pruned = { removed: 0, names: [] }
+interface Removal {
+  readonly kind: string
+  readonly name: string
+}
+
+export const nothingPruned: Pruned = { removed: 0, names: [], unnamed: {} }
 const mostNames = 100
 
 /**
@@ -46,15 +52,22 @@ const mostNames = 100
  */
 export async function prune(tx: Tx, tenantId: string, { kinds, lines }: Spoken): Promise<Pruned> {
   const own = await findOwnObjects(tx, tenantId)
-  const changes = [
+  const edges = [
     ...(lines.member > 0 ? await pruneEdges(tx, tenantId, 'member', own) : []),
     ...(lines.roleMember > 0 ? await pruneEdges(tx, tenantId, 'role_member', own) : []),
     ...(lines.owner > 0 ? await pruneEdges(tx, tenantId, 'owner', own) : []),
   ]
   const objects = await pruneObjects(tx, tenantId, kinds, own)
-  const all = [...changes, ...objects.changes]
-  if (all.length > 0) await appendChanges(tx, tenantId, all)
-  return { removed: changes.length + objects.names.length, names: objects.names.slice(0, mostNames) }
+  const changes = [...edges.map(({ change }) => change), ...objects.changes]
+  if (changes.length > 0) await appendChanges(tx, tenantId, changes)
+  const removals: Removal[] = [...objects.removals, ...edges]
+  const unnamed: Record<string, number> = {}
+  for (const { kind } of removals.slice(mostNames)) unnamed[kind] = (unnamed[kind] ?? 0) + 1
+  return {
+    removed: removals.length,
+    names: removals.slice(0, mostNames).map(({ kind, name }) => `${kind} ${name}`),
+    unnamed,
+  }
 }
 
 async function pruneEdges(
@@ -62,7 +75,7 @@ async function pruneEdges(
   tenantId: string,
   name: 'member' | 'role_member' | 'owner',
   own: readonly string[],
-): Promise<Change[]> {
+): Promise<(Removal & { readonly change: Change })[]> {
   const spoken = tx(`spoken_${name}`)
   const [table, container, member] =
     name === 'owner'
@@ -77,12 +90,25 @@ async function pruneEdges(
     edge.tenant_id = ${tenantId} and o.tenant_id = edge.tenant_id and o.id = ${container} and ${isNamed}
     and ${container} <> all(${own}::uuid[]) and ${member} <> all(${own}::uuid[])
     and (${container}, ${member}) not in (select container_id, member_id from ${spoken})`
-  const rows = await tx<{ id: string; kind: string; member: string }[]>`
-    select o.id, o.kind, ${member} as member from ${table} edge, directory_object o where ${isDoomed}`
+  const rows = await tx<{ id: string; kind: string; member: string; name: string }[]>`
+    select o.id, o.kind, ${member} as member, format('%s of %s',
+      (select ${nameOf(tx, 'm')} from directory_object m where m.tenant_id = edge.tenant_id and m.id = ${member}),
+      ${nameOf(tx, 'o')}) as name
+    from ${table} edge, directory_object o where ${isDoomed}`
   // A statement that deletes nothing would still count as a change of the directory.
   if (rows.length > 0) await tx`delete from ${table} edge using directory_object o where ${isDoomed}`
   const kind = name === 'owner' ? 'ownerRemoved' : 'memberRemoved'
-  return rows.map((row) => ({ entity: row.kind, entityId: row.id, kind, data: { id: row.member } }))
+  return rows.map((row) => ({
+    kind: name === 'owner' ? 'owner' : 'member',
+    name: row.name,
+    change: { entity: row.kind, entityId: row.id, kind, data: { id: row.member } },
+  }))
+}
+
+/** Its userPrincipalName, displayName or id: what an operator knows an object by. */
+function nameOf(tx: Tx, alias: string) {
+  const o = tx(alias)
+  return tx`coalesce(${o}.properties ->> 'userPrincipalName', ${o}.properties ->> 'displayName', ${o}.id::text)`
 }
 
 async function pruneObjects(
@@ -90,17 +116,18 @@ async function pruneObjects(
   tenantId: string,
   kinds: readonly string[],
   own: readonly string[],
-): Promise<{ names: string[]; changes: Change[] }> {
+): Promise<{ removals: Removal[]; changes: Change[] }> {
   const gone = await selectUnnamed(tx, tenantId, kinds, own)
   const changes: Change[] = []
   for (const object of gone)
     if (resources[object.kind].restorable)
       changes.push(describeChange('deleted', await setDeleted(tx, tenantId, object.id, true)))
     else changes.push(...(await purgeObject(tx, tenantId, object)))
-  const names = gone.map(({ id, kind, properties: { userPrincipalName, displayName } }) => {
-    return `${kind} ${userPrincipalName ?? displayName ?? id}`
-  })
-  return { names, changes }
+  const removals = gone.map(({ id, kind, properties: { userPrincipalName, displayName } }) => ({
+    kind,
+    name: String(userPrincipalName ?? displayName ?? id),
+  }))
+  return { removals, changes }
 }
 
 /** A service principal goes with its application. */

@@ -1,10 +1,10 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import { selectGuard } from '../guard/find-guard.ts'
-import { aclEntries } from './acl-entries.ts'
+import { aclEntries, findMaskedGrantees } from './acl-entries.ts'
 import { type AclEntry, type ExposureKind, kind, type Scene, type Severity } from './exposure.ts'
 
 /** A masked column (`oid`, `keys`), and another one that holds its values. */
-interface CopyRow {
+interface FoundCopy {
   readonly oid: number
   readonly keys: readonly number[]
   readonly other: number
@@ -12,14 +12,21 @@ interface CopyRow {
   readonly schema: string
   readonly table: string
   readonly copy: string
-  readonly owner: string
-  readonly acl: readonly AclEntry[]
+  readonly relkind: string
+  readonly holder: string
+  readonly grants: readonly AclEntry[]
+}
+
+interface CopyRow extends Omit<FoundCopy, 'grants'> {
+  readonly roles: readonly string[]
+  /** A masked role owns it: it needs no grant, and a mask does not bind it. */
+  readonly isOwned: boolean
 }
 
 interface Copies {
   readonly code: string
   readonly severity: Severity
-  find(scene: Scene): Promise<CopyRow[]>
+  find(scene: Scene): Promise<FoundCopy[]>
   explain(masked: string, other: string): string
 }
 
@@ -31,7 +38,7 @@ const copies: readonly Copies[] = [
     explain: (masked, other) =>
       `A foreign key ties ${other} to the masked column ${masked}: both hold the same values, and ${other} shows them.`,
     find: async ({ sql, tables }) =>
-      await sql<CopyRow[]>`
+      await sql<FoundCopy[]>`
       select distinct p.masked::int8 as oid, array[p.masked_column::int4] as keys, ${otherColumns(sql)}
       from pg_catalog.pg_constraint k
       cross join lateral unnest(k.conkey, k.confkey) as u(near, far)
@@ -50,7 +57,7 @@ const copies: readonly Copies[] = [
       const hidden = masked.flatMap(({ oid, hidden: columns }) =>
         columns.map(({ number }) => ({ oid, number })),
       )
-      return await sql<CopyRow[]>`
+      return await sql<FoundCopy[]>`
       with hidden as materialized (
         select relation, number from unnest(${hidden.map(({ oid }) => oid)}::oid[], ${hidden.map(({ number }) => number)}::int2[]) as h(relation, number)
       ), named as materialized (
@@ -77,8 +84,8 @@ const copies: readonly Copies[] = [
 
 const otherColumns = (sql: Scene['sql']) => sql`
   c.oid::int8 as other, n.nspname::text as schema, c.relname::text as "table", a.attname::text as copy,
-  a.attnum::int4 as number, o.rolname::text as owner,
-  ${aclEntries(sql, sql`c.relacl`, ['SELECT'])} || ${aclEntries(sql, sql`a.attacl`, ['SELECT'])} as acl`
+  a.attnum::int4 as number, c.relkind::text as relkind, o.rolname::text as holder,
+  ${aclEntries(sql, sql`c.relacl`, ['SELECT'])} || ${aclEntries(sql, sql`a.attacl`, ['SELECT'])} as grants`
 
 const otherTables = (sql: Scene['sql']) => sql`
   join pg_catalog.pg_class c on c.oid = a.attrelid
@@ -95,15 +102,37 @@ export const copyKinds: readonly ExposureKind[] = copies.map(({ code, severity, 
       const rows = (await find(scene)).filter(
         ({ oid, keys, other, number }) => keys.some((key) => isHidden(oid, key)) && !isHidden(other, number),
       )
-      return [...new Map(rows.map((row) => [`${row.other} ${row.number}`, row])).values()]
+      const copiesByColumn = new Map(rows.map((row) => [`${row.other} ${row.number}`, row]))
+      return [...copiesByColumn.values()].map((row) => findReaders(scene, row))
     },
-    describe: ({ relation, column, schema, table, copy }) => {
-      const other = `${quoteQualified(schema, table)}.${quoteIdentifier(copy)}`
+    describe: ({ relation, column, schema, table, copy, relkind, holder, isOwned }, { self }) => {
+      const name = quoteQualified(schema, table)
+      const other = `${name}.${quoteIdentifier(copy)}`
+      const explanation = explain(`${relation.name}.${quoteIdentifier(column.name)}`, other)
+      if (!isOwned)
+        return {
+          objects: [{ kind: 'column', name: other }],
+          explanation,
+          rule: { schemaName: schema, tableName: table, columnName: copy, maskingFunction: 'Default' },
+        }
       return {
         objects: [{ kind: 'column', name: other }],
-        explanation: explain(`${relation.name}.${quoteIdentifier(column.name)}`, other),
-        rule: { schemaName: schema, tableName: table, columnName: copy, maskingFunction: 'Default' },
+        explanation: `${explanation} It belongs to ${quoteIdentifier(holder)}, which may have copied the column before it had a mask; an owner reads without a grant, and past a rule. Look into it, then drop it or change its owner.`,
+        remedy: `ALTER ${kindWords[relkind] ?? 'TABLE'} ${name} OWNER TO ${quoteIdentifier(self)}`,
       }
     },
   }),
 )
+
+const kindWords: Readonly<Record<string, string>> = { m: 'MATERIALIZED VIEW', f: 'FOREIGN TABLE' }
+
+/** The masked roles that read a copy, by a grant or as its owner. An owner of the masked table itself is listed as such. */
+function findReaders(scene: Scene, { grants, ...row }: FoundCopy): CopyRow {
+  const { book, byOid, self } = scene
+  const source = byOid.get(row.oid)?.owner ?? self
+  const owners = book
+    .watchedBehind(row.holder)
+    .filter((role) => !book.roles.get(role)?.superuser && !book.reaches(role, source))
+  const grantees = findMaskedGrantees(scene, grants, row.holder)?.roles ?? []
+  return { ...row, roles: [...owners, ...grantees], isOwned: owners.length > 0 }
+}

@@ -5,6 +5,7 @@ import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Policy } from '../policy.ts'
 import { describeFinding, examine } from '../preflight/preflight.ts'
 import type { LockHoards } from '../sessions/lock-hoards.ts'
+import { NameHeld, type NameHolders } from '../sessions/name-holders.ts'
 import { describeReadable } from './describe-readable.ts'
 import { explainFailure } from './explain-failure.ts'
 
@@ -25,23 +26,39 @@ export interface BoundPlace {
   readonly login: { readonly user: string; readonly database: string }
 }
 
+/** Sessions in the way of everything, which are ended after a limit. */
+export interface Obstructions {
+  readonly databaseId: string
+  readonly hoards: LockHoards
+  readonly names: NameHolders
+}
+
 /**
  * The cause of a failure with what the database itself tells of it: privileges that are missing, as statements, and
- * sessions that hold every lock of the server, which are ended after a limit.
+ * sessions that hold every lock of the server, or a name that the masks need.
  */
-export async function findCause(error: unknown, open: Open, hoards: LockHoards): Promise<Cause> {
+export async function findCause(
+  error: unknown,
+  open: Open,
+  { databaseId, hoards, names }: Obstructions,
+): Promise<Cause> {
   const { passing, reason, lacksPrivilege } = explainFailure(error)
   const state = passing ? 'Pending' : 'Failed'
   const plain = { reason, state, dueMs: null } as const
   try {
-    const place = lacksPrivilege || isOutOfLocks(error) ? await open() : null
+    const isHeld = error instanceof NameHeld
+    const place = lacksPrivilege || isHeld || isOutOfLocks(error) ? await open() : null
     if (!place) return plain
     if (lacksPrivilege) {
       const missing = (await findMissing(open)) ?? reason
       const effect = await describeReadable(place.database.sql, place.policy).catch(() => '')
       return { ...plain, reason: `${missing} ${effect}`.trim() }
     }
-    return { state, ...(await hoards.clear(place.database.sql, place.policy.exemptRoles)) }
+    const { database, policy } = place
+    const cleared = isHeld
+      ? await names.clear(database.sql, databaseId, policy.exemptRoles, error)
+      : await hoards.clear(database.sql, databaseId, policy.exemptRoles)
+    return { state, ...cleared }
   } catch {
     return plain
   }

@@ -493,7 +493,7 @@ describe('import and export from the command line', () => {
       assert.equal((await attempt(fewer, '--prune')).code, 2, 'it asks on a terminal')
       assert.match(
         await run(fewer, '--prune', '--dry-run'),
-        /: 0 created, 0 changed, 1 unchanged, 1 removed\./,
+        /: 0 created, 0 changed, 1 unchanged, 1 removed\.\n- member di@example\.com of Crew\n$/,
       )
       assert.match(await run(fewer, '--prune', '--yes'), /: 0 created, 0 changed, 1 unchanged, 1 removed\./)
       const [edge] = await sql<{ count: number }[]>`

@@ -183,6 +183,37 @@ forEachCluster((cluster) => {
             assert.ok(await isDenied('select mail from app.people'))
           },
         )
+
+      clause(
+        'ENF-170',
+        'A transaction that has created a schema or role of a name that the masks need, and is not committed, keeps no…',
+        async () => {
+          const clerk = await target.createRole('clerk', 'LOGIN CREATEROLE')
+          for (const [name = '', role, statement] of [
+            ['analyst', analyst, 'create schema masquerade_guard'],
+            ['clerk', clerk, `create role "masquerade_twins_${database}"`],
+          ]) {
+            await masking.putPolicy(db, { dataMaskingState: 'Disabled' })
+            await untilEnforced()
+            const attacker = await connect(name)
+            const pid = await pidOf(attacker)
+            await attacker.query(`begin; ${statement}`)
+            assert.equal((await exempt()).headers.get('x-masquerade-enforcement'), 'Pending')
+            for (const text of ['select mail from app.people', 'select card from app.orders'])
+              assert.ok(await isDenied(text), text)
+            const { state, reason } = await report()
+            assert.equal(state, 'Pending')
+            assert.ok(reason.includes(`session ${pid} of role "${role}"`), reason)
+            assert.ok(reason.includes(`SELECT pg_terminate_backend(${pid})`), reason)
+            if (!endsSessions) await run(`select pg_terminate_backend(${pid})`)
+            await untilEnforced()
+            assert.ok(await isOver(attacker, 'select 1'))
+            assert.ok(await isDenied('select mail from app.people'))
+            const seen = await target.connectAs('auditor').sql`select card from masked_app.orders`
+            assert.deepEqual([...seen], [{ card: 'XXXX' }])
+          }
+        },
+      )
       if (!endsSessions) return
 
       clause(

@@ -369,6 +369,22 @@ export const exposureCases: readonly ExposureCase[] = [
     remediless: true,
   },
   {
+    code: 'PossibleCopy',
+    what: "a masked role's own copy, made before the rule",
+    severity: 'low',
+    before: `create schema own authorization $analyst; set role $analyst; create table own.kept as select * from public.person; reset role`,
+    leak: 'select email from own.kept',
+  },
+  {
+    code: 'PossibleCopy',
+    what: 'copies that belong to a group of the masked role',
+    roles: { crew: 'NOLOGIN' },
+    before: `grant $crew to $analyst; create schema own authorization $crew; create table own.kept as select * from public.person;
+      create materialized view own.copied as select email from own.kept;
+      alter table own.kept owner to $crew; alter materialized view own.copied owner to $crew`,
+    leak: 'select email from own.copied',
+  },
+  {
     code: 'Trigger',
     what: 'a trigger that keeps what was written',
     before: `create table public.journal (entry jsonb); grant select on public.journal to $analyst; grant update on public.person to $analyst;

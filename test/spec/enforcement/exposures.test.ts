@@ -51,7 +51,7 @@ forEachCluster((cluster) => {
 
   clause(
     'ENF-103',
-    'Objects that carry raw values past the masks are listed: SECURITY DEFINER functions, triggers, rules, columns tied by foreign keys, possible copies, foreign servers, publications, old views of statistics; row policies that compare a masked column with a setting; and privileges that lead to values: TRIGGER, REFERENCES, writing under unique indexes, exclusion and check constraints and foreign keys, default privileges.',
+    'Objects that carry raw values past the masks are listed: SECURITY DEFINER functions, triggers, rules, columns tied by foreign keys, possible copies, also those that a masked role owns, foreign servers, publications, old views of statistics; row policies that compare a masked column with a setting; and privileges that lead to values: TRIGGER, REFERENCES, writing under unique indexes, exclusion and check constraints and foreign keys, default privileges.',
     (t) =>
       playAll(
         t,

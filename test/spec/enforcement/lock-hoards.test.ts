@@ -21,13 +21,13 @@ clause(
     const isThere = async (pid: number) =>
       (await sql`select from pg_stat_activity where pid = ${pid}`).length > 0
     const patient = new LockHoards(60_000)
-    const { reason, dueMs } = await patient.clear(sql, [auditor])
+    const { reason, dueMs } = await patient.clear(sql, 'one', [auditor])
     assert.ok(reason.includes(`session ${masked} of role "${clerk}" holds 100`), reason)
     assert.ok(reason.includes(`SELECT pg_terminate_backend(${masked})`), reason)
     assert.ok(reason.includes(`session ${exempt} of role "${auditor}" holds 100`), reason)
     assert.ok(dueMs !== null && dueMs > 50_000)
     const impatient = new LockHoards(0)
-    assert.equal((await impatient.clear(sql, [auditor])).dueMs, 0)
+    assert.equal((await impatient.clear(sql, 'one', [auditor])).dueMs, 0)
     await waitUntil('it ends', async () => !(await isThere(masked)))
     assert.ok(await isThere(exempt))
   },

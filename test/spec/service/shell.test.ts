@@ -133,12 +133,21 @@ describe('the command line in a shell', () => {
           'signing keys',
           'administrators',
           'bound databases',
+          'ports',
           'service',
           'gateway',
           'exposures',
         ],
       )
       assert.deepEqual([stopped.of('service')?.state, stopped.of('service')?.fix], ['problem', 'npm start'])
+
+      const { port } = new URL(service.origin)
+      const taken = await examine({
+        MASQUERADE_HTTP_PORT: port,
+        MASQUERADE_HTTPS_PORT: '0',
+        MASQUERADE_GATEWAY_PORT: '0',
+      })
+      assert.equal(taken.of('ports')?.message, `Another program has ${port} (MASQUERADE_HTTP_PORT).`)
 
       await settleIn(service)
       const running = await examine()

@@ -1,0 +1,53 @@
+import { quoteIdentifier } from '../../db/quote.ts'
+import type { Sql } from '../../db/sql.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
+import { type Holder, nameHolder, statementToEnd } from './holder.ts'
+import { isSpared, type ObstructiveSession, OverdueSessions } from './overdue-sessions.ts'
+
+/**
+ * The schema of our records or the owner of the twins cannot be created: another transaction, not committed, created one of
+ * that name. The name cannot be seen, so no other can be chosen.
+ */
+export class NameHeld extends Error {
+  readonly code = sqlstate.lockNotAvailable
+  readonly holders: readonly Holder[]
+
+  constructor(holders: readonly Holder[], cause: unknown) {
+    super('a transaction that is not committed has a name that the masks need', { cause })
+    this.holders = holders
+  }
+}
+
+/** Names the transactions that hold such a name, and ends sessions of masked roles among them after a limit. */
+export class NameHolders {
+  readonly #overdue: OverdueSessions
+
+  constructor(limitMs: number) {
+    this.#overdue = new OverdueSessions(limitMs)
+  }
+
+  /** Returns what to say, and when to try again. */
+  async clear(
+    sql: Sql,
+    databaseId: string,
+    exempt: readonly string[],
+    { message, holders }: NameHeld,
+  ): Promise<{ reason: string; dueMs: number | null }> {
+    const pids = holders.flatMap((one) => ('pid' in one ? [one.pid] : []))
+    const sessions = await sql<ObstructiveSession[]>`
+      select a.pid::int4 as pid, r.rolname::text as role, ${isSpared(sql, exempt)} as "isSpared"
+      from pg_catalog.pg_stat_activity a join pg_catalog.pg_roles r on r.oid = a.usesysid
+      where a.pid = any(${pids}::int4[]) order by 1`
+    const dueMs = await this.#overdue.endDue(sql, databaseId, sessions)
+    const roleOf = (holder: Holder) =>
+      'pid' in holder ? sessions.find(({ pid }) => pid === holder.pid)?.role : undefined
+    const words = holders.map((one) => {
+      const role = roleOf(one)
+      return role === undefined ? nameHolder(one) : `${nameHolder(one)} of role ${quoteIdentifier(role)}`
+    })
+    const statements = holders.map(statementToEnd)
+    const end = statements.length === 0 ? '' : ` To end it: ${statements.join('; ')}.`
+    const who = words.length === 0 ? '' : `: ${words.join(', ')}`
+    return { reason: `${message}${who}. Masked columns are denied until it ends.${end}`, dueMs }
+  }
+}
