@@ -15,13 +15,12 @@ import type { Policy, Proposal } from './policy.ts'
 import { dryRun, reconcile } from './reconcile.ts'
 import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
 import { BlockerWatch } from './sessions/blockers.ts'
-import { LockHoards } from './sessions/lock-hoards.ts'
-import { NameHeld, NameHolders } from './sessions/name-holders.ts'
+import { NameHeld } from './sessions/name-holders.ts'
 import { RawSessions } from './sessions/raw-sessions.ts'
 import { ReleaseWatch } from './sessions/release-watch.ts'
 import type { Source } from './source.ts'
 import { explainFailure } from './states/explain-failure.ts'
-import { findCause, findMissing, isOutOfLocks } from './states/find-cause.ts'
+import { findCause, findMissing, isOutOfLocks, Obstructions } from './states/find-cause.ts'
 import { isPassing, judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
 import type { Report, StateStore } from './states/state-store.ts'
 
@@ -63,8 +62,7 @@ export class Controller {
   readonly #changes = new ChangesUnderWay()
   readonly #blockers: BlockerWatch
   readonly #raw: RawSessions
-  readonly #hoards: LockHoards
-  readonly #names: NameHolders
+  readonly #obstructions: Obstructions
   readonly #releases = new ReleaseWatch((databaseId) => this.#audit(databaseId))
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> = Promise.resolve()
@@ -80,8 +78,7 @@ export class Controller {
     )
     this.#connections = new Connections(options.source, (databaseId) => this.#enforced.delete(databaseId))
     this.#blockers = new BlockerWatch(limitMs)
-    this.#hoards = new LockHoards(limitMs)
-    this.#names = new NameHolders(limitMs)
+    this.#obstructions = new Obstructions(limitMs)
     this.#raw = new RawSessions(limitMs)
     this.#logins = new Logins({ source: options.source, keys: options.loginKeys, log: options.log })
   }
@@ -223,8 +220,8 @@ export class Controller {
       if ('error' in logins) throw logins.error
     } catch (error) {
       this.#enforced.delete(databaseId)
-      const obstructions = { databaseId, hoards: this.#hoards, names: this.#names }
-      const { state, reason, dueMs } = await findCause(error, () => this.#ask(databaseId), obstructions)
+      const ask = () => this.#ask(databaseId)
+      const { state, reason, dueMs } = await findCause(error, databaseId, ask, this.#obstructions)
       log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
       this.#auditAfter(databaseId, dueMs)
       await states.writeFailure(databaseId, state, reason)
@@ -294,9 +291,8 @@ export class Controller {
           if (attempt >= attempts || (isOver && ended === 0)) return { outcome, unfinished }
         } else {
           const { passing, reason } = explainFailure(error)
-          const isVain = reason.includes('reached') || isOutOfLocks(error)
-          const most = error instanceof NameHeld ? patientAttempts : attempts
-          if (!passing || attempt >= most || isVain) throw error
+          const isVain = reason.includes('reached') || isOutOfLocks(error) || error instanceof NameHeld
+          if (!passing || attempt >= attempts || isVain) throw error
         }
         await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** attempt))
       }

@@ -4,8 +4,8 @@ import { sqlstateOf } from '../../db/sqlstate.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Policy } from '../policy.ts'
 import { describeFinding, examine } from '../preflight/preflight.ts'
-import type { LockHoards } from '../sessions/lock-hoards.ts'
-import { NameHeld, type NameHolders } from '../sessions/name-holders.ts'
+import { LockHoards } from '../sessions/lock-hoards.ts'
+import { NameHeld, NameHolders } from '../sessions/name-holders.ts'
 import { describeReadable } from './describe-readable.ts'
 import { explainFailure } from './explain-failure.ts'
 
@@ -27,10 +27,14 @@ export interface BoundPlace {
 }
 
 /** Sessions in the way of everything, which are ended after a limit. */
-export interface Obstructions {
-  readonly databaseId: string
+export class Obstructions {
   readonly hoards: LockHoards
   readonly names: NameHolders
+
+  constructor(limitMs: number) {
+    this.hoards = new LockHoards(limitMs)
+    this.names = new NameHolders(limitMs)
+  }
 }
 
 /**
@@ -39,8 +43,9 @@ export interface Obstructions {
  */
 export async function findCause(
   error: unknown,
+  databaseId: string,
   open: Open,
-  { databaseId, hoards, names }: Obstructions,
+  { hoards, names }: Obstructions,
 ): Promise<Cause> {
   const { passing, reason, lacksPrivilege } = explainFailure(error)
   const state = passing ? 'Pending' : 'Failed'
