@@ -220,8 +220,7 @@ export class Controller {
       if ('error' in logins) throw logins.error
     } catch (error) {
       this.#enforced.delete(databaseId)
-      const ask = () => this.#ask(databaseId)
-      const { state, reason, dueMs } = await findCause(error, databaseId, ask, this.#obstructions)
+      const { state, reason, dueMs } = await findCause(error, () => this.#ask(databaseId), this.#obstructions)
       log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
       this.#auditAfter(databaseId, dueMs)
       await states.writeFailure(databaseId, state, reason)
@@ -234,7 +233,7 @@ export class Controller {
     const policy = await this.#readPolicy(database, databaseId).catch(() =>
       this.#options.source.readPolicy(databaseId),
     )
-    return { database, policy, login: this.#connections.loginOf(databaseId) }
+    return { databaseId, database, policy, login: this.#connections.loginOf(databaseId) }
   }
 
   /** An error with login roles must not keep tables from being masked: it is thrown after that. */
@@ -291,8 +290,8 @@ export class Controller {
           if (attempt >= attempts || (isOver && ended === 0)) return { outcome, unfinished }
         } else {
           const { passing, reason } = explainFailure(error)
-          const isVain = reason.includes('reached') || isOutOfLocks(error) || error instanceof NameHeld
-          if (!passing || attempt >= attempts || isVain) throw error
+          const most = error instanceof NameHeld ? patientAttempts : attempts
+          if (!passing || attempt >= most || reason.includes('reached') || isOutOfLocks(error)) throw error
         }
         await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** attempt))
       }

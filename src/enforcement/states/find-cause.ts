@@ -20,6 +20,7 @@ export interface Cause {
 type Open = () => Promise<BoundPlace | null>
 
 export interface BoundPlace {
+  readonly databaseId: string
   readonly database: Database
   readonly policy: Policy
   /** The names by which the binding logs in. */
@@ -41,12 +42,7 @@ export class Obstructions {
  * The cause of a failure with what the database itself tells of it: privileges that are missing, as statements, and
  * sessions that hold every lock of the server, or a name that the masks need.
  */
-export async function findCause(
-  error: unknown,
-  databaseId: string,
-  open: Open,
-  { hoards, names }: Obstructions,
-): Promise<Cause> {
+export async function findCause(error: unknown, open: Open, { hoards, names }: Obstructions): Promise<Cause> {
   const { passing, reason, lacksPrivilege } = explainFailure(error)
   const state = passing ? 'Pending' : 'Failed'
   const plain = { reason, state, dueMs: null } as const
@@ -59,7 +55,7 @@ export async function findCause(
       const effect = await describeReadable(place.database.sql, place.policy).catch(() => '')
       return { ...plain, reason: `${missing} ${effect}`.trim() }
     }
-    const { database, policy } = place
+    const { databaseId, database, policy } = place
     const cleared = isHeld
       ? await names.clear(database.sql, databaseId, policy.exemptRoles, error)
       : await hoards.clear(database.sql, databaseId, policy.exemptRoles)
