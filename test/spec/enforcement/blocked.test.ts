@@ -185,7 +185,7 @@ forEachCluster((cluster) => {
         )
 
       clause(
-        'ENF-170',
+        'ENF-190',
         'A transaction that has created a schema or role of a name that the masks need, and is not committed, keeps no…',
         async () => {
           const clerk = await target.createRole('clerk', 'LOGIN CREATEROLE')
