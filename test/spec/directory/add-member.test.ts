@@ -281,6 +281,8 @@ describe('add one member', () => {
         const id = await make()
         assert.equal((await add(group, `${service.origin}/v1.0/${set}('${id}')`)).status, 204)
         assert.equal((await add(group, `${service.origin}/v1.0/${set}(${await make()})`)).status, 204)
+        assert.equal((await add(group, `${service.origin}/v1.0/${set}(id='${await make()}')`)).status, 204)
+        assert.equal((await add(group, `${service.origin}/v1.0/${set}(name='${await make()}')`)).status, 400)
         assert.equal((await add(group, urlOf((await make()).toUpperCase(), set))).status, 204)
         // The URL of another kind names nothing.
         const other = set === 'users' ? 'groups' : 'users'

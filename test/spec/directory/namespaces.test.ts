@@ -78,6 +78,15 @@ describe('namespaces', () => {
           assert.equal(extensions.status, 200, extensions.text)
           const action = `${base}/users/${user}/${cast.replace('user', 'getMemberGroups')}`
           assert.deepEqual((await ask('POST', action, { securityEnabledOnly: false })).body.value, [group])
+          const one = await ask('GET', `${base}/groups/${group}/members/${user}/${cast}`)
+          assert.equal(one.body.id, user, one.text)
+          for (const type of [cast, `#${cast}`]) {
+            const sent = { ids: [user, group], types: [type] }
+            const known = await ask('POST', `${base}/directoryObjects/getByIds`, sent)
+            assert.equal(known.body.value?.length, 1, known.text)
+          }
+          const revoke = `${base}/users/${user}/${cast.replace('user', 'revokeSignInSessions')}`
+          assert.equal((await ask('POST', revoke)).status, 200)
         }
 
       const page = await ask('GET', `${alias}/users?$top=1`)
