@@ -95,6 +95,21 @@ create table closed_relation (
   constraint closed_relation_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
 );
 
+create table database_credential (
+  tenant_id uuid not null,
+  id uuid default gen_random_uuid() not null,
+  principal_id uuid not null,
+  name text collate "C" not null,
+  verifier text not null,
+  databases text[] default '{}'::text[] not null,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  last_used_at timestamp with time zone,
+  constraint database_credential_pkey PRIMARY KEY (tenant_id, id),
+  constraint database_credential_is_unique UNIQUE (tenant_id, principal_id, name),
+  constraint database_credential_tenant_id_principal_id_fkey FOREIGN KEY (tenant_id, principal_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
+);
+
 create table delegated_permission (
   tenant_id uuid not null,
   client_id uuid not null,
@@ -524,6 +539,17 @@ CREATE INDEX sign_in_by_user ON sign_in USING btree (tenant_id, user_id, created
 CREATE UNIQUE INDEX unified_mail_nickname_is_unique ON directory_object USING btree (tenant_id, lower(mail_nickname)) WHERE (unified AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX user_principal_name_is_unique ON directory_object USING btree (tenant_id, folded_principal_name) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
 
+CREATE OR REPLACE FUNCTION masquerade.end_credentials()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  delete from database_credential where tenant_id = old.tenant_id and principal_id = old.user_id;
+  return null;
+end
+$function$
+;
 CREATE OR REPLACE FUNCTION masquerade.log_changes()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -700,4 +726,5 @@ CREATE TRIGGER members_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.me
 CREATE TRIGGER mapping_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.role_mapping FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER suspension_changed AFTER INSERT OR DELETE ON masquerade.suspension FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER first_password_voids_tokens AFTER INSERT ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens_before_first_password();
+CREATE TRIGGER user_password_ends_credentials AFTER DELETE OR UPDATE OF hash, changed_at ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION end_credentials();
 CREATE TRIGGER user_password_voids_tokens AFTER DELETE OR UPDATE OF hash ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id');

@@ -65,9 +65,11 @@ import { createNetworkList } from './kernel/network.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound, selectBound } from './masking/binding/find-bound.ts'
 import { findUnbound } from './masking/binding/find-unbound.ts'
+import { findOpenCredentials } from './masking/credentials/credential-store.ts'
 import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
+import { openCredentials } from './open-credentials.ts'
 import { openEnforcement } from './open-enforcement.ts'
 import { addPortal } from './portal/add-portal.ts'
 import { bringSample } from './sample/bring-sample.ts'
@@ -150,6 +152,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     assignmentsOf: readAssignments(database.sql, graph),
     readStandings: (holders) => readStandings(database.sql, tenantId, holders),
     findOpenSignIns: (ids) => findOpenSignIns(database.sql, ids),
+    findOpenCredentials: (ids) => findOpenCredentials(database.sql, ids),
     requireAnyRight: createRightsCheck(database.sql, everyoneMay),
     origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
   })
@@ -229,6 +232,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   )
   cleanup.defer(() => events.close())
   cleanup.defer(keepChangeLog(database.sql, tenantId, settings.changeLogDays, log))
+  const credentials = openCredentials(database.sql, tenantId, secretBox)
   const masking = maskingRoom({
     providerAliases: settings.providerAliases,
     strict: settings.strict,
@@ -251,6 +255,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     ...description.ports,
     mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),
     runQuery: createQueryPort(() => gateway, settings.host, findLoginName.bind(null, database.sql)),
+    ...credentials.makers,
     rolesOf: (tx, caller) => readRoles(readAssignments(tx, createSqlGraph(tx)), caller),
   })
   const directory = directoryRoom({
@@ -314,6 +319,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       readMasks: masks.readMasks,
       readVersion: masks.readVersion,
       checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),
+      ...credentials.logins,
       prepareLogin: (id, principalId, isReset) =>
         enforcement.prepareLogin(id, principalId, { reset: isReset }),
       findRevoked: auth.findRevoked,

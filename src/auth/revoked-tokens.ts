@@ -21,18 +21,25 @@ export interface RevocationSources {
   readStandings(holders: readonly TokenHolder[]): Promise<readonly Standing[]>
   /** Those of the sign-ins that go on. */
   findOpenSignIns(signInIds: readonly string[]): Promise<ReadonlySet<string>>
+  /** Those of the stored credentials that are neither revoked nor expired. */
+  findOpenCredentials(ids: readonly string[]): Promise<ReadonlySet<string>>
 }
 
 /** For each of the tokens whether it was revoked by now. It remembers no standing, as requests do. */
-export function createRevocationCheck({ readStandings, findOpenSignIns }: RevocationSources) {
+export function createRevocationCheck(sources: RevocationSources) {
   return async function findRevoked(tokens: readonly TokenGrounds[]): Promise<boolean[]> {
     const signInIds = [...new Set(tokens.flatMap(({ signInId }) => signInId ?? []))]
-    const [standings, open] = await Promise.all([
-      readStandings(tokens),
-      signInIds.length > 0 ? findOpenSignIns(signInIds) : new Set<string>(),
+    const credentialIds = [...new Set(tokens.flatMap(({ credentialId }) => credentialId ?? []))]
+    const [standings, signIns, credentials] = await Promise.all([
+      sources.readStandings(tokens),
+      signInIds.length > 0 ? sources.findOpenSignIns(signInIds) : new Set<string>(),
+      credentialIds.length > 0 ? sources.findOpenCredentials(credentialIds) : new Set<string>(),
     ])
     return tokens.map((grounds, at) => {
-      const isOpen = grounds.signInId === undefined || open.has(grounds.signInId)
+      const { signInId, credentialId } = grounds
+      const isOpen =
+        (signInId === undefined || signIns.has(signInId)) &&
+        (credentialId === undefined || credentials.has(credentialId))
       return !isOpen || isRevoked(grounds, standings[at])
     })
   }

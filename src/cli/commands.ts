@@ -12,6 +12,7 @@ const commands: Commands = {
   logout: async () => (await import('./logout.ts')).logout,
   psql: async () => (await import('./psql.ts')).psql,
   application: async () => (await import('./application.ts')).application,
+  credential: async () => (await import('./credential.ts')).credential,
   user: async () => (await import('./user.ts')).user,
   group: async () => (await import('./group.ts')).group,
   role: async () => (await import('./role.ts')).role,

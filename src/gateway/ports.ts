@@ -77,12 +77,21 @@ export interface Principal {
   /** The client id of the application that got the token. */
   readonly applicationId: string
   readonly grounds: TokenGrounds
+  /** The name of the credential that stood for a token. */
+  readonly credential?: string
 }
 
 export type TokenCheck =
   | { readonly kind: 'accepted'; readonly principal: Principal }
   | { readonly kind: 'expired' }
   | { readonly kind: 'refused' }
+
+/** The verifier is there whether or not a credential is: the client learns of it by its proof alone. */
+export interface CredentialCheck {
+  readonly verifier: string
+  /** Undefined: no password lets the client in. */
+  readonly principal: Principal | undefined
+}
 
 /** How to log in as the role that the controller keeps for a principal, or why that cannot be. */
 export type PreparedLogin =
@@ -131,6 +140,15 @@ export interface GatewayPorts {
   readVersion(databaseId: string): Promise<string>
   /** Checks whether a password is a valid access token for this user name. */
   checkToken(name: string, token: string): Promise<TokenCheck>
+  /** The credential of an account for a database. Null: too many failures. */
+  findCredential(
+    account: string,
+    credential: string,
+    target: string,
+    from: string,
+  ): Promise<CredentialCheck | null>
+  /** Counts a failure, or notes the use of the credential. */
+  recordProof(name: string, from: string, credentialId: string | undefined): Promise<void>
   /** `isReset`: the database did not take the last password. */
   prepareLogin(databaseId: string, principalId: string, isReset: boolean): Promise<PreparedLogin>
   /** For each of the tokens whether it was revoked by now; an expired one was not. */

@@ -25,6 +25,8 @@ const limits = {
   browser: { failures: 5, ...patient },
   /** Changes of the password by a person who is signed in. */
   change: { failures: 5, ...patient },
+  /** One credential for a tool from one network. A tool that keeps an old password tries it again and again. */
+  credential: { failures: 20, ...patient },
 } as const satisfies Record<string, Limit>
 
 /** Failures that lie back further are forgotten. */
@@ -38,6 +40,7 @@ export type SignInSubjects =
   | { readonly address: string; readonly account?: string; readonly browser?: string | undefined }
   /** A person and the application through which the password is changed. */
   | { readonly userId: string; readonly applicationId: string }
+  | { readonly credential: string; readonly address: string }
 
 /**
  * Takes an attempt from each subject before the password is looked at, so that a thousand guesses sent at once are
@@ -55,6 +58,14 @@ export async function takeAttempt(sql: Query, subjects: SignInSubjects): Promise
     taken.push(subject)
   }
   return 0
+}
+
+/** Seconds that the subjects have to wait, without taking an attempt: for passwords that nobody can guess. */
+export async function findWait(sql: Query, subjects: SignInSubjects): Promise<number> {
+  const [row] = await sql<{ seconds: number | null }[]>`
+    select ceil(extract(epoch from max(blocked_until) - now()))::int as seconds from sign_in_attempt
+    where subject = any(${subjectsOf(subjects).map(([, name]) => name)})`
+  return Math.max(0, row?.seconds ?? 0)
 }
 
 async function take(sql: Query, [kind, name]: Subject): Promise<number> {
@@ -97,6 +108,7 @@ async function giveBack(sql: Query, [, name]: Subject): Promise<void> {
 function subjectsOf(subjects: SignInSubjects): Subject[] {
   if ('userId' in subjects) return [nameSubject('change', subjects.userId, subjects.applicationId)]
   const network = nameNetwork(subjects.address)
+  if ('credential' in subjects) return [nameSubject('credential', subjects.credential, network)]
   if (subjects.account === undefined) return [nameSubject('address', network)]
   const account = foldPrincipalName(subjects.account.trim())
   if (subjects.browser !== undefined) return [nameSubject('browser', account, subjects.browser)]

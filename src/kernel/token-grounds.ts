@@ -14,4 +14,6 @@ export interface TokenGrounds {
   /** False: the token tells its time in whole seconds. */
   readonly isTimeExact: boolean
   readonly signInId: string | undefined
+  /** The stored credential that stands for a token; undefined: there was a token. */
+  readonly credentialId?: string
 }

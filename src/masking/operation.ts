@@ -33,6 +33,16 @@ export interface MaskingPorts {
   runQuery(caller: Caller, query: CallerQuery): Promise<QueryResult | 'loginRefused'>
   /** The roles that the caller holds now, with their scopes; none for a caller who may not use masking. */
   rolesOf(tx: Query, caller: Caller): Promise<readonly Assignment[]>
+  /** Throws unless it is the password of the signed-in person; wrong ones are counted, also when the request fails. */
+  confirmPassword(caller: Caller, current: string): Promise<void>
+  /** The SCRAM verifier of a password. */
+  writeVerifier(password: string): string
+  /** The name under which a principal logs in to databases. */
+  findLoginName(
+    tenantId: string,
+    objectId: string,
+    kind: 'user' | 'servicePrincipal',
+  ): Promise<string | undefined>
   describeService(tx: Query): Promise<ServiceDescription>
   /** The nodes that run, with the sessions of their gateways. */
   listNodes(tx: Query): Promise<readonly { readonly gatewaySessions: number }[]>

@@ -4,6 +4,9 @@ import { summarizeActivity } from './audit/summarize-activity.ts'
 import { findColumns } from './catalog/find-columns.ts'
 import { listColumns } from './catalog/list-columns.ts'
 import { listTables } from './catalog/list-tables.ts'
+import { createCredential } from './credentials/create-credential.ts'
+import { deleteCredential } from './credentials/delete-credential.ts'
+import { listCredentials } from './credentials/list-credentials.ts'
 import { createOrUpdateDatabase } from './databases/create-or-update-database.ts'
 import { databaseKind } from './databases/database.ts'
 import { deleteDatabase } from './databases/delete-database.ts'
@@ -83,6 +86,7 @@ const operations: readonly Operation<MaskingPorts>[] = [
     listOf(mappingKind),
     deleteOf(mappingKind),
   ]),
+  ...tagged('Database credentials', [listCredentials, createCredential, deleteCredential]),
   ...tagged('Masking audit', [listAuditEvents, summarizeActivity]),
   ...tagged('Management', [
     listSubscriptions,
@@ -109,6 +113,7 @@ const tags = {
   Databases: 'Databases and their binding to a PostgreSQL.',
   'Role assignments': 'Who may do what at which scope of the masking API.',
   'Role mappings': 'Which principals log in to a database, and as which role.',
+  'Database credentials': 'Passwords for tools that log in at the gateway and keep one.',
   'Masking audit': 'Who changed what.',
   Management: 'What management tools ask first: subscriptions, resource groups, providers and roles.',
 }
@@ -130,6 +135,7 @@ const parameters = {
     example: 'acdd72a7-3385-48ef-bd42-f606fba81ae7',
   },
   resourceProviderNamespace: { description: 'The provider.', example: 'Vendor.Sql' },
+  credentialName: { description: 'The credential, by its name or id.', example: 'nightly-report' },
   roleMappingName: { description: 'The role mapping.', example: 'analysts' },
 }
 

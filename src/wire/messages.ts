@@ -75,6 +75,8 @@ export interface FirstResponse {
   readonly mechanism: string
   /** `n`: no channel binding; `y`: the client could, but thinks that the server cannot; `p=…`: bound. */
   readonly binding: string
+  /** The client's first message of the mechanism. */
+  readonly data: string
 }
 
 export function readFirstResponse(frame: Buffer): FirstResponse {
@@ -85,6 +87,7 @@ export function readFirstResponse(frame: Buffer): FirstResponse {
   return {
     mechanism: frame.toString('latin1', 5, end),
     binding: data.toString('latin1').split(',')[0] ?? '',
+    data: data.toString('utf8'),
   }
 }
 

@@ -32,6 +32,15 @@ const reasons = {
     sqlstate: sqlstate.invalidPassword,
     message: 'login failed for "{name}": the password is not a valid access token for this user',
   },
+  CredentialRefused: {
+    sqlstate: sqlstate.invalidPassword,
+    message:
+      'login failed for "{name}": there is no such credential for this database, or the password is another',
+  },
+  CredentialThrottled: {
+    sqlstate: sqlstate.invalidPassword,
+    message: 'login failed for "{name}": too many failures, try again later',
+  },
   TokenExpired: {
     sqlstate: sqlstate.invalidPassword,
     message: 'login failed for "{name}": the access token has expired',

@@ -65,6 +65,50 @@ export class ScramClient {
   }
 }
 
+/** The server's side, over a verifier. Channel binding is not offered. */
+export class ScramServer {
+  readonly #salt: string
+  readonly #rounds: string
+  readonly #storedKey: Buffer
+  readonly #serverKey: Buffer
+  #signed = ''
+  #withoutProof = ''
+
+  constructor(verifier: string) {
+    const [, rounds = '', salt = '', stored = '', server = ''] =
+      /^SCRAM-SHA-256\$(\d+):([^$]+)\$([^:]+):(.+)$/.exec(verifier) ?? []
+    this.#rounds = rounds
+    this.#salt = salt
+    this.#storedKey = Buffer.from(stored, 'base64')
+    this.#serverKey = Buffer.from(server, 'base64')
+  }
+
+  /** The salt and a nonce, in answer to the client's first message. The nonce is given by tests alone. */
+  first(clientFirst: string, nonce = randomBytes(18).toString('base64')): string {
+    const [, header = '', bare = ''] = /^([ny],,)(n=[^,]*,r=.+)$/s.exec(clientFirst) ?? []
+    const { r: clientNonce = '' } = readAttributes(bare)
+    if (clientNonce === '') violation('malformed SCRAM message')
+    const answer = `r=${clientNonce}${nonce},s=${this.#salt},i=${this.#rounds}`
+    this.#withoutProof = `c=${Buffer.from(header).toString('base64')},r=${clientNonce}${nonce}`
+    this.#signed = `${bare},${answer},${this.#withoutProof}`
+    return answer
+  }
+
+  /** The proof that this side knows the verifier; undefined when the client does not know the password. */
+  final(clientFinal: string): string | undefined {
+    const at = clientFinal.lastIndexOf(',p=')
+    if (at < 0 || clientFinal.slice(0, at) !== this.#withoutProof) return undefined
+    const proof = Buffer.from(clientFinal.slice(at + 3), 'base64')
+    const signature = hmac(this.#storedKey, this.#signed)
+    if (proof.length !== signature.length) return undefined
+    const clientKey = Buffer.from(proof.map((byte, index) => byte ^ (signature[index] ?? 0)))
+    const stored = createHash('sha256').update(clientKey).digest()
+    if (stored.length !== this.#storedKey.length || !timingSafeEqual(stored, this.#storedKey))
+      return undefined
+    return `v=${hmac(this.#serverKey, this.#signed).toString('base64')}`
+  }
+}
+
 function hmac(key: Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest()
 }

@@ -33,6 +33,7 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   'settings.ts': ['kernel'],
   'version.ts': [],
   'describe-service.ts': 'everything',
+  'open-credentials.ts': 'everything',
   'open-enforcement.ts': 'everything',
   'main.ts': 'everything',
   cli: 'everything',

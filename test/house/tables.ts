@@ -33,6 +33,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'user_password',
   ],
   masking: [
+    'database_credential',
     'gateway_name',
     'masked_database',
     'masking_rule',

@@ -69,6 +69,8 @@ export async function openBareGateway(
       readMasks: (_id, roles) => readMaskedFor(database.sql, roles),
       readVersion: () => readMaskVersion(database.sql),
       checkToken: async () => ({ kind: 'refused' }),
+      findCredential: async () => null,
+      recordProof: async () => {},
       prepareLogin: async () => ({ kind: 'noRole' }),
       findRevoked: async (tokens) => tokens.map(() => false),
       endBackends: async () => {},

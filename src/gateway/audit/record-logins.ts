@@ -23,7 +23,7 @@ export function createLoginRecords(
       writeAudit(sql, actorOf(tenantId, principal, role), id, {
         action: 'gateway/connect',
         target,
-        after: { role, from, encrypted },
+        after: { role, from, encrypted, ...(principal?.credential && { credential: principal.credential }) },
       }),
 
     async recordRefusal({ name, principal, database: { target }, from, reason }) {

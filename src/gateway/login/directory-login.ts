@@ -1,10 +1,15 @@
-import { int32, message } from '../../wire/messages.ts'
+import { splitCredentialName } from '../../kernel/uuid.ts'
+import { int32, message, readFirstResponse, writeMechanisms } from '../../wire/messages.ts'
 import { Refusal, type RefusalName, refuse, violation } from '../../wire/refusal.ts'
+import { ScramServer, scramMechanism } from '../../wire/scram.ts'
 import type { FoundDatabase, GatewayPorts, PreparedLogin, Principal } from '../ports.ts'
 import { type Side, takePassword } from './authenticate.ts'
 
 type Login = Extract<PreparedLogin, { kind: 'ready' }>['login']
-type Ports = Pick<GatewayPorts, 'checkToken' | 'prepareLogin' | 'recordRefusal' | 'log'>
+type Ports = Pick<
+  GatewayPorts,
+  'checkToken' | 'findCredential' | 'recordProof' | 'prepareLogin' | 'recordRefusal' | 'log'
+>
 
 export interface Visit {
   /** As the client gave it. */
@@ -24,8 +29,37 @@ export class DirectoryLogin {
     this.#ports = ports
   }
 
-  /** Asks for an access token and checks that it belongs to the name. */
+  /** Asks for proof: of a credential that the name ends with, else for an access token that belongs to the name. */
   async check(client: Side): Promise<Principal> {
+    const parts = splitCredentialName(this.#visit.name)
+    return parts ? this.#checkCredential(client, parts) : this.#checkToken(client)
+  }
+
+  /** The password is never sent: the client proves by SCRAM that it knows it. */
+  async #checkCredential(
+    client: Side,
+    { account, credential }: { readonly account: string; readonly credential: string },
+  ): Promise<Principal> {
+    const { name, database, from } = this.#visit
+    client.socket.write(writeMechanisms([scramMechanism]))
+    const first = readFirstResponse(await takePassword(client))
+    if (first.mechanism !== scramMechanism) violation('the client chose a login that was not offered')
+    const found = await this.#ask(() =>
+      this.#ports.findCredential(account, credential, database.target, from),
+    )
+    if (!found) return this.refuse('CredentialThrottled')
+    const server = new ScramServer(found.verifier)
+    client.socket.write(message('R', int32(11), server.first(first.data)))
+    const final = server.final((await takePassword(client)).toString('utf8', 5))
+    const principal = final === undefined ? undefined : found.principal
+    await this.#ask(() => this.#ports.recordProof(name, from, principal?.grounds.credentialId))
+    if (!principal || final === undefined) return this.refuse('CredentialRefused')
+    client.socket.write(message('R', int32(12), final))
+    this.#principal = principal
+    return principal
+  }
+
+  async #checkToken(client: Side): Promise<Principal> {
     client.socket.write(message('R', int32(3)))
     const token = readPassword(await takePassword(client))
     const check = await this.#ask(() => this.#ports.checkToken(this.#visit.name, token))

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { clientAddressOf, isOnThisMachine } from '../../kernel/client-address.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
-import { isDirectoryName } from '../../kernel/uuid.ts'
+import { isDirectoryName, splitCredentialName } from '../../kernel/uuid.ts'
 import { ByteReader } from '../../wire/byte-reader.ts'
 import { int32, message } from '../../wire/messages.ts'
 import { refuse } from '../../wire/refusal.ts'
@@ -38,15 +38,16 @@ export interface LogInOptions {
 
 /** Undefined: the database refused, and the client has been told. */
 export async function logIn(client: Greeted, options: LogInOptions): Promise<EstablishedLogin | undefined> {
-  if (isDirectoryName(options.name)) return await logInWithToken(client, options)
+  if (isDirectoryName(options.name)) return await logInAsPrincipal(client, options)
   const backend = await start(options.name, options)
   const isIn = await passLogin(client, backend, options.limits.allowWeakLogin)
   return isIn ? { backend, role: options.name, principal: undefined } : undefined
 }
 
-async function logInWithToken(client: Greeted, options: LogInOptions): Promise<EstablishedLogin> {
-  if (!client.encrypted && !isOnThisMachine(client.socket)) refuse('NeedsTlsForToken')
+async function logInAsPrincipal(client: Greeted, options: LogInOptions): Promise<EstablishedLogin> {
   const { name, database, ports } = options
+  const isSecretSent = splitCredentialName(name) === undefined
+  if (isSecretSent && !client.encrypted && !isOnThisMachine(client.socket)) refuse('NeedsTlsForToken')
   if (database.isUnbound) refuse('UnknownDatabase', { name: database.address.database })
   const from = clientAddressOf(client.socket)
   const login = new DirectoryLogin({ name, database, from }, ports)

@@ -152,6 +152,7 @@ export const directoryProblems = {
     status: 400,
     code: 'Request_BadRequest',
     message: 'The current password is not right.',
+    masking: { code: 'InvalidRequestContent' },
   },
   CredentialNotFound: {
     status: 400,

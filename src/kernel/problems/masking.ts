@@ -33,6 +33,11 @@ export const maskingProblems = {
     message:
       "The parent resource '{id}' was not found. Declare it first: this service is strict about parents.",
   },
+  CredentialExists: {
+    status: 409,
+    code: 'CredentialExists',
+    message: 'A credential of this name exists. Revoke it first, or choose another name.',
+  },
   InvalidResourceName: {
     status: 400,
     code: 'InvalidResourceName',

@@ -76,7 +76,8 @@ describe('messages', () => {
     const frame = writeMechanisms(['SCRAM-SHA-256-PLUS', 'SCRAM-SHA-256'])
     assert.deepEqual(readMechanisms(frame), ['SCRAM-SHA-256-PLUS', 'SCRAM-SHA-256'])
     const first = message('p', 'SCRAM-SHA-256\0', int32(9), 'y,,n=,r=x')
-    assert.deepEqual(readFirstResponse(first), { mechanism: 'SCRAM-SHA-256', binding: 'y' })
+    const expected = { mechanism: 'SCRAM-SHA-256', binding: 'y', data: 'y,,n=,r=x' }
+    assert.deepEqual(readFirstResponse(first), expected)
     for (const frame of [message('p', 'x'), message('p', 'x\0'), message('p', 'x\0', int32(5), 'abc')])
       assert.throws(() => readFirstResponse(frame), isViolation)
   })

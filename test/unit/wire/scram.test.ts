@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ScramClient, writeVerifier } from '../../../src/wire/scram.ts'
+import { ScramClient, ScramServer, writeVerifier } from '../../../src/wire/scram.ts'
 import { clause } from '../../support/clause.ts'
 
 /** The exchange that RFC 7677 prints. */
@@ -55,4 +55,25 @@ describe('a login by SCRAM-SHA-256', () => {
       'SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=',
     )
   })
+})
+
+test('the server lets in the client that knows the password, proves itself, and refuses every other proof', async () => {
+  const verifier = writeVerifier('secret', Buffer.alloc(16, 5))
+  const meet = async (password: string, change: (proof: string) => string = (proof) => proof) => {
+    const [client, server] = [new ScramClient(password), new ScramServer(verifier)]
+    const proof = await client.proof(server.first(client.first()))
+    return { client, final: server.final(change(proof)) }
+  }
+  const { client, final } = await meet('secret')
+  client.verify(final ?? '')
+  assert.equal((await meet('Secret')).final, undefined)
+  for (const change of [
+    (proof: string) => proof.replace('r=', 'r=x'),
+    (proof: string) => proof.replace('c=biws', 'c=eSws'),
+    (proof: string) => proof.slice(0, -4),
+    () => '',
+  ])
+    assert.equal((await meet('secret', change)).final, undefined)
+  for (const first of ['', 'n,,', 'p=tls-unique,,n=,r=x', 'n,,r=x'])
+    assert.throws(() => new ScramServer(verifier).first(first))
 })

@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict'
+import { before } from 'node:test'
+import pg from 'pg'
+import { clause } from '../../support/clause.ts'
+import { useGateway } from '../../support/gateway.ts'
+import { addApplication, addPerson, type Person } from '../../support/issuer.ts'
+import { bringPeople, ended } from '../../support/people.ts'
+import { runHere, settleIn } from '../../support/run-here.ts'
+
+const gateway = useGateway()
+const path = '/providers/Vendor.Sql/databaseCredentials'
+let people: Awaited<ReturnType<typeof bringPeople>>
+let person: Person
+
+before(async () => {
+  people = await bringPeople(gateway)
+  person = await addMapped()
+})
+
+async function addMapped(): Promise<Person> {
+  const added = await addPerson(gateway.masking.service())
+  await people.map(added.id)
+  return added
+}
+
+const tokenOf = (id: string, permissions = ['user_impersonation']) =>
+  gateway.masking.service().tokenFor({ principal: id, permissions })
+
+const send = (method: string, name: string, token: string, body?: unknown) =>
+  gateway.masking.service().request(method, `${path}${name && `/${name}`}?api-version=2026-11-01`, {
+    token,
+    ...(body !== undefined && { body }),
+  })
+
+async function make(owner: Person, name: string, more: object = {}) {
+  const properties = { currentPassword: owner.password, ...more }
+  const made = await send('PUT', name, tokenOf(owner.id), { properties })
+  assert.equal(made.status, 201, made.text)
+  return made.body as { id: string; properties: { userName: string; password: string; expiresAt: string } }
+}
+
+const connect = (user: string, password: string) => gateway.connect('', { user, password })
+
+/** Every message that the gateway gets from a client that logs in. */
+async function loginBytes(user: string, password: string): Promise<string> {
+  const client = new pg.Client({
+    host: '127.0.0.1',
+    port: gateway.port(),
+    user,
+    password,
+    database: gateway.name,
+  })
+  const sent: Buffer[] = []
+  const { stream } = client.connection as unknown as { stream: { write(data: Buffer): boolean } }
+  const write = stream.write.bind(stream)
+  stream.write = (data: Buffer) => {
+    sent.push(Buffer.from(data))
+    return write(data)
+  }
+  await client.connect()
+  await client.end()
+  return Buffer.concat(sent).toString('latin1')
+}
+
+clause(
+  'GATE-160',
+  'A person or application makes a credential of its own for a tool that keeps one password: `PUT`…',
+  async () => {
+    const { properties } = await make(person, 'report')
+    assert.equal(properties.userName, `${person.userPrincipalName}+report`)
+    assert.match(properties.password, /^mqdb_[\w-]{43}$/)
+    const [stored] = await gateway.masking.service().database.sql`
+      select verifier from database_credential where name = 'report'`
+    assert.match(stored?.verifier, /^SCRAM-SHA-256\$4096:/)
+    assert.equal(JSON.stringify(stored).includes(properties.password), false)
+    const again = await send('PUT', 'report', tokenOf(person.id), {
+      properties: { currentPassword: person.password },
+    })
+    assert.equal(again.status, 409, again.text)
+
+    const wrong = await send('PUT', 'other', tokenOf(person.id), { properties: { currentPassword: 'guess' } })
+    assert.equal(wrong.status, 400, wrong.text)
+    const none = await send('PUT', 'other', tokenOf(person.id), { properties: {} })
+    assert.equal(none.status, 400, none.text)
+    const weak = await send('PUT', 'other', tokenOf(person.id, ['User.Read']), {
+      properties: { currentPassword: person.password },
+    })
+    assert.equal(weak.status, 403, weak.text)
+    for (const bad of [
+      { expiresAt: '2020-01-01T00:00:00Z' },
+      { expiresAt: '2099-01-01T00:00:00Z' },
+      { databases: ['x'] },
+    ]) {
+      const refused = await send('PUT', 'other', tokenOf(person.id), {
+        properties: { currentPassword: person.password, ...bad },
+      })
+      assert.equal(refused.status, 400, refused.text)
+    }
+
+    const service = gateway.masking.service()
+    const { appId, servicePrincipalId } = await addApplication(service)
+    const own = service.tokenFor({ kind: 'application', principal: servicePrincipalId, applicationId: appId })
+    const made = await send('PUT', 'etl', own, { properties: {} })
+    assert.equal(made.status, 201, made.text)
+    assert.equal(made.body.properties.userName, `${appId}+etl`)
+    await people.map(servicePrincipalId)
+    const client = await connect(made.body.properties.userName, made.body.properties.password)
+    assert.equal((await client.query('select 1 as one')).rows[0].one, 1)
+  },
+)
+
+clause(
+  'GATE-161',
+  'The user name is the userPrincipalName or appId, a plus and the name of the credential, and the password is proven by…',
+  async () => {
+    const { properties } = await make(person, 'bi')
+    const client = await connect(properties.userName, properties.password)
+    const { rows } = await client.query('select email from customers limit 1')
+    assert.match(rows[0].email, /XXX@XXXX\.com$/)
+    assert.equal(
+      (await loginBytes(properties.userName, properties.password)).includes(properties.password),
+      false,
+    )
+    const [entry] = await gateway.masking.service().database.sql`
+      select actor, after from audit_event where action = 'gateway/connect' order by id desc limit 1`
+    assert.equal(entry?.actor.objectId, person.id)
+    assert.equal(entry?.after.credential, 'bi')
+    const { body } = await send('GET', '', tokenOf(person.id))
+    const shown = body.value.find(({ name }: { name: string }) => name === 'bi')
+    assert.ok(shown.properties.lastUsedAt)
+    assert.equal(JSON.stringify(body).includes('verifier'), false)
+
+    const other = '/subscriptions/s/resourceGroups/g/providers/Microsoft.Sql/servers/x/databases/y'
+    const elsewhere = await make(person, 'elsewhere', { databases: [other] })
+    const here = await make(person, 'here', { databases: [gateway.db] })
+    await connect(here.properties.userName, here.properties.password)
+    const messages = new Set<string>()
+    const attempts: [string, string][] = [
+      [elsewhere.properties.userName, elsewhere.properties.password],
+      [properties.userName, 'wrong'],
+      [`${person.userPrincipalName}+absent`, properties.password],
+      ['nobody@example.com+bi', properties.password],
+    ]
+    for (const [user, password] of attempts)
+      await assert.rejects(connect(user, password), (error: Error & { code?: string }) => {
+        assert.equal(error.code, '28P01')
+        messages.add(error.message.replace(user, 'NAME'))
+        return true
+      })
+    assert.equal(messages.size, 1, [...messages].join())
+  },
+)
+
+clause(
+  'GATE-162',
+  'Callers list and revoke their own credentials. Those of others need a masking role at `/`: `Reader` lists them,…',
+  async () => {
+    const owner = await addMapped()
+    const { id, properties } = await make(owner, 'shared')
+    const key = id.split('/').at(-1) ?? ''
+    const stranger = tokenOf((await addPerson(gateway.masking.service())).id)
+    assert.deepEqual((await send('GET', '', stranger)).body.value, [])
+    for (const name of ['shared', key]) assert.equal((await send('DELETE', name, stranger)).status, 404)
+    const service = gateway.masking.service()
+    const reader = service.tokenFor({ role: 'Reader' })
+    assert.ok((await send('GET', '', reader)).body.value.some((one: { id: string }) => one.id === id))
+    assert.equal((await send('DELETE', key, reader)).status, 404)
+    const contributor = service.tokenFor({ role: 'Contributor' })
+    assert.equal((await send('DELETE', key, contributor)).status, 404)
+    const client = await connect(properties.userName, properties.password)
+    const over = ended(client, 10_000)
+    assert.equal((await send('DELETE', key, service.tokenFor({ role: 'Owner' }))).status, 204)
+    assert.equal(await over, '57P01')
+    await assert.rejects(connect(properties.userName, properties.password))
+  },
+)
+
+clause(
+  'GATE-163',
+  'A session by a credential ends within two seconds, on every node, when the credential is revoked or expires, its owner is…',
+  async () => {
+    const service = gateway.masking.service()
+    const { sql } = service.database
+    const ways: ((owner: Person) => Promise<unknown>)[] = [
+      (owner) => send('DELETE', 'x', tokenOf(owner.id)),
+      (owner) => sql`update database_credential set expires_at = now() where principal_id = ${owner.id}`,
+      (owner) => sql`
+        update directory_object set properties = properties || '{"accountEnabled": false}' where id = ${owner.id}`,
+      (owner) => sql`update user_password set hash = hash || 'x' where user_id = ${owner.id}`,
+    ]
+    for (const end of ways) {
+      const owner = await addMapped()
+      const { properties } = await make(owner, 'x')
+      const client = await connect(properties.userName, properties.password)
+      const over = ended(client, 10_000)
+      await end(owner)
+      assert.equal(await over, '57P01')
+      await assert.rejects(connect(properties.userName, properties.password), { code: '28P01' })
+    }
+  },
+)
+
+clause(
+  'GATE-164',
+  'After 20 failures of a credential from one network its logins wait, longer each time, whether or not it exists.',
+  async () => {
+    const { properties } = await make(person, 'guessed')
+    for (const user of [properties.userName, `${person.userPrincipalName}+unreal`]) {
+      for (let count = 0; count < 21; count++) await assert.rejects(connect(user, 'wrong'), { code: '28P01' })
+      await assert.rejects(connect(user, properties.password), /too many failures/)
+    }
+  },
+)
+
+clause(
+  'GATE-165',
+  '`masquerade credential create`, `list` and `revoke` do the same from the command line; the person is asked for the…',
+  async () => {
+    const service = gateway.masking.service()
+    const environment = await settleIn(service)
+    const owner = await addMapped()
+    const args = ['--token', tokenOf(owner.id), '--url', service.origin]
+    const made = await runHere(['credential', 'create', 'cron', '--days', '7', '--json', ...args], {
+      environment,
+      input: `${owner.password}\n`,
+    })
+    assert.equal(made.code, 0, made.stderr)
+    const { userName, password } = JSON.parse(made.stdout).properties
+    await connect(userName, password)
+    const listed = await runHere(['credential', 'list', ...args], { environment })
+    assert.match(listed.stdout, /^cron\t/)
+    assert.equal(listed.stdout.includes(password), false)
+    assert.equal((await runHere(['credential', 'revoke', 'cron', ...args], { environment })).code, 0)
+    const gone = await runHere(['credential', 'revoke', 'cron', ...args], { environment })
+    assert.equal(gone.code, 5, gone.stderr)
+  },
+)
