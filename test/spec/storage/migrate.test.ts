@@ -5,6 +5,7 @@ import { type Migration, migrate, readMigrations } from '../../../src/db/migrate
 import { OperatorError } from '../../../src/kernel/operator-error.ts'
 import { clause } from '../../support/clause.ts'
 import { createEmptyDatabase, createTestDatabase, forEachCluster } from '../../support/postgres.ts'
+import { runHere } from '../../support/run-here.ts'
 
 const next = (text: string, after = readMigrations().length): Migration => ({
   number: after + 1,
@@ -12,6 +13,30 @@ const next = (text: string, after = readMigrations().length): Migration => ({
   checksum: `checksum of ${text}`,
   text,
 })
+
+clause(
+  'SVC-69',
+  '`masquerade migrate --check` lists the migrations that the database lacks and changes nothing; exit code 4 says that there…',
+  async () => {
+    await using test = await createEmptyDatabase()
+    const migrations = readMigrations()
+    await migrate(test.database, migrations.slice(0, -1))
+    const environment = { MASQUERADE_DATABASE_URL: test.url }
+    const look = () => runHere(['migrate', '--check', '--json'], { environment })
+    const last = migrations.at(-1)
+    const behind = await look()
+    assert.equal(behind.code, 4, behind.stderr)
+    const label = `${String(last?.number).padStart(4, '0')}-${last?.name}`
+    assert.deepEqual(JSON.parse(behind.stdout), { upToDate: false, pending: [label] })
+    assert.equal((await look()).code, 4, 'nothing was changed')
+    await migrate(test.database)
+    assert.deepEqual(JSON.parse((await look()).stdout), { upToDate: true, pending: [] })
+    await migrate(test.database, [...migrations, next('create table masquerade.later ()')])
+    const ahead = await look()
+    assert.equal(ahead.code, 1)
+    assert.match(ahead.stderr, /newer than this version: it has migration \d{4}-added/)
+  },
+)
 
 forEachCluster((cluster) => {
   it('lets four nodes start at once on an empty database', async () => {
