@@ -29,19 +29,40 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
     },
   )
 
-  test('signs out at the token service', async () => {
-    await using opened = await portal.visit()
-    const { page } = opened
-    await page.goto(portal.service().origin)
-    await signIn(page, portal.administrator())
-    await page.getByRole('button', { name: /^Account of/ }).click()
-    await page.getByRole('menuitem', { name: 'Sign out' }).click()
-    await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
-    await checkAccessible(page)
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByLabel('Password').waitFor()
-  })
+  clause(
+    'SVC-54',
+    'The portal keeps statements, exposures and counts in the browser for one person: they are removed when…',
+    async () => {
+      await using opened = await portal.visit()
+      const { page } = opened
+      const kept = [
+        'masquerade.history /a',
+        'masquerade.exposures /a',
+        'masquerade.counts',
+        'masquerade.preferences',
+      ]
+      const write = `for (const key of ${JSON.stringify(kept)}) localStorage.setItem(key, '{}')`
+      const read = async () => {
+        const keys = (await page.evaluate('Object.keys(localStorage)')) as string[]
+        return keys.filter((key) => kept.includes(key))
+      }
+      await page.goto(portal.service().origin)
+      await page.getByLabel('Password').waitFor()
+      await page.evaluate(`localStorage.setItem('masquerade.person', 'another'); ${write}`)
+      await signIn(page, portal.administrator())
+      await page.getByRole('button', { name: /^Account of/ }).waitFor()
+      assert.ok(!(await read()).includes('masquerade.history /a'), 'nothing of the last person is left')
+      await page.evaluate(write)
+      await page.getByRole('button', { name: /^Account of/ }).click()
+      await page.getByRole('menuitem', { name: 'Sign out' }).click()
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+      assert.deepEqual(await read(), ['masquerade.preferences'])
+      await checkAccessible(page)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByLabel('Password').waitFor()
+    },
+  )
 
   clause(
     'SVC-33',

@@ -1,4 +1,5 @@
 import * as oauth from 'oauth4webapi'
+import { forgetPerson, keepFor } from './kept.ts'
 
 const clientId = '5b8e0f27-92d4-4c63-8a0b-e14d6f9c7a35'
 const scope = 'openid profile offline_access .default'
@@ -114,7 +115,9 @@ async function finishSignIn(here: URL): Promise<Opened> {
   )
   const answer = await oauth.processAuthorizationCodeResponse(as, client, response, { requireIdToken: true })
   keep(answer)
-  return { kind: 'signed in', person: describePerson(answer), returnTo }
+  const person = describePerson(answer)
+  keepFor(person.id)
+  return { kind: 'signed in', person, returnTo }
 }
 
 function keep(answer: oauth.TokenEndpointResponse): void {
@@ -200,6 +203,7 @@ export async function signOut(): Promise<void> {
     state: signedOutState,
   }).toString()
   tokens = undefined
+  forgetPerson()
   location.replace(url)
 }
 

@@ -5,20 +5,35 @@ import { type DescribedRoom, describeApi } from './describe-api.ts'
 
 /** Stands for the address that a reader uses until it is known. */
 const anyOrigin = 'https://any-origin.invalid'
-/** Readers come by few addresses. A stranger can name any number of them: compressing for each would slow the others. */
+/**
+ * Readers come by few addresses. A stranger can name any number of them: compressing for each would slow the others, and
+ * addresses that are kept for good would leave none for readers. The one that was not asked for longest gives way, once in a while.
+ */
 const keptOrigins = 8
+const pauseMs = 10_000
 
 /** The description of the API at `/openapi.json`, made when it is first asked for. */
 export function addDescription(app: FastifyInstance, rooms: readonly DescribedRoom[], version: string): void {
   let description: string | undefined
   const byOrigin = new Map<string, Promise<Compressed>>()
+  let compressedAt = 0
+  const keepAnother = (text: string): Promise<Compressed> | undefined => {
+    const [oldest] = byOrigin.keys()
+    if (oldest !== undefined && byOrigin.size >= keptOrigins) {
+      if (Date.now() - compressedAt < pauseMs) return undefined
+      byOrigin.delete(oldest)
+    }
+    compressedAt = Date.now()
+    return compress(text)
+  }
   app.get('/openapi.json', async (request, reply) => {
     description ??= JSON.stringify(describeApi(rooms, { version, origin: anyOrigin }))
     const origin = JSON.stringify(originOf(request)).slice(1, -1)
     reply.type('application/json; charset=utf-8')
     const text = () => (description ?? '').replaceAll(anyOrigin, () => origin)
-    const kept = byOrigin.get(origin) ?? (byOrigin.size < keptOrigins ? compress(text()) : undefined)
+    const kept = byOrigin.get(origin) ?? keepAnother(text())
     if (!kept) return reply.send(text())
+    byOrigin.delete(origin)
     byOrigin.set(origin, kept)
     return sendCompressed(request, reply, await kept)
   })

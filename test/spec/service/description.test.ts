@@ -107,7 +107,7 @@ describe('the description of the API', () => {
   clause(
     'SVC-41',
     '`/openapi.json` is compressed for eight addresses at most: strangers who name others get it as it is, …',
-    async () => {
+    async (t) => {
       const read = (host: string) =>
         new Promise<{ encoding: string | undefined; text: string }>((resolve, reject) => {
           const sent = request(`${service.origin}/openapi.json`, {
@@ -136,6 +136,14 @@ describe('the description of the API', () => {
         ['gzip', undefined],
         'a known address keeps its form',
       )
+      const now = Date.now()
+      t.mock.method(Date, 'now', () => now + 10_001)
+      assert.deepEqual(
+        [(await read(hosts[9] ?? '')).encoding, (await read(hosts[8] ?? '')).encoding],
+        ['gzip', undefined],
+        'one address gives way, and the next not at once',
+      )
+      assert.equal((await read(hosts[0] ?? '')).encoding, 'gzip', 'an address that is in use stays')
     },
   )
 })
