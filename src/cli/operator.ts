@@ -7,6 +7,7 @@ import { openSigningKeys, type SigningKeys } from '../auth/signing-keys.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import type { DatabaseAddress } from '../db/database-url.ts'
 import { readTenantId } from '../db/instance.ts'
+import { listPending } from '../db/migrate.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { SecretRing } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
@@ -49,9 +50,24 @@ export async function openOperatorAccess(settings: Settings): Promise<OperatorAc
       },
     }
   } catch (error) {
+    const explained = await explainVersion(database, error)
     await database.close()
-    throw error
+    throw explained
   }
+}
+
+/** A command fails anywhere over tables of an older version, as before the restart after an upgrade. */
+async function explainVersion({ sql }: Database, error: unknown): Promise<unknown> {
+  if (error instanceof OperatorError) return error
+  try {
+    if ((await listPending(sql)).length === 0) return error
+  } catch (cause) {
+    return cause instanceof OperatorError ? cause : error
+  }
+  return new OperatorError(
+    "The database of the service is of an older version. Restart the service with this version, or run 'masquerade migrate'.",
+    { cause: error },
+  )
 }
 
 export function addressOf({ databaseUrl, dataDir }: Settings): string | DatabaseAddress {

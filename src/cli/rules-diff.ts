@@ -45,7 +45,9 @@ export function renderDiff(diff: RulesDiff, prune: boolean): string {
         : `  ${rule.name} is not in the file, and stays without --prune`,
     ),
     ...(diff.policy
-      ? [`~ policy: ${describePolicy(diff.policy.before)} → ${describePolicy(diff.policy.after)}`]
+      ? [
+          `~ policy: ${describePolicy(diff.policy.before)} → ${describePolicy({ ...diff.policy.before, ...diff.policy.after })}`,
+        ]
       : []),
   ]
   return lines.map((line) => `${line}\n`).join('')

@@ -1,5 +1,5 @@
 import { quoteQualified } from '../db/quote.ts'
-import type { Guard, Relation, Snapshot } from './catalog.ts'
+import type { Guard, Relation, Role, Snapshot } from './catalog.ts'
 import { grantAccess, type Remembered, remember } from './grants/access.ts'
 import { exemptions } from './grants/roles.ts'
 import { listGuardReaders } from './guard/guard-readers.ts'
@@ -10,6 +10,7 @@ import {
   listTakenNames,
   noTwin,
   notManageable,
+  ownerReads,
   rowSecurity,
   sharedTwinOwner,
 } from './notes.ts'
@@ -86,8 +87,10 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
       }
     })
   for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])
-    if (!matches(entry, snapshot, policy)) notes.push(exemptsNothing(entry))
+    if (!matches(entry, snapshot, policy))
+      notes.push(exemptsNothing(entry, listRoleMakers(snapshot, exempt.roles)))
   if (masked.length > 0) notes.push(...listIntruders(snapshot), ...listTakenNames(snapshot))
+  if (!exempt.everybody) notes.push(...listOwnedCopies(ordered, masks, exempt.roles, snapshot))
   const names = [...exempt.roles].sort()
   const recordedExempt = exempt.everybody ? [everybody] : names
   const guardReaders = listGuardReaders(snapshot, policy.exemptRoles, exempt.everybody, { masked, released })
@@ -101,7 +104,33 @@ function listIntruders(snapshot: Snapshot): Note[] {
     .map((one) => sharedTwinOwner(snapshot.twinOwner, one))
 }
 
-function matches(entry: string, { roles }: Snapshot, { namedEntries = [] }: Policy): boolean {
+/** Materialized views, partitions and children of masked roles. An owner of the masked table itself is an exposure. */
+function listOwnedCopies(
+  ordered: readonly Relation[],
+  masks: ReadonlyMap<number, Masks>,
+  exempt: ReadonlySet<string>,
+  { roles, user }: Snapshot,
+): Note[] {
+  const roots = ordered.filter(({ oid, parents }) => masks.has(oid) && !parents.some((one) => masks.has(one)))
+  const trusted = new Set([user, ...exempt, ...roots.map(({ owner }) => owner)])
+  return ordered
+    .filter((one) => one.kind !== 'view' && isManaged(one) && !trusted.has(one.owner))
+    .filter(({ owner }) => !roles.get(owner)?.superuser)
+    .map((one) => ownerReads(one, roots[0]?.owner ?? user))
+}
+
+/** Masked roles with CREATEROLE. */
+function listRoleMakers({ roles, user }: Snapshot, exempt: ReadonlySet<string>): string[] {
+  const isMaker = ({ name, superuser, excess }: Role) =>
+    excess.includes('NOCREATEROLE') && !superuser && !exempt.has(name) && name !== user
+  return [...roles.values()].filter(isMaker).map(({ name }) => name)
+}
+
+export function matches(
+  entry: string,
+  { roles }: Pick<Snapshot, 'roles'>,
+  { namedEntries = [] }: Policy,
+): boolean {
   return roles.has(entry) || entry.toLowerCase() === everybody || namedEntries.includes(entry)
 }
 

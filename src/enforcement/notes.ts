@@ -1,4 +1,4 @@
-import { quoteIdentifier } from '../db/quote.ts'
+import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Intruder, Relation, Snapshot } from './catalog.ts'
 import { guardSchema, twinOwnerName } from './names.ts'
 import type { Note } from './plan.ts'
@@ -30,9 +30,21 @@ export function notManageable({ schema, name, owner, managed, definition }: Rela
   return { code: 'NotManageable', target, message }
 }
 
+/** An owner needs no grant, and could give itself one: revoking changes nothing. */
+export function ownerReads({ schema, name, owner, kind }: Relation, heir: string): Note {
+  const target = `${schema}.${name}`
+  const statement = `ALTER ${kind.toUpperCase()} ${quoteQualified(schema, name)} OWNER TO ${quoteIdentifier(heir)}`
+  const message = `${target} holds masked data and belongs to ${quoteIdentifier(owner)}, which is not exempt and reads it as its owner. Drop it, or run: ${statement}.`
+  return { code: 'OwnerReads', target, message }
+}
+
 /** An entry may be of a role that does not exist yet; it is more often a name that was mistyped. */
-export function exemptsNothing(entry: string): Note {
-  const message = `The exempt list names ${quoteIdentifier(entry)}, which is neither a role of the database nor a user, application or group of the directory: it exempts no one.`
+export function exemptsNothing(entry: string, makers: readonly string[]): Note {
+  const taking =
+    makers.length === 0
+      ? ''
+      : ` Masked roles that may create roles could take the name and be exempt by it: ${makers.map(quoteIdentifier).join(', ')}. Remove the entry.`
+  const message = `The exempt list names ${quoteIdentifier(entry)}, which is neither a role of the database nor a user, application or group of the directory: it exempts no one.${taking}`
   return { code: 'ExemptsNothing', target: entry, message }
 }
 

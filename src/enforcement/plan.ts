@@ -17,6 +17,7 @@ export interface Note {
     | 'NotMasked'
     | 'NotManageable'
     | 'OpenSession'
+    | 'OwnerReads'
     | 'RowSecurity'
     | 'TwinKept'
   readonly target: string

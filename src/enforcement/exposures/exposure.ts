@@ -79,6 +79,8 @@ export interface Scene {
   /** Tables that rules name and that the role of the binding may not touch: they are not masked at all. */
   readonly unmanaged: readonly MaskedRelation[]
   readonly byOid: ReadonlyMap<number, MaskedRelation>
+  /** Entries of the exempt list that are no role yet, nor anything of the directory. */
+  readonly unmatched: readonly string[]
   readonly book: RoleBook
 }
 

@@ -1,6 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import { quoteQualified } from '../../db/quote.ts'
 import type { Relation } from '../catalog.ts'
+import { matches } from '../desire.ts'
 import type { Claimant } from '../guard/claim.ts'
 import type { Outcome } from '../in-turn.ts'
 import type { Policy } from '../policy.ts'
@@ -109,6 +110,7 @@ export async function setScene(sql: Scene['sql'], { snapshot, desired, policy }:
     oids: masked.map(({ oid }) => oid),
     tables: masked.filter(({ hasRules }) => hasRules).map(({ oid }) => oid),
     byOid: new Map(masked.map((one) => [one.oid, one])),
+    unmatched: policy.exemptRoles.filter((entry) => !matches(entry, snapshot, policy)),
     unmanaged: snapshot.relations.filter(isUnmanaged(policy)).map((one) => describeRelation(one, () => true)),
     book,
   }

@@ -164,6 +164,14 @@ export const exposureCases: readonly ExposureCase[] = [
     leak: readIt,
   },
   {
+    code: 'ExemptName',
+    what: 'an exempt name that a role with CREATEROLE can take',
+    severity: 'high',
+    versions: { from: 160000 },
+    exempt: ['ghost'],
+    before: 'alter role $analyst createrole',
+  },
+  {
     code: 'ExemptMember',
     what: 'a member of an exempt role',
     roles: { auditors: 'NOLOGIN', auditor: 'LOGIN' },

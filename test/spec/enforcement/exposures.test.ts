@@ -15,7 +15,16 @@ const common = `
   grant usage on schema public to public`
 
 const aboutRoles = new Set([
-  ...['Superuser', 'Replication', 'CreateRole', 'ReadsAllData', 'ServerFiles', 'QueryTexts', 'TableOwner'],
+  ...[
+    'Superuser',
+    'Replication',
+    'CreateRole',
+    'ReadsAllData',
+    'ServerFiles',
+    'QueryTexts',
+    'TableOwner',
+    'ExemptName',
+  ],
   ...['EndsSessions', 'TwinOwnerMember', 'ExemptMember', 'EverybodyExempt', 'BypassRowSecurity'],
 ])
 

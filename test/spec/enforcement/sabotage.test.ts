@@ -458,6 +458,31 @@ forEachCluster((cluster) => {
       )
 
       clause(
+        'ENF-191',
+        'A materialized view, partition or child of a masked table that belongs to a masked role shows that role its data…',
+        async () => {
+          await reconcile(binding, policy([]))
+          await readAs(
+            'analyst',
+            `create schema mine; create materialized view mine.kept as select mail from app.people`,
+          )
+          const { notes } = await mask()
+          assert.deepEqual(await sees('analyst', 'select mail from mine.kept'), [canary])
+          const note = notes.find((one) => one.target === 'mine.kept')
+          assert.equal(note?.code, isSuperuser ? 'OwnerReads' : 'NotManageable')
+          const statement = /ALTER MATERIALIZED VIEW [^ ]+ OWNER TO "[^"]+"/.exec(note?.message ?? '')?.[0]
+          await run(statement ?? `alter materialized view mine.kept owner to "${target.role('owner')}"`)
+          assert.deepEqual(
+            (await mask()).notes.filter((one) => one.target === 'mine.kept'),
+            [],
+          )
+          await isDenied('analyst', 'select mail from mine.kept')
+          await run('drop schema mine cascade')
+          await mask()
+        },
+      )
+
+      clause(
         'ENF-51',
         'A new owner of a masked table changes nothing for other roles: masked roles keep the twin, exempt roles…',
         async () => {

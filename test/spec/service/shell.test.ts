@@ -170,6 +170,12 @@ describe('the command line in a shell', () => {
       await writeFile(join(folder, 'other.key'), Buffer.alloc(32, 1))
       const sealed = await examine({ MASQUERADE_SECRET_KEY_FILE: join(folder, 'other.key') })
       assert.match(sealed.of('signing keys')?.message ?? '', /sealed with another secret key/)
+      const [last = {}] = await sql`
+        delete from masquerade_migration where number = (select max(number) from masquerade_migration) returning *`
+      const older = await examine()
+      await sql`insert into masquerade_migration ${sql(last)}`
+      assert.equal(older.of('migrations')?.fix, 'masquerade migrate')
+      assert.equal(older.of('signing keys')?.state, 'skipped', 'it asks for tables of this version')
       const away = await examine({ MASQUERADE_DATABASE_URL: 'postgres://u:p@127.0.0.1:1/d' })
       assert.equal(away.of('database of the service')?.state, 'problem')
       assert.equal(away.of('clock')?.state, 'skipped')
