@@ -19,7 +19,7 @@ Usage: masquerade doctor [-d DATABASE] [--json]
 
 Looks, in this order, at the data directory, the disk, the secret key, the certificates, the database of the service, its
 migrations, the clock, the signing keys, the administrators, the state of the masks of each bound database, the ports of
-a service that does not run, the service itself, the gateway and the exposures. Each finding names the command that mends it. Nothing is changed. It works for the
+a service that does not run, the service itself, the gateway, changes of masked databases by hand, and exposures. Each finding names the command that mends it. Nothing is changed. It works for the
 user who can read the data directory, whether the service runs or not. ${databaseHelp}
 
   -d DATABASE      Look at the masks and exposures of this bound database alone.

@@ -1,4 +1,5 @@
 import { connect, createServer } from 'node:net'
+import { countOf } from '../../kernel/count-of.ts'
 import { reachableAddress } from '../../kernel/network.ts'
 import type { Exposure } from '../../masking/enforcement/inspection.ts'
 import type { Settings } from '../../settings.ts'
@@ -88,8 +89,26 @@ async function examineExposures(databaseIds: readonly string[]): Promise<Finding
   if (databaseIds.length === 0) return []
   const api = await openApi({ admin: true })
   const findings: Finding[] = []
-  for (const id of databaseIds) findings.push(await examineDatabase(api, id))
+  for (const id of databaseIds)
+    findings.push(...(await examineDrift(api, id)), await examineDatabase(api, id))
   return findings
+}
+
+/** The state of the masks is from the last look of the service: objects may have been changed by hand since. */
+async function examineDrift(api: Api, id: string): Promise<Finding[]> {
+  const path = `${databasePathOf(id, 'doctor')}/dataMaskingPolicies/Default/impact`
+  try {
+    const { body } = await api.send<{ statements: unknown[] }>('POST', path, { properties: {} })
+    const { length } = body.statements
+    if (length === 0) return []
+    const words = `${countOf(length, 'statement')} would bring the database back to the policy: objects were changed by hand.`
+    const fix = `the next audit repairs it (MASQUERADE_AUDIT_SECONDS); then masquerade policy show -d ${quoteArgument(id)}`
+    return [warning(`drift of ${id}`, words, fix)]
+  } catch (error) {
+    // The exposures tell why the database cannot be looked into.
+    if (error instanceof Refused) return []
+    throw error
+  }
 }
 
 async function examineDatabase(api: Api, id: string): Promise<Finding> {

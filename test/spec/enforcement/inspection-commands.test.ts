@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
-import { runHere } from '../../support/run-here.ts'
+import { runHere, settleIn } from '../../support/run-here.ts'
 
 describe('looking into a bound database from the command line', () => {
   const { masking, db, bound } = useBoundDatabase()
@@ -43,6 +43,17 @@ describe('looking into a bound database from the command line', () => {
       assert.equal((await settle()).headers.get('x-masquerade-enforcement'), 'Enforced')
     },
   )
+
+  test('the doctor tells of a twin that was dropped', async () => {
+    const environment = await settleIn(masking.service())
+    const ask = async () => (await runHere(['doctor'], { environment })).stdout
+    assert.doesNotMatch(await ask(), /drift of/)
+    await bound().database.sql.unsafe(
+      'set event_triggers = off; drop view masked_public.person cascade; reset event_triggers',
+    )
+    assert.match(await ask(), new RegExp(`^WARNING {2}drift of ${db}: \\d+ statements? would bring`, 'm'))
+    await masking.putPolicy(db, { dataMaskingState: 'Enabled' })
+  })
 
   const command = (...args: string[]) => {
     const service = masking.service()
