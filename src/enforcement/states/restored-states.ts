@@ -50,9 +50,12 @@ export function expectChecks(sql: Sql, bound: BoundDatabases, restoredAt: Date |
   }
 }
 
-/** Has every bound database looked at soon. */
-export async function requestChecks(sql: Sql): Promise<void> {
+/** Has every bound database looked at soon. Returns the time of the request, on the clock of the store. */
+export async function requestChecks(sql: Sql): Promise<Date> {
   await sql`update enforcement_state set next_check_at = now()`
+  const [row] = await sql<{ at: Date }[]>`select clock_timestamp() as at`
+  if (!row) throw new Error('the store did not answer')
+  return row.at
 }
 
 /** Bound databases that were not enforced since a moment. */
