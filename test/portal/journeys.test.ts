@@ -192,7 +192,7 @@ describe('journeys through masks in the portal', { skip: skipReason ?? false }, 
     const { page } = opened
     await page.keyboard.press('Control+k')
     await page.keyboard.type('orders.status')
-    await page.getByRole('option', { name: /orders\.status/ }).waitFor()
+    await page.getByRole('option', { name: /orders\.status/, selected: true }).waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 2, name: 'status' }).waitFor()
     await tabTo(page, 'Masking function')

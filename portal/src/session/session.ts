@@ -49,21 +49,21 @@ let renewing: Promise<string> | undefined
 
 export class SessionEnded extends Error {}
 
+/** True for the address to which the token service sends the browser back. */
+export function carriesAnswer({ pathname, searchParams }: URL): boolean {
+  const isAnswered = searchParams.has('code') || searchParams.has('error')
+  return pathname === '/' && searchParams.has('state') && isAnswered
+}
+
 /** Finishes a sign-in that the address carries, or begins one: the token service remembers a recent sign-in. */
 export async function openSession(): Promise<Opened> {
   const here = new URL(location.href)
-  const isRoot = here.pathname === '/'
-  if (isRoot && here.searchParams.get('state') === signedOutState) {
+  if (here.pathname === '/' && here.searchParams.get('state') === signedOutState) {
     history.replaceState(null, '', '/')
     return { kind: 'signed out' }
   }
   try {
-    if (
-      isRoot &&
-      here.searchParams.has('state') &&
-      (here.searchParams.has('code') || here.searchParams.has('error'))
-    )
-      return await finishSignIn(here)
+    if (carriesAnswer(here)) return await finishSignIn(here)
     await beginSignIn(here.pathname + here.search + here.hash)
     return { kind: 'leaving' }
   } catch (error) {
