@@ -33,7 +33,7 @@ interface Rotation {
 
 /**
  * Replaces the secret key, step by step; what was done is seen from the key file and the store, so the command can be
- * killed and run again. Returns 4 when a step waits for somebody else.
+ * killed and run again. Returns 4 when a step waits for a node or for the operator.
  */
 export async function rotateSecret(
   values: { readonly json?: boolean | undefined },

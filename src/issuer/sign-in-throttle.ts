@@ -60,7 +60,7 @@ export async function takeAttempt(sql: Query, subjects: SignInSubjects): Promise
   return 0
 }
 
-/** Seconds that the subjects have to wait, without taking an attempt: for passwords that nobody can guess. */
+/** Seconds that the subjects have to wait, without taking an attempt: for passwords too long for an attacker to guess. */
 export async function findWait(sql: Query, subjects: SignInSubjects): Promise<number> {
   const [row] = await sql<{ seconds: number | null }[]>`
     select ceil(extract(epoch from max(blocked_until) - now()))::int as seconds from sign_in_attempt

@@ -77,7 +77,7 @@ function groundsOf({ id, kind, applicationId }: NamedPrincipal, stored: StoredLo
   }
 }
 
-/** The same salt for a name each time, as a stored verifier has. Nobody knows a password that fits. */
+/** The same salt for a name each time, as a stored verifier has. No client knows a password that fits. */
 function inventVerifier(secrets: SecretBox, name: string): string {
   const bytes = (purpose: string) => secrets.derive(`no credential ${purpose} ${name}`)
   const salt = bytes('salt').subarray(0, 16).toString('base64')

@@ -46,8 +46,6 @@ export const createCredential = operation({
   clause: 'GATE-160',
   summary: 'Make a password for a tool that logs in at the gateway; it is shown once',
   method: 'PUT',
-  // A wrong password is counted even though the request fails: the port has a transaction of its own.
-  reads: true,
   path: credentialPath,
   apiVersions: ownApiVersions,
   permission: {
@@ -68,7 +66,8 @@ export const createCredential = operation({
     ),
   },
   errors: [403, 409, 429],
-  async run({ caller, params, body, tx, ports, audit }) {
+  // Before the transaction: a wrong password is counted even though the request fails.
+  async prepare({ caller, params, body, ports }) {
     requireGatewayUser(caller)
     const name = params.credentialName ?? ''
     if (!namePattern.test(name))
@@ -76,10 +75,15 @@ export const createCredential = operation({
         parameter: 'credentialName',
         reason: 'it has up to 64 lower-case letters, digits, dots, dashes and underscores',
       })
-    const { databases, expiresAt } = readWishes(body.properties)
+    const wishes = readWishes(body.properties)
     // A stolen token lasts an hour; a password made with it would last for months.
     if (caller.kind === 'delegated')
       await ports.confirmPassword(caller, body.properties.currentPassword ?? '')
+    const kind = caller.kind === 'delegated' ? 'user' : 'servicePrincipal'
+    const login = (await ports.findLoginName(caller.tenantId, caller.objectId, kind)) ?? caller.objectId
+    return { name, userName: `${login}+${name}`, ...wishes }
+  },
+  async run({ caller, tx, ports, audit }, { name, userName, databases, expiresAt }) {
     const { tenantId, objectId: principalId } = caller
     if ((await countStored(tx, tenantId, principalId)) >= mostCredentials)
       fail('InvalidRequestContent', { reason: `There are ${mostCredentials} credentials already.` })
@@ -88,11 +92,9 @@ export const createCredential = operation({
     const stored = await storeCredential(tx, tenantId, { principalId, name, databases, expiresAt, verifier })
     const shown = renderCredential(stored)
     audit({ action: 'Vendor.Sql/databaseCredentials/write', target: shown.id, after: shown })
-    const kind = caller.kind === 'delegated' ? 'user' : 'servicePrincipal'
-    const login = await ports.findLoginName(tenantId, principalId, kind)
     return created({
       ...shown,
-      properties: { ...shown.properties, userName: `${login ?? principalId}+${name}`, password },
+      properties: { ...shown.properties, userName, password },
     })
   },
 })
