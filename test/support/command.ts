@@ -17,10 +17,14 @@ export interface Started {
   readonly ended: Promise<Outcome>
 }
 
-/** Starts the command line as a process of its own, with no settings but those given. */
-export function startCommand(args: readonly string[], environment: Record<string, string> = {}): Started {
+/** Starts the command line, of this checkout unless another is named, as a process of its own with no settings but those given. */
+export function startCommand(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+  program = main,
+): Started {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('MASQUERADE_'))
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [program, ...args], {
     // Sample data takes its time; who tests it asks for it.
     env: { ...Object.fromEntries(inherited), MASQUERADE_DEMO: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -50,6 +54,7 @@ export function startCommand(args: readonly string[], environment: Record<string
 export async function runCommand(
   args: readonly string[],
   environment?: Record<string, string>,
+  program?: string,
 ): Promise<Outcome> {
-  return startCommand(args, environment).ended
+  return startCommand(args, environment, program).ended
 }

@@ -1,0 +1,39 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const checkout = join(import.meta.dirname, '../..')
+
+function git(...args: string[]): string {
+  return spawnSync('git', ['-C', checkout, ...args], { encoding: 'utf8' }).stdout ?? ''
+}
+
+/** The newest tag of a release that this checkout descends from; undefined where its tags were not fetched. */
+export function findLastRelease(): string | undefined {
+  const tags = git('tag', '--list', 'v*', '--merged', 'HEAD', '--sort=-version:refname').split('\n')
+  return tags.find((tag) => /^v\d+\.\d+\.\d+$/.test(tag))
+}
+
+export interface Release extends Disposable {
+  /** The file that runs its command line. */
+  readonly program: string
+  /** Names of its migrations. */
+  readonly migrations: readonly string[]
+}
+
+/** The sources of a tag in a folder of their own, over the packages of this checkout. It has no portal, which nobody asks for. */
+export function unpackRelease(tag: string): Release {
+  const folder = mkdtempSync(join(tmpdir(), 'masquerade-release-'))
+  const archive = execFileSync('git', ['-C', checkout, 'archive', '--format=tar', tag], {
+    maxBuffer: 256 * 1024 * 1024,
+  })
+  execFileSync('tar', ['-x', '-C', folder], { input: archive })
+  rmSync(join(folder, 'portal'), { recursive: true, force: true })
+  symlinkSync(join(checkout, 'node_modules'), join(folder, 'node_modules'))
+  return {
+    program: join(folder, 'src/cli/main.ts'),
+    migrations: readdirSync(join(folder, 'sql')).filter((name) => /^\d/.test(name)),
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
