@@ -67,18 +67,18 @@ async function dumpSequences(sql: Sql): Promise<string> {
   )
 }
 
+/** Without partitions, which come and go with the time. */
 async function dumpTables(sql: Sql): Promise<string> {
   const tables = await sql<Relation[]>`
     select oid, relname as name,
       case when relpersistence = 'u' then 'unlogged table' else 'table' end as kind,
       concat(
         case when relkind = 'p' then ' partition by ' || pg_get_partkeydef(oid) end,
-        case when relispartition then ' partition ' || pg_get_expr(relpartbound, oid) end,
         ' with (' || array_to_string(reloptions, ', ') || ')',
         case when relrowsecurity then ' row security' end,
         case when relforcerowsecurity then ' forced' end) as options
     from pg_class
-    where relnamespace = ${schemaName}::regnamespace and relkind in ('r', 'p')
+    where relnamespace = ${schemaName}::regnamespace and relkind in ('r', 'p') and not relispartition
     order by relname collate "C"`
   const texts: string[] = []
   for (const table of tables) {
@@ -122,11 +122,12 @@ const viewQuery = `
   from pg_class where relnamespace = $1::regnamespace and relkind in ('v', 'm')
   order by relname collate "C"`
 
-/** Those behind constraints are told with the constraint. */
+/** Those behind constraints are told with the constraint, those of partitions with the partitioned table. */
 const indexQuery = `
-  select replace(pg_get_indexdef(indexrelid), format(' ON %I.', $1::text), ' ON ') || ';' as line
+  select replace(replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON '), format(' ON %I.', $1::text), ' ON ') || ';' as line
   from pg_index join pg_class c on c.oid = indexrelid
-  where relnamespace = $1::regnamespace and not exists (select from pg_constraint where conindid = indexrelid and contype in ('p', 'u', 'x'))
+  where relnamespace = $1::regnamespace and not relispartition
+    and not exists (select from pg_constraint where conindid = indexrelid and contype in ('p', 'u', 'x'))
   order by relname collate "C"`
 
 const functionQuery = `

@@ -38,7 +38,7 @@ create table application_secret (
 );
 
 create table audit_event (
-  id bigint generated always as identity not null,
+  id bigint default nextval('audit_event_id_seq'::regclass) not null,
   at timestamp with time zone default now() not null,
   tenant_id uuid not null,
   actor jsonb not null,
@@ -47,8 +47,8 @@ create table audit_event (
   before jsonb,
   after jsonb,
   request_id text,
-  constraint audit_event_pkey PRIMARY KEY (id)
-);
+  constraint audit_event_pkey PRIMARY KEY (id, at)
+) partition by RANGE (at);
 
 create table change_log (
   tenant_id uuid not null,
@@ -58,8 +58,8 @@ create table change_log (
   entity_id text not null,
   kind text not null,
   data jsonb,
-  constraint change_log_pkey PRIMARY KEY (tenant_id, revision)
-);
+  constraint change_log_pkey PRIMARY KEY (tenant_id, revision, at)
+) partition by RANGE (at);
 
 create table change_subscription (
   tenant_id uuid not null,

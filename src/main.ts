@@ -12,7 +12,7 @@ import { createOwnStoreCheck } from './db/database-marks.ts'
 import { hearEvents } from './db/events.ts'
 import { createHostGuard } from './db/host-guard.ts'
 import { readRestoredAt } from './db/instance.ts'
-import { keepChangeLog } from './db/keep-change-log.ts'
+import { keepLogs } from './db/keep-logs.ts'
 import type { Query } from './db/query.ts'
 import { quietOutages } from './db/quiet-outages.ts'
 import { openStore, type Store } from './db/store.ts'
@@ -231,7 +231,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     log,
   )
   cleanup.defer(() => events.close())
-  cleanup.defer(keepChangeLog(database.sql, tenantId, settings.changeLogDays, log))
+  cleanup.defer(keepLogs(database, tenantId, settings, log))
   const credentials = openCredentials(database.sql, tenantId, secretBox)
   const masking = maskingRoom({
     providerAliases: settings.providerAliases,

@@ -266,8 +266,20 @@ const schema = {
     '30',
     1,
     3650,
-    'How long changes of the directory are kept for delta queries and change notifications. A delta token from before is answered 410: its client reads everything anew.',
+    'How long changes of the directory are kept for delta queries and change notifications. A delta token from before is answered 410: its client reads everything anew. The entries go by whole weeks.',
   ),
+  AUDIT_LOG_DAYS: whole(
+    '0',
+    0,
+    36_500,
+    'How long audit entries are kept. They go by whole months, when the last entry of a month is that old. 0: for ever.',
+  ),
+  AUDIT_ARCHIVE_DIR: {
+    doc: 'Directory that a month of the audit is written to, as gzipped lines of JSON, before it goes; a month that cannot be written stays. Unset: it goes without.',
+    default: undefined,
+    allowed: 'the path of a directory',
+    read: (text) => (text.includes('\0') ? undefined : resolve(text)),
+  } as Setting<string | undefined>,
   SIGN_IN_LOG_DAYS: whole('30', 1, 3650, 'How long sign-ins are kept (`/auditLogs/signIns`).'),
   NOTIFICATION_HOSTS: networks(
     'Addresses and networks that change notifications may go to, beside public ones: this machine (`127.0.0.1`) or private networks such as `10.0.0.0/8`.',

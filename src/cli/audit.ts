@@ -2,10 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { pathPrefix } from '../kernel/surface.ts'
 import { isUuid } from '../kernel/uuid.ts'
 import { type Api, apiHelp, apiOptions, databasePathOf, openApi, Refused, walk } from './api.ts'
-import { type Command, readArgs, refuseUse, type ValuesOf } from './command.ts'
+import { auditExportHelp, auditExportOptions, exportAuditFile } from './audit-export.ts'
+import { type Command, readArgs, type ValuesOf } from './command.ts'
 import { readLimit } from './directory-objects.ts'
 import { databaseHelp } from './look.ts'
 import { findPrincipal, nameAll } from './principals.ts'
+import { readTime } from './read-time.ts'
 import { outputClosed, print, warn } from './surroundings.ts'
 import { renderRows, showText } from './table.ts'
 
@@ -30,6 +32,7 @@ export const audit: Command = {
   summary: 'Show what was changed, when and by whom',
   help: `
 Usage: masquerade audit [--since TIME] [--who PRINCIPAL] [--what TEXT] [-d DATABASE] [-n N] [--follow]
+       masquerade audit export FILE [--since TIME] [--until TIME] [--gzip]
 
 Lists the audit of the directory and of masking, the oldest entry first; a caller who may read one of the two alone sees
 that one. ${databaseHelp}
@@ -43,11 +46,14 @@ that one. ${databaseHelp}
   -f, --follow     Go on, and print new entries as they come.
 ${apiHelp}
 
-With --json each entry is one line of JSON.`,
-  options,
+With --json each entry is one line of JSON.
+${auditExportHelp}`,
+  options: { ...auditExportOptions, ...options },
+  verbs: ['export'],
   async run(args) {
+    if (args[0] === 'export') return exportAuditFile(args.slice(1))
     const { values } = readArgs('audit', args, { options })
-    const since = readSince(values.since)
+    const since = readTime('audit', '--since', values.since)
     const limit = readLimit('audit', values.limit)
     const api = await openApi(values)
     const isWanted = await readWishes(api, values)
@@ -212,18 +218,4 @@ async function printEntries(api: Api, { json }: Values, entries: readonly AuditE
     showText(target),
   ])
   print(renderRows(rows))
-}
-
-const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-export function readSince(text: string): Date {
-  const [, amount, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
-  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
-  const ms =
-    amount === undefined ? Date.parse(isTime ? text : '') : Date.now() - Number(amount) * (unitMs[unit] ?? 0)
-  if (!Number.isNaN(ms) && ms >= 0) return new Date(ms)
-  return refuseUse(
-    'audit',
-    `--since takes a time such as 2026-01-31T12:00:00Z, or 30m, 24h, 7d, and not '${text.slice(0, 50)}'`,
-  )
 }

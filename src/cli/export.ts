@@ -1,11 +1,11 @@
-import { open, rename, rm } from 'node:fs/promises'
 import { exportDirectory } from '../directory/transfer/export-directory.ts'
 import { countOf } from '../kernel/count-of.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type Command, readArgs } from './command.ts'
 import { openOperatorAccess } from './operator.ts'
+import { openOutput } from './output-file.ts'
 import { showProgress } from './progress.ts'
-import { currentSettings, outputClosed, report, surroundings } from './surroundings.ts'
+import { currentSettings, outputClosed, report } from './surroundings.ts'
 
 const flushLength = 256 * 1024
 
@@ -34,7 +34,7 @@ while the database runs.`,
         exitCode: 2,
       })
     await using access = await openOperatorAccess(currentSettings())
-    const sink = file === '-' ? standardOutput : await openDraft(file)
+    const sink = await openOutput(file)
     const progress = showProgress()
     try {
       let attempts = 0
@@ -63,39 +63,4 @@ while the database runs.`,
       throw error
     }
   },
-}
-
-interface Sink {
-  write(text: string): Promise<void>
-  finish(): Promise<void>
-  giveUp(): Promise<void>
-}
-
-const standardOutput: Sink = {
-  write: (text) => new Promise((resolve) => surroundings().stdout.write(text, () => resolve())),
-  finish: async () => {},
-  giveUp: async () => {},
-}
-
-/** Writes under another name and renames at the end, so that half an export is never taken for a whole one. */
-async function openDraft(file: string): Promise<Sink> {
-  const draft = `${file}.new`
-  try {
-    const handle = await open(draft, 'w', 0o600)
-    return {
-      write: (text) => handle.appendFile(text),
-      async finish() {
-        await handle.sync()
-        await handle.close()
-        await rename(draft, file)
-      },
-      async giveUp() {
-        await handle.close()
-        await rm(draft, { force: true })
-      },
-    }
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new OperatorError(`${draft} cannot be written (${code}).`, { cause })
-  }
 }

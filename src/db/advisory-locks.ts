@@ -9,6 +9,7 @@ export const advisoryLocks = {
   administrators: 7_208_951_147,
   assignments: 7_208_951_148,
   bindings: 7_208_951_149,
+  partitions: 7_208_951_160,
 } as const
 
 /** Waits for other transactions that hold the lock, and holds it until this one ends. */

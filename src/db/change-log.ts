@@ -121,20 +121,6 @@ export function selectEntries(sql: Query, tenantId: string, from: number, to: nu
     where tenant_id = ${tenantId} and revision between ${from} and ${to}`
 }
 
-const prunedAtOnce = 10_000
-
-/** Deletes entries older than the days given, always the oldest first: what is left has no gaps. The newest stays. */
-export async function pruneLog(sql: Query, tenantId: string, days: number): Promise<number> {
-  const { count } = await sql`
-    delete from change_log where tenant_id = ${tenantId} and revision < (
-      select least(
-        (select min(revision) from change_log
-          where tenant_id = ${tenantId} and at >= now() - make_interval(days => ${days})),
-        (select max(revision) from change_log where tenant_id = ${tenantId}),
-        (select min(revision) + ${prunedAtOnce} from change_log where tenant_id = ${tenantId})))`
-  return count === prunedAtOnce ? count + (await pruneLog(sql, tenantId, days)) : count
-}
-
 /** The revision as a part of a larger statement, of the same snapshot as the rest of it. */
 export function selectRevision(sql: Query, tenantId: string): Fragment {
   return sql`coalesce((select value from revision_counter where tenant_id = ${tenantId}), 0)`

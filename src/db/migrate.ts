@@ -5,7 +5,9 @@ import pg from 'pg'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { lockUntilCommit } from './advisory-locks.ts'
 import { type Database, schemaName, type Tx } from './database.ts'
+import { addPartitions } from './partitions.ts'
 import type { Query } from './query.ts'
+import { isRetryable } from './sqlstate.ts'
 
 export type Migration = { number: number; name: string; checksum: string; text: string }
 export type AppliedMigration = { number: number; name: string; checksum: string }
@@ -53,6 +55,7 @@ export async function migrateWithin(tx: Tx, migrations: readonly Migration[]): P
   const pending = choosePending(await readApplied(tx), migrations)
   const [before] = await tx`select pg_current_xact_id()::text as id`
   for (const migration of pending) await apply(tx, migration, before?.id)
+  if (pending.length > 0) await addPartitions(tx)
   return pending.map(({ number }) => number)
 }
 
@@ -119,7 +122,8 @@ async function apply(
   try {
     await tx.unsafe(text)
   } catch (error) {
-    if (!(error instanceof pg.DatabaseError)) throw error
+    // A deadlock with a node that serves: the whole transaction is tried again.
+    if (!(error instanceof pg.DatabaseError) || isRetryable(error)) throw error
     throw new OperatorError(`migration ${label} failed and nothing was changed: ${error.message}`, {
       cause: error,
     })
