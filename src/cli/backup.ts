@@ -1,12 +1,15 @@
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
-import { open, rename, rm, stat } from 'node:fs/promises'
+import { open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { dumpStore } from '../db/backup/dump-store.ts'
 import type { BackupEnd } from '../db/backup/manifest.ts'
 import type { Database } from '../db/database.ts'
+import { isAlive } from '../db/server/stale-server.ts'
 import { countOf } from '../kernel/count-of.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { version } from '../version.ts'
@@ -71,7 +74,7 @@ type ReadFiles = Parameters<typeof dumpStore>[2]['readFiles']
 async function write(database: Database, readFiles: ReadFiles, lock: Lock, file: string): Promise<BackupEnd> {
   const progress = showProgress()
   const plain = new PassThrough()
-  const draft = `${file}.partial`
+  const draft = file === '-' ? '' : await chooseDraft(file)
   try {
     const sealed = await encrypt(lock, plain.pipe(createGzip({ level: 1 })))
     const stored = store(sealed, file === '-' ? surroundings().stdout : createDraft(draft))
@@ -108,6 +111,20 @@ async function readStore(
   })
   plain.end()
   return end
+}
+
+/**
+ * The name under which a file is written until it is whole. Drafts of backups of this machine that were killed are removed:
+ * their process has ended, or its number is ours now.
+ */
+async function chooseDraft(file: string): Promise<string> {
+  const start = `${basename(file)}.${hostname()}-`
+  const names = await readdir(dirname(file)).catch(() => [])
+  for (const name of names.filter((name) => name.startsWith(start) && name.endsWith('.partial'))) {
+    const pid = Number.parseInt(name.slice(start.length), 10)
+    if (pid === process.pid || !isAlive(pid)) await rm(join(dirname(file), name), { force: true })
+  }
+  return join(dirname(file), `${start}${process.pid}.partial`)
 }
 
 const createDraft = (draft: string) => createWriteStream(draft, { flags: 'wx', mode: 0o600 })

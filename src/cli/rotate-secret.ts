@@ -91,10 +91,11 @@ async function run(rotation: Rotation): Promise<string | undefined> {
     warn(`${countOf(lost, 'value')} of keys that are lost cannot be opened, and stay as they are.\n`)
   const unchecked = (await waitForChecks(rotation)) || (await waitForChecks(rotation))
   if (unchecked) return `Databases have not been enforced under the new key: ${unchecked}.`
-  writeSecretKeys(file, [fresh])
   const actor = { kind: 'operator', tenantId, objectId: '', applicationId: '' }
   const after = { from: nameKey(old), to: freshId, resealed }
   await writeAudit(database.sql, actor, 'masquerade keys', { action: 'rotateSecret', target: '/keys', after })
+  // Last: with one key in the file the next run begins another rotation.
+  writeSecretKeys(file, [fresh])
   return undefined
 }
 

@@ -19,7 +19,7 @@ export async function prepareDataDir(dataDir: string): Promise<void> {
   )
   if (isHalfRestored)
     throw new OperatorError(
-      `A restore into ${dataDir} did not finish: empty it and the database, then run 'masquerade restore' again.`,
+      `A restore into ${dataDir} did not finish: run 'masquerade restore' again, or empty it.`,
     )
 }
 

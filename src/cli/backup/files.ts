@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { dirname, join } from 'node:path'
 import { readSecretKeys, renderKeys } from '../../auth/secret-key.ts'
 import type { BackedUpFile } from '../../db/backup/manifest.ts'
+import { restoreMarker } from '../../db/data-directory.ts'
 import { OperatorError } from '../../kernel/operator-error.ts'
 import { camel, prefix, type Settings, settingEntries } from '../../settings.ts'
 
@@ -61,10 +62,10 @@ function renderSettings(environment: NodeJS.ProcessEnv): string {
   return lines.join('')
 }
 
-/** Refuses a data directory that holds anything: a restore replaces nothing. */
+/** Refuses a data directory that holds anything but what a restore that was killed left: a restore replaces nothing. */
 export function requireEmptyDirectory(dataDir: string): void {
   const found = existsSync(dataDir) ? readdirSync(dataDir).filter((name) => name !== 'lost+found') : []
-  if (found.length > 0)
+  if (found.length > 0 && !found.includes(restoreMarker))
     throw new OperatorError(
       `The data directory ${dataDir} is not empty (${found.slice(0, 3).join(', ')}): restore into an empty one.`,
     )

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeAudit } from '../../db/audit.ts'
 import { createLoader, requireEmptyStore } from '../../db/backup/load-store.ts'
@@ -9,6 +9,8 @@ import { restoreMarker } from '../../db/data-directory.ts'
 import { type Database, openDatabase, type Tx } from '../../db/database.ts'
 import { startEmbedded } from '../../db/embedded.ts'
 import { noteRestore } from '../../db/instance.ts'
+import { lockDirectory, lockFileName } from '../../db/server/lock.ts'
+import { clearStaleServer } from '../../db/server/stale-server.ts'
 import { voidAllTokens } from '../../directory/accounts/standing.ts'
 import { markUnchecked } from '../../enforcement/states/restored-states.ts'
 import { forgetSignIns } from '../../issuer/issuer-secret.ts'
@@ -21,7 +23,8 @@ type Walk = (visitor: BackupVisitor) => Promise<BackupSummary>
 
 /**
  * Restores a checked backup into the place of the settings, in one transaction. After a failure the place is as empty as
- * before; after a crash the marker in the data directory keeps a service from starting on half of it.
+ * before; after a crash the marker in the data directory keeps a service from starting on half of it, and lets the next
+ * restore begin anew.
  */
 export async function restoreInto(
   settings: Settings,
@@ -34,15 +37,15 @@ export async function restoreInto(
   if (outside) await requireEmptyStore(outside.sql).catch((error) => outside.close().then(() => fail(error)))
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const marker = join(dataDir, restoreMarker)
+  if (existsSync(marker)) await clearUnfinished(dataDir)
   writeFileSync(marker, 'A restore into this directory has not finished.\n', { mode: 0o600, flush: true })
   try {
-    await using place = outside ? fromOutside(outside) : await openEmbedded(settings, say)
+    await using place = outside ? fromOutside(outside, dataDir) : await openEmbedded(settings, say)
     writeFiles(files, settings)
     await load(place.database, walk, say)
     await place.database.sql`analyze`
   } catch (error) {
-    for (const name of readdirSync(dataDir).filter((name) => name !== 'lost+found'))
-      rmSync(join(dataDir, name), { recursive: true, force: true })
+    emptyDirectory(dataDir)
     throw error
   }
   rmSync(marker)
@@ -52,8 +55,33 @@ function fail(error: unknown): never {
   throw error
 }
 
-function fromOutside(database: Database) {
-  return { database, [Symbol.asyncDispose]: () => database.close() }
+function emptyDirectory(dataDir: string, kept: readonly string[] = []): void {
+  for (const name of readdirSync(dataDir).filter((name) => ![...kept, 'lost+found'].includes(name)))
+    rmSync(join(dataDir, name), { recursive: true, force: true })
+}
+
+/** Removes what a restore that was killed left behind: files, and an embedded server that may still run. */
+async function clearUnfinished(dataDir: string): Promise<void> {
+  const lock = lockDirectory(dataDir)
+  try {
+    await clearStaleServer(join(dataDir, 'postgres'))
+    emptyDirectory(dataDir, [lockFileName, restoreMarker])
+  } finally {
+    lock.release()
+  }
+}
+
+/** The directory is locked as that of an embedded server is: a second restore must not take the first for a dead one. */
+function fromOutside(database: Database, dataDir: string) {
+  const lock = lockDirectory(dataDir)
+  return {
+    database,
+    async [Symbol.asyncDispose]() {
+      await database.close()
+      lock.release()
+      rmSync(join(dataDir, lockFileName), { force: true })
+    },
+  }
 }
 
 async function openEmbedded({ dataDir, embeddedPort: port }: Settings, say: (step: string) => void) {

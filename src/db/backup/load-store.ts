@@ -6,6 +6,7 @@ import { quoteIdentifier } from '../quote.ts'
 import { notABackup } from './frames.ts'
 import { type BackedUpTable, listTables } from './list-tables.ts'
 import type { Manifest } from './manifest.ts'
+import { takeIndexes } from './rebuild-indexes.ts'
 import type { BackupVisitor } from './walk-backup.ts'
 
 /** Refuses a database that holds anything of a service: a restore adds to nothing and replaces nothing. */
@@ -34,10 +35,11 @@ export function requireKnownSchema({ migrations, version }: Manifest): void {
 
 /**
  * Loads a backup in the transaction: tables as they were in the version that made it, its rows, then the migrations since.
- * Triggers of ours are silent meanwhile: what they would note is in the rows already.
+ * Triggers of ours are silent meanwhile: what they would note is in the rows already. Indexes and keys are made behind the rows.
  */
 export function createLoader(tx: Tx, onTable: (table: string) => void): BackupVisitor {
   let known: readonly BackedUpTable[] = []
+  let makeIndexes = async () => {}
   return {
     async manifest(manifest) {
       requireKnownSchema(manifest)
@@ -48,6 +50,7 @@ export function createLoader(tx: Tx, onTable: (table: string) => void): BackupVi
       known = await listTables(tx)
       await tx.unsafe(`truncate ${known.map(({ name }) => nameTable(name)).join(', ')}`)
       await switchTriggers(tx, 'disable')
+      makeIndexes = await takeIndexes(tx)
     },
     async table(table, chunks) {
       onTable(table.name)
@@ -56,6 +59,8 @@ export function createLoader(tx: Tx, onTable: (table: string) => void): BackupVi
     async end({ sequences }) {
       for (const [name, value] of Object.entries(sequences))
         await tx`select setval(format('%I.%I', ${schemaName}::text, ${name}::text)::regclass, ${value}::bigint)`
+      onTable('indexes')
+      await makeIndexes()
       await switchTriggers(tx, 'enable')
       onTable('migrations')
       await migrateWithin(tx, readMigrations())

@@ -5,6 +5,8 @@ import { OperatorError } from '../../kernel/operator-error.ts'
 
 export type DirectoryLock = { release(): void }
 
+export const lockFileName = 'masquerade.lock'
+
 /** By directory. The handle is kept here: closed by the garbage collector, it would let go of the lock. */
 const held = new Map<string, DatabaseSync>()
 
@@ -18,7 +20,7 @@ export function lockDirectory(directory: string): DirectoryLock {
   const pidFile = path.join(real, 'masquerade.pid')
   // The kernel's locks do not keep a process from itself, and a second handle would drop the first one's lock.
   if (held.has(real)) throw refusal(directory, pidFile)
-  const lockFile = path.join(real, 'masquerade.lock')
+  const lockFile = path.join(real, lockFileName)
   let handle: DatabaseSync | undefined
   try {
     handle = new DatabaseSync(lockFile)
