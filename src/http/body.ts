@@ -1,16 +1,16 @@
-import type { FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import type { Operation } from '../api/operation.ts'
 import { parseMetered } from '../kernel/json.ts'
 import { fail } from '../kernel/problem.ts'
+import type { ApiRequest } from './exchange.ts'
 import { keyNamesOf } from './key-names.ts'
 
 const validators = new WeakMap<TSchema, Validator>()
 
 /** Reads the body that the operation asks for. Comes after the permission check: strangers learn nothing of our rules. */
-export function readBody(operation: Operation, request: FastifyRequest): unknown {
-  const text = typeof request.body === 'string' ? request.body : ''
+export function readBody(operation: Operation, request: ApiRequest): unknown {
+  const { body: text } = request
   if (!operation.body) {
     // Client libraries send an empty object with every POST.
     const isNothing = text.trim() === '' || (operation.method === 'POST' && /^\s*\{\s*\}\s*$/.test(text))

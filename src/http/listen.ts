@@ -7,7 +7,7 @@ import { bracketHost, reachableAddress } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { describe, Problem } from '../kernel/problem.ts'
 import type { Certificates } from './certificates.ts'
-import type { Handler } from './server.ts'
+import type { Handler } from './http-options.ts'
 
 export interface Listeners {
   readonly host: string

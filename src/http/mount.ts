@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Handler } from './http-options.ts'
 import type { Metrics } from './metrics.ts'
-import type { Handler } from './server.ts'
 
 /** A part of the service with HTTP manners of its own. */
 export interface Mounted {

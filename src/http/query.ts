@@ -1,13 +1,13 @@
-import type { FastifyRequest } from 'fastify'
 import type { Operation } from '../api/operation.ts'
 import { fail } from '../kernel/problem.ts'
+import type { ApiRequest } from './exchange.ts'
 
 /**
  * Query options by name, as strings. An option the operation does not know is refused, never ignored: a filter that
  * silently does nothing shows more than was asked for.
  */
-export function readQuery(operation: Operation, request: FastifyRequest): Record<string, string> {
-  const given = request.query as Record<string, string | string[]>
+export function readQuery(operation: Operation, request: ApiRequest): Record<string, string> {
+  const given = request.query
   if (isPlain(operation) && isEmpty(given)) return {}
   const sent = { ...given }
   if (operation.apiVersions) takeApiVersion(sent, operation.apiVersions)
@@ -39,7 +39,7 @@ function isPlain({ apiVersions, query }: Operation): boolean {
 }
 
 /** The version comes first: which options there are depends on it. */
-function takeApiVersion(sent: Record<string, string | string[]>, supported: readonly string[]): void {
+function takeApiVersion(sent: ApiRequest['query'], supported: readonly string[]): void {
   const name = Object.keys(sent).find((option) => option.toLowerCase() === 'api-version')
   const version = name === undefined ? undefined : sent[name]
   if (name === undefined || version === undefined || version === '')

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import type { RequestFacts } from '../api/operation.ts'
 import {
   aliasNamespace,
@@ -9,15 +8,16 @@ import {
   type Surface,
 } from '../kernel/surface.ts'
 import { headerOf } from './dialect.ts'
+import type { ApiRequest } from './exchange.ts'
 import { findOuterOrigin, originOf } from './send-inner.ts'
 
 /** The facts of a request, each read when an operation asks for it: most operations ask for one or none. */
 export class HttpFacts implements RequestFacts {
-  readonly #request: FastifyRequest
+  readonly #request: ApiRequest
   readonly #surface: Surface
   readonly #outerOrigin = findOuterOrigin()
 
-  constructor(request: FastifyRequest, surface: Surface) {
+  constructor(request: ApiRequest, surface: Surface) {
     this.#request = request
     this.#surface = surface
   }
@@ -40,7 +40,7 @@ export class HttpFacts implements RequestFacts {
   }
 
   get apiVersion(): string | undefined {
-    const query = this.#request.query as Readonly<Record<string, unknown>>
+    const { query } = this.#request
     const name = Object.keys(query).find((option) => option.toLowerCase() === 'api-version')
     return name === undefined ? undefined : String(query[name])
   }

@@ -1,15 +1,14 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Answer, AuditEntry, Context, Operation } from '../api/operation.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Gatekeeper } from '../auth/gatekeeper.ts'
-import type { Params } from '../auth/permission.ts'
 import { writeAuditOf } from '../db/audit.ts'
 import type { Database } from '../db/database.ts'
 import type { Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
 import { after, type Soon } from '../kernel/soon.ts'
 import { readBody } from './body.ts'
-import type { Dialect } from './dialect.ts'
+import type { ApiReply, ApiRequest } from './exchange.ts'
 import { readQuery } from './query.ts'
 import { largeTextLength, readInTurn } from './read-in-turn.ts'
 import { HttpFacts } from './request-facts.ts'
@@ -20,44 +19,29 @@ export interface Runner {
   readonly gatekeeper: Gatekeeper
   /** Refuses while the service has no room for writes. */
   requireRoom(): void
-}
-
-/** An operation at one of its paths. */
-export interface Route {
-  readonly operation: Operation
-  readonly ports: unknown
-  readonly dialect: Dialect
-  /** `/me` is the signed-in user, and with an application's token there is none: whatever its permissions. */
-  readonly isMe: boolean
+  /** Handles a request that another one holds. */
+  handleInner(request: IncomingMessage, response: ServerResponse): void
 }
 
 /** Before the body is read: a stranger's megabyte is not worth receiving. */
-export function admit(runner: Runner, route: Route, request: FastifyRequest): Soon<Caller> {
-  return after(authenticate(runner, route, request), (caller) =>
-    after(runner.gatekeeper.throttle(caller), () => permit(runner, route, request, caller)),
+export function admit(runner: Runner, request: ApiRequest): Soon<Caller> {
+  return after(authenticate(runner, request), (caller) =>
+    after(runner.gatekeeper.throttle(caller), () => permit(runner, request, caller)),
   )
 }
 
-function authenticate(
-  { gatekeeper }: Runner,
-  { isMe }: Route,
-  { headers, raw }: FastifyRequest,
-): Soon<Caller> {
+function authenticate({ gatekeeper }: Runner, { headers, raw, route }: ApiRequest): Soon<Caller> {
   const caller = gatekeeper.authenticate(headers.authorization, raw.socket)
-  return isMe ? after(caller, requirePerson) : caller
+  return route.isMe ? after(caller, requirePerson) : caller
 }
 
 function requirePerson(caller: Caller): Caller {
   return caller.kind === 'application' ? fail('DelegatedOnly') : caller
 }
 
-function permit(
-  { gatekeeper }: Runner,
-  { operation }: Route,
-  { params }: FastifyRequest,
-  caller: Caller,
-): Soon<Caller> {
-  const permitted = gatekeeper.permit(caller, operation.permission, params as Params, operation.right)
+function permit({ gatekeeper }: Runner, { route, params }: ApiRequest, caller: Caller): Soon<Caller> {
+  const { operation } = route
+  const permitted = gatekeeper.permit(caller, operation.permission, params, operation.right)
   return after(permitted, () => caller)
 }
 
@@ -68,12 +52,12 @@ const admissionMs = { read: 250, write: 20 }
  * A client sends its body as slowly as it likes, and preparation may wait for another server. When that has taken a
  * while, the caller is checked again: what was revoked meanwhile must not be used.
  */
-function readmit(runner: Runner, route: Route, request: FastifyRequest): Soon<Caller> {
-  const { caller, admittedAt } = request
+function readmit(runner: Runner, request: ApiRequest): Soon<Caller> {
+  const { caller, admittedAt, route } = request
   const limitMs = readsOnly(route.operation) ? admissionMs.read : admissionMs.write
   if (caller && performance.now() - admittedAt < limitMs) return caller
-  return after(authenticate(runner, route, request), (checked) =>
-    after(permit(runner, route, request, checked), () => {
+  return after(authenticate(runner, request), (checked) =>
+    after(permit(runner, request, checked), () => {
       request.caller = checked
       request.admittedAt = performance.now()
       return checked
@@ -82,35 +66,30 @@ function readmit(runner: Runner, route: Route, request: FastifyRequest): Soon<Ca
 }
 
 /** authenticate → permit happened in `admit`; here: parse → run → render. */
-export async function perform(
-  runner: Runner,
-  route: Route,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  const { operation, ports, dialect } = route
+export async function perform(runner: Runner, request: ApiRequest, reply: ApiReply): Promise<void> {
+  const { operation, ports, dialect } = request.route
   const { database } = runner
   // Before the caller is checked again: a large body may wait.
   const body = readLargeBody(operation, request)
   const large = body && { value: await body }
-  const admitted = readmit(runner, route, request)
+  const admitted = readmit(runner, request)
   const isRead = readsOnly(operation)
   const facts = new HttpFacts(request, dialect.surface)
   const entries: AuditEntry[] = []
   let context: Context<unknown, unknown, unknown> = {
     caller: admitted instanceof Promise ? await admitted : admitted,
-    params: request.params as Params,
+    params: request.params,
     query: readQuery(operation, request),
     body: large ? large.value : readBody(operation, request),
     tx: database.sql,
     request: facts,
     audit: (entry) => void entries.push(entry),
-    sendInner: (inner) => sendInner(request, inner),
+    sendInner: (inner) => sendInner(runner.handleInner, request, inner),
     ports,
   }
   if (!isRead) runner.requireRoom()
   const prepared = operation.prepare && (await operation.prepare(context))
-  if (operation.prepare) context = { ...context, caller: await readmit(runner, route, request) }
+  if (operation.prepare) context = { ...context, caller: await readmit(runner, request) }
   const audit = (tx: Query) => writeAuditOf(tx, context.caller, facts.id, entries)
   const write = async (tx: Query): Promise<Answer> => {
     // A transaction that is tried again writes what its last try did.
@@ -123,12 +102,12 @@ export async function perform(
   if (isRead && entries.length > 0) await audit(database.sql)
   const late = answer.afterCommit && (await answer.afterCommit())
   const told = answer.lateBody ? { ...answer, body: await answer.lateBody() } : answer
-  render(late ? { ...told, headers: { ...told.headers, ...late } } : told, route, request, reply)
+  render(late ? { ...told, headers: { ...told.headers, ...late } } : told, request, reply)
 }
 
 /** Undefined for all but very few bodies: a promise is a measurable part of a request. */
-function readLargeBody(operation: Operation, request: FastifyRequest): Promise<unknown> | undefined {
-  const length = typeof request.body === 'string' ? request.body.length : 0
+function readLargeBody(operation: Operation, request: ApiRequest): Promise<unknown> | undefined {
+  const { length } = request.body
   return length >= largeTextLength
     ? readInTurn(request.caller?.objectId ?? '', length, () => readBody(operation, request))
     : undefined
@@ -138,12 +117,8 @@ function readsOnly({ method, reads }: Operation): boolean {
   return method === 'GET' || reads === true
 }
 
-function render(
-  answer: Answer,
-  { operation, dialect }: Route,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): void {
+function render(answer: Answer, request: ApiRequest, reply: ApiReply): void {
+  const { operation, dialect } = request.route
   const { headers, body } = answer
   const { headStatus } = operation
   const status = (request.method === 'HEAD' && answer.status === 200 && headStatus) || answer.status

@@ -1,8 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { FastifyRequest } from 'fastify'
+import type { RequestListener } from 'node:http'
+import inject from 'light-my-request'
 import type { InnerAnswer, InnerRequest } from '../api/operation.ts'
 import { fail } from '../kernel/problem.ts'
 import { aliasPrefix, isAliased, withoutAlias } from '../kernel/surface.ts'
+import type { ApiRequest } from './exchange.ts'
 import { isForwarding } from './read-forwarded.ts'
 
 /** The origin that the client of the outer request addressed, while an inner request is handled. */
@@ -13,15 +15,19 @@ export function findOuterOrigin(): string | undefined {
   return outerOrigin.getStore()
 }
 
-export function originOf(request: FastifyRequest): string {
-  return `${request.protocol}://${request.host}`
+export function originOf({ protocol, host }: { readonly protocol: string; readonly host: string }): string {
+  return `${protocol}://${host}`
 }
 
 /**
  * Handles a request inside another one: it passes the router, authentication, throttle, permission check and limits as
  * one from the network does, with a request id of its own. The token, host and client's address are the outer request's.
  */
-export async function sendInner(outer: FastifyRequest, inner: InnerRequest): Promise<InnerAnswer> {
+export async function sendInner(
+  handle: RequestListener,
+  outer: ApiRequest,
+  inner: InnerRequest,
+): Promise<InnerAnswer> {
   const { authorization, host, 'client-request-id': clientRequestId } = outer.headers
   if (inner.headers.authorization !== undefined && inner.headers.authorization !== authorization)
     fail('InvalidBatchedRequest', { reason: 'it has another token than the batch' })
@@ -35,11 +41,11 @@ export async function sendInner(outer: FastifyRequest, inner: InnerRequest): Pro
   const answer = await outerOrigin.run(
     findOuterOrigin() ?? originOf(outer),
     async () =>
-      await outer.server.inject({
+      await inject(handle, {
         method: inner.method as 'GET',
         url: (isAliased(outer.originalUrl) ? aliasPrefix : '') + withoutAlias(inner.url),
         headers,
-        remoteAddress: outer.ip,
+        remoteAddress: outer.clientAddress,
         ...(inner.body !== undefined && { payload: inner.body }),
       }),
   )
