@@ -1,13 +1,23 @@
 import { NumberList } from './number-list.ts'
 
+const marks = 32_768
+
 /** Edges added and removed since the arrays below were built. */
 class Layer {
   readonly added = new Map<number, number[]>()
   readonly removed = new Map<number, Set<number>>()
+  /** 1 where an object with these last bits has a change: most objects have none, and one byte tells so. */
+  readonly #marked = new Uint8Array(marks)
   size = 0
+
+  /** False: the object has no change. */
+  mayChange(from: number): boolean {
+    return this.#marked[from % marks] === 1
+  }
 
   add(from: number, to: number): void {
     this.size++
+    this.#marked[from % marks] = 1
     if (this.removed.get(from)?.delete(to)) return
     const list = this.added.get(from)
     if (list) list.push(to)
@@ -16,6 +26,7 @@ class Layer {
 
   remove(from: number, to: number): void {
     this.size++
+    this.#marked[from % marks] = 1
     const list = this.added.get(from)
     const at = list?.indexOf(to) ?? -1
     if (list && at >= 0) {
@@ -34,6 +45,16 @@ interface Rows {
   readonly targets: Int32Array
 }
 
+/** The objects that a walk passes, and those that it has passed already. */
+export interface Walk {
+  /** An object was reached by this walk when its entry is `mark`. */
+  readonly seen: Int32Array
+  readonly mark: number
+  readonly facts: Uint8Array
+  /** 1 for the facts of objects that the walk takes. */
+  readonly taken: Uint8Array
+}
+
 const edgesPerSlice = 20_000
 
 /**
@@ -44,6 +65,8 @@ export class Adjacency {
   #rows: Rows
   #frozen: Layer | undefined
   #live = new Layer()
+  /** The row of the object that a walk is at, where it has changes. A walk never waits. */
+  readonly #changed = new NumberList()
 
   private constructor(rows: Rows) {
     this.#rows = rows
@@ -97,8 +120,40 @@ export class Adjacency {
   collect(from: number, into: NumberList): void {
     const first = into.count
     collectRow(this.#rows, from, into)
-    if (this.#frozen) applyLayer(this.#frozen, from, into, first)
-    if (this.#live.size > 0) applyLayer(this.#live, from, into, first)
+    if (this.#frozen?.mayChange(from)) applyLayer(this.#frozen, from, into, first)
+    if (this.#live.mayChange(from)) applyLayer(this.#live, from, into, first)
+  }
+
+  /**
+   * Appends all objects that can be reached from those in `found`. This is nearly all of the work of an answer: rows
+   * without changes are read where they lie, and nothing is called for them.
+   */
+  reach(found: NumberList, { seen, mark, facts, taken }: Walk): void {
+    const { offsets, targets } = this.#rows
+    const frozen = this.#frozen
+    const live = this.#live
+    const changed = this.#changed
+    for (let next = 0; next < found.count; next++) {
+      const from = found.items[next] as number
+      let row = targets
+      let at = 0
+      let end = 0
+      if (live.mayChange(from) || frozen?.mayChange(from)) {
+        changed.count = 0
+        this.collect(from, changed)
+        row = changed.items
+        end = changed.count
+      } else if (from + 1 < offsets.length) {
+        at = offsets[from] as number
+        end = offsets[from + 1] as number
+      }
+      for (; at < end; at++) {
+        const to = row[at] as number
+        if (seen[to] === mark || taken[facts[to] as number] !== 1) continue
+        seen[to] = mark
+        found.push(to)
+      }
+    }
   }
 
   /** Moves the changes into new arrays. Resolves when they are in use. */

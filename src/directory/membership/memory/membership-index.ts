@@ -1,7 +1,7 @@
 import type { Adjacency } from './adjacency.ts'
 import { type Key, readUuid } from './key-table.ts'
 import { NumberList } from './number-list.ts'
-import type { ObjectState, ObjectTable } from './object-table.ts'
+import { containerFacts, groupFacts, type ObjectState, type ObjectTable } from './object-table.ts'
 
 /** One step of the change log, as far as it concerns memberships. */
 export type EdgeChange =
@@ -31,9 +31,8 @@ export class MembershipIndex {
   /** An object was visited by the present walk when its entry is `#walk`; nothing is ever cleared. */
   #seen: Int32Array
   #walk = 0
-  /** The objects that the present walk found, and the neighbours of the one it is at. A walk never waits. */
+  /** The objects that the present walk found. A walk never waits. */
   readonly #found = new NumberList()
-  readonly #edgesHere = new NumberList()
   #isMerging = false
 
   constructor(revision: number, objects: ObjectTable, up: Adjacency, down: Adjacency, edges: number) {
@@ -101,27 +100,27 @@ export class MembershipIndex {
   /** The groups, and roles where asked for, that contain the object at any depth; by their numbers. */
   groupsOf(object: number, { securityEnabledOnly, includeRoles, limit }: GroupFilter): Int32Array {
     const found = this.#walkUp(object)
-    if (!securityEnabledOnly && includeRoles) return found.toArray(limit)
     const { items } = found
+    if (!securityEnabledOnly && includeRoles) return items.slice(1, Math.min(found.count, limit + 1))
     let chosen = 0
-    for (let at = 0; at < found.count && chosen < limit; at++) {
+    for (let at = 1; at < found.count && chosen < limit; at++) {
       const container = items[at] as number
       if (securityEnabledOnly && !this.#objects.isSecured(container)) continue
       if (!includeRoles && !this.#objects.isGroup(container)) continue
       items[chosen++] = container
     }
-    found.count = chosen
-    return found.toArray()
+    return items.slice(0, chosen)
   }
 
   groupsAmong(object: number, candidates: readonly string[], includeRoles: boolean): string[] {
-    const walk = this.#walkUp(object).count > 0 ? this.#walk : -1
+    this.#walkUp(object)
+    const mark = this.#walk
     return candidates.filter((id) => {
       const container = this.numberOf(id)
       return (
         container >= 0 &&
         container !== object &&
-        this.#seen[container] === walk &&
+        this.#seen[container] === mark &&
         (includeRoles || this.#objects.isGroup(container))
       )
     })
@@ -213,49 +212,24 @@ export class MembershipIndex {
     return ++this.#walk
   }
 
-  /** Containers of the object at any depth, never itself; until the next walk. */
+  /** The object, and behind it its containers at any depth; until the next walk. */
   #walkUp(object: number): NumberList {
-    const found = this.#found
-    found.count = 0
-    if (object < 0) return found
-    const objects = this.#objects
-    const seen = this.#seen
-    const walk = this.#beginWalk()
-    seen[object] = walk
-    const edges = this.#edgesHere
-    let from = object
-    for (let next = 0; ; ) {
-      edges.count = 0
-      this.#up.collect(from, edges)
-      for (let at = 0; at < edges.count; at++) {
-        const container = edges.items[at] as number
-        if (seen[container] === walk || !objects.isContainer(container)) continue
-        seen[container] = walk
-        found.push(container)
-      }
-      if (next === found.count) return found
-      from = found.items[next++] as number
-    }
+    return this.#reach(this.#up, object, containerFacts)
   }
 
   /** The container and the groups within it at any depth; until the next walk. */
   #walkDown(container: number): NumberList {
+    return this.#reach(this.#down, container, groupFacts)
+  }
+
+  #reach(edges: Adjacency, from: number, taken: Uint8Array): NumberList {
+    const mark = this.#beginWalk()
     const found = this.#found
-    const walk = this.#beginWalk()
-    this.#seen[container] = walk
     found.count = 0
-    found.push(container)
-    const edges = this.#edgesHere
-    for (let next = 0; next < found.count; next++) {
-      edges.count = 0
-      this.#down.collect(found.items[next] as number, edges)
-      for (let at = 0; at < edges.count; at++) {
-        const member = edges.items[at] as number
-        if (this.#seen[member] === walk || !this.#objects.isGroup(member)) continue
-        this.#seen[member] = walk
-        found.push(member)
-      }
-    }
+    if (from < 0) return found
+    this.#seen[from] = mark
+    found.push(from)
+    edges.reach(found, { seen: this.#seen, mark, facts: this.#objects.facts, taken })
     return found
   }
 }

@@ -16,7 +16,7 @@ export class NumberList {
   }
 
   /** A copy that stays as it is when the list is used again. */
-  toArray(limit = Number.POSITIVE_INFINITY): Int32Array {
-    return this.items.slice(0, Math.min(this.count, limit))
+  toArray(): Int32Array {
+    return this.items.slice(0, this.count)
   }
 }

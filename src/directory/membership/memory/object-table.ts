@@ -32,6 +32,18 @@ const securedBit = 16
 const deletedBit = 32
 const presentBit = 64
 
+/** 1 for the facts of a group that was not deleted. */
+export const groupFacts = markFacts((kind) => kind === groupCode)
+
+/** 1 for the facts of a group or role that was not deleted. */
+export const containerFacts = markFacts((kind) => kind === groupCode || kind === roleCode)
+
+function markFacts(accepts: (kind: number) => boolean): Uint8Array {
+  return Uint8Array.from({ length: 256 }, (_, facts) =>
+    Number((facts & (presentBit | deletedBit)) === presentBit && accepts(facts & kindBits)),
+  )
+}
+
 /** Directory objects as numbers, with their ids, names and one byte of facts each. A number is never given twice. */
 export class ObjectTable {
   readonly #ids = new KeyTable()
@@ -46,6 +58,11 @@ export class ObjectTable {
 
   get bytes(): number {
     return this.#ids.bytes + this.#names.bytes + this.#facts.byteLength + this.#writer.bytes
+  }
+
+  /** A byte for each object. Another array when objects are added. */
+  get facts(): Uint8Array {
+    return this.#facts
   }
 
   /** The objects so far are containers, whose ids are written again and again: their texts are kept. */
@@ -100,16 +117,11 @@ export class ObjectTable {
   }
 
   isGroup(object: number): boolean {
-    const facts = this.#facts[object] as number
-    return (facts & (presentBit | deletedBit)) === presentBit && (facts & kindBits) === groupCode
+    return groupFacts[this.#facts[object] as number] === 1
   }
 
-  /** A group or role that was not deleted. */
   isContainer(object: number): boolean {
-    const facts = this.#facts[object] as number
-    if ((facts & (presentBit | deletedBit)) !== presentBit) return false
-    const code = facts & kindBits
-    return code === groupCode || code === roleCode
+    return containerFacts[this.#facts[object] as number] === 1
   }
 
   isSecured(object: number): boolean {
