@@ -125,8 +125,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     await createSample(database, tenantId, settings.tenantDomain)
   }
   const metrics = createMetrics()
-  const readFree = () => readFreeBytes(settings.dataDir)
-  metrics.showStore(storeStates, () => health.state, readFree)
+  metrics.showStore(storeStates, () => health.state, readFreeBytes.bind(null, settings.dataDir))
   const memberships = openGraph({
     database,
     address: store.address,
@@ -222,6 +221,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       directory: () => {
         for (const one of [memberships, follower, notifications]) one.hear()
       },
+      revocations: () => auth.hearRevocation(),
       restored: () => {
         follower.hear()
         gateway?.refreshAll()

@@ -216,7 +216,7 @@ const schema = {
     '5',
     1,
     300,
-    'How long a disabled user, a deleted application or a withdrawn permission may still get in: what a token rests on is looked up again after that time.',
+    'How long a disabled user, a deleted application or a withdrawn permission may still get in on a node that cannot listen to the store: what a token rests on is looked up again after that time. Nodes that listen know at once.',
   ),
   KEY_ROTATION_DAYS: whole('30', 2, 3650, 'After how many days another key signs tokens.'),
   EMULATOR: flag(

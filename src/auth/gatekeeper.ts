@@ -7,7 +7,7 @@ import type { RightName, Rights } from './effective-rights.ts'
 import type { Params, Permission } from './permission.ts'
 import { permitByTable } from './permit.ts'
 import type { Standing } from './principals.ts'
-import type { Remembered } from './remember.ts'
+import type { Memory, Remembered } from './remember.ts'
 import { isRevoked } from './revoked-tokens.ts'
 import { type AssignmentsOf, encodeScopeSegment, requireAction } from './role-assignments.ts'
 import type { VerifiedToken, Verifier } from './verify-token.ts'
@@ -27,6 +27,8 @@ export interface Gatekeeper {
 export interface GatekeeperParts {
   readonly assignmentsOf: AssignmentsOf
   readonly verifier: Verifier
+  /** Where the next two keep their answers. */
+  readonly memory: Pick<Memory, 'era'>
   standingOf(objectId: string, applicationId: string): Promise<Remembered<Standing | undefined>>
   isSignInOpen(signInId: string): Promise<Remembered<boolean>>
   throttle(caller: Caller): Promise<void> | void
@@ -39,15 +41,19 @@ interface Admission {
   readonly authorization: string
   readonly token: VerifiedToken
   readonly untilMs: number
+  /** That of the memory when the checks began. */
+  readonly era: number
 }
 
 export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
   const { isKeyHeld } = parts.verifier
+  const { memory } = parts
   // A client sends the same token with every request, and finding it among all tokens takes longer than the rest of a
   // check. It is forgotten with its connection.
   const last = new WeakMap<object, Admission>()
 
   const openSession = async (authorization: string | undefined, connection?: object) => {
+    const { era } = memory
     const token = await parts.verifier.verify(readBearer(authorization))
     const grounds = groundsOf(token)
     const { objectId, applicationId, signInId } = grounds
@@ -56,7 +62,8 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
     const signIn = signInId === undefined ? alwaysOpen : await parts.isSignInOpen(signInId)
     if (!signIn.value) fail('InvalidToken')
     const untilMs = Math.min(token.untilMs, standing.untilMs, signIn.untilMs)
-    if (connection && authorization !== undefined) last.set(connection, { authorization, token, untilMs })
+    if (connection && authorization !== undefined)
+      last.set(connection, { authorization, token, untilMs, era })
     return { caller: makeCaller(token.facts), grounds }
   }
 
@@ -65,8 +72,8 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
 
     authenticate(authorization, connection) {
       const known = connection && last.get(connection)
-      const isCurrent = known && known.authorization === authorization && Date.now() < known.untilMs
-      return isCurrent && isKeyHeld(known.token)
+      const isSame = known && known.authorization === authorization && known.era === memory.era
+      return isSame && Date.now() < known.untilMs && isKeyHeld(known.token)
         ? makeCaller(known.token.facts)
         : openSession(authorization, connection).then(({ caller }) => caller)
     },

@@ -4,7 +4,7 @@ import type { SecretRing } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
 import { createGatekeeper, type Gatekeeper, type GatekeeperParts } from './gatekeeper.ts'
 import { createIdentity, type Identity } from './identity.ts'
-import { remember } from './remember.ts'
+import { Memory } from './remember.ts'
 import { createRevocationCheck, type RevocationSources } from './revoked-tokens.ts'
 import type { AssignmentsOf } from './role-assignments.ts'
 import { openSecretRing } from './secret-ring.ts'
@@ -20,6 +20,8 @@ export interface Auth {
   readonly signingKeys: SigningKeys
   readonly gatekeeper: Gatekeeper
   readonly findRevoked: ReturnType<typeof createRevocationCheck>
+  /** A token was revoked, on this node or another: what is remembered about tokens is asked for again. */
+  hearRevocation(): void
   close(): void
 }
 
@@ -48,20 +50,26 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
     log,
   })
   const identity = createIdentity(tenantId, origin, settings.audiences)
+  const memory = new Memory(settings.tokenCheckSeconds)
   const gatekeeper = createGatekeeper({
     assignmentsOf,
+    memory,
     requireAnyRight: options.requireAnyRight,
     verifier: createVerifier({ identity, signingKeys, outsideIssuers }),
-    standingOf: remember(
+    standingOf: memory.remember(
       async (objectId, applicationId) => (await options.readStandings([{ objectId, applicationId }]))[0],
-      settings.tokenCheckSeconds,
     ),
-    isSignInOpen: remember(
-      async (id) => (await options.findOpenSignIns([id])).has(id),
-      settings.tokenCheckSeconds,
-    ),
+    isSignInOpen: memory.remember(async (id) => (await options.findOpenSignIns([id])).has(id)),
     throttle: createThrottle(settings.rateLimit ?? (options.embedded ? 0 : defaultRequestsPerSecond)),
   })
   const findRevoked = createRevocationCheck(options)
-  return { identity, secretBox, signingKeys, gatekeeper, findRevoked, close: () => signingKeys.close() }
+  return {
+    identity,
+    secretBox,
+    signingKeys,
+    gatekeeper,
+    findRevoked,
+    hearRevocation: () => memory.forget(),
+    close: () => signingKeys.close(),
+  }
 }

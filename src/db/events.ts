@@ -2,17 +2,23 @@ import type { Logger } from 'pino'
 import type { DatabaseAddress } from './database-url.ts'
 import { type Listening, listenTo } from './listen.ts'
 
-/** Handlers for the notifications that the service's own database sends to every node (`sql/0007-events.sql`). */
+/** Handlers for the notifications that the service's own database sends to every node (`tell_of_…` in `sql/schema.sql`). */
 export interface Hearers {
   masks(databaseId: string): void
   directory(): void
+  /** A token, permission, account or sign-in was revoked, or may have been unheard. */
+  revocations(): void
   /** Notifications may have been missed: everything may be different. */
   restored(): void
   /** The database cannot be listened to. */
   failed(error: unknown): void
 }
 
-const channels = { masks: 'masquerade_masks', directory: 'masquerade_directory' } as const
+const channels = {
+  masks: 'masquerade_masks',
+  directory: 'masquerade_directory',
+  revocations: 'masquerade_revocations',
+} as const
 const retryMs = 1_000
 
 /** Listens for changes by other nodes while the service runs. Callers must not rely on it alone: connections break. */
@@ -34,6 +40,7 @@ export function hearEvents(
       const opened = await listenTo(address, Object.values(channels), {
         onNotification(channel, payload) {
           if (channel === channels.masks) hearers.masks(payload)
+          else if (channel === channels.revocations) hearers.revocations()
           else hearers.directory()
         },
         onLost: retry,
@@ -41,6 +48,7 @@ export function hearEvents(
       if (closed) return void (await opened.close())
       listening = opened
       isLogged = false
+      hearers.revocations()
       hearers.restored()
     } catch (err) {
       hearers.failed(err)

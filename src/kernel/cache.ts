@@ -34,6 +34,11 @@ export class BoundedCache<V> {
     this.#old.delete(key)
   }
 
+  clear(): void {
+    this.#young = new Map()
+    this.#old = new Map()
+  }
+
   #keep(key: string, entry: Entry<V>): void {
     if (this.#young.size >= this.#generation && !this.#young.has(key)) {
       this.#old = this.#young

@@ -3,12 +3,15 @@ import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { firstPartyApplications } from '../../../src/auth/first-party.ts'
+import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
+import { voidTokens } from '../../../src/directory/accounts/standing.ts'
 import { purgeState } from '../../../src/issuer/state-adapter.ts'
 import { Browser, type Page } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { endGrace, redirectUri, signIn, singlePage } from '../../support/sign-in.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const publicUrl = 'https://masquerade.example'
 
@@ -17,9 +20,11 @@ describe('several nodes on one database', () => {
   let person: Person
 
   before(async () => {
-    const first = await startTestService({ MASQUERADE_PUBLIC_URL: publicUrl })
+    // Longer than any test waits: what a node learns sooner it has heard.
+    const settings = { MASQUERADE_PUBLIC_URL: publicUrl, MASQUERADE_TOKEN_CHECK_SECONDS: '300' }
+    const first = await startTestService(settings)
     const second = await startTestService({
-      MASQUERADE_PUBLIC_URL: publicUrl,
+      ...settings,
       MASQUERADE_DATABASE_URL: first.databaseUrl,
       MASQUERADE_SECRET_KEY_FILE: join(first.dataDir, 'secret.key'),
     })
@@ -49,6 +54,38 @@ describe('several nodes on one database', () => {
       assert.equal(config.serverMetadata().issuer, `${publicUrl}/${node.tenantId}/v2.0`)
     }
   })
+
+  clause(
+    'TOK-108',
+    'Every node hears of a revocation from the store, and refuses the token from then on: of a disabled or deleted account, …',
+    async () => {
+      const [one, other] = nodes
+      const { sql } = one.database
+      const statusOf = async (token: string) => (await other.request('GET', '/v1.0/me', { token })).status
+      const ways: Record<string, (id: string) => Promise<unknown>> = {
+        'a directory role, permission, consent or password': (id) =>
+          one.database.transaction((tx) => voidTokens(tx, one.tenantId, id)),
+        'a disabled account': (id) => sql`
+          update directory_object set properties = properties || '{"accountEnabled": false}' where id = ${id}`,
+        'a deleted account': (id) => sql`update directory_object set deleted_at = now() where id = ${id}`,
+        'an ended sign-in': () => sql`delete from oidc_state where model = 'Grant' and id = 'a sign-in'`,
+      }
+      for (const [what, revoke] of Object.entries(ways)) {
+        const { id } = await addPerson(one)
+        await sql`
+          insert into oidc_state (model, id, payload) values ('Grant', 'a sign-in', '{}') on conflict do nothing`
+        const claims = other.tokens.claimsFor({ principal: id, permissions: ['User.Read'] })
+        const token = other.tokens.signToken({
+          ...claims,
+          sid: 'a sign-in',
+          [issueTimeClaim]: Date.now(),
+        })
+        assert.equal(await statusOf(token), 200, what)
+        await revoke(id)
+        await waitUntil(what, async () => (await statusOf(token)) === 401)
+      }
+    },
+  )
 
   clause('TOK-60', 'A sign-in begun on one node goes on, is redeemed and refreshed on another.', async () => {
     const [one, other] = nodes
