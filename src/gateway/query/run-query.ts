@@ -1,5 +1,6 @@
+import type { Duplex } from 'node:stream'
 import pg from 'pg'
-import { codeOf } from '../../kernel/sqlstate.ts'
+import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 
 /** One statement of a person, to be run at the gateway with that person's own token. */
 export interface QueryRequest {
@@ -30,6 +31,8 @@ export interface QueryAnswer {
 export type QueryOutcome = QueryAnswer | 'loginRefused'
 
 const connectTimeoutMs = 10_000
+/** The answer is held in memory as a whole, and one value may have a gigabyte. */
+const mostBytes = 16 * 1024 * 1024
 const asTheyAre = { getTypeParser: () => (text: string) => text }
 
 /**
@@ -52,7 +55,8 @@ export async function runQuery(
     ssl: { rejectUnauthorized: false },
   })
   client.on('error', () => {})
-  const end = () => void Reflect.get(client, 'connection').stream.destroy()
+  const streamOf = (): Duplex => Reflect.get(client, 'connection').stream
+  const end = () => void streamOf().destroy()
   try {
     await client.connect()
   } catch (error) {
@@ -61,6 +65,11 @@ export async function runQuery(
   }
   const late = setTimeout(end, timeoutMs + 1_000)
   signal.addEventListener('abort', end)
+  let received = 0
+  streamOf().on('data', (chunk: Buffer) => {
+    received += chunk.length
+    if (received > mostBytes) end()
+  })
   try {
     await client.query(`begin ${isReadOnly ? 'read only' : 'read write'}`)
     await client.query(`set local statement_timeout = ${Math.trunc(timeoutMs)}`)
@@ -68,7 +77,7 @@ export async function runQuery(
     await client.query(isReadOnly ? 'rollback' : 'commit').catch(() => {})
     return answer
   } catch (error) {
-    return refused(error)
+    return refused(received > mostBytes ? new TooLarge() : error)
   } finally {
     clearTimeout(late)
     signal.removeEventListener('abort', end)
@@ -102,6 +111,16 @@ function readRows(client: pg.Client, { sql, rowLimit, isReadOnly }: QueryRequest
     query.on('error', reject)
     client.query(query)
   })
+}
+
+class TooLarge extends Error {
+  readonly code = sqlstate.programLimitExceeded
+
+  constructor() {
+    super(
+      `the answer is larger than ${mostBytes / 1024 / 1024} MB: ask for fewer rows, or for parts of the values`,
+    )
+  }
 }
 
 function describe({ fields }: pg.QueryArrayResult): QueryAnswer['columns'] {

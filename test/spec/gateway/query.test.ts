@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { before } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { apiVersion } from '../../support/masking.ts'
@@ -6,13 +7,16 @@ import { bringPeople } from '../../support/people.ts'
 import { retryUntil } from '../../support/wait-until.ts'
 
 const gateway = useGateway()
+let people: Awaited<ReturnType<typeof bringPeople>>
+before(async () => {
+  people = await bringPeople(gateway)
+})
 
 clause(
   'MASK-204',
   '`POST {db}/query` runs one statement through the gateway under the login role…',
   async () => {
     const { masking, db, masked } = gateway
-    const people = await bringPeople(gateway)
     const [reader, stranger] = [await people.user(), await people.user()]
     await people.map(reader.id)
     const ask = (sql: string, more: object = {}, token = reader.token, path = db) =>
@@ -74,5 +78,29 @@ clause(
     gone.abort()
     assert.equal(await asked, 'gone')
     await retryUntil(async () => assert.equal(await running(), 0))
+  },
+)
+
+clause(
+  'MASK-213',
+  'The answer of a query has at most 16 MB: a larger one ends the session, changes nothing and has the error `54000`. …',
+  async () => {
+    const reader = await people.user()
+    await people.map(reader.id)
+    const ask = async (sql: string) => {
+      const body = { sql, rowLimit: 10_000, timeoutSeconds: 50 }
+      const path = `${gateway.db}/query?${apiVersion}`
+      return (await gateway.masking.service().request('POST', path, { token: reader.token, body })).body
+    }
+    for (const large of [
+      "select repeat('x', 4000000) from generate_series(1, 1000)",
+      "select repeat('x', 100000000)",
+    ]) {
+      const { rows, error } = await ask(large)
+      assert.deepEqual([rows, error?.code], [[], '54000'])
+      assert.match(error.message, /larger than 16 MB/)
+    }
+    const { rows, error } = await ask("select repeat('x', 4000000)")
+    assert.deepEqual([rows[0][0].length, error], [4_000_000, null])
   },
 )
