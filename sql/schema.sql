@@ -550,6 +550,20 @@ begin
 end
 $function$
 ;
+CREATE OR REPLACE FUNCTION masquerade.end_credentials_of_application()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  delete from database_credential c using directory_object application, directory_object principal
+  where application.tenant_id = old.tenant_id and application.id = old.application_id
+    and principal.tenant_id = old.tenant_id and principal.kind = 'servicePrincipal' and principal.app_id = application.app_id
+    and c.tenant_id = old.tenant_id and c.principal_id = principal.id;
+  return null;
+end
+$function$
+;
 CREATE OR REPLACE FUNCTION masquerade.log_changes()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -637,6 +651,15 @@ begin
   return null;
 end $function$
 ;
+CREATE OR REPLACE FUNCTION masquerade.tell_of_revocation()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_catalog.pg_notify('masquerade_revocations', '');
+  return null;
+end $function$
+;
 CREATE OR REPLACE FUNCTION masquerade.void_tokens()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -711,10 +734,13 @@ $function$
 ;
 
 CREATE TRIGGER application_permission_voids_tokens AFTER DELETE ON masquerade.application_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('service_principal_id');
+CREATE TRIGGER application_secret_ends_credentials AFTER DELETE ON masquerade.application_secret FOR EACH ROW EXECUTE FUNCTION end_credentials_of_application();
 CREATE TRIGGER delegated_permission_voids_tokens AFTER DELETE ON masquerade.delegated_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id', 'client_id');
 CREATE TRIGGER objects_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
 CREATE TRIGGER principals_changed AFTER DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
+CREATE TRIGGER purged_principal_told AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN ((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text, 'application'::text]))) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((new.kind = 'group'::text) AND (new.deleted_at IS NOT NULL) AND (old.deleted_at IS NULL) AND ((new.properties -> 'isAssignableToRole'::text) = 'true'::jsonb))) EXECUTE FUNCTION void_tokens_of_members();
+CREATE TRIGGER shut_out_principal_told AFTER UPDATE ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text, 'application'::text])) AND ((new.deleted_at IS DISTINCT FROM old.deleted_at) OR ((new.properties -> 'accountEnabled'::text) IS DISTINCT FROM (old.properties -> 'accountEnabled'::text))))) EXECUTE FUNCTION tell_of_revocation();
 CREATE CONSTRAINT TRIGGER unlogged_write AFTER INSERT ON masquerade.directory_write DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION log_changes();
 CREATE TRIGGER masks_enforced AFTER INSERT OR UPDATE OF enforced_at ON masquerade.enforcement_state FOR EACH ROW EXECUTE FUNCTION tell_of_masks();
 CREATE TRIGGER database_reached AFTER INSERT OR UPDATE OF binding_reached_at ON masquerade.masked_database FOR EACH ROW WHEN ((new.binding_reached_at IS NOT NULL)) EXECUTE FUNCTION note_reached_place();
@@ -723,8 +749,10 @@ CREATE TRIGGER rule_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.maski
 CREATE TRIGGER member_edge_voids_tokens AFTER DELETE ON masquerade.member_edge REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION void_tokens_of_former_members();
 CREATE TRIGGER members_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.member_edge FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
 CREATE TRIGGER members_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.member_edge FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
+CREATE TRIGGER ended_sign_in_told AFTER DELETE ON masquerade.oidc_state FOR EACH ROW WHEN ((old.model = 'Grant'::text)) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER mapping_changed AFTER INSERT OR DELETE OR UPDATE ON masquerade.role_mapping FOR EACH ROW EXECUTE FUNCTION note_policy_change();
 CREATE TRIGGER suspension_changed AFTER INSERT OR DELETE ON masquerade.suspension FOR EACH ROW EXECUTE FUNCTION note_policy_change();
+CREATE TRIGGER cutoff_told AFTER INSERT OR UPDATE ON masquerade.token_cutoff FOR EACH ROW WHEN ((new.valid_from > '1970-01-01 00:00:00+00'::timestamp with time zone)) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER first_password_voids_tokens AFTER INSERT ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens_before_first_password();
 CREATE TRIGGER user_password_ends_credentials AFTER DELETE OR UPDATE OF hash, changed_at ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION end_credentials();
 CREATE TRIGGER user_password_voids_tokens AFTER DELETE OR UPDATE OF hash ON masquerade.user_password FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id');

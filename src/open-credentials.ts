@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import type { Caller } from './auth/caller.ts'
 import type { Query } from './db/query.ts'
+import { findSecret, holdSecret } from './directory/applications/application-secret.ts'
+import { findClientApplication } from './directory/applications/find-client-application.ts'
 import { findByLoginName, findLoginName } from './directory/principals/find-login-name.ts'
-import { confirmPassword } from './issuer/change-password.ts'
+import { confirmPassword, holdPassword } from './issuer/change-password.ts'
 import { findWait, takeAttempt } from './issuer/sign-in-throttle.ts'
+import { fail } from './kernel/problem.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { createCredentialCheck } from './masking/credentials/check-login.ts'
 import type { MaskingPorts } from './masking/operation.ts'
@@ -14,7 +18,9 @@ type Makers = Pick<MaskingPorts, 'confirmPassword' | 'writeVerifier' | 'findLogi
 export function openCredentials(sql: Query, tenantId: string, secrets: SecretBox) {
   const makers: Makers = {
     async confirmPassword(caller, current) {
-      await confirmPassword(sql, tenantId, caller, current)
+      if (caller.kind === 'application') return confirmSecret(sql, tenantId, caller, current)
+      const { passwordHash = '' } = await confirmPassword(sql, tenantId, caller, current)
+      return (tx) => holdPassword(tx, tenantId, caller.objectId, passwordHash)
     },
     writeVerifier: (password) => writeVerifier(password, randomBytes(16)),
     findLoginName: findLoginName.bind(null, sql),
@@ -30,4 +36,15 @@ export function openCredentials(sql: Query, tenantId: string, secrets: SecretBox
     },
   })
   return { makers, logins }
+}
+
+/** Secrets are 256 random bits: wrong ones need not be counted. */
+async function confirmSecret(sql: Query, tenantId: string, { applicationId: appId }: Caller, secret: string) {
+  const application = await findClientApplication(sql, tenantId, appId)
+  const id = application?.application_id ?? ''
+  const keyId = application && (await findSecret(sql, tenantId, id, secret))
+  if (keyId === undefined) return fail('WrongSecret', {}, { target: 'currentPassword' })
+  return async (tx: Query): Promise<void> => {
+    if (!(await holdSecret(tx, tenantId, id, keyId))) fail('WrongSecret', {}, { target: 'currentPassword' })
+  }
 }

@@ -40,9 +40,9 @@ Usage: masquerade credential list
 A tool that cannot ask for access tokens logs in at the gateway with a credential: the user name is your userPrincipalName
 (or the appId of the application), a plus, and the NAME. The password is shown once, and never sent by the tool: it proves
 by SCRAM that it knows it. A credential has the rights of its owner, no more, and ends when it is revoked or expires, when
-the account is disabled, and when its owner gets another password.
+the account is disabled, and when its owner gets another password or loses a secret.
 'create' makes one of your own, and asks for your password. --application: the token is that of an application, which makes
-one of its own and has no password. 'list' shows those of everybody to administrators, who revoke them by id.
+one of its own, and a secret of the application is asked for. 'list' shows those of everybody to administrators, who revoke them by id.
 
   -d DATABASE      Only for this database; several are allowed. Every database unless said.
   --days N         How long it lasts, at most 366 days. 90 unless said.
@@ -75,15 +75,14 @@ async function create(values: Values, name: string): Promise<number> {
   const databases = (values.database ?? []).map((one) =>
     decodeURIComponent(databasePathOf(one, 'credential')),
   )
-  const currentPassword = values.application
-    ? undefined
-    : await readSecret('Your password: ', 'Your password is expected on the standard input.')
+  const whose = values.application ? 'A secret of the application' : 'Your password'
+  const currentPassword = await readSecret(`${whose}: `, `${whose} is expected on the standard input.`)
   const expiresAt =
     values.days && new Date(Date.now() + Number(values.days) * 24 * 60 * 60 * 1000).toISOString()
   const properties = {
     databases,
     ...(expiresAt && { expiresAt }),
-    ...(currentPassword && { currentPassword }),
+    currentPassword,
   }
   const { body } = await api.send<Shown>('PUT', `${path}/${encodeURIComponent(name)}?${version}`, {
     properties,

@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.ts'
 import type { Query } from '../db/query.ts'
 import { findActiveUser } from '../directory/accounts/find-active-user.ts'
-import { isPassword, setPassword } from '../directory/accounts/password.ts'
+import { dateSignIn, isPassword, setPassword } from '../directory/accounts/password.ts'
 import { fail } from '../kernel/problem.ts'
 import { returnAttempt, takeAttempt } from './sign-in-throttle.ts'
 
@@ -26,6 +26,17 @@ export async function confirmPassword(
     fail('WrongPassword', {}, { target: 'currentPassword' })
   await returnAttempt(sql, subjects)
   return user
+}
+
+/** Throws where the password is not the checked one any more. Until the end of the transaction it stays that one. */
+export async function holdPassword(
+  tx: Query,
+  tenantId: string,
+  userId: string,
+  checked: string,
+): Promise<void> {
+  const isPresent = (await dateSignIn(tx, tenantId, userId, checked)) !== undefined
+  if (!isPresent) fail('WrongPassword', {}, { target: 'currentPassword' })
 }
 
 /**

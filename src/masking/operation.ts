@@ -33,8 +33,12 @@ export interface MaskingPorts {
   runQuery(caller: Caller, query: CallerQuery): Promise<QueryResult | 'loginRefused'>
   /** The roles that the caller holds now, with their scopes; none for a caller who may not use masking. */
   rolesOf(tx: Query, caller: Caller): Promise<readonly Assignment[]>
-  /** Throws unless it is the password of the signed-in person; wrong ones are counted, also when the request fails. */
-  confirmPassword(caller: Caller, current: string): Promise<void>
+  /**
+   * Throws unless it is the password of the signed-in person, or a secret of the application; wrong ones are counted, also
+   * when the request fails. The returned function keeps it what it is to the end of a transaction, and throws where it is
+   * another by then.
+   */
+  confirmPassword(caller: Caller, current: string): Promise<(tx: Query) => Promise<void>>
   /** The SCRAM verifier of a password. */
   writeVerifier(password: string): string
   /** The name under which a principal logs in to databases. */

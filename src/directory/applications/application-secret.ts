@@ -79,12 +79,35 @@ export async function checkSecret(
   applicationId: string,
   secret: string,
 ): Promise<boolean> {
-  const rows = await sql<{ hash: string }[]>`
-    select hash from application_secret
+  return (await findSecret(sql, tenantId, applicationId, secret)) !== undefined
+}
+
+/** The id of a secret that is valid now; undefined: the application has none like it. */
+export async function findSecret(
+  sql: Query,
+  tenantId: string,
+  applicationId: string,
+  secret: string,
+): Promise<string | undefined> {
+  const rows = await sql<{ keyId: string; hash: string }[]>`
+    select key_id as "keyId", hash from application_secret
     where tenant_id = ${tenantId} and application_id = ${applicationId}
       and starts_at <= now() + interval '1 minute' and ends_at > now()`
   const offered = Buffer.from(hashSecret(secret))
-  return rows.map(({ hash }) => timingSafeEqual(Buffer.from(hash), offered)).includes(true)
+  return rows.filter(({ hash }) => timingSafeEqual(Buffer.from(hash), offered))[0]?.keyId
+}
+
+/** False where the secret is gone. Until the end of the transaction it stays. */
+export async function holdSecret(
+  tx: Query,
+  tenantId: string,
+  applicationId: string,
+  keyId: string,
+): Promise<boolean> {
+  const rows = await tx`
+    select from application_secret
+    where tenant_id = ${tenantId} and application_id = ${applicationId} and key_id = ${keyId} for share`
+  return rows.count > 0
 }
 
 /** True for an application with any secret that is valid now. */

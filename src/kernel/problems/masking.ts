@@ -38,6 +38,12 @@ export const maskingProblems = {
     code: 'CredentialExists',
     message: 'A credential of this name exists. Revoke it first, or choose another name.',
   },
+  WrongSecret: {
+    status: 400,
+    code: 'InvalidRequestContent',
+    message:
+      "'properties.currentPassword' is not a secret of the application. Applications without a secret log in with tokens.",
+  },
   InvalidResourceName: {
     status: 400,
     code: 'InvalidResourceName',

@@ -49,7 +49,8 @@ export const createCredential = operation({
   path: credentialPath,
   apiVersions: ownApiVersions,
   permission: {
-    anyCaller: 'A person or application makes its own alone, and people prove that they know their password.',
+    anyCaller:
+      'A person or application makes its own alone, and proves that it knows its password or a secret of its own.',
   },
   body: input,
   answers: {
@@ -77,14 +78,15 @@ export const createCredential = operation({
       })
     const wishes = readWishes(body.properties)
     // A stolen token lasts an hour; a password made with it would last for months.
-    if (caller.kind === 'delegated')
-      await ports.confirmPassword(caller, body.properties.currentPassword ?? '')
+    const holdPassword = await ports.confirmPassword(caller, body.properties.currentPassword ?? '')
     const kind = caller.kind === 'delegated' ? 'user' : 'servicePrincipal'
     const login = (await ports.findLoginName(caller.tenantId, caller.objectId, kind)) ?? caller.objectId
-    return { name, userName: `${login}+${name}`, ...wishes }
+    return { name, userName: `${login}+${name}`, holdPassword, ...wishes }
   },
-  async run({ caller, tx, ports, audit }, { name, userName, databases, expiresAt }) {
+  async run({ caller, tx, ports, audit }, { name, userName, holdPassword, databases, expiresAt }) {
     const { tenantId, objectId: principalId } = caller
+    // A new password ends the credentials that there are, so one that was proven by the old password must not come after.
+    await holdPassword(tx)
     if ((await countStored(tx, tenantId, principalId)) >= mostCredentials)
       fail('InvalidRequestContent', { reason: `There are ${mostCredentials} credentials already.` })
     const password = makePassword()

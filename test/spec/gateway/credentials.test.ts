@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { before } from 'node:test'
 import pg from 'pg'
+import type { Tx } from '../../../src/db/database.ts'
+import { setPassword } from '../../../src/directory/accounts/password.ts'
+import { removeSecret } from '../../../src/directory/applications/application-secret.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { addApplication, addPerson, type Person } from '../../support/issuer.ts'
 import { bringPeople, ended } from '../../support/people.ts'
 import { runHere, settleIn } from '../../support/run-here.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const gateway = useGateway()
 const path = '/providers/Vendor.Sql/databaseCredentials'
@@ -98,9 +103,13 @@ clause(
     }
 
     const service = gateway.masking.service()
-    const { appId, servicePrincipalId } = await addApplication(service)
+    const { appId, servicePrincipalId, secret } = await addApplication(service)
     const own = service.tokenFor({ kind: 'application', principal: servicePrincipalId, applicationId: appId })
-    const made = await send('PUT', 'etl', own, { properties: {} })
+    for (const properties of [{}, { currentPassword: (await addApplication(service)).secret }]) {
+      const stolen = await send('PUT', 'etl', own, { properties })
+      assert.equal(stolen.status, 400, stolen.text)
+    }
+    const made = await send('PUT', 'etl', own, { properties: { currentPassword: secret } })
     assert.equal(made.status, 201, made.text)
     assert.equal(made.body.properties.userName, `${appId}+etl`)
     await people.map(servicePrincipalId)
@@ -197,6 +206,58 @@ clause(
       assert.equal(await over, '57P01')
       await assert.rejects(connect(properties.userName, properties.password), { code: '28P01' })
     }
+  },
+)
+
+/** Asks for a credential while a transaction that ends its ground is under way; returns the status of the answer. */
+async function makeDuring(change: (tx: Tx) => Promise<unknown>, token: string, currentPassword: string) {
+  const { database } = gateway.masking.service()
+  const asked = await database.transaction(async (tx) => {
+    await change(tx)
+    let isOver = false
+    const answer = send('PUT', 'late', token, { properties: { currentPassword } }).finally(() => {
+      isOver = true
+    })
+    await waitUntil('the request waits for the change, or is over', async () => {
+      const [row] = await database.sql`
+        select exists (select from pg_locks where not granted and locktype in ('transactionid', 'tuple')
+          and pid in (select pid from pg_stat_activity where datname = current_database())) as waits`
+      return isOver || row?.waits
+    })
+    return { answer }
+  })
+  return (await asked.answer).status
+}
+
+clause(
+  'GATE-166',
+  'A credential never outlives the password that it was made with. One that is asked for while the password is changed is…',
+  async () => {
+    const service = gateway.masking.service()
+    const { tenantId, database } = service
+    const countOf = async (id: string) => {
+      const [row] = await database.sql`
+        select count(*)::int as count from database_credential where principal_id = ${id}`
+      return row?.count
+    }
+    const owner = await addMapped()
+    const change = (tx: Tx) => setPassword(tx, tenantId, owner.id, `Another ${randomUUID()}`)
+    assert.equal(await makeDuring(change, tokenOf(owner.id), owner.password), 400)
+    assert.equal(await countOf(owner.id), 0)
+
+    const app = await addApplication(service)
+    const { appId: applicationId, servicePrincipalId: principal } = app
+    await people.map(principal)
+    const token = service.tokenFor({ kind: 'application', principal, applicationId })
+    const made = await send('PUT', 'etl', token, { properties: { currentPassword: app.secret } })
+    const client = await connect(made.body.properties.userName, made.body.properties.password)
+    const over = ended(client, 10_000)
+    const [row] = await database.sql<{ key: string }[]>`
+      select key_id as key from application_secret where application_id = ${app.applicationId}`
+    const remove = (tx: Tx) => removeSecret(tx, tenantId, app.applicationId, row?.key ?? '')
+    assert.equal(await makeDuring(remove, token, app.secret), 400)
+    assert.equal(await over, '57P01')
+    assert.equal(await countOf(principal), 0)
   },
 )
 
