@@ -4,6 +4,7 @@
 // several services, measured in turns.
 // Run: npm run bench bench/membership.ts [users[,users…]] [rounds] [seconds per round]
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,7 +15,6 @@ import fastify from 'fastify'
 import pino from 'pino'
 import { Type } from 'typebox'
 import { ok } from '../src/api/operation.ts'
-import { appendChanges } from '../src/db/change-log.ts'
 import type { Query } from '../src/db/query.ts'
 import { checkMemberGroups } from '../src/directory/membership/check-member-groups.ts'
 import { explainMembership } from '../src/directory/membership/explain-membership.ts'
@@ -27,6 +27,7 @@ import { type Service, startService } from '../src/main.ts'
 import { readSettings } from '../src/settings.ts'
 import { createTokens } from '../test/support/tokens.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
+import type { WritePlan } from './write-memberships.ts'
 
 const sizes = (process.argv[2] ?? '100000').split(',').map(Number)
 const levels = 8
@@ -158,36 +159,27 @@ async function serveBare(body: () => string) {
 interface Place {
   readonly service: Service
   readonly userCount: number
-  readonly users: readonly string[]
   readonly plans: Readonly<Record<string, LoadPlan>>
+  readonly writer: Awaited<ReturnType<typeof openWriter>>
   close(): Promise<void>
 }
 
-/** Adds members through the change log, as other nodes do, and removes them again. */
-function writeMemberships({ service: { database, store }, users, userCount }: Place) {
-  const { tenantId } = store
-  const added: { container: string; member: string }[] = []
-  let turn = 0
-  const write = async () => {
-    const removed = turn++ % 2 === 1 ? added.shift() : undefined
-    const member = removed?.member ?? users[turn % users.length] ?? ''
-    const group = turn % (userCount / 80)
-    await database.transaction(async (tx) => {
-      const [row] = await tx<{ id: string }[]>`select md5('group' || ${group}::int)::uuid as id`
-      const container = removed?.container ?? row?.id ?? ''
-      const { count } = removed
-        ? await tx`delete from member_edge where tenant_id = ${tenantId} and container_id = ${container}
-            and member_id = ${member}`
-        : await tx`insert into member_edge (tenant_id, container_id, member_id)
-            values (${tenantId}, ${container}, ${member}) on conflict do nothing`
-      if (!removed && count > 0) added.push({ container, member })
-      const kind = removed ? 'memberRemoved' : 'memberAdded'
-      const change = { entity: 'group', entityId: container, kind, data: { id: member } }
-      await appendChanges(tx, tenantId, count > 0 ? [change] : [])
-    })
+/** Another node that writes, while it is started. */
+async function openWriter({ store: { server, tenantId }, database }: Service, users: readonly string[]) {
+  const rows = await database.sql<{ id: string }[]>`
+    select id from directory_object where kind = 'group' order by id limit 1000`
+  const groups = rows.map(({ id }) => id)
+  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'write-memberships.ts')], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const plan: WritePlan = { url: server?.url ?? '', tenantId, users, groups, writesPerSecond }
+  child.stdin.write(`${JSON.stringify(plan)}\n`)
+  await once(child.stdout, 'data')
+  return {
+    start: () => void child.stdin.write('start\n'),
+    stop: () => void child.stdin.write('stop\n'),
+    close: () => void child.kill(),
   }
-  const timer = setInterval(() => void write(), 1000 / writesPerSecond)
-  return () => clearInterval(timer)
 }
 
 /** A write past the service makes the node load the index anew. */
@@ -267,12 +259,14 @@ async function open(userCount: number, dataDir: string): Promise<Place> {
   const first = await load.run(plans.getMemberGroups)
   constant = JSON.stringify('x'.repeat(Math.round(first.bytesPerAnswer) - 2))
   await load.run({ ...plans.constant, seconds: 1 })
+  const writer = await openWriter(service, users)
   return {
     service,
     userCount,
-    users,
     plans,
+    writer,
     async close() {
+      writer.close()
       server.close()
       await bare.app.close()
       await service.stop()
@@ -304,9 +298,9 @@ async function measure(places: readonly Place[]): Promise<void> {
           const counts = await readCounts(service)
           perCheck.push((counts.answers - before.answers) / (counts.checks - before.checks))
         }
-        const stop = writeMemberships(place)
+        place.writer.start()
         await take('with writes', plans.getMemberGroups)
-        stop()
+        place.writer.stop()
       }
     }
   for (const [name, list] of results) show(name, list)
