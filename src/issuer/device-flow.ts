@@ -1,11 +1,11 @@
-import type { KoaContextWithOIDC } from 'oidc-provider'
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { isFirstParty } from '../auth/first-party.ts'
 import type { Query } from '../db/query.ts'
 import { clientAddressOf } from '../kernel/client-address.ts'
 import { renderCodeConfirmation, renderCodeInput, renderDeviceDone } from './device-pages.ts'
 import { contentSecurityPolicy } from './page.ts'
 import { routes } from './route.ts'
-import { renderTooMany } from './sign-in-pages.ts'
+import { renderExpired, renderTooMany } from './sign-in-pages.ts'
 import { returnAttempt, takeAttempt } from './sign-in-throttle.ts'
 
 /** The pages on which a person enters the code that a device shows. */
@@ -87,14 +87,22 @@ function show(ctx: KoaContextWithOIDC, html: string): void {
  * User codes are short, so guesses are counted like those of a password. A code that came with the link is put into
  * the form for the person to see and send: the library would send it by a script.
  */
-export function guardUserCodes(sql: Query) {
+export function guardUserCodes(sql: Query, provider: Provider) {
   return async (ctx: KoaContextWithOIDC, next: () => Promise<void>): Promise<void> => {
+    if (ctx.path.startsWith(`${routes.code_verification}/`) && !(await hasSession(ctx, provider)))
+      return showExpired(ctx)
     if (ctx.path !== routes.code_verification) return next()
-    if (ctx.method === 'GET') {
+    if (ctx.method === 'GET' || ctx.method === 'HEAD') {
       ctx.state.userCode = typeof ctx.query.user_code === 'string' ? ctx.query.user_code.slice(0, 20) : ''
       ctx.querystring = ''
       return next()
     }
+    if (ctx.method !== 'POST') {
+      ctx.status = 405
+      ctx.set('allow', 'GET, HEAD, POST')
+      return
+    }
+    if (!(await hasSession(ctx, provider))) return showExpired(ctx)
     const subjects = { address: clientAddressOf(ctx.req) }
     const waitSeconds = await takeAttempt(sql, subjects)
     if (waitSeconds > 0) {
@@ -105,4 +113,15 @@ export function guardUserCodes(sql: Query) {
     await next()
     if (ctx.oidc.entities.DeviceCode) await returnAttempt(sql, subjects)
   }
+}
+
+function showExpired(ctx: KoaContextWithOIDC): void {
+  ctx.status = 400
+  show(ctx, renderExpired())
+}
+
+/** The page with the form gave the browser a session. The library fails without one. */
+async function hasSession(ctx: KoaContextWithOIDC, provider: Provider): Promise<boolean> {
+  const id = ctx.cookies.get(provider.cookieName('session'), { signed: true })
+  return id !== undefined && (await provider.Session.find(id)) !== undefined
 }

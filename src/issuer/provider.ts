@@ -72,7 +72,7 @@ export function createProvider(options: ProviderOptions, keys: readonly SigningK
       typeof provider.use
     >[0],
   )
-  provider.use(guardUserCodes(sql) as Parameters<typeof provider.use>[0])
+  provider.use(guardUserCodes(sql, provider) as Parameters<typeof provider.use>[0])
   provider.use(shapeTokenAnswer as Parameters<typeof provider.use>[0])
   // Without a listener the framework would write to the console.
   const events: EventEmitter = provider

@@ -6,6 +6,7 @@ import type { Database, Tx } from '../db/database.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 import { contentSecurityPolicy } from './page.ts'
 import type { RecordSignIn } from './record-sign-ins.ts'
+import { markBrowser } from './submitting-browser.ts'
 
 export interface InteractionOptions {
   readonly database: Database
@@ -34,9 +35,12 @@ export function show(ctx: KoaContextWithOIDC, status: number, html: string, visi
   ctx.body = html
 }
 
-export async function finish({ ctx, provider }: Visit, result: Record<string, unknown>): Promise<void> {
-  const returnTo = await provider.interactionResult(ctx.req, ctx.res, result, {
-    mergeWithLastSubmission: !('error' in result),
+export async function finish(visit: Visit, result: Record<string, unknown>): Promise<void> {
+  const { ctx, provider, interaction } = visit
+  const isRefusal = 'error' in result
+  const marked = isRefusal ? result : { ...result, browser: markBrowser(ctx, interaction.returnTo) }
+  const returnTo = await provider.interactionResult(ctx.req, ctx.res, marked, {
+    mergeWithLastSubmission: !isRefusal,
   })
   ctx.status = 303
   ctx.set('location', returnTo)

@@ -111,6 +111,22 @@ describe('device code', () => {
     assert.equal((await poll(started.device_code)).error, 'authorization_pending')
   })
 
+  clause(
+    'TOK-110',
+    'Pages of the device flow answer a browser without the session that they began with 400, and other methods…',
+    async () => {
+      const { verification_uri: uri, user_code } = await oidc.initiateDeviceAuthorization(config, { scope })
+      const cookie = 'masquerade_session=unknown; masquerade_session.sig=x'
+      for (const headers of [{}, { cookie }]) {
+        const body = new URLSearchParams({ user_code, confirm: 'yes' })
+        assert.equal((await fetch(uri, { method: 'POST', headers, body })).status, 400)
+        assert.equal((await fetch(`${uri}/${'x'.repeat(43)}`, { headers })).status, 400)
+      }
+      for (const method of ['PUT', 'DELETE', 'PATCH'])
+        assert.equal((await fetch(uri, { method })).status, 405, method)
+    },
+  )
+
   clause('TOK-51', 'Wrong device codes are counted like failed sign-ins of the address.', async () => {
     const browser = new Browser()
     let page = await browser.open(

@@ -37,6 +37,35 @@ describe('signing in', () => {
   }
 
   clause(
+    'TOK-109',
+    'A sign-in or consent goes on in the browser alone that sent the form. A person who was given the cookies of another…',
+    async () => {
+      await forgetAttempts()
+      const person = await addPerson(service)
+      const { browser: attacker, page } = await openSignIn()
+      const misled = new Browser(client)
+      misled.cookies.push(...attacker.cookies)
+      const next = await misled.submitOnly(page, {
+        user: person.userPrincipalName,
+        password: person.password,
+      })
+      const known = [...misled.cookies].filter(({ name }) => !name.startsWith('masquerade_signed_in'))
+      for (const cookies of [attacker.cookies, known]) {
+        const other = new Browser(client)
+        other.cookies.push(...cookies)
+        const refused = await other.open(next)
+        assert.equal(refused.status, 400)
+        assert.match(refused.html, /This sign-in has expired/)
+        assert.equal(
+          other.cookies.some(({ name }) => name === 'masquerade_session'),
+          false,
+        )
+      }
+      assert.equal((await misled.open(next)).url.origin, client, 'the browser of the person goes on')
+    },
+  )
+
+  clause(
     'TOK-39',
     'Unknown, disabled and deleted people, people without a password and wrong passwords get one and the same answer.',
     async () => {
