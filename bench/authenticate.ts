@@ -1,27 +1,11 @@
-// What the cache of verified tokens is worth: processor time to authenticate a caller with a new token each time, as a
-// ratio to one token again and again. Both go through everything that a request goes through before its permission is
-// checked, the look at the principal's standing in PostgreSQL included. Run: npm run bench bench/authenticate.ts
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import pino from 'pino'
-import { startService } from '../src/main.ts'
-import { readSettings } from '../src/settings.ts'
 import { createTokens } from '../test/support/tokens.ts'
+import { openService } from './open-service.ts'
 
 const tokenCount = 4_000
 const atOnce = 16
 const rounds = 5
 
-const dataDir = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
-const settings = readSettings({
-  MASQUERADE_DATA_DIR: dataDir,
-  MASQUERADE_HTTP_PORT: '0',
-  MASQUERADE_HTTPS_PORT: '0',
-  MASQUERADE_GATEWAY_PORT: '0',
-  MASQUERADE_DEMO: '0',
-})
-const service = await startService({ settings, log: pino({ level: 'silent' }) })
+const service = await openService()
 const tokens = await createTokens(service)
 const { authenticate } = service.auth.gatekeeper
 
@@ -54,5 +38,4 @@ const [fresh, cached] = [median(once), median(again)]
 process.stdout.write(
   `${(fresh / cached).toFixed(1)}: ${fresh.toFixed(0)} to ${cached.toFixed(1)} µs of processor time\n`,
 )
-await service.stop()
-await rm(dataDir, { recursive: true, force: true })
+await service.close()

@@ -1,25 +1,10 @@
-// How fast a client reads all users by a delta query against the plain list: pages of 999 over HTTP, in turns. Prints the
-// pages per second of both and one ratio. Run: npm run bench bench/delta.ts [users] [rounds]
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import pino from 'pino'
-import { startService } from '../src/main.ts'
-import { readSettings } from '../src/settings.ts'
 import { createTokens } from '../test/support/tokens.ts'
+import { openService } from './open-service.ts'
 
 const users = Number(process.argv[2] ?? 100_000)
 const rounds = Number(process.argv[3] ?? 5)
 
-const dataDir = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
-const settings = readSettings({
-  MASQUERADE_DATA_DIR: dataDir,
-  MASQUERADE_HTTP_PORT: '0',
-  MASQUERADE_HTTPS_PORT: '0',
-  MASQUERADE_GATEWAY_PORT: '0',
-  MASQUERADE_DEMO: '0',
-})
-const service = await startService({ settings, log: pino({ level: 'silent' }) })
+const service = await openService()
 try {
   const { tenantId } = service.store
   const tokens = await createTokens(service)
@@ -77,6 +62,5 @@ try {
   console.log(`list ${list.toFixed(1)} pages/s, delta ${delta.toFixed(1)} pages/s, ${users} users`)
   console.log(`delta to list: ${median(results.map((one) => one.delta / one.list)).toFixed(2)}`)
 } finally {
-  await service.stop()
-  await rm(dataDir, { recursive: true, force: true })
+  await service.close()
 }

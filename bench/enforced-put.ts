@@ -2,12 +2,9 @@
 // same PUT on a database that nobody bound, in turns. Run: npx node bench/enforced-put.ts
 import { createMaskedDatabase } from '../test/support/masked-database.ts'
 import { startTestService } from '../test/support/service.ts'
+import { median } from './median.ts'
 
 const rounds = 40
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
-}
 
 const target = await createMaskedDatabase()
 const service = await startTestService()

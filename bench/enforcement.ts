@@ -8,6 +8,7 @@ import { type Database, openDatabase } from '../src/db/database.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
 import type { Policy, Rule } from '../src/enforcement/policy.ts'
 import { reconcile } from '../src/enforcement/reconcile.ts'
+import { median } from './median.ts'
 
 const scannedRows = 300_000
 const rounds = 9
@@ -24,10 +25,6 @@ function createRule(
 
 function createPolicy(rules: readonly Rule[]): Policy {
   return { rules, exemptRoles: [], suspended: [] }
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
 async function time(run: () => Promise<unknown>): Promise<number> {

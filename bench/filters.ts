@@ -1,17 +1,9 @@
-// How filters, orders and searches that an index serves grow with the directory: the time of one page over HTTP among
-// 1,000,000 users to the time among 10,000, for each property with an index. The number of matches is the same in both,
-// or far more than a page has.
-// Run: npm run bench bench/filters.ts [users] [rounds]
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import pino from 'pino'
 import type { Query } from '../src/db/query.ts'
 import { user } from '../src/directory/objects/kinds/user.ts'
 import { type Field, fieldsOf } from '../src/directory/odata/field.ts'
-import { startService } from '../src/main.ts'
-import { readSettings } from '../src/settings.ts'
 import { createTokens } from '../test/support/tokens.ts'
+import { median } from './median.ts'
+import { openService } from './open-service.ts'
 import { loadWithoutIndexes } from './without-indexes.ts'
 
 const large = Number(process.argv[2] ?? 1_000_000)
@@ -77,16 +69,7 @@ async function insertUsers(tx: Query, tenantId: string, count: number): Promise<
 }
 
 async function open(count: number) {
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
-  const settings = readSettings({
-    MASQUERADE_DATA_DIR: dataDir,
-    MASQUERADE_HTTP_PORT: '0',
-    MASQUERADE_HTTPS_PORT: '0',
-    MASQUERADE_GATEWAY_PORT: '0',
-    MASQUERADE_RATE_LIMIT: '0',
-    MASQUERADE_DEMO: '0',
-  })
-  const service = await startService({ settings, log: pino({ level: 'silent' }) })
+  const service = await openService()
   const tokens = await createTokens(service)
   const token = tokens.tokenFor({ permissions: ['Directory.Read.All'] })
   await tokens.settled()
@@ -106,8 +89,7 @@ async function open(count: number) {
       return performance.now() - startedAt
     },
     async close() {
-      await service.stop()
-      await rm(dataDir, { recursive: true, force: true })
+      await service.close()
     },
   }
 }
@@ -147,10 +129,6 @@ function queriesOf({ name, index, type }: Field, { id }: { readonly id: string }
 
 function asFilter(filter: string): string {
   return `$filter=${encodeURIComponent(filter)}`
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
 const places = [await open(small), await open(large)] as const

@@ -7,6 +7,7 @@ import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { openPlaces, type Place, password, role, rows } from './gateway/places.ts'
+import { median } from './median.ts'
 
 const rounds = Number(process.argv[2] ?? 31)
 const seconds = Number(process.argv[3] ?? 1)
@@ -108,10 +109,6 @@ async function takeTurns(places: readonly Place[], measure: (place: Place) => Pr
     for (const place of round % 2 === 0 ? places : places.toReversed())
       samples.get(place)?.push(await measure(place))
   return samples
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
 function show(

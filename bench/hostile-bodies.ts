@@ -3,16 +3,11 @@
 // keys go to a policy, those of 199,000, which the limits of a document let in, to its document. Run:
 // node bench/hostile-bodies.ts
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import pino from 'pino'
-import { startService } from '../src/main.ts'
-import { readSettings } from '../src/settings.ts'
 import { createTokens } from '../test/support/tokens.ts'
+import { openService } from './open-service.ts'
 
 const others = 4
 /** Between two bodies of one client: what they cost to send would otherwise be measured too, on the same machine. */
@@ -103,16 +98,7 @@ function shuffledRules(): string {
 }
 
 async function compare(): Promise<void> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'masquerade-bench-'))
-  const settings = readSettings({
-    MASQUERADE_DATA_DIR: dataDir,
-    MASQUERADE_HTTP_PORT: '0',
-    MASQUERADE_HTTPS_PORT: '0',
-    MASQUERADE_GATEWAY_PORT: '0',
-    MASQUERADE_DEMO: '0',
-    MASQUERADE_RATE_LIMIT: '0',
-  })
-  const service = await startService({ settings, log: pino({ level: 'silent' }) })
+  const service = await openService()
   const tokens = await createTokens(service)
   const target = { port: service.listeners.httpPort, token: tokens.tokenFor({ role: 'Owner' }) }
   await tokens.settled()
@@ -133,8 +119,7 @@ async function compare(): Promise<void> {
       `${(beside / calm).toFixed(2)} ${name}: ${beside.toFixed(1)} to ${calm.toFixed(1)} ms, p99 ${at(latenciesMs, 0.99).toFixed(0)} to ${at(quiet, 0.99).toFixed(0)} ms\n`,
     )
   }
-  await service.stop()
-  await rm(dataDir, { recursive: true, force: true })
+  await service.close()
 }
 
 if (isMainThread) await compare()

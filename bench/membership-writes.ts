@@ -3,16 +3,14 @@
 // Run: npm run bench bench/membership-writes.ts [rounds] [seconds per round]
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { json } from 'node:stream/consumers'
-import pino from 'pino'
-import { type Service, startService } from '../src/main.ts'
-import { readSettings } from '../src/settings.ts'
+import type { Service } from '../src/main.ts'
 import { createTokens } from '../test/support/tokens.ts'
 import type { InsertPlan, InsertResult } from './insert-members.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
+import { median } from './median.ts'
+import { openService } from './open-service.ts'
 
 const rounds = Number(process.argv[2] ?? 5)
 const seconds = Number(process.argv[3] ?? 4)
@@ -60,10 +58,6 @@ function* chooseAdditions(groups: readonly string[], users: readonly string[]) {
 
 function fail(reason: string): never {
   throw new Error(reason)
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
 async function measure(service: Service): Promise<void> {
@@ -116,19 +110,9 @@ async function measure(service: Service): Promise<void> {
   console.log(`ratio: ${(patches / inserts).toFixed(2)} of the transactions`)
 }
 
-const dataDir = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
-const settings = readSettings({
-  MASQUERADE_DATA_DIR: dataDir,
-  MASQUERADE_HTTP_PORT: '0',
-  MASQUERADE_HTTPS_PORT: '0',
-  MASQUERADE_GATEWAY_PORT: '0',
-  MASQUERADE_RATE_LIMIT: '0',
-  MASQUERADE_DEMO: '0',
-})
-const service = await startService({ settings, log: pino({ level: 'silent' }) })
+const service = await openService()
 try {
   await measure(service)
 } finally {
-  await service.stop()
-  await rm(dataDir, { recursive: true, force: true })
+  await service.close()
 }

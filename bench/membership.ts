@@ -5,10 +5,8 @@
 // Run: npm run bench bench/membership.ts [users[,users…]] [rounds] [seconds per round]
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import fastify from 'fastify'
@@ -23,10 +21,11 @@ import { operation } from '../src/directory/operation.ts'
 import { getMemberGroupsPermissions } from '../src/directory/permissions.ts'
 import { createMetrics } from '../src/http/metrics.ts'
 import { buildHttp } from '../src/http/server.ts'
-import { type Service, startService } from '../src/main.ts'
-import { readSettings } from '../src/settings.ts'
+import type { Service } from '../src/main.ts'
 import { createTokens } from '../test/support/tokens.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
+import { median } from './median.ts'
+import { openService } from './open-service.ts'
 import type { WritePlan } from './write-memberships.ts'
 
 const sizes = (process.argv[2] ?? '100000').split(',').map(Number)
@@ -127,10 +126,6 @@ function openLoad() {
   }
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
-}
-
 interface Measured extends LoadResult {
   /** Processor time of the server for each request: it scatters less than rates where others use the machine. */
   readonly cpuMicroseconds: number
@@ -216,16 +211,8 @@ async function chooseChains({ memberships, store: { tenantId } }: Service, users
   )
 }
 
-async function open(userCount: number, dataDir: string): Promise<Place> {
-  const settings = readSettings({
-    MASQUERADE_DATA_DIR: dataDir,
-    MASQUERADE_HTTP_PORT: '0',
-    MASQUERADE_HTTPS_PORT: '0',
-    MASQUERADE_GATEWAY_PORT: '0',
-    MASQUERADE_RATE_LIMIT: '0',
-    MASQUERADE_DEMO: '0',
-  })
-  const service = await startService({ settings, log: pino({ level: 'silent' }) })
+async function open(userCount: number): Promise<Place> {
+  const service = await openService()
   const tokens = await createTokens(service)
   const token = tokens.tokenFor({ permissions: ['Directory.Read.All'] })
   await tokens.settled()
@@ -269,8 +256,7 @@ async function open(userCount: number, dataDir: string): Promise<Place> {
       writer.close()
       server.close()
       await bare.app.close()
-      await service.stop()
-      await rm(dataDir, { recursive: true, force: true })
+      await service.close()
     },
   }
 }
@@ -327,14 +313,12 @@ function showRatios(results: ReadonlyMap<string, readonly Measured[]>): void {
       console.log(`ratio: ${ratio(name, 'getMemberGroups')} of the rate with ${sizes[0]} users for ${name}`)
 }
 
-const folder = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
 const load = openLoad()
 const places: Place[] = []
 try {
-  for (const size of sizes) places.push(await open(size, path.join(folder, String(size))))
+  for (const size of sizes) places.push(await open(size))
   await measure(places)
 } finally {
   for (const place of places) await place.close()
   load.close()
-  await rm(folder, { recursive: true, force: true })
 }

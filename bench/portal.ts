@@ -1,17 +1,15 @@
 // The portal in a browser against an empty page of the same server: bytes of script at the first load, the time until a
 // signed-in person can use it, and the time from a key to the rows that it asks for in a list of many users.
 // Run: npm run bench bench/portal.ts [users] [rounds]
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import pino from 'pino'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import type { Query } from '../src/db/query.ts'
-import { startService } from '../src/main.ts'
 import { ensurePortal } from '../src/portal/build-portal.ts'
-import { readSettings } from '../src/settings.ts'
 import { launchBrowser, signIn } from '../test/support/portal.ts'
 import { waitUntil } from '../test/support/wait-until.ts'
+import { median } from './median.ts'
+import { openService } from './open-service.ts'
 import { loadWithoutIndexes } from './without-indexes.ts'
 
 const users = Number(process.argv[2] ?? 1_000_000)
@@ -34,29 +32,19 @@ async function insertUsers(tx: Query, tenantId: string): Promise<void> {
 async function open() {
   const portalFolder = await ensurePortal()
   if (portalFolder === undefined) throw new Error('the portal is not built')
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
-  const settings = readSettings({
-    MASQUERADE_DATA_DIR: dataDir,
-    MASQUERADE_HTTP_PORT: '0',
-    MASQUERADE_HTTPS_PORT: '0',
-    MASQUERADE_GATEWAY_PORT: '0',
-    MASQUERADE_RATE_LIMIT: '0',
-    MASQUERADE_DEMO: '0',
-  })
-  const service = await startService({ settings, log: pino({ level: 'silent' }), portalFolder })
+  const service = await openService({ portalFolder })
   await service.database.transaction((tx) =>
     loadWithoutIndexes(tx, () => insertUsers(tx, service.store.tenantId)),
   )
   await service.database.sql`analyze directory_object`
   process.stderr.write('\n')
-  const password = (await readFile(path.join(dataDir, 'administrator-password'), 'utf8')).trim()
+  const password = (await readFile(path.join(service.dataDir, 'administrator-password'), 'utf8')).trim()
   const { id = '', userPrincipalName = '' } = service.administrator ?? {}
   return {
     origin: `http://127.0.0.1:${service.listeners.httpPort}`,
     person: { id, userPrincipalName, password },
     async close() {
-      await service.stop()
-      await rm(dataDir, { recursive: true, force: true })
+      await service.close()
     },
   }
 }
@@ -139,10 +127,6 @@ async function measureTyping(context: BrowserContext, origin: string) {
     times.empty.push(await measureKey(empty, 'a', 'true'))
   }
   return times
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
 function print(name: string, value: number, empty: number, limit: number, unit: string): void {

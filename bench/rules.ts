@@ -1,34 +1,13 @@
-// Whether a rule PUT slows down with the number of rules there are: 1,000 rules are created on one database, and in turns
-// with them the first rule of as many other databases. The ratio is that of the last 100 to the first 100, each median
-// taken by that of the first rules at the same time, so that the machine's moods drop out. Run: npm run bench bench/rules.ts
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import pino from 'pino'
-import { startService } from '../src/main.ts'
-import { readSettings } from '../src/settings.ts'
 import { createTokens } from '../test/support/tokens.ts'
+import { median } from './median.ts'
+import { openService } from './open-service.ts'
 
 const ruleCount = 1_000
 const groupSize = 100
 const warmUp = 200
 const lists = 21
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
-}
-
-const dataDir = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
-const service = await startService({
-  settings: readSettings({
-    MASQUERADE_DATA_DIR: dataDir,
-    MASQUERADE_HTTP_PORT: '0',
-    MASQUERADE_HTTPS_PORT: '0',
-    MASQUERADE_GATEWAY_PORT: '0',
-    MASQUERADE_DEMO: '0',
-  }),
-  log: pino({ level: 'silent' }),
-})
+const service = await openService()
 
 try {
   const tokens = await createTokens(service)
@@ -75,6 +54,5 @@ try {
   const ratio = last.ours / last.other / (first.ours / first.other)
   console.log(`ratio of the last ${groupSize} PUTs to the first ${groupSize}: ${ratio.toFixed(2)}`)
 } finally {
-  await service.stop()
-  await rm(dataDir, { recursive: true, force: true })
+  await service.close()
 }
