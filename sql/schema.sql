@@ -95,6 +95,15 @@ create table closed_relation (
   constraint closed_relation_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
 );
 
+create table copied_record (
+  database_id uuid not null,
+  place text not null,
+  version text not null,
+  restored_at timestamp with time zone,
+  constraint copied_record_pkey PRIMARY KEY (database_id),
+  constraint copied_record_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
 create table database_credential (
   tenant_id uuid not null,
   id uuid default gen_random_uuid() not null,
@@ -160,6 +169,15 @@ create table enforcement_state (
   constraint enforcement_state_pkey PRIMARY KEY (database_id),
   constraint enforcement_state_state_check CHECK ((state = ANY (ARRAY['Enforced'::text, 'Pending'::text, 'Failed'::text]))),
   constraint enforcement_state_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
+create table exempt_role (
+  database_id uuid not null,
+  place text not null,
+  entry text collate "C" not null,
+  role_oid bigint,
+  constraint exempt_role_pkey PRIMARY KEY (database_id, entry),
+  constraint exempt_role_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
 );
 
 create table extension_property (

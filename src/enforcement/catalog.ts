@@ -81,6 +81,13 @@ export interface Relation {
   readonly parents: readonly number[]
 }
 
+/** The columns that the data of a materialized view was read from. */
+export interface CopySource {
+  readonly columns: readonly { readonly oid: number; readonly number: number }[]
+  /** It read whole rows, or is too large to be looked at. */
+  readonly isWhole: boolean
+}
+
 export interface Role {
   readonly oid: number
   readonly name: string
@@ -196,6 +203,8 @@ export interface Snapshot {
   readonly held: ReadonlySet<number>
   /** Views whose turn may come another time. Read where relations are changed one by one alone. */
   readonly deferred: ReadonlySet<number>
+  /** Of materialized views with data that the role of the binding may not manage: where the data came from. */
+  readonly copySources: ReadonlyMap<number, CopySource>
   /** Roles whose new tables and views come with privileges for others. */
   readonly generous: ReadonlySet<string>
   /** The role that owns the twins, or is to own them. */

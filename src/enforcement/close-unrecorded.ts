@@ -27,7 +27,11 @@ async function closeAll({ tx, planned: { snapshot, desired } }: Turn, kept: Kept
   if (guard.isThere) return undefined
   const place = await readPlace(tx)
   const records = new Map(guards.map((one) => [one.oid, storeGuard(one, roles)]))
-  for (const wanted of desired.masked) records.set(wanted.relation.oid, toRecord(wanted, roles))
+  for (const wanted of desired.masked) {
+    const known = records.get(wanted.relation.oid)
+    const record = toRecord(wanted, roles)
+    records.set(record.oid, known ? { ...record, twin: known.twin, order: known.order } : record)
+  }
   await kept.write(place, [...records.values()])
   const plan = startPlan(snapshot, desired)
   const isDone = async (write: (own: Plan) => void) => {

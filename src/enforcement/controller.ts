@@ -6,6 +6,7 @@ import { changedTables } from './changed-tables.ts'
 import { ChangesUnderWay } from './changes-under-way.ts'
 import { CoalescedJobs } from './coalesced-jobs.ts'
 import { Connections } from './connections.ts'
+import { settleExempt } from './grants/settle-exempt.ts'
 import { isExemptAsMeant } from './guard/compare-exempt.ts'
 import { isGuarded, type Outcome } from './in-turn.ts'
 import { createNoteLog } from './logins/create-note-log.ts'
@@ -38,15 +39,12 @@ export interface ControllerOptions {
 }
 
 const attempts = 6
-
 /** Attempts for locks that a session may hold on purpose: the answer then says what it waits for. */
 const patientAttempts = 3
-
 /** Changes of a catalog come in bursts: one look is enough for all of one. */
 const settleMs = 100
 /** Between turns of which each makes some of very many twins. */
 const pauseMs = 1000
-
 const noLogins: SettledLogins = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
@@ -201,8 +199,7 @@ export class Controller {
       this.#tell(databaseId, settled.notes)
       const isPartial = cause === 'change' && settled.changed === 0 && !('error' in logins)
       const known = 'error' in logins ? undefined : logins
-      const basis = isPartial ? before : undefined
-      const { outcome, unfinished } = await this.#reconcile(database, databaseId, known, basis)
+      const { outcome, unfinished } = await this.#reconcile(database, databaseId, known, isPartial && before)
       if (unfinished.length === 0) this.#enforced.set(databaseId, outcome)
       else this.#enforced.delete(databaseId)
       const isUnasked = cause === 'audit' && before !== undefined && settled.changed === 0
@@ -249,12 +246,15 @@ export class Controller {
   async #readPolicy(
     database: Database,
     databaseId: string,
-    known?: Pick<SettledLogins, 'logins'>,
+    settledLogins?: Pick<SettledLogins, 'logins'>,
     proposed?: Proposal,
   ): Promise<Policy> {
-    const { exemptPrincipals, ...policy } = await this.#options.source.readPolicy(databaseId, proposed)
+    const { source, states } = this.#options
+    const { exemptPrincipals, ...stored } = await source.readPolicy(databaseId, proposed)
+    const known = states.exemptRolesOf(databaseId)
+    const policy = { ...stored, ...(await settleExempt(database.sql, known, stored, !proposed)) }
     if (exemptPrincipals.length === 0) return policy
-    const logins = known?.logins ?? (await this.#logins.list(database.sql, databaseId))
+    const logins = settledLogins?.logins ?? (await this.#logins.list(database.sql, databaseId))
     const exempt = new Set(exemptPrincipals)
     const roles = logins.filter(({ mark }) => exempt.has(mark.principalId)).map(({ name }) => name)
     return { ...policy, exemptRoles: [...new Set([...policy.exemptRoles, ...roles])].sort() }
@@ -268,7 +268,7 @@ export class Controller {
     database: Database,
     databaseId: string,
     logins: Pick<SettledLogins, 'logins'> | undefined,
-    before: Pick<Outcome, 'policy' | 'record'> | undefined,
+    before: Pick<Outcome, 'policy' | 'record'> | false | undefined,
   ): Promise<{ outcome: Outcome; unfinished: readonly Unfinished[] }> {
     const options = {
       claimant: this.#options.source.claimantOf(databaseId),
@@ -276,7 +276,7 @@ export class Controller {
       onClosed: (schema: string) =>
         this.#raw.endExempt({ database, databaseId, schema, logins: logins?.logins ?? [] }),
       focus: (policy: Policy, record: string) =>
-        before?.record === record ? changedTables(before.policy, policy) : undefined,
+        before && before.record === record ? changedTables(before.policy, policy) : undefined,
     }
     for (let attempt = 1; ; attempt++) {
       try {

@@ -1,15 +1,15 @@
 import { quoteQualified } from '../db/quote.ts'
-import type { Guard, Relation, Role, Snapshot } from './catalog.ts'
+import type { Guard, Relation, Snapshot } from './catalog.ts'
 import { grantAccess, type Remembered, remember } from './grants/access.ts'
-import { exemptions } from './grants/roles.ts'
+import { exemptions, listRoleMakers } from './grants/roles.ts'
 import { listGuardReaders } from './guard/guard-readers.ts'
 import { wantedText } from './guard/guard-steps.ts'
 import { everybody, shadowSchemaName } from './names.ts'
 import {
+  exemptNameTaken,
   exemptsNothing,
   listTakenNames,
   noTwin,
-  notManageable,
   ownerReads,
   rowSecurity,
   sharedTwinOwner,
@@ -20,6 +20,7 @@ import { assignMasks, type Masks, pinsOf } from './twins/assign-masks.ts'
 import { isRevocable } from './twins/choose-twin-owner.ts'
 import { describeMasks } from './twins/comments.ts'
 import { tableTwinSelect, viewTwinSelect } from './twins/twin-select.ts'
+import { describeUnmanaged, listUnclosed } from './unclosed.ts'
 
 /** Pure: from what is there and what the policy says to what should be there. */
 export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desired {
@@ -31,7 +32,15 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
   const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
   const twins = new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
   const exempt = exemptions(snapshot.roles, policy.exemptRoles)
-  const twinless = findTwinless(ordered, policy, notes)
+  const unclosed = listUnclosed(ordered, masks, exempt, snapshot)
+  const heir = findHeir(ordered, masks, snapshot)
+  const describe = (relation: Relation) =>
+    describeUnmanaged(
+      relation,
+      unclosed.find((one) => one.relation === relation),
+      heir,
+    )
+  const twinless = findTwinless(ordered, policy, notes, describe)
   const isTaken = (name: string) => (snapshot.shadowSchemas.get(name) ?? twinOwner) !== twinOwner
   const shadows = new Map(ordered.map(({ schema }) => [schema, shadowSchemaName(schema, isTaken)]))
   const moves = new Map(
@@ -86,15 +95,16 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
         remembered: relation ? remember(relation, guard, snapshot, twins, twinOwner) : nothing,
       }
     })
+  const makers = listRoleMakers(snapshot.roles, exempt.roles, snapshot.user)
   for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])
-    if (!matches(entry, snapshot, policy))
-      notes.push(exemptsNothing(entry, listRoleMakers(snapshot, exempt.roles)))
+    if (!matches(entry, snapshot, policy)) notes.push(exemptsNothing(entry))
+  for (const entry of policy.takenNames ?? []) notes.push(exemptNameTaken(entry, makers))
   if (masked.length > 0) notes.push(...listIntruders(snapshot), ...listTakenNames(snapshot))
   if (!exempt.everybody) notes.push(...listOwnedCopies(ordered, masks, exempt.roles, snapshot))
   const names = [...exempt.roles].sort()
   const recordedExempt = exempt.everybody ? [everybody] : names
   const guardReaders = listGuardReaders(snapshot, policy.exemptRoles, exempt.everybody, { masked, released })
-  return { twinOwner, masked, released, exempt: names, recordedExempt, guardReaders, empty, notes }
+  return { twinOwner, masked, released, unclosed, exempt: names, recordedExempt, guardReaders, empty, notes }
 }
 
 /** Roles that only another role than that of the binding can keep from acting as the owner of the twins. */
@@ -111,7 +121,7 @@ function listOwnedCopies(
   exempt: ReadonlySet<string>,
   { roles, user }: Snapshot,
 ): Note[] {
-  const roots = ordered.filter(({ oid, parents }) => masks.has(oid) && !parents.some((one) => masks.has(one)))
+  const roots = listRoots(ordered, masks)
   const trusted = new Set([user, ...exempt, ...roots.map(({ owner }) => owner)])
   return ordered
     .filter((one) => one.kind !== 'view' && isManaged(one) && !trusted.has(one.owner))
@@ -119,18 +129,21 @@ function listOwnedCopies(
     .map((one) => ownerReads(one, roots[0]?.owner ?? user))
 }
 
-/** Masked roles with CREATEROLE. */
-function listRoleMakers({ roles, user }: Snapshot, exempt: ReadonlySet<string>): string[] {
-  const isMaker = ({ name, superuser, excess }: Role) =>
-    excess.includes('NOCREATEROLE') && !superuser && !exempt.has(name) && name !== user
-  return [...roles.values()].filter(isMaker).map(({ name }) => name)
+/** Relations that are masked by a rule of their own, and are no part of another one. */
+function listRoots(ordered: readonly Relation[], masks: ReadonlyMap<number, Masks>): Relation[] {
+  return ordered.filter(({ oid, parents }) => masks.has(oid) && !parents.some((one) => masks.has(one)))
 }
 
-export function matches(
-  entry: string,
-  { roles }: Pick<Snapshot, 'roles'>,
-  { namedEntries = [] }: Policy,
-): boolean {
+/** The role that copies of masked tables are to belong to: the owner of a table that can be masked. */
+function findHeir(
+  ordered: readonly Relation[],
+  masks: ReadonlyMap<number, Masks>,
+  { user }: Snapshot,
+): string {
+  return listRoots(ordered, masks).find(isManaged)?.owner ?? user
+}
+
+function matches(entry: string, { roles }: Pick<Snapshot, 'roles'>, { namedEntries = [] }: Policy): boolean {
   return roles.has(entry) || entry.toLowerCase() === everybody || namedEntries.includes(entry)
 }
 
@@ -174,6 +187,7 @@ function findTwinless(
   ordered: readonly Relation[],
   { suspended }: Policy,
   notes: Note[],
+  describe: (unmanaged: Relation) => Note,
 ): ReadonlySet<number> {
   const found = new Set<number>()
   const restricted = new Set(
@@ -186,7 +200,7 @@ function findTwinless(
     const isRestricted = isView && reads.some((other) => restricted.has(other))
     const cannotAct = !isManaged(relation) || (isView && !relation.settable)
     if (isRestricted || relation.hasRolePolicies) notes.push(rowSecurity(relation, isRestricted))
-    if (cannotAct) notes.push(notManageable(relation))
+    if (cannotAct) notes.push(describe(relation))
     if (isSuspended || isRestricted || cannotAct || [...reads, ...parents].some((other) => found.has(other)))
       found.add(oid)
   }

@@ -30,22 +30,37 @@ export function notManageable({ schema, name, owner, managed, definition }: Rela
   return { code: 'NotManageable', target, message }
 }
 
-/** An owner needs no grant, and could give itself one: revoking changes nothing. */
-export function ownerReads({ schema, name, owner, kind }: Relation, heir: string): Note {
+/** Its data is from before the rule. Only its owner, or a superuser, could close it. */
+export function copyReads(relation: Relation, readers: readonly string[], heir: string): Note {
+  const { schema, name, owner } = relation
   const target = `${schema}.${name}`
-  const statement = `ALTER ${kind.toUpperCase()} ${quoteQualified(schema, name)} OWNER TO ${quoteIdentifier(heir)}`
-  const message = `${target} holds masked data and belongs to ${quoteIdentifier(owner)}, which is not exempt and reads it as its owner. Drop it, or run: ${statement}.`
+  const message = `${target} is not masked: it holds masked columns from before the rule, belongs to ${quoteIdentifier(owner)}, and can only be closed by its owner. It shows them to ${readers.join(', ')}. Drop it, or run: ${changeOwner(relation, heir)}.`
+  return { code: 'NotMasked', target, message }
+}
+
+function changeOwner({ schema, name, kind }: Relation, heir: string): string {
+  return `ALTER ${kind.toUpperCase()} ${quoteQualified(schema, name)} OWNER TO ${quoteIdentifier(heir)}`
+}
+
+/** An owner needs no grant, and could give itself one: revoking changes nothing. */
+export function ownerReads(relation: Relation, heir: string): Note {
+  const { schema, name, owner } = relation
+  const target = `${schema}.${name}`
+  const message = `${target} holds masked data and belongs to ${quoteIdentifier(owner)}, which is not exempt and reads it as its owner. Drop it, or run: ${changeOwner(relation, heir)}.`
   return { code: 'OwnerReads', target, message }
 }
 
 /** An entry may be of a role that does not exist yet; it is more often a name that was mistyped. */
-export function exemptsNothing(entry: string, makers: readonly string[]): Note {
-  const taking =
-    makers.length === 0
-      ? ''
-      : ` Masked roles that may create roles could take the name and be exempt by it: ${makers.map(quoteIdentifier).join(', ')}. Remove the entry.`
-  const message = `The exempt list names ${quoteIdentifier(entry)}, which is neither a role of the database nor a user, application or group of the directory: it exempts no one.${taking}`
+export function exemptsNothing(entry: string): Note {
+  const message = `The exempt list names ${quoteIdentifier(entry)}, which is neither a role of the database nor a user, application or group of the directory: it exempts no one.`
   return { code: 'ExemptsNothing', target: entry, message }
+}
+
+/** The role came after the entry, and a masked role could have created it. */
+export function exemptNameTaken(entry: string, makers: readonly string[]): Note {
+  const role = quoteIdentifier(entry)
+  const message = `The role ${role} took the name of an exempt entry after the entry was stored, while masked roles may create roles (${makers.map(quoteIdentifier).join(', ')}). It is not exempt. If it is meant to be, remove the entry and add it again.`
+  return { code: 'ExemptNameTaken', target: entry, message }
 }
 
 export function sharedTwinOwner(twinOwner: string, { member, grantor, mayAct }: Intruder): Note {
@@ -53,6 +68,12 @@ export function sharedTwinOwner(twinOwner: string, { member, grantor, mayAct }: 
   const right = mayAct ? 'can act as' : 'can give itself'
   const message = `${role} ${right} ${owner}, the role that reads masked tables for the twins. Only a superuser or ${quoteIdentifier(grantor)} can revoke that. Run: REVOKE ${owner} FROM ${role} GRANTED BY ${quoteIdentifier(grantor)} CASCADE.`
   return { code: mayAct ? 'NotMasked' : 'NotClosed', target: member, message }
+}
+
+/** Only a superuser or the role of the binding can drop it. */
+export function recordsRestored(schema: string, at: Date): Note {
+  const message = `The schema ${quoteIdentifier(schema)}, which holds the grants from before masking, was dropped by another session. The service wrote it back from its own copy at ${at.toISOString()}: nothing is lost.`
+  return { code: 'RecordsRestored', target: schema, message }
 }
 
 /** Another role may have taken our names to stop us, or another service may mask the database. */

@@ -5,6 +5,7 @@ import { type AclEntry, aclAsJson, listGrants, type RoleNames } from './grants/r
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
 import { shadowPrefix } from './names.ts'
 import type { Target } from './policy.ts'
+import { readCopySources } from './read-copy-sources.ts'
 import { findRelations, isOn, type Reading, readRelations } from './read-relations.ts'
 import type { TurnFacts } from './turn-facts.ts'
 import { chooseTwinOwner } from './twins/choose-twin-owner.ts'
@@ -54,6 +55,7 @@ export async function observe(
     guards,
     held,
     deferred,
+    copySources: await readCopySources(tx, relations),
     twins: await readTwins(
       tx,
       guards.flatMap(({ oid, twin }) => (twin ? [{ ...twin, isHeld: held.has(oid) }] : [])),

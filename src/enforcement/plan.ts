@@ -6,6 +6,7 @@ export interface Note {
   readonly code:
     | 'ColumnMissing'
     | 'ColumnRenamed'
+    | 'ExemptNameTaken'
     | 'ExemptsNothing'
     | 'FunctionDoesNotFit'
     | 'LoginRole'
@@ -18,6 +19,7 @@ export interface Note {
     | 'NotManageable'
     | 'OpenSession'
     | 'OwnerReads'
+    | 'RecordsRestored'
     | 'RowSecurity'
     | 'TwinKept'
   readonly target: string
@@ -55,12 +57,22 @@ export interface Released {
   readonly remembered: Remembered
 }
 
+/** A relation that holds raw values itself, and that the role of the binding may not close. */
+export interface Unclosed {
+  readonly relation: Relation
+  /** Grantees that are not exempt. Null: PUBLIC. */
+  readonly grantees: readonly (string | null)[]
+  readonly isOwnerMasked: boolean
+}
+
 export interface Desired {
   readonly twinOwner: string
   /** In an order in which each twin reads only earlier ones. */
   readonly masked: readonly DesiredRelation[]
   /** To be given back as they were. */
   readonly released: readonly Released[]
+  /** Not to be closed by the role of the binding. */
+  readonly unclosed: readonly Unclosed[]
   /** Every role that is exempt, itself or through another. */
   readonly exempt: readonly string[]
   /** The same for the record, where PUBLIC stands for all roles: a new role does not change it. */

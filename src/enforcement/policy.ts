@@ -21,6 +21,8 @@ export interface Policy {
   readonly exemptRoles: readonly string[]
   /** Those of them that name an object of the directory, and need not name a role. */
   readonly namedEntries?: readonly string[]
+  /** Entries that exempt nothing, because a role took the name later that a masked role may have created. */
+  readonly takenNames?: readonly string[]
   /** Tables that are being migrated: no twin, nothing unmasked. */
   readonly suspended: readonly { readonly schema: string; readonly table: string }[]
 }

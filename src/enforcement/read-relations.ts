@@ -79,6 +79,8 @@ interface RelationRow
   readonly relkind: string
   readonly isRestricted: boolean
   readonly isOfSuperuser: boolean
+  /** Of the definition of a view, as stored and compressed. */
+  readonly storedBytes: number
 }
 
 /**
@@ -113,6 +115,8 @@ export async function readRelations(
       c.relrowsecurity and exists (select 1 from pg_catalog.pg_policy p where p.polrelid = c.oid and p.polpermissive
         and p.polcmd in ('*', 'r') and 0 <> all(p.polroles)) as "hasRolePolicies",
       ${aclAsJson(tx, tx`c.relacl`, watchedPrivileges)} as acl,
+      case when c.relkind in ('v', 'm') then (select pg_catalog.pg_column_size(w.ev_action) from pg_catalog.pg_rewrite w
+        where w.ev_class = c.oid and w.rulename = '_RETURN') else 0 end as "storedBytes",
       array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
         where w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
           and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid) as reads,
@@ -122,6 +126,7 @@ export async function readRelations(
     join pg_catalog.pg_roles o on o.oid = c.relowner
     where c.oid = any(${oids}::oid[])`
   if (reading.mode === 'all') refuseFlood(rows)
+  if (reading.mode === 'all') refuseOverlong(rows)
   const columns = await readColumns(tx, oids)
   const isView = ({ relkind }: RelationRow) => relkind === 'v' || relkind === 'm'
   const definitions = await readEach(tx, rows.filter(isView), reading, readDefinitions)
@@ -131,7 +136,7 @@ export async function readRelations(
     reading,
     readRestrictions,
   )
-  return rows.map(({ relkind, acl, isRestricted, isOfSuperuser, ...row }) => {
+  return rows.map(({ relkind, acl, isRestricted, isOfSuperuser, storedBytes: _, ...row }) => {
     const isOfOthers = ({ grantee }: Grant) => grantee !== row.owner
     const own = columns.get(row.oid) ?? []
     const definition = definitions.get(row.oid)
@@ -161,10 +166,22 @@ const mostForeignViews = 200
 function refuseFlood(rows: readonly RelationRow[]): void {
   const owners = new Set(rows.filter(({ relkind }) => relkind !== 'v').map(({ owner }) => owner))
   const foreign = rows.filter((row) => row.relkind === 'v' && !row.isOfSuperuser && !owners.has(row.owner))
-  if (foreign.length > mostForeignViews)
-    throw Object.assign(new Error('other roles have too many views of masked tables'), {
-      code: sqlstate.programLimitExceeded,
-    })
+  if (foreign.length > mostForeignViews) throw overLimit('other roles have too many views of masked tables')
+}
+
+/** Definitions above the first, as stored, take long to print and to parse; of these not more than the second at once. */
+const overlongBytes = 32_768
+const mostOverlongBytes = 524_288
+
+/** Closing waits for no definition: where these would take long, everything is closed before any of them is read. */
+function refuseOverlong(rows: readonly RelationRow[]): void {
+  const overlong = rows.filter(({ storedBytes }) => storedBytes > overlongBytes)
+  if (overlong.reduce((sum, { storedBytes }) => sum + storedBytes, 0) > mostOverlongBytes)
+    throw overLimit('definitions of views over masked tables are too long to be read at once')
+}
+
+function overLimit(message: string): Error {
+  return Object.assign(new Error(message), { code: sqlstate.programLimitExceeded })
 }
 
 /** SELECT, and the privileges that lead to values. */

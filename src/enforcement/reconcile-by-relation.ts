@@ -6,6 +6,7 @@ import { sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply.ts'
 import { findNewlyHidden } from './diff.ts'
 import { diffClosings, diffOpenings, listHeld, type StepGroup } from './diff-by-relation.ts'
+import { prepareCopy } from './guard/copy-records.ts'
 import {
   isGuarded,
   type Outcome,
@@ -58,20 +59,24 @@ export async function reconcileByRelation(
   cause: unknown,
 ): Promise<Outcome> {
   const closed = await runGroups(target, policy, options, 'none')
-  // The database has its own records now.
-  if (closed.outcome.desired.masked.length > 0) await options.kept?.clear()
   await recordLateReaders(target, closed.outcome.snapshot.guard.schema, findNewlyHidden(closed.outcome))
   if (isGuarded(closed.outcome)) await options.onClosed?.(closed.outcome.snapshot.guard.schema)
+  await closed.copy?.write()
   const open = new Set(closed.unfinished.map((one) => one.target))
   const opened = await runGroups(target, policy, options, 'careful')
+  await opened.copy?.write()
   const unfinished = [
     ...closed.unfinished,
     ...opened.unfinished.filter((one) => !open.has(one.target)),
     ...opened.held.filter((one) => !open.has(one.target)),
   ]
-  const outcome = { ...opened.outcome, steps: [...closed.outcome.steps, ...opened.outcome.steps] }
+  const outcome = {
+    ...opened.outcome,
+    steps: [...closed.outcome.steps, ...opened.outcome.steps],
+    notes: [...opened.outcome.notes, ...(opened.copy?.notes ?? [])],
+  }
   if (unfinished.length > 0) throw new PartlyEnforced(outcome, unfinished, cause)
-  await options.kept?.clear()
+  if (!isGuarded(outcome)) await options.kept?.clear()
   return outcome
 }
 
@@ -89,7 +94,7 @@ async function runGroups(
         target,
         policy,
         options,
-        async ({ tx, planned, claimed }: Turn) => {
+        async ({ tx, record, planned, claimed }: Turn) => {
           const { snapshot, desired } = planned
           const groups = [
             ...diff(snapshot, desired),
@@ -97,13 +102,18 @@ async function runGroups(
           ]
           using watch = await watchWaits(target, tx)
           const { notes, done, unfinished } = await applyGroups(tx, groups, planned, isClosed, watch.take)
+          const outcome = {
+            ...planned,
+            steps: done,
+            notes: [...planned.notes, ...notes],
+            record: await readVersion(tx, planned),
+          }
           return {
-            outcome: {
-              ...planned,
-              steps: done,
-              notes: [...planned.notes, ...notes],
-              record: await readVersion(tx, planned),
-            },
+            outcome,
+            copy:
+              options.kept && isGuarded(planned)
+                ? await prepareCopy(tx, options.kept, record, outcome)
+                : undefined,
             unfinished,
             held: isClosed ? listHeld(snapshot, desired).map((one) => describeHeld(one, planned)) : [],
           }
@@ -140,8 +150,13 @@ async function applyGroups(
   const late: StepGroup[] = []
   const setWait = (ms: number) => tx`select set_config('lock_timeout', ${String(ms)}, true)`
   await setWait(groupWaitMs)
+  const isDone = isClosed ? new Set<StepGroup>() : await closeTogether(tx, groups, notes)
   for (const group of groups) {
     const { target, steps } = group
+    if (isDone.has(group)) {
+      done.push(...steps)
+      continue
+    }
     const from = Date.now()
     // At least one of them is done in each turn.
     if (group.mayWait && hasBegun && from > end) {
@@ -170,6 +185,25 @@ async function applyGroups(
   }
   if (late.length > 0) unfinished.push(describeLate(late))
   return { notes, done, unfinished }
+}
+
+const mostTogether = 25
+
+/** Tries many groups under one savepoint, as each of its own costs round trips. Returns those that are done. */
+async function closeTogether(tx: Tx, groups: readonly StepGroup[], notes: Note[]): Promise<Set<StepGroup>> {
+  const done = new Set<StepGroup>()
+  for (let from = 0; from < groups.length; from += mostTogether) {
+    const some = groups.slice(from, from + mostTogether)
+    try {
+      const all = some.flatMap(({ steps }) => steps)
+      notes.push(...(await tx.savepoint(() => apply(tx, all))))
+      for (const group of some) done.add(group)
+    } catch {
+      // The rest is done one by one, which tells what is in the way: further tries like this would wait for further locks.
+      break
+    }
+  }
+  return done
 }
 
 /**

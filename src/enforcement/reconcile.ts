@@ -4,7 +4,15 @@ import { sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply.ts'
 import { closeUnrecorded } from './close-unrecorded.ts'
 import { diff, findNewlyHidden } from './diff.ts'
-import { type Outcome, type PolicySource, type ReconcileOptions, readVersion, takeTurn } from './in-turn.ts'
+import { type PreparedCopy, prepareCopy } from './guard/copy-records.ts'
+import {
+  isGuarded,
+  type Outcome,
+  type PolicySource,
+  type ReconcileOptions,
+  readVersion,
+  takeTurn,
+} from './in-turn.ts'
 import type { Step } from './plan.ts'
 import type { Reading } from './read-relations.ts'
 import { PartlyEnforced, reconcileByRelation } from './reconcile-by-relation.ts'
@@ -84,6 +92,7 @@ async function reconcileAtOnce(
   mode: Reading['mode'] = 'all',
 ): Promise<Outcome> {
   let outcome: Outcome | undefined
+  let copy: PreparedCopy | undefined
   try {
     await takeTurn(
       target,
@@ -99,6 +108,7 @@ async function reconcileAtOnce(
           notes: [...outcome.notes, ...notes],
           record: steps.length === 0 ? record : await readVersion(tx, planned),
         }
+        if (options.kept && isGuarded(outcome)) copy = await prepareCopy(tx, options.kept, record, outcome)
       },
       mode,
     )
@@ -108,6 +118,6 @@ async function reconcileAtOnce(
   if (!outcome) throw new Error('a transaction ended without running')
   if (options.dryRun) return outcome
   await recordLateReaders(target, outcome.snapshot.guard.schema, findNewlyHidden(outcome))
-  await options.kept?.clear()
-  return outcome
+  await (isGuarded(outcome) ? copy?.write() : options.kept?.clear())
+  return copy ? { ...outcome, notes: [...outcome.notes, ...copy.notes] } : outcome
 }

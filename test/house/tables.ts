@@ -43,7 +43,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'server',
     'suspension',
   ],
-  enforcement: ['closed_relation', 'enforcement_state'],
+  enforcement: ['closed_relation', 'copied_record', 'enforcement_state', 'exempt_role'],
 }
 
 export function listTables(schema: string): string[] {

@@ -21,6 +21,8 @@ interface CopyRow extends Omit<FoundCopy, 'grants'> {
   readonly roles: readonly string[]
   /** A masked role owns it: it needs no grant, and a mask does not bind it. */
   readonly isOwned: boolean
+  /** It has every column of a masked table, by name and type. */
+  readonly isAlike: boolean
 }
 
 interface Copies {
@@ -103,9 +105,12 @@ export const copyKinds: readonly ExposureKind[] = copies.map(({ code, severity, 
         ({ oid, keys, other, number }) => keys.some((key) => isHidden(oid, key)) && !isHidden(other, number),
       )
       const copiesByColumn = new Map(rows.map((row) => [`${row.other} ${row.number}`, row]))
-      return [...copiesByColumn.values()].map((row) => findReaders(scene, row))
+      const found = [...copiesByColumn.values()].map((row) => findReaders(scene, row))
+      const owned = found.filter(({ isOwned }) => isOwned).map(({ other }) => other)
+      const alike = await findAlike(scene, owned)
+      return found.map((row) => ({ ...row, isAlike: alike.has(row.other) }))
     },
-    describe: ({ relation, column, schema, table, copy, relkind, holder, isOwned }, { self }) => {
+    describe: ({ relation, column, schema, table, copy, relkind, holder, isOwned, isAlike }, { self }) => {
       const name = quoteQualified(schema, table)
       const other = `${name}.${quoteIdentifier(copy)}`
       const explanation = explain(`${relation.name}.${quoteIdentifier(column.name)}`, other)
@@ -116,6 +121,8 @@ export const copyKinds: readonly ExposureKind[] = copies.map(({ code, severity, 
           rule: { schemaName: schema, tableName: table, columnName: copy, maskingFunction: 'Default' },
         }
       return {
+        // A table of a masked role with all columns of the masked one is a copy, or was a partition of it.
+        severity: isAlike ? 'high' : severity,
         objects: [{ kind: 'column', name: other }],
         explanation: `${explanation} It belongs to ${quoteIdentifier(holder)}, which may have copied the column before it had a mask; an owner reads without a grant, and past a rule. Look into it, then drop it or change its owner.`,
         remedy: `ALTER ${kindWords[relkind] ?? 'TABLE'} ${name} OWNER TO ${quoteIdentifier(self)}`,
@@ -127,7 +134,7 @@ export const copyKinds: readonly ExposureKind[] = copies.map(({ code, severity, 
 const kindWords: Readonly<Record<string, string>> = { m: 'MATERIALIZED VIEW', f: 'FOREIGN TABLE' }
 
 /** The masked roles that read a copy, by a grant or as its owner. An owner of the masked table itself is listed as such. */
-function findReaders(scene: Scene, { grants, ...row }: FoundCopy): CopyRow {
+function findReaders(scene: Scene, { grants, ...row }: FoundCopy): Omit<CopyRow, 'isAlike'> {
   const { book, byOid, self } = scene
   const source = byOid.get(row.oid)?.owner ?? self
   const owners = book
@@ -135,4 +142,21 @@ function findReaders(scene: Scene, { grants, ...row }: FoundCopy): CopyRow {
     .filter((role) => !book.roles.get(role)?.superuser && !book.reaches(role, source))
   const grantees = findMaskedGrantees(scene, grants, row.holder)?.roles ?? []
   return { ...row, roles: [...owners, ...grantees], isOwned: owners.length > 0 }
+}
+
+/** More copies of masked roles than these are not compared: all count as alike. */
+const mostCompared = 1000
+
+/** Those of the relations that have every column of a masked table. */
+async function findAlike({ sql, tables }: Scene, copies: readonly number[]): Promise<ReadonlySet<number>> {
+  const compared = [...new Set(copies)]
+  if (compared.length === 0 || compared.length > mostCompared) return new Set(compared)
+  const rows = await sql<{ oid: number }[]>`
+    select distinct y.attrelid::int8 as oid from pg_catalog.pg_attribute x
+    join pg_catalog.pg_attribute y on y.attname = x.attname and y.atttypid = x.atttypid
+    where x.attrelid = any(${tables}::oid[]) and y.attrelid = any(${compared}::oid[])
+      and x.attnum > 0 and y.attnum > 0 and not x.attisdropped and not y.attisdropped
+    group by x.attrelid, y.attrelid having count(*) = (select count(*) from pg_catalog.pg_attribute z
+      where z.attrelid = x.attrelid and z.attnum > 0 and not z.attisdropped)`
+  return new Set(rows.map(({ oid }) => oid))
 }

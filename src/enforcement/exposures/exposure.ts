@@ -1,4 +1,5 @@
 import type { Sql } from '../../db/sql.ts'
+import type { Unclosed } from '../plan.ts'
 import type { Consequences } from './consequences.ts'
 import type { RoleBook } from './role-book.ts'
 
@@ -76,11 +77,9 @@ export interface Scene {
   readonly oids: readonly number[]
   /** Oids of the relations that have rules themselves. */
   readonly tables: readonly number[]
-  /** Tables that rules name and that the role of the binding may not touch: they are not masked at all. */
-  readonly unmanaged: readonly MaskedRelation[]
+  /** Relations with raw values that the role of the binding may not touch, and the grantees that are to see masks. */
+  readonly unmanaged: readonly (MaskedRelation & Pick<Unclosed, 'grantees'>)[]
   readonly byOid: ReadonlyMap<number, MaskedRelation>
-  /** Entries of the exempt list that are no role yet, nor anything of the directory. */
-  readonly unmatched: readonly string[]
   readonly book: RoleBook
 }
 

@@ -1,7 +1,6 @@
 import type { Database } from '../../db/database.ts'
 import { quoteQualified } from '../../db/quote.ts'
 import type { Relation } from '../catalog.ts'
-import { matches } from '../desire.ts'
 import type { Claimant } from '../guard/claim.ts'
 import type { Outcome } from '../in-turn.ts'
 import type { Policy } from '../policy.ts'
@@ -110,8 +109,10 @@ export async function setScene(sql: Scene['sql'], { snapshot, desired, policy }:
     oids: masked.map(({ oid }) => oid),
     tables: masked.filter(({ hasRules }) => hasRules).map(({ oid }) => oid),
     byOid: new Map(masked.map((one) => [one.oid, one])),
-    unmatched: policy.exemptRoles.filter((entry) => !matches(entry, snapshot, policy)),
-    unmanaged: snapshot.relations.filter(isUnmanaged(policy)).map((one) => describeRelation(one, () => true)),
+    unmanaged: desired.unclosed.map(({ relation, grantees }) => ({
+      ...describeRelation(relation, () => true),
+      grantees,
+    })),
     book,
   }
 }
@@ -129,12 +130,4 @@ function describeRelation(relation: Relation, isHidden: (number: number) => bool
     holdsData: relation.kind !== 'view',
     hasRules: relation.definition === null,
   }
-}
-
-/** A rule names it, and the role of the binding may not do anything to it. */
-function isUnmanaged({ rules }: Policy) {
-  return ({ schema, name, managed, definition }: Relation) =>
-    managed === 'not' &&
-    definition === null &&
-    rules.some((rule) => rule.schema === schema && rule.table === name)
 }

@@ -3,15 +3,32 @@ import { aclEntries, findMaskedGrantees } from './acl-entries.ts'
 import { type AclEntry, type ExposureKind, kind, type MaskedRelation, type Severity } from './exposure.ts'
 import { joinStatements } from './role-book.ts'
 
+/** A table that cannot be masked is one whether roles read it now or not; a copy of one matters to its readers. */
 const notMasked = kind<{ relation: MaskedRelation; roles: readonly string[] }>({
   code: 'NotMasked',
   severity: 'high',
-  read: ({ unmanaged, book }) => unmanaged.map((relation) => ({ relation, roles: book.watched })),
-  describe: ({ relation }, { self }) => ({
-    objects: [relation],
-    explanation: `A rule names it, but the role of the binding is not a member of its owner ${quoteIdentifier(relation.owner)} and cannot mask it: every role with a grant on it reads it raw.`,
-    remedy: `GRANT ${quoteIdentifier(relation.owner)} TO ${quoteIdentifier(self)}`,
-  }),
+  read: ({ unmanaged, book }) =>
+    unmanaged.map((relation) => {
+      const readers = book.watched.filter((role) =>
+        [relation.owner, ...relation.grantees].some((one) => one === null || book.reaches(role, one)),
+      )
+      return { relation, roles: relation.hasRules && readers.length === 0 ? book.watched : readers }
+    }),
+  describe: ({ relation, roles }, { self }) => {
+    const owner = quoteIdentifier(relation.owner)
+    const own = quoteIdentifier(self)
+    if (!relation.hasRules)
+      return {
+        objects: [relation],
+        explanation: `It was filled from masked columns before they had rules, and belongs to ${owner}, for which the role of the binding cannot act: ${roles.map(quoteIdentifier).join(', ')} read it raw. Drop it, or change its owner.`,
+        remedy: `ALTER ${relation.kind.toUpperCase()} ${relation.name} OWNER TO ${own}`,
+      }
+    return {
+      objects: [relation],
+      explanation: `A rule masks it, but the role of the binding is not a member of its owner ${owner} and cannot mask it: every role with a grant on it reads it raw.`,
+      remedy: `GRANT ${owner} TO ${own}`,
+    }
+  },
 })
 
 interface TablePrivilege {

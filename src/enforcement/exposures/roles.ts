@@ -73,23 +73,6 @@ const attributeKinds = attributes.map(({ code, has, opposite, explanation }) =>
   }),
 )
 
-/** A role that may create roles takes the name, makes itself a member, and is exempt with it. */
-const exemptName = kind<RoleRow>({
-  code: 'ExemptName',
-  severity: 'high',
-  read: ({ book, unmatched, version, self }) =>
-    unmatched.length === 0 || version < 160000
-      ? []
-      : [...book.roles.values()]
-          .filter(({ createRole, superuser, name }) => createRole && !superuser && name !== self)
-          .map(({ name }) => ({ role: name, roles: book.watchedBehind(name) })),
-  describe: ({ role, roles }, { unmatched }) => ({
-    objects: [{ kind: 'role', name: quoteIdentifier(role) }],
-    explanation: `The policy exempts ${list(unmatched)}, and no role has that name. ${quoteIdentifier(role)} has CREATEROLE: it can create that role, become its member and so be exempt.${throughMembership(roles, role)} Take the name out of the exempt principals.`,
-    remedy: `ALTER ROLE ${quoteIdentifier(role)} NOCREATEROLE`,
-  }),
-})
-
 /** Roles of PostgreSQL itself that see past privileges: code, severity, and the rights of each role. */
 const predefined = [
   {
@@ -256,7 +239,6 @@ const bypassRowSecurity = kind<RoleRow & { relations: readonly MaskedRelation[] 
 export const roleKinds: readonly ExposureKind[] = [
   everybodyExempt,
   ...attributeKinds,
-  exemptName,
   ...predefinedKinds,
   tableOwner,
   twinOwnerMember,

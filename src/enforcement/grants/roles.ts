@@ -7,6 +7,17 @@ export function withAncestors(roles: ReadonlyMap<string, Role>, name: string): R
   return found
 }
 
+/** Masked roles with CREATEROLE. `user`: the role of the binding. */
+export function listRoleMakers(
+  roles: ReadonlyMap<string, Role>,
+  exempt: ReadonlySet<string>,
+  user: string,
+): string[] {
+  const isMaker = ({ name, superuser, excess }: Role) =>
+    excess.includes('NOCREATEROLE') && !superuser && !exempt.has(name) && name !== user
+  return [...roles.values()].filter(isMaker).map(({ name }) => name)
+}
+
 /** Says of each grantee (null: PUBLIC) whether the policy exempts it. */
 export function exemptions(roles: ReadonlyMap<string, Role>, listed: readonly string[]) {
   // No role can be called "public", but one can be called "PUBLIC".

@@ -1,5 +1,6 @@
 import type { Fragment } from '../../db/query.ts'
 import type { Sql } from '../../db/sql.ts'
+import { createExemptRoleStore, type ExemptRoleStore } from '../grants/settle-exempt.ts'
 import { createKeptRecords, type KeptRecords } from '../guard/kept-records.ts'
 import type { Note } from '../plan.ts'
 
@@ -41,6 +42,7 @@ export interface StateStore {
   ): Promise<void>
   forget(databaseId: string): Promise<void>
   keptRecordsOf(databaseId: string): KeptRecords
+  exemptRolesOf(databaseId: string): ExemptRoleStore
 }
 
 const untouched: Report = {
@@ -57,6 +59,7 @@ const untouched: Report = {
 export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
   return {
     keptRecordsOf: (databaseId) => createKeptRecords(sql, databaseId),
+    exemptRolesOf: (databaseId) => createExemptRoleStore(sql, databaseId),
 
     async read(databaseId) {
       const [row] = await sql<(Omit<Report, keyof Dates> & Dates)[]>`

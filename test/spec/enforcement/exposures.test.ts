@@ -15,16 +15,7 @@ const common = `
   grant usage on schema public to public`
 
 const aboutRoles = new Set([
-  ...[
-    'Superuser',
-    'Replication',
-    'CreateRole',
-    'ReadsAllData',
-    'ServerFiles',
-    'QueryTexts',
-    'TableOwner',
-    'ExemptName',
-  ],
+  ...['Superuser', 'Replication', 'CreateRole', 'ReadsAllData', 'ServerFiles', 'QueryTexts', 'TableOwner'],
   ...['EndsSessions', 'TwinOwnerMember', 'ExemptMember', 'EverybodyExempt', 'BypassRowSecurity'],
 ])
 

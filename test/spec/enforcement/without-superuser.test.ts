@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
+import { findExposures } from '../../../src/enforcement/exposures/find-exposures.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { judgeUnfinished } from '../../../src/enforcement/states/judge-unfinished.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
@@ -96,5 +98,39 @@ forEachCluster((cluster) => {
         await assert.rejects(reads('analyst', 'select mail from app.of_analyst'), /permission denied/)
         await reconcile(session, policy([]))
       })
+
+      clause(
+        'ENF-193',
+        'A table that a masked role owns and that has every column of a masked table, as a detached partition has, is listed as a `PossibleCopy` of high severity, with the roles that read it. While it is a partition, it makes the state `Failed`.',
+        async () => {
+          await run(`create table app.log (id int, mail text, note text) partition by list (id);
+            create table app.log_1 partition of app.log for values in (1); insert into app.log values (1, 'raw');
+            alter table app.log owner to "${title.startsWith('owns') ? binder : owner}"; alter table app.log_1 owner to "${analyst}";
+            grant select on app.log, app.log_1 to "${auditor}"`)
+          const session = target.connectAs('binder')
+          const rules = [rule('app.log.mail')]
+          const attached = await reconcile(session, policy(rules))
+          assert.equal(judgeUnfinished(attached, [], []).state, 'Failed')
+          const find = async (code: string) =>
+            (await findExposures(session, policy(rules))).filter((one) => one.code === code)
+          assert.deepEqual(
+            (await find('NotMasked')).map((one) => one.objects[0]?.name),
+            ['"app"."log_1"'],
+          )
+          await run('alter table app.log detach partition app.log_1')
+          assert.equal(judgeUnfinished(await reconcile(session, policy(rules)), [], []).state, null)
+          const [copy] = await find('PossibleCopy')
+          assert.deepEqual(
+            [copy?.severity, copy?.objects[0]?.name, copy?.roles.toSorted()],
+            ['high', '"app"."log_1"."mail"', [analyst, auditor].map(String).toSorted()],
+          )
+          await run(copy?.remedy ?? '')
+          await run(`alter table app.log attach partition app.log_1 for values in (1)`)
+          await reconcile(session, policy(rules))
+          await assert.rejects(reads('auditor', 'select mail from app.log_1'), /permission denied/)
+          await reconcile(session, policy([]))
+          await run('drop table app.log')
+        },
+      )
     })
 })

@@ -1,0 +1,83 @@
+import type { Sql } from '../../db/sql.ts'
+import { readPlace } from '../guard/kept-records.ts'
+import { everybody } from '../names.ts'
+import { readRoles } from '../observe.ts'
+import type { Policy } from '../policy.ts'
+import { exemptions, listRoleMakers } from './roles.ts'
+
+/** By entry of an exempt list, the OID of the role that it named when it was first looked at; null: there was none. */
+export type KnownRoles = ReadonlyMap<string, number | null>
+
+export interface ExemptRoleStore {
+  read(place: string): Promise<KnownRoles>
+  /** Replaces all rows of the database. */
+  write(place: string, known: KnownRoles): Promise<void>
+}
+
+export interface SettledExempt {
+  readonly exemptRoles: readonly string[]
+  /** Entries whose name a role took later, which a masked role may have created: they exempt nothing. */
+  readonly takenNames: readonly string[]
+}
+
+/**
+ * An entry exempts the role that it named when it was stored. A role that takes the name later counts too, unless a masked
+ * role may create roles: that role could have taken the name to be exempt. Since PostgreSQL 16 its creator could have hidden
+ * its tracks, so it does not matter which role holds ADMIN on it. Before 16 CREATEROLE reaches every role anyway.
+ * `isStored`: false leaves the store as it is, for entries that are proposed alone.
+ */
+export async function settleExempt(
+  sql: Sql,
+  store: ExemptRoleStore,
+  { exemptRoles: entries }: Pick<Policy, 'exemptRoles'>,
+  isStored: boolean,
+): Promise<SettledExempt> {
+  const named = entries.filter((entry) => entry.toLowerCase() !== everybody)
+  const place = named.length === 0 ? '' : await readPlace(sql)
+  const known = await store.read(place)
+  if (named.length === 0 && known.size === 0) return { exemptRoles: entries, takenNames: [] }
+  const [server] = await sql<{ version: number; user: string }[]>`
+    select current_setting('server_version_num')::int as version, current_user::text as user`
+  const roles = await readRoles(sql, server?.version ?? 0)
+  const oidOf = (entry: string) => roles.get(entry)?.oid ?? null
+  const isLate = (entry: string) => {
+    const [before, now] = [known.get(entry), oidOf(entry)]
+    return before !== undefined && now !== null && before !== now
+  }
+  const late = named.filter(isLate)
+  const sure = entries.filter((entry) => !late.includes(entry))
+  const makers =
+    late.length === 0 ? [] : listRoleMakers(roles, exemptions(roles, sure).roles, server?.user ?? '')
+  const takenNames = makers.length === 0 ? [] : late
+  const keep = (entry: string) =>
+    takenNames.includes(entry) ? (known.get(entry) ?? null) : (oidOf(entry) ?? known.get(entry) ?? null)
+  const next = new Map(named.map((entry) => [entry, keep(entry)]))
+  if (isStored && !isSame(known, next)) await store.write(place, next)
+  return { exemptRoles: entries.filter((entry) => !takenNames.includes(entry)), takenNames }
+}
+
+function isSame(one: KnownRoles, other: KnownRoles): boolean {
+  return one.size === other.size && [...one].every(([entry, oid]) => other.get(entry) === oid)
+}
+
+export function createExemptRoleStore(sql: Sql, databaseId: string): ExemptRoleStore {
+  return {
+    async read(place) {
+      const rows = await sql<{ entry: string; oid: number | null }[]>`
+        select entry, role_oid as oid from exempt_role
+        where database_id = ${databaseId} and (place = ${place} or ${place} = '')`
+      return new Map(rows.map(({ entry, oid }) => [entry, oid]))
+    },
+
+    async write(place, known) {
+      await sql`
+        with gone as (
+          delete from exempt_role where database_id = ${databaseId} and entry <> all(${[...known.keys()]}::text[])
+        )
+        insert into exempt_role (database_id, place, entry, role_oid)
+        select ${databaseId}, ${place}, entry, oid
+        from unnest(${[...known.keys()]}::text[], ${[...known.values()]}::int8[]) as k(entry, oid)
+        on conflict (database_id, entry) do update set place = excluded.place, role_oid = excluded.role_oid`
+    },
+  }
+}
