@@ -289,7 +289,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       accepting,
     },
     async (page) => {
-      const portalPage = await addPortal(page, options.portalFolder)
+      const portalPage = await addPortal(page, options.portalFolder, () => auth.identity.issuer())
       addPages(page, { rooms, version, registry: metrics.registry, readiness, portalPage })
     },
   )

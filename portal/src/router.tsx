@@ -1,14 +1,15 @@
 import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { directoryRoutes } from './directory-routes.ts'
+import { OverviewPage } from './pages/overview/overview-page.tsx'
 import { root } from './root-route.ts'
 import { textsOf } from './shell/search.ts'
 import { FaultView, Skeleton } from './ui/states.tsx'
 
-/** Each page is a file of its own that is loaded when it is first opened. */
+/** Each page is a file of its own that is loaded when it is first opened; the first one comes with the frame. */
 const overview = createRoute({
   getParentRoute: () => root,
   path: '/',
-  component: lazyRouteComponent(() => import('./pages/overview/overview-page.tsx'), 'OverviewPage'),
+  component: OverviewPage,
 })
 
 const welcome = createRoute({

@@ -4,17 +4,20 @@ import { type BuiltFile, readBuilt } from './read-built.ts'
 import { portalSections } from './sections.ts'
 
 const noncePlaceholder = '__NONCE__'
+const issuerPlaceholder = '__ISSUER__'
 const yearSeconds = 365 * 24 * 60 * 60
 
 type SendPage = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 /**
  * Serves the portal: its page at its own addresses, and the built files under names that hold their hash. Returns what
- * answers a browser at `/`; undefined where there is no portal.
+ * answers a browser at `/`; undefined where there is no portal. The page names the issuer, which is known once the service
+ * listens.
  */
 export async function addPortal(
   app: FastifyInstance,
   folder: string | undefined,
+  issuer: () => string,
 ): Promise<SendPage | undefined> {
   if (folder === undefined) return undefined
   const { page, files } = await readBuilt(folder)
@@ -30,7 +33,7 @@ export async function addPortal(
         'cache-control': 'no-store',
         vary: 'accept',
       })
-      .send(page.replaceAll(noncePlaceholder, nonce))
+      .send(page.replace(noncePlaceholder, nonce).replace(issuerPlaceholder, () => issuer()))
   }
   for (const section of portalSections) {
     app.get(`/${section}`, sendPage)

@@ -30,6 +30,40 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
   )
 
   clause(
+    'SVC-56',
+    'In a browser that a person has used, the portal signs in again without leaving the page while the token service…',
+    async () => {
+      await using opened = await portal.visit()
+      const { page } = opened
+      const grants: (string | null)[] = []
+      // The first token ends within the time in which one is renewed.
+      await page.route('**/oauth2/v2.0/token', async (route) => {
+        grants.push(new URLSearchParams(route.request().postData() ?? '').get('grant_type'))
+        const response = await route.fetch()
+        const body = (await response.json()) as object
+        await route.fulfill({ response, json: grants.length === 1 ? { ...body, expires_in: 60 } : body })
+      })
+      const visited: string[] = []
+      page.on('request', (request) => {
+        if (request.isNavigationRequest()) visited.push(new URL(request.url()).pathname)
+      })
+      await page.goto(portal.service().origin)
+      await signIn(page, portal.administrator())
+      await page.getByText('Sessions now').waitFor()
+      assert.deepEqual(grants, ['authorization_code', 'refresh_token'])
+      visited.length = 0
+      await page.goto(`${portal.service().origin}/databases?q=shop`)
+      await page.getByRole('cell', { name: 'shop', exact: true }).waitFor()
+      assert.deepEqual(visited, ['/databases'])
+      assert.deepEqual(grants.slice(2), ['authorization_code'])
+      await page.context().clearCookies()
+      await page.reload()
+      await page.getByLabel('Password').waitFor()
+      assert.match(visited.at(-1) ?? '', /\/sign-in\//)
+    },
+  )
+
+  clause(
     'SVC-54',
     'The portal keeps statements, exposures and counts in the browser for one person: they are removed when…',
     async () => {
@@ -105,6 +139,7 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
         [group('nesting')]: 'Data readers',
         [group('rights')]: 'No role, no database role and no exemption',
         [`/why?person=${ada}&group=${outer}`]: 'ada.lovelace is a member of Data readers',
+        '/credentials': 'No credential yet',
         '/applications': 'Masquerade portal',
         [application('overview')]: 'Token endpoint',
         [application('secrets')]: 'No secret',

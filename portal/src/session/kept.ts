@@ -2,6 +2,11 @@ const owner = 'masquerade.person'
 /** Of the browser rather than of a person. */
 const shared = ['masquerade.preferences']
 
+/** True in a browser whose last person has not signed out. */
+export function hasPerson(): boolean {
+  return localStorage.getItem(owner) !== null
+}
+
 /** Removes everything that pages kept in this browser for a person: statements, exposures and counts of databases. */
 export function forgetPerson(): void {
   const ours = Object.keys(localStorage).filter(

@@ -1,8 +1,15 @@
 import * as oauth from 'oauth4webapi'
-import { forgetPerson, keepFor } from './kept.ts'
+import { forgetPerson, hasPerson, keepFor } from './kept.ts'
+import {
+  client,
+  createPending,
+  describeRequest,
+  insecureLocally,
+  type Pending,
+  redirectUri,
+  tokenService,
+} from './token-service.ts'
 
-const clientId = '5b8e0f27-92d4-4c63-8a0b-e14d6f9c7a35'
-const scope = 'openid profile offline_access .default'
 /** A token that is about to end would end on its way. */
 const renewBeforeMs = 2 * 60 * 1000
 const pendingKey = 'masquerade.sign-in'
@@ -26,12 +33,6 @@ export type Opened =
   | { readonly kind: 'leaving' }
   | { readonly kind: 'failed'; readonly message: string }
 
-interface Pending {
-  readonly state: string
-  readonly verifier: string
-  readonly returnTo: string
-}
-
 /** Kept in memory only: a script of another page, or a copy of the browser's profile, finds no token. */
 interface Tokens {
   readonly access: string
@@ -40,10 +41,6 @@ interface Tokens {
   readonly endsAtMs: number
 }
 
-const client: oauth.Client = { client_id: clientId }
-const options = { [oauth.allowInsecureRequests]: location.protocol === 'http:' }
-const redirectUri = `${location.origin}/`
-let server: oauth.AuthorizationServer | undefined
 let tokens: Tokens | undefined
 let renewing: Promise<string> | undefined
 
@@ -55,16 +52,26 @@ export function carriesAnswer({ pathname, searchParams }: URL): boolean {
   return pathname === '/' && searchParams.has('state') && isAnswered
 }
 
-/** Finishes a sign-in that the address carries, or begins one: the token service remembers a recent sign-in. */
+/**
+ * Finishes a sign-in that the address carries, or begins one: the token service remembers a recent sign-in. Where a person
+ * used the portal before, it is asked without leaving the page.
+ */
 export async function openSession(): Promise<Opened> {
   const here = new URL(location.href)
   if (here.pathname === '/' && here.searchParams.get('state') === signedOutState) {
     history.replaceState(null, '', '/')
+    // An answer that came while the page was left may have been kept after all.
+    forgetPerson()
     return { kind: 'signed out' }
   }
+  const isAnswer = carriesAnswer(here)
+  const returnTo = isAnswer ? '/' : here.pathname + here.search + here.hash
   try {
-    if (carriesAnswer(here)) return await finishSignIn(here)
-    await beginSignIn(here.pathname + here.search + here.hash)
+    const pending = isAnswer ? takePending() : undefined
+    if (pending) return await finishSignIn(here, pending)
+    const resumed = hasPerson() ? await resumeSignIn(returnTo) : undefined
+    if (resumed) return resumed
+    await beginSignIn(returnTo)
     return { kind: 'leaving' }
   } catch (error) {
     history.replaceState(null, '', '/')
@@ -73,47 +80,40 @@ export async function openSession(): Promise<Opened> {
 }
 
 export async function beginSignIn(returnTo: string): Promise<void> {
-  const { authorization_endpoint: endpoint } = await findServer()
-  if (!endpoint) throw new Error('the token service names no authorization endpoint')
-  const pending: Pending = {
-    state: oauth.generateRandomState(),
-    verifier: oauth.generateRandomCodeVerifier(),
-    returnTo,
-  }
+  const pending = createPending(returnTo)
   sessionStorage.setItem(pendingKey, JSON.stringify(pending))
-  const url = new URL(endpoint)
-  url.search = new URLSearchParams({
-    client_id: clientId,
-    redirect_uri: redirectUri,
-    response_type: 'code',
-    scope,
-    state: pending.state,
-    code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
-    code_challenge_method: 'S256',
-  }).toString()
-  location.replace(url)
+  location.replace(await describeRequest(pending))
 }
 
-async function finishSignIn(here: URL): Promise<Opened> {
+function takePending(): Pending | undefined {
   const kept = sessionStorage.getItem(pendingKey)
   sessionStorage.removeItem(pendingKey)
-  if (kept === null) {
-    await beginSignIn('/')
-    return { kind: 'leaving' }
-  }
-  const { state, verifier, returnTo } = JSON.parse(kept) as Pending
-  const as = await findServer()
-  const parameters = oauth.validateAuthResponse(as, client, here, state)
+  return kept === null ? undefined : (JSON.parse(kept) as Pending)
+}
+
+/** Signs in by the cookie of the token service. Undefined: the person has to see one of its pages. */
+async function resumeSignIn(returnTo: string): Promise<Opened | undefined> {
+  const pending = createPending(returnTo)
+  const request = await describeRequest(pending, { prompt: 'none' })
+  const { url } = await fetch(request, { headers: { accept: 'text/html' } })
+  const answer = new URL(url)
+  return answer.searchParams.has('code') ? finishSignIn(answer, pending) : undefined
+}
+
+async function finishSignIn(answered: URL, { state, verifier, returnTo }: Pending): Promise<Opened> {
+  const parameters = oauth.validateAuthResponse(tokenService, client, answered, state)
   const response = await oauth.authorizationCodeGrantRequest(
-    as,
+    tokenService,
     client,
     oauth.None(),
     parameters,
     redirectUri,
     verifier,
-    options,
+    insecureLocally,
   )
-  const answer = await oauth.processAuthorizationCodeResponse(as, client, response, { requireIdToken: true })
+  const answer = await oauth.processAuthorizationCodeResponse(tokenService, client, response, {
+    requireIdToken: true,
+  })
   keep(answer)
   const person = describePerson(answer)
   keepFor(person.id)
@@ -158,14 +158,6 @@ function readClaims(token: string): Record<string, unknown> {
   return JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>
 }
 
-async function findServer(): Promise<oauth.AuthorizationServer> {
-  if (server) return server
-  const response = await fetch('/.well-known/openid-configuration')
-  if (!response.ok) throw new Error(`the token service answered ${response.status}`)
-  server = (await response.json()) as oauth.AuthorizationServer
-  return server
-}
-
 /** An access token with time left, renewed once for all requests that wait for it. */
 export async function accessToken(): Promise<string> {
   if (!tokens) throw new SessionEnded('nobody is signed in')
@@ -181,11 +173,16 @@ export function renewToken(): Promise<string> {
 }
 
 async function renew(): Promise<string> {
-  const as = await findServer()
   if (!tokens?.refresh) throw new SessionEnded('the sign-in cannot be renewed')
   try {
-    const response = await oauth.refreshTokenGrantRequest(as, client, oauth.None(), tokens.refresh, options)
-    keep(await oauth.processRefreshTokenResponse(as, client, response))
+    const response = await oauth.refreshTokenGrantRequest(
+      tokenService,
+      client,
+      oauth.None(),
+      tokens.refresh,
+      insecureLocally,
+    )
+    keep(await oauth.processRefreshTokenResponse(tokenService, client, response))
   } catch (cause) {
     if (cause instanceof oauth.ResponseBodyError) throw new SessionEnded('the sign-in has ended', { cause })
     throw cause
@@ -193,12 +190,11 @@ async function renew(): Promise<string> {
   return tokens.access
 }
 
-export async function signOut(): Promise<void> {
-  const { end_session_endpoint: endpoint } = await findServer()
-  const url = new URL(endpoint ?? '/', location.origin)
+export function signOut(): void {
+  const url = new URL(tokenService.end_session_endpoint)
   url.search = new URLSearchParams({
     ...(tokens?.idToken && { id_token_hint: tokens.idToken }),
-    client_id: clientId,
+    client_id: client.client_id,
     post_logout_redirect_uri: redirectUri,
     state: signedOutState,
   }).toString()

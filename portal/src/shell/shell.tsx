@@ -150,7 +150,7 @@ function Account() {
               {t.shell.docs}
             </a>
           </DropdownMenu.Item>
-          <DropdownMenu.Item className="menu-item" onSelect={() => void signOut()}>
+          <DropdownMenu.Item className="menu-item" onSelect={signOut}>
             <LogOut size={14} aria-hidden />
             {t.shell.signOut}
           </DropdownMenu.Item>
