@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { get, send } from './call.ts'
 import type { Schema } from './described.ts'
+import type { Named } from './directory.ts'
 import { policyPathOf } from './document.ts'
 import { type DatabasePlace, pathOf } from './masking.ts'
 
@@ -35,11 +36,6 @@ export async function findPrincipalId(text: string): Promise<string> {
   if (!wanted.includes('@')) return wanted
   const { id } = await get<{ id: string }>(`/v1.0/users/${encodeURIComponent(wanted)}?$select=id`)
   return id
-}
-
-interface Named {
-  readonly id: string
-  readonly displayName: string | null
 }
 
 /** Names of directory objects; without the right to read them, none. */

@@ -1,48 +1,31 @@
-import { directoryPath, type Listed, listPath, type Named, objectQuery, quoteText } from './directory.ts'
+import type { Schema, Selected } from './described.ts'
+import { directoryPath, type Listed, listPath, objectQuery, quoteText } from './directory.ts'
 
-export interface Credential {
-  readonly keyId: string
-  readonly displayName: string | null
-  readonly hint: string | null
-  readonly startDateTime: string | null
-  readonly endDateTime: string | null
-}
+const properties = [
+  'id',
+  'appId',
+  'displayName',
+  'description',
+  'createdDateTime',
+  'passwordCredentials',
+  'web',
+  'spa',
+  'publicClient',
+] as const
 
-export interface Application extends Named {
-  readonly appId: string
-  readonly createdDateTime: string | null
-  readonly passwordCredentials: readonly Credential[]
-  readonly web: { readonly redirectUris?: readonly string[] } | null
-  readonly spa: { readonly redirectUris?: readonly string[] } | null
-  readonly publicClient: { readonly redirectUris?: readonly string[] } | null
-}
+export type Application = Selected<'application', (typeof properties)[number], 'appId'>
+export type Credential = Application['passwordCredentials'][number]
 
-export interface AppRole {
-  readonly id: string
-  readonly value: string | null
-  readonly displayName: string | null
-}
+const principalProperties = ['id', 'appId', 'displayName', 'description', 'appRoles'] as const
 
-export interface ServicePrincipal extends Named {
-  readonly appId: string
-  readonly appRoles: readonly AppRole[]
-}
-
-export interface AppRoleAssignment {
-  readonly id: string
-  readonly appRoleId: string
-  readonly resourceId: string
-  readonly resourceDisplayName?: string | null
-  readonly createdDateTime: string | null
-}
-
-export interface PermissionGrant {
-  readonly id: string
-  readonly clientId: string
-  readonly consentType: 'AllPrincipals' | 'Principal'
-  readonly principalId: string | null
-  readonly scope: string
-}
+export type ServicePrincipal = Selected<'servicePrincipal', (typeof principalProperties)[number], 'appId'>
+export type AppRole = ServicePrincipal['appRoles'][number]
+export type AppRoleAssignment = Selected<
+  'appRoleAssignment',
+  'id' | 'appRoleId' | 'resourceId' | 'resourceDisplayName' | 'createdDateTime',
+  'appRoleId' | 'resourceId'
+>
+export type PermissionGrant = Schema<'oAuth2PermissionGrant'>
 
 /** The API itself: its roles are the permissions that can be granted. */
 const apiAppId = '00000003-0000-0000-c000-000000000000'
@@ -57,7 +40,7 @@ export function isOwn(appId: string): boolean {
   return ownAppIds.has(appId)
 }
 
-const fields = 'id,appId,displayName,description,createdDateTime,passwordCredentials,web,spa,publicClient'
+const fields = properties.join()
 
 const listed = { path: '/applications', kind: 'application', select: fields, searched: ['displayName'] }
 
@@ -74,7 +57,7 @@ export function applicationQuery(appId: string) {
 export function servicePrincipalQuery(appId: string) {
   return objectQuery<Listed<ServicePrincipal>>(
     directoryPath('/servicePrincipals', {
-      $select: 'id,appId,displayName,description,appRoles',
+      $select: principalProperties.join(),
       $filter: `appId eq ${quoteText(appId)}`,
     }),
   )

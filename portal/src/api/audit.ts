@@ -1,34 +1,12 @@
 import { infiniteQueryOptions } from '@tanstack/react-query'
 import { send } from './call.ts'
-import type { Schema } from './described.ts'
+import type { Schema, Selected } from './described.ts'
 import { directoryPath, quoteText } from './directory.ts'
 
 export type MaskingEvent = Schema<'auditEvent'>
 
-export interface DirectoryAudit {
-  readonly id: string
-  readonly activityDisplayName: string
-  readonly activityDateTime: string
-  readonly correlationId: string | null
-  readonly initiatedBy: {
-    readonly user: {
-      readonly id: string | null
-      readonly displayName: string | null
-      readonly userPrincipalName: string | null
-    } | null
-    readonly app: { readonly displayName: string | null; readonly servicePrincipalId: string | null } | null
-  }
-  readonly targetResources: readonly {
-    readonly id: string
-    readonly type: string | null
-    readonly displayName: string | null
-    readonly modifiedProperties: readonly {
-      readonly displayName: string
-      readonly oldValue: string | null
-      readonly newValue: string | null
-    }[]
-  }[]
-}
+type AuditProperty = 'activityDisplayName' | 'activityDateTime' | 'initiatedBy' | 'targetResources'
+export type DirectoryAudit = Selected<'directoryAudit', 'id' | 'correlationId' | AuditProperty, AuditProperty>
 
 interface MaskingPage {
   readonly value: readonly MaskingEvent[]

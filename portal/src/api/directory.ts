@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { send } from './call.ts'
+import type { Selected } from './described.ts'
 import { queryClient } from './query-client.ts'
 
 export interface Listed<T> {
@@ -7,7 +8,7 @@ export interface Listed<T> {
   readonly '@odata.nextLink'?: string
 }
 
-/** An object of the directory by what every list of them shows. */
+/** An object of any kind by what every list of them shows: the description leaves these properties open. */
 export interface Named {
   readonly '@odata.type'?: string
   readonly id: string
@@ -18,38 +19,44 @@ export interface Named {
   readonly deletedDateTime?: string | null
 }
 
-export interface User extends Named {
-  readonly userPrincipalName: string
-  readonly accountEnabled: boolean | null
-  readonly userType: string | null
-  readonly givenName: string | null
-  readonly surname: string | null
-  readonly jobTitle: string | null
-  readonly department: string | null
-  readonly companyName: string | null
-  readonly officeLocation: string | null
-  readonly mobilePhone: string | null
-  readonly mail: string | null
-  readonly createdDateTime: string | null
-  readonly deletedDateTime: string | null
-}
+const userProperties = [
+  'id',
+  'displayName',
+  'userPrincipalName',
+  'accountEnabled',
+  'userType',
+  'givenName',
+  'surname',
+  'jobTitle',
+  'department',
+  'companyName',
+  'officeLocation',
+  'mobilePhone',
+  'mail',
+  'createdDateTime',
+  'deletedDateTime',
+] as const
 
-export interface Group extends Named {
-  readonly description: string | null
-  readonly groupTypes: readonly string[]
-  readonly securityEnabled: boolean
-  readonly mailEnabled: boolean
-  readonly isAssignableToRole: boolean | null
-  readonly createdDateTime: string | null
-}
+export type User = Selected<'user', (typeof userProperties)[number], 'userPrincipalName'>
+
+const groupProperties = [
+  'id',
+  'displayName',
+  'description',
+  'groupTypes',
+  'securityEnabled',
+  'mailEnabled',
+  'isAssignableToRole',
+  'createdDateTime',
+] as const
+
+export type Group = Selected<'group', (typeof groupProperties)[number]>
 
 export type Kind = 'user' | 'group' | 'servicePrincipal' | 'application' | 'directoryRole' | 'other'
 
-export const userFields =
-  'id,displayName,userPrincipalName,accountEnabled,userType,givenName,surname,jobTitle,department,companyName,officeLocation,mobilePhone,mail,createdDateTime,deletedDateTime'
+export const userFields = userProperties.join()
 const listedUserFields = 'id,displayName,userPrincipalName,accountEnabled,userType,jobTitle,department'
-export const groupFields =
-  'id,displayName,description,groupTypes,securityEnabled,mailEnabled,isAssignableToRole,createdDateTime'
+export const groupFields = groupProperties.join()
 export const namedFields = 'id,displayName,userPrincipalName,appId,description'
 /** Of the kinds at the ends of these relations; the service refuses a property that no kind has. */
 export const containerFields = 'id,displayName,description'

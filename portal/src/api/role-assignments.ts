@@ -1,30 +1,20 @@
 import { queryOptions } from '@tanstack/react-query'
 import { get } from './call.ts'
+import type { Schema, Selected } from './described.ts'
 import { directoryPath, type Listed, objectQuery } from './directory.ts'
 import type { VisibleDatabase } from './masking.ts'
 
-export interface RoleDefinition {
-  readonly id: string
-  readonly displayName: string
-  readonly description: string | null
-}
-
-export interface DirectoryAssignment {
-  readonly id: string
-  readonly principalId: string
-  readonly roleDefinitionId: string
-}
-
-export interface MaskingAssignment {
-  readonly id: string
-  readonly name: string
-  readonly properties: {
-    readonly roleName: string
-    readonly principalId: string
-    readonly scope: string
-    readonly createdOn: string
-  }
-}
+export type RoleDefinition = Selected<
+  'unifiedRoleDefinition',
+  'id' | 'displayName' | 'description',
+  'displayName'
+>
+export type DirectoryAssignment = Selected<
+  'unifiedRoleAssignment',
+  'id' | 'principalId' | 'roleDefinitionId',
+  'principalId' | 'roleDefinitionId'
+>
+export type MaskingAssignment = Schema<'roleAssignment'>
 
 export const maskingRoles = ['Reader', 'SQL Security Manager', 'Contributor', 'Owner'] as const
 

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ShieldOff } from 'lucide-react'
+import type { Schema } from '../api/described.ts'
 import { directoryPath, type Listed, objectQuery } from '../api/directory.ts'
 import { t } from '../texts/index.ts'
 import { Badge, type Tone } from '../ui/badge.tsx'
@@ -9,14 +10,11 @@ import { Empty, Loaded } from '../ui/states.tsx'
 import { PrincipalLink } from './object-link.tsx'
 import { ScopeLink } from './scope-link.tsx'
 
-export interface CarriedRight {
-  readonly type: keyof typeof t.directory.rights
-  readonly name: string | null
-  readonly scope: string | null
-  readonly through: string | null
-}
+export type CarriedRight = Schema<'carriedRight'>
 
-const tones: Partial<Record<CarriedRight['type'], Tone>> = { exemption: 'warn', directoryRole: 'accent' }
+/** The words for a type of right; a type without words is shown as it is. */
+export const rightNames: Readonly<Record<string, string>> = t.directory.rights
+const tones: Readonly<Record<string, Tone>> = { exemption: 'warn', directoryRole: 'accent' }
 
 export function rightsQuery(set: 'users' | 'groups' | 'servicePrincipals', id: string) {
   return objectQuery<Listed<CarriedRight>>(directoryPath(`/${set}/${id}/carriedRights`, {}))
@@ -37,7 +35,7 @@ export function CarriedRights({
     {
       key: 'type',
       header: t.directory.rightType,
-      cell: ({ type }) => <Badge tone={tones[type] ?? 'neutral'}>{t.directory.rights[type] ?? type}</Badge>,
+      cell: ({ type }) => <Badge tone={tones[type] ?? 'neutral'}>{rightNames[type] ?? type}</Badge>,
       width: '160px',
     },
     {

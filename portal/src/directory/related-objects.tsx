@@ -5,7 +5,7 @@ import { forgetDirectory, type Named } from '../api/directory.ts'
 import type { Change } from '../change/change-drawer.tsx'
 import { t } from '../texts/index.ts'
 import { Loaded, Skeleton } from '../ui/states.tsx'
-import { rightsQuery } from './carried-rights.tsx'
+import { rightNames, rightsQuery } from './carried-rights.tsx'
 import { ScopeLink } from './scope-link.tsx'
 
 /** The rights that a new member gets, or that a member who leaves loses. */
@@ -26,7 +26,7 @@ export function RightsImpact({
           <ul className="stack tight">
             {value.map(({ type, name, scope, through }) => (
               <li key={`${type} ${name} ${scope} ${through}`}>
-                <strong>{name ?? t.directory.rights[type]}</strong> <ScopeLink scope={scope} />
+                <strong>{name ?? rightNames[type] ?? type}</strong> <ScopeLink scope={scope} />
               </li>
             ))}
           </ul>

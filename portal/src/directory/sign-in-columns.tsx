@@ -1,19 +1,22 @@
+import type { Selected } from '../api/described.ts'
 import { t } from '../texts/index.ts'
 import { Badge } from '../ui/badge.tsx'
 import type { Column } from '../ui/data-table.tsx'
 import { DateText } from '../ui/date.tsx'
 
-export interface SignIn {
-  readonly id: string
-  readonly createdDateTime: string
-  readonly userDisplayName: string | null
-  readonly userPrincipalName: string | null
-  readonly appDisplayName: string | null
-  readonly resourceDisplayName: string | null
-  readonly clientAppUsed: string | null
-  readonly ipAddress: string | null
-  readonly status: { readonly errorCode: number; readonly failureReason: string | null }
-}
+export type SignIn = Selected<
+  'signIn',
+  | 'id'
+  | 'createdDateTime'
+  | 'userDisplayName'
+  | 'userPrincipalName'
+  | 'appDisplayName'
+  | 'resourceDisplayName'
+  | 'clientAppUsed'
+  | 'ipAddress'
+  | 'status',
+  'status'
+>
 
 export const signInColumns: readonly Column<SignIn>[] = [
   {

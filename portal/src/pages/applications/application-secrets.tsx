@@ -69,7 +69,7 @@ export function ApplicationSecrets({
         label={t.applications.secrets}
         columns={columns}
         rows={application?.passwordCredentials ?? []}
-        keyOf={({ keyId }) => keyId}
+        keyOf={({ keyId }) => keyId ?? ''}
         empty={
           <Empty icon={KeyRound} title={t.applications.secretsEmpty}>
             {t.applications.secretsEmptyHint}

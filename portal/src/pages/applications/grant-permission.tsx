@@ -55,7 +55,7 @@ export function GrantPermission({
         choices={[
           { value: '', label: t.applications.choosePermission },
           ...roles
-            .map(({ id, value }) => ({ value: id, label: value ?? id }))
+            .map(({ id, value }) => ({ value: id ?? '', label: value ?? id ?? '' }))
             .toSorted((one, other) => one.label.localeCompare(other.label)),
         ]}
       />

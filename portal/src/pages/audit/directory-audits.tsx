@@ -17,7 +17,7 @@ function targetOf({ targetResources }: DirectoryAudit): string {
 
 function showEntry(audit: DirectoryAudit): ShownEntry {
   const actor = audit.initiatedBy.user?.id ?? audit.initiatedBy.app?.servicePrincipalId
-  const changes = audit.targetResources.flatMap(({ modifiedProperties }) => modifiedProperties)
+  const changes = audit.targetResources.flatMap(({ modifiedProperties }) => modifiedProperties ?? [])
   return {
     action: audit.activityDisplayName,
     at: audit.activityDateTime,
@@ -27,7 +27,7 @@ function showEntry(audit: DirectoryAudit): ShownEntry {
     ),
     requestId: audit.correlationId,
     changes: changes.map(({ displayName, oldValue, newValue }) => ({
-      name: displayName,
+      name: displayName ?? '',
       before: oldValue ?? undefined,
       after: newValue ?? undefined,
     })),

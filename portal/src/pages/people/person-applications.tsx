@@ -1,4 +1,5 @@
 import { AppWindow } from 'lucide-react'
+import type { AppRoleAssignment } from '../../api/applications.ts'
 import { relationPath, type User, useDirectoryList } from '../../api/directory.ts'
 import { PrincipalLink } from '../../directory/object-link.tsx'
 import { t } from '../../texts/index.ts'
@@ -6,13 +7,7 @@ import { type Column, DataTable } from '../../ui/data-table.tsx'
 import { DateText } from '../../ui/date.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 
-interface Assignment {
-  readonly id: string
-  readonly resourceId: string
-  readonly createdDateTime: string | null
-}
-
-const columns: readonly Column<Assignment>[] = [
+const columns: readonly Column<AppRoleAssignment>[] = [
   { key: 'app', header: t.persons.resource, cell: ({ resourceId }) => <PrincipalLink id={resourceId} /> },
   {
     key: 'when',
@@ -22,7 +17,7 @@ const columns: readonly Column<Assignment>[] = [
 ]
 
 export function PersonApplications({ user }: { readonly user: User }) {
-  const { query, more } = useDirectoryList<Assignment>(
+  const { query, more } = useDirectoryList<AppRoleAssignment>(
     relationPath(`/users/${user.id}/appRoleAssignments`, ''),
   )
   return (

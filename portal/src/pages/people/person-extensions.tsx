@@ -1,15 +1,12 @@
 import { Puzzle } from 'lucide-react'
+import type { Schema } from '../../api/described.ts'
 import { directoryPath, type User, useDirectoryList } from '../../api/directory.ts'
 import { t } from '../../texts/index.ts'
 import { CodeBlock } from '../../ui/copy.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 
-interface Extension {
-  readonly id: string
-  readonly extensionName?: string
-  readonly [property: string]: unknown
-}
+type Extension = Schema<'openTypeExtension'>
 
 export function PersonExtensions({ user }: { readonly user: User }) {
   const { query } = useDirectoryList<Extension>(directoryPath(`/users/${user.id}/extensions`, {}))
