@@ -3,43 +3,29 @@ import { Link } from '@tanstack/react-router'
 import { UserRoundSearch } from 'lucide-react'
 import type { Named } from '../../api/directory.ts'
 import { documentQuery } from '../../api/document.ts'
-import { pathOf } from '../../api/masking.ts'
 import { principalQuery } from '../../api/principals.ts'
 import { rightsQuery } from '../../directory/carried-rights.tsx'
 import { PrincipalLink } from '../../directory/object-link.tsx'
 import { PickPrincipal } from '../../directory/pick-principal.tsx'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
+import { judgeSight, type Sight } from './sight.ts'
 import { useDatabasePlace } from './use-database.ts'
 
-/** Why a person sees raw values in this database; undefined while that is not known. */
-export interface Sight {
+/** The sight of a person; undefined while it is not known. */
+export interface PersonSight extends Sight {
   readonly person: Named
-  readonly seesRaw: boolean
-  /** The group that the exemption names; null: it names the person, or a role. */
-  readonly through: string | null
-  /** The exempt database role that the person logs in as. */
-  readonly role: string | null
 }
 
 /** What a person sees here by exemptions of themselves, of their groups, and of the roles that they log in as. */
-export function useSight(id: string | undefined): Sight | undefined {
+export function useSight(id: string | undefined): PersonSight | undefined {
   const place = useDatabasePlace()
   const isAsked = id !== undefined
   const { data: person } = useQuery({ ...principalQuery(id ?? ''), enabled: isAsked })
   const { data: rights } = useQuery({ ...rightsQuery('users', id ?? ''), enabled: isAsked })
   const { data: document } = useQuery(documentQuery(place))
   if (!person || !rights || !document) return undefined
-  const path = pathOf(place).toLowerCase()
-  const here = rights.value.filter(({ scope }) => scope?.toLowerCase() === path)
-  const exemption = here.find(({ type }) => type === 'exemption')
-  const exemptRoles = document.exemptions.filter(({ kind }) => kind === 'DatabaseRole')
-  const mapped = here.find(
-    ({ type, name }) => type === 'databaseRole' && exemptRoles.some((one) => one.name === name),
-  )
-  const why = exemption ?? mapped
-  const role = exemption ? null : (mapped?.name ?? null)
-  return { person, seesRaw: why !== undefined, through: why?.through ?? null, role }
+  return { person, ...judgeSight(rights.value, document.exemptions, place) }
 }
 
 /** The button that lends the preview the eyes of a person. */
@@ -63,7 +49,7 @@ export function SightLine({
   hasRaw,
   onEnd,
 }: {
-  readonly sight: Sight
+  readonly sight: PersonSight
   readonly hasRaw: boolean
   readonly onEnd: () => void
 }) {

@@ -1,17 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
-import { UserRoundSearch, UserX } from 'lucide-react'
+import { UserX } from 'lucide-react'
 import { useState } from 'react'
 import { documentQuery, type Exemption } from '../../api/document.ts'
 import { PrincipalLink } from '../../directory/object-link.tsx'
-import { PickPrincipal } from '../../directory/pick-principal.tsx'
 import { useReads } from '../../session/readable.tsx'
 import { t } from '../../texts/index.ts'
 import { Badge } from '../../ui/badge.tsx'
-import { Button } from '../../ui/button.tsx'
-import { type Column, DataTable } from '../../ui/data-table.tsx'
+import type { Column } from '../../ui/data-table.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { Card } from '../../ui/page.tsx'
-import { Empty, Loaded } from '../../ui/states.tsx'
+import { AccessPanel } from './access-panel.tsx'
 import { useDocumentChange } from './document-change.tsx'
 import { useDatabasePlace, useRights } from './use-database.ts'
 
@@ -63,75 +60,40 @@ export function Exemptions() {
         <Badge tone={kind === 'Nothing' ? 'warn' : 'neutral'}>{t.access.kinds[kind]}</Badge>
       ),
     },
-    {
-      key: 'remove',
-      header: <span className="visually-hidden">{t.access.remove}</span>,
-      isEnd: true,
-      cell: (exemption) =>
-        mayWrite && (
-          <Button
-            size="small"
-            aria-label={t.access.removeOf(exemption.name)}
-            onClick={() => remove(exemption)}
-          >
-            {t.access.remove}
-          </Button>
-        ),
-    },
   ]
   return (
-    <Card title={t.access.exempt} isFlush>
-      <div className="panel-intro">
-        <p className="quiet small">{t.access.exemptHint}</p>
-        {mayWrite && (
-          <form
-            className="add-line"
-            onSubmit={(event) => {
-              event.preventDefault()
-              add(entry.trim())
-            }}
-          >
-            <TextField
-              label={t.access.entry}
-              hint={t.access.entryHint}
-              value={entry}
-              onChange={({ target }) => setEntry(target.value)}
-            />
-            <Button type="submit" disabled={entry.trim() === ''}>
-              {t.access.add}
-            </Button>
-            {isReader && (
-              <PickPrincipal
-                button={t.access.chooseExemptButton}
-                icon={UserRoundSearch}
-                title={t.access.chooseExempt}
-                description={t.access.chooseExemptHint}
-                label={t.access.principals}
-                sets={['users', 'groups', 'servicePrincipals']}
-                size="usual"
-                onPick={({ id, appId, displayName }) => add(appId ?? id, displayName ?? id)}
-              />
-            )}
-          </form>
-        )}
-      </div>
-      <Loaded query={query}>
-        {({ exemptions }) =>
-          exemptions.length === 0 ? (
-            <Empty icon={UserX} title={t.access.noExempt}>
-              {t.access.noExemptHint}
-            </Empty>
-          ) : (
-            <DataTable
-              label={t.access.exemptions}
-              columns={columns}
-              rows={exemptions}
-              keyOf={({ entry: key }) => key}
-            />
-          )
-        }
-      </Loaded>
+    <AccessPanel
+      title={t.access.exempt}
+      hint={t.access.exemptHint}
+      query={{ ...query, data: query.data?.exemptions }}
+      label={t.access.exemptions}
+      columns={columns}
+      keyOf={({ entry: key }) => key}
+      nameOf={({ name }) => name}
+      onRemove={remove}
+      mayChange={mayWrite}
+      addition={{
+        fields: (
+          <TextField
+            label={t.access.entry}
+            hint={t.access.entryHint}
+            value={entry}
+            onChange={({ target }) => setEntry(target.value)}
+          />
+        ),
+        button: t.access.add,
+        isReady: entry.trim() !== '',
+        onAdd: () => add(entry.trim()),
+        picker: {
+          button: t.access.chooseExemptButton,
+          title: t.access.chooseExempt,
+          hint: t.access.chooseExemptHint,
+        },
+        onPick: ({ id, appId, displayName }) => add(appId ?? id, displayName ?? id),
+      }}
+      empty={{ icon: UserX, title: t.access.noExempt, hint: t.access.noExemptHint }}
+    >
       {drawer}
-    </Card>
+    </AccessPanel>
   )
 }

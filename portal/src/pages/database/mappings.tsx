@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { UserRoundSearch, Users } from 'lucide-react'
+import { Users } from 'lucide-react'
 import { useState } from 'react'
 import {
   deleteMapping,
@@ -10,17 +10,17 @@ import {
   putMapping,
 } from '../../api/access.ts'
 import type { Named } from '../../api/directory.ts'
+import { documentQuery } from '../../api/document.ts'
 import { pathOf } from '../../api/masking.ts'
 import { type Change, ChangeDrawer } from '../../change/change-drawer.tsx'
 import { PrincipalLink } from '../../directory/object-link.tsx'
-import { PickPrincipal } from '../../directory/pick-principal.tsx'
 import { useReads } from '../../session/readable.tsx'
 import { t } from '../../texts/index.ts'
-import { Button } from '../../ui/button.tsx'
-import { type Column, DataTable } from '../../ui/data-table.tsx'
+import { Badge } from '../../ui/badge.tsx'
+import type { Column } from '../../ui/data-table.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { Card } from '../../ui/page.tsx'
-import { Empty, Loaded } from '../../ui/states.tsx'
+import { AccessPanel } from './access-panel.tsx'
+import { judgeSight, mappedRightsQuery, type Sight } from './sight.ts'
 import { useDatabasePlace, useRights } from './use-database.ts'
 
 /** Who logs in at the gateway as which database role. */
@@ -38,6 +38,9 @@ export function Mappings() {
   /** Set while the text is the name of a principal that was chosen, not typed. */
   const [picked, setPicked] = useState<Named>()
   const isReader = useReads('directory')
+  const asked = mappedRightsQuery(query.data ?? [])
+  const { data: rights } = useQuery({ ...asked, enabled: isReader && asked.enabled === true })
+  const { data: document } = useQuery(documentQuery(place))
   const close = (isApplied: boolean) => {
     setChange(undefined)
     if (!isApplied) return
@@ -89,34 +92,33 @@ export function Mappings() {
         </span>
       ),
     },
-    {
-      key: 'remove',
-      header: <span className="visually-hidden">{t.access.remove}</span>,
-      isEnd: true,
-      cell: (mapping) =>
-        mayMap && (
-          <Button
-            size="small"
-            aria-label={t.access.removeOf(mapping.properties.databaseRole)}
-            onClick={() => remove(mapping)}
-          >
-            {t.access.remove}
-          </Button>
-        ),
-    },
+    ...(rights && document
+      ? [
+          {
+            key: 'sees',
+            header: t.access.sees,
+            cell: ({ properties: { principalId } }: Mapping) => {
+              const held = rights.get(principalId)
+              return held && <SightCell sight={judgeSight(held, document.exemptions, place)} />
+            },
+          },
+        ]
+      : []),
   ]
   return (
-    <Card title={t.access.mappings} isFlush>
-      <div className="panel-intro">
-        <p className="quiet small">{t.access.mappingsHint}</p>
-        {mayMap && (
-          <form
-            className="add-line"
-            onSubmit={(event) => {
-              event.preventDefault()
-              add()
-            }}
-          >
+    <AccessPanel
+      title={t.access.mappings}
+      hint={t.access.mappingsHint}
+      query={query}
+      label={t.access.mappings}
+      columns={columns}
+      keyOf={({ name }) => name}
+      nameOf={({ properties }) => properties.databaseRole}
+      onRemove={remove}
+      mayChange={mayMap}
+      addition={{
+        fields: (
+          <>
             <TextField label={t.access.role} value={role} onChange={({ target }) => setRole(target.value)} />
             <TextField
               label={t.access.principalId}
@@ -127,44 +129,43 @@ export function Mappings() {
                 setPrincipal(target.value)
               }}
             />
-            {isReader && (
-              <PickPrincipal
-                button={t.access.choosePrincipalButton}
-                icon={UserRoundSearch}
-                title={t.access.choosePrincipal}
-                description={t.access.choosePrincipalHint}
-                label={t.access.principals}
-                sets={['users', 'groups', 'servicePrincipals']}
-                size="usual"
-                onPick={(one) => {
-                  setPicked(one)
-                  setPrincipal(one.displayName ?? one.id)
-                }}
-              />
-            )}
-            <Button type="submit" disabled={role.trim() === '' || principal.trim() === ''}>
-              {t.access.addMapping}
-            </Button>
-          </form>
-        )}
-      </div>
-      <Loaded query={query}>
-        {(mappings) =>
-          mappings.length === 0 ? (
-            <Empty icon={Users} title={t.access.noMappings}>
-              {t.access.noMappingsHint}
-            </Empty>
-          ) : (
-            <DataTable
-              label={t.access.mappings}
-              columns={columns}
-              rows={mappings}
-              keyOf={({ name }) => name}
-            />
-          )
-        }
-      </Loaded>
+          </>
+        ),
+        button: t.access.addMapping,
+        isReady: role.trim() !== '' && principal.trim() !== '',
+        onAdd: add,
+        picker: {
+          button: t.access.choosePrincipalButton,
+          title: t.access.choosePrincipal,
+          hint: t.access.choosePrincipalHint,
+        },
+        onPick: (one) => {
+          setPicked(one)
+          setPrincipal(one.displayName ?? one.id)
+        },
+      }}
+      empty={{ icon: Users, title: t.access.noMappings, hint: t.access.noMappingsHint }}
+    >
       <ChangeDrawer change={change} onClose={close} />
-    </Card>
+    </AccessPanel>
+  )
+}
+
+/** What the principal sees, and by what: a group, a role, or their own name. */
+function SightCell({ sight: { seesRaw, through, role } }: { readonly sight: Sight }) {
+  return (
+    <span className="line">
+      <Badge tone={seesRaw ? 'warn' : 'accent'}>{seesRaw ? t.access.raw : t.access.masked}</Badge>
+      {through !== null && (
+        <>
+          <span className="faint small">{t.access.through}</span> <PrincipalLink id={through} />
+        </>
+      )}
+      {role !== null && (
+        <>
+          <span className="faint small">{t.access.asRole}</span> <code>{role}</code>
+        </>
+      )}
+    </span>
   )
 }
