@@ -86,6 +86,14 @@ const roles = createRoute({
   component: lazyRouteComponent(() => import('./pages/roles/roles-page.tsx'), 'RolesPage'),
 })
 
+const credentials = createRoute({
+  getParentRoute,
+  path: '/credentials',
+  validateSearch: (search): { show?: string | undefined; new?: string | undefined } =>
+    textsOf(search, 'show', 'new'),
+  component: lazyRouteComponent(() => import('./pages/credentials/credentials-page.tsx'), 'CredentialsPage'),
+})
+
 interface AuditSearch {
   tab?: string | undefined
   who?: string | undefined
@@ -120,6 +128,7 @@ export const directoryRoutes = [
   applications,
   application,
   roles,
+  credentials,
   audit,
   system,
 ] as const

@@ -10,6 +10,7 @@ export const portalSections = [
   'why',
   'applications',
   'roles',
+  'credentials',
   'audit',
   'system',
 ] as const

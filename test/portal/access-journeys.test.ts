@@ -203,6 +203,55 @@ describe('journeys through rights in the portal', { skip: skipReason ?? false },
     assert.equal((await portal.service().request('GET', '/v1.0/users', { token })).status, 403)
   })
 
+  test('a credential for a tool is made, used, seen by an administrator and revoked', async () => {
+    const person = await addPerson(portal.service(), { displayName: 'Cara Credential' })
+    await portal.send('PUT', `${shopPath}/roleMappings/${randomUUID()}`, {
+      properties: { databaseRole: readers, principalId: person.id },
+    })
+    await using opened = await portal.open(person, '/credentials')
+    const { page, faults } = opened
+    await page.getByText('No credential yet').waitFor()
+    await page.getByText('Seeing the credentials of others needs the masking role Reader').waitFor()
+    await page.getByRole('button', { name: 'New credential' }).click()
+    const drawer = page.getByRole('dialog')
+    const make = drawer.getByRole('button', { name: 'New credential' })
+    await drawer.getByLabel('What is it for?').fill('Monthly report')
+    await drawer.getByLabel('Your password').fill('a guess')
+    await drawer.getByRole('alert').getByText('lower-case letters').waitFor()
+    assert.ok(await make.isDisabled())
+    await drawer.getByLabel('What is it for?').fill('monthly-report')
+    await make.click()
+    await drawer.locator('.notice').getByRole('strong').waitFor()
+    // The browser itself writes a line about every answer of 400.
+    assert.match(faults.splice(0).join(), /^error: Failed to load resource: .* 400 /)
+    await checkAccessible(page)
+    await drawer.getByLabel('Your password').fill(person.password)
+    await make.click()
+    const password = (await page.getByTestId('secret').textContent()) ?? ''
+    const user = `${person.userPrincipalName}+monthly-report`
+    await page.getByRole('dialog').getByText(user).waitFor()
+    await checkAccessible(page)
+    await page.getByRole('button', { name: 'I have kept it' }).click()
+    await page.getByRole('cell', { name: user }).waitFor()
+    assert.ok(!(await page.content()).includes(password), 'the password is shown once')
+    await checkAccessible(page)
+    const { port } = portal.service().gateway
+    const client = new pg.Client({ host: '127.0.0.1', port, user, password, database: 'shop' })
+    await client.connect()
+    const { rows } = await client.query('select email from public.customers limit 1')
+    assert.match(rows[0].email, /XXX/)
+
+    await using looked = await portal.open(portal.administrator(), '/credentials?show=all')
+    const row = looked.page.getByRole('row', { name: /monthly-report.*Cara Credential/ })
+    await row.getByRole('button', { name: 'Revoke monthly-report' }).click()
+    await looked.page.getByRole('dialog').getByText('its sessions end within two seconds').waitFor()
+    await checkAccessible(looked.page)
+    const over = ended(client, 10_000)
+    await looked.page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await row.waitFor({ state: 'detached' })
+    await over
+  })
+
   test('roles are assigned and removed, in the directory and at a scope', async () => {
     await using opened = await portal.open(portal.administrator(), '/roles')
     const { page } = opened

@@ -6,6 +6,8 @@ import { Dialog } from '../ui/layers.tsx'
 
 export interface Secret {
   readonly title: string
+  /** Goes with the secret where a tool asks for both. */
+  readonly userName?: string
   readonly text: string
   readonly endsAt: string | null
 }
@@ -27,6 +29,12 @@ export function SecretDialog({
     >
       {secret && (
         <>
+          {secret.userName !== undefined && (
+            <div className="secret">
+              <code>{secret.userName}</code>
+              <CopyButton text={secret.userName} label={t.credentials.copyUserName} />
+            </div>
+          )}
           <div className="secret">
             <code data-testid="secret">{secret.text}</code>
             <CopyButton text={secret.text} label={t.directory.copySecret} />

@@ -61,6 +61,11 @@ const actions: readonly Action[] = [
     link: { to: '/applications', search: { new: '1' } },
     right: 'registerApplication',
   },
+  {
+    label: t.credentials.create,
+    keywords: 'create add password tool gateway login',
+    link: { to: '/credentials', search: { new: '1' } },
+  },
   { label: t.welcome.bind, keywords: 'connect add new database server', link: { to: '/welcome' } },
 ]
 

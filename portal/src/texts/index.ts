@@ -3,6 +3,7 @@ import { activity } from './activity.ts'
 import { applications } from './applications.ts'
 import { audit } from './audit.ts'
 import { changes } from './changes.ts'
+import { credentials } from './credentials.ts'
 import { data } from './data.ts'
 import { database } from './database.ts'
 import { databases } from './databases.ts'
@@ -41,6 +42,7 @@ export const t = {
   why,
   applications,
   roles,
+  credentials,
   audit,
   system,
   access,

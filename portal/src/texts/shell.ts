@@ -12,6 +12,7 @@ export const shell = {
   why: 'Why?',
   applications: 'Applications',
   roles: 'Roles',
+  credentials: 'Credentials',
   audit: 'Audit',
   system: 'System',
   masking: 'Masking',
