@@ -44,6 +44,11 @@ export const databasesQuery = queryOptions({
   queryFn: ({ signal }) => getAllPages<VisibleDatabase>('/providers/Vendor.Sql/databases', signal),
 })
 
+/** The sample shop that a first start brings. */
+export function findSample(databases: readonly VisibleDatabase[]): VisibleDatabase | undefined {
+  return databases.find(({ name, properties }) => name === 'shop' && properties.serverName === 'embedded')
+}
+
 /** What the person's masking roles allow at a scope; `''` is the root. */
 export function permissionsQuery(scope: string) {
   return queryOptions({

@@ -2,6 +2,9 @@ export const welcome = {
   title: 'Welcome',
   description:
     'Masquerade shows people the data that they may see, and masks the rest inside PostgreSQL itself.',
+  short:
+    'Six columns of the sample shop are masked already. Look at them with two pairs of eyes, mask another one, or begin with a database of your own.',
+  dismiss: 'Put the welcome away',
   shopTitle: 'Look at the sample shop',
   shopText:
     'A database with customers, cards and staff is bound already, and six of its columns are masked. See the same rows with two pairs of eyes.',

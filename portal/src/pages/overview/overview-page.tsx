@@ -12,6 +12,7 @@ import { Empty, Loaded, Skeleton } from '../../ui/states.tsx'
 import { describeEvent } from '../database/events.ts'
 import { DatabasesTable } from '../databases/databases-table.tsx'
 import { Figures } from './figures.tsx'
+import { WelcomeCard } from './welcome-card.tsx'
 import './overview.css'
 
 const DayChart = lazy(async () => ({ default: (await import('../../ui/chart.tsx')).DayChart }))
@@ -43,6 +44,7 @@ export function OverviewPage() {
             </div>
           ) : (
             <>
+              <WelcomeCard databases={databases} />
               <Figures databases={databases} summary={summary} />
               {mayReadAudit && <Lately summary={summary} />}
               <Card title={t.overview.databases} isFlush>

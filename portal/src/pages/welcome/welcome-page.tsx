@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Eye, PlugZap } from 'lucide-react'
-import { allows, databasesQuery, permissionsQuery, placeOf } from '../../api/masking.ts'
+import { allows, databasesQuery, findSample, permissionsQuery, placeOf } from '../../api/masking.ts'
 import { t } from '../../texts/index.ts'
 import { Card, Page } from '../../ui/page.tsx'
 import { BindForm } from './bind-form.tsx'
@@ -11,9 +11,7 @@ import './welcome.css'
 export function WelcomePage() {
   const { data: databases = [] } = useQuery(databasesQuery)
   const { data: roles = [] } = useQuery(permissionsQuery(''))
-  const shop = databases.find(
-    ({ name, properties }) => name === 'shop' && properties.serverName === 'embedded',
-  )
+  const shop = findSample(databases)
   return (
     <Page title={t.welcome.title} description={t.welcome.description}>
       <div className="welcome">
