@@ -11,8 +11,13 @@ export interface BenchService extends Service {
   close(): Promise<void>
 }
 
-/** The service on an embedded PostgreSQL in a folder of its own, without sample data and without a limit of requests. */
-export async function openService(options: { readonly portalFolder?: string } = {}): Promise<BenchService> {
+interface Options {
+  readonly portalFolder?: string
+  readonly hasSample?: boolean
+}
+
+/** The service on an embedded PostgreSQL in a folder of its own, without a limit of requests. */
+export async function openService({ hasSample = false, ...options }: Options = {}): Promise<BenchService> {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
   const settings = readSettings({
     MASQUERADE_DATA_DIR: dataDir,
@@ -20,7 +25,7 @@ export async function openService(options: { readonly portalFolder?: string } = 
     MASQUERADE_HTTPS_PORT: '0',
     MASQUERADE_GATEWAY_PORT: '0',
     MASQUERADE_RATE_LIMIT: '0',
-    MASQUERADE_DEMO: '0',
+    MASQUERADE_DEMO: hasSample ? '1' : '0',
   })
   const service = await startService({ ...options, settings, log: pino({ level: 'silent' }) })
   return {

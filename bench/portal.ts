@@ -1,10 +1,12 @@
 // The portal in a browser against an empty page of the same server: bytes of script at the first load, the time until a
-// signed-in person can use it, and the time from a key to the rows that it asks for in a list of many users.
+// signed-in person can use it, and the time from a key to the rows that it asks for in lists of many users, groups and tables.
 // Run: npm run bench bench/portal.ts [users] [rounds]
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { openDatabase } from '../src/db/database.ts'
 import type { Query } from '../src/db/query.ts'
+import type { Service } from '../src/main.ts'
 import { ensurePortal } from '../src/portal/build-portal.ts'
 import { launchBrowser, signIn } from '../test/support/portal.ts'
 import { waitUntil } from '../test/support/wait-until.ts'
@@ -14,6 +16,8 @@ import { loadWithoutIndexes } from './without-indexes.ts'
 
 const users = Number(process.argv[2] ?? 1_000_000)
 const rounds = Number(process.argv[3] ?? 15)
+const groups = users / 10
+const tables = 5000
 const chunk = 20_000
 const emptyPage = '/healthz'
 const limits = { scriptKb: 250, interactiveMs: 1000, typingMs: 200 }
@@ -29,14 +33,43 @@ async function insertUsers(tx: Query, tenantId: string): Promise<void> {
   }
 }
 
+async function insertGroups(tx: Query, tenantId: string): Promise<void> {
+  await tx`
+    insert into directory_object (tenant_id, id, kind, properties)
+    select ${tenantId}, md5('group' || n)::uuid, 'group', jsonb_build_object('displayName', 'Team ' || lpad(n::text, 7, '0'),
+      'mailEnabled', false, 'securityEnabled', true, 'groupTypes', jsonb_build_array())
+    from generate_series(1, ${groups}::int) as n`
+}
+
+/** Tables of the sample shop beside its own. */
+async function createTables({ store }: Service): Promise<void> {
+  if (!store.server) throw new Error('the service runs over an embedded database here')
+  const shop = openDatabase({
+    url: { ...store.server.address, database: 'shop' },
+    poolSize: 1,
+    searchPath: 'public',
+  })
+  const statements = Array.from({ length: tables }, (_, n) => {
+    const name = `part_${String(n + 1).padStart(7, '0')}`
+    return `create table ${name} (id int, note text); alter table ${name} owner to shop_owner;`
+  })
+  for (let first = 0; first < tables; first += 500)
+    await shop.sql.unsafe(statements.slice(first, first + 500).join('\n'))
+  await shop.close()
+}
+
 async function open() {
   const portalFolder = await ensurePortal()
   if (portalFolder === undefined) throw new Error('the portal is not built')
-  const service = await openService({ portalFolder })
+  const service = await openService({ portalFolder, hasSample: true })
   await service.database.transaction((tx) =>
-    loadWithoutIndexes(tx, () => insertUsers(tx, service.store.tenantId)),
+    loadWithoutIndexes(tx, async () => {
+      await insertUsers(tx, service.store.tenantId)
+      await insertGroups(tx, service.store.tenantId)
+    }),
   )
   await service.database.sql`analyze directory_object`
+  await createTables(service)
   process.stderr.write('\n')
   const password = (await readFile(path.join(service.dataDir, 'administrator-password'), 'utf8')).trim()
   const { id = '', userPrincipalName = '' } = service.administrator ?? {}
@@ -88,9 +121,16 @@ async function measureLoad(
   return took
 }
 
+/** A list with a search box: its rows, and how many there are to be found by the digits of their names. */
+interface List {
+  readonly path: string
+  readonly rows: string
+  readonly count: number
+}
+
 /** True in the page when it shows rows, and all of them have the word. */
-const showsOnly = (word: string) => `(() => {
-  const rows = [...document.querySelectorAll('tbody tr:not([aria-hidden])')]
+const showsOnly = (word: string, { rows }: List) => `(() => {
+  const rows = [...document.querySelectorAll('${rows}')]
   return rows.length > 0 && rows.every((row) => row.textContent.includes(${JSON.stringify(word)}))
 })()`
 
@@ -108,9 +148,9 @@ async function measureKey(page: Page, key: string, isThere: string): Promise<num
   return Number(await page.evaluate('window.answered'))
 }
 
-async function measureTyping(context: BrowserContext, origin: string) {
+async function measureTyping(context: BrowserContext, origin: string, place: List) {
   const [list, empty] = [await context.newPage(), await context.newPage()]
-  await list.goto(`${origin}/people`)
+  await list.goto(origin + place.path)
   await list.getByRole('searchbox').waitFor()
   await empty.goto(origin + emptyPage)
   await empty.evaluate(
@@ -118,14 +158,16 @@ async function measureTyping(context: BrowserContext, origin: string) {
   )
   const times = { list: [] as number[], empty: [] as number[] }
   for (let round = 0; round < rounds; round++) {
-    const word = String(Math.floor((users / 10) * Math.random())).padStart(6, '0')
+    const word = String(Math.floor((place.count / 10) * Math.random())).padStart(6, '0')
     await list.bringToFront()
     await list.getByRole('searchbox').fill(word.slice(0, -1))
-    await waitUntil('the rows of a shorter word', () => list.evaluate(showsOnly(word.slice(0, -1))))
-    times.list.push(await measureKey(list, word.slice(-1), showsOnly(word)))
+    await waitUntil('the rows of a shorter word', () => list.evaluate(showsOnly(word.slice(0, -1), place)))
+    times.list.push(await measureKey(list, word.slice(-1), showsOnly(word, place)))
     await empty.bringToFront()
     times.empty.push(await measureKey(empty, 'a', 'true'))
   }
+  await list.close()
+  await empty.close()
   return times
 }
 
@@ -157,7 +199,21 @@ for (let round = 0; round < rounds; round++) {
   loads.empty.push(await measureLoad(context, place.origin + emptyPage, async () => {}))
 }
 print('interactive', median(loads.portal), median(loads.empty), limits.interactiveMs, 'ms')
-const typing = await measureTyping(context, place.origin)
-print(`a key in a list of ${users} users`, median(typing.list), median(typing.empty), limits.typingMs, 'ms')
+const inTable = 'tbody tr:not([aria-hidden])'
+const lists: Readonly<Record<string, List>> = {
+  users: { path: '/people', rows: inTable, count: users },
+  groups: { path: '/groups', rows: inTable, count: groups },
+  tables: { path: '/databases/demo/demo/embedded/shop/data', rows: '.tree-scroll a', count: tables },
+}
+for (const [name, list] of Object.entries(lists)) {
+  const typing = await measureTyping(context, place.origin, list)
+  print(
+    `a key in a list of ${list.count} ${name}`,
+    median(typing.list),
+    median(typing.empty),
+    limits.typingMs,
+    'ms',
+  )
+}
 await browser.close()
 await place.close()
