@@ -2,6 +2,12 @@ import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 
+const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
+
+function nameDays(_chart: uPlot, seconds: readonly number[]): string[] {
+  return seconds.map((one) => day.format(new Date(one * 1000)))
+}
+
 /** Bars over days. The numbers are also in the table beside it, so the drawing is hidden from readers of the screen. */
 export function DayChart({
   label,
@@ -22,9 +28,10 @@ export function DayChart({
       box.style.color = `var(${name})`
       return getComputedStyle(box).color
     }
-    const grid = { stroke: colour('--chart-grid'), width: 1 }
-    const axis = { stroke: colour('--chart-text'), grid, ticks: grid, font: '11px system-ui' }
-    const bars = uPlot.paths.bars?.({ size: [0.6, 40] })
+    const none = { show: false }
+    const words = { stroke: colour('--chart-text'), font: '11px system-ui', ticks: none }
+    const lines = { stroke: colour('--chart-grid'), width: 1 }
+    const bars = uPlot.paths.bars?.({ size: [0.6, 40], radius: 0.2 })
     const chart = new uPlot(
       {
         width: box.clientWidth,
@@ -32,7 +39,10 @@ export function DayChart({
         legend: { show: false },
         cursor: { show: false },
         scales: { x: { time: true }, y: { range: (_chart, _low, high) => [0, Math.max(1, high)] } },
-        axes: [axis, { ...axis, size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000] }],
+        axes: [
+          { ...words, grid: none, size: 28, values: nameDays },
+          { ...words, grid: lines, size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000] },
+        ],
         series: [
           {},
           { fill: colour('--chart-bar'), width: 0, points: { show: false }, ...(bars && { paths: bars }) },

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Download, History } from 'lucide-react'
-import { lazy, Suspense, useMemo } from 'react'
+import { lazy, type ReactNode, Suspense, useMemo } from 'react'
 import {
   type AuditEvent,
   type EnforcementReport,
@@ -42,45 +42,46 @@ export function ActivityPage() {
 
 function Report({ report }: { readonly report: EnforcementReport }) {
   return (
-    <dl className="facts">
-      <dt>{t.databases.state}</dt>
-      <dd className="line">
-        <StateBadge state={report.state} />
-        {report.reason}
-      </dd>
-      <dt>{t.activity.since}</dt>
-      <dd>
-        <DateText at={report.since} />
-      </dd>
-      <dt>{t.activity.checked}</dt>
-      <dd>
-        <DateText at={report.checkedAt} isRelative />
-      </dd>
-      <dt>{t.activity.drift}</dt>
-      <dd>
-        {report.driftRepairs}
-        {report.lastDriftAt && (
-          <>
-            {' · '}
-            <DateText at={report.lastDriftAt} isRelative />
-          </>
-        )}
-      </dd>
+    <div className="stack">
+      <dl className="facts across">
+        <Fact name={t.databases.state}>
+          <StateBadge state={report.state} /> {report.reason}
+        </Fact>
+        <Fact name={t.activity.since}>
+          <DateText at={report.since} />
+        </Fact>
+        <Fact name={t.activity.checked}>
+          <DateText at={report.checkedAt} isRelative />
+        </Fact>
+        <Fact name={t.activity.drift}>
+          {report.driftRepairs}
+          {report.lastDriftAt && (
+            <>
+              {' · '}
+              <DateText at={report.lastDriftAt} isRelative />
+            </>
+          )}
+        </Fact>
+      </dl>
       {report.notes.length > 0 && (
-        <>
-          <dt>{t.activity.notes}</dt>
-          <dd>
-            <ul className="stack tight">
-              {report.notes.map(({ code, target, message }) => (
-                <li key={code + target}>
-                  <code>{target}</code> {message}
-                </li>
-              ))}
-            </ul>
-          </dd>
-        </>
+        <ul className="stack tight small" aria-label={t.activity.notes}>
+          {report.notes.map(({ code, target, message }) => (
+            <li key={code + target}>
+              <code>{target}</code> {message}
+            </li>
+          ))}
+        </ul>
       )}
-    </dl>
+    </div>
+  )
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
   )
 }
 

@@ -114,7 +114,7 @@ function ExposureCard({ exposure }: { readonly exposure: Exposure }) {
   const { severity, objects, roles, explanation, remedy, consequences, rule, code } = exposure
   const place = useDatabasePlace()
   return (
-    <article className="card exposure">
+    <article className={`card exposure ${severity}`}>
       <div className="line">
         <Badge tone={tones[severity]} hasDot>
           {t.exposures.severities[severity]}
