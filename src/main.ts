@@ -40,7 +40,6 @@ import { createBackendEnding } from './enforcement/logins/end-login-sessions.ts'
 import { createMaskReader } from './enforcement/per-role/create-mask-reader.ts'
 import { examineMappedRole } from './enforcement/preflight/examine-mapped-role.ts'
 import { examine } from './enforcement/preflight/preflight.ts'
-import { listLeftovers, restoreDatabase } from './enforcement/restore/restore-database.ts'
 import { countStates } from './enforcement/states/list-states.ts'
 import { expectChecks } from './enforcement/states/restored-states.ts'
 import { recordEvents } from './gateway/audit/record-events.ts'
@@ -70,7 +69,7 @@ import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
 import { openCredentials } from './open-credentials.ts'
-import { openEnforcement } from './open-enforcement.ts'
+import { createEnforcementPorts, openEnforcement } from './open-enforcement.ts'
 import { addPortal } from './portal/add-portal.ts'
 import { bringSample } from './sample/bring-sample.ts'
 import type { Settings } from './settings.ts'
@@ -109,6 +108,8 @@ export async function startService(options: StartOptions): Promise<Service> {
   emulator?.requireLoopback(settings.host)
   const headers = emulator?.emulatorHeaders ?? {}
   await using cleanup = new AsyncDisposableStack()
+  // Libraries for traces are loaded only where they are made.
+  if (settings.tracesUrl) cleanup.use((await import('./open-tracing.ts')).openTracing(settings, log))
   const store = await openStore(settings, {
     log,
     onFailure: (error) => health.note(error),
@@ -239,13 +240,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     guard,
     secrets: secretBox,
     catalogs,
-    enforcement: {
-      report: (id) => enforcement.report(id),
-      plan: (id) => enforcement.plan(id),
-      settle,
-      findLeftovers: (id) => listLeftovers(enforcement, id),
-      restore: (id) => restoreDatabase(enforcement, id),
-    },
+    enforcement: createEnforcementPorts(enforcement, settle),
     inspection: createInspector({
       connect: (id) => enforcement.connect(id),
       readPolicy: (id, proposed) => enforcement.readPolicy(id, proposed),

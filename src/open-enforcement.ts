@@ -8,6 +8,7 @@ import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
 import { Controller } from './enforcement/controller.ts'
 import { createLoginKeys } from './enforcement/logins/login-keys.ts'
+import { listLeftovers, restoreDatabase } from './enforcement/restore/restore-database.ts'
 import { createStateStore } from './enforcement/states/state-store.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
 import { selectBound } from './masking/binding/find-bound.ts'
@@ -43,4 +44,15 @@ export function openEnforcement({ graph, settings, log, onDrift, ...parts }: Enf
     onDrift,
   })
   return { source, enforcement }
+}
+
+/** What operations of masking ask of the controller. `settle` also tells the gateway. */
+export function createEnforcementPorts(enforcement: Controller, settle: Controller['settle']) {
+  return {
+    report: (id: string) => enforcement.report(id),
+    plan: (id: string) => enforcement.plan(id),
+    settle,
+    findLeftovers: (id: string) => listLeftovers(enforcement, id),
+    restore: (id: string) => restoreDatabase(enforcement, id),
+  }
 }

@@ -1,79 +1,18 @@
-import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { OperatorError } from './kernel/operator-error.ts'
-
-interface Setting<T> {
-  readonly doc: string
-  /** As it would stand in the environment; undefined: unset. */
-  readonly default: string | undefined
-  readonly allowed: string
-  /** The value never appears in a message. */
-  readonly secret?: true
-  /** Returns undefined for a value that is not allowed. */
-  readonly read: (text: string) => T | undefined
-}
-
-const port = (preset: string, doc: string): Setting<number> => ({
-  doc,
-  default: preset,
-  allowed: 'a number from 0 to 65535; 0 picks a free port',
-  read: (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65535 ? Number(text) : undefined),
-})
-
-const flag = (preset: '0' | '1', doc: string): Setting<boolean> => ({
-  doc,
-  default: preset,
-  allowed: '0 or 1',
-  read: (text) => (text === '1' ? true : text === '0' ? false : undefined),
-})
-
-const whole = (preset: string, min: number, max: number, doc: string): Setting<number> => ({
-  doc,
-  default: preset,
-  allowed: `a whole number from ${min} to ${max}`,
-  read: (text) => {
-    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
-    return value >= min && value <= max ? value : undefined
-  },
-})
-
-const file = (doc: string): Setting<string | undefined> => ({
-  doc,
-  default: undefined,
-  allowed: 'the path of a file',
-  read: (text) => (text.includes('\0') ? undefined : resolve(text)),
-})
-
-const list = (text: string) =>
-  text
-    .split(',')
-    .map((item) => item.trim())
-    .filter(Boolean)
-
-function isNetwork(text: string): boolean {
-  const [address = '', prefix = '0', ...more] = text.split('/')
-  const family = isIP(address)
-  return (
-    family !== 0 &&
-    more.length === 0 &&
-    /^\d{1,3}$/.test(prefix) &&
-    Number(prefix) <= (family === 4 ? 32 : 128)
-  )
-}
-
-const networks = (doc: string): Setting<readonly string[]> => ({
-  doc,
-  default: '',
-  allowed: 'IP addresses or networks separated by commas',
-  read: (text) => (list(text).every(isNetwork) ? list(text) : undefined),
-})
+import {
+  directory,
+  file,
+  flag,
+  list,
+  networks,
+  port,
+  readUrl,
+  type Setting,
+  whole,
+} from './kernel/setting.ts'
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-
-function readUrl(text: string, protocols: readonly string[]): string | undefined {
-  const url = URL.parse(text)
-  return url && protocols.includes(url.protocol) && url.hostname !== '' ? text : undefined
-}
 
 /** Every setting, in the order in which `docs/settings.md` lists them. The environment variable is MASQUERADE_<name>. */
 const schema = {
@@ -274,12 +213,9 @@ const schema = {
     36_500,
     'How long audit entries are kept. They go by whole months, when the last entry of a month is that old. 0: for ever.',
   ),
-  AUDIT_ARCHIVE_DIR: {
-    doc: 'Directory that a month of the audit is written to, as gzipped lines of JSON, before it goes; a month that cannot be written stays. Unset: it goes without.',
-    default: undefined,
-    allowed: 'the path of a directory',
-    read: (text) => (text.includes('\0') ? undefined : resolve(text)),
-  } as Setting<string | undefined>,
+  AUDIT_ARCHIVE_DIR: directory(
+    'Directory that a month of the audit is written to, as gzipped lines of JSON, before it goes; a month that cannot be written stays. Unset: it goes without.',
+  ),
   SIGN_IN_LOG_DAYS: whole('30', 1, 3650, 'How long sign-ins are kept (`/auditLogs/signIns`).'),
   NOTIFICATION_HOSTS: networks(
     'Addresses and networks that change notifications may go to, beside public ones: this machine (`127.0.0.1`) or private networks such as `10.0.0.0/8`.',
@@ -292,6 +228,13 @@ const schema = {
     read: (text) => (/^\d{1,6}$/.test(text) && Number(text) <= 100_000 ? Number(text) : undefined),
   } as Setting<number | undefined>,
   SHUTDOWN_TIMEOUT_SECONDS: whole('20', 1, 600, 'How long a shutdown waits for requests under way.'),
+  TRACES_URL: {
+    doc: 'Where traces of requests, statements, enforcement and gateway sessions are sent, by OTLP over HTTP, such as `http://collector:4318/v1/traces`. Unset: none are made. Headers come from `OTEL_EXPORTER_OTLP_HEADERS`.',
+    default: undefined,
+    allowed: 'an http or https URL',
+    read: (text) => readUrl(text, ['https:', 'http:']),
+  } as Setting<string | undefined>,
+  TRACES_PERCENT: whole('100', 0, 100, 'How many of a hundred traces are made.'),
   LOG_LEVEL: {
     doc: 'Least severity that is logged.',
     default: 'info',

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { type Attributes, tracer } from '../kernel/tracer.ts'
 import type { ConnectionCheck } from './database-marks.ts'
 import { type DatabaseAddress, parseDatabaseUrl } from './database-url.ts'
 import { checkConnections, driverOptions } from './driver-options.ts'
@@ -90,7 +91,21 @@ async function settle(client: pg.ClientBase): Promise<void> {
   await client.query(steadyStatement)
 }
 
-async function send(queryable: pg.Pool | pg.ClientBase, { text, values, isSimple, isUnnamed }: Statement) {
+function send(queryable: pg.Pool | pg.ClientBase, statement: Statement) {
+  const work = () => sendNow(queryable, statement)
+  return tracer ? tracer.runBelow(...describeStatement(statement), work) : work()
+}
+
+/** Texts with parameters hold no values. Others may have literals: of these a trace gets the first word. */
+function describeStatement({ text, values }: Statement): [string, Attributes] {
+  const [word = ''] = /[a-z]+/i.exec(text) ?? []
+  return [
+    `SQL ${word.toLowerCase()}`,
+    { 'db.system.name': 'postgresql', ...(values.length > 0 && { 'db.query.text': text.slice(0, 2000) }) },
+  ]
+}
+
+async function sendNow(queryable: pg.Pool | pg.ClientBase, { text, values, isSimple, isUnnamed }: Statement) {
   try {
     const result = isSimple
       ? await queryable.query(text)

@@ -1,6 +1,7 @@
 import type { Database } from '../db/database.ts'
 import { sqlstateOf } from '../db/sqlstate.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
+import { tracer } from '../kernel/tracer.ts'
 import { apply } from './apply.ts'
 import { closeUnrecorded } from './close-unrecorded.ts'
 import { diff, findNewlyHidden } from './diff.ts'
@@ -39,10 +40,21 @@ const concernsAll = /^(08|25|28|3D|53|57P)/
  * blocks that, relation by relation: everything that is to be masked is closed first. Throws `PartlyEnforced` when
  * something is left to do then.
  */
-export async function reconcile(
+export function reconcile(
   target: Database,
   policy: PolicySource,
   options: ReconcileOptions = {},
+): Promise<Outcome> {
+  const work = () => reconcileUntilDone(target, policy, options)
+  if (!tracer) return work()
+  const attributes = { 'masquerade.dry_run': options.dryRun ?? false }
+  return tracer.run('enforcement', attributes, work)
+}
+
+async function reconcileUntilDone(
+  target: Database,
+  policy: PolicySource,
+  options: ReconcileOptions,
 ): Promise<Outcome> {
   for (let attempt = 1; ; attempt++)
     try {

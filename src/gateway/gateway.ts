@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { traceSessions } from './audit/trace-sessions.ts'
 import { liveness } from './login/open-backend.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
 import { NodeRegistry } from './session/session-registry.ts'
@@ -31,8 +32,20 @@ export interface GatewayOptions {
 /** Connections that the system queues until they are accepted: large enough that clients in a burst need not retry. */
 const backlog = 4_096
 
+/** Workers report the ends of sessions by the same port. */
+function traceEnds(ports: GatewayPorts): GatewayPorts {
+  return {
+    ...ports,
+    async recordEvents(events) {
+      await ports.recordEvents(events)
+      traceSessions(events)
+    },
+  }
+}
+
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
-  const { workers, limits, ports } = options
+  const { workers, limits } = options
+  const ports = traceEnds(options.ports)
   const registry = new NodeRegistry(limits, ports.metrics)
   const sessions: SessionRunner =
     workers > 1

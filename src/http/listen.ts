@@ -8,6 +8,7 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import { describe, Problem } from '../kernel/problem.ts'
 import type { Certificates } from './certificates.ts'
 import type { Handler } from './http-options.ts'
+import { traceRequests } from './trace-requests.ts'
 
 export interface Listeners {
   readonly host: string
@@ -33,8 +34,9 @@ const renewalCheckMs = 6 * 60 * 60 * 1000
 export async function listen({ settings, handler, certificates, log }: ListenOptions): Promise<Listeners> {
   await using cleanup = new AsyncDisposableStack()
   const tls = await certificates()
-  const http = createServer(limits, handler)
-  const https = createTlsServer({ ...limits, cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' }, handler)
+  const traced = traceRequests(handler)
+  const http = createServer(limits, traced)
+  const https = createTlsServer({ ...limits, cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' }, traced)
 
   for (const server of [http, https]) server.on('connect', refuseTunnel)
 

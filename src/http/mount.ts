@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { tracer } from '../kernel/tracer.ts'
 import type { Handler } from './http-options.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -31,6 +32,8 @@ export function mountBefore(
     response.once('finish', () =>
       metrics.observeRequest(name, request.method ?? '', response.statusCode, performance.now() - startedAt),
     )
-    part.handle(request, response)
+    const work = () => part.handle(request, response)
+    if (tracer) tracer.within(request, name, work)
+    else work()
   }
 }

@@ -4,6 +4,7 @@ import type { Operation } from '../api/operation.ts'
 import type { Room } from '../api/room.ts'
 import type { Caller } from '../auth/caller.ts'
 import { pathPrefix, withoutDirectoryPrefix } from '../kernel/surface.ts'
+import { tracer } from '../kernel/tracer.ts'
 import { answerProblem } from './answer-problem.ts'
 import { directoryDialect } from './directory-dialect.ts'
 import { ApiReply, ApiRequest } from './exchange.ts'
@@ -40,9 +41,15 @@ export function serveOperations(options: HttpOptions, routes: OperationRoutes, o
 
 type Refuse = (error: unknown) => void
 
+/** Does a part of the request's work below its span, where traces are on. */
+function within<T>({ raw, route }: ApiRequest, work: () => T): T {
+  return tracer ? tracer.within(raw, route.operation.name, work) : work()
+}
+
 /** Checks the caller, then receives the body, then runs the operation. Callbacks: promises are a measurable part of a request. */
 function serve(runner: Runner, request: ApiRequest, reply: ApiReply, refuse: Refuse): void {
-  const run = () => void perform(runner, request, reply).catch(refuse)
+  // A body comes by events of the socket, which know nothing of the span that the request began.
+  const run = () => within(request, () => void perform(runner, request, reply).catch(refuse))
   const accept = (caller: Caller) => {
     request.caller = caller
     request.admittedAt = performance.now()
@@ -54,7 +61,7 @@ function serve(runner: Runner, request: ApiRequest, reply: ApiReply, refuse: Ref
     })
   }
   try {
-    const caller = admit(runner, request)
+    const caller = within(request, () => admit(runner, request))
     if (caller instanceof Promise) caller.then(accept).catch(refuse)
     else accept(caller)
   } catch (error) {

@@ -35,6 +35,7 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   'describe-service.ts': 'everything',
   'open-credentials.ts': 'everything',
   'open-enforcement.ts': 'everything',
+  'open-tracing.ts': 'everything',
   'main.ts': 'everything',
   cli: 'everything',
   sample: 'everything',
