@@ -33,7 +33,7 @@ Restores a file of 'masquerade backup' into an empty data directory and an empty
 MASQUERADE_DATABASE_URL. The whole file is read and checked first; a file that was cut short, changed, or opened with a
 wrong passphrase changes nothing, and neither does one of a newer version. A backup of an older version is restored and
 then migrated. --check reads the file and restores nothing.
-Tokens and sign-ins from before the restore end. The settings of the backup are in settings.env in the data directory, for
+Tokens, sign-ins and credentials for tools from before the restore end. The settings of the backup are in settings.env in the data directory, for
 you to take over. When the service starts, its gateway opens once every bound database has been checked. Stop every
 service of the same origin before: two that run mask the same databases by two policies.
 The passphrase comes from the same places as that of 'backup'. --identity-file names a file with keys of age.`,

@@ -16,8 +16,9 @@ import { markUnchecked } from '../../enforcement/states/restored-states.ts'
 import { forgetSignIns } from '../../issuer/issuer-secret.ts'
 import { OperatorError } from '../../kernel/operator-error.ts'
 import { selectBound } from '../../masking/binding/find-bound.ts'
+import { removeAllStored } from '../../masking/credentials/credential-store.ts'
 import type { Settings } from '../../settings.ts'
-import { writeFiles } from './files.ts'
+import { requireEmptyDirectory, writeFiles } from './files.ts'
 
 type Walk = (visitor: BackupVisitor) => Promise<BackupSummary>
 
@@ -36,6 +37,8 @@ export async function restoreInto(
   const outside = databaseUrl === undefined ? undefined : openDatabase({ url: databaseUrl, poolSize: 1 })
   if (outside) await requireEmptyStore(outside.sql).catch((error) => outside.close().then(() => fail(error)))
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  // Again: a service may have been started there while the file was read.
+  requireEmptyDirectory(dataDir)
   const marker = join(dataDir, restoreMarker)
   if (existsSync(marker)) await clearUnfinished(dataDir)
   writeFileSync(marker, 'A restore into this directory has not finished.\n', { mode: 0o600, flush: true })
@@ -45,7 +48,7 @@ export async function restoreInto(
     await load(place.database, walk, say)
     await place.database.sql`analyze`
   } catch (error) {
-    emptyDirectory(dataDir)
+    undo(dataDir, marker)
     throw error
   }
   rmSync(marker)
@@ -58,6 +61,17 @@ function fail(error: unknown): never {
 function emptyDirectory(dataDir: string, kept: readonly string[] = []): void {
   for (const name of readdirSync(dataDir).filter((name) => ![...kept, 'lost+found'].includes(name)))
     rmSync(join(dataDir, name), { recursive: true, force: true })
+}
+
+/** Empties the directory after a failure. A process that uses the directory by now, and is the failure, keeps its files. */
+function undo(dataDir: string, marker: string): void {
+  try {
+    lockDirectory(dataDir).release()
+  } catch (error) {
+    rmSync(marker, { force: true })
+    throw error
+  }
+  emptyDirectory(dataDir)
 }
 
 /** Removes what a restore that was killed left behind: files, and an embedded server that may still run. */
@@ -106,12 +120,13 @@ async function load(database: Database, walk: Walk, say: (step: string) => void)
 }
 
 /**
- * What changed after the backup is lost, revocations included. So sign-ins and tokens end, nodes and clients that follow
+ * What changed after the backup is lost, revocations included. So sign-ins, tokens and credentials for tools end, nodes and clients that follow
  * the log of changes read everything anew, and no state of a bound database counts.
  */
 async function settle(tx: Tx, { tenantId, createdAt, version }: Manifest): Promise<void> {
   await forgetSignIns(tx)
   await voidAllTokens(tx)
+  await removeAllStored(tx)
   await markUnchecked(tx, selectBound)
   await noteRestore(tx)
   await appendChanges(tx, tenantId, [{ entity: 'directory', entityId: tenantId, kind: 'rewritten' }])

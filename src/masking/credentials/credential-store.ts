@@ -74,6 +74,11 @@ export async function removeStored(
   return removed
 }
 
+/** Those of every principal. */
+export async function removeAllStored(tx: Query): Promise<void> {
+  await tx`delete from database_credential`
+}
+
 /** A credential as a login needs it. */
 export interface StoredLogin extends Pick<DatabaseCredential, 'id' | 'databases'> {
   readonly verifier: string

@@ -8,8 +8,10 @@ import { join } from 'node:path'
 import { after, before } from 'node:test'
 import { generateX25519Identity, identityToRecipient } from 'age-encryption'
 import pino from 'pino'
+import { restoreInto } from '../../../src/cli/backup/restore-into.ts'
 import { restoreMarker } from '../../../src/db/data-directory.ts'
 import { migrate, readMigrations } from '../../../src/db/migrate.ts'
+import { lockDirectory } from '../../../src/db/server/lock.ts'
 import { type Service, startService } from '../../../src/main.ts'
 import { readSettings } from '../../../src/settings.ts'
 import { clause } from '../../support/clause.ts'
@@ -217,6 +219,47 @@ clause(
       assert.equal(restored.code, 0, restored.stderr)
       const [row] = await place.test.database.sql`select max(number) as newest from masquerade_migration`
       assert.equal(row?.newest, migrations.length)
+    }
+  },
+)
+
+clause(
+  'SVC-78',
+  'After a restore no credential for tools logs in: one that was revoked after the backup would be good again. A restore…',
+  async () => {
+    const { database, tenantId, tokens } = gateway.masking.service()
+    await database.sql`
+      insert into database_credential (tenant_id, principal_id, name, verifier, expires_at)
+      values (${tenantId}, ${tokens.shared.user}, 'tool', 'SCRAM-SHA-256$…', now() + interval '1 day')`
+    const leaked = join(folder, 'leaked.backup')
+    const made = await runHere(['backup', leaked, '--recipient', recipient], { environment: old })
+    assert.equal(made.code, 0, made.stderr)
+    const { test, environment } = await emptyPlace()
+    await using _test = test
+    const restored = await runHere(['restore', leaked, '--identity-file', keyFile], { environment })
+    assert.equal(restored.code, 0, restored.stderr)
+    const [row] = await test.database.sql`select count(*)::int as count from masquerade.database_credential`
+    assert.equal(row?.count, 0)
+
+    const running = join(folder, randomUUID())
+    await mkdir(running)
+    const settings = readSettings({ MASQUERADE_DATA_DIR: running })
+    const walk = () => Promise.reject(new Error('nothing is read'))
+    const lock = lockDirectory(running)
+    try {
+      for (const [name, refusal] of [
+        ['secret.key', /is not empty/],
+        [restoreMarker, /is using this data directory/],
+      ] as const) {
+        await writeFile(join(running, name), 'of the service')
+        await assert.rejects(
+          restoreInto(settings, [], walk, () => {}),
+          refusal,
+        )
+        assert.ok(existsSync(join(running, 'secret.key')))
+      }
+    } finally {
+      lock.release()
     }
   },
 )
