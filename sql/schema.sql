@@ -154,6 +154,15 @@ create table directory_write (
   constraint directory_write_pkey PRIMARY KEY (writer)
 );
 
+create table enforcement_lease (
+  database_id uuid not null,
+  holder uuid not null,
+  epoch bigint not null,
+  until timestamp with time zone not null,
+  constraint enforcement_lease_pkey PRIMARY KEY (database_id),
+  constraint enforcement_lease_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
 create table enforcement_state (
   database_id uuid not null,
   state text not null,
@@ -374,6 +383,13 @@ create table reached_place (
   tenant_id uuid not null,
   key text collate "C" not null,
   constraint reached_place_pkey PRIMARY KEY (tenant_id, key)
+);
+
+create unlogged table request_allowance (
+  caller text not null,
+  second bigint not null,
+  taken integer not null,
+  constraint request_allowance_pkey PRIMARY KEY (caller)
 );
 
 create table revision_counter (

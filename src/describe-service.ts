@@ -34,7 +34,12 @@ export function openServiceDescription(parts: DescribedParts) {
     describeService: createServiceDescription(parts, nodes),
     listNodes: (tx: Query) => nodes.list(tx),
   }
-  return { ports, close: () => keys.close().then(() => nodes.close()) }
+  return {
+    nodeId: nodes.id,
+    countNodes: () => nodes.count(),
+    ports,
+    close: () => keys.close().then(() => nodes.close()),
+  }
 }
 
 /** Tells how this node runs; no secret is in it. */

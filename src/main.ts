@@ -5,11 +5,10 @@ import { createLoginCheck } from './auth/database-login.ts'
 import { publicOrigin } from './auth/identity.ts'
 import { type Auth, openAuth } from './auth/open-auth.ts'
 import { type AssignmentsOf, mayAct, readRoles } from './auth/role-assignments.ts'
-import { readRevision } from './db/change-log.ts'
 import { readFreeBytes } from './db/data-directory.ts'
 import type { Database } from './db/database.ts'
 import { createOwnStoreCheck } from './db/database-marks.ts'
-import { hearEvents } from './db/events.ts'
+import { createCancelNotice, hearEvents } from './db/events.ts'
 import { createHostGuard } from './db/host-guard.ts'
 import { readRestoredAt } from './db/instance.ts'
 import { keepLogs } from './db/keep-logs.ts'
@@ -34,7 +33,6 @@ import { createRightsCheck, readEveryoneMay } from './directory/rights/person-ri
 import { directoryRoom } from './directory/room.ts'
 import { createSample } from './directory/sample/create-sample.ts'
 import type { Controller } from './enforcement/controller.ts'
-import { DirectoryFollower } from './enforcement/follow-directory.ts'
 import { createInspector } from './enforcement/inspection/inspector.ts'
 import { createBackendEnding } from './enforcement/logins/end-login-sessions.ts'
 import { createMaskReader } from './enforcement/per-role/create-mask-reader.ts'
@@ -69,7 +67,7 @@ import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
 import { openCredentials } from './open-credentials.ts'
-import { createEnforcementPorts, openEnforcement } from './open-enforcement.ts'
+import { createEnforcementPorts, openEnforcement, openFollower } from './open-enforcement.ts'
 import { addPortal } from './portal/add-portal.ts'
 import { bringSample } from './sample/bring-sample.ts'
 import type { Settings } from './settings.ts'
@@ -143,7 +141,9 @@ export async function startService(options: StartOptions): Promise<Service> {
     async (tenant, id) =>
       listAssignedRoles(sql, tenant, [id, ...(await memberships.groupsOf(tenant, id))])
   let place: { host: string; httpPort: number; httpsPort: number } = settings
+  let countNodes = () => 1
   const auth = await openAuth({
+    countNodes: () => countNodes(),
     settings,
     database,
     tenantId,
@@ -159,6 +159,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   cleanup.defer(() => auth.close())
   const description = openServiceDescription({ settings, auth, health, store, metrics, log })
   cleanup.defer(() => description.close())
+  countNodes = description.countNodes
   const administrator = await bootstrap({
     database,
     tenantId,
@@ -192,6 +193,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     guard,
     checkConnection,
     settings,
+    nodeId: description.nodeId,
     log,
     onDrift: () => metrics.countDrift(),
   })
@@ -204,14 +206,9 @@ export async function startService(options: StartOptions): Promise<Service> {
     await gateway?.refresh(id)
     return report
   }
-  const follower = new DirectoryFollower({
-    readRevision: () => readRevision(database.sql, tenantId),
-    findConcerned: () => source.findConcerned(),
-    follow: async (id) => {
-      if (await enforcement.follow(id)) await gateway?.refresh(id)
-    },
-    log,
-  })
+  const follower = openFollower({ database, tenantId, source, enforcement, log }, async (id) =>
+    gateway?.refresh(id),
+  )
   cleanup.defer(() => follower.close())
   const notifications = openNotifications({ database, tenantId, settings, secrets: secretBox, log })
   cleanup.defer(() => notifications.close())
@@ -219,6 +216,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     store.address,
     {
       masks: (id) => void gateway?.refresh(id),
+      cancel: (digest) => void gateway?.cancel(digest).catch(() => {}),
       directory: () => {
         for (const one of [memberships, follower, notifications]) one.hear()
       },
@@ -319,6 +317,7 @@ export async function startService(options: StartOptions): Promise<Service> {
         enforcement.prepareLogin(id, principalId, { reset: isReset }),
       findRevoked: auth.findRevoked,
       endBackends: createBackendEnding(enforcement),
+      passCancel: createCancelNotice(database.sql),
       ...recordLogins(createLoginRecords(database.sql, tenantId), signIns),
       recordEvents: (events) => recordEvents(database.sql, tenantId, events, masks.wouldMask),
       certificate: () => loadConfigured(settings),

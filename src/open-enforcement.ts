@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { readRevision } from './db/change-log.ts'
 import type { Database } from './db/database.ts'
 import type { ConnectionCheck } from './db/database-marks.ts'
 import type { HostGuard } from './db/host-guard.ts'
@@ -7,6 +8,8 @@ import { findExempt } from './directory/principals/exempt-principals.ts'
 import { readLoginRights } from './directory/principals/login-rights.ts'
 import { loginRoleName } from './directory/principals/login-role.ts'
 import { Controller } from './enforcement/controller.ts'
+import { DirectoryFollower } from './enforcement/follow-directory.ts'
+import { createLeases } from './enforcement/lease.ts'
 import { createLoginKeys } from './enforcement/logins/login-keys.ts'
 import { listLeftovers, restoreDatabase } from './enforcement/restore/restore-database.ts'
 import { createStateStore } from './enforcement/states/state-store.ts'
@@ -23,12 +26,13 @@ interface EnforcementParts {
   readonly guard: HostGuard
   readonly checkConnection: ConnectionCheck
   readonly settings: Settings
+  readonly nodeId: string
   readonly log: Logger
   onDrift(): void
 }
 
 /** The controller, which reads policies of masking and rights of the directory; not started yet. */
-export function openEnforcement({ graph, settings, log, onDrift, ...parts }: EnforcementParts) {
+export function openEnforcement({ graph, settings, nodeId, log, onDrift, ...parts }: EnforcementParts) {
   const { sql } = parts.database
   const source = createEnforcementSource({
     ...parts,
@@ -39,6 +43,7 @@ export function openEnforcement({ graph, settings, log, onDrift, ...parts }: Enf
     source,
     loginKeys: createLoginKeys(parts.secrets, loginRoleName, writeVerifier),
     states: createStateStore(sql, selectBound),
+    leaseOf: createLeases(sql, nodeId),
     log,
     timing: settings,
     onDrift,
@@ -55,4 +60,25 @@ export function createEnforcementPorts(enforcement: Controller, settle: Controll
     findLeftovers: (id: string) => listLeftovers(enforcement, id),
     restore: (id: string) => restoreDatabase(enforcement, id),
   }
+}
+
+interface FollowerParts
+  extends Pick<EnforcementParts, 'database' | 'log'>,
+    ReturnType<typeof openEnforcement> {
+  readonly tenantId: string
+}
+
+/** Enforces changes of the directory, and refreshes the gateway of the databases where that changed something. */
+export function openFollower(
+  { database, tenantId, source, enforcement, log }: FollowerParts,
+  refresh: (databaseId: string) => Promise<void>,
+): DirectoryFollower {
+  return new DirectoryFollower({
+    readRevision: () => readRevision(database.sql, tenantId),
+    findConcerned: () => source.findConcerned(),
+    follow: async (id) => {
+      if (await enforcement.follow(id)) await refresh(id)
+    },
+    log,
+  })
 }

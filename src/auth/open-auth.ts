@@ -8,6 +8,7 @@ import { Memory } from './remember.ts'
 import { createRevocationCheck, type RevocationSources } from './revoked-tokens.ts'
 import type { AssignmentsOf } from './role-assignments.ts'
 import { openSecretRing } from './secret-ring.ts'
+import { createSharedTaking } from './shared-allowance.ts'
 import { openSigningKeys, type SigningKeys } from './signing-keys.ts'
 import { createThrottle } from './throttle.ts'
 import { loadTrustedIssuers } from './trusted-issuers.ts'
@@ -33,6 +34,8 @@ export interface AuthOptions extends RevocationSources {
   readonly assignmentsOf: AssignmentsOf
   readonly requireAnyRight: GatekeeperParts['requireAnyRight']
   readonly log: Logger
+  /** How many nodes run, this one included. */
+  countNodes(): number
   /** Where the service is reached; asked for with every token, known once it listens. */
   origin(): string
 }
@@ -60,7 +63,10 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
       async (objectId, applicationId) => (await options.readStandings([{ objectId, applicationId }]))[0],
     ),
     isSignInOpen: memory.remember(async (id) => (await options.findOpenSignIns([id])).has(id)),
-    throttle: createThrottle(settings.rateLimit ?? (options.embedded ? 0 : defaultRequestsPerSecond)),
+    throttle: createThrottle(settings.rateLimit ?? (options.embedded ? 0 : defaultRequestsPerSecond), {
+      countNodes: options.countNodes,
+      take: createSharedTaking(database.sql),
+    }),
   })
   const findRevoked = createRevocationCheck(options)
   return {

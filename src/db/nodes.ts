@@ -24,6 +24,8 @@ export interface KnownKeys {
 
 export interface NodeReporter {
   readonly id: string
+  /** How many nodes ran at the last report, this one included. */
+  count(): number
   /** The nodes that run, this one with its present figures. */
   list(sql: Query): Promise<Node[]>
   /** Reports now. */
@@ -40,6 +42,7 @@ export function reportNode(
   log: Logger,
 ): NodeReporter {
   const self = { id: randomUUID(), hostName: hostname(), version, startedAt: new Date() }
+  let running = 1
   const write = async () => {
     const { id, hostName, startedAt } = self
     await sql`
@@ -49,6 +52,9 @@ export function reportNode(
       on conflict (id) do update set seen_at = now(), gateway_sessions = excluded.gateway_sessions,
         secret_keys = excluded.secret_keys, seals_with = excluded.seals_with`
     await sql`delete from node where seen_at < now() - interval '1 day'`
+    const [row] = await sql<{ count: number }[]>`
+      select count(*) from node where seen_at > now() - make_interval(secs => ${silentSeconds})`
+    running = Math.max(1, row?.count ?? 1)
   }
   let writing: Promise<unknown> = Promise.resolve()
   const report = () => {
@@ -59,6 +65,7 @@ export function reportNode(
   return {
     id: self.id,
     report,
+    count: () => running,
 
     async list(tx) {
       const others = await tx<Node[]>`

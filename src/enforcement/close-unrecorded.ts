@@ -22,9 +22,10 @@ export async function closeUnrecorded(
   if (rest) await kept.write(rest.place, rest.records)
 }
 
-async function closeAll({ tx, planned: { snapshot, desired } }: Turn, kept: KeptRecords) {
+async function closeAll({ tx, planned: { snapshot, desired }, enter }: Turn, kept: KeptRecords) {
   const { roles, guards, guard } = snapshot
   if (guard.isThere) return undefined
+  await enter()
   const place = await readPlace(tx)
   const records = new Map(guards.map((one) => [one.oid, storeGuard(one, roles)]))
   for (const wanted of desired.masked) {

@@ -9,6 +9,7 @@ import { Connections } from './connections.ts'
 import { settleExempt } from './grants/settle-exempt.ts'
 import { isExemptAsMeant } from './guard/compare-exempt.ts'
 import { isGuarded, type Outcome } from './in-turn.ts'
+import type { Lease } from './lease.ts'
 import { createNoteLog } from './logins/create-note-log.ts'
 import { type LoginKeys, type LoginOutcome, Logins, type SettledLogins } from './logins/logins.ts'
 import type { Note, Step } from './plan.ts'
@@ -16,10 +17,10 @@ import type { Policy, Proposal } from './policy.ts'
 import { dryRun, reconcile } from './reconcile.ts'
 import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
 import { BlockerWatch } from './sessions/blockers.ts'
-import { NameHeld } from './sessions/name-holders.ts'
 import { RawSessions } from './sessions/raw-sessions.ts'
 import { ReleaseWatch } from './sessions/release-watch.ts'
 import type { Source } from './source.ts'
+import { attempts, countAttempts, patientAttempts, pauseMs, settleMs } from './states/attempts.ts'
 import { explainFailure } from './states/explain-failure.ts'
 import { findCause, findMissing, isOutOfLocks, Obstructions } from './states/find-cause.ts'
 import { isPassing, judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
@@ -29,6 +30,7 @@ export interface ControllerOptions {
   readonly source: Source
   readonly loginKeys: LoginKeys
   readonly states: StateStore
+  readonly leaseOf: (databaseId: string) => Lease
   readonly log: Logger
   readonly timing: {
     readonly auditSeconds: number
@@ -38,13 +40,6 @@ export interface ControllerOptions {
   onDrift?(databaseId: string, steps: number): void
 }
 
-const attempts = 6
-/** Attempts for locks that a session may hold on purpose: the answer then says what it waits for. */
-const patientAttempts = 3
-/** Changes of a catalog come in bursts: one look is enough for all of one. */
-const settleMs = 100
-/** Between turns of which each makes some of very many twins. */
-const pauseMs = 1000
 const noLogins: SettledLogins = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
@@ -273,6 +268,7 @@ export class Controller {
     const options = {
       claimant: this.#options.source.claimantOf(databaseId),
       kept: this.#options.states.keptRecordsOf(databaseId),
+      lease: this.#options.leaseOf(databaseId),
       onClosed: (schema: string) =>
         this.#raw.endExempt({ database, databaseId, schema, logins: logins?.logins ?? [] }),
       focus: (policy: Policy, record: string) =>
@@ -290,8 +286,13 @@ export class Controller {
           if (attempt >= attempts || (isOver && ended === 0)) return { outcome, unfinished }
         } else {
           const { passing, reason } = explainFailure(error)
-          const most = error instanceof NameHeld ? patientAttempts : attempts
-          if (!passing || attempt >= most || reason.includes('reached') || isOutOfLocks(error)) throw error
+          if (
+            !passing ||
+            attempt >= countAttempts(error) ||
+            reason.includes('reached') ||
+            isOutOfLocks(error)
+          )
+            throw error
         }
         await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** attempt))
       }

@@ -4,8 +4,10 @@ import { apply } from './apply.ts'
 import type { Snapshot } from './catalog.ts'
 import { desire } from './desire.ts'
 import { type Claimant, claim } from './guard/claim.ts'
+import { Fence } from './guard/fence.ts'
 import { type KeptRecords, readPlace } from './guard/kept-records.ts'
 import { readRecord, readRecordVersion } from './guard/read-record.ts'
+import type { Lease } from './lease.ts'
 import { observe } from './observe.ts'
 import type { Desired, Note, Step } from './plan.ts'
 import type { Policy, Rule, Target } from './policy.ts'
@@ -44,6 +46,8 @@ export interface ReconcileOptions {
    * the schema of our records.
    */
   readonly onClosed?: (guardSchema: string) => Promise<unknown>
+  /** Decides which node changes the database. Without one, nothing but the lock on the records does. */
+  readonly lease?: Lease
   /** For tests that let the service die between two statements. */
   readonly beforeStep?: (at: number) => void | Promise<void>
 }
@@ -59,6 +63,8 @@ export interface Turn {
   readonly done: readonly Step[]
   /** Steps that make the masks the claimant's. */
   readonly claimed: readonly Step[]
+  /** Takes the lease, before the first change. */
+  enter(): Promise<void>
 }
 
 export type PolicySource = Policy | (() => Promise<Policy>)
@@ -74,7 +80,10 @@ export async function takeTurn<T>(
   run: (turn: Turn) => Promise<T>,
   mode: Reading['mode'] = 'all',
 ): Promise<T> {
-  return target.transaction(async (tx) => {
+  const fence = new Fence(options.dryRun ? undefined : options.lease)
+  const runFenced = async (tx: Tx) => {
+    await fence.release()
+    await fence.look()
     const begun = await begin(tx, options)
     const { guard } = begun
     const wanted = typeof policy === 'function' ? await policy() : policy
@@ -89,10 +98,35 @@ export async function takeTurn<T>(
     }
     const version = record?.version ?? ''
     const first = await plan(tx, facts, wanted, options.focus?.(wanted, version), mode)
-    const done = mode === 'all' ? await leaveInherited(tx, facts, first) : []
+    const enter = async () => {
+      await fence.enter(record?.epoch ?? 0)
+      if (guard.isThere && guard.isCurrent) await fence.raise(tx, guard.schema)
+    }
+    const done = mode === 'all' ? await leaveInherited(tx, facts, first, enter) : []
     const planned = done.length > 0 ? await plan(tx, facts, wanted, undefined, mode) : first
-    return run({ tx, record: version, planned, done, claimed: isGuarded(planned) ? claimed : [] })
-  })
+    const result = await run({
+      tx,
+      record: version,
+      planned,
+      done,
+      claimed: isGuarded(planned) ? claimed : [],
+      enter,
+    })
+    if (hasEpoch(planned)) await fence.raise(tx, guard.schema)
+    await fence.requireHeld()
+    return result
+  }
+  try {
+    return await target.transaction(runFenced)
+  } finally {
+    await fence.release()
+  }
+}
+
+/** True when the records are there after the plan was carried out, with a place for the epoch. */
+function hasEpoch(planned: Planned): boolean {
+  const { snapshot, desired } = planned
+  return isGuarded(planned) && (snapshot.guard.isCurrent || desired.masked.length > 0)
 }
 
 /** True when the records are there after the plan was carried out. */
@@ -127,10 +161,12 @@ async function leaveInherited(
   tx: Tx,
   facts: TurnFacts,
   { policy, snapshot, desired, isWhole }: Planned,
+  enter: () => Promise<void>,
 ): Promise<Step[]> {
   if (dropInherited(snapshot, desired.twinOwner).length === 0) return []
   const whole = isWhole ? snapshot : (await plan(tx, facts, policy, undefined, 'all')).snapshot
   const steps = dropInherited(whole, desired.twinOwner)
+  await enter()
   await apply(tx, steps)
   return steps
 }

@@ -94,12 +94,13 @@ async function runGroups(
         target,
         policy,
         options,
-        async ({ tx, record, planned, claimed }: Turn) => {
+        async ({ tx, record, planned, claimed, enter }: Turn) => {
           const { snapshot, desired } = planned
           const groups = [
             ...diff(snapshot, desired),
             ...(claimed.length > 0 ? [{ target: null, steps: claimed }] : []),
           ]
+          if (groups.length > 0) await enter()
           using watch = await watchWaits(target, tx)
           const { notes, done, unfinished } = await applyGroups(tx, groups, planned, isClosed, watch.take)
           const outcome = {

@@ -110,10 +110,11 @@ async function reconcileAtOnce(
       target,
       policy,
       options,
-      async ({ tx, planned, done, claimed, record }) => {
+      async ({ tx, planned, done, claimed, record, enter }) => {
         const steps = [...diff(planned.snapshot, planned.desired), ...claimed]
         outcome = { ...planned, steps: [...done, ...steps], record }
         if (options.dryRun) throw new DryRun()
+        if (steps.length > 0) await enter()
         const notes = await apply(tx, steps, options.beforeStep)
         outcome = {
           ...outcome,

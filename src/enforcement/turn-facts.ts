@@ -10,6 +10,7 @@ import {
   writeGuardMark,
 } from './guard/find-guard.ts'
 import type { StoredGuard } from './guard/stored-grants.ts'
+import { idleMs } from './lease.ts'
 import { driftFunction, driftTrigger, guardSchema } from './names.ts'
 import type { TwinOwnerFacts } from './twins/choose-twin-owner.ts'
 
@@ -41,6 +42,7 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
   const [row] = await tx<BeginRow[]>`
     select set_config('search_path', 'pg_catalog, pg_temp', true),
       set_config('lock_timeout', ${String(lockTimeoutMs)}, true),
+      set_config('idle_in_transaction_session_timeout', ${String(idleMs)}, true),
       set_config('standard_conforming_strings', 'on', true),
       set_config('quote_all_identifiers', 'off', true), set_config('extra_float_digits', '1', true),
       set_config('DateStyle', 'ISO, YMD', true), set_config('IntervalStyle', 'postgres', true),
@@ -55,8 +57,9 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
         where c.relnamespace = g.oid and o.oid <> u.oid and not o.rolsuper) and not exists (
         select from pg_catalog.pg_class c join pg_catalog.pg_trigger t on t.tgrelid = c.oid
         where c.relnamespace = g.oid and not t.tgisinternal) as "isOurs",
-      exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
-        where c.relnamespace = g.oid and c.relname = 'relation' and a.attname = 'acl_order') as "isCurrent",
+      (select count(*) = 2 from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
+        where c.relnamespace = g.oid and (c.relname, a.attname) in (('relation', 'acl_order'), ('policy', 'epoch')))
+        as "isCurrent",
       exists (select from pg_catalog.pg_event_trigger t join pg_catalog.pg_proc p on p.oid = t.evtfoid
         where t.evtname = ${driftTrigger} and t.evtenabled <> 'D' and p.proname = ${driftFunction}
           and p.pronamespace = g.oid) as watched,

@@ -3,6 +3,7 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import { traceSessions } from './audit/trace-sessions.ts'
 import { liveness } from './login/open-backend.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
+import { cancelStatement } from './session/cancel.ts'
 import { NodeRegistry } from './session/session-registry.ts'
 import { RevocationWatch } from './session/watch-revocations.ts'
 import { openSessionRunner, type SessionRunner } from './session-runner.ts'
@@ -16,6 +17,8 @@ export interface Gateway {
   refresh(databaseId: string): Promise<void>
   /** The same for every database, when it is unknown which masks have changed. */
   refreshAll(): Promise<void>
+  /** Cancels the statement of a session of this node that another node was asked to cancel. */
+  cancel(digest: string): Promise<void>
   /** Takes no new connections, ends idle sessions at once and busy ones when they are done or time is up. */
   close(timeoutMs: number): Promise<void>
 }
@@ -71,6 +74,10 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     },
     refresh: (databaseId) => sessions.refresh(databaseId),
     refreshAll: () => sessions.refreshAll(),
+    async cancel(digest) {
+      const session = registry.findByDigest(digest)
+      if (session?.key) await cancelStatement(session.address, session.key, limits.startupMs)
+    },
     async close(timeoutMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       await sessions.close(timeoutMs)

@@ -155,6 +155,8 @@ export interface GatewayPorts {
   findRevoked(tokens: readonly TokenGrounds[]): Promise<readonly boolean[]>
   /** Ends those of the role's backends in the database, whatever they are at. */
   endBackends(databaseId: string, role: string, processIds: readonly number[]): Promise<void>
+  /** Asks the other nodes to cancel what the session of this digest does. */
+  passCancel(digest: string): Promise<void>
   recordSession(session: SessionRecord): Promise<void>
   recordRefusal(login: RefusedLogin): Promise<void>
   /** Audits touched columns and ends of sessions, some time after they happened. */

@@ -6,6 +6,7 @@ export const sqlstate = {
   featureNotSupported: '0A000',
   uniqueViolation: '23505',
   readOnlyTransaction: '25006',
+  idleInTransactionTimeout: '25P03',
   invalidAuthorization: '28000',
   invalidPassword: '28P01',
   dependentObjectsExist: '2BP01',

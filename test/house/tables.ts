@@ -11,7 +11,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'node',
     'revision_counter',
   ],
-  auth: ['signing_key'],
+  auth: ['request_allowance', 'signing_key'],
   issuer: ['oidc_state', 'sign_in_attempt'],
   directory: [
     'app_role_assignment',
@@ -43,11 +43,11 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'server',
     'suspension',
   ],
-  enforcement: ['closed_relation', 'copied_record', 'enforcement_state', 'exempt_role'],
+  enforcement: ['closed_relation', 'copied_record', 'enforcement_lease', 'enforcement_state', 'exempt_role'],
 }
 
 export function listTables(schema: string): string[] {
-  return [...schema.matchAll(/^create table (\w+)/gm)].map((match) => match[1] ?? '')
+  return [...schema.matchAll(/^create (?:unlogged )?table (\w+)/gm)].map((match) => match[1] ?? '')
 }
 
 /** Each place where a room of src/ names a table that another room owns. */

@@ -74,6 +74,7 @@ export async function openBareGateway(
       prepareLogin: async () => ({ kind: 'noRole' }),
       findRevoked: async (tokens) => tokens.map(() => false),
       endBackends: async () => {},
+      passCancel: async () => {},
       recordSession: async () => {},
       recordRefusal: async () => {},
       recordEvents: async () => {},

@@ -7,8 +7,8 @@ export interface BackedUpTable {
   readonly columns: readonly string[]
 }
 
-/** Tables about nodes and transactions that run: both are gone when a backup is restored. */
-const passing = ['node', 'directory_write']
+/** Tables about nodes, turns and transactions that run: all are gone when a backup is restored. */
+const passing = ['node', 'enforcement_lease', 'request_allowance', 'directory_write']
 
 /** Tables of the store, each behind those that its foreign keys name. */
 export async function listTables(sql: Query): Promise<BackedUpTable[]> {

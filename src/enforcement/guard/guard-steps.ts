@@ -20,7 +20,7 @@ export function createGuards({ schema, mark }: Snapshot['guard']): Step[] {
     updated_at timestamptz NOT NULL DEFAULT now())`,
     `CREATE TABLE ${policyIn(schema)} (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), exempt text[] NOT NULL DEFAULT '{}',
     ending text[] NOT NULL DEFAULT '{}', readers jsonb NOT NULL DEFAULT '[]', owner uuid, database oid,
-    self oid, older jsonb NOT NULL DEFAULT '[]', hidden_at timestamptz)`,
+    self oid, older jsonb NOT NULL DEFAULT '[]', hidden_at timestamptz, epoch bigint)`,
     `INSERT INTO ${policyIn(schema)} (self) VALUES (${quoteLiteral(tableIn(schema))}::regclass)`,
     // Default privileges may have let others in.
     `DO $$ DECLARE given record; BEGIN FOR given IN
@@ -41,7 +41,7 @@ export function upgradeGuards({ schema, mark }: Snapshot['guard']): Step[] {
     ADD COLUMN IF NOT EXISTS acl_order jsonb`,
     `ALTER TABLE ${policyIn(schema)} ADD COLUMN IF NOT EXISTS readers jsonb NOT NULL DEFAULT '[]',
     ADD COLUMN IF NOT EXISTS self oid, ADD COLUMN IF NOT EXISTS older jsonb NOT NULL DEFAULT '[]',
-    ADD COLUMN IF NOT EXISTS hidden_at timestamptz`,
+    ADD COLUMN IF NOT EXISTS hidden_at timestamptz, ADD COLUMN IF NOT EXISTS epoch bigint`,
     `UPDATE ${policyIn(schema)} SET self = ${quoteLiteral(tableIn(schema))}::regclass WHERE self IS NULL`,
     ...(mark === null ? [] : [writeMark(schema, mark)]),
   ].map((sql) => ({ sql, why: 'a place to remember rights and readers' }))

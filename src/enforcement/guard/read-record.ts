@@ -6,6 +6,8 @@ import { everybody } from '../names.ts'
 export interface GuardRecord extends Pick<Snapshot, 'exempt' | 'guardReaders' | 'guardedOwners'> {
   /** Differs whenever the record was rewritten with other contents. */
   readonly version: string
+  /** The epoch of the turn that wrote it last. */
+  readonly epoch: number
   /** The resource that the masks belong to. Null: they are older than this mark. */
   readonly owner: string | null
   /** False: this database is a copy of the one they were made in. */
@@ -20,6 +22,7 @@ export async function readRecord(sql: Sql, schema: string | null): Promise<Guard
   // As JSON, because records that are older than the mark have no columns for it.
   const [row] = await sql<GuardRecord[]>`
     select p.exempt, (${selectVersion(sql, schema)}) as version, pg_catalog.to_jsonb(p) ->> 'owner' as owner,
+      coalesce((pg_catalog.to_jsonb(p) ->> 'epoch')::int8, 0) as epoch,
       coalesce(pg_catalog.to_jsonb(p) ->> 'database' = d.oid::text, false) as "madeHere",
       coalesce(pg_catalog.to_jsonb(p) ->> 'self' <> pg_catalog.to_regclass(
         pg_catalog.format('%I.relation', ${schema}::text))::oid::text, false) as "isRestored",

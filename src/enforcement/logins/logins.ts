@@ -4,6 +4,7 @@ import type { Sql } from '../../db/sql.ts'
 import { sqlstateOf } from '../../db/sqlstate.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
+import { idleMs } from '../lease.ts'
 import type { Note } from '../plan.ts'
 import { type Applied, applyLogins, createLogin, dropLogin, renewPassword } from './apply-logins.ts'
 import { type LoginChange, type LoginPlan, mark } from './diff-logins.ts'
@@ -194,7 +195,8 @@ export class Logins {
         return await database.transaction(async (tx) => {
           await tx`
             select set_config('search_path', 'pg_catalog, pg_temp', true),
-              set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`
+              set_config('lock_timeout', ${String(lockTimeoutMs)}, true),
+              set_config('idle_in_transaction_session_timeout', ${String(idleMs)}, true)`
           return await run(tx)
         })
       } catch (error) {

@@ -23,6 +23,8 @@ const passing: Readonly<Record<string, string>> = {
   [sqlstate.serializationFailure]: 'another session changed the same objects',
   [sqlstate.deadlockDetected]: 'another session changed the same objects',
   [sqlstate.internalError]: 'another session changed the same objects',
+  [sqlstate.idleInTransactionTimeout]: 'the service was held up',
+  ELEASE: 'another node is changing the database',
 }
 
 const lasting: Readonly<Record<string, string>> = {

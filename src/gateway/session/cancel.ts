@@ -3,14 +3,19 @@ import type { CancelKey } from '../login/authenticate.ts'
 import { openBackend } from '../login/open-backend.ts'
 import type { BackendAddress } from '../ports.ts'
 import type { GatewayContext } from './gateway-context.ts'
+import { digestId, idOf } from './session-ids.ts'
 
-/** A key of no session does nothing, and the client is not told. Clients need not wait for the end of it. */
+/**
+ * A key of no session on this node is passed on to the others: a proxy may send the request anywhere. A key of no session
+ * at all does nothing, and the client is not told. Clients need not wait for the end of it.
+ */
 export async function passCancel(
   key: Extract<StartupPacket, { kind: 'cancel' }>,
   gateway: GatewayContext,
 ): Promise<void> {
   const session = await gateway.findCancel(key)
   if (session?.key) await cancelStatement(session.address, session.key, gateway.limits.startupMs)
+  if (!session) await gateway.ports.passCancel(digestId(idOf(key)))
 }
 
 /** Resolves when the database has taken the request. */

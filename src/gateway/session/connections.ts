@@ -5,6 +5,7 @@ import type { CancelKey } from '../login/authenticate.ts'
 import { HalfOpen } from '../login/half-open.ts'
 import { LoginQueue } from '../login/login-queue.ts'
 import type { Admission, LoggedInSession } from './gateway-context.ts'
+import { idOf } from './session-ids.ts'
 import type { Cancellable, SessionRegistry } from './session-registry.ts'
 
 /** Logins under way. */
@@ -111,8 +112,4 @@ export class Connections {
     }, 1_000)
     cut.unref()
   }
-}
-
-function idOf({ processId, secret }: CancelKey): string {
-  return `${processId}:${secret.toString('hex')}`
 }

@@ -1,6 +1,7 @@
 import type { CancelKey } from '../login/authenticate.ts'
 import type { GatewayMetrics, Traffic } from '../metrics.ts'
 import type { BackendAddress, GatewayLimits, Principal } from '../ports.ts'
+import { digestId } from './session-ids.ts'
 
 /** How a statement of a session is cancelled. */
 export interface Cancellable {
@@ -73,6 +74,12 @@ export class NodeRegistry implements SessionRegistry {
     if (left > 0) this.#counts.set(session.countedAs, left)
     else this.#counts.delete(session.countedAs)
     this.#metrics.closed(traffic)
+  }
+
+  /** The session that another node names by the digest of its id. */
+  findByDigest(digest: string): Cancellable | undefined {
+    for (const [id, { cancel }] of this.#byId) if (digestId(id) === digest) return cancel
+    return undefined
   }
 
   async find(id: string): Promise<Cancellable | undefined> {
