@@ -7,6 +7,7 @@ import { openDatabase } from '../../../src/db/database.ts'
 import { type DatabaseAddress, type Place, parseDatabaseUrl } from '../../../src/db/database-url.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../../../src/db/embedded.ts'
 import { SteadyConnection } from '../../../src/db/steady-connection.ts'
+import { readSettings } from '../../../src/settings.ts'
 import { clause } from '../../support/clause.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -61,6 +62,8 @@ describe('a store on several servers', () => {
   }
 
   clause('SVC-70', '`MASQUERADE_DATABASE_URL` may name several hosts, as psql takes them…', async () => {
+    const url = 'postgres://user:password@one:5432,two:5432/database?target_session_attrs=read-write'
+    assert.equal(readSettings({ MASQUERADE_DATABASE_URL: url }).databaseUrl, url)
     const ports = servers.map(({ port }) => port)
     await makePrimary(1)
     const database = openDatabase({ url: address, poolSize: 3 })
