@@ -7,10 +7,10 @@ export interface BackedUpTable {
   readonly columns: readonly string[]
 }
 
-/** Tables about nodes, turns and transactions that run: all are gone when a backup is restored. */
-const passing = ['node', 'enforcement_lease', 'request_allowance', 'directory_write']
+/** Tables about nodes and transactions that run: both are gone when a backup is restored. */
+const passing = ['node', 'directory_write']
 
-/** Tables of the store, each behind those that its foreign keys name. */
+/** Tables of the store, each behind those that its foreign keys name; unlogged ones hold nothing that lasts. */
 export async function listTables(sql: Query): Promise<BackedUpTable[]> {
   const rows = await sql<{ name: string; columns: string[]; needs: string[] }[]>`
     select c.relname::text as name, array(
@@ -21,7 +21,7 @@ export async function listTables(sql: Query): Promise<BackedUpTable[]> {
         join pg_catalog.pg_class other on other.oid = k.confrelid
         where k.conrelid = c.oid and k.contype = 'f' and k.confrelid <> c.oid) as needs
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    where n.nspname = ${schemaName} and c.relkind in ('r', 'p') and not c.relispartition
+    where n.nspname = ${schemaName} and c.relkind in ('r', 'p') and c.relpersistence = 'p' and not c.relispartition
       and c.relname <> all(${passing})
     order by c.relname`
   return orderByNeeds(rows)
