@@ -11,7 +11,7 @@ import { isExemptAsMeant } from './guard/compare-exempt.ts'
 import { isGuarded, type Outcome } from './in-turn.ts'
 import type { Lease } from './lease.ts'
 import { createNoteLog } from './logins/create-note-log.ts'
-import { type LoginKeys, type LoginOutcome, Logins, type SettledLogins } from './logins/logins.ts'
+import { type LoginKeys, type LoginOutcome, Logins, noLogins, type SettledLogins } from './logins/logins.ts'
 import type { Note, Step } from './plan.ts'
 import type { Policy, Proposal } from './policy.ts'
 import { dryRun, reconcile } from './reconcile.ts'
@@ -39,8 +39,6 @@ export interface ControllerOptions {
   }
   onDrift?(databaseId: string, steps: number): void
 }
-
-const noLogins: SettledLogins = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
 export class Controller {

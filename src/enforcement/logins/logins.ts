@@ -14,6 +14,7 @@ import { findLogin, isEmpty, planLogins, refuse } from './plan-logins.ts'
 import type { LoginOutcome, LoginsOptions, SettledLogins } from './ports.ts'
 
 export type { LoginKeys, LoginOutcome, LoginRights, LoginSource, SettledLogins } from './ports.ts'
+export { noLogins } from './ports.ts'
 
 type Made = 'changed' | 'nothing' | 'blocked'
 

@@ -62,3 +62,5 @@ export interface SettledLogins {
   /** Have nothing left, and can go. */
   readonly dismissed: readonly ObservedLogin[]
 }
+
+export const noLogins: SettledLogins = { changed: 0, ended: 0, notes: [], logins: [], dismissed: [] }
