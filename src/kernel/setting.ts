@@ -74,6 +74,7 @@ export const networks = (doc: string): Setting<readonly string[]> => ({
 })
 
 export function readUrl(text: string, protocols: readonly string[]): string | undefined {
-  const url = URL.parse(text)
+  // A database may be at one of several hosts, which a URL cannot name: the first stands for all.
+  const url = URL.parse(text.replace(/^(postgres\w*:\/\/(?:[^/?#]*@)?[^,/?#]*),[^/?#]*/, '$1'))
   return url && protocols.includes(url.protocol) && url.hostname !== '' ? text : undefined
 }
