@@ -77,7 +77,7 @@ describe('two nodes that change one masked database', () => {
       )
 
   clause(
-    'ENF-193',
+    'ENF-211',
     'A node that was paused beyond its lease applies no old plan when it wakes…',
     async () => {
       // The first rule of the database: there are no records yet that a lock could be taken on.
@@ -123,7 +123,7 @@ describe('two nodes that change one masked database', () => {
   )
 
   clause(
-    'ENF-192',
+    'ENF-210',
     'One node at a time changes a masked database. A lease in the store decides which…',
     async () => {
       const { sql } = service.database
