@@ -247,7 +247,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     principals: createPrincipalPorts(database.sql, graph),
     ...description.ports,
     mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),
-    runQuery: createQueryPort(() => gateway, settings.host, findLoginName.bind(null, database.sql)),
+    runQuery: createQueryPort(() => gateway, settings, findLoginName.bind(null, database.sql)),
     ...credentials.makers,
     rolesOf: (tx, caller) => readRoles(readAssignments(tx, createSqlGraph(tx)), caller),
   })

@@ -15,6 +15,9 @@ const addressBytes = new Map([
   [0x21, 36],
 ])
 
+/** The header of a proxy that speaks for itself: it tells no address. */
+export const localProxyHeader = Buffer.concat([signature, Buffer.from([local, 0, 0, 0])])
+
 /** How many bytes follow the first sixteen. Refuses everything but version 2 of the protocol. */
 export function readProxyLength(head: Buffer): number {
   if (!head.subarray(0, signature.length).equals(signature)) violation('a proxy did not send a PROXY header')

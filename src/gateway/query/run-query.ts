@@ -1,6 +1,8 @@
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
+import { localProxyHeader } from '../../wire/proxy-header.ts'
 
 /** One statement of a person, to be run at the gateway with that person's own token. */
 export interface QueryRequest {
@@ -40,12 +42,14 @@ const asTheyAre = { getTypeParser: () => (text: string) => text }
  * sessions are the gateway's. The extended protocol takes one statement, so a transaction that is read-only stays so.
  */
 export async function runQuery(
-  gateway: { readonly host: string; readonly port: number },
+  { host, port, isProxy }: { readonly host: string; readonly port: number; readonly isProxy: boolean },
   request: QueryRequest,
 ): Promise<QueryOutcome> {
   const { database, user, token, isReadOnly, timeoutMs, signal } = request
   const client = new pg.Client({
-    ...gateway,
+    host,
+    port,
+    ...(isProxy && { stream: openAsProxy }),
     database,
     user,
     password: token,
@@ -83,6 +87,13 @@ export async function runQuery(
     signal.removeEventListener('abort', end)
     await client.end().catch(() => {})
   }
+}
+
+/** A connection that begins as the gateway expects it of a proxy, which speaks for itself here. */
+function openAsProxy(): Socket {
+  const socket = new Socket()
+  socket.once('connect', () => socket.write(localProxyHeader))
+  return socket
 }
 
 /** Stops at the row after the limit: the rest of a read is not worth receiving, and a write goes on to its end. */

@@ -6,7 +6,8 @@ import { apiVersion } from '../../support/masking.ts'
 import { bringPeople } from '../../support/people.ts'
 import { retryUntil } from '../../support/wait-until.ts'
 
-const gateway = useGateway()
+/** The proxy is on this machine: the node itself connects from its address. */
+const gateway = useGateway({ MASQUERADE_GATEWAY_PROXIES: '127.0.0.1' })
 let people: Awaited<ReturnType<typeof bringPeople>>
 before(async () => {
   people = await bringPeople(gateway)
@@ -102,5 +103,23 @@ clause(
     }
     const { rows, error } = await ask("select repeat('x', 4000000)")
     assert.deepEqual([rows[0][0].length, error], [4_000_000, null])
+  },
+)
+
+clause(
+  'MASK-214',
+  'A query runs as well where `MASQUERADE_GATEWAY_PROXIES` lists the address of the node itself, as it does for a proxy…',
+  async () => {
+    const reader = await people.user()
+    await people.map(reader.id)
+    const service = gateway.masking.service()
+    const path = `${gateway.db}/query?${apiVersion}`
+    const { body } = await service.request('POST', path, { token: reader.token, body: { sql: 'select 1' } })
+    assert.deepEqual([body.rows, body.error], [[['1']], null])
+    const client = gateway.connect('analyst')
+    await assert.rejects(client, 'a client of that address tells none')
+    const [entry] = await service.database.sql`
+      select after from audit_event where action = 'gateway/connect' order by id desc limit 1`
+    assert.equal(entry?.after.from, '127.0.0.1')
   },
 )
