@@ -7,6 +7,7 @@ import {
   listEnabledPrincipals,
 } from '../../directory/rights/remaining-administrators.ts'
 import { listStates } from '../../enforcement/states/list-states.ts'
+import { countOf } from '../../kernel/count-of.ts'
 import { OperatorError } from '../../kernel/operator-error.ts'
 import { selectBound } from '../../masking/binding/find-bound.ts'
 import type { Settings } from '../../settings.ts'
@@ -44,12 +45,12 @@ export async function examineStore(
     ]
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error
-    const fix =
-      settings.databaseUrl === undefined
-        ? startCommand
-        : 'check MASQUERADE_DATABASE_URL and the server that it names'
+    const isOwn = settings.databaseUrl === undefined
+    const fix = isOwn ? startCommand : 'check MASQUERADE_DATABASE_URL and the server that it names'
+    const isSilent = isOwn && error.cause !== undefined
+    const words = isSilent ? 'It does not answer: the service does not run, or it hangs.' : error.message
     return [
-      problem('database of the service', error.message, fix),
+      problem('database of the service', words, fix),
       ...laterChecks.map((check) => skipped(check, 'The database of the service does not answer.')),
     ]
   } finally {
@@ -125,11 +126,14 @@ async function examineDatabases({ sql }: Database, isWanted: (id: string) => boo
   const found = (await listStates(sql, selectBound)).filter(({ id }) => isWanted(id))
   if (found.length === 0)
     return [warning('bound databases', 'None is bound: nothing is masked.', 'masquerade database bind')]
-  return found.map(({ id, state, since, reason }) => {
+  return found.map(({ id, state, since, reason, notes }) => {
     const words = `${state}${since === null ? '' : ` since ${since}`}${reason === null ? '' : `. ${showText(reason)}`}`
     const check = `masks of ${id}`
-    if (state === 'Failed') return problem(check, words, `masquerade policy show -d ${quoteArgument(id)}`)
-    if (state === 'Pending') return warning(check, words, `masquerade policy show -d ${quoteArgument(id)}`)
+    const show = `masquerade policy show -d ${quoteArgument(id)}`
+    if (state === 'Failed') return problem(check, words, show)
+    if (state === 'Pending') return warning(check, words, show)
+    if (state === 'Enforced' && notes > 0)
+      return warning(check, `${words}. ${countOf(notes, 'note')} about it.`, show)
     if (state === 'Enforced') return ok(check, words)
     return warning(check, words, `masquerade policy enable -d ${quoteArgument(id)}`)
   })

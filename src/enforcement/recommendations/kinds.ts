@@ -70,8 +70,7 @@ export const kinds: readonly Kind[] = [
   {
     kind: 'PaymentCard',
     noun: 'a payment card number',
-    words:
-      list(`creditcard creditcardnumber cardnumber cardno cardnum cardlast cardlastfour cardlastdigits ccn ccnumber cclast
+    words: list(`creditcard creditcardnumber cardnumber cardno cardnum ccn ccnumber
       pan kreditkarte kreditkartennummer kartennummer tarjeta numerotarjeta tarjetacredito cartebancaire cartecredit
       numerocarte cartacredito numerocarta numerocartao cartaocredito kaartnummer creditcardnummer numerkarty kartnumarasi
       kartno kortnummer kortnr ccnum ccno cislokarty`),
@@ -80,6 +79,14 @@ export const kinds: readonly Kind[] = [
     looksLike: isCardNumber,
     contentConfidence: 0.95,
     suggestion: { maskingFunction: 'CCN' },
+  },
+  {
+    // CCN shows the last four digits, which are all that such a column has.
+    kind: 'PaymentCard',
+    noun: 'the end of a payment card number',
+    words: list('cardlast cardlastfour cardlastdigits cclast'),
+    forms: textOrNumber,
+    suggestion: whole,
   },
   {
     kind: 'NationalId',

@@ -84,6 +84,10 @@ describe('looking into a bound database from the command line', () => {
       assert.match(noted.stderr, /^\d notes? about the masks: masquerade policy show$/m)
       const told = /^ +\d notes?: masquerade policy show$/m
       assert.match((await runHere(['status'], { environment })).stdout, told)
+      const { stdout: diagnosis } = await runHere(['doctor'], {
+        environment: await settleIn(masking.service()),
+      })
+      assert.match(diagnosis, /^WARNING {2}masks of .*: Enforced since .*\. \d notes? about it\.$/m)
       assert.match(
         (await command('policy', 'show')).stdout,
         /^Notes:\n[\s\S]*public\.only shows masked data/m,

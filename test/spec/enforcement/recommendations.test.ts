@@ -23,7 +23,7 @@ clause(
     assert.equal(of('users', 'profile'), 'Default')
     assert.equal(of('tickets', 'cc_emails'), 'Default')
     assert.equal(of('tickets', 'body'), 'Default')
-    assert.equal(of('orders', 'card_last4'), 'CCN')
+    assert.equal(of('orders', 'card_last4'), 'Default')
     assert.equal(of('customers', 'email'), 'Email')
     const text = JSON.stringify(found)
     for (const value of ['example.com', '4111', 'Miller', '10.1.', 'Parcel'])

@@ -556,6 +556,48 @@ forEachCluster((cluster) => {
       )
 
       clause(
+        'ENF-197',
+        'EXPLAIN tells a masked role of the statistics of a masked column no more than how many distinct values it has: estimates of conditions and joins do not depend on a value, so they tell none.',
+        async () => {
+          await run(`create table app.many (id int, mail text); alter table app.many owner to "${target.role('owner')}";
+            insert into app.many select i, case when i % 10 = 0 then 'm' || i else '${canary}' end from generate_series(1, 5000) i;
+            grant select on app.many to "${analyst}", "${auditor}"; analyze app.many`)
+          for (const kind of ['Default', 'Email'] as const) {
+            const many = [rule('app.many.mail', kind)]
+            await reconcile(binding, policy(many, exempt()))
+            const estimate = async (name: string, text: string) => {
+              const [row] = await readAs(name, `explain (format json) ${text}`)
+              return row?.['QUERY PLAN'][0].Plan['Plan Rows']
+            }
+            for (const condition of [
+              "mail = '?'",
+              "mail > '?'",
+              "mail like '?%'",
+              "mail in ('?', 'x')",
+              "lower(mail) = '?'",
+            ]) {
+              const tell = (value: string) => condition.replace('?', value)
+              const ask = (value: string) =>
+                estimate('analyst', `select id from masked_app.many where ${tell(value)}`)
+              assert.equal(await ask(canary), await ask('nothing'), condition)
+            }
+            const raw = (value: string) =>
+              estimate('auditor', `select id from app.many where mail = '${value}'`)
+            assert.notEqual(await raw(canary), await raw('nothing'))
+            const join = (value: string) =>
+              estimate(
+                'analyst',
+                `select 1 from masked_app.many m join (values ('${value}')) v(mail) using (mail)`,
+              )
+            assert.equal(await join(canary), await join('nothing'))
+          }
+          await reconcile(binding, policy([]))
+          await run('drop table app.many')
+          await mask()
+        },
+      )
+
+      clause(
         'ENF-51',
         'A new owner of a masked table changes nothing for other roles: masked roles keep the twin, exempt roles…',
         async () => {

@@ -2,12 +2,24 @@ import assert from 'node:assert/strict'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe, mock, test } from 'node:test'
 import { commandNames, loadCommand } from '../../../src/cli/commands.ts'
 import { clause } from '../../support/clause.ts'
 import { startCommand } from '../../support/command.ts'
 import { runHere, settleIn } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+
+/** A certificate of January 2020. */
+const expired = `-----BEGIN CERTIFICATE-----
+MIIBNDCB26ADAgECAgEBMAoGCCqGSM49BAMCMBQxEjAQBgNVBAMTCWxvY2FsaG9z
+dDAeFw0yMDAxMDEwMDAwMDBaFw0yMDAyMDEwMDAwMDBaMBQxEjAQBgNVBAMTCWxv
+Y2FsaG9zdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABMFJoOJDhv0DhK4eEZIJ
+sPgFeKsYjgbrBhWJjg3CEEaSmIe06o6aSK+vuH6e9qqYX+/VNvqLLnPjmPz+czUx
+zV6jHjAcMBoGA1UdEQQTMBGCCWxvY2FsaG9zdIcEfwAAATAKBggqhkjOPQQDAgNI
+ADBFAiAxLYe2gc5vZTnoMRgRmdVMVdgyG+G81DwhP6u5FJ4FFQIhAKek7ZqWsxTb
+KUyvVn2a0484iLdNaRZGoEvHy3WvOoct
+-----END CERTIFICATE-----
+`
 
 describe('the command line in a shell', () => {
   let service: TestService
@@ -179,6 +191,16 @@ describe('the command line in a shell', () => {
       const away = await examine({ MASQUERADE_DATABASE_URL: 'postgres://u:p@127.0.0.1:1/d' })
       assert.equal(away.of('database of the service')?.state, 'problem')
       assert.equal(away.of('clock')?.state, 'skipped')
+      await writeFile(join(folder, 'expired.pem'), expired)
+      const tls = {
+        MASQUERADE_TLS_CERT_FILE: join(folder, 'expired.pem'),
+        MASQUERADE_TLS_KEY_FILE: 'key.pem',
+      }
+      assert.match((await examine(tls)).of('certificate')?.message ?? '', /expired on Feb {2}1 .* 2020/)
+      mock.timers.enable({ apis: ['Date'], now: Date.now() + 3_600_000 })
+      const late = await examine().finally(() => mock.timers.reset())
+      assert.match(late.of('clock')?.message ?? '', /^It is 3\d{3} seconds off/)
+      assert.equal(late.of('exposures')?.message, 'No token is valid while the clock is off.')
       const nowhere = await examine({ MASQUERADE_DATA_DIR: join(folder, 'nothing') })
       assert.match(nowhere.of('data directory')?.message ?? '', /There is none/)
     },

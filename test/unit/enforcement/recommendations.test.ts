@@ -96,7 +96,7 @@ describe('what a column holds', () => {
     ['panel', text, undefined, undefined],
     ['card', text, undefined, undefined],
     ['id', whole, undefined, undefined],
-    ['card_last4', text, 'PaymentCard', 'CCN'],
+    ['card_last4', text, 'PaymentCard', 'Default'],
     ['email_sent_at', { baseName: 'timestamptz', category: 'D' }, undefined, undefined],
     ['email_sent', text, undefined, undefined],
     ['phone_verified', text, undefined, undefined],
