@@ -30,6 +30,7 @@ export interface FoundCredential {
 }
 
 const iterations = 4096
+const nobody = '00000000-0000-0000-0000-000000000000'
 
 /** Logins with credentials: by a name `person+credential`, and by SCRAM. */
 export function createCredentialCheck({ sql, tenantId, secrets, ...sources }: CredentialSources) {
@@ -44,7 +45,8 @@ export function createCredentialCheck({ sql, tenantId, secrets, ...sources }: Cr
       const whole = `${name}+${credential}`.toLowerCase()
       if ((await sources.findWait(whole, from)) > 0) return null
       const holder = await sources.findPrincipal(name)
-      const stored = holder && (await findLogin(sql, tenantId, holder.id, credential))
+      // Asked for an account that does not exist too: the time of the answer must not tell.
+      const stored = await findLogin(sql, tenantId, holder?.id ?? nobody, credential)
       if (!holder || !stored) return { verifier: inventVerifier(secrets, whole), principal: undefined }
       if (!isInScope(stored, target)) return { verifier: stored.verifier, principal: undefined }
       const principal = { ...holder, credential, grounds: groundsOf(holder, stored) }

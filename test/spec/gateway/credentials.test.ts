@@ -5,6 +5,8 @@ import pg from 'pg'
 import type { Tx } from '../../../src/db/database.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
 import { removeSecret } from '../../../src/directory/applications/application-secret.ts'
+import { splitCredentialName } from '../../../src/kernel/uuid.ts'
+import { openCredentials } from '../../../src/open-credentials.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { addApplication, addPerson, type Person } from '../../support/issuer.ts'
@@ -118,6 +120,22 @@ clause(
   },
 )
 
+/** How often the store is asked before a client with this name has proven anything. */
+async function countStatements(user: string): Promise<number> {
+  const { database, tenantId, auth } = gateway.masking.service()
+  let count = 0
+  const sql = new Proxy(database.sql, {
+    apply(of, self, values) {
+      count++
+      return Reflect.apply(of, self, values)
+    },
+  })
+  const { account, credential } = splitCredentialName(user) ?? { account: '', credential: '' }
+  const { logins } = openCredentials(sql, tenantId, auth.secretBox)
+  await logins.findCredential(account, credential, gateway.db, '203.0.113.1')
+  return count
+}
+
 clause(
   'GATE-161',
   'The user name is the userPrincipalName or appId, a plus and the name of the credential, and the password is proven by…',
@@ -157,6 +175,9 @@ clause(
         return true
       })
     assert.equal(messages.size, 1, [...messages].join())
+    const counts = new Set<number>()
+    for (const [user] of attempts) counts.add(await countStatements(user))
+    assert.equal(counts.size, 1, [...counts].join())
   },
 )
 
