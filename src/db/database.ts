@@ -2,10 +2,11 @@ import pg from 'pg'
 import { type Attributes, tracer } from '../kernel/tracer.ts'
 import type { ConnectionCheck } from './database-marks.ts'
 import { type DatabaseAddress, parseDatabaseUrl } from './database-url.ts'
-import { checkConnections, driverOptions } from './driver-options.ts'
-import { choiceOf } from './host-choice.ts'
+import { checkConnections, connectionOf, driverOptions, isUnreplicated } from './driver-options.ts'
+import { choiceOf, type HostChoice } from './host-choice.ts'
 import { withKnownSettings } from './known-settings.ts'
 import { nameStatement, renameIfStale } from './prepared.ts'
+import { watchPrimary } from './primary-watch.ts'
 import { createSql, type Sql, type Statement } from './sql.ts'
 import { ConnectionFailure, isRetryable, translateDatabaseError } from './sqlstate.ts'
 import { steadyOptions, steadyStatement } from './steady-settings.ts'
@@ -47,7 +48,8 @@ const closeTimeoutMs = 5_000
 
 export function openDatabase(options: DatabaseOptions): Database {
   const address = typeof options.url === 'string' ? parseDatabaseUrl(options.url) : options.url
-  const hosts = choiceOf(address).count
+  const choice = choiceOf(address)
+  const hosts = choice.count
   const pool = new pg.Pool({
     ...driverOptions(address),
     max: options.poolSize ?? 10,
@@ -64,6 +66,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     types: { getTypeParser: chooseParser },
     ...(options.check && checkConnections(options.check)),
   })
+  const watch = hosts > 1 ? watchPrimary(address) : undefined
   // A connection that is lost while idle is replaced when the next is needed.
   pool.on('error', () => {})
   let closed: Promise<void> | undefined
@@ -74,14 +77,14 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
   return {
     sql: createSql((statement) =>
-      withKnownSettings(pool, () => sendAlone(pool, hosts, statement)).catch(passOn),
+      withKnownSettings(pool, () => sendAlone(pool, choice, statement)).catch(passOn),
     ),
     transaction: (run) =>
       repeat(async () =>
-        runTransaction(await withKnownSettings(pool, () => take(pool, hosts)), send, run),
+        runTransaction(await withKnownSettings(pool, () => take(pool, choice)), send, run),
       ).catch(passOn),
     close: () => {
-      closed ??= Promise.race([pool.end(), giveUp()])
+      closed ??= Promise.race([Promise.all([pool.end(), watch?.close()]).then(() => {}), giveUp()])
       return closed
     },
   }
@@ -91,8 +94,8 @@ async function settle(client: pg.ClientBase): Promise<void> {
   await client.query(steadyStatement)
 }
 
-function send(queryable: pg.Pool | pg.ClientBase, statement: Statement) {
-  const work = () => sendNow(queryable, statement)
+function send(client: pg.ClientBase, statement: Statement) {
+  const work = () => sendNow(client, statement)
   return tracer ? tracer.runBelow(...describeStatement(statement), work) : work()
 }
 
@@ -105,20 +108,21 @@ function describeStatement({ text, values }: Statement): [string, Attributes] {
   ]
 }
 
-async function sendNow(queryable: pg.Pool | pg.ClientBase, { text, values, isSimple, isUnnamed }: Statement) {
+async function sendNow(client: pg.ClientBase, { text, values, isSimple, isUnnamed }: Statement) {
   try {
     const result = isSimple
-      ? await queryable.query(text)
-      : await queryable.query({ text, values, ...(isUnnamed ? {} : nameStatement(text)) })
+      ? await client.query(text)
+      : await client.query({ text, values, ...(isUnnamed ? {} : nameStatement(text)) })
+    if (isUnreplicated(client)) throw new ConnectionFailure(new Error('not replicated'))
     // The driver answers several statements at once with a list, which its types do not tell.
     return Array.isArray(result) ? (result.at(-1) as pg.QueryResult) : result
   } catch (error) {
-    throw isOfServer(error) ? error : new ConnectionFailure(error)
+    throw isOfServer(error) || error instanceof ConnectionFailure ? error : new ConnectionFailure(error)
   }
 }
 
-async function sendAlone(pool: pg.Pool, hosts: number, statement: Statement) {
-  const attempt = () => (hosts > 1 ? sendAnywhere(pool, hosts, statement) : send(pool, statement))
+async function sendAlone(pool: pg.Pool, choice: HostChoice, statement: Statement) {
+  const attempt = () => sendOnce(pool, choice, statement)
   try {
     return await attempt()
   } catch (error) {
@@ -128,8 +132,8 @@ async function sendAlone(pool: pg.Pool, hosts: number, statement: Statement) {
 }
 
 /** A statement that failed leaves no connection behind: its server may have been replaced as the primary. */
-async function sendAnywhere(pool: pg.Pool, hosts: number, statement: Statement) {
-  const client = await take(pool, hosts)
+async function sendOnce(pool: pg.Pool, choice: HostChoice, statement: Statement) {
+  const client = await take(pool, choice)
   try {
     const result = await send(client, statement)
     client.release()
@@ -140,11 +144,18 @@ async function sendAnywhere(pool: pg.Pool, hosts: number, statement: Statement) 
   }
 }
 
-/** Each failed connection passes the turn to the next host, so that as many attempts as hosts have tried them all. */
-async function take(pool: pg.Pool, hosts: number): Promise<pg.PoolClient> {
-  for (let left = hosts - 1; ; left--) {
+/**
+ * Each failed connection passes the turn to the next host, so that as many attempts as hosts have tried them all. A
+ * connection whose server was not seen as the primary for some seconds is replaced by one that is checked.
+ */
+async function take(pool: pg.Pool, choice: HostChoice): Promise<pg.PoolClient> {
+  for (let left = choice.count - 1; ; left--) {
     try {
-      return await pool.connect()
+      const client = await pool.connect()
+      const connection = connectionOf(client)
+      if (!connection || choice.trusts(connection)) return client
+      client.release(true)
+      left++
     } catch (error) {
       if (left === 0) throw isOfServer(error) ? error : new ConnectionFailure(error)
     }

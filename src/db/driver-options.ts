@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { ConnectionCheck } from './database-marks.ts'
-import type { DatabaseAddress, PasswordMethod } from './database-url.ts'
-import { choiceOf, type HostChoice, ReadOnlyServer } from './host-choice.ts'
+import type { DatabaseAddress, PasswordMethod, Place } from './database-url.ts'
+import { choiceOf, type HostChoice, type HostConnection, ReadOnlyServer } from './host-choice.ts'
 import { GuardedSocket } from './host-guard.ts'
 import { createSql } from './sql.ts'
 
@@ -20,7 +20,8 @@ interface Internals {
   _connect(callback: Connected): void
   query(text: string, callback: (error: Error | null, result: pg.QueryResult) => void): void
   end(): Promise<void>
-  on(event: 'error', listener: () => void): void
+  on(event: 'error' | 'end', listener: () => void): void
+  on(event: 'notice', listener: (notice: { readonly routine?: string }) => void): void
   readonly connection: { readonly stream: { destroy(error: Error): void } }
   _handleAuthCleartextPassword(message: unknown): void
   _handleAuthMD5Password(message: unknown): void
@@ -35,19 +36,25 @@ function clientFor(weakest: PasswordMethod, hosts: HostChoice): typeof pg.Client
     (client as Internals).connection.stream.destroy(new WeakAuthentication(method))
   const Base = pg.Client as unknown as new (config?: pg.ClientConfig) => Internals
   class CautiousClient extends Base {
-    readonly #place = hosts.present
+    readonly #place: Place
 
     constructor(config?: pg.ClientConfig) {
+      const place = hosts.present
       // Not a copy: a pool hides the password from those.
-      super(Object.assign(Object.create(config ?? null), hosts.present))
+      super(Object.assign(Object.create(config ?? null), place))
+      this.#place = place
       // A connection can end between two statements, also while the pool still checks it and listens to nothing. The next
       // statement fails then; an event without a listener would end the process.
       this.on('error', () => {})
+      this.on('notice', ({ routine }) => {
+        if (routine === 'SyncRepWaitForLSN') unreplicated.add(this)
+      })
     }
 
     override _connect(callback: Connected): void {
       const finish: Connected = (error) => {
-        if (error) hosts.leave(this.#place)
+        if (error instanceof pg.DatabaseError && !/^57P/.test(error.code ?? '')) hosts.leave(this.#place)
+        else if (error) hosts.distrust(this.#place)
         callback(error)
       }
       super._connect((error) => {
@@ -57,9 +64,20 @@ function clientFor(weakest: PasswordMethod, hosts: HostChoice): typeof pg.Client
     }
 
     #requireWrites(finish: Connected): void {
-      this.query('show transaction_read_only', (error, result) => {
-        const [row] = error ? [] : result.rows
-        if (row?.transaction_read_only === 'off') return finish(null)
+      const askedAt = performance.now()
+      this.query(selectTimeline, (error, result) => {
+        const timeline = error ? null : timelineOf(result)
+        const connection: HostConnection = {
+          place: this.#place,
+          verifiedAt: askedAt,
+          timeline: timeline ?? 0,
+          destroy: (reason) => this.connection.stream.destroy(reason),
+        }
+        if (timeline !== null && hosts.admit(connection)) {
+          connections.set(this, connection)
+          this.on('end', () => hosts.forget(connection))
+          return finish(null)
+        }
         void this.end().catch(() => {})
         finish(error ?? new ReadOnlyServer(this.#place))
       })
@@ -76,6 +94,36 @@ function clientFor(weakest: PasswordMethod, hosts: HostChoice): typeof pg.Client
     }
   }
   return CautiousClient as unknown as typeof pg.Client
+}
+
+/** Null for a server that takes no writes. The name of a file of the log begins with the timeline. */
+const selectTimeline = `select case when not pg_catalog.pg_is_in_recovery() and current_setting('transaction_read_only') = 'off'
+  then pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()) end as file`
+
+function timelineOf({ rows }: pg.QueryResult): number | null {
+  const file: unknown = rows[0]?.file
+  return typeof file === 'string' ? Number.parseInt(file.slice(0, 8), 16) : null
+}
+
+/** The timeline of the server that a client is connected to; null: it takes no writes. */
+export async function readTimeline(client: pg.Client): Promise<number | null> {
+  return timelineOf(await client.query(selectTimeline))
+}
+
+const connections = new WeakMap<object, HostConnection>()
+const unreplicated = new WeakSet<object>()
+
+/** Undefined: the address has one host. */
+export function connectionOf(client: object): HostConnection | undefined {
+  return connections.get(client)
+}
+
+/**
+ * True when the server gave up waiting for its standby: it says that a transaction is committed, and a failover may still
+ * lose it.
+ */
+export function isUnreplicated(client: object): boolean {
+  return unreplicated.has(client)
 }
 
 /** For the options of a pool: runs the check on each new connection before anything else. */

@@ -10,10 +10,26 @@ export class ReadOnlyServer extends Error {
   }
 }
 
+/** A connection to one of several hosts. */
+export interface HostConnection {
+  readonly place: Place
+  /** When its server was last seen to be the primary, by `performance.now()`. */
+  verifiedAt: number
+  /** The timeline of that server: each promotion begins the next one. */
+  timeline: number
+  destroy(reason: Error): void
+}
+
+/** Less than a cluster takes to replace a primary that does not answer. */
+const trustMs = 5_000
+
 /** Which of several hosts is connected to next: the one that was last of use. */
 export class HostChoice {
   readonly #places: readonly Place[]
+  readonly #connections = new Set<HostConnection>()
   #at = 0
+  #timeline = 0
+  #beatAt = Number.NEGATIVE_INFINITY
 
   constructor({ host, port, others = [] }: DatabaseAddress) {
     this.#places = [{ host, port }, ...others]
@@ -27,9 +43,54 @@ export class HostChoice {
     return this.#places[this.#at] as Place
   }
 
+  get others(): readonly Place[] {
+    return this.#places.filter((_place, at) => at !== this.#at)
+  }
+
   /** Passes the turn on, unless another connection has done so already. */
   leave(place: Place): void {
     if (place === this.present) this.#at = (this.#at + 1) % this.#places.length
+  }
+
+  /** Admits a connection to a primary. False: a later primary is known. */
+  admit(connection: HostConnection): boolean {
+    if (connection.timeline < this.#timeline) return false
+    this.raise(connection.timeline)
+    this.#connections.add(connection)
+    return true
+  }
+
+  forget(connection: HostConnection): void {
+    this.#connections.delete(connection)
+  }
+
+  /** A primary of this timeline was seen: connections to earlier ones end, and what these answer is not heard. */
+  raise(timeline: number, place?: Place): void {
+    if (timeline <= this.#timeline) return
+    this.#timeline = timeline
+    if (place) this.#at = Math.max(0, this.#places.indexOf(place))
+    for (const one of this.#connections)
+      if (one.timeline < timeline) one.destroy(new ReadOnlyServer(one.place))
+  }
+
+  /** The server at this place answered as the primary, to a question from then. */
+  beat(place: Place, askedAt: number): void {
+    if (place === this.present) this.#beatAt = askedAt
+  }
+
+  /** The server at this place does not answer: by the time it does, another may be the primary. */
+  distrust(place: Place): void {
+    if (this.count === 1) return
+    this.leave(place)
+    for (const one of this.#connections)
+      if (one.place === place)
+        one.destroy(new Error(`the server ${place.host}:${place.port} does not answer`))
+  }
+
+  /** True when the server of a connection was seen as the primary a moment ago; false after this node was paused. */
+  trusts({ place, verifiedAt }: HostConnection): boolean {
+    const seenAt = place === this.present ? Math.max(verifiedAt, this.#beatAt) : verifiedAt
+    return performance.now() - seenAt < trustMs
   }
 }
 

@@ -1,7 +1,8 @@
 import pg from 'pg'
 import { schemaName } from './database.ts'
 import type { DatabaseAddress } from './database-url.ts'
-import { driverOptions } from './driver-options.ts'
+import { connectionOf, driverOptions } from './driver-options.ts'
+import { choiceOf, type HostChoice } from './host-choice.ts'
 import { sendMessages, writeMessages } from './prepared-messages.ts'
 import { ConnectionFailure } from './sqlstate.ts'
 
@@ -20,6 +21,7 @@ const endsSession = /^(08|57P0)/
  */
 export class SteadyConnection {
   readonly #address: DatabaseAddress
+  readonly #hosts: HostChoice
   readonly #applicationName: string
   readonly #prepared = new WeakMap<pg.Client, Map<string, Buffer>>()
   #client: Promise<pg.Client> | undefined
@@ -31,6 +33,7 @@ export class SteadyConnection {
 
   constructor(address: DatabaseAddress, applicationName: string) {
     this.#address = address
+    this.#hosts = choiceOf(address)
     this.#applicationName = applicationName
   }
 
@@ -71,6 +74,7 @@ export class SteadyConnection {
   }
 
   async #use<T>(run: (client: pg.Client) => Promise<T>): Promise<T> {
+    if (this.#hosts.count > 1) await this.#leaveUntrusted()
     this.#client ??= this.#open()
     const opening = this.#client
     try {
@@ -88,6 +92,16 @@ export class SteadyConnection {
       void opening.then((client) => client.end()).catch(() => {})
       throw new ConnectionFailure(error)
     }
+  }
+
+  /** One of several hosts that was not seen as the primary for some seconds may have been replaced. */
+  async #leaveUntrusted(): Promise<void> {
+    const opening = this.#client
+    if (!opening) return
+    const connection = await opening.then(connectionOf, () => undefined)
+    if (!connection || this.#hosts.trusts(connection) || this.#client !== opening) return
+    this.#client = undefined
+    void opening.then((client) => client.end()).catch(() => {})
   }
 
   async close(): Promise<void> {

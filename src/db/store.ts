@@ -76,8 +76,9 @@ async function openOutside(
   { onProgress, onFailure }: StoreHooks,
 ): Promise<Store> {
   onProgress('migrating the database')
-  const database = await connectDatabase({ url, poolSize: settings.databasePoolSize, onFailure })
+  // One address for all connections: they learn from each other which of its hosts is the primary.
   const address = parseDatabaseUrl(url)
+  const database = await connectDatabase({ url: address, poolSize: settings.databasePoolSize, onFailure })
   return describeStore(database, {
     address,
     server: undefined,

@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
+import { isUnreplicated } from './driver-options.ts'
 import { createSql, type Run, type Sql, type Statement } from './sql.ts'
 import { ConnectionFailure } from './sqlstate.ts'
 
@@ -115,7 +116,7 @@ function openSession(client: pg.PoolClient, send: Send) {
     close() {
       isOpen = false
       client.off('error', onError)
-      client.release(lost)
+      client.release(lost ?? isUnreplicated(client))
     },
   }
 }

@@ -1,0 +1,77 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+
+interface Pair {
+  readonly client: Socket
+  readonly server: Socket
+}
+
+/** A network in one process: it can be cut, so that nothing arrives and nothing is refused, and it can be slow. */
+export class NetworkLink {
+  readonly #server: Server
+  readonly #target: () => number
+  readonly #pairs = new Set<Pair>()
+  #isCut = false
+  #delayMs = 0
+
+  private constructor(target: () => number) {
+    this.#target = target
+    this.#server = createServer({ pauseOnConnect: true }, (client) => this.#accept(client))
+  }
+
+  static async open(target: number | (() => number)): Promise<NetworkLink> {
+    const link = new NetworkLink(typeof target === 'number' ? () => target : target)
+    await new Promise<void>((resolve) => link.#server.listen(0, '127.0.0.1', resolve))
+    return link
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  cut(): void {
+    this.#isCut = true
+    for (const { client, server } of this.#pairs) for (const one of [client, server]) one.pause()
+  }
+
+  /** What was sent before the cut arrives now, as retransmitted packets would. */
+  heal(): void {
+    this.#isCut = false
+    this.#delayMs = 0
+    for (const { client, server } of this.#pairs) for (const one of [client, server]) one.resume()
+  }
+
+  slow(delayMs: number): void {
+    this.#delayMs = delayMs
+  }
+
+  async close(): Promise<void> {
+    for (const { client, server } of this.#pairs) for (const one of [client, server]) one.destroy()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  #accept(client: Socket): void {
+    const server = connect(this.#target(), '127.0.0.1')
+    const pair = { client, server }
+    this.#pairs.add(pair)
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      from.on('data', (chunk: Buffer) => this.#pass(to, chunk))
+      from.on('error', () => {})
+      from.once('end', () => this.#pass(to, undefined))
+      from.once('close', () => {
+        this.#pairs.delete(pair)
+        to.destroy()
+      })
+      if (this.#isCut) from.pause()
+      else from.resume()
+    }
+  }
+
+  #pass(to: Socket, chunk: Buffer | undefined): void {
+    const send = () => (chunk ? to.write(chunk) : to.end())
+    if (this.#delayMs > 0) setTimeout(send, this.#delayMs)
+    else send()
+  }
+}
