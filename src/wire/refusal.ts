@@ -69,6 +69,10 @@ const reasons = {
     sqlstate: sqlstate.invalidAuthorization,
     message: 'the database does not let the role of "{name}" in: {why}',
   },
+  StoreUnavailable: {
+    sqlstate: sqlstate.cannotConnectNow,
+    message: 'the gateway cannot look up databases at the moment',
+  },
   DirectoryUnavailable: {
     sqlstate: sqlstate.cannotConnectNow,
     message: 'logins with a directory account cannot be checked at the moment',

@@ -26,7 +26,8 @@ export type Kind = (typeof kinds)[number]
 
 /** An answer that a client can act on: later, or elsewhere. 507: the disk is full, and nothing was changed. */
 const cleanStatuses = [429, 502, 503, 504, 507]
-const cleanCodes = /^(08...|53...|57P0.|57014|25006|40001|40P01|55P03|E[A-Z]+|UND_ERR.*)$/
+/** 42501: the masks of a session are refreshed a moment after those of the database, which denies meanwhile. */
+const cleanCodes = /^(42501|08...|53...|57P0.|57014|25006|40001|40P01|55P03|E[A-Z]+|UND_ERR.*)$/
 const cleanMessages = /terminated|timeout|closed|ended|hang up|aborted|fetch failed|not queryable|terminate/i
 
 class Unclean extends Error {}

@@ -119,9 +119,9 @@ function listFaults(
       ),
     },
     {
-      name: 'all servers: 150 ms of delay',
+      name: 'all servers: 40 ms of delay',
       async begin() {
-        for (const { links } of servers) links.postgres.slow(150)
+        for (const { links } of servers) links.postgres.slow(40)
         return async () => {
           for (const { links } of servers) links.postgres.heal()
         }
@@ -254,9 +254,9 @@ function configure(name: string, folder: string, port: number, rest: number, lin
     etcd3: { hosts: links.etcd.map((link) => `127.0.0.1:${link.port}`), use_proxies: true },
     bootstrap: {
       dcs: {
-        ttl: 20,
+        ttl: 15,
         loop_wait: 2,
-        retry_timeout: 8,
+        retry_timeout: 6,
         primary_start_timeout: 0,
         master_start_timeout: 0,
         synchronous_mode: true,
