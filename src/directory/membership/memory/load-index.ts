@@ -5,9 +5,10 @@ import { quoteLiteral } from '../../../db/quote.ts'
 import type { ObjectKind } from '../../objects/kinds/resource.ts'
 import { Adjacency } from './adjacency.ts'
 import { CopyReader } from './copy-reader.ts'
-import { type Key, readKey } from './key-table.ts'
+import { type Key, KeyTable, readKey } from './key-table.ts'
 import { MembershipIndex } from './membership-index.ts'
-import { nameHash, ObjectTable } from './object-table.ts'
+import { nameHash, type ObjectState, ObjectTable } from './object-table.ts'
+import { orderByPaths } from './order-by-paths.ts'
 
 export interface LoadedIndex {
   readonly index: MembershipIndex
@@ -37,7 +38,7 @@ export async function loadIndex(database: Database, tenantId: string): Promise<L
     await tx`set local statement_timeout = 0`
     const entry = await readNewestEntry(tx, tenantId)
     const objects = await loadObjects(tx, tenantId)
-    const edges = await loadEdges(tx, tenantId, objects)
+    const edges = await copyEdges(tx, tenantId, (id) => objects.number(id))
     const { count, members, containers } = edges
     const up = await Adjacency.build(objects.count, count, members, containers, yieldToOthers)
     const down = await Adjacency.build(objects.count, count, containers, members, yieldToOthers)
@@ -48,16 +49,39 @@ export async function loadIndex(database: Database, tenantId: string): Promise<L
 async function loadObjects(tx: Tx, tenantId: string): Promise<ObjectTable> {
   const objects = new ObjectTable()
   // Containers first: walks touch these alone, and their numbers then lie near each other in every array.
-  await copyObjects(tx, tenantId, "kind in ('group', 'directoryRole')", objects)
+  await loadContainers(tx, tenantId, objects)
   objects.keepTexts()
-  await copyObjects(tx, tenantId, "kind not in ('group', 'directoryRole')", objects)
+  await copyObjects(tx, tenantId, `kind not in ${containerKinds}`, (state) => objects.put(state))
   return objects
 }
 
-async function copyObjects(tx: Tx, tenantId: string, condition: string, objects: ObjectTable): Promise<void> {
+const containerKinds = "('group', 'directoryRole')"
+
+async function loadContainers(tx: Tx, tenantId: string, objects: ObjectTable): Promise<void> {
+  const states: ObjectState[] = []
+  const numbers = new KeyTable()
+  await copyObjects(tx, tenantId, `kind in ${containerKinds}`, (state) => {
+    numbers.set(states.push(state) - 1, state.id)
+  })
+  const { count, members, containers } = await copyEdges(
+    tx,
+    tenantId,
+    (id) => numbers.find(id),
+    containerKinds,
+  )
+  const order = orderByPaths(states.length, members.subarray(0, count), containers.subarray(0, count))
+  for (const number of order) objects.put(states[number] as ObjectState)
+}
+
+async function copyObjects(
+  tx: Tx,
+  tenantId: string,
+  condition: string,
+  take: (state: ObjectState) => void,
+): Promise<void> {
   const reader = new CopyReader(5, (fields) => {
     const [id, kind, isSecurityEnabled, isDeleted, name] = fields
-    objects.put({
+    take({
       id: readKey(id as Buffer),
       kind: (kind as Buffer).toString() as ObjectKind,
       isSecurityEnabled: (isSecurityEnabled as Buffer)[0] === 1,
@@ -75,10 +99,12 @@ async function copyObjects(tx: Tx, tenantId: string, condition: string, objects:
   )
 }
 
-async function loadEdges(
+/** Edges as numbers; with `kinds`, those whose both ends have a number already and whose members are of these kinds. */
+async function copyEdges(
   tx: Tx,
   tenantId: string,
-  objects: ObjectTable,
+  numberOf: (id: Key) => number,
+  kinds?: string,
 ): Promise<{ count: number; members: Int32Array; containers: Int32Array }> {
   let members = new Int32Array(65_536)
   let containers = new Int32Array(65_536)
@@ -88,18 +114,22 @@ async function loadEdges(
     larger.set(array)
     return larger
   }
-  const numberOf = (field: Buffer | undefined): number => objects.number(readKey(field as Buffer) as Key)
-  const reader = new CopyReader(2, ([member, container]) => {
+  const reader = new CopyReader(2, (fields) => {
+    const [member = -1, container = -1] = fields.map((field) => numberOf(readKey(field as Buffer)))
+    if (member < 0 || container < 0) return
     if (count === members.length) {
       members = enlarge(members)
       containers = enlarge(containers)
     }
-    members[count] = numberOf(member)
-    containers[count] = numberOf(container)
+    members[count] = member
+    containers[count] = container
     count++
   })
+  const ofKinds = kinds
+    ? `join directory_object o on o.tenant_id = e.tenant_id and o.id = e.member_id and o.kind in ${kinds}`
+    : ''
   await tx.copyOut(
-    `copy (select member_id, container_id from member_edge where tenant_id = ${quoteLiteral(tenantId)})
+    `copy (select e.member_id, e.container_id from member_edge e ${ofKinds} where e.tenant_id = ${quoteLiteral(tenantId)})
       to stdout (format binary)`,
     async (chunk) => {
       reader.take(chunk)
