@@ -8,16 +8,17 @@ interface Picture {
   readonly path: string
   /** Brings the page to where it says something. */
   readonly prepare?: (page: Page) => Promise<void>
-  readonly width?: number
+  readonly height?: number
   readonly isDark?: boolean
 }
 
 const shop = '/databases/demo/demo/embedded/shop'
 const pictures: Readonly<Record<string, Picture>> = {
-  overview: { path: '/' },
+  overview: { path: '/', prepare: (page) => page.locator('canvas').waitFor() },
   data: {
     path: `${shop}/data?schema=public&table=customers&column=first_name`,
     prepare: (page) => page.getByText('raw → draft').waitFor(),
+    height: 960,
   },
   rules: { path: `${shop}/rules` },
   exposures: { path: `${shop}/exposures` },
@@ -46,8 +47,8 @@ await page.locator('#content h1').waitFor()
 for (const name of wanted.length > 0 ? wanted : Object.keys(pictures)) {
   const picture = pictures[name]
   if (!picture) throw new Error(`no picture is called ${name}`)
-  const { path, prepare, width = 1280, isDark = false } = picture
-  await page.setViewportSize({ width, height: 800 })
+  const { path, prepare, height = 800, isDark = false } = picture
+  await page.setViewportSize({ width: 1280, height })
   await page.emulateMedia({ colorScheme: isDark ? 'dark' : 'light' })
   await page.goto(origin + path)
   await page.locator('#content h1').waitFor()

@@ -95,8 +95,10 @@ function takePending(): Pending | undefined {
 async function resumeSignIn(returnTo: string): Promise<Opened | undefined> {
   const pending = createPending(returnTo)
   const request = await describeRequest(pending, { prompt: 'none' })
-  const { url } = await fetch(request, { headers: { accept: 'text/html' } })
-  const answer = new URL(url)
+  const response = await fetch(request, { headers: { accept: 'text/html' } })
+  // The code is in the address. The page behind it is read all the same: the connection is free only then.
+  void response.text()
+  const answer = new URL(response.url)
   return answer.searchParams.has('code') ? finishSignIn(answer, pending) : undefined
 }
 

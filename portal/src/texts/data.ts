@@ -1,3 +1,11 @@
+/** The name of a kind of data in words: PersonName is a person name, and IBAN stays as it is. */
+function spell(kind: string): string {
+  return kind
+    .replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ')
+    .replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())
+    .replace(/ [A-Z](?=[a-z])/g, (letter) => letter.toLowerCase())
+}
+
 export const data = {
   tables: 'Tables',
   findTable: 'Find a table',
@@ -50,11 +58,12 @@ export const data = {
   removeMask: 'Remove the mask',
   review: 'Review change',
   accept: 'Use recommendation',
-  recommended: (kind: string) =>
-    `Looks like ${kind
-      .replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ')
-      .replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase())
-      .replace(/ [A-Z](?=[a-z])/g, (letter) => letter.toLowerCase())}`,
+  recommended: (kind: string) => `Looks like ${spell(kind)}`,
+  recommendedShort: (kind: string) => `${spell(kind)}?`,
+  reasons: (list: readonly string[]) => {
+    const text = list.join(', ')
+    return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+  },
   confidence: (percent: number) => `${percent} % sure`,
   preview: 'Preview',
   previewHint: 'Ten rows, as people see them',

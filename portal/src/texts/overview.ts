@@ -15,6 +15,7 @@ export const overview = {
   welcome: 'First steps',
   sessions: 'Sessions now',
   readers: 'Who read masked columns most',
+  firstLook: 'First look',
   allEnforced: 'All in order',
   sinceBinding: 'Since binding',
   loginsToday: (count: number) => (count === 1 ? '1 login today' : `${count.toLocaleString()} logins today`),

@@ -8,6 +8,13 @@ function nameDays(_chart: uPlot, seconds: readonly number[]): string[] {
   return seconds.map((one) => day.format(new Date(one * 1000)))
 }
 
+const halfDay = 43_200
+
+/** The first and the last bar stand in the middle of their day. */
+function padDays(_chart: uPlot, first: number, last: number): [number, number] {
+  return [first - halfDay, last + halfDay]
+}
+
 /** Bars over days. The numbers are also in the table beside it, so the drawing is hidden from readers of the screen. */
 export function DayChart({
   label,
@@ -38,7 +45,10 @@ export function DayChart({
         height: 160,
         legend: { show: false },
         cursor: { show: false },
-        scales: { x: { time: true }, y: { range: (_chart, _low, high) => [0, Math.max(1, high)] } },
+        scales: {
+          x: { time: true, range: padDays },
+          y: { range: (_chart, _low, high) => [0, Math.max(1, high)] },
+        },
         axes: [
           { ...words, grid: none, size: 28, values: nameDays },
           { ...words, grid: lines, size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000] },

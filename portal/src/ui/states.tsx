@@ -23,7 +23,7 @@ export function Skeleton({ lines = 5, height = 16 }: { readonly lines?: number; 
   const isSlow = useIsSlow(true)
   const widths = ['92%', '78%', '85%', '64%', '71%']
   return (
-    <div className="stack tight" style={{ minHeight: lines * (height + 8) }}>
+    <div className="stack tight skeletons" style={{ minHeight: lines * (height + 8) }}>
       {isSlow && (
         <>
           <span className="visually-hidden" role="status">

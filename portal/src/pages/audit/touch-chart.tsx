@@ -19,7 +19,7 @@ export function TouchChart({ events }: { readonly events: readonly MaskingEvent[
   const most = counted[0]?.[1] ?? 1
   return (
     <Card title={t.audit.touchedTitle}>
-      <p className="quiet small">{t.audit.touchedHint}</p>
+      <p className="quiet small touch-hint">{t.audit.touchedHint}</p>
       <ul className="touch-chart">
         {counted.map(([column, count]) => (
           <li key={column}>

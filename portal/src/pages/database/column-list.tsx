@@ -49,7 +49,9 @@ export function ColumnList({
             <tr>
               {selection && <SelectAll keys={columns.map(({ columnName }) => columnName)} {...selection} />}
               <th scope="col">{t.data.column}</th>
-              <th scope="col">{t.data.type}</th>
+              <th scope="col" className="column-type">
+                {t.data.type}
+              </th>
               <th scope="col">{t.data.mask}</th>
             </tr>
           </thead>
@@ -79,7 +81,7 @@ export function ColumnList({
                     )}
                   </button>
                 </td>
-                <td className="mono faint">{shortenType(column.type)}</td>
+                <td className="mono faint column-type">{shortenType(column.type)}</td>
                 <td>
                   <MaskCell
                     column={column}
@@ -109,7 +111,7 @@ function MaskCell({
       <span>
         <Badge tone="warn">
           <Sparkles size={11} aria-hidden />
-          {t.data.recommended(hint.kind)}
+          {t.data.recommendedShort(hint.kind)}
         </Badge>
       </span>
     </Tip>

@@ -64,7 +64,7 @@ export function MaskEditor({ table, column, hint, mask, mayWrite, onChange, onCl
             <Sparkles size={14} aria-hidden />
             <span>
               {t.data.recommended(hint.kind)} ({t.data.confidence(Math.round(hint.confidence * 100))}).{' '}
-              {hint.reasons.join(', ')}.
+              {t.data.reasons(hint.reasons)}
             </span>
           </div>
         )}

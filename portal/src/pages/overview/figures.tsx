@@ -75,7 +75,8 @@ function useTrend(name: string, count: number | undefined): string | undefined {
   return useMemo(() => {
     if (count === undefined) return undefined
     const past = compareCount(name, count)
-    return past && t.overview.sinceDay(count - past.count, new Date(`${past.day}T12:00`))
+    if (!past) return t.overview.firstLook
+    return t.overview.sinceDay(count - past.count, new Date(`${past.day}T12:00`))
   }, [name, count])
 }
 
