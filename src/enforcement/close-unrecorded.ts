@@ -18,7 +18,7 @@ export async function closeUnrecorded(
   options: ReconcileOptions,
   kept: KeptRecords,
 ): Promise<void> {
-  const rest = await takeTurn(target, policy, options, (turn) => closeAll(turn, kept), 'none')
+  const rest = await takeTurn(target, policy, options, (turn) => closeAll(turn, kept), 'none', false)
   if (rest) await kept.write(rest.place, rest.records)
 }
 

@@ -71,7 +71,8 @@ export type PolicySource = Policy | (() => Promise<Policy>)
 
 /**
  * Runs a transaction in which this node alone reconciles the database. The policy is read under the lock, so that an older
- * one never overwrites a newer one.
+ * one never overwrites a newer one. `makesRecords`: false for a turn that runs because the records cannot be created, and
+ * so has no place for the epoch of its lease; the store still refuses it when the lease is lost.
  */
 export async function takeTurn<T>(
   target: Database,
@@ -79,6 +80,7 @@ export async function takeTurn<T>(
   options: ReconcileOptions,
   run: (turn: Turn) => Promise<T>,
   mode: Reading['mode'] = 'all',
+  makesRecords = true,
 ): Promise<T> {
   const fence = new Fence(options.dryRun ? undefined : options.lease)
   const runFenced = async (tx: Tx) => {
@@ -112,7 +114,7 @@ export async function takeTurn<T>(
       claimed: isGuarded(planned) ? claimed : [],
       enter,
     })
-    if (hasEpoch(planned)) await fence.raise(tx, guard.schema)
+    if (makesRecords && hasEpoch(planned)) await fence.raise(tx, guard.schema)
     await fence.requireHeld()
     return result
   }
