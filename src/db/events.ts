@@ -74,7 +74,7 @@ export function hearEvents(
   }
 }
 
-/** Requests to cancel that this node passes on in a second: anybody can send them, and each is a write of the store. */
+/** Requests to cancel that this node passes on in a second: strangers can send them, and each is a write of the store. */
 const cancelsPerSecond = 20
 
 /** Tells the other nodes of a request to cancel. Too many of them are dropped, as PostgreSQL promises nothing either. */

@@ -30,7 +30,7 @@ export interface FoundCredential {
 }
 
 const iterations = 4096
-const nobody = '00000000-0000-0000-0000-000000000000'
+const noHolder = '00000000-0000-0000-0000-000000000000'
 
 /** Logins with credentials: by a name `person+credential`, and by SCRAM. */
 export function createCredentialCheck({ sql, tenantId, secrets, ...sources }: CredentialSources) {
@@ -46,7 +46,7 @@ export function createCredentialCheck({ sql, tenantId, secrets, ...sources }: Cr
       if ((await sources.findWait(whole, from)) > 0) return null
       const holder = await sources.findPrincipal(name)
       // Asked for an account that does not exist too: the time of the answer must not tell.
-      const stored = await findLogin(sql, tenantId, holder?.id ?? nobody, credential)
+      const stored = await findLogin(sql, tenantId, holder?.id ?? noHolder, credential)
       if (!holder || !stored) return { verifier: inventVerifier(secrets, whole), principal: undefined }
       if (!isInScope(stored, target)) return { verifier: stored.verifier, principal: undefined }
       const principal = { ...holder, credential, grounds: groundsOf(holder, stored) }

@@ -15,12 +15,12 @@ export interface Addition {
   readonly button: string
   readonly isReady: boolean
   readonly onAdd: () => void
-  /** Asks for somebody of the directory instead of typing. */
+  /** Asks the person to choose a principal of the directory instead of typing. */
   readonly picker: { readonly button: string; readonly title: string; readonly hint: string }
   readonly onPick: (picked: Named) => void
 }
 
-/** Who has something at a database: the list, a line that adds to it, and a button in each row that ends it. */
+/** The principals that have something at a database: a list, a line that adds to it, and a button in each row that ends it. */
 export function AccessPanel<Row>({
   title,
   hint,
