@@ -33,6 +33,7 @@ import { createRightsCheck, readEveryoneMay } from './directory/rights/person-ri
 import { directoryRoom } from './directory/room.ts'
 import { createSample } from './directory/sample/create-sample.ts'
 import type { Controller } from './enforcement/controller.ts'
+import { createPrimaryFinder } from './enforcement/find-primary.ts'
 import { createInspector } from './enforcement/inspection/inspector.ts'
 import { createBackendEnding } from './enforcement/logins/end-login-sessions.ts'
 import { createMaskReader } from './enforcement/per-role/create-mask-reader.ts'
@@ -300,15 +301,17 @@ export async function startService(options: StartOptions): Promise<Service> {
 
   await checks.settled()
   const masks = createMaskReader(enforcement, source)
+  const locator = { guard, findPrimary: createPrimaryFinder(enforcement) }
   const opened = await openGateway({
     host: settings.host,
     port: settings.gatewayPort,
     workers: settings.gatewayWorkers,
     limits: readLimits(settings),
     ports: {
-      findDatabases: (name) => findBound(database.sql, guard, tenantId, name),
+      findDatabases: (name) => findBound(database.sql, locator, tenantId, name),
       findUnbound: async (name) =>
-        settings.gatewayUnbound ? findUnbound(database.sql, guard, tenantId, name) : [],
+        settings.gatewayUnbound ? findUnbound(database.sql, locator, tenantId, name) : [],
+      findPrimary: locator.findPrimary,
       readMasks: masks.readMasks,
       readVersion: masks.readVersion,
       checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),

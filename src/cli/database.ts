@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { parseDatabaseUrl } from '../db/database-url.ts'
+import { describePlaces } from '../masking/binding/binding-address.ts'
 import {
   type Api,
   apiHelp,
@@ -50,6 +51,7 @@ Usage: masquerade database bind DATABASE --to postgres://user@host:5432/name?ssl
 
 DATABASE is subscription/group/server/database, or a resource id. The password stands in a file ('-' is the standard
 input), or in the URL, where other users of this machine may see it. It is kept encrypted and never shown again.
+The servers of one cluster are named together, host:5432,other:5432: the one that takes writes is used.
 sslmode is disable, require, verify-ca or verify-full; unset, it is verify-full, or disable on this machine.
 
 A login that fails is refused and nothing is changed, unless --anyway is said: a binding that works is never replaced by
@@ -146,12 +148,12 @@ function writeStatements(file: string | undefined, statements: readonly string[]
 
 async function readBinding(values: Values): Promise<object> {
   if (values.to === undefined) return refuse('Say what to bind it to: --to URL')
-  const mode = URL.parse(values.to)?.searchParams.get('sslmode')
-  const { host, port, database: name, user, password } = parseDatabaseUrl(values.to)
+  const { database: name, user, password, ...place } = parseDatabaseUrl(values.to)
+  const mode = new URLSearchParams(values.to.split('?')[1]).get('sslmode')
   const certificate = values['root-certificate']
   return {
-    host,
-    port,
+    host: place.others ? describePlaces(place) : place.host,
+    port: place.port,
     database: name,
     user,
     password: await readPassword(values['password-file'], password),
@@ -168,7 +170,9 @@ async function readPassword(file: string | undefined, fromUrl: string): Promise<
 
 function describe({ properties: { binding } }: Shown): string {
   if (!binding) return '(not bound)'
-  return `${binding.user}@${binding.host}:${binding.port}/${binding.database} sslmode=${binding.sslmode}`
+  const { user, host, port } = binding
+  // Of several hosts each has its port.
+  return `${user}@${host.includes(',') ? host : `${host}:${port}`}/${binding.database} sslmode=${binding.sslmode}`
 }
 
 function refuse(reason: string): never {

@@ -11,6 +11,15 @@ export interface Place {
   readonly port: number
 }
 
+/** Names of hosts have no case. */
+export function foldPlace({ host, port }: Place): string {
+  return `${host.toLowerCase()}:${port}`
+}
+
+export function isSamePlace(one: Place, other: Place): boolean {
+  return foldPlace(one) === foldPlace(other)
+}
+
 /** Where a database is and who we are there. The fields are those of the driver's options. */
 export type DatabaseAddress = {
   /** A name, an address, or the directory of a unix socket. */

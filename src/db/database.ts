@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { type Attributes, tracer } from '../kernel/tracer.ts'
 import type { ConnectionCheck } from './database-marks.ts'
-import { type DatabaseAddress, parseDatabaseUrl } from './database-url.ts'
+import { type DatabaseAddress, type Place, parseDatabaseUrl } from './database-url.ts'
 import { checkConnections, connectionOf, driverOptions, isUnreplicated } from './driver-options.ts'
 import { choiceOf, type HostChoice } from './host-choice.ts'
 import { withKnownSettings } from './known-settings.ts'
@@ -39,6 +39,8 @@ export type Database = {
   sql: Sql
   /** Runs `run` again from its start after a serialization failure or deadlock, so it must have no other effects. */
   transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T>
+  /** Where the primary of several hosts was last seen; undefined: there is one host, or none was seen yet. */
+  primary(): Place | undefined
   close(): Promise<void>
 }
 
@@ -66,7 +68,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     types: { getTypeParser: chooseParser },
     ...(options.check && checkConnections(options.check)),
   })
-  const watch = hosts > 1 ? watchPrimary(address) : undefined
+  const watch = hosts > 1 ? watchPrimary(address, options.foreign && (() => pool.options.options)) : undefined
   // A connection that is lost while idle is replaced when the next is needed.
   pool.on('error', () => {})
   let closed: Promise<void> | undefined
@@ -81,8 +83,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     ),
     transaction: (run) =>
       repeat(async () =>
-        runTransaction(await withKnownSettings(pool, () => take(pool, choice)), send, run),
+        runTransaction(await withKnownSettings(pool, () => takeConnection(pool, choice)), send, run),
       ).catch(passOn),
+    primary: () => choice.primary,
     close: () => {
       closed ??= Promise.race([Promise.all([pool.end(), watch?.close()]).then(() => {}), giveUp()])
       return closed
@@ -133,7 +136,7 @@ async function sendAlone(pool: pg.Pool, choice: HostChoice, statement: Statement
 
 /** A statement that failed leaves no connection behind: its server may have been replaced as the primary. */
 async function sendOnce(pool: pg.Pool, choice: HostChoice, statement: Statement) {
-  const client = await take(pool, choice)
+  const client = await takeConnection(pool, choice)
   try {
     const result = await send(client, statement)
     client.release()
@@ -148,7 +151,7 @@ async function sendOnce(pool: pg.Pool, choice: HostChoice, statement: Statement)
  * Each failed connection passes the turn to the next host, so that as many attempts as hosts have tried them all. A
  * connection whose server was not seen as the primary for some seconds is replaced by one that is checked.
  */
-async function take(pool: pg.Pool, choice: HostChoice): Promise<pg.PoolClient> {
+export async function takeConnection(pool: pg.Pool, choice: HostChoice): Promise<pg.PoolClient> {
   for (let left = choice.count - 1; ; left--) {
     try {
       const client = await pool.connect()

@@ -97,7 +97,8 @@ function clientFor(weakest: PasswordMethod, hosts: HostChoice): typeof pg.Client
 }
 
 /** Null for a server that takes no writes. The name of a file of the log begins with the timeline. */
-const selectTimeline = `select case when not pg_catalog.pg_is_in_recovery() and current_setting('transaction_read_only') = 'off'
+const selectTimeline = `select case when not pg_catalog.pg_is_in_recovery()
+  and pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'off'
   then pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()) end as file`
 
 function timelineOf({ rows }: pg.QueryResult): number | null {

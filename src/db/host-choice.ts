@@ -29,6 +29,7 @@ export class HostChoice {
   readonly #connections = new Set<HostConnection>()
   #at = 0
   #timeline = 0
+  #primary: Place | undefined
   #beatAt = Number.NEGATIVE_INFINITY
 
   constructor({ host, port, others = [] }: DatabaseAddress) {
@@ -43,6 +44,11 @@ export class HostChoice {
     return this.#places[this.#at] as Place
   }
 
+  /** Where the latest primary was seen; undefined: none was seen yet, or there is one host. */
+  get primary(): Place | undefined {
+    return this.#primary
+  }
+
   get others(): readonly Place[] {
     return this.#places.filter((_place, at) => at !== this.#at)
   }
@@ -55,7 +61,8 @@ export class HostChoice {
   /** Admits a connection to a primary. False: a later primary is known. */
   admit(connection: HostConnection): boolean {
     if (connection.timeline < this.#timeline) return false
-    this.raise(connection.timeline)
+    this.raise(connection.timeline, connection.place)
+    this.#primary = connection.place
     this.#connections.add(connection)
     return true
   }
@@ -68,7 +75,10 @@ export class HostChoice {
   raise(timeline: number, place?: Place): void {
     if (timeline <= this.#timeline) return
     this.#timeline = timeline
-    if (place) this.#at = Math.max(0, this.#places.indexOf(place))
+    if (place) {
+      this.#at = Math.max(0, this.#places.indexOf(place))
+      this.#primary = place
+    }
     for (const one of this.#connections)
       if (one.timeline < timeline) one.destroy(new ReadOnlyServer(one.place))
   }

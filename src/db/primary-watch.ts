@@ -4,22 +4,29 @@ import { connectionOf, driverOptions, readTimeline } from './driver-options.ts'
 import { choiceOf } from './host-choice.ts'
 
 const everyMs = 1_000
+/** Of a bound database, the other hosts are looked at once in so many seconds: there may be hundreds of these. */
+const foreignTurns = 5
 /** A server that takes longer than this for a row of its own is given up. */
 const answerMs = 3_000
 
 /**
  * Watches the primary of several hosts: asks the present one every second, and looks among the others for one of a later
  * timeline. A primary that stops answering, or was replaced, loses its connections: it could answer with what was true.
+ * `foreignOptions` returns the settings that sessions in a bound database begin with: those of the database do not count.
  */
-export function watchPrimary(address: DatabaseAddress): { close(): Promise<void> } {
+export function watchPrimary(
+  address: DatabaseAddress,
+  foreignOptions?: () => string | undefined,
+): { close(): Promise<void> } {
   const hosts = choiceOf(address)
   let client: pg.Client | undefined
   let isClosed = false
   let turn = 0
+  let rounds = 0
 
   const beat = async () => {
     const askedAt = performance.now()
-    const opened = client ?? (await open(address))
+    const opened = client ?? (await open(address, foreignOptions?.()))
     client = opened
     const place = connectionOf(opened)?.place ?? hosts.present
     try {
@@ -32,8 +39,9 @@ export function watchPrimary(address: DatabaseAddress): { close(): Promise<void>
     }
   }
   const lookElsewhere = async () => {
+    if (foreignOptions && rounds++ % foreignTurns > 0) return
     const place = hosts.others[turn++ % hosts.others.length]
-    const timeline = place && (await readTimelineAt(address, place))
+    const timeline = place && (await readTimelineAt(address, place, foreignOptions?.()))
     if (timeline) hosts.raise(timeline, place)
   }
   const tick = async () => {
@@ -56,25 +64,19 @@ export function watchPrimary(address: DatabaseAddress): { close(): Promise<void>
   }
 }
 
-async function open(address: DatabaseAddress): Promise<pg.Client> {
-  const { Client, ...options } = driverOptions(address)
-  const client = new Client({
-    ...options,
-    application_name: 'masquerade hosts',
-    connectionTimeoutMillis: answerMs,
-  })
+async function open(address: DatabaseAddress, settings?: string): Promise<pg.Client> {
+  const client = createClient(address, settings)
   await client.connect()
   return client
 }
 
 /** The timeline of a primary elsewhere; undefined: there is none. */
-async function readTimelineAt(address: DatabaseAddress, place: Place): Promise<number | undefined> {
-  const { Client, ...options } = driverOptions({ ...address, ...place, others: [] })
-  const client = new Client({
-    ...options,
-    application_name: 'masquerade hosts',
-    connectionTimeoutMillis: answerMs,
-  })
+async function readTimelineAt(
+  address: DatabaseAddress,
+  place: Place,
+  settings?: string,
+): Promise<number | undefined> {
+  const client = createClient({ ...address, ...place, others: [] }, settings)
   try {
     await client.connect()
     return (await within(answerMs, readTimeline(client))) ?? undefined
@@ -83,6 +85,16 @@ async function readTimelineAt(address: DatabaseAddress, place: Place): Promise<n
   } finally {
     void client.end().catch(() => {})
   }
+}
+
+function createClient(address: DatabaseAddress, settings: string | undefined): pg.Client {
+  const { Client, ...options } = driverOptions(address)
+  return new Client({
+    ...options,
+    application_name: 'masquerade hosts',
+    connectionTimeoutMillis: answerMs,
+    ...(settings !== undefined && { options: settings, statement_timeout: answerMs }),
+  })
 }
 
 async function within<T>(ms: number, promise: Promise<T>): Promise<T> {

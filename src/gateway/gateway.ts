@@ -6,6 +6,7 @@ import type { GatewayLimits, GatewayPorts } from './ports.ts'
 import { cancelStatement } from './session/cancel.ts'
 import { NodeRegistry } from './session/session-registry.ts'
 import { RevocationWatch } from './session/watch-revocations.ts'
+import { ServerWatch } from './session/watch-servers.ts'
 import { openSessionRunner, type SessionRunner } from './session-runner.ts'
 import { openWorkers } from './workers/pool.ts'
 
@@ -65,7 +66,12 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const revocations = new RevocationWatch({
     ...ports,
     list: () => registry.list(),
-    endRevoked: (ids) => sessions.endRevoked(ids),
+    endRevoked: (ids) => sessions.end(ids, 'TokenRevoked'),
+  })
+  const servers = new ServerWatch({
+    ...ports,
+    list: () => registry.list(),
+    endReplaced: (ids) => sessions.end(ids, 'ServerReplaced'),
   })
   return {
     port,
@@ -81,7 +87,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
     async close(timeoutMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       await sessions.close(timeoutMs)
-      await revocations.close()
+      await Promise.all([revocations.close(), servers.close()])
       await closed
     },
   }

@@ -1,11 +1,17 @@
 import type { Logger } from 'pino'
-import type { DatabaseAddress } from '../db/database-url.ts'
+import type { DatabaseAddress, Place } from '../db/database-url.ts'
 import type { TokenGrounds } from '../kernel/token-grounds.ts'
 import type { Touched } from './audit/touch.ts'
 import type { GatewayMetrics } from './metrics.ts'
 
 /** Where a database is and how to get there; who logs in is the client's affair. */
-export type BackendAddress = Pick<DatabaseAddress, 'host' | 'port' | 'database' | 'ssl'> & {
+export type BackendAddress = Pick<DatabaseAddress, 'database' | 'ssl'> &
+  BackendPlace & {
+    /** Where the database may be instead: a session of it is at the server that takes writes, and at no other. */
+    readonly others?: readonly BackendPlace[]
+  }
+
+export interface BackendPlace extends Place {
   /** What the host leads to, as far as a binding may: nothing else is connected to. */
   readonly addresses: readonly string[]
 }
@@ -134,6 +140,8 @@ export interface GatewayPorts {
   findDatabases(name: string): Promise<readonly FoundDatabase[]>
   /** Databases of that name that are not bound, where the operator lets clients through to them. */
   findUnbound(name: string): Promise<readonly FoundDatabase[]>
+  /** Where the primary of a database on several hosts is; undefined: it is not known. */
+  findPrimary(databaseId: string): Promise<Place | undefined>
   /** The relations that move to their twins, for each of the roles. */
   readMasks(databaseId: string, roles: readonly string[]): Promise<ReadonlyMap<string, RoleMasks>>
   /** Changes whenever masks or exemptions change. */

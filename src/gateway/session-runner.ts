@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { createNetworkList } from '../kernel/network.ts'
+import type { RefusalName } from '../wire/refusal.ts'
 import { AuditWriter } from './audit/audit-writer.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
 import { MaskCache } from './rewrite/mask-cache.ts'
@@ -15,8 +16,8 @@ export interface SessionRunner {
   accept(socket: Socket): void
   refresh(databaseId: string): Promise<void>
   refreshAll(): Promise<void>
-  /** Ends those of the sessions whose token was revoked. */
-  endRevoked(ids: readonly string[]): Promise<void>
+  /** Ends those sessions; their clients are told the reason. */
+  end(ids: readonly string[], reason: RefusalName): Promise<void>
   close(timeoutMs: number): Promise<void>
 }
 
@@ -74,7 +75,7 @@ export async function openSessionRunner({
     },
     refresh: (databaseId) => masks.refresh(databaseId),
     refreshAll: () => masks.refreshAll(),
-    endRevoked: async (ids) => connections.end(ids, 'TokenRevoked'),
+    end: async (ids, reason) => connections.end(ids, reason),
     async close(timeoutMs) {
       clearInterval(renewal)
       await connections.drain(timeoutMs)

@@ -8,6 +8,14 @@ const reasons = {
     sqlstate: sqlstate.unableToConnect,
     message: 'the database cannot be reached: {why}',
   },
+  NoPrimary: {
+    sqlstate: sqlstate.cannotConnectNow,
+    message: 'the server that takes writes is not known at the moment',
+  },
+  ServerReplaced: {
+    sqlstate: sqlstate.adminShutdown,
+    message: 'another server has become the primary of this database; connect again',
+  },
   UnknownDatabase: {
     sqlstate: sqlstate.invalidCatalogName,
     message: 'database "{name}" is not bound to this gateway; name it as database or server/database',

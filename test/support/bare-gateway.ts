@@ -66,6 +66,7 @@ export async function openBareGateway(
     ports: {
       findDatabases: async () => [found],
       findUnbound: async () => [],
+      findPrimary: async () => undefined,
       readMasks: (_id, roles) => readMaskedFor(database.sql, roles),
       readVersion: () => readMaskVersion(database.sql),
       checkToken: async () => ({ kind: 'refused' }),

@@ -147,6 +147,8 @@ export interface OwnSession {
   readonly searchPath: string
   /** It is that of a login role, of whatever database: these are let in by a token alone. */
   readonly isOfLoginRole: boolean
+  /** The server replays what another one writes. */
+  readonly isStandby: boolean
   /** Something in the database is masked. */
   readonly isMasked: boolean
   /** The OIDs of the session's role and of the roles that it is a member of: another text as soon as these are others. */
@@ -162,7 +164,7 @@ const aboutItself = `select pg_catalog.concat(exists (
   where r.rolname operator(pg_catalog.=) session_user
     and d.classoid operator(pg_catalog.=) 'pg_catalog.pg_authid'::pg_catalog.regclass
     and pg_catalog.starts_with(d.description, '${loginMarkPrefix}')),
-  ' ', exists (select from pg_catalog.pg_namespace where pg_catalog.starts_with(nspname, '${guardSchema}')),
+  ' ', pg_catalog.pg_is_in_recovery(), ' ', exists (select from pg_catalog.pg_namespace where pg_catalog.starts_with(nspname, '${guardSchema}')),
   ' ', (select r.oid from pg_catalog.pg_roles r where r.rolname operator(pg_catalog.=) session_user),
   array(select m.roleid from pg_catalog.pg_auth_members m join pg_catalog.pg_roles r
     on r.oid operator(pg_catalog.=) m.member where r.rolname operator(pg_catalog.=) session_user order by 1),
@@ -178,9 +180,15 @@ export async function askAboutItself({ socket, reader }: Side): Promise<OwnSessi
     if (type === 'E' && /^(FATAL|PANIC)$/.test(new Map(readFields(frame)).get('V') ?? ''))
       refuse('BackendLost')
     if (type !== 'Z') continue
-    const [, isOfLoginRole, isMasked, memberships, searchPath] =
-      /^([tf]) ([tf]) (\S*) (.*)$/s.exec(found ?? '') ?? []
+    const [, isOfLoginRole, isStandby, isMasked, memberships, searchPath] =
+      /^([tf]) ([tf]) ([tf]) (\S*) (.*)$/s.exec(found ?? '') ?? []
     if (memberships === undefined || searchPath === undefined) return refuse('SessionUnknown')
-    return { searchPath, isOfLoginRole: isOfLoginRole === 't', isMasked: isMasked === 't', memberships }
+    return {
+      searchPath,
+      isOfLoginRole: isOfLoginRole === 't',
+      isStandby: isStandby === 't',
+      isMasked: isMasked === 't',
+      memberships,
+    }
   }
 }

@@ -6,15 +6,17 @@ import { ByteReader } from '../../wire/byte-reader.ts'
 import { int32, message } from '../../wire/messages.ts'
 import { refuse } from '../../wire/refusal.ts'
 import { writeStartup } from '../../wire/startup.ts'
-import type { FoundDatabase, GatewayLimits, GatewayPorts, Principal } from '../ports.ts'
+import type { BackendAddress, FoundDatabase, GatewayLimits, GatewayPorts, Principal } from '../ports.ts'
 import { passLogin, type Side } from './authenticate.ts'
 import { DirectoryLogin } from './directory-login.ts'
 import type { Greeted } from './greet-client.ts'
-import { openBackend } from './open-backend.ts'
+import { openAnyBackend } from './open-backend.ts'
 import { proveLogin } from './prove-login.ts'
 
 export interface Backend extends Side {
   readonly socket: Socket
+  /** Of several hosts the one that was connected to comes first. */
+  readonly address: BackendAddress
 }
 
 /** A client that is let in, and the backend that runs for it. */
@@ -68,8 +70,8 @@ async function logInAsPrincipal(client: Greeted, options: LogInOptions): Promise
 }
 
 async function start(user: string, { database, parameters, signal, onBackend }: LogInOptions) {
-  const socket = await openBackend(database.address, signal)
-  const backend = { socket, reader: new ByteReader(socket) }
+  const { socket, address } = await openAnyBackend(database.address, signal)
+  const backend = { socket, address, reader: new ByteReader(socket) }
   onBackend(backend)
   socket.write(writeStartup([['user', user], ...parameters, ['database', database.address.database]]))
   return backend

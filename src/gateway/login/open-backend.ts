@@ -5,15 +5,40 @@ import { codeOf } from '../../kernel/sqlstate.ts'
 import { ByteReader } from '../../wire/byte-reader.ts'
 import { Refusal, refuse, violation } from '../../wire/refusal.ts'
 import { sslRequest } from '../../wire/startup.ts'
-import type { BackendAddress } from '../ports.ts'
+import type { BackendAddress, BackendPlace } from '../ports.ts'
 
 const connectTimeoutMs = 10_000
+/** Of each of several hosts: a login tries them one after the other. */
+const oneOfSeveralMs = 4_000
 
 /** For both legs. The system then probes every second, ten times: a peer that vanished is noticed after 70 seconds. */
 export const liveness = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 } as const
 
-/** A connection to the database with the binding's own TLS, before the login. */
-export async function openBackend(address: BackendAddress, signal: AbortSignal): Promise<Socket> {
+/** A connection to the first of the hosts that takes one, with its address: that host first, the others behind it. */
+export async function openAnyBackend(
+  address: BackendAddress,
+  signal: AbortSignal,
+): Promise<{ readonly socket: Socket; readonly address: BackendAddress }> {
+  const { others = [], ...first } = address
+  if (others.length === 0) return { socket: await openBackend(address, signal), address }
+  const places: BackendPlace[] = [first, ...others]
+  for (const [at, { host, port, addresses }] of places.entries()) {
+    const chosen = { ...address, host, port, addresses, others: places.toSpliced(at, 1) }
+    try {
+      return { socket: await openBackend(chosen, signal, oneOfSeveralMs), address: chosen }
+    } catch (error) {
+      if (at === others.length || signal.aborted) throw error
+    }
+  }
+  return refuse('BackendUnreachable', { why: 'it has no host' })
+}
+
+/** A connection to the first host of the address with the binding's own TLS, before the login. */
+export async function openBackend(
+  address: BackendAddress,
+  signal: AbortSignal,
+  timeoutMs = connectTimeoutMs,
+): Promise<Socket> {
   const { host, port, addresses } = address
   if (addresses.length === 0) refuse('BackendUnreachable', { why: 'its host is unknown or not allowed' })
   const plain = connectTcp({ host, port, lookup: lookupAmong(addresses), ...liveness })
@@ -21,7 +46,7 @@ export async function openBackend(address: BackendAddress, signal: AbortSignal):
   plain.on('error', () => {})
   const cut = () => plain.destroy()
   signal.addEventListener('abort', cut, { once: true })
-  const timer = setTimeout(() => plain.destroy(new Error('timeout')), connectTimeoutMs)
+  const timer = setTimeout(() => plain.destroy(new Error('timeout')), timeoutMs)
   try {
     await ready(plain, 'connect')
     return address.ssl ? await encrypt(plain, address, address.ssl) : plain

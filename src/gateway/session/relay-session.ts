@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isSamePlace } from '../../db/database-url.ts'
 import { clientAddressOf } from '../../kernel/client-address.ts'
 import { Ended } from '../../wire/byte-reader.ts'
 import { backendKey } from '../../wire/messages.ts'
@@ -6,7 +7,7 @@ import { Refusal, refuse } from '../../wire/refusal.ts'
 import { askAboutItself, beginSession } from '../login/authenticate.ts'
 import type { Greeted } from '../login/greet-client.ts'
 import type { EstablishedLogin } from '../login/log-in.ts'
-import type { FoundDatabase, GatewayPorts, SessionRecord } from '../ports.ts'
+import type { BackendAddress, FoundDatabase, GatewayPorts, SessionRecord } from '../ports.ts'
 import { MaskMap } from '../rewrite/mask-map.ts'
 import { cancelStatement } from './cancel.ts'
 import type { ConnectionAttempt, GatewayContext } from './gateway-context.ts'
@@ -34,7 +35,8 @@ export async function relaySession(
   const entry = await beginSession(client, backend)
   if (!entry) return
   const { key } = entry
-  const { searchPath, isOfLoginRole, isMasked, memberships } = await askAboutItself(backend)
+  const { searchPath, isOfLoginRole, isStandby, isMasked, memberships } = await askAboutItself(backend)
+  const address = await requirePrimary(backend.address, isStandby, database, ports)
   if (isOfLoginRole && !principal) refuse('TokenNeeded', { role })
   // Its server goes by another name in the binding: without the masks of now, the audit would miss what is read.
   if (database.isUnbound && isMasked) refuse('UnknownDatabase', { name: database.address.database })
@@ -63,13 +65,13 @@ export async function relaySession(
     onStatement: (outcome) => ports.metrics.statement(outcome),
     onFailure: (err) => ports.log.error({ err }, 'a session of the gateway failed'),
     // Where the database is gone as well, so is the statement.
-    onAbandoned: () => void (key && cancelStatement(database.address, key, limits.startupMs).catch(() => {})),
+    onAbandoned: () => void (key && cancelStatement(address, key, limits.startupMs).catch(() => {})),
   })
   let release = () => {}
   try {
     const admission = await gateway.admit({
       key,
-      address: database.address,
+      address,
       role,
       countedAs: principal?.id ?? `${database.id} ${role}`,
       databaseId: database.id,
@@ -97,6 +99,24 @@ export async function relaySession(
     release()
     held.release()
   }
+}
+
+/**
+ * Of several hosts only the server that the controller enforces masks at will do. Masks of an unbound database there are
+ * none: its server has to take writes, and is not watched afterwards.
+ */
+async function requirePrimary(
+  address: BackendAddress,
+  isStandby: boolean,
+  { id, isUnbound }: FoundDatabase,
+  ports: GatewayPorts,
+): Promise<BackendAddress> {
+  const { others, ...place } = address
+  if (!others) return address
+  if (isStandby) return refuse('NoPrimary')
+  if (isUnbound) return place
+  const primary = await ports.findPrimary(id).catch(() => undefined)
+  return primary && isSamePlace(primary, place) ? address : refuse('NoPrimary')
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { RefusalName } from '../../wire/refusal.ts'
 import type { GatewayLimits, GatewayPorts } from '../ports.ts'
 import type { NodeRegistry } from '../session/session-registry.ts'
 import type { SessionRunner } from '../session-runner.ts'
@@ -72,8 +73,8 @@ class Pool implements SessionRunner {
     await this.#askAll('refreshAll')
   }
 
-  async endRevoked(ids: readonly string[]): Promise<void> {
-    await this.#askAll('endRevoked', ids)
+  async end(ids: readonly string[], reason: RefusalName): Promise<void> {
+    await this.#askAll('end', ids, reason)
   }
 
   async close(timeoutMs: number): Promise<void> {

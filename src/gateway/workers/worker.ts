@@ -1,5 +1,6 @@
 // A process that runs sessions of a gateway: connections are handed to it, and it asks its parent for all that it has to know.
 import type { Socket } from 'node:net'
+import type { RefusalName } from '../../wire/refusal.ts'
 import type { GatewayLimits } from '../ports.ts'
 import { openSessionRunner, type SessionRunner } from '../session-runner.ts'
 import { Channel, type Message } from './channel.ts'
@@ -54,8 +55,8 @@ async function run(name: string, args: unknown[], socket: Socket | undefined): P
     case 'refreshAll':
       await opened?.refreshAll()
       break
-    case 'endRevoked':
-      await opened?.endRevoked(args[0] as string[])
+    case 'end':
+      await opened?.end(args[0] as string[], args[1] as RefusalName)
       break
     case 'close':
       await opened?.close(Number(args[0]))

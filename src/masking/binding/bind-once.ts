@@ -2,7 +2,7 @@ import { lockUntilCommit } from '../../db/advisory-locks.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { DatabasePlace } from '../place.ts'
-import type { Binding } from './binding-address.ts'
+import { type Binding, serverOf } from './binding-address.ts'
 import { claimNames } from './gateway-names.ts'
 
 /** The key of a bound database, but only for callers of its own tenant; null when no database of that id is bound. */
@@ -16,10 +16,7 @@ export async function nameBound(sql: Query, tenantId: string, id: string): Promi
 /** True when a login to the one database proves that the other is reached. */
 export function isSameAddress(one: Binding | null, other: Binding | null): boolean {
   return (
-    one?.host.toLowerCase() === other?.host.toLowerCase() &&
-    one?.port === other?.port &&
-    one?.database === other?.database &&
-    other !== null
+    one !== null && other !== null && serverOf(one) === serverOf(other) && one.database === other.database
   )
 }
 
@@ -51,25 +48,23 @@ export async function refuseBound(
 export async function refuseSecondBinding(
   tx: Query,
   own: { readonly id: string; readonly tenantId: string },
-  { host, port, database }: Binding,
+  binding: Binding,
   mayRead: MayRead,
 ): Promise<void> {
   await lockUntilCommit(tx, 'bindings')
-  const other = await findReached(tx, own.id, { host, port, database })
+  const other = await findReached(tx, own.id, binding)
   if (other) await refuseBound(tx, own.tenantId, other, 'bound', mayRead)
 }
 
-/** The id of another resource whose binding has logged in to the same host, port and database. */
-async function findReached(
-  sql: Query,
-  ownId: string,
-  { host, port, database }: Pick<Binding, 'host' | 'port' | 'database'>,
-): Promise<string | undefined> {
-  const [other] = await sql<{ id: string }[]>`
-    select id from masked_database where id <> ${ownId} and lower((binding ->> 'host') collate "C") = lower(${host}::text collate "C")
-      and (binding ->> 'port')::int = ${port} and binding ->> 'database' = ${database}
-      and binding_reached_at is not null limit 1`
-  return other?.id
+/**
+ * The id of another resource whose binding has logged in to the same servers and database. A list of hosts reserves none of
+ * them alone: a caller could name a server of theirs beside one that does not let them in.
+ */
+async function findReached(sql: Query, ownId: string, binding: Binding): Promise<string | undefined> {
+  const others = await sql<{ id: string; binding: Binding }[]>`
+    select id, binding from masked_database
+    where id <> ${ownId} and binding ->> 'database' = ${binding.database} and binding_reached_at is not null`
+  return others.find((other) => isSameAddress(other.binding, binding))?.id
 }
 
 /**

@@ -1,5 +1,11 @@
 // Apart from the schemas of a binding: the command line needs an address, and starts sooner without them.
-import { type DatabaseAddress, type PasswordMethod, passwordMethods } from '../../db/database-url.ts'
+import {
+  type DatabaseAddress,
+  foldPlace,
+  type PasswordMethod,
+  type Place,
+  passwordMethods,
+} from '../../db/database-url.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 
 /** From the weakest to the strongest. */
@@ -11,6 +17,8 @@ export const [strongestPassword] = passwordMethods
 export interface Binding {
   readonly host: string
   readonly port: number
+  /** Other servers of the same cluster: the one that takes writes is used. */
+  readonly others?: readonly Place[]
   readonly database: string
   readonly user: string
   readonly sslmode: (typeof sslModes)[number]
@@ -21,9 +29,28 @@ export interface Binding {
 }
 
 export function addressOf(binding: Binding, password: string, guard: HostGuard): DatabaseAddress {
-  const { host, port, database, user, authentication: weakestPassword = strongestPassword } = binding
+  const { host, port, others, database, user, authentication: weakestPassword = strongestPassword } = binding
   const ssl = tlsOf(binding)
-  return { host, port, database, user, password, guard, weakestPassword, ...(ssl && { ssl }) }
+  const address = { host, port, database, user, password, guard, weakestPassword }
+  return { ...address, ...(others && { others }), ...(ssl && { ssl }) }
+}
+
+export function placesOf({ host, port, others = [] }: Pick<Binding, 'host' | 'port' | 'others'>): Place[] {
+  return [{ host, port }, ...others]
+}
+
+/** `host:port`, or several of them with commas. */
+export function describePlaces(binding: Pick<Binding, 'host' | 'port' | 'others'>): string {
+  return placesOf(binding).map(describePlace).join(',')
+}
+
+/** The same for bindings that name the same servers, in whatever order. */
+export function serverOf(binding: Pick<Binding, 'host' | 'port' | 'others'>): string {
+  return placesOf(binding).map(foldPlace).sort().join(',')
+}
+
+function describePlace({ host, port }: Place): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
 function tlsOf({ sslmode, sslRootCertificate }: Binding): DatabaseAddress['ssl'] {

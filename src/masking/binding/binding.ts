@@ -1,20 +1,23 @@
 import { isIP } from 'node:net'
 import { type Static, Type } from 'typebox'
-import { passwordMethods } from '../../db/database-url.ts'
+import { foldPlace, type Place, passwordMethods } from '../../db/database-url.ts'
 import { type HostGuard, HostRefused } from '../../db/host-guard.ts'
 import { isLoopbackHost } from '../../kernel/network.ts'
 import { type Fault, failOn } from '../faults.ts'
 import { nullableString, oneOf, strict } from '../schemas.ts'
-import { type Binding, sslModes, strongestPassword } from './binding-address.ts'
+import { type Binding, describePlaces, placesOf, sslModes, strongestPassword } from './binding-address.ts'
 
 /** Where a binding stands in the body. */
 export const bindingStem = 'properties.binding'
 
+const hostDescription =
+  'A name or an address; or the servers of one cluster, one:5432,two:5432, of which the one that takes writes is used'
+
 /** Kind and range of the fields are checked by `readBinding`, which answers for all of them at once. */
 export const bindingInput = Type.Object(
   {
-    host: Type.String(),
-    port: Type.Optional(Type.Integer()),
+    host: Type.String({ description: hostDescription }),
+    port: Type.Optional(Type.Integer({ description: 'Of the hosts that name none' })),
     database: Type.String(),
     user: Type.String(),
     password: Type.Optional(nullableString),
@@ -28,7 +31,7 @@ export const bindingInput = Type.Object(
 export type BindingInput = Static<typeof bindingInput>
 
 export const bindingAnswer = Type.Object({
-  host: Type.String(),
+  host: Type.String({ description: hostDescription }),
   port: Type.Integer(),
   database: Type.String(),
   user: Type.String(),
@@ -39,31 +42,34 @@ export const bindingAnswer = Type.Object({
 })
 
 export function renderBinding(binding: Binding, passwordSet: boolean): Static<typeof bindingAnswer> {
-  const {
-    host,
-    port,
-    database,
-    user,
-    sslmode,
-    sslRootCertificate,
-    authentication = strongestPassword,
-  } = binding
+  const { others, port, database, user, sslmode, sslRootCertificate } = binding
+  const { authentication = strongestPassword } = binding
+  const host = others ? describePlaces(binding) : binding.host
   return { host, port, database, user, sslmode, sslRootCertificate, authentication, passwordSet }
 }
 
 export function readBinding(input: BindingInput): Binding {
+  const [first, ...others] = splitHosts(input.host, input.port ?? 5432)
+  const places = [first, ...others]
   const binding: Binding = {
-    host: input.host,
-    port: input.port ?? 5432,
+    ...first,
+    ...(others.length > 0 && { others }),
     database: input.database,
     user: input.user,
-    sslmode: input.sslmode ?? (isLoopbackHost(input.host) ? 'disable' : 'verify-full'),
+    sslmode: input.sslmode ?? (places.every(({ host }) => isLoopbackHost(host)) ? 'disable' : 'verify-full'),
     sslRootCertificate: input.sslRootCertificate ?? null,
     authentication: input.authentication ?? strongestPassword,
   }
   const faults: (Fault | false)[] = [
-    !isHost(binding.host) && { field: 'host', reason: 'must be a host name or an IP address' },
-    (binding.port < 1 || binding.port > 65_535) && { field: 'port', reason: 'must be from 1 to 65535' },
+    !places.every(({ host }) => isHost(host)) && {
+      field: 'host',
+      reason: 'must be a host name or an IP address, or several with commas',
+    },
+    places.some(({ port }) => port < 1 || port > 65_535) && {
+      field: 'port',
+      reason: 'must be from 1 to 65535',
+    },
+    checkPlaces(places),
     checkIdentifier('database', binding.database),
     checkIdentifier('user', binding.user),
     checkPassword(input.password ?? ''),
@@ -77,11 +83,31 @@ export function readBinding(input: BindingInput): Binding {
   return binding
 }
 
+/** `one:5432,two:5432`, as psql takes them; hosts without a port have the one for all. */
+function splitHosts(text: string, port: number): [Place, ...Place[]] {
+  const parts = text.split(',')
+  // One host alone has its port in its own field, and an address of IPv6 then has no brackets.
+  if (parts.length === 1) return [{ host: text, port }]
+  const places = parts.map((part) => {
+    const [, bracketed, plain, own] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(part.trim()) ?? []
+    return { host: bracketed ?? plain ?? '', port: own === undefined ? port : Number(own) }
+  })
+  return places as [Place, ...Place[]]
+}
+
+function checkPlaces(places: readonly Place[]): Fault | false {
+  if (places.length > mostHosts) return { field: 'host', reason: `must name at most ${mostHosts} hosts` }
+  const isRepeated = new Set(places.map(foldPlace)).size < places.length
+  return isRepeated && { field: 'host', reason: 'must name each server once' }
+}
+
+const mostHosts = 10
+
 /** Whether a password sealed for one binding may serve another: only where it goes to the same place in the same way. */
 export function sharesSecret(before: Binding, after: Binding): boolean {
+  const known = new Set(placesOf(before).map(foldPlace))
   return (
-    before.host.toLowerCase() === after.host.toLowerCase() &&
-    before.port === after.port &&
+    placesOf(after).every((place) => known.has(foldPlace(place))) &&
     before.database === after.database &&
     before.user === after.user &&
     before.sslRootCertificate === after.sslRootCertificate &&
@@ -95,13 +121,13 @@ function weaknessOf({ authentication = strongestPassword }: Binding): number {
 }
 
 /** A host that is unknown now may be known later; one that may not be bound to is refused at once. */
-export async function requireHost(guard: HostGuard, host: string): Promise<void> {
-  try {
-    await guard(host)
-  } catch (error) {
-    if (!(error instanceof HostRefused) || error.code !== 'EHOSTREFUSED') return
-    failOn('InvalidBinding', [{ field: 'host', reason: error.message }], bindingStem)
-  }
+export async function requireHosts(guard: HostGuard, binding: Binding): Promise<void> {
+  for (const { host } of placesOf(binding))
+    await guard(host).catch((error: unknown) => {
+      if (!(error instanceof HostRefused) || error.code !== 'EHOSTREFUSED') return
+      const reason = binding.others ? `${host} ${error.message}` : error.message
+      failOn('InvalidBinding', [{ field: 'host', reason }], bindingStem)
+    })
 }
 
 /** Never a path: a socket would let the service's own account in. */

@@ -1,7 +1,9 @@
 import pg from 'pg'
+import { takeConnection } from '../../db/database.ts'
 import type { ConnectionCheck } from '../../db/database-marks.ts'
 import type { DatabaseAddress } from '../../db/database-url.ts'
 import { checkConnections, driverOptions } from '../../db/driver-options.ts'
+import { choiceOf, type HostChoice } from '../../db/host-choice.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import { withKnownSettings } from '../../db/known-settings.ts'
 import type { SealedColumn } from '../../db/reseal.ts'
@@ -58,6 +60,12 @@ interface CatalogOptions extends Examiners {
 
 export type Reached<T> = { readonly value: T } | { readonly unreachable: string }
 
+/** A pool, and the hosts that its connections choose from. */
+interface Reachable {
+  readonly pool: pg.Pool
+  readonly hosts: HostChoice
+}
+
 /** The catalogs of the bound databases. One connection each, closed when it is idle. */
 export interface BoundCatalogs {
   /** One answer for each column, in the same order. */
@@ -81,17 +89,17 @@ export function openBoundCatalogs({
   checkConnection,
   ...examiners
 }: CatalogOptions): BoundCatalogs {
-  const pools = new Map<string, { version: number; pool: pg.Pool }>()
+  const pools = new Map<string, { version: number } & Reachable>()
 
-  function poolOf({ id, binding, bindingSecret, bindingVersion }: BoundDatabase): pg.Pool {
+  function poolOf({ id, binding, bindingSecret, bindingVersion }: BoundDatabase): Reachable {
     const known = pools.get(id)
-    if (known?.version === bindingVersion) return known.pool
+    if (known?.version === bindingVersion) return known
     if (known) void known.pool.end()
     if (!binding) throw new Error('a database that is not bound was asked for its catalog')
     const password = bindingSecret ? secrets.open(secretPlace(id), bindingSecret) : ''
-    const pool = connect(addressOf(binding, password, guard), checkConnection)
-    pools.set(id, { version: bindingVersion, pool })
-    return pool
+    const connected = connect(addressOf(binding, password, guard), checkConnection)
+    pools.set(id, { version: bindingVersion, ...connected })
+    return connected
   }
 
   async function ask<T>(database: BoundDatabase, question: (sql: Sql) => Promise<T>): Promise<Reached<T>> {
@@ -108,11 +116,11 @@ export function openBoundCatalogs({
     findRoles: (database, names) => ask(database, (sql) => findRoles(sql, names)),
     examineRole: (database, role, tables) => ask(database, (sql) => examiners.examineRole(sql, role, tables)),
     async greet(binding, password, tables) {
-      const pool = connect(addressOf(binding, password, guard), checkConnection)
+      const connected = connect(addressOf(binding, password, guard), checkConnection)
       try {
-        return await reach(pool, (sql) => examiners.examine(sql, tables))
+        return await reach(connected, (sql) => examiners.examine(sql, tables))
       } finally {
-        void pool.end()
+        void connected.pool.end()
       }
     },
     async close() {
@@ -139,12 +147,12 @@ export const sealedBindings: SealedColumn = {
   place: ([id = '']) => secretPlace(id),
 }
 
-function connect(address: DatabaseAddress, check: ConnectionCheck): pg.Pool {
+function connect(address: DatabaseAddress, check: ConnectionCheck): Reachable {
   const pool = new pg.Pool({
     ...driverOptions(address),
     ...checkConnections(check),
     max: 1,
-    connectionTimeoutMillis: connectTimeoutMs,
+    connectionTimeoutMillis: address.others ? connectTimeoutMs / 2 : connectTimeoutMs,
     query_timeout: queryTimeoutMs,
     statement_timeout: queryTimeoutMs,
     idleTimeoutMillis: idleTimeoutMs,
@@ -154,11 +162,23 @@ function connect(address: DatabaseAddress, check: ConnectionCheck): pg.Pool {
     allowExitOnIdle: true,
   })
   pool.on('error', () => {})
-  return pool
+  return { pool, hosts: choiceOf(address) }
 }
 
-async function reach<T>(pool: pg.Pool, ask: (sql: Sql) => Promise<T>): Promise<Reached<T>> {
-  const sql = createSql(({ text, values }) => withKnownSettings(pool, () => pool.query({ text, values })))
+async function reach<T>({ pool, hosts }: Reachable, ask: (sql: Sql) => Promise<T>): Promise<Reached<T>> {
+  const sql = createSql(({ text, values }) =>
+    withKnownSettings(pool, async () => {
+      const client = await takeConnection(pool, hosts)
+      try {
+        const result = await client.query({ text, values })
+        client.release()
+        return result
+      } catch (error) {
+        client.release(true)
+        throw error
+      }
+    }),
+  )
   try {
     return { value: await ask(sql) }
   } catch (error) {
@@ -186,6 +206,7 @@ const reasons: Readonly<Record<string, string>> = {
   [sqlstate.invalidCatalogName]: 'there is no such database on the server',
   [sqlstate.tooManyConnections]: 'the server has no connection left',
   [sqlstate.cannotConnectNow]: 'the server is starting or stopping',
+  [sqlstate.readOnlyTransaction]: 'none of the servers takes writes',
 }
 
 function isCertificateFault(code: string): boolean {

@@ -1,23 +1,35 @@
-import type { DatabaseAddress } from '../../db/database-url.ts'
+import { type DatabaseAddress, isSamePlace, type Place } from '../../db/database-url.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import type { Fragment, Query } from '../../db/query.ts'
-import { addressOf, type Binding } from './binding-address.ts'
+import { addressOf, type Binding, placesOf } from './binding-address.ts'
 import { gatewayNameColumn, isNamed, readName } from './gateway-names.ts'
 
 export interface Bound {
   readonly id: string
   /** Its path, in lower case. */
   readonly target: string
-  readonly address: Pick<DatabaseAddress, 'host' | 'port' | 'database' | 'ssl'> & {
-    /** What the host leads to, as far as it may be connected to. */
-    readonly addresses: readonly string[]
-  }
+  readonly address: Pick<DatabaseAddress, 'database' | 'ssl'> &
+    LocatedPlace & {
+      /** Where the database may be instead. */
+      readonly others?: readonly LocatedPlace[]
+    }
+}
+
+interface LocatedPlace extends Place {
+  /** What the host leads to, as far as it may be connected to. */
+  readonly addresses: readonly string[]
+}
+
+export interface Locator {
+  readonly guard: HostGuard
+  /** Where the primary of a bound database with several hosts is; undefined: it is not known. */
+  findPrimary(databaseId: string): Promise<Place | undefined>
 }
 
 /** The bound database that a name leads to; two where several had the name before names were held. */
 export async function findBound(
   sql: Query,
-  guard: HostGuard,
+  locator: Locator,
   tenantId: string,
   text: string,
 ): Promise<Bound[]> {
@@ -25,15 +37,29 @@ export async function findBound(
     select id, key as target, binding from masked_database
     where tenant_id = ${tenantId} and binding is not null and ${isNamed(sql, readName(text))} limit 2`
   return await Promise.all(
-    rows.map(async ({ id, target, binding }) => ({ id, target, address: await locate(binding, guard) })),
+    rows.map(async ({ id, target, binding }) => ({
+      id,
+      target,
+      address: await locate(id, binding, locator),
+    })),
   )
 }
 
-/** A host that is unknown, or that may not be bound to, has no addresses. */
-export async function locate(binding: Binding, guard: HostGuard): Promise<Bound['address']> {
-  const { host, port, database, ssl } = addressOf(binding, '', guard)
-  const addresses = await guard(host).catch(() => [])
-  return { host, port, database, addresses, ...(ssl && { ssl }) }
+/** Of several hosts the primary comes first. A host that is unknown, or that may not be bound to, has no addresses. */
+export async function locate(
+  databaseId: string,
+  binding: Binding,
+  { guard, findPrimary }: Locator,
+): Promise<Bound['address']> {
+  const { database, ssl } = addressOf(binding, '', guard)
+  const primary = binding.others && (await findPrimary(databaseId))
+  const isPrimary = (place: Place) => primary !== undefined && isSamePlace(place, primary)
+  const places = placesOf(binding).toSorted((a, b) => Number(isPrimary(b)) - Number(isPrimary(a)))
+  const located = await Promise.all(
+    places.map(async (place) => ({ ...place, addresses: await guard(place.host).catch(() => []) })),
+  )
+  const [first, ...others] = located as [LocatedPlace, ...LocatedPlace[]]
+  return { ...first, ...(others.length > 0 && { others }), database, ...(ssl && { ssl }) }
 }
 
 /** `subscription/group/server/database` from its end; undefined: it is longer. */

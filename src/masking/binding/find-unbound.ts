@@ -1,7 +1,6 @@
-import type { HostGuard } from '../../db/host-guard.ts'
 import type { Query } from '../../db/query.ts'
-import { type Binding, sslModes } from './binding-address.ts'
-import { type Bound, locate, splitName } from './find-bound.ts'
+import { type Binding, serverOf, sslModes } from './binding-address.ts'
+import { type Bound, type Locator, locate, splitName } from './find-bound.ts'
 
 /**
  * The database `name` on each server that bound databases are on, by `database`, `server/database` and so on. A server where
@@ -10,15 +9,15 @@ import { type Bound, locate, splitName } from './find-bound.ts'
  */
 export async function findUnbound(
   sql: Query,
-  guard: HostGuard,
+  locator: Locator,
   tenantId: string,
   text: string,
 ): Promise<Bound[]> {
   const parts = splitName(text)
   if (!parts || parts.name === '' || Buffer.byteLength(parts.name) > 63) return []
   const { name, server, group, subscription } = parts
-  const rows = await sql<{ target: string; binding: Binding; isMeant: boolean }[]>`
-    select key as target, binding,
+  const rows = await sql<{ id: string; target: string; binding: Binding; isMeant: boolean }[]>`
+    select id, key as target, binding,
       (${server}::text is null or lower(server_name collate "C") = lower(${server}::text collate "C"))
         and (${group}::text is null or lower(resource_group collate "C") = lower(${group}::text collate "C"))
         and (${subscription}::text is null or lower(subscription_id collate "C") = lower(${subscription}::text collate "C")) as "isMeant"
@@ -29,8 +28,8 @@ export async function findUnbound(
     .toSorted((a, b) => sslModes.indexOf(b.binding.sslmode) - sslModes.indexOf(a.binding.sslmode))
   const servers = new Map(strongest.toReversed().map((row) => [serverOf(row.binding), row]))
   return await Promise.all(
-    [...servers.values()].map(async ({ target, binding }) => {
-      const { database: _, ...address } = await locate(binding, guard)
+    [...servers.values()].map(async ({ id, target, binding }) => {
+      const { database: _, ...address } = await locate(id, binding, locator)
       return {
         id: `${serverOf(binding)}/${name}`,
         target: target.replace(/\/databases\/[^/]*$/, `/databases/${name.toLowerCase()}`),
@@ -38,8 +37,4 @@ export async function findUnbound(
       }
     }),
   )
-}
-
-export function serverOf({ host, port }: Pick<Binding, 'host' | 'port'>): string {
-  return `${host.toLowerCase()}:${port}`
 }

@@ -2,9 +2,8 @@ import { openDatabase } from '../../db/database.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import type { Query } from '../../db/query.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
-import { addressOf, type Binding } from './binding-address.ts'
+import { addressOf, type Binding, serverOf } from './binding-address.ts'
 import { secretPlace } from './bound-catalog.ts'
-import { serverOf } from './find-unbound.ts'
 
 export interface UnboundDatabases {
   /** host:port, as bindings name it. */

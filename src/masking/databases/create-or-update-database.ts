@@ -3,7 +3,13 @@ import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { type SecretBox, SecretBoxError } from '../../kernel/secret-box.ts'
 import { isSameAddress, type MayRead, refuseBound, refuseSecondBinding } from '../binding/bind-once.ts'
-import { type BindingInput, bindingStem, readBinding, requireHost, sharesSecret } from '../binding/binding.ts'
+import {
+  type BindingInput,
+  bindingStem,
+  readBinding,
+  requireHosts,
+  sharesSecret,
+} from '../binding/binding.ts'
 import type { Binding } from '../binding/binding-address.ts'
 import { type Finding, type Greeting, ownStoreReason, secretPlace } from '../binding/bound-catalog.ts'
 import { claimNames, type GatewayName, readNames } from '../binding/gateway-names.ts'
@@ -49,7 +55,7 @@ export const createOrUpdateDatabase = operation({
     const input = body.properties?.binding
     if (!input) return null
     const binding = readBinding(input)
-    await requireHost(ports.guard, binding.host)
+    await requireHosts(ports.guard, binding)
     const before = await findDatabase(tx, caller.tenantId, place)
     const password = choosePassword(before, binding, input, ports.secrets)
     const rules = before ? await ruleRows.list(tx, before.id) : []

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { scopesAllowing } from '../../auth/role-assignments.ts'
 import type { Query } from '../../db/query.ts'
+import { describePlaces } from '../binding/binding-address.ts'
 import type { EnforcementReport } from '../enforcement/enforcement.ts'
 import { operation, ownApiVersions } from '../operation.ts'
 import { decodeSkipToken, encodeSkipToken, keyRange, nextLink } from '../page.ts'
@@ -97,7 +98,7 @@ function render(
       resourceGroupName: place.resourceGroupName,
       serverName: place.serverName,
       gatewayName,
-      boundTo: binding && `${binding.host}:${binding.port}/${binding.database}`,
+      boundTo: binding && `${describePlaces(binding)}/${binding.database}`,
       dataMaskingState: policyState,
       mode: policyMode,
       ruleCount,

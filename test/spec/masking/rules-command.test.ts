@@ -333,3 +333,22 @@ clause(
     assert.match(anyway.stdout, /which cannot be reached now/)
   },
 )
+
+clause(
+  'MASK-215',
+  'The `host` of a binding may name the servers of one cluster, `one:5432,two:5432`, as psql takes…',
+  async () => {
+    const db = freshDatabase()
+    await using target = await createMaskedDatabase()
+    await send('PUT', db.replace(/\/databases\/.*/, ''), {})
+    const { host } = new URL(target.url)
+    const url = `${target.url.replace(host, `127.0.0.1:1,${host}`)}?sslmode=disable&target_session_attrs=read-write`
+    const { code, stdout, stderr } = await run('database', 'bind', shortOf(db), '--to', url)
+    assert.equal(code, 0, stderr)
+    assert.match(
+      stdout,
+      new RegExp(`^Bound to \\S+@127\\.0\\.0\\.1:1,${host}/\\S+ sslmode=disable \\(PostgreSQL`),
+    )
+    assert.equal((await send('GET', db)).body.properties.binding.host, `127.0.0.1:1,${host}`)
+  },
+)

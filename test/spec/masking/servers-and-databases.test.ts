@@ -176,7 +176,7 @@ test('a binding that cannot be is refused, with one entry per field, and nothing
     [{ host: '' }, 'host'],
     [{ host: '/var/run/postgresql' }, 'host'],
     [{ host: 'a b' }, 'host'],
-    [{ host: 'a,b' }, 'host'],
+    [{ host: 'a,,b' }, 'host'],
     [{ host: 'postgres://a' }, 'host'],
     [{ host: 'a:5432' }, 'host'],
     [{ port: 0 }, 'port'],

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { after, before, describe } from 'node:test'
+import { TLSSocket } from 'node:tls'
+import pg from 'pg'
+import { createCa, issueCertificate, toPem } from '../../../src/http/local-ca.ts'
+import { clause } from '../../support/clause.ts'
+import { freshDatabase, useMasking } from '../../support/masking.ts'
+import { ended } from '../../support/people.ts'
+import { type StandbyPair, startStandby } from '../../support/standby.ts'
+import { waitUntil } from '../../support/wait-until.ts'
+
+const schema = `
+  create table public.customers (id int primary key, name text, email text);
+  insert into public.customers values (1, 'ann', 'ann@example.com');
+  create role hosts_analyst login password 'secret';
+  grant usage on schema public to public; grant select on public.customers to hosts_analyst`
+
+describe('a bound database on several servers', () => {
+  const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
+  const db = freshDatabase()
+  const name = db.replace(/^.*\//, '')
+  const opened: pg.Client[] = []
+  let pair: StandbyPair
+  let hosts: string
+  before(async () => {
+    pair = await startStandby()
+    await pair.open(pair.primary, 'postgres').sql`create database people`
+    await pair.open(pair.primary, 'people').sql.unsafe(schema)
+    hosts = [pair.standby, pair.primary].map(({ port }) => `127.0.0.1:${port}`).join(',')
+  })
+  after(async () => {
+    for (const client of opened) await client.end().catch(() => {})
+    await pair[Symbol.asyncDispose]()
+  })
+
+  const bind = (binding: object) =>
+    masking.send('PUT', db, { properties: { binding: { database: 'people', user: pair.user, ...binding } } })
+
+  const connect = async () => {
+    const { port } = masking.service().gateway
+    const login = { user: 'hosts_analyst', password: 'secret', database: name }
+    const client = new pg.Client({ host: '127.0.0.1', port, ...login })
+    client.on('error', () => {})
+    opened.push(client)
+    await client.connect()
+    return client
+  }
+
+  const readAt = async (client: pg.Client) =>
+    (await client.query("select email, current_setting('port')::int as port from customers")).rows
+
+  clause(
+    'MASK-215',
+    'The `host` of a binding may name the servers of one cluster, `one:5432,two:5432`, as psql takes…',
+    async () => {
+      const bound = await bind({ host: hosts, password: pair.password })
+      assert.equal(bound.status, 201, bound.text)
+      const { binding, connection } = bound.body.properties
+      assert.deepEqual(
+        [binding.host, binding.sslmode, connection.state],
+        [hosts, 'disable', 'Reachable'],
+        bound.text,
+      )
+      const put = await masking.putRule(db, 'mail', {
+        schemaName: 'public',
+        tableName: 'customers',
+        columnName: 'email',
+        maskingFunction: 'Email',
+      })
+      assert.equal(put.headers.get('x-masquerade-enforcement'), 'Enforced', put.text)
+
+      const turned = hosts.split(',').reverse().join(',')
+      for (const [host, status] of [
+        [hosts, 200],
+        [turned, 200],
+        [`${hosts},127.0.0.1:1`, 400],
+        [hosts, 200],
+      ] as const) {
+        const again = await bind({ host })
+        assert.equal(again.status, status, again.text)
+        if (status === 400) assert.equal(again.body.error.target, 'properties.binding.password')
+      }
+      for (const host of [
+        `${hosts},169.254.169.254:5432`,
+        `${hosts},`,
+        `${hosts},/run/postgresql`,
+        `127.0.0.1:1,127.0.0.1:1`,
+        `${hosts},127.0.0.1:70000`,
+      ]) {
+        const { status, body } = await bind({ host, password: pair.password })
+        assert.deepEqual([status, body.error?.code], [400, 'InvalidBinding'], host)
+      }
+      const remote = await masking.send('PUT', freshDatabase(), {
+        properties: { binding: { host: '127.0.0.1:1,db.invalid:2', port: 3, database: 'd', user: 'u' } },
+      })
+      assert.equal(remote.body.properties.binding.sslmode, 'verify-full')
+      const second = await masking.send('PUT', freshDatabase(), {
+        properties: {
+          binding: { host: turned, database: 'people', user: pair.user, password: pair.password },
+        },
+      })
+      assert.equal(second.status, 409, second.text)
+    },
+  )
+
+  clause(
+    'MASK-215',
+    'The `host` of a binding may name the servers of one cluster, `one:5432,two:5432`, as psql takes…',
+    async () => {
+      const { ca } = await createCa(['localhost'], new Date())
+      const certificate = await issueCertificate(ca, ['localhost'], new Date())
+      const greeted: string[] = []
+      const listen = async (host: string) => {
+        const server = createServer((socket) => {
+          socket.on('error', () => {})
+          socket.once('data', () => {
+            socket.write('S')
+            const secured = new TLSSocket(socket, { isServer: true, ...certificate })
+            secured.on('error', () => {})
+            secured.once('data', () => {
+              greeted.push(host)
+              secured.destroy()
+            })
+          })
+        })
+        server.listen(0, '127.0.0.1')
+        await once(server, 'listening')
+        return server
+      }
+      const servers = await Promise.all(['127.0.0.1', 'localhost'].map(listen))
+      try {
+        const [byAddress, byName] = servers.map((server) => (server.address() as AddressInfo).port)
+        const { body } = await masking.send('PUT', freshDatabase(), {
+          properties: {
+            binding: {
+              host: `127.0.0.1:${byAddress},localhost:${byName}`,
+              database: 'd',
+              user: 'u',
+              password: 'p',
+              sslmode: 'verify-full',
+              sslRootCertificate: toPem(ca.certificate),
+            },
+          },
+        })
+        assert.equal(body.properties.connection.state, 'Unreachable')
+        assert.deepEqual([...new Set(greeted)], ['localhost'], 'a host that the certificate does not name')
+      } finally {
+        for (const server of servers) server.close()
+      }
+    },
+  )
+
+  clause(
+    'GATE-171',
+    'Sessions in a database on several hosts are at the primary where the controller enforces masks,…',
+    async () => {
+      const before = await connect()
+      assert.deepEqual(await readAt(before), [{ email: 'aXXX@XXXX.com', port: pair.primary.port }])
+      // The primary goes on after its standby was promoted: the worst case, as it would never end a session by itself.
+      const end = ended(before, 20_000)
+      await pair.open(pair.standby, 'postgres').sql`select pg_promote()`
+      assert.equal(await end, '57P01')
+      const reach = () => connect().catch(() => undefined)
+      const next = await waitUntil('a login reaches the new primary', reach)
+      assert.ok(next)
+      assert.deepEqual(await readAt(next), [{ email: 'aXXX@XXXX.com', port: pair.standby.port }])
+      const put = await masking.putRule(db, 'name', {
+        schemaName: 'public',
+        tableName: 'customers',
+        columnName: 'name',
+        maskingFunction: 'Default',
+      })
+      assert.equal(put.headers.get('x-masquerade-enforcement'), 'Enforced', put.text)
+      assert.deepEqual((await next.query('select name from customers')).rows, [{ name: 'XXXX' }])
+      await pair.standby.stop()
+      await assert.rejects(connect(), { code: /^(57P03|08001)$/ })
+    },
+  )
+})

@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process'
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import { parseDatabaseUrl } from '../../src/db/database-url.ts'
+import { type EmbeddedPostgres, startEmbedded } from '../../src/db/embedded.ts'
+
+const run = promisify(execFile)
+
+/** A primary with a physical standby. The files are copied while the server is stopped, as pg_basebackup is not at hand. */
+export async function startStandby() {
+  const folder = await mkdtemp(path.join(tmpdir(), 'masquerade-test-'))
+  const dataDir = (name: string) => path.join(folder, name)
+  const start = async (name: string): Promise<EmbeddedPostgres> => {
+    const server = await startEmbedded({ dataDir: dataDir(name), fast: true })
+    let stopping: Promise<void> | undefined
+    return {
+      ...server,
+      stop: () => {
+        stopping ??= server.stop()
+        return stopping
+      },
+    }
+  }
+  await (await start('primary')).stop()
+  await run('cp', ['-a', dataDir('primary'), dataDir('standby')])
+  await rm(path.join(dataDir('standby'), 'postgres-port'))
+  const primary = await start('primary')
+  const { user, password, port } = parseDatabaseUrl(primary.url)
+  const cluster = path.join(dataDir('standby'), 'postgres')
+  await appendFile(
+    path.join(cluster, 'postgresql.auto.conf'),
+    `primary_conninfo = 'host=127.0.0.1 port=${port} user=${user} password=${password}'\n`,
+  )
+  await writeFile(path.join(cluster, 'standby.signal'), '')
+  const standby = await start('standby')
+  const opened: Database[] = []
+  return {
+    primary,
+    standby,
+    user,
+    password,
+    /** A superuser's connection to a database of one of the servers. */
+    open({ port: at }: EmbeddedPostgres, database: string): Database {
+      const url = `postgres://${user}:${password}@127.0.0.1:${at}/${database}`
+      const session = openDatabase({ url, poolSize: 2, searchPath: 'public' })
+      opened.push(session)
+      return session
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(opened.map((session) => session.close()))
+      await Promise.all([primary.stop(), standby.stop()])
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export type StandbyPair = Awaited<ReturnType<typeof startStandby>>
