@@ -6,7 +6,6 @@ import { changedTables } from './changed-tables.ts'
 import { ChangesUnderWay } from './changes-under-way.ts'
 import { CoalescedJobs } from './coalesced-jobs.ts'
 import { Connections } from './connections.ts'
-import { settleExempt } from './grants/settle-exempt.ts'
 import { isExemptAsMeant } from './guard/compare-exempt.ts'
 import { isGuarded, type Outcome } from './in-turn.ts'
 import type { Lease } from './lease.ts'
@@ -14,13 +13,21 @@ import { createNoteLog } from './logins/create-note-log.ts'
 import { type LoginKeys, type LoginOutcome, Logins, noLogins, type SettledLogins } from './logins/logins.ts'
 import type { Note, Step } from './plan.ts'
 import type { Policy, Proposal } from './policy.ts'
+import { PolicyReader } from './policy-reader.ts'
 import { dryRun, reconcile } from './reconcile.ts'
 import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
-import { BlockerWatch } from './sessions/blockers.ts'
+import { BlockerWatch, findBlockers } from './sessions/blockers.ts'
 import { RawSessions } from './sessions/raw-sessions.ts'
 import { ReleaseWatch } from './sessions/release-watch.ts'
 import type { Source } from './source.ts'
-import { attempts, countAttempts, patientAttempts, pauseMs, settleMs } from './states/attempts.ts'
+import {
+  attempts,
+  countAttempts,
+  type Occasion,
+  patientAttempts,
+  pauseMs,
+  settleMs,
+} from './states/attempts.ts'
 import { explainFailure } from './states/explain-failure.ts'
 import { findCause, findMissing, isOutOfLocks, Obstructions } from './states/find-cause.ts'
 import { isPassing, judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
@@ -48,6 +55,7 @@ export class Controller {
   /** The last outcome of this node: tables that have not changed since are skipped, unless another node wrote in between. */
   readonly #enforced = new Map<string, Pick<Outcome, 'policy' | 'record'>>()
   readonly #logins: Logins
+  readonly #policies: PolicyReader
   readonly #tell: ReturnType<typeof createNoteLog>
   readonly #audits: CoalescedJobs
   readonly #changes = new ChangesUnderWay()
@@ -72,6 +80,7 @@ export class Controller {
     this.#obstructions = new Obstructions(limitMs)
     this.#raw = new RawSessions(limitMs)
     this.#logins = new Logins({ source: options.source, keys: options.loginKeys, log: options.log })
+    this.#policies = new PolicyReader({ ...options, logins: this.#logins })
   }
 
   start(): void {
@@ -108,14 +117,14 @@ export class Controller {
     if (!database) return []
     const claimant = this.#options.source.claimantOf(databaseId)
     const kept = this.#options.states.keptRecordsOf(databaseId)
-    return dryRun(database, () => this.#readPolicy(database, databaseId), { claimant, kept })
+    return dryRun(database, () => this.#policies.read(database, databaseId), { claimant, kept })
   }
 
   /** The policy, or a proposed one, with principals resolved to roles of the database. */
   async readPolicy(databaseId: string, proposed?: Proposal): Promise<Policy> {
     const database = await this.#connections.open(databaseId)
     return database
-      ? this.#readPolicy(database, databaseId, undefined, proposed)
+      ? this.#policies.read(database, databaseId, undefined, proposed)
       : this.#options.source.readPolicy(databaseId, proposed)
   }
 
@@ -132,7 +141,7 @@ export class Controller {
       if (!database) return true
       const logins = await this.#logins.settle(database, databaseId)
       if (logins.changed > 0 || logins.dismissed.length > 0) return false
-      const { exemptRoles } = await this.#readPolicy(database, databaseId, logins)
+      const { exemptRoles } = await this.#policies.read(database, databaseId, logins)
       return await isExemptAsMeant(database.sql, exemptRoles)
     } catch {
       // Enforcing will say what is wrong, and will be tried again.
@@ -181,7 +190,7 @@ export class Controller {
     })
   }
 
-  async #enforce(databaseId: string, cause: 'change' | 'login' | 'audit'): Promise<void> {
+  async #enforce(databaseId: string, occasion: Occasion, turn = 1): Promise<void> {
     const { states, log, onDrift } = this.#options
     try {
       const database = await this.#connections.openFit(databaseId)
@@ -190,12 +199,16 @@ export class Controller {
       const logins = await this.#settleLogins(database, databaseId)
       const settled = 'error' in logins ? noLogins : logins
       this.#tell(databaseId, settled.notes)
-      const isPartial = cause === 'change' && settled.changed === 0 && !('error' in logins)
+      const isPartial = occasion === 'change' && settled.changed === 0 && !('error' in logins)
       const known = 'error' in logins ? undefined : logins
-      const { outcome, unfinished } = await this.#reconcile(database, databaseId, known, isPartial && before)
+      const { outcome, unfinished } = await this.#reconcile(
+        { database, databaseId, occasion },
+        known,
+        isPartial && before,
+      )
       if (unfinished.length === 0) this.#enforced.set(databaseId, outcome)
       else this.#enforced.delete(databaseId)
-      const isUnasked = cause === 'audit' && before !== undefined && settled.changed === 0
+      const isUnasked = occasion === 'audit' && before !== undefined && settled.changed === 0
       const drifted =
         isUnasked && outcome.steps.length > 0 && isDeepStrictEqual(before.policy, outcome.policy)
       const open = await this.#endSessions(database, databaseId, settled, outcome, unfinished)
@@ -210,8 +223,12 @@ export class Controller {
       if ('error' in logins) throw logins.error
     } catch (error) {
       this.#enforced.delete(databaseId)
-      const { state, reason, dueMs } = await findCause(error, () => this.#ask(databaseId), this.#obstructions)
+      const cause = await findCause(error, () => this.#ask(databaseId), this.#obstructions)
+      const { state, reason, dueMs, isHeld = null } = cause
       log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
+      // What was in the way has been ended: an audit would wait as long as this turn took.
+      if (dueMs === 0 && turn < attempts) return await this.#enforce(databaseId, occasion, turn + 1)
+      this.#releases.expect(databaseId, isHeld)
       this.#auditAfter(databaseId, dueMs)
       await states.writeFailure(databaseId, state, reason)
     }
@@ -220,9 +237,9 @@ export class Controller {
   async #ask(databaseId: string) {
     const database = await this.#connections.open(databaseId)
     if (!database) return null
-    const policy = await this.#readPolicy(database, databaseId).catch(() =>
-      this.#options.source.readPolicy(databaseId),
-    )
+    const policy = await this.#policies
+      .read(database, databaseId)
+      .catch(() => this.#options.source.readPolicy(databaseId))
     return { databaseId, database, policy, login: this.#connections.loginOf(databaseId) }
   }
 
@@ -235,31 +252,12 @@ export class Controller {
     }
   }
 
-  /** A login role counts by whom it was made for: one that others made under its name is not exempt with it. */
-  async #readPolicy(
-    database: Database,
-    databaseId: string,
-    settledLogins?: Pick<SettledLogins, 'logins'>,
-    proposed?: Proposal,
-  ): Promise<Policy> {
-    const { source, states } = this.#options
-    const { exemptPrincipals, ...stored } = await source.readPolicy(databaseId, proposed)
-    const known = states.exemptRolesOf(databaseId)
-    const policy = { ...stored, ...(await settleExempt(database.sql, known, stored, !proposed)) }
-    if (exemptPrincipals.length === 0) return policy
-    const logins = settledLogins?.logins ?? (await this.#logins.list(database.sql, databaseId))
-    const exempt = new Set(exemptPrincipals)
-    const roles = logins.filter(({ mark }) => exempt.has(mark.principalId)).map(({ name }) => name)
-    return { ...policy, exemptRoles: [...new Set([...policy.exemptRoles, ...roles])].sort() }
-  }
-
   /**
    * "tuple concurrently updated" and locks held for a moment are tried again. Sessions of roles that lost their exemption
    * end as soon as what can be closed is closed.
    */
   async #reconcile(
-    database: Database,
-    databaseId: string,
+    { database, databaseId, occasion }: { database: Database; databaseId: string; occasion: Occasion },
     logins: Pick<SettledLogins, 'logins'> | undefined,
     before: Pick<Outcome, 'policy' | 'record'> | false | undefined,
   ): Promise<{ outcome: Outcome; unfinished: readonly Unfinished[] }> {
@@ -274,7 +272,7 @@ export class Controller {
     }
     for (let attempt = 1; ; attempt++) {
       try {
-        const readPolicy = () => this.#readPolicy(database, databaseId, logins)
+        const readPolicy = () => this.#policies.read(database, databaseId, logins)
         return { outcome: await reconcile(database, readPolicy, options), unfinished: [] }
       } catch (error) {
         if (error instanceof PartlyEnforced) {
@@ -286,7 +284,7 @@ export class Controller {
           const { passing, reason } = explainFailure(error)
           if (
             !passing ||
-            attempt >= countAttempts(error) ||
+            attempt >= countAttempts(error, occasion) ||
             reason.includes('reached') ||
             isOutOfLocks(error)
           )
@@ -328,8 +326,8 @@ export class Controller {
     const clearing = isDone ? null : await this.#blockers.clear(database.sql, databaseId, schema, unfinished)
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
     this.#auditAfter(databaseId, isCut ? pauseMs : (clearing?.dueMs ?? null))
-    const awaited = clearing?.blockers.length ? unfinished : []
-    this.#releases.expect(databaseId, database.sql, schema, awaited)
+    const isHeld = async () => (await findBlockers(database.sql, schema, unfinished)).length > 0
+    this.#releases.expect(databaseId, clearing?.blockers.length ? isHeld : null)
     const judgement = judgeUnfinished(outcome, unfinished, clearing?.blockers ?? [])
     const notes = await mergeNotes(states, databaseId, outcome, [...open, ...judgement.notes])
     if (judgement.state === null)

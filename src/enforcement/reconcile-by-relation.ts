@@ -123,7 +123,8 @@ async function runGroups(
       )
     } catch (error) {
       // A lock was taken between the look at locks and the look at definitions.
-      if (attempt === 3 || sqlstateOf(error) !== sqlstate.lockNotAvailable) throw error
+      const isPassing = sqlstateOf(error) === sqlstate.lockNotAvailable && !(error instanceof NameHeld)
+      if (attempt === 3 || !isPassing) throw error
     }
 }
 

@@ -3,6 +3,7 @@ import type { Sql } from '../../db/sql.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import { type Holder, nameHolder, statementToEnd } from './holder.ts'
 import { isSpared, type ObstructiveSession, OverdueSessions } from './overdue-sessions.ts'
+import type { IsHeld } from './release-watch.ts'
 
 /**
  * The schema of our records or the owner of the twins cannot be created: another transaction, not committed, created one of
@@ -26,13 +27,13 @@ export class NameHolders {
     this.#overdue = new OverdueSessions(limitMs)
   }
 
-  /** Returns what to say, and when to try again. */
+  /** Returns what to say, when to try again, and a look for whether the names are still held. */
   async clear(
     sql: Sql,
     databaseId: string,
     exempt: readonly string[],
     { message, holders }: NameHeld,
-  ): Promise<{ reason: string; dueMs: number | null }> {
+  ): Promise<{ reason: string; dueMs: number | null; isHeld?: IsHeld }> {
     const pids = holders.flatMap((one) => ('pid' in one ? [one.pid] : []))
     const sessions = await sql<ObstructiveSession[]>`
       select a.pid::int4 as pid, r.rolname::text as role, ${isSpared(sql, exempt)} as "isSpared"
@@ -48,6 +49,18 @@ export class NameHolders {
     const statements = holders.map(statementToEnd)
     const end = statements.length === 0 ? '' : ` To end it: ${statements.join('; ')}.`
     const who = words.length === 0 ? '' : `: ${words.join(', ')}`
-    return { reason: `${message}${who}. Masked columns are denied until it ends.${end}`, dueMs }
+    const reason = `${message}${who}. Masked columns are denied until it ends.${end}`
+    return holders.length === 0 ? { reason, dueMs } : { reason, dueMs, isHeld: () => areOpen(sql, holders) }
   }
+}
+
+/** True while one of these transactions is neither committed nor rolled back. */
+async function areOpen(sql: Sql, holders: readonly Holder[]): Promise<boolean> {
+  const pids = holders.flatMap((one) => ('pid' in one ? [one.pid] : []))
+  const gids = holders.flatMap((one) => ('gid' in one ? [one.gid] : []))
+  const [row] = await sql<{ isOpen: boolean }[]>`
+    select exists (select from pg_catalog.pg_locks l
+        where l.pid = any(${pids}::int4[]) and l.granted and l.locktype = 'transactionid')
+      or exists (select from pg_catalog.pg_prepared_xacts x where x.gid = any(${gids}::text[])) as "isOpen"`
+  return row?.isOpen ?? false
 }

@@ -1,12 +1,11 @@
-import type { Sql } from '../../db/sql.ts'
-import type { Unfinished } from '../reconcile-by-relation.ts'
-import { findBlockers } from './blockers.ts'
-
 const lookMs = 500
 
+/** True while what is in the way is still there. */
+export type IsHeld = () => Promise<boolean>
+
 /**
- * Notices within a second that a lock in the way is released: the relation is then readable as it was before the change,
- * and the next try must not wait for its turn.
+ * Notices within a second that what was in the way is gone: a relation whose lock is released is readable as it was before
+ * the change, so the next try must not wait for its turn.
  */
 export class ReleaseWatch {
   readonly #onRelease: (databaseId: string) => void
@@ -16,16 +15,16 @@ export class ReleaseWatch {
     this.#onRelease = onRelease
   }
 
-  /** In place of what was expected of that database before; an empty list expects nothing. */
-  expect(databaseId: string, sql: Sql, guardSchema: string, unfinished: readonly Unfinished[]): void {
+  /** In place of what was expected of that database before; null expects nothing. */
+  expect(databaseId: string, isHeld: IsHeld | null): void {
     clearTimeout(this.#timers.get(databaseId))
     this.#timers.delete(databaseId)
-    if (unfinished.length === 0) return
+    if (!isHeld) return
     const look = async () => {
-      const blockers = await findBlockers(sql, guardSchema, unfinished).catch(() => [])
+      const isStillHeld = await isHeld().catch(() => false)
       if (this.#timers.get(databaseId) !== timer) return
-      if (blockers.length === 0) this.#onRelease(databaseId)
-      else this.expect(databaseId, sql, guardSchema, unfinished)
+      if (isStillHeld) this.expect(databaseId, isHeld)
+      else this.#onRelease(databaseId)
     }
     const timer = setTimeout(() => void look(), lookMs).unref()
     this.#timers.set(databaseId, timer)

@@ -6,10 +6,17 @@ export const attempts = 6
 /** Attempts for locks that a session may hold on purpose: the answer then says what it waits for. */
 export const patientAttempts = 3
 
-/** How often a failure that passes by itself is worth a retry. A lease was waited for already. */
-export function countAttempts(error: unknown): number {
+/** Why a database is looked at. */
+export type Occasion = 'change' | 'login' | 'audit'
+
+/**
+ * How often a failure that passes by itself is worth a retry. A lease was waited for already; for a name the answer to a
+ * caller waits a moment, and an audit comes again anyway.
+ */
+export function countAttempts(error: unknown, occasion: Occasion): number {
   if (error instanceof LeaseLost && error.isHeld) return 1
-  return error instanceof NameHeld ? patientAttempts : attempts
+  if (error instanceof NameHeld) return occasion === 'audit' ? 1 : patientAttempts
+  return attempts
 }
 
 /** Changes of a catalog come in bursts: one look is enough for all of one. */

@@ -6,6 +6,7 @@ import type { Policy } from '../policy.ts'
 import { describeFinding, examine } from '../preflight/preflight.ts'
 import { LockHoards } from '../sessions/lock-hoards.ts'
 import { NameHeld, NameHolders } from '../sessions/name-holders.ts'
+import type { IsHeld } from '../sessions/release-watch.ts'
 import { describeReadable } from './describe-readable.ts'
 import { explainFailure } from './explain-failure.ts'
 
@@ -14,6 +15,7 @@ export interface Cause {
   readonly state: 'Pending' | 'Failed'
   /** Something may have changed after so long; null: nothing is known of it. */
   readonly dueMs: number | null
+  readonly isHeld?: IsHeld
 }
 
 /** What a bound database can be asked about a failure. Null: it is not bound. */

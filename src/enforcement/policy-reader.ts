@@ -1,0 +1,39 @@
+import type { Database } from '../db/database.ts'
+import { settleExempt } from './grants/settle-exempt.ts'
+import type { Logins, SettledLogins } from './logins/logins.ts'
+import type { Policy, Proposal } from './policy.ts'
+import type { Source } from './source.ts'
+import type { StateStore } from './states/state-store.ts'
+
+interface Options {
+  readonly source: Source
+  readonly states: StateStore
+  readonly logins: Logins
+}
+
+/** Reads policies with their principals resolved to roles of the database. */
+export class PolicyReader {
+  readonly #options: Options
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  /** A login role counts by whom it was made for: one that others made under its name is not exempt with it. */
+  async read(
+    database: Database,
+    databaseId: string,
+    settledLogins?: Pick<SettledLogins, 'logins'>,
+    proposed?: Proposal,
+  ): Promise<Policy> {
+    const { source, states, logins } = this.#options
+    const { exemptPrincipals, ...stored } = await source.readPolicy(databaseId, proposed)
+    const known = states.exemptRolesOf(databaseId)
+    const policy = { ...stored, ...(await settleExempt(database.sql, known, stored, !proposed)) }
+    if (exemptPrincipals.length === 0) return policy
+    const settled = settledLogins?.logins ?? (await logins.list(database.sql, databaseId))
+    const exempt = new Set(exemptPrincipals)
+    const roles = settled.filter(({ mark }) => exempt.has(mark.principalId)).map(({ name }) => name)
+    return { ...policy, exemptRoles: [...new Set([...policy.exemptRoles, ...roles])].sort() }
+  }
+}
