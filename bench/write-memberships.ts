@@ -1,6 +1,6 @@
 // Membership writes as those of another node: a process of its own that adds members through the change log and removes
 // them again, so many times a second, from `start` to `stop` on standard input. Its first line there is the plan as JSON.
-// Prints a line when it is ready.
+// Prints a line when it is ready and warm: it shares the machine with what is measured.
 import { createInterface } from 'node:readline'
 import { appendChanges } from '../src/db/change-log.ts'
 import { openDatabase } from '../src/db/database.ts'
@@ -14,7 +14,7 @@ export interface WritePlan {
 }
 
 function createWriter({ url, tenantId, users, groups }: WritePlan) {
-  const database = openDatabase({ url })
+  const database = openDatabase({ url, poolSize: 2 })
   const added: { container: string; member: string }[] = []
   let turn = 0
   const add = (container: string, member: string) =>
@@ -47,7 +47,7 @@ function createWriter({ url, tenantId, users, groups }: WritePlan) {
 const lines = createInterface(process.stdin)[Symbol.asyncIterator]()
 const plan = JSON.parse((await lines.next()).value ?? 'null') as WritePlan
 const write = createWriter(plan)
-await write()
+for (let turn = 0; turn < 300; turn++) await write()
 console.log('ready')
 let timer: NodeJS.Timeout | undefined
 for (let line = await lines.next(); !line.done; line = await lines.next())

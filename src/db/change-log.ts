@@ -77,9 +77,12 @@ const mark = `extract(epoch from at)::text || ' ' || entity_id || ' ' || kind`
 export const logTexts = {
   newest: 'select value from revision_counter where tenant_id = $1',
   markAt: `select ${mark} from change_log where tenant_id = $1 and revision = $2`,
-  /** Entries after the revision `$2`; `other` is the second object of an edge. */
+  /**
+   * Entries after the revision `$2`; `other` is the second object of an edge. The upper bound is beyond all that a node
+   * follows: with it the planner uses an index for any value.
+   */
   since: `select revision, entity, entity_id, kind, data ->> 'id' as other, ${mark} as mark from change_log
-    where tenant_id = $1 and revision > $2`,
+    where tenant_id = $1 and revision > $2 and revision <= $2 + 100000`,
 } as const
 
 /** The newest entry that a transaction sees. */

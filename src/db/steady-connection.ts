@@ -16,6 +16,12 @@ const answerTimeoutMs = 5_000
 const endsSession = /^(08|57P0)/
 
 /**
+ * The same few statements run all the time: planning those over the partitions of the log takes longer than running them.
+ * A plan that stays must use indexes, however small the tables were when it was made.
+ */
+const planOnce = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off'
+
+/**
  * One connection, opened when it is needed and again after it was lost. `session` grows with each new connection: while
  * it stays the same, every answer came from the same server, whose log can only have grown.
  */
@@ -127,7 +133,7 @@ export class SteadyConnection {
       application_name: this.#applicationName,
       connectionTimeoutMillis: connectTimeoutMs,
       keepAlive: true,
-      options: `-c search_path=${schemaName} -c TimeZone=UTC`,
+      options: `-c search_path=${schemaName} -c TimeZone=UTC ${planOnce}`,
     })
     client.on('error', forget)
     client.on('end', forget)

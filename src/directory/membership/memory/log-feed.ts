@@ -18,7 +18,8 @@ const objectKinds = `('user', 'group', 'servicePrincipal', 'application', 'orgCo
 
 /**
  * One statement, so that counter, log and states are of one snapshot. Revisions are given in the order of commits and
- * without gaps: the snapshot has exactly the changes up to its counter.
+ * without gaps: the snapshot has exactly the changes up to its counter. States are looked up one by one: for a revision
+ * that the planner does not know it expects a third of the log, and would read the whole directory.
  */
 const changesText = `
   with log as materialized (${logTexts.since}), counter as (${logTexts.newest})
@@ -26,8 +27,11 @@ const changesText = `
     o.kind, o.security_enabled, o.deleted_at is not null, encode(${nameHash}, 'hex')
   from counter
   left join log on true
-  left join directory_object o on o.tenant_id = $1 and o.id = case
-    when log.entity in ${objectKinds} and log.kind not in ('memberAdded', 'memberRemoved') then log.entity_id::uuid end
+  left join lateral (
+    select * from directory_object o where o.tenant_id = $1 and o.id = case
+      when log.entity in ${objectKinds} and log.kind not in ('memberAdded', 'memberRemoved') then log.entity_id::uuid end
+    limit 1
+  ) o on true
   order by log.revision`
 
 /** Reads the change log over one connection. */
