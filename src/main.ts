@@ -312,6 +312,8 @@ export async function startService(options: StartOptions): Promise<Service> {
       findUnbound: async (name) =>
         settings.gatewayUnbound ? findUnbound(database.sql, locator, tenantId, name) : [],
       findPrimary: locator.findPrimary,
+      findStandby: (id, role) => enforcement.standbys.choose(id, role),
+      lookAtStandbys: (id, roles) => enforcement.standbys.look(id, roles),
       readMasks: masks.readMasks,
       readVersion: masks.readVersion,
       checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),

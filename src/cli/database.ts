@@ -18,12 +18,16 @@ import { readInput } from './input.ts'
 import { announce, report } from './surroundings.ts'
 import { showText } from './table.ts'
 
+/** The version in which a binding has all of its fields. */
+const bindingVersion = 'api-version=2026-11-01'
+
 const options = {
   ...apiOptions,
   to: { type: 'string' },
   'password-file': { type: 'string' },
   'root-certificate': { type: 'string' },
   authentication: { type: 'string' },
+  'read-only': { type: 'string' },
   restore: { type: 'boolean' },
   anyway: { type: 'boolean' },
   sql: { type: 'string' },
@@ -63,6 +67,8 @@ It can be repeated when something was in the way.
 
   --authentication METHOD   The weakest way in which the server may ask for the password: scram-sha-256, unless said,
                             md5 or password.
+  --read-only PLACE         Where sessions go that ask for read-only transactions: primary, unless said, or standby, which
+                            needs several servers and shows the same masks.
   --root-certificate FILE   PEM of the authority that verify-ca and verify-full trust instead of the system's.
 ${apiHelp}
 
@@ -130,7 +136,7 @@ async function unbind(values: Values, place: string): Promise<number> {
 async function bindOrExplain(api: Api, path: string, binding: object, values: Values) {
   const headers: Record<string, string> = values.anyway ? {} : { prefer: 'reachable' }
   try {
-    return await api.send<Shown>('PUT', path, { properties: { binding } }, headers)
+    return await api.send<Shown>('PUT', `${path}?${bindingVersion}`, { properties: { binding } }, headers)
   } catch (error) {
     if (!(error instanceof Refused)) throw error
     const statements = error.parts.flatMap(
@@ -158,9 +164,15 @@ async function readBinding(values: Values): Promise<object> {
     user,
     password: await readPassword(values['password-file'], password),
     ...(mode && { sslmode: mode }),
+    ...(values['read-only'] && { readOnlySessions: readPlace(values['read-only']) }),
     ...(values.authentication && { authentication: values.authentication }),
     ...(certificate && { sslRootCertificate: await readInput(certificate) }),
   }
+}
+
+function readPlace(text: string): string {
+  const place = ['Primary', 'Standby'].find((one) => one.toLowerCase() === text.toLowerCase())
+  return place ?? refuse('--read-only is primary or standby')
 }
 
 async function readPassword(file: string | undefined, fromUrl: string): Promise<string | null> {

@@ -3,12 +3,11 @@ import { type Claimant, describeMasked } from './guard/claim.ts'
 import { type DriftWatch, watchDrift } from './guard/watch-drift.ts'
 import type { Target } from './policy.ts'
 import { checkVersion, describeFinding, examine } from './preflight/preflight.ts'
+import type { StandbyTarget } from './standbys.ts'
 import { Unfit } from './states/explain-failure.ts'
 
 /** A bound database, as the management side knows it. */
-export interface BoundTarget {
-  /** Changes with the binding: a new address needs a new connection. */
-  readonly key: string
+export interface BoundTarget extends StandbyTarget {
   /** It has logged in before. */
   readonly isReached: boolean
   /** The names by which it logs in. */

@@ -1,16 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import { changedTables } from './changed-tables.ts'
 import { ChangesUnderWay } from './changes-under-way.ts'
 import { CoalescedJobs } from './coalesced-jobs.ts'
 import { Connections } from './connections.ts'
+import type { ControllerOptions } from './controller-options.ts'
 import { isExemptAsMeant } from './guard/compare-exempt.ts'
 import { isGuarded, type Outcome } from './in-turn.ts'
-import type { Lease } from './lease.ts'
 import { createNoteLog } from './logins/create-note-log.ts'
-import { type LoginKeys, type LoginOutcome, Logins, noLogins, type SettledLogins } from './logins/logins.ts'
+import { type LoginOutcome, Logins, noLogins, type SettledLogins } from './logins/logins.ts'
 import type { Note, Step } from './plan.ts'
 import type { Policy, Proposal } from './policy.ts'
 import { PolicyReader } from './policy-reader.ts'
@@ -19,7 +18,7 @@ import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
 import { BlockerWatch, findBlockers } from './sessions/blockers.ts'
 import { RawSessions } from './sessions/raw-sessions.ts'
 import { ReleaseWatch } from './sessions/release-watch.ts'
-import type { Source } from './source.ts'
+import { Standbys } from './standbys.ts'
 import {
   attempts,
   countAttempts,
@@ -31,21 +30,7 @@ import {
 import { explainFailure } from './states/explain-failure.ts'
 import { findCause, findMissing, isOutOfLocks, Obstructions } from './states/find-cause.ts'
 import { isPassing, judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
-import type { Report, StateStore } from './states/state-store.ts'
-
-export interface ControllerOptions {
-  readonly source: Source
-  readonly loginKeys: LoginKeys
-  readonly states: StateStore
-  readonly leaseOf: (databaseId: string) => Lease
-  readonly log: Logger
-  readonly timing: {
-    readonly auditSeconds: number
-    /** So long a session may hold a lock against enforcement, or a transaction from before a mask. */
-    readonly lockLimitSeconds: number
-  }
-  onDrift?(databaseId: string, steps: number): void
-}
+import type { Report } from './states/state-store.ts'
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
 export class Controller {
@@ -56,6 +41,7 @@ export class Controller {
   readonly #enforced = new Map<string, Pick<Outcome, 'policy' | 'record'>>()
   readonly #logins: Logins
   readonly #policies: PolicyReader
+  readonly standbys: Standbys
   readonly #tell: ReturnType<typeof createNoteLog>
   readonly #audits: CoalescedJobs
   readonly #changes = new ChangesUnderWay()
@@ -76,6 +62,7 @@ export class Controller {
       options.log.warn({ databaseId, err }, 'a masked database could not be looked at'),
     )
     this.#connections = new Connections(options.source, (databaseId) => this.#enforced.delete(databaseId))
+    this.standbys = new Standbys(this, options.source)
     this.#blockers = new BlockerWatch(limitMs)
     this.#obstructions = new Obstructions(limitMs)
     this.#raw = new RawSessions(limitMs)
@@ -98,7 +85,7 @@ export class Controller {
     this.#releases.close()
     await this.#round
     await this.#audits.close()
-    await this.#connections.close()
+    await Promise.all([this.standbys.close(), this.#connections.close()])
   }
 
   async report(databaseId: string): Promise<Report> {
@@ -329,13 +316,15 @@ export class Controller {
     const isHeld = async () => (await findBlockers(database.sql, schema, unfinished)).length > 0
     this.#releases.expect(databaseId, clearing?.blockers.length ? isHeld : null)
     const judgement = judgeUnfinished(outcome, unfinished, clearing?.blockers ?? [])
-    const notes = await mergeNotes(states, databaseId, outcome, [...open, ...judgement.notes])
-    if (judgement.state === null)
+    const lag = await this.standbys.judge(databaseId, database, outcome.steps.length > 0)
+    this.#auditAfter(databaseId, lag.dueMs)
+    const notes = await mergeNotes(states, databaseId, outcome, [...open, ...judgement.notes, ...lag.notes])
+    if (judgement.state === null && lag.pending === null)
       return await states.writeEnforced(databaseId, notes, drifted, this.#auditEveryMs)
     const missing = judgement.lacksPrivilege ? await findMissing(() => this.#ask(databaseId)) : null
-    const reason = [judgement.reason, missing].filter(Boolean).join(' ')
+    const reason = [judgement.reason, lag.pending, missing].filter(Boolean).join(' ')
     log.warn({ databaseId, reason }, 'some relations could not be enforced')
-    await states.writeFailure(databaseId, judgement.state, reason, notes)
+    await states.writeFailure(databaseId, judgement.state ?? 'Pending', reason, notes)
   }
 
   /** A session is due to be ended then, if it is still in the way. */

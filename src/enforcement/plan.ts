@@ -18,6 +18,7 @@ export interface Note {
     | 'NotMasked'
     | 'NotManageable'
     | 'OpenSession'
+    | 'StandbyBehind'
     | 'OwnerReads'
     | 'RecordsRestored'
     | 'RowSecurity'

@@ -71,14 +71,16 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const servers = new ServerWatch({
     ...ports,
     list: () => registry.list(),
-    endReplaced: (ids) => sessions.end(ids, 'ServerReplaced'),
+    end: (ids, reason) => sessions.end(ids, reason),
   })
   return {
     port,
     get processes() {
       return sessions.processes
     },
-    refresh: (databaseId) => sessions.refresh(databaseId),
+    async refresh(databaseId) {
+      await Promise.all([sessions.refresh(databaseId), servers.lookAtStandbys(databaseId)])
+    },
     refreshAll: () => sessions.refreshAll(),
     async cancel(digest) {
       const session = registry.findByDigest(digest)

@@ -9,6 +9,8 @@ export type BackendAddress = Pick<DatabaseAddress, 'database' | 'ssl'> &
   BackendPlace & {
     /** Where the database may be instead: a session of it is at the server that takes writes, and at no other. */
     readonly others?: readonly BackendPlace[]
+    /** It is that of a standby, chosen for a role of this standing. */
+    readonly standing?: string
   }
 
 export interface BackendPlace extends Place {
@@ -23,6 +25,16 @@ export interface FoundDatabase {
   readonly address: BackendAddress
   /** It is on the server of a bound database: nothing is masked there, and no principal is let in. */
   readonly isUnbound?: boolean
+  /** Sessions that ask for read-only transactions go to a standby. */
+  readonly readsAtStandby?: boolean
+}
+
+/** Of the standbys of a database, for sessions that are there. */
+export interface StandbyLook {
+  /** For each role a text that is another one as soon as its rights or the masks of the database are. */
+  readonly standings: ReadonlyMap<string, string>
+  /** The standbys that are close enough behind the primary. */
+  readonly close: readonly Place[]
 }
 
 /** A relation whose reads move, as one role sees it. Names are as they are, never quoted. */
@@ -142,6 +154,12 @@ export interface GatewayPorts {
   findUnbound(name: string): Promise<readonly FoundDatabase[]>
   /** Where the primary of a database on several hosts is; undefined: it is not known. */
   findPrimary(databaseId: string): Promise<Place | undefined>
+  /** A standby that has replayed all that the primary has, and the standing of the role; undefined: there is none. */
+  findStandby(
+    databaseId: string,
+    role: string,
+  ): Promise<{ readonly place: Place; readonly standing: string } | undefined>
+  lookAtStandbys(databaseId: string, roles: readonly string[]): Promise<StandbyLook>
   /** The relations that move to their twins, for each of the roles. */
   readMasks(databaseId: string, roles: readonly string[]): Promise<ReadonlyMap<string, RoleMasks>>
   /** Changes whenever masks or exemptions change. */

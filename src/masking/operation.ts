@@ -134,8 +134,14 @@ export const apiVersions = [specifiedVersion]
 /** The versions of what the original has too: rules, policy, servers and databases. */
 export const originalApiVersions = [specifiedVersion, ...laterVersions]
 
+/** The version of what came after the specification and is not in the original. */
+export const ownApiVersion = '2026-11-01'
+
 /** The versions of resources of our own that came after the specification. */
-export const ownApiVersions = ['2026-11-01', specifiedVersion]
+export const ownApiVersions = [ownApiVersion, specifiedVersion]
+
+/** The versions of databases, whose bindings are our own. */
+export const databaseApiVersions = [...originalApiVersions, ownApiVersion]
 
 /** The versions of role assignments and definitions, as client libraries send them. */
 export const authorizationApiVersions = [

@@ -24,8 +24,11 @@ export function ignored(names: readonly string[]) {
   return each(names, Type.Optional(Type.Unknown({ description: 'Taken and ignored' })))
 }
 
-export function oneOf<const T extends readonly (string | null)[]>(values: T) {
-  return Type.Unsafe<T[number]>({ enum: [...values] })
+export function oneOf<const T extends readonly (string | null)[]>(
+  values: T,
+  options: { readonly description?: string } = {},
+) {
+  return Type.Unsafe<T[number]>({ enum: [...values], ...options })
 }
 
 /** The same schema under several names. */

@@ -16,6 +16,10 @@ const reasons = {
     sqlstate: sqlstate.adminShutdown,
     message: 'another server has become the primary of this database; connect again',
   },
+  StandbyLeft: {
+    sqlstate: sqlstate.adminShutdown,
+    message: 'masks or rights have changed, or the standby of this session is too far behind; connect again',
+  },
   UnknownDatabase: {
     sqlstate: sqlstate.invalidCatalogName,
     message: 'database "{name}" is not bound to this gateway; name it as database or server/database',

@@ -67,6 +67,8 @@ export async function openBareGateway(
       findDatabases: async () => [found],
       findUnbound: async () => [],
       findPrimary: async () => undefined,
+      findStandby: async () => undefined,
+      lookAtStandbys: async () => ({ standings: new Map(), close: [] }),
       readMasks: (_id, roles) => readMaskedFor(database.sql, roles),
       readVersion: () => readMaskVersion(database.sql),
       checkToken: async () => ({ kind: 'refused' }),

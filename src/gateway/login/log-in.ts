@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { isSamePlace } from '../../db/database-url.ts'
 import { clientAddressOf, isOnThisMachine } from '../../kernel/client-address.ts'
 import { sqlstate } from '../../kernel/sqlstate.ts'
 import { isDirectoryName, splitCredentialName } from '../../kernel/uuid.ts'
@@ -10,7 +11,7 @@ import type { BackendAddress, FoundDatabase, GatewayLimits, GatewayPorts, Princi
 import { passLogin, type Side } from './authenticate.ts'
 import { DirectoryLogin } from './directory-login.ts'
 import type { Greeted } from './greet-client.ts'
-import { openAnyBackend } from './open-backend.ts'
+import { openAnyBackend, openBackend } from './open-backend.ts'
 import { proveLogin } from './prove-login.ts'
 
 export interface Backend extends Side {
@@ -32,6 +33,8 @@ export interface LogInOptions {
   readonly database: FoundDatabase
   /** The client's startup parameters, except user and database. */
   readonly parameters: readonly (readonly [string, string])[]
+  /** The client asks for read-only transactions. */
+  readonly isReadOnly: boolean
   readonly limits: Pick<GatewayLimits, 'allowWeakLogin'>
   readonly ports: GatewayPorts
   readonly signal: AbortSignal
@@ -69,10 +72,25 @@ async function logInAsPrincipal(client: Greeted, options: LogInOptions): Promise
   }
 }
 
-async function start(user: string, { database, parameters, signal, onBackend }: LogInOptions) {
-  const { socket, address } = await openAnyBackend(database.address, signal)
+async function start(user: string, options: LogInOptions) {
+  const { database, parameters, signal, onBackend } = options
+  const opened = await openStandby(user, options)
+  const { socket, address } = opened ?? (await openAnyBackend(database.address, signal))
   const backend = { socket, address, reader: new ByteReader(socket) }
   onBackend(backend)
   socket.write(writeStartup([['user', user], ...parameters, ['database', database.address.database]]))
   return backend
+}
+
+/** Undefined: the session is for the primary, as none of the standbys will do. */
+async function openStandby(role: string, { database, isReadOnly, ports, signal }: LogInOptions) {
+  if (!isReadOnly || !database.readsAtStandby) return undefined
+  const found = await ports.findStandby(database.id, role).catch(() => undefined)
+  const { others = [], ...first } = database.address
+  const place = found && [first, ...others].find((one) => isSamePlace(one, found.place))
+  if (!place) return undefined
+  const { host, port, addresses } = place
+  const address = { ...first, host, port, addresses, standing: found.standing }
+  const socket = await openBackend(address, signal).catch(() => undefined)
+  return socket && { socket, address }
 }

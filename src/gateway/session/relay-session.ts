@@ -82,6 +82,7 @@ export async function relaySession(
     })
     release = admission.release
     await requireUnrevoked(record, ports)
+    await requireStanding(address, record, ports)
     checkPresence(attempt.signal)
     await ports.recordSession(record)
     using _ = { [Symbol.dispose]: end }
@@ -112,6 +113,7 @@ async function requirePrimary(
   ports: GatewayPorts,
 ): Promise<BackendAddress> {
   const { others, ...place } = address
+  if (address.standing !== undefined) return isStandby ? address : refuse('NoPrimary')
   if (!others) return address
   if (isStandby) return refuse('NoPrimary')
   if (isUnbound) return place
@@ -133,6 +135,22 @@ async function requireUnrevoked(record: SessionRecord, ports: GatewayPorts): Pro
   const refusal = new Refusal('TokenRefused', { name: role })
   await ports.recordRefusal({ name: role, principal, database, from, reason: refusal.message })
   throw refusal
+}
+
+/**
+ * A session at a standby is registered with the standing that its role had before the standby was chosen. Where that is
+ * another one by now, the standby may lack what changed it; the watch finds every change that comes later.
+ */
+async function requireStanding(
+  { standing }: BackendAddress,
+  { database, role }: SessionRecord,
+  ports: GatewayPorts,
+): Promise<void> {
+  if (standing === undefined) return
+  const { standings } = await ports
+    .lookAtStandbys(database.id, [role])
+    .catch((cause: unknown) => refuse('NoPrimary', {}, { cause }))
+  if ((standings.get(role) ?? '') !== standing) refuse('StandbyLeft')
 }
 
 /** The client no longer waits for the session. */

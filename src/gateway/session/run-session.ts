@@ -3,6 +3,7 @@ import { type ByteReader, Ended } from '../../wire/byte-reader.ts'
 import { fatal, negotiateVersion } from '../../wire/messages.ts'
 import { Refusal, refuse } from '../../wire/refusal.ts'
 import { latestMinor, longSecretMinor, type StartupPacket } from '../../wire/startup.ts'
+import { asksReadOnly } from '../login/asks-read-only.ts'
 import { findDatabase } from '../login/find-database.ts'
 import { type Greeted, greetClient } from '../login/greet-client.ts'
 import { logIn } from '../login/log-in.ts'
@@ -86,6 +87,7 @@ async function serve(
     name,
     database,
     parameters: [...packet.parameters].filter(([parameter]) => !given.has(parameter)),
+    isReadOnly: asksReadOnly(packet.parameters),
     limits: gateway.limits,
     ports: gateway.ports,
     signal: attempt.signal,

@@ -98,7 +98,9 @@ export class RevocationWatch {
 function groupBackends(sessions: readonly DirectorySession[]): Backends[] {
   const groups = Map.groupBy(sessions, ({ databaseId, role }) => `${databaseId} ${role}`)
   return [...groups.values()].flatMap((group) => {
-    const processIds = group.flatMap(({ cancel }) => cancel.key?.processId ?? [])
+    // Processes of a standby are not the primary's: closing its connection ends a statement there.
+    const atPrimary = group.filter(({ cancel }) => cancel.address.standing === undefined)
+    const processIds = atPrimary.flatMap(({ cancel }) => cancel.key?.processId ?? [])
     return group.slice(0, 1).map(({ databaseId, role }) => ({ databaseId, role, processIds }))
   })
 }

@@ -2,20 +2,25 @@ import { isSamePlace } from '../../db/database-url.ts'
 import type { GatewayPorts } from '../ports.ts'
 import type { RegisteredSession } from './session-registry.ts'
 
-interface ServerPorts extends Pick<GatewayPorts, 'findPrimary' | 'log'> {
+interface ServerPorts extends Pick<GatewayPorts, 'findPrimary' | 'lookAtStandbys' | 'log'> {
   /** Sessions of this node, in whichever of its processes. */
   list(): readonly RegisteredSession[]
-  endReplaced(ids: readonly string[]): Promise<void>
+  end(ids: readonly string[], reason: 'ServerReplaced' | 'StandbyLeft'): Promise<void>
 }
 
 const lookEveryMs = 1_000
+/** A primary that cannot be asked for so long cannot tell of changes that a standby lacks. */
+const mostUnknownMs = 10_000
 
 /**
- * Ends sessions at a server that is not the primary of its database any more: masks that change later do not reach it.
- * Only databases on several hosts are looked at.
+ * Ends sessions at a server that is not the primary of its database any more, as masks that change later do not reach it; and
+ * sessions at a standby when masks or rights of their role change, or when the standby falls behind. Only databases on
+ * several hosts are looked at.
  */
 export class ServerWatch {
   readonly #ports: ServerPorts
+  /** When the standbys of a database were last looked at with success. */
+  readonly #lookedAt = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   #looking = Promise.resolve()
   #isClosed = false
@@ -23,6 +28,14 @@ export class ServerWatch {
   constructor(ports: ServerPorts) {
     this.#ports = ports
     this.#tick()
+  }
+
+  /** After a change of masks: sessions that it ends have ended when this resolves. */
+  async lookAtStandbys(databaseId: string): Promise<void> {
+    const sessions = this.#ports
+      .list()
+      .filter((session) => session.databaseId === databaseId && isAtStandby(session))
+    if (sessions.length > 0) await this.#checkStandbys(databaseId, sessions)
   }
 
   async close(): Promise<void> {
@@ -38,16 +51,53 @@ export class ServerWatch {
   }
 
   async #look(): Promise<void> {
-    const movable = this.#ports.list().filter(({ cancel }) => cancel.address.others)
-    const byDatabase = Map.groupBy(movable, ({ databaseId }) => databaseId)
-    await Promise.all(
-      [...byDatabase].map(async ([databaseId, sessions]) => {
-        const primary = await this.#ports.findPrimary(databaseId).catch(() => undefined)
-        const strays = primary ? sessions.filter(({ cancel }) => !isSamePlace(primary, cancel.address)) : []
-        if (strays.length === 0) return
-        await this.#ports.endReplaced(strays.map(({ id }) => id)).catch(() => {})
-        this.#ports.log.info({ databaseId, ended: strays.length }, 'sessions at a replaced server ended')
-      }),
-    )
+    const sessions = this.#ports.list()
+    const byDatabase = (some: readonly RegisteredSession[]) => [
+      ...Map.groupBy(some, ({ databaseId }) => databaseId),
+    ]
+    const atPrimary = byDatabase(sessions.filter(({ cancel }) => cancel.address.others))
+    const atStandbys = byDatabase(sessions.filter(isAtStandby))
+    await Promise.all([
+      ...atPrimary.map(([databaseId, some]) => this.#checkPrimary(databaseId, some)),
+      ...atStandbys.map(([databaseId, some]) => this.#checkStandbys(databaseId, some)),
+    ])
+    for (const databaseId of this.#lookedAt.keys())
+      if (!atStandbys.some(([id]) => id === databaseId)) this.#lookedAt.delete(databaseId)
   }
+
+  async #checkPrimary(databaseId: string, sessions: readonly RegisteredSession[]): Promise<void> {
+    const primary = await this.#ports.findPrimary(databaseId).catch(() => undefined)
+    const strays = primary ? sessions.filter(({ cancel }) => !isSamePlace(primary, cancel.address)) : []
+    await this.#end(databaseId, strays, 'ServerReplaced')
+  }
+
+  async #checkStandbys(databaseId: string, sessions: readonly RegisteredSession[]): Promise<void> {
+    const now = performance.now()
+    const lookedAt = this.#lookedAt.get(databaseId) ?? now
+    this.#lookedAt.set(databaseId, lookedAt)
+    const roles = [...new Set(sessions.map(({ role }) => role))]
+    const look = await this.#ports.lookAtStandbys(databaseId, roles).catch(() => undefined)
+    if (look) this.#lookedAt.set(databaseId, now)
+    else if (now - lookedAt < mostUnknownMs) return
+    const left = sessions.filter(({ role, cancel: { address } }) => {
+      const isClose = look?.close.some((place) => isSamePlace(place, address))
+      return !isClose || (look?.standings.get(role) ?? '') !== address.standing
+    })
+    await this.#end(databaseId, left, 'StandbyLeft')
+  }
+
+  async #end(
+    databaseId: string,
+    sessions: readonly RegisteredSession[],
+    reason: 'ServerReplaced' | 'StandbyLeft',
+  ): Promise<void> {
+    if (sessions.length === 0) return
+    const ids = sessions.map(({ id }) => id)
+    await this.#ports.end(ids, reason).catch(() => {})
+    this.#ports.log.info({ databaseId, reason, ended: ids.length }, 'sessions at other servers ended')
+  }
+}
+
+function isAtStandby({ cancel }: RegisteredSession): boolean {
+  return cancel.address.standing !== undefined
 }

@@ -13,6 +13,9 @@ export const sslModes = ['disable', 'require', 'verify-ca', 'verify-full'] as co
 
 export const [strongestPassword] = passwordMethods
 
+/** Where sessions of the gateway go that ask for read-only transactions. */
+export const readOnlyPlaces = ['Primary', 'Standby'] as const
+
 /** How to reach a real database. The password is apart from it, sealed. */
 export interface Binding {
   readonly host: string
@@ -26,6 +29,8 @@ export interface Binding {
   readonly sslRootCertificate: string | null
   /** The weakest way in which the server may ask for the password. Bindings of before have none: the strongest counts. */
   readonly authentication?: PasswordMethod
+  /** Unset: the primary. */
+  readonly readOnlySessions?: (typeof readOnlyPlaces)[number]
 }
 
 export function addressOf(binding: Binding, password: string, guard: HostGuard): DatabaseAddress {

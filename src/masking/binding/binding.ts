@@ -4,8 +4,17 @@ import { foldPlace, type Place, passwordMethods } from '../../db/database-url.ts
 import { type HostGuard, HostRefused } from '../../db/host-guard.ts'
 import { isLoopbackHost } from '../../kernel/network.ts'
 import { type Fault, failOn } from '../faults.ts'
+import { ownApiVersion } from '../operation.ts'
 import { nullableString, oneOf, strict } from '../schemas.ts'
-import { type Binding, describePlaces, placesOf, sslModes, strongestPassword } from './binding-address.ts'
+import {
+  type Binding,
+  describePlaces,
+  placesOf,
+  readOnlyPlaces,
+  serverOf,
+  sslModes,
+  strongestPassword,
+} from './binding-address.ts'
 
 /** Where a binding stands in the body. */
 export const bindingStem = 'properties.binding'
@@ -25,6 +34,7 @@ export const bindingInput = Type.Object(
     sslRootCertificate: Type.Optional(nullableString),
     authentication: Type.Optional(oneOf([...passwordMethods, null])),
     passwordSet: Type.Optional(Type.Boolean()),
+    readOnlySessions: Type.Optional(oneOf([...readOnlyPlaces, null])),
   },
   strict,
 )
@@ -39,16 +49,52 @@ export const bindingAnswer = Type.Object({
   sslRootCertificate: nullableString,
   authentication: oneOf(passwordMethods),
   passwordSet: Type.Boolean(),
+  readOnlySessions: Type.Optional(
+    oneOf(readOnlyPlaces, {
+      description: 'Where sessions go that ask for read-only transactions; shown in version 2026-11-01',
+    }),
+  ),
 })
 
-export function renderBinding(binding: Binding, passwordSet: boolean): Static<typeof bindingAnswer> {
+export function renderBinding(
+  binding: Binding,
+  passwordSet: boolean,
+  apiVersion: string,
+): Static<typeof bindingAnswer> {
   const { others, port, database, user, sslmode, sslRootCertificate } = binding
   const { authentication = strongestPassword } = binding
   const host = others ? describePlaces(binding) : binding.host
-  return { host, port, database, user, sslmode, sslRootCertificate, authentication, passwordSet }
+  const shown = { host, port, database, user, sslmode, sslRootCertificate, authentication, passwordSet }
+  const { readOnlySessions = 'Primary' } = binding
+  return apiVersion === ownApiVersion ? { ...shown, readOnlySessions } : shown
 }
 
-export function readBinding(input: BindingInput): Binding {
+/** Earlier versions do not know `readOnlySessions`: a binding to the same servers keeps what it had. */
+export function readBinding(
+  input: BindingInput,
+  apiVersion: string | undefined,
+  before: Binding | null | undefined,
+): Binding {
+  const binding = readFields(input)
+  const isKnown = apiVersion === ownApiVersion
+  if (input.readOnlySessions && !isKnown)
+    failOn(
+      'InvalidBinding',
+      [{ field: 'readOnlySessions', reason: `needs api-version ${ownApiVersion}` }],
+      bindingStem,
+    )
+  const kept = before && serverOf(before) === serverOf(binding) ? before.readOnlySessions : undefined
+  const chosen = (isKnown ? input.readOnlySessions : kept) ?? 'Primary'
+  if (chosen === 'Standby' && !binding.others)
+    failOn(
+      'InvalidBinding',
+      [{ field: 'readOnlySessions', reason: 'needs a host that names several servers' }],
+      bindingStem,
+    )
+  return chosen === 'Standby' ? { ...binding, readOnlySessions: chosen } : binding
+}
+
+function readFields(input: BindingInput): Binding {
   const [first, ...others] = splitHosts(input.host, input.port ?? 5432)
   const places = [first, ...others]
   const binding: Binding = {

@@ -13,6 +13,8 @@ export interface Bound {
       /** Where the database may be instead. */
       readonly others?: readonly LocatedPlace[]
     }
+  /** Sessions that ask for read-only transactions go to a standby. */
+  readonly readsAtStandby?: boolean
 }
 
 interface LocatedPlace extends Place {
@@ -41,6 +43,7 @@ export async function findBound(
       id,
       target,
       address: await locate(id, binding, locator),
+      readsAtStandby: binding.readOnlySessions === 'Standby',
     })),
   )
 }

@@ -16,19 +16,20 @@ import { claimNames, type GatewayName, readNames } from '../binding/gateway-name
 import { checkConditions } from '../entity-tag.ts'
 import { failOn } from '../faults.ts'
 import {
+  databaseApiVersions,
   type MaskingPorts,
   operation,
-  originalApiVersions,
   withEnforcement,
   withoutBinding,
 } from '../operation.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
-import { answerStored, auditChange, siteOf } from '../resource.ts'
+import { answerStored, auditChange, type Site, siteOf } from '../resource.ts'
 import { ruleRows } from '../rules/rule.ts'
 import { readTracked } from '../tracked-resource.ts'
 import {
   databaseAnswer,
   databaseInput,
+  renderAudited,
   renderConnection,
   renderDatabase,
   renderPreflight,
@@ -44,7 +45,7 @@ export const createOrUpdateDatabase = operation({
   summary: 'Declare a database, and bind it to a real PostgreSQL database',
   method: 'PUT',
   path: databasePath,
-  apiVersions: originalApiVersions,
+  apiVersions: databaseApiVersions,
   permission: { action, scope: scopeOf },
   body: databaseInput,
   answers: { 200: databaseAnswer, 201: databaseAnswer },
@@ -54,9 +55,9 @@ export const createOrUpdateDatabase = operation({
     const place = readDatabasePlace(params)
     const input = body.properties?.binding
     if (!input) return null
-    const binding = readBinding(input)
-    await requireHosts(ports.guard, binding)
     const before = await findDatabase(tx, caller.tenantId, place)
+    const binding = readBinding(input, request.apiVersion, before?.binding)
+    await requireHosts(ports.guard, binding)
     const password = choosePassword(before, binding, input, ports.secrets)
     const rules = before ? await ruleRows.list(tx, before.id) : []
     const tables = rules.map(({ schemaName, tableName }) => ({ schema: schemaName, table: tableName }))
@@ -88,7 +89,7 @@ export const createOrUpdateDatabase = operation({
     const input = context.body.properties?.binding
     const mayWrite = (scope: string) => ports.mayAct(tx, context.caller, action, scope)
     if (input === null) await refuseWhileMasked(tx, before)
-    const sealed = input && seal(before, input, ports)
+    const sealed = input && seal(before, input, site)
     if (sealed)
       await refuseSecondBinding(
         tx,
@@ -109,7 +110,7 @@ export const createOrUpdateDatabase = operation({
       ...(sealed && names && { ...sealed, gatewayName: names.name }),
     }
     const version = await store(tx, after, { isSent: input !== undefined, keepsReached })
-    auditChange(context.audit, action, renderDatabase, before.declared ? before : null, after)
+    auditChange(context.audit, action, renderAudited, before.declared ? before : null, after)
     const shown = renderDatabase(after, site.namespace, site.apiVersion)
     const full =
       tried && names ? { ...shown, properties: { ...shown.properties, ...warnOfName(tried, names) } } : shown
@@ -202,9 +203,9 @@ function refusePassword(reason: string): never {
 function seal(
   before: DatabaseRow,
   input: BindingInput,
-  { secrets }: MaskingPorts,
+  { apiVersion, ports: { secrets } }: Site,
 ): { readonly binding: Binding; readonly bindingSecret: Uint8Array | null; readonly bound: true } {
-  const binding = readBinding(input)
+  const binding = readBinding(input, apiVersion, before.binding)
   const password = choosePassword(before, binding, input, secrets)
   const bindingSecret = password === '' ? null : secrets.seal(secretPlace(before.id), password)
   return { binding, bindingSecret, bound: true }

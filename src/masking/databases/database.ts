@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { type BindingInput, bindingAnswer, bindingInput, renderBinding } from '../binding/binding.ts'
 import type { Finding, Greeting, Reached } from '../binding/bound-catalog.ts'
 import { enforcementAnswer } from '../enforcement/enforcement.ts'
-import { originalApiVersions, specifiedVersion } from '../operation.ts'
+import { databaseApiVersions, specifiedVersion } from '../operation.ts'
 import { keyRange } from '../page.ts'
 import { idOf, keyOf, readServerPlace, serverPath } from '../place.ts'
 import type { ListedKind } from '../resource.ts'
@@ -109,11 +109,20 @@ export function renderDatabase(
     tags: { ...tags },
     ...(isLater && { sku: laterShape.sku }),
     properties: {
-      binding: binding && renderBinding(binding, bindingSecret !== null),
+      binding: binding && renderBinding(binding, bindingSecret !== null, apiVersion),
       gatewayName,
       ...(isLater && { status: laterShape.status }),
     },
   }
+}
+
+/** As the audit records it: every field of the binding that is not the usual one. */
+export function renderAudited(database: Shown, namespace: string): ReturnType<typeof renderDatabase> {
+  const shown = renderDatabase(database, namespace)
+  const { binding } = shown.properties
+  const { readOnlySessions } = database.binding ?? {}
+  if (!binding || !readOnlySessions) return shown
+  return { ...shown, properties: { ...shown.properties, binding: { ...binding, readOnlySessions } } }
 }
 
 export function renderPreflight(reached: Reached<Greeting>): Static<typeof preflight> {
@@ -138,7 +147,7 @@ export const databaseKind: ListedKind<DatabaseRow> = {
   clause: 'MASK-107',
   summary: { list: 'List the databases of a server' },
   action: 'Vendor.Sql/servers/databases',
-  apiVersions: originalApiVersions,
+  apiVersions: databaseApiVersions,
   listPath: `${serverPath}/databases`,
   answer: databaseAnswer,
   async findParent({ params }) {

@@ -1,6 +1,6 @@
 import { noContent } from '../../api/operation.ts'
 import { checkConditions } from '../entity-tag.ts'
-import { operation, originalApiVersions, withoutBinding } from '../operation.ts'
+import { databaseApiVersions, operation, withoutBinding } from '../operation.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { renderPolicy } from '../policy/policy.ts'
 import { auditChange, siteOf } from '../resource.ts'
@@ -20,7 +20,7 @@ export const deleteDatabase = operation({
     'Delete a database with its rules, mappings, policy, binding and role assignments; 204 when there was none',
   method: 'DELETE',
   path: databasePath,
-  apiVersions: originalApiVersions,
+  apiVersions: databaseApiVersions,
   permission: { action, scope: scopeOf },
   answers: { 200: null, 204: null },
 

@@ -2,7 +2,7 @@ import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
 import { notBound } from '../enforcement/enforcement.ts'
 import { entityTag } from '../entity-tag.ts'
-import { operation, originalApiVersions, withEnforcement } from '../operation.ts'
+import { databaseApiVersions, operation, withEnforcement } from '../operation.ts'
 import { databasePath, idOf, readDatabasePlace, scopeOf } from '../place.ts'
 import { siteOf } from '../resource.ts'
 import { databaseAnswer, renderDatabase } from './database.ts'
@@ -14,7 +14,7 @@ export const getDatabase = operation({
   summary: 'Get a database with its binding, but for the password, and the state of enforcement',
   method: 'GET',
   path: databasePath,
-  apiVersions: originalApiVersions,
+  apiVersions: databaseApiVersions,
   permission: { action: 'Vendor.Sql/servers/databases/read', scope: scopeOf },
   answers: { 200: databaseAnswer },
 

@@ -1,10 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { type Database, openDatabase } from '../../db/database.ts'
 import type { ConnectionCheck } from '../../db/database-marks.ts'
+import type { Place } from '../../db/database-url.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { nameBound, recordReached } from '../binding/bind-once.ts'
-import { addressOf, type Binding } from '../binding/binding-address.ts'
+import { addressOf, type Binding, placesOf } from '../binding/binding-address.ts'
 import { secretPlace } from '../binding/bound-catalog.ts'
 import type { Child } from '../children.ts'
 import { splitEntries } from '../policy/exempt-entries.ts'
@@ -47,6 +48,8 @@ interface BoundTarget {
   readonly isReached: boolean
   readonly login: { readonly user: string; readonly database: string }
   connect(): Database
+  readonly standbyPlaces: readonly Place[]
+  connectTo(place: Place): Database
   readTables(): Promise<Target[]>
   recordReached(): Promise<string | null>
 }
@@ -69,6 +72,11 @@ interface StoredPolicy {
 export function createEnforcementSource(options: SourceOptions) {
   const { database, secrets, guard, checkConnection, findExempt, readRights } = options
   const { sql } = database
+  const foreignOptions = {
+    applicationName: 'masquerade enforcement',
+    searchPath: 'pg_catalog',
+    check: checkConnection,
+  }
   /** The tables that rules name. */
   const readTables = async (databaseId: string): Promise<Target[]> => [
     ...(await sql<Target[]>`
@@ -93,16 +101,25 @@ export function createEnforcementSource(options: SourceOptions) {
         login: { user: row.binding.user, database: row.binding.database },
         connect: () =>
           openDatabase({
+            ...foreignOptions,
             url: address(),
             // Two of them are for looks (`LookQueue`).
             poolSize: 5,
-            applicationName: 'masquerade enforcement',
-            searchPath: 'pg_catalog',
             // A server that does not even answer that time is up.
             answerTimeoutMs: 35_000,
-            check: checkConnection,
             foreign: { keep: 2 },
           }),
+        standbyPlaces: row.binding.readOnlySessions === 'Standby' ? placesOf(row.binding) : [],
+        connectTo(place: Place) {
+          const { others: _, ...own } = address()
+          return openDatabase({
+            ...foreignOptions,
+            url: { ...own, ...place },
+            poolSize: 1,
+            answerTimeoutMs: 5_000,
+            foreign: { keep: 0 },
+          })
+        },
         readTables: () => readTables(databaseId),
         recordReached: () => database.transaction((tx) => recordReached(tx, { id: databaseId, ...row })),
       }

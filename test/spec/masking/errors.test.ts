@@ -73,7 +73,7 @@ clause(
     const server = await send('GET', `${db}?api-version=x`)
     assert.match(
       server.body.error.message,
-      /2014-04-01, 2021-02-01-preview, .*2022-08-01-preview, .*2025-02-01-preview\./,
+      /2014-04-01, 2021-02-01-preview, .*2022-08-01-preview, .*2025-02-01-preview, 2026-11-01\./,
     )
   },
 )

@@ -1,0 +1,242 @@
+import type { Database } from '../db/database.ts'
+import { isSamePlace, type Place } from '../db/database-url.ts'
+import type { Note } from './plan.ts'
+import { readStandings } from './read-standings.ts'
+
+/** The binding of a database whose standbys may serve sessions. */
+export interface StandbyTarget {
+  /** Changes with the binding: a new address needs a new connection. */
+  readonly key: string
+  /** The servers of its cluster; none where read-only sessions are for the primary too. */
+  readonly standbyPlaces: readonly Place[]
+  connectTo(place: Place): Database
+}
+
+interface Controller {
+  connect(databaseId: string): Promise<Database | null>
+}
+
+interface Source {
+  find(databaseId: string): Promise<StandbyTarget | null>
+}
+
+/** What the primary had written at some time. */
+interface Mark {
+  readonly lsn: string
+  readonly system: string
+  readonly timeline: number
+}
+
+interface Follower {
+  readonly key: string
+  readonly database: Database
+  /** What the primary had written at past looks, the oldest first, as far as it is not replayed. */
+  marks: { readonly at: number; readonly lsn: string }[]
+  /** All that the primary had written then is replayed. */
+  caughtUpAt: number
+}
+
+export interface StandbyLook {
+  /** For each role a text that is another one as soon as its rights or the masks of the database are. */
+  readonly standings: ReadonlyMap<string, string>
+  /** The standbys that are behind by less than the limit. */
+  readonly close: readonly Place[]
+}
+
+/** A standby further behind serves no sessions. */
+const mostLagMs = 5_000
+const loginWaitMs = 1_000
+const settleWaitMs = 2_000
+const pollMs = 25
+const lookAgainMs = 1_000
+
+interface Judgement {
+  readonly pending: string | null
+  readonly notes: readonly Note[]
+  readonly dueMs: number | null
+}
+
+const nothingBehind: Judgement = { pending: null, notes: [], dueMs: null }
+
+/**
+ * The standbys of bound databases. Masks and grants reach a standby by replay, so it serves a session only when it has
+ * replayed all that the primary had written when the session asked for it.
+ */
+export class Standbys {
+  readonly #controller: Controller
+  readonly #source: Source
+  readonly #followers = new Map<string, Follower>()
+  /** Changes that standbys may not have replayed, by database. */
+  readonly #unreplayed = new Map<string, { readonly mark: Mark; readonly since: number }>()
+
+  constructor(controller: Controller, source: Source) {
+    this.#controller = controller
+    this.#source = source
+  }
+
+  /** A standby that has replayed everything, and the role's standing from before. Undefined: the primary has to serve. */
+  async choose(
+    databaseId: string,
+    role: string,
+  ): Promise<{ readonly place: Place; readonly standing: string } | undefined> {
+    const [target, primary] = await this.#open(databaseId)
+    const places = target?.standbyPlaces ?? []
+    if (!target || !primary || places.length === 0) return undefined
+    // The standing comes first: a change after it is noticed by its text, one before it is replayed.
+    const standing = (await readStandings(primary, [role])).get(role) ?? ''
+    const mark = await readMark(primary)
+    const others = places.filter((place) => !isAt(primary.primary(), place))
+    const until = performance.now() + loginWaitMs
+    const found = await Promise.any(
+      others.map(async (place) => {
+        if (await this.#awaitReplay(databaseId, target, place, mark, until)) return place
+        throw new Error('behind')
+      }),
+    ).catch(() => undefined)
+    return found && { place: found, standing }
+  }
+
+  /** For sessions that are under way. Rejects when the primary cannot be asked. */
+  async look(databaseId: string, roles: readonly string[]): Promise<StandbyLook> {
+    const [target, primary] = await this.#open(databaseId)
+    if (!target || !primary) return { standings: new Map(), close: [] }
+    const standings = await readStandings(primary, roles)
+    const mark = await readMark(primary)
+    const judged = await Promise.all(
+      target.standbyPlaces.map(async (place) =>
+        (await this.#isClose(databaseId, target, place, mark)) ? [place] : [],
+      ),
+    )
+    return { standings, close: judged.flat() }
+  }
+
+  /**
+   * After masks or grants were changed (`isChanged`), or not: why the change is pending, until the standbys have replayed it. Those
+   * that take too long serve no sessions of the gateway any more: a note tells of them. `dueMs`: when to look again.
+   */
+  async judge(databaseId: string, primary: Database, isChanged: boolean): Promise<Judgement> {
+    const target = await this.#source.find(databaseId)
+    const places = target?.standbyPlaces.filter((place) => !isAt(primary.primary(), place)) ?? []
+    if (!target || places.length === 0) return nothingBehind
+    const known = this.#unreplayed.get(databaseId)
+    if (!isChanged && !known) return nothingBehind
+    const change = isChanged || !known ? { mark: await readMark(primary), since: performance.now() } : known
+    const until = performance.now() + settleWaitMs
+    const judged = await Promise.all(
+      places.map(async (place) =>
+        (await this.#isBehind(databaseId, target, place, change.mark, until)) ? [place] : [],
+      ),
+    )
+    const behind = judged.flat()
+    if (behind.length === 0) {
+      this.#unreplayed.delete(databaseId)
+      return nothingBehind
+    }
+    this.#unreplayed.set(databaseId, change)
+    const isLeftOut = performance.now() - change.since > mostLagMs + settleWaitMs
+    return isLeftOut
+      ? { ...nothingBehind, notes: behind.map(noteBehind) }
+      : { pending: describeBehind(behind), notes: [], dueMs: lookAgainMs }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#followers.values()].map(({ database }) => database.close()))
+  }
+
+  async #open(databaseId: string): Promise<[StandbyTarget | null, Database | null]> {
+    return await Promise.all([this.#source.find(databaseId), this.#controller.connect(databaseId)])
+  }
+
+  #follow(databaseId: string, target: StandbyTarget, place: Place): Follower {
+    const name = `${databaseId} ${place.host}:${place.port}`
+    const known = this.#followers.get(name)
+    if (known?.key === target.key) return known
+    void known?.database.close()
+    const database = target.connectTo(place)
+    const follower = { key: target.key, database, marks: [], caughtUpAt: Number.NEGATIVE_INFINITY }
+    this.#followers.set(name, follower)
+    return follower
+  }
+
+  async #isClose(databaseId: string, target: StandbyTarget, place: Place, mark: Mark): Promise<boolean> {
+    const follower = this.#follow(databaseId, target, place)
+    const now = performance.now()
+    follower.marks.push({ at: now, lsn: mark.lsn })
+    const lsns = follower.marks.map(({ lsn }) => lsn)
+    const replayed = (await hasReplayed(follower.database, mark, lsns)) ?? []
+    const reached = replayed.lastIndexOf(true)
+    if (reached >= 0) follower.caughtUpAt = follower.marks[reached]?.at ?? follower.caughtUpAt
+    follower.marks = follower.marks.slice(reached + 1).slice(-60)
+    return performance.now() - follower.caughtUpAt < mostLagMs
+  }
+
+  /** False for a server that cannot be asked, or that follows another primary: no session is sent there. */
+  async #isBehind(databaseId: string, target: StandbyTarget, place: Place, mark: Mark, until: number) {
+    const { database } = this.#follow(databaseId, target, place)
+    if ((await hasReplayed(database, mark, [mark.lsn])) === undefined) return false
+    return !(await this.#awaitReplay(databaseId, target, place, mark, until))
+  }
+
+  async #awaitReplay(
+    databaseId: string,
+    target: StandbyTarget,
+    place: Place,
+    mark: Mark,
+    until: number,
+  ): Promise<boolean> {
+    const follower = this.#follow(databaseId, target, place)
+    for (;;) {
+      const [isThere] = (await hasReplayed(follower.database, mark, [mark.lsn])) ?? []
+      if (isThere) follower.caughtUpAt = performance.now()
+      if (isThere || isThere === undefined || performance.now() > until) return isThere ?? false
+      await new Promise((resolve) => setTimeout(resolve, pollMs))
+    }
+  }
+}
+
+function describeBehind(behind: readonly Place[]): string {
+  const names = behind.map(({ host, port }) => `${host}:${port}`).join(', ')
+  return `The masks hold at the primary. Not yet replayed by the standby ${names}.`
+}
+
+/** The gateway sends no sessions there. Clients that connect to it by themselves are not in our hands. */
+function noteBehind({ host, port }: Place): Note {
+  const target = `${host}:${port}`
+  const message = `The standby ${target} has not replayed the last change of masks. The gateway uses it no more; clients that connect to it directly may read raw values until it has.`
+  return { code: 'StandbyBehind', target, message }
+}
+
+function isAt(primary: Place | undefined, place: Place): boolean {
+  return primary !== undefined && isSamePlace(primary, place)
+}
+
+/** The place to insert at: what was committed without waiting for the disk stands before it too. */
+async function readMark({ sql }: Database): Promise<Mark> {
+  const [row] = await sql<{ lsn: string; system: string; file: string }[]>`
+    select pg_current_wal_insert_lsn()::text as lsn, pg_walfile_name(pg_current_wal_insert_lsn()) as file,
+      (select system_identifier::text from pg_control_system()) as system`
+  if (!row) throw new Error('the server did not answer')
+  return { lsn: row.lsn, system: row.system, timeline: Number.parseInt(row.file.slice(0, 8), 16) }
+}
+
+/**
+ * For each position whether the standby has replayed it. Undefined: it cannot be asked, is no standby, or one of another
+ * cluster. So is one whose control file does not know the primary's timeline yet: it may follow a primary that was replaced.
+ */
+async function hasReplayed(
+  { sql }: Database,
+  { system, timeline }: Mark,
+  lsns: readonly string[],
+): Promise<readonly boolean[] | undefined> {
+  try {
+    const [row] = await sql<{ isFollower: boolean; replayed: boolean[] }[]>`
+      select pg_is_in_recovery() and (select system_identifier::text from pg_control_system()) = ${system}
+          and greatest((select timeline_id from pg_control_checkpoint()),
+            (select min_recovery_end_timeline from pg_control_recovery())) >= ${timeline}::int as "isFollower",
+        array(select coalesce(pg_last_wal_replay_lsn() >= lsn::pg_lsn, false)
+          from unnest(${lsns}::text[]) with ordinality as w(lsn, at) order by at) as replayed`
+    return row?.isFollower ? row.replayed : undefined
+  } catch {
+    return undefined
+  }
+}

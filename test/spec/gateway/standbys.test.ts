@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import type { Database } from '../../../src/db/database.ts'
+import { asksReadOnly } from '../../../src/gateway/login/asks-read-only.ts'
+import { clause } from '../../support/clause.ts'
+import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
+import { ended } from '../../support/people.ts'
+import { type StandbyPair, startStandby } from '../../support/standby.ts'
+import { retryUntil, waitUntil } from '../../support/wait-until.ts'
+
+const schema = `
+  create table public.customers (id int primary key, name text, email text, city text);
+  insert into public.customers values (1, 'ann', 'ann@example.com', 'Ghent');
+  create role standby_analyst login password 'secret'; create role standby_auditor login password 'secret';
+  create role standby_readers; grant standby_readers to standby_analyst;
+  grant usage on schema public to public; grant select on public.customers to standby_readers, standby_auditor`
+
+const read = 'select email from public.customers'
+const readOnly = '-c default_transaction_read_only=on'
+const own = 'api-version=2026-11-01'
+
+describe('standbys of a masked database', () => {
+  const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
+  const db = freshDatabase()
+  const name = db.replace(/^.*\//, '')
+  const opened: pg.Client[] = []
+  let pair: StandbyPair
+  let hosts: string
+  let primary: Database
+  let standby: Database
+  before(async () => {
+    pair = await startStandby()
+    await pair.open(pair.primary, 'postgres').sql`create database people`
+    primary = pair.open(pair.primary, 'people')
+    await primary.sql.unsafe(schema)
+    standby = pair.open(pair.standby, 'people')
+    hosts = [pair.primary, pair.standby].map(({ port }) => `127.0.0.1:${port}`).join(',')
+    const bound = await bind({ host: hosts, password: pair.password, readOnlySessions: 'Standby' }, own)
+    assert.equal(bound.status, 201, bound.text)
+    await exempt('standby_auditor')
+    await mask('email', 'Email')
+  })
+  after(async () => {
+    for (const client of opened) await client.end().catch(() => {})
+    await pair[Symbol.asyncDispose]()
+  })
+
+  const bind = (binding: object, version = 'api-version=2014-04-01') =>
+    masking.send('PUT', `${db}?${version}`, {
+      properties: { binding: { database: 'people', user: pair.user, ...binding } },
+    })
+
+  async function exempt(exemptPrincipals: string) {
+    const put = await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals })
+    assert.equal(put.headers.get('x-masquerade-enforcement'), 'Enforced', put.text)
+  }
+
+  async function mask(columnName: string, maskingFunction = 'Default') {
+    const where = { schemaName: 'public', tableName: 'customers', columnName }
+    return (await masking.putRule(db, columnName, { ...where, maskingFunction })).headers.get(
+      'x-masquerade-enforcement',
+    )
+  }
+
+  async function connect(role: string, options: pg.ClientConfig = { options: readOnly }) {
+    const { port } = masking.service().gateway
+    const login = { user: `standby_${role}`, password: 'secret', database: name }
+    const client = new pg.Client({ host: '127.0.0.1', port, ...login, ...options })
+    client.on('error', () => {})
+    opened.push(client)
+    await client.connect()
+    return client
+  }
+
+  const portOf = async (client: pg.Client) =>
+    Number((await client.query("select current_setting('port') as port")).rows[0].port)
+
+  /** A session at the standby, once that has replayed everything. */
+  const connectToStandby = (role: string, options?: pg.ClientConfig) =>
+    retryUntil(async () => {
+      const client = await connect(role, options)
+      if ((await portOf(client)) === pair.standby.port) return client
+      await client.end()
+      throw new Error('the session is at the primary')
+    })
+
+  /** While the standby replays nothing. */
+  async function whilePaused(run: () => Promise<void>) {
+    await standby.sql`select pg_wal_replay_pause()`
+    try {
+      await run()
+    } finally {
+      await standby.sql`select pg_wal_replay_resume()`
+    }
+  }
+
+  clause(
+    'MASK-216',
+    'In api-version `2026-11-01` a binding has `readOnlySessions`: `Standby` sends…',
+    async () => {
+      const shown = async (version: string) =>
+        (await masking.send('GET', `${db}?${version}`)).body.properties.binding.readOnlySessions
+      assert.deepEqual([await shown(own), await shown('api-version=2014-04-01')], ['Standby', undefined])
+      const early = await bind({ host: hosts, readOnlySessions: 'Standby' })
+      assert.equal(early.body.error?.target, 'properties.binding.readOnlySessions', early.text)
+      assert.equal((await bind({ host: hosts })).status, 200)
+      assert.equal(await shown(own), 'Standby')
+      const alone = await masking.send('PUT', `${freshDatabase()}?${own}`, {
+        properties: { binding: { host: '127.0.0.1', database: 'd', user: 'u', readOnlySessions: 'Standby' } },
+      })
+      assert.equal(alone.body.error?.target, 'properties.binding.readOnlySessions', alone.text)
+    },
+  )
+
+  clause(
+    'ENF-212',
+    'Masks hold on physical standbys of a masked database: a masked role is denied…',
+    async () => {
+      const direct = new pg.Client({
+        host: '127.0.0.1',
+        port: pair.standby.port,
+        user: 'standby_analyst',
+        password: 'secret',
+        database: 'people',
+      })
+      opened.push(direct)
+      await direct.connect()
+      await assert.rejects(direct.query(read), { code: '42501' })
+      const { rows } = await direct.query('select email from masked_public.customers')
+      assert.deepEqual(rows, [{ email: 'aXXX@XXXX.com' }])
+
+      const report = async () => (await masking.send('GET', `${policyUrl(db)}/enforcement`)).body
+      await whilePaused(async () => {
+        assert.equal(await mask('name'), 'Pending')
+        assert.match((await report()).reason, /Not yet replayed by the standby 127\.0\.0\.1:\d+/)
+      })
+      await waitUntil('the standby has replayed', async () => (await report()).state === 'Enforced')
+      await assert.rejects(direct.query('select name from customers'), { code: '42501' })
+      await whilePaused(async () => {
+        assert.equal(await mask('city'), 'Pending')
+        const isOver = async () => (await report()).state === 'Enforced'
+        await waitUntil('the standby is left out', isOver, { withinMs: 20_000 })
+        const { notes } = await report()
+        assert.ok(notes.some(({ code }: { code: string }) => code === 'StandbyBehind'))
+      })
+    },
+  )
+
+  clause(
+    'GATE-172',
+    'With `readOnlySessions` `Standby`, a session that asks for read-only transactions…',
+    async () => {
+      for (const wish of [{ options: readOnly }, { options: '--default-transaction-read-only=true' }]) {
+        const client = await connectToStandby('analyst', wish)
+        assert.deepEqual((await client.query(read)).rows, [{ email: 'aXXX@XXXX.com' }])
+        assert.deepEqual((await client.query('show transaction_read_only')).rows, [
+          { transaction_read_only: 'on' },
+        ])
+      }
+      assert.equal(await portOf(await connect('analyst', {})), pair.primary.port)
+      await whilePaused(async () => {
+        await primary.sql`create table public.later (id int)`
+        assert.equal(await portOf(await connect('analyst')), pair.primary.port)
+      })
+    },
+  )
+
+  clause(
+    'GATE-173',
+    'Sessions at a standby end with 57P01 when masks or exemptions of the database change, when…',
+    async () => {
+      const auditor = await connectToStandby('auditor')
+      await auditor.query(`begin; declare raw cursor for ${read}`)
+      const analyst = await connectToStandby('analyst')
+      const ends = [auditor, analyst].map((client) => ended(client, 5_000))
+      await exempt('')
+      assert.deepEqual(await Promise.all(ends), ['57P01', '57P01'])
+      const later = await connectToStandby('auditor')
+      assert.deepEqual((await later.query(read)).rows, [{ email: 'aXXX@XXXX.com' }])
+
+      const member = await connectToStandby('analyst')
+      const end = ended(member, 5_000)
+      await primary.sql`revoke standby_readers from standby_analyst`
+      assert.equal(await end, '57P01')
+      await primary.sql`grant standby_readers to standby_analyst`
+
+      const behind = await connectToStandby('auditor')
+      const left = ended(behind, 20_000)
+      await whilePaused(async () => {
+        await primary.sql`create table public.still_later (id int)`
+        assert.equal(await left, '57P01')
+      })
+    },
+  )
+})
+
+describe('a wish for read-only transactions', () => {
+  it('is read from the startup packet as PostgreSQL reads it', () => {
+    const asks = (parameters: Record<string, string>) => asksReadOnly(new Map(Object.entries(parameters)))
+    for (const options of [
+      '-c default_transaction_read_only=on',
+      '-cdefault_transaction_read_only=1',
+      '-c Default_Transaction_Read_Only=TRUE -c work_mem=4MB',
+      '--default-transaction-read-only=y',
+      '-c search_path=a\\ b -c default_transaction_read_only=on',
+    ])
+      assert.equal(asks({ options }), true, options)
+    for (const options of [
+      '',
+      '-c default_transaction_read_only=off',
+      '-c default_transaction_read_only=',
+      '-c default_transaction_read_only=on -c default_transaction_read_only=off',
+      'default_transaction_read_only=on',
+      '-c search_path=-c\\ default_transaction_read_only=on',
+    ])
+      assert.equal(asks({ options }), false, options)
+    assert.equal(asks({ default_transaction_read_only: 'on' }), true)
+    assert.equal(asks({ default_transaction_read_only: 'off', options: readOnly }), false)
+  })
+})
