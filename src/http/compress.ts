@@ -10,8 +10,8 @@ export interface Compressed {
   readonly gzip: Buffer
 }
 
-export async function compress(text: string): Promise<Compressed> {
-  const plain = Buffer.from(text)
+export async function compress(text: string | Buffer): Promise<Compressed> {
+  const plain = typeof text === 'string' ? Buffer.from(text) : text
   return { plain, gzip: await gzipped(plain) }
 }
 

@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import { bracketHost, reachableAddress } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { describe, Problem } from '../kernel/problem.ts'
+import { boundPipelines } from './bound-pipelines.ts'
 import type { Certificates } from './certificates.ts'
 import type { Handler } from './http-options.ts'
 import { traceRequests } from './trace-requests.ts'
@@ -34,7 +35,7 @@ const renewalCheckMs = 6 * 60 * 60 * 1000
 export async function listen({ settings, handler, certificates, log }: ListenOptions): Promise<Listeners> {
   await using cleanup = new AsyncDisposableStack()
   const tls = await certificates()
-  const traced = traceRequests(handler)
+  const traced = boundPipelines(traceRequests(handler))
   const http = createServer(limits, traced)
   const https = createTlsServer({ ...limits, cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' }, traced)
 

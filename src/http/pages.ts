@@ -50,9 +50,14 @@ export function addPages(
       })
   })
 
-  app.get('/metrics', async (_request, reply) =>
-    reply.type(registry.contentType).send(await registry.metrics()),
-  )
+  // Strangers may ask, and the metrics ask the store: readers that come together get one answer.
+  let metrics: Promise<string> | undefined
+  app.get('/metrics', async (_request, reply) => {
+    metrics ??= registry.metrics().finally(() => {
+      metrics = undefined
+    })
+    return reply.type(registry.contentType).send(await metrics)
+  })
 
   addDescription(app, rooms, version)
   addReference(app)

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { type Compressed, compress, sendCompressed } from '../compress.ts'
 import { originOf } from '../send-inner.ts'
@@ -14,27 +15,38 @@ const pauseMs = 10_000
 
 /** The description of the API at `/openapi.json`, made when it is first asked for. */
 export function addDescription(app: FastifyInstance, rooms: readonly DescribedRoom[], version: string): void {
-  let description: string | undefined
+  let pieces: readonly Buffer[] | undefined
   const byOrigin = new Map<string, Promise<Compressed>>()
   let compressedAt = 0
-  const keepAnother = (text: string): Promise<Compressed> | undefined => {
+  const keepAnother = (parts: readonly Buffer[]): Promise<Compressed> | undefined => {
     const [oldest] = byOrigin.keys()
     if (oldest !== undefined && byOrigin.size >= keptOrigins) {
       if (Date.now() - compressedAt < pauseMs) return undefined
       byOrigin.delete(oldest)
     }
     compressedAt = Date.now()
-    return compress(text)
+    return compress(Buffer.concat(parts))
   }
   app.get('/openapi.json', async (request, reply) => {
-    description ??= JSON.stringify(describeApi(rooms, { version, origin: anyOrigin }))
+    pieces ??= JSON.stringify(describeApi(rooms, { version, origin: anyOrigin }))
+      .split(anyOrigin)
+      .map((piece) => Buffer.from(piece))
     const origin = JSON.stringify(originOf(request)).slice(1, -1)
     reply.type('application/json; charset=utf-8')
-    const text = () => (description ?? '').replaceAll(anyOrigin, () => origin)
-    const kept = byOrigin.get(origin) ?? keepAnother(text())
-    if (!kept) return reply.send(text())
+    const parts = join(pieces, Buffer.from(origin))
+    const kept = byOrigin.get(origin) ?? keepAnother(parts)
+    if (!kept) return reply.header('content-length', sizeOf(parts)).send(Readable.from(parts))
     byOrigin.delete(origin)
     byOrigin.set(origin, kept)
     return sendCompressed(request, reply, await kept)
   })
+}
+
+/** The same pieces for every answer: a client that sends requests and reads no answer makes the service hold no copies. */
+function join(pieces: readonly Buffer[], between: Buffer): Buffer[] {
+  return pieces.flatMap((piece, at) => (at === 0 ? [piece] : [between, piece]))
+}
+
+function sizeOf(parts: readonly Buffer[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0)
 }

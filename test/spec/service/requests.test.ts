@@ -146,4 +146,77 @@ describe('requests of every kind', () => {
       assert.match(tunnel, /^HTTP\/1\.1 501 [\s\S]+\{"error":\{[^}]*"code":"NotImplemented"/)
     },
   )
+
+  /** Sends the bytes at once. Resolves with all that came until the answers are whole, or the connection ends. */
+  function sendBytes(bytes: string, isWhole: (text: string) => boolean = () => false) {
+    const { promise, resolve } = Promise.withResolvers<{ text: string; isEnded: boolean }>()
+    const socket = connect(service.listeners.httpPort, '127.0.0.1', () => socket.write(bytes))
+    let got = ''
+    const finish = (isEnded: boolean) => {
+      resolve({ text: got, isEnded })
+      socket.destroy()
+    }
+    socket.setEncoding('utf8').on('data', (piece: string) => {
+      got += piece
+      if (isWhole(got)) finish(false)
+    })
+    socket.on('error', () => finish(true)).on('close', () => finish(true))
+    return promise
+  }
+  const countAnswers = (got: string) => got.split('HTTP/1.1 200').length - 1
+
+  clause(
+    'SVC-95',
+    'Pages that strangers may read cost the service no more when many ask at once: answers of `/openapi.json` share their bytes, and readers of `/metrics` that come together share one look at the store. A connection on which more than 32 requests wait for their answers is ended.',
+    async () => {
+      const get = (path: string, host = 'localhost') => `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`
+      const few = await sendBytes(get('/healthz').repeat(32), (got) => countAnswers(got) === 32)
+      assert.equal(few.isEnded, false)
+      const many = await sendBytes(get('/readyz').repeat(33))
+      assert.equal(many.isEnded, true)
+      const last = /# TYPE masquerade_masked_databases/g
+      const metrics = await sendBytes(
+        get('/metrics').repeat(10),
+        (got) => countAnswers(got) === 10 && (got.match(last)?.length ?? 0) === 10,
+      )
+      const used = metrics.text.match(/^process_cpu_seconds_total .+$/gm)
+      assert.equal(used?.length, 10)
+      assert.equal(new Set(used).size, 1)
+      // More addresses than are kept, so that the last ones are put together for the answer.
+      const hosts = Array.from({ length: 12 }, (_, n) => `own-${n}.example`)
+      const isWhole = (got: string) => countAnswers(got) === 12 && got.endsWith('}}}}')
+      const described = await sendBytes(hosts.map((host) => get('/openapi.json', host)).join(''), isWhole)
+      const bodies = described.text.split(/HTTP\/1\.1 200[\s\S]*?\r\n\r\n/).slice(1)
+      assert.deepEqual(
+        bodies.map((body) => JSON.parse(body).servers[0].url),
+        hosts.map((host) => `http://${host}`),
+      )
+    },
+  )
+
+  clause(
+    'SVC-96',
+    'A body takes no more memory than twice its bytes, in whatever pieces it comes. One that comes in more than 4,096 pieces, and in pieces of fewer than 16 bytes on average beyond these, is 400 in the shape of its API, and its connection ends.',
+    async () => {
+      const authorization = `Bearer ${service.tokenFor({ directoryRoles: [] })}`
+      await service.tokens.settled()
+      const head = `POST /v1.0/$batch HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+      const request = { id: '1', method: 'GET', url: '/nothing/é' }
+      const whole = Buffer.from(JSON.stringify({ requests: [request] }).padEnd(4000)).toString('latin1')
+      const inBytes = [...whole].map((byte) => `1\r\n${byte}\r\n`).join('')
+      const socket = connect(service.listeners.httpPort, '127.0.0.1')
+      socket.write(Buffer.from(`${head}${inBytes}0\r\n\r\n`, 'latin1'))
+      const answered = await new Promise<string>((resolve) =>
+        socket.once('data', (bytes) => resolve(String(bytes))),
+      )
+      socket.destroy()
+      assert.match(answered, /^HTTP\/1\.1 200/)
+      const scattered = await sendBytes(head + '1\r\n \r\n'.repeat(5000))
+      assert.match(scattered.text, /^HTTP\/1\.1 400 /)
+      assert.equal(scattered.isEnded, true)
+      const large = `10000\r\n${' '.repeat(65_536)}\r\n`.repeat(15)
+      const plain = await sendBytes(`${head}${large}2\r\n{}\r\n0\r\n\r\n`, (got) => got.includes('\r\n\r\n'))
+      assert.match(plain.text, /^HTTP\/1\.1 400 /)
+    },
+  )
 })
