@@ -1,6 +1,7 @@
 import { OperatorError } from '../kernel/operator-error.ts'
 import { Problem } from '../kernel/problem.ts'
 import { codeOf } from '../kernel/sqlstate.ts'
+import { closeStore } from './close-store.ts'
 import { type Database, type DatabaseOptions, openDatabase } from './database.ts'
 import { describeAddress, parseDatabaseUrl } from './database-url.ts'
 import { migrate } from './migrate.ts'
@@ -14,6 +15,8 @@ export async function connectDatabase(options: DatabaseOptions): Promise<Databas
   const database = openDatabase({ ...options, url: address })
   try {
     await checkVersion(database)
+    // Before the first lock: a role that holds it would keep the service from starting.
+    await closeStore(database.sql)
     await migrate(database)
     return database
   } catch (error) {
@@ -52,6 +55,11 @@ const reasons: [RegExp, string][] = [
   [/^ETIMEDOUT$|timeout/, 'the server does not answer'],
   [/^(ECONNRESET|EPIPE)$|terminated/, 'the server closed the connection'],
   [/does not support SSL/, 'the server offers no TLS'],
+  [
+    /^EWEAKAUTH$/,
+    'the server asks for the password in a way that the URL does not allow; use sslmode=verify-full, or list the way in require_auth',
+  ],
+  [/^EUNPROVEN$/, 'the server does not prove that it knows the password'],
   [/CERT|^(ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO|SELF_SIGNED)/, "the server's certificate is not to be trusted"],
 ]
 

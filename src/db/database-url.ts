@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isLoopbackHost } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { HostGuard } from './host-guard.ts'
 
@@ -35,9 +36,11 @@ export type DatabaseAddress = {
   guard?: HostGuard
   /** The weakest way in which the server may ask for the password; any, unless said. */
   weakestPassword?: PasswordMethod
+  /** The server has to prove that it knows the password: one that asks for none, or cannot, is not used. */
+  requiresProof?: boolean
 }
 
-const knownParameters = ['sslmode', 'sslrootcert', 'host', 'port', 'target_session_attrs']
+const knownParameters = ['sslmode', 'sslrootcert', 'host', 'port', 'target_session_attrs', 'require_auth']
 
 /** Messages never quote the URL: it holds the password. */
 export function parseDatabaseUrl(text: string): DatabaseAddress {
@@ -70,7 +73,32 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
     user: decode(user, 'user'),
     password: decode(password, 'password'),
     ...(ssl && { ssl }),
+    ...parseAuthentication(parameters, [first, ...others], ssl),
   }
+}
+
+/**
+ * The ways in which the server may ask for the password, as psql takes them. Unless said, a server elsewhere gets it in the clear
+ * only when it has proven by a certificate that it is the right one.
+ */
+function parseAuthentication(
+  parameters: URLSearchParams,
+  places: readonly Place[],
+  ssl: DatabaseAddress['ssl'],
+): Pick<DatabaseAddress, 'weakestPassword' | 'requiresProof'> {
+  const text = parameters.get('require_auth')
+  if (text === null) {
+    const isHere = places.every(({ host }) => host.startsWith('/') || isLoopbackHost(host))
+    return isHere || ssl?.rejectUnauthorized ? {} : { weakestPassword: 'md5' }
+  }
+  const named = text.split(',').map((method) => passwordMethods.indexOf(method as PasswordMethod))
+  const weakestPassword = passwordMethods[Math.max(...named)]
+  if (named.includes(-1) || weakestPassword === undefined) {
+    throw new OperatorError(
+      `the database URL has require_auth '${text}', which does not list some of ${passwordMethods.join(', ')}`,
+    )
+  }
+  return { weakestPassword, ...(weakestPassword === 'scram-sha-256' && { requiresProof: true }) }
 }
 
 /** For messages and logs: everything but the password. */

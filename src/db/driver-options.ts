@@ -14,6 +14,15 @@ export class WeakAuthentication extends Error {
   }
 }
 
+/** The server let us in without having proven that it knows the password. */
+export class UnprovenServer extends Error {
+  readonly code = 'EUNPROVEN'
+
+  constructor() {
+    super('the server has not proven that it knows the password')
+  }
+}
+
 type Connected = (error?: Error | null) => void
 
 interface Internals {
@@ -25,18 +34,20 @@ interface Internals {
   readonly connection: { readonly stream: { destroy(error: Error): void } }
   _handleAuthCleartextPassword(message: unknown): void
   _handleAuthMD5Password(message: unknown): void
+  _handleAuthSASLFinal(message: unknown): void
 }
 
 /**
  * The driver's client. It answers no weaker request for a password than the address allows, outlives a lost connection, and
  * goes to the host whose turn it is.
  */
-function clientFor(weakest: PasswordMethod, hosts: HostChoice): typeof pg.Client {
+function clientFor(weakest: PasswordMethod, requiresProof: boolean, hosts: HostChoice): typeof pg.Client {
   const refuse = (client: unknown, method: PasswordMethod) =>
     (client as Internals).connection.stream.destroy(new WeakAuthentication(method))
   const Base = pg.Client as unknown as new (config?: pg.ClientConfig) => Internals
   class CautiousClient extends Base {
     readonly #place: Place
+    #isProven = !requiresProof
 
     constructor(config?: pg.ClientConfig) {
       const place = hosts.present
@@ -58,7 +69,10 @@ function clientFor(weakest: PasswordMethod, hosts: HostChoice): typeof pg.Client
         callback(error)
       }
       super._connect((error) => {
-        if (error || hosts.count === 1) finish(error)
+        if (!error && !this.#isProven) {
+          void this.end().catch(() => {})
+          finish(new UnprovenServer())
+        } else if (error || hosts.count === 1) finish(error)
         else this.#requireWrites(finish)
       })
     }
@@ -86,6 +100,12 @@ function clientFor(weakest: PasswordMethod, hosts: HostChoice): typeof pg.Client
     override _handleAuthCleartextPassword(message: unknown): void {
       if (weakest === 'password') super._handleAuthCleartextPassword(message)
       else refuse(this, 'password')
+    }
+
+    override _handleAuthSASLFinal(message: unknown): void {
+      // A proof that does not fit fails the connection.
+      super._handleAuthSASLFinal(message)
+      this.#isProven = true
     }
 
     override _handleAuthMD5Password(message: unknown): void {
@@ -139,13 +159,13 @@ export function checkConnections(check: ConnectionCheck) {
 
 /** What the driver is told of an address, for pools; `Client` is the class for a single connection. */
 export function driverOptions(address: DatabaseAddress) {
-  const { guard, weakestPassword = 'password', others: _others, ...rest } = address
+  const { guard, weakestPassword = 'password', requiresProof = false, others: _others, ...rest } = address
   return {
     ...rest,
     // A function, because the driver would put the operator's own PGPASSWORD in the place of an empty one.
     password: () => address.password,
     ssl: address.ssl ?? false,
-    Client: clientFor(weakestPassword, choiceOf(address)),
+    Client: clientFor(weakestPassword, requiresProof, choiceOf(address)),
     ...(guard && { stream: () => new GuardedSocket(guard) }),
   }
 }

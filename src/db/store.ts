@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { findOpenStore } from './close-store.ts'
 import { connectDatabase } from './connect.ts'
 import type { Database } from './database.ts'
 import { type DatabaseAddress, describeAddress, parseDatabaseUrl } from './database-url.ts'
@@ -73,12 +74,18 @@ async function openEmbedded(
 async function openOutside(
   settings: StoreSettings,
   url: string,
-  { onProgress, onFailure }: StoreHooks,
+  { log, onProgress, onFailure }: StoreHooks,
 ): Promise<Store> {
   onProgress('migrating the database')
   // One address for all connections: they learn from each other which of its hosts is the primary.
   const address = parseDatabaseUrl(url)
   const database = await connectDatabase({ url: address, poolSize: settings.databasePoolSize, onFailure })
+  const statement = await findOpenStore(database.sql)
+  if (statement)
+    log.warn(
+      { statement },
+      'every role of the server may connect to the database of the service, and hold its locks',
+    )
   return describeStore(database, {
     address,
     server: undefined,

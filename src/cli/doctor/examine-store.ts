@@ -1,5 +1,6 @@
 import { openSecretRing } from '../../auth/secret-ring.ts'
 import { countSigningKeys } from '../../auth/signing-keys.ts'
+import { findOpenStore } from '../../db/close-store.ts'
 import { type Database, openDatabase } from '../../db/database.ts'
 import { listPending } from '../../db/migrate.ts'
 import {
@@ -29,7 +30,7 @@ export async function examineStore(
     database = openDatabase({ url: addressOf(settings), poolSize: 1 })
     const tenantId = await readTenant(database, settings)
     const migrations = await examineMigrations(database)
-    const known = [ok('database of the service', 'It answers.'), migrations]
+    const known = [await examineAccess(database), migrations]
     // Every later check would ask for tables and columns of this version.
     if (migrations.state === 'problem')
       return [
@@ -56,6 +57,15 @@ export async function examineStore(
   } finally {
     await database?.close()
   }
+}
+
+/** A role of the same server that connects reads nothing, but it can hold locks of the service. */
+async function examineAccess({ sql }: Database): Promise<Finding> {
+  const check = 'database of the service'
+  const statement = await findOpenStore(sql)
+  return statement === undefined
+    ? ok(check, 'It answers.')
+    : warning(check, 'It answers, and every role of its server may connect to it.', `psql -c '${statement}'`)
 }
 
 async function examineMigrations({ sql }: Database): Promise<Finding> {

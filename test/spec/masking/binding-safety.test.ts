@@ -171,10 +171,12 @@ clause(
     // A role without privileges leads there as well, and so does a port that opens after the binding.
     const role = `weak_${randomUUID().slice(0, 8)}`
     const { sql } = service().database
-    await sql.unsafe(`create role "${role}" login password 'p'`)
+    await sql.unsafe(
+      `create role "${role}" login password 'p'; grant connect on database "${database}" to "${role}"`,
+    )
     const weak = await bind(freshDatabase(), { ...own, user: role, password: 'p' })
     assert.match(weak.body.error?.message ?? '', /the database of this service itself/, weak.text)
-    await sql.unsafe(`drop role "${role}"`)
+    await sql.unsafe(`drop owned by "${role}"; drop role "${role}"`)
 
     const closed = await openNetwork(service().databaseUrl)
     closed.close()

@@ -11,7 +11,36 @@ test('a URL is taken apart and decoded', () => {
     user: 'us@er',
     password: 'p:/w',
     ssl: { rejectUnauthorized: false },
+    weakestPassword: 'md5',
   })
+})
+
+test('a server elsewhere gets no password in the clear unless its certificate is checked or the URL says so', () => {
+  const weakestOf = (url: string) => {
+    const { weakestPassword, requiresProof } = parseDatabaseUrl(url)
+    return [weakestPassword, requiresProof]
+  }
+  for (const url of [
+    'postgres://u:p@h/d',
+    'postgres://u:p@localhost,h/d',
+    'postgres://u:p@h/d?sslmode=require',
+  ])
+    assert.deepEqual(weakestOf(url), ['md5', undefined], url)
+  const certain = [
+    'localhost/d',
+    '[::1]/d',
+    '/d?host=/run/pg',
+    'h/d?sslmode=verify-full',
+    'h/d?sslmode=verify-ca',
+  ]
+  for (const rest of certain)
+    assert.deepEqual(weakestOf(`postgres://u:p@${rest}`), [undefined, undefined], rest)
+  assert.deepEqual(weakestOf('postgres://u:p@h/d?require_auth=password'), ['password', undefined])
+  assert.deepEqual(weakestOf('postgres://u:p@h/d?require_auth=md5,scram-sha-256'), ['md5', undefined])
+  assert.deepEqual(weakestOf('postgres://u:p@localhost/d?require_auth=scram-sha-256'), [
+    'scram-sha-256',
+    true,
+  ])
 })
 
 test('IPv6 addresses and unix sockets are understood', () => {
@@ -68,6 +97,8 @@ test('what is wrong is said in one line without the password', () => {
     'postgres://u:s3cret@h,i,j/d?port=1,2',
     'postgres://u:s3cret@h,i/d?target_session_attrs=any',
     'postgres://u:s3cret@h:70000/d',
+    'postgres://u:s3cret@h/d?require_auth=',
+    'postgres://u:s3cret@h/d?require_auth=md5,none',
   ]
   for (const url of wrong) {
     assert.throws(
