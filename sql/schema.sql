@@ -185,6 +185,7 @@ create table exempt_role (
   place text not null,
   entry text collate "C" not null,
   role_oid bigint,
+  is_taken boolean default false not null,
   constraint exempt_role_pkey PRIMARY KEY (database_id, entry),
   constraint exempt_role_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
 );

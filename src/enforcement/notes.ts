@@ -59,7 +59,8 @@ export function exemptsNothing(entry: string): Note {
 /** The role came after the entry, and a masked role could have created it. */
 export function exemptNameTaken(entry: string, makers: readonly string[]): Note {
   const role = quoteIdentifier(entry)
-  const message = `The role ${role} took the name of an exempt entry after the entry was stored, while masked roles may create roles (${makers.map(quoteIdentifier).join(', ')}). It is not exempt. If it is meant to be, remove the entry and add it again.`
+  const named = makers.length === 0 ? '' : ` (${makers.map(quoteIdentifier).join(', ')})`
+  const message = `The role ${role} took the name of an exempt entry after the entry was stored, while masked roles could create roles${named}. It is not exempt. If it is meant to be, remove the entry and add it again.`
   return { code: 'ExemptNameTaken', target: entry, message }
 }
 

@@ -5,8 +5,15 @@ import { readRoles } from '../observe.ts'
 import type { Policy } from '../policy.ts'
 import { exemptions, listRoleMakers } from './roles.ts'
 
-/** By entry of an exempt list, the OID of the role that it named when it was first looked at; null: there was none. */
-export type KnownRoles = ReadonlyMap<string, number | null>
+export interface KnownRole {
+  /** Of the role that the entry named when it was first looked at; null: there was none. */
+  readonly oid: number | null
+  /** Another role had the name later, and a masked role may have created it: none but the first counts any more. */
+  readonly isTaken: boolean
+}
+
+/** By entry of an exempt list. */
+export type KnownRoles = ReadonlyMap<string, KnownRole>
 
 export interface ExemptRoleStore {
   read(place: string): Promise<KnownRoles>
@@ -23,7 +30,8 @@ export interface SettledExempt {
 /**
  * An entry exempts the role that it named when it was stored. A role that takes the name later counts too, unless a masked
  * role may create roles: that role could have taken the name to be exempt. Since PostgreSQL 16 its creator could have hidden
- * its tracks, so it does not matter which role holds ADMIN on it. Before 16 CREATEROLE reaches every role anyway.
+ * its tracks, so it does not matter which role holds ADMIN on it. Before 16 CREATEROLE reaches every role anyway. A name that
+ * was taken so stays refused: an operator who then takes CREATEROLE away must not exempt the role by that.
  * `isStored`: false leaves the store as it is, for entries that are proposed alone.
  */
 export async function settleExempt(
@@ -42,42 +50,49 @@ export async function settleExempt(
   const oidOf = (entry: string) => roles.get(entry)?.oid ?? null
   const isLate = (entry: string) => {
     const [before, now] = [known.get(entry), oidOf(entry)]
-    return before !== undefined && now !== null && before !== now
+    return before !== undefined && now !== null && before.oid !== now
   }
   const late = named.filter(isLate)
   const sure = entries.filter((entry) => !late.includes(entry))
   const makers =
     late.length === 0 ? [] : listRoleMakers(roles, exemptions(roles, sure).roles, server?.user ?? '')
-  const takenNames = makers.length === 0 ? [] : late
-  const keep = (entry: string) =>
-    takenNames.includes(entry) ? (known.get(entry) ?? null) : (oidOf(entry) ?? known.get(entry) ?? null)
+  const takenNames = late.filter((entry) => makers.length > 0 || known.get(entry)?.isTaken)
+  const keep = (entry: string): KnownRole => {
+    const { oid: before = null, isTaken: wasTaken = false } = known.get(entry) ?? {}
+    const isTaken = wasTaken || takenNames.includes(entry)
+    return { oid: isTaken ? before : (oidOf(entry) ?? before), isTaken }
+  }
   const next = new Map(named.map((entry) => [entry, keep(entry)]))
   if (isStored && !isSame(known, next)) await store.write(place, next)
   return { exemptRoles: entries.filter((entry) => !takenNames.includes(entry)), takenNames }
 }
 
 function isSame(one: KnownRoles, other: KnownRoles): boolean {
-  return one.size === other.size && [...one].every(([entry, oid]) => other.get(entry) === oid)
+  const isEqual = (a: KnownRole, b: KnownRole | undefined) => a.oid === b?.oid && a.isTaken === b.isTaken
+  return one.size === other.size && [...one].every(([entry, role]) => isEqual(role, other.get(entry)))
 }
 
 export function createExemptRoleStore(sql: Sql, databaseId: string): ExemptRoleStore {
   return {
     async read(place) {
-      const rows = await sql<{ entry: string; oid: number | null }[]>`
-        select entry, role_oid as oid from exempt_role
+      const rows = await sql<({ entry: string } & KnownRole)[]>`
+        select entry, role_oid as oid, is_taken as "isTaken" from exempt_role
         where database_id = ${databaseId} and (place = ${place} or ${place} = '')`
-      return new Map(rows.map(({ entry, oid }) => [entry, oid]))
+      return new Map(rows.map(({ entry, ...role }) => [entry, role]))
     },
 
     async write(place, known) {
+      const roles = [...known.values()]
       await sql`
         with gone as (
           delete from exempt_role where database_id = ${databaseId} and entry <> all(${[...known.keys()]}::text[])
         )
-        insert into exempt_role (database_id, place, entry, role_oid)
-        select ${databaseId}, ${place}, entry, oid
-        from unnest(${[...known.keys()]}::text[], ${[...known.values()]}::int8[]) as k(entry, oid)
-        on conflict (database_id, entry) do update set place = excluded.place, role_oid = excluded.role_oid`
+        insert into exempt_role (database_id, place, entry, role_oid, is_taken)
+        select ${databaseId}, ${place}, entry, oid, is_taken
+        from unnest(${[...known.keys()]}::text[], ${roles.map(({ oid }) => oid)}::int8[],
+          ${roles.map(({ isTaken }) => isTaken)}::boolean[]) as k(entry, oid, is_taken)
+        on conflict (database_id, entry) do update
+          set place = excluded.place, role_oid = excluded.role_oid, is_taken = excluded.is_taken`
     },
   }
 }

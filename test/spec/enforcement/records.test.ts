@@ -100,5 +100,35 @@ forEachCluster((cluster) => {
           for (const name of ['mail', 'phone']) await masking.send('DELETE', `${policyUrl(db)}/rules/${name}`)
         },
       )
+
+      clause(
+        'ENF-198',
+        'A role that is not exempt because it took the name of an entry (ENF-194) stays so when no masked role may create roles any more…',
+        async () => {
+          const ghost = target.role('phantom')
+          const makers = isSuperuser ? [maker, owner] : [maker]
+          const alter = (attribute: string) =>
+            run(makers.map((role) => `alter role "${role}" ${attribute}`).join('; '))
+          await exempt(`${auditor};${ghost}`)
+          assert.equal(await put('mail'), 'Enforced')
+          await target.connectAs('maker').sql.unsafe(`create role "${ghost}"`)
+          await run(`grant "${ghost}" to "${analyst}"; grant select on app.people to "${ghost}"`)
+          assert.equal(await put('phone'), 'Enforced')
+          await isDenied('analyst')
+          await alter('nocreaterole')
+          await masking.send('DELETE', `${policyUrl(db)}/rules/phone`)
+          await isDenied('analyst')
+          assert.ok((await codes()).includes('ExemptNameTaken'))
+          // Made anew by another role: the name was taken once.
+          await run(`drop owned by "${ghost}"; drop role "${ghost}"; create role "${ghost}"`)
+          await run(`grant "${ghost}" to "${analyst}"; grant select on app.people to "${ghost}"`)
+          assert.equal(await put('phone'), 'Enforced')
+          await isDenied('analyst')
+          await alter('createrole')
+          await exempt()
+          await run(`drop owned by "${ghost}"; drop role "${ghost}"`)
+          for (const name of ['mail', 'phone']) await masking.send('DELETE', `${policyUrl(db)}/rules/${name}`)
+        },
+      )
     })
 })
