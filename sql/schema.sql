@@ -599,6 +599,24 @@ begin
 end
 $function$
 ;
+CREATE OR REPLACE FUNCTION masquerade.end_credentials_of_certificate()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  delete from database_credential c using directory_object principal
+  where principal.tenant_id = old.tenant_id and principal.kind = 'servicePrincipal' and principal.app_id = old.app_id
+    and c.tenant_id = old.tenant_id and c.principal_id = principal.id
+    and exists (
+      select from jsonb_array_elements(coalesce(nullif(old.properties -> 'keyCredentials', 'null'), '[]')) gone
+      where not exists (
+        select from jsonb_array_elements(coalesce(nullif(new.properties -> 'keyCredentials', 'null'), '[]')) kept
+        where kept ->> 'keyId' = gone ->> 'keyId' and kept ->> 'key' = gone ->> 'key'));
+  return null;
+end
+$function$
+;
 CREATE OR REPLACE FUNCTION masquerade.log_changes()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -771,6 +789,7 @@ $function$
 CREATE TRIGGER application_permission_voids_tokens AFTER DELETE ON masquerade.application_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('service_principal_id');
 CREATE TRIGGER application_secret_ends_credentials AFTER DELETE ON masquerade.application_secret FOR EACH ROW EXECUTE FUNCTION end_credentials_of_application();
 CREATE TRIGGER delegated_permission_voids_tokens AFTER DELETE ON masquerade.delegated_permission FOR EACH ROW EXECUTE FUNCTION void_tokens('user_id', 'client_id');
+CREATE TRIGGER certificate_ends_credentials AFTER UPDATE OF properties ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'application'::text) AND ((old.properties -> 'keyCredentials'::text) IS DISTINCT FROM (new.properties -> 'keyCredentials'::text)))) EXECUTE FUNCTION end_credentials_of_certificate();
 CREATE TRIGGER objects_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
 CREATE TRIGGER principals_changed AFTER DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
 CREATE TRIGGER purged_principal_told AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN ((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text, 'application'::text]))) EXECUTE FUNCTION tell_of_revocation();

@@ -5,6 +5,7 @@ import pg from 'pg'
 import type { Tx } from '../../../src/db/database.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
 import { removeSecret } from '../../../src/directory/applications/application-secret.ts'
+import { createCa } from '../../../src/http/local-ca.ts'
 import { splitCredentialName } from '../../../src/kernel/uuid.ts'
 import { openCredentials } from '../../../src/open-credentials.ts'
 import { clause } from '../../support/clause.ts'
@@ -290,6 +291,44 @@ clause(
     for (const user of [properties.userName, `${person.userPrincipalName}+unreal`]) {
       for (let count = 0; count < 21; count++) await assert.rejects(connect(user, 'wrong'), { code: '28P01' })
       await assert.rejects(connect(user, properties.password), /too many failures/)
+    }
+  },
+)
+
+clause(
+  'GATE-167',
+  'Removing or replacing a certificate of an application ends its credentials for tools, as removing a secret does.',
+  async () => {
+    const service = gateway.masking.service()
+    const { applicationId, appId, servicePrincipalId: principal, secret } = await addApplication(service)
+    const token = service.tokenFor({ kind: 'application', principal, applicationId: appId })
+    const admin = service.tokenFor({
+      permissions: ['Application.ReadWrite.All', 'RoleManagement.ReadWrite.Directory'],
+    })
+    const update = async (body: object) => {
+      const { status, text } = await service.request('PATCH', `/v1.0/applications/${applicationId}`, {
+        token: admin,
+        body,
+      })
+      assert.equal(status, 204, text)
+    }
+    const keys = async () =>
+      (await service.request('GET', `/v1.0/applications/${applicationId}`, { token: admin })).body
+        .keyCredentials
+    const certify = async () => {
+      const { ca } = await createCa(['client.example'], new Date())
+      return { key: Buffer.from(ca.certificate.rawData).toString('base64') }
+    }
+    const count = async () => (await send('GET', '', token)).body.value.length
+    await update({ keyCredentials: [await certify()] })
+    for (const end of [async () => [], async () => [await certify()]]) {
+      const made = await send('PUT', 'etl', token, { properties: { currentPassword: secret } })
+      assert.equal(made.status, 201, made.text)
+      await update({ notes: 'of no consequence' })
+      await update({ keyCredentials: [...(await keys()), await certify()] })
+      assert.equal(await count(), 1, 'none was removed')
+      await update({ keyCredentials: await end() })
+      assert.equal(await count(), 0)
     }
   },
 )
