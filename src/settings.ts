@@ -232,6 +232,8 @@ const schema = {
     doc: 'Where traces of requests, statements, enforcement and gateway sessions are sent, by OTLP over HTTP, such as `http://collector:4318/v1/traces`. Unset: none are made. Headers come from `OTEL_EXPORTER_OTLP_HEADERS`.',
     default: undefined,
     allowed: 'an http or https URL',
+    // Addresses of collectors may hold a key.
+    secret: true,
     read: (text) => readUrl(text, ['https:', 'http:']),
   } as Setting<string | undefined>,
   TRACES_PERCENT: whole('100', 0, 100, 'How many of a hundred traces are made.'),

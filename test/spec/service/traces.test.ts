@@ -2,6 +2,9 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after } from 'node:test'
+import { ROOT_CONTEXT, SpanKind } from '@opentelemetry/api'
+import { SamplingDecision } from '@opentelemetry/sdk-trace-base'
+import { sampleByChance } from '../../../src/open-tracing.ts'
 import { readTree } from '../../house/tree.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
@@ -121,3 +124,30 @@ clause('SVC-85', 'With `MASQUERADE_TRACES_URL` the service sends traces by OTLP 
   )
   assert.deepEqual(loading, ["import('./open-tracing.ts'"])
 })
+
+clause(
+  'SVC-97',
+  '`MASQUERADE_TRACES_PERCENT` keeps that share of traces, by chance: a client decides by no id of a trace whether its requests are kept. The address of the collector, which may hold a key, is a secret setting.',
+  async () => {
+    // The ids that a sampler by id keeps always, and never.
+    for (const traceId of ['0'.repeat(31) + '1', 'f'.repeat(24) + '0'.repeat(8)]) {
+      const decide = (percent: number) =>
+        sampleByChance(percent).shouldSample(ROOT_CONTEXT, traceId, 'HTTP GET', SpanKind.SERVER, {}, [])
+          .decision
+      const keptOf = (percent: number) =>
+        Array.from({ length: 1000 }, () => decide(percent)).filter(
+          (decision) => decision === SamplingDecision.RECORD_AND_SAMPLED,
+        ).length
+      assert.deepEqual([keptOf(0), keptOf(100)], [0, 1000])
+      const half = keptOf(50)
+      assert.ok(half > 350 && half < 650, `${half} of 1000`)
+    }
+    const service = gateway.masking.service()
+    const token = service.tokenFor({ role: 'Owner' })
+    const { body } = await service.request('GET', '/providers/Vendor.Sql/service?api-version=2014-04-01', {
+      token,
+    })
+    const setting = body.settings.find(({ name }: { name: string }) => name === 'MASQUERADE_TRACES_URL')
+    assert.deepEqual([setting.value, setting.origin], [null, 'environment'])
+  },
+)
