@@ -132,9 +132,9 @@ async function unbind(values: Values, place: string): Promise<number> {
   return 0
 }
 
-/** Tries the connection first, unless the operator wants the binding in any case. */
+/** Tries the connection first. With --anyway the operator wants the binding also where it cannot be tried. */
 async function bindOrExplain(api: Api, path: string, binding: object, values: Values) {
-  const headers: Record<string, string> = values.anyway ? {} : { prefer: 'reachable' }
+  const headers = { prefer: values.anyway ? 'keep-working' : 'reachable' }
   try {
     return await api.send<Shown>('PUT', `${path}?${bindingVersion}`, { properties: { binding } }, headers)
   } catch (error) {

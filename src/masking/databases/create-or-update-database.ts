@@ -1,3 +1,4 @@
+import type { RequestFacts } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
@@ -64,12 +65,7 @@ export const createOrUpdateDatabase = operation({
     const reached = await ports.catalogs.greet(binding, password, tables)
     if ('unreachable' in reached && reached.unreachable === ownStoreReason)
       refuseUnfit([{ code: 'OwnStore', message: ownStoreMessage, statements: [] }])
-    if ('unreachable' in reached && request.preferences.has('reachable'))
-      failOn(
-        'InvalidBinding',
-        [{ field: 'host', reason: `does not let us in: ${reached.unreachable}` }],
-        bindingStem,
-      )
+    if ('unreachable' in reached) await refuseUnreached(reached.unreachable, before, request, ports)
     if ('value' in reached) {
       const own = { id: before?.id, tenantId: caller.tenantId }
       const strange = await refuseMaskedByOther(tx, own, reached.value, readerOf(tx, caller, ports))
@@ -143,6 +139,24 @@ function nameAtGateway(
   mayWrite: (scope: string) => Promise<boolean>,
 ): Promise<GatewayName> {
   return isReached ? claimNames(tx, tenantId, place, mayWrite) : readNames(tx, tenantId, place)
+}
+
+/** A caller may ask that a binding works, or that none that works is replaced by one that does not. */
+async function refuseUnreached(
+  reason: string,
+  before: DatabaseRow | null,
+  { preferences }: RequestFacts,
+  { catalogs }: MaskingPorts,
+): Promise<void> {
+  const refuse = (suffix = '') =>
+    failOn(
+      'InvalidBinding',
+      [{ field: 'host', reason: `does not let us in: ${reason}${suffix}` }],
+      bindingStem,
+    )
+  if (preferences.has('reachable')) refuse()
+  if (!before?.bound || !preferences.has('keep-working')) return
+  if ('value' in (await catalogs.findRoles(before, []))) refuse('. The present binding works, and stays')
 }
 
 /** Masks that would not hold are worse than none: what has to be put right first is said, as statements. */

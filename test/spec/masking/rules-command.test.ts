@@ -302,7 +302,7 @@ clause(
 
 clause(
   'MASK-146',
-  'A PUT of a database with `Prefer: reachable` is 400 `InvalidBinding` with the reason when the database does not let the role of the binding in, and the binding that was there stays. `masquerade database bind` sends it unless `--anyway` is said, prints the statements that a database lacks one a line, and writes them to a file with `--sql`.',
+  'A PUT of a database with `Prefer: reachable` is 400 `InvalidBinding` with the reason when the database does not let the role of the binding in, and the binding that was there stays; with `Prefer: keep-working` only where that one works. `masquerade database bind` sends the first, and with `--anyway` the second, prints the statements that a database lacks one a line, and writes them to a file with `--sql`.',
   async () => {
     const db = freshDatabase()
     const bind = (url: string, ...more: string[]) =>
@@ -329,8 +329,16 @@ clause(
       lines.join('\n'),
     )
     assert.equal(weak.stdout.trimEnd(), lines.join('\n'))
+    const kept = await bind(wrong, '--anyway')
+    assert.equal(kept.code, 1)
+    assert.match(kept.stderr, /the password is wrong\. The present binding works, and stays/)
+    assert.equal((await send('GET', db)).body.properties.enforcement.state, 'Enforced')
+    assert.equal((await run('database', 'unbind', shortOf(db))).code, 0)
     const anyway = await bind(wrong, '--anyway')
     assert.match(anyway.stdout, /which cannot be reached now/)
+    assert.equal((await bind(target.urlOf('weak'), '--anyway')).code, 1, 'missing rights are refused')
+    assert.match((await bind(wrong, '--anyway')).stdout, /which cannot be reached now/)
+    assert.equal((await bind(target.url)).code, 0)
   },
 )
 
