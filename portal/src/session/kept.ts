@@ -1,13 +1,46 @@
 const owner = 'masquerade.person'
+const claims = 'masquerade.claims'
 /** Of the browser rather than of a person. */
 const shared = ['masquerade.preferences']
+
+/** The person who is signed in, by the claims of their tokens. */
+export interface Person {
+  readonly id: string
+  readonly tenantId: string
+  readonly displayName: string
+  readonly userPrincipalName: string
+  /** Delegated permissions of the portal's token. */
+  readonly permissions: ReadonlySet<string>
+  /** Template ids of the directory roles. */
+  readonly directoryRoles: ReadonlySet<string>
+}
 
 /** True in a browser whose last person has not signed out. */
 export function hasPerson(): boolean {
   return localStorage.getItem(owner) !== null
 }
 
-/** Removes everything that pages kept in this browser for a person: statements, exposures and counts of databases. */
+/** The last person by the claims of their last token, which hold no secret; undefined after a sign-out. */
+export function readKeptPerson(): Person | undefined {
+  try {
+    const kept = JSON.parse(localStorage.getItem(claims) ?? 'null') as KeptClaims | null
+    if (!kept || localStorage.getItem(owner) !== kept.id) return undefined
+    return {
+      ...kept,
+      permissions: new Set(kept.permissions),
+      directoryRoles: new Set(kept.directoryRoles),
+    }
+  } catch {
+    return undefined
+  }
+}
+
+type KeptClaims = Omit<Person, 'permissions' | 'directoryRoles'> & {
+  readonly permissions: readonly string[]
+  readonly directoryRoles: readonly string[]
+}
+
+/** Removes everything that pages kept in this browser for a person: statements, exposures and claims. */
 export function forgetPerson(): void {
   const ours = Object.keys(localStorage).filter(
     (key) => key.startsWith('masquerade.') && !shared.includes(key),
@@ -16,7 +49,17 @@ export function forgetPerson(): void {
 }
 
 /** The next person at this browser finds nothing of the last one, who may have left without signing out. */
-export function keepFor(personId: string): void {
-  if (localStorage.getItem(owner) !== personId) forgetPerson()
-  localStorage.setItem(owner, personId)
+export function keepFor(person: Person): void {
+  if (localStorage.getItem(owner) !== person.id) forgetPerson()
+  localStorage.setItem(owner, person.id)
+  localStorage.setItem(claims, writeClaims(person))
+}
+
+function writeClaims({ permissions, directoryRoles, ...rest }: Person): string {
+  return JSON.stringify({ ...rest, permissions: [...permissions], directoryRoles: [...directoryRoles] })
+}
+
+/** True when both are the same person with the same rights. */
+export function isSamePerson(one: Person, other: Person): boolean {
+  return writeClaims(one) === writeClaims(other)
 }

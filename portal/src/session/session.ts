@@ -1,5 +1,5 @@
 import * as oauth from 'oauth4webapi'
-import { forgetPerson, hasPerson, keepFor } from './kept.ts'
+import { forgetPerson, hasPerson, keepFor, type Person } from './kept.ts'
 import {
   client,
   createPending,
@@ -15,17 +15,7 @@ const renewBeforeMs = 2 * 60 * 1000
 const pendingKey = 'masquerade.sign-in'
 const signedOutState = 'signed-out'
 
-/** The person who is signed in, by the claims of their tokens. */
-export interface Person {
-  readonly id: string
-  readonly tenantId: string
-  readonly displayName: string
-  readonly userPrincipalName: string
-  /** Delegated permissions of the portal's token. */
-  readonly permissions: ReadonlySet<string>
-  /** Template ids of the directory roles. */
-  readonly directoryRoles: ReadonlySet<string>
-}
+export type { Person } from './kept.ts'
 
 export type Opened =
   | { readonly kind: 'signed in'; readonly person: Person; readonly returnTo: string }
@@ -43,6 +33,8 @@ interface Tokens {
 
 let tokens: Tokens | undefined
 let renewing: Promise<string> | undefined
+/** A page that is drawn before the token service has answered sends its requests after this. */
+const signedIn = Promise.withResolvers<void>()
 
 export class SessionEnded extends Error {}
 
@@ -118,7 +110,8 @@ async function finishSignIn(answered: URL, { state, verifier, returnTo }: Pendin
   })
   keep(answer)
   const person = describePerson(answer)
-  keepFor(person.id)
+  keepFor(person)
+  signedIn.resolve()
   return { kind: 'signed in', person, returnTo }
 }
 
@@ -144,13 +137,6 @@ function describePerson(answer: oauth.TokenEndpointResponse): Person {
   }
 }
 
-/** The same as `useHas`, for code outside of pages. */
-export function holdsPermission(...names: readonly string[]): boolean {
-  if (!tokens) return false
-  const held = new Set(String(readClaims(tokens.access).scp ?? '').split(' '))
-  return names.some((name) => held.has(name))
-}
-
 /** What the portal shows follows these claims; what it may do is decided by the service alone. */
 function readClaims(token: string): Record<string, unknown> {
   const payload = token.split('.')[1] ?? ''
@@ -162,6 +148,7 @@ function readClaims(token: string): Record<string, unknown> {
 
 /** An access token with time left, renewed once for all requests that wait for it. */
 export async function accessToken(): Promise<string> {
+  await signedIn.promise
   if (!tokens) throw new SessionEnded('nobody is signed in')
   if (tokens.endsAtMs - Date.now() > renewBeforeMs) return tokens.access
   return renewToken()

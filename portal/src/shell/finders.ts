@@ -3,7 +3,7 @@ import { directoryPath, type Listed, type Named, objectQuery, searchFor } from '
 import { documentQuery } from '../api/document.ts'
 import { databasesQuery, placeOf, type VisibleDatabase } from '../api/masking.ts'
 import { queryClient } from '../api/query-client.ts'
-import { holdsPermission } from '../session/session.ts'
+import { readKeptPerson } from '../session/kept.ts'
 import { t } from '../texts/index.ts'
 import { addFinder, type Entry } from './palette-entries.ts'
 
@@ -48,8 +48,10 @@ addFinder(async (text) =>
   })),
 )
 
+const directoryReads = ['Directory.Read.All', 'Directory.ReadWrite.All']
+
 addFinder(async (text) =>
-  holdsPermission('Directory.Read.All', 'Directory.ReadWrite.All')
+  directoryReads.some((name) => readKeptPerson()?.permissions.has(name))
     ? (await findNamed('groups', text, 'displayName')).map((group) => ({
         key: group.id,
         group: t.shell.groups,
