@@ -21,8 +21,9 @@ export async function putMapping(
   place: DatabasePlace,
   databaseRole: string,
   principalId: string,
+  name: string = crypto.randomUUID(),
 ): Promise<void> {
-  const path = `${pathOf(place)}/roleMappings/${crypto.randomUUID()}`
+  const path = `${pathOf(place)}/roleMappings/${encodeURIComponent(name)}`
   await send('PUT', path, { body: { properties: { databaseRole, principalId } } })
 }
 

@@ -64,12 +64,15 @@ export function documentQuery(place: DatabasePlace) {
   })
 }
 
+/** Replaces the document that has the tag, and returns the tag of the new one. */
 export async function putDocument(
   place: DatabasePlace,
   properties: DocumentProperties,
   tag: string,
-): Promise<void> {
-  await send('PUT', `${policyPathOf(place)}/document`, { body: { properties }, headers: { 'if-match': tag } })
+): Promise<string> {
+  const path = `${policyPathOf(place)}/document`
+  const { headers } = await send('PUT', path, { body: { properties }, headers: { 'if-match': tag } })
+  return headers.get('etag') ?? ''
 }
 
 export function impactQuery(place: DatabasePlace, properties: DocumentProperties) {

@@ -1,38 +1,16 @@
 import { ArrowRight } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import { useState } from 'react'
 import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/copy.tsx'
 import { Drawer } from '../ui/layers.tsx'
 import { FaultNotice } from '../ui/states.tsx'
 import { toast } from '../ui/toasts.tsx'
+import type { Change, Difference } from './change.ts'
+import { offerUndo } from './offered-undo.ts'
 import './change.css'
 
-/** One value before and after. */
-export interface Difference {
-  readonly label: string
-  readonly before?: ReactNode
-  readonly after?: ReactNode
-}
-
-/** A change as the reader sees it before it happens. */
-export interface Change {
-  readonly title: string
-  readonly description?: string
-  readonly differences: readonly Difference[]
-  /** Fields that the change still needs from the person, such as a reason. */
-  readonly fields?: ReactNode
-  /** Who is affected; loads by itself. */
-  readonly impact?: ReactNode
-  /** The statements; loads by itself. */
-  readonly plan?: ReactNode
-  readonly confirmLabel?: string
-  readonly isDanger?: boolean
-  readonly isBlocked?: boolean
-  /** Said in a toast afterwards. */
-  readonly doneText: string
-  readonly apply: () => Promise<unknown>
-}
+export type { Change, Difference } from './change.ts'
 
 /** Every change of the portal passes here: what changes, whom it affects, the statements, and only then the button. */
 export function ChangeDrawer({
@@ -54,7 +32,9 @@ export function ChangeDrawer({
     setError(undefined)
     try {
       await change.apply()
-      toast(change.doneText)
+      toast(change.doneText, {
+        ...(change.undo && { action: { label: t.changes.undo, run: () => offerUndo(change) } }),
+      })
       close(true)
     } catch (caught) {
       setError(caught)

@@ -4,7 +4,7 @@ import { ChangeDrawer } from '../change/change-drawer.tsx'
 import { t } from '../texts/index.ts'
 import type { FormProps } from './create-form.tsx'
 import { type Pickable, PrincipalPicker } from './principal-picker.tsx'
-import { addRelated, type Relation, RightsImpact } from './related-objects.tsx'
+import { addRelated, dropRelated, type Relation, RightsImpact } from './related-objects.tsx'
 
 const pickable: Readonly<Record<Relation['name'], readonly Pickable[]>> = {
   members: ['users', 'groups', 'servicePrincipals'],
@@ -34,6 +34,10 @@ export function AddRelated({ relation, isOpen, onClose }: FormProps & { readonly
     confirmLabel: t.directory.add,
     doneText: t.groups.added(picked.length),
     apply: () => addRelated(relation, picked),
+    undo: {
+      ...(isMembers && { impact: <RightsImpact groupId={object.id} isLoss /> }),
+      apply: () => dropRelated(relation, picked),
+    },
   }
   return (
     <ChangeDrawer

@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { sendBatch, throwRefused } from '../api/batch.ts'
-import { send } from '../api/call.ts'
 import { forgetDirectory, type Named } from '../api/directory.ts'
 import type { Change } from '../change/change-drawer.tsx'
 import { t } from '../texts/index.ts'
@@ -59,7 +58,19 @@ export async function addRelated({ set, object, name }: Relation, related: reado
   throwRefused(outcomes)
 }
 
-export function removeRelated({ set, object, name: relation }: Relation, related: Named): Change {
+/** Removes them in few requests. */
+export async function dropRelated({ set, object, name }: Relation, related: readonly Named[]): Promise<void> {
+  const requests = related.map(({ id }) => ({
+    method: 'DELETE',
+    url: `/${set}/${object.id}/${name}/${id}/$ref`,
+  }))
+  const outcomes = await sendBatch(requests)
+  await forgetDirectory()
+  throwRefused(outcomes)
+}
+
+export function removeRelated(of: Relation, related: Named): Change {
+  const { object, name: relation } = of
   const [name, from] = [related.displayName ?? related.id, object.displayName ?? object.id]
   return {
     title: t.groups.removeTitle(name, from),
@@ -68,9 +79,10 @@ export function removeRelated({ set, object, name: relation }: Relation, related
     isDanger: true,
     confirmLabel: t.directory.remove,
     doneText: t.groups.removed(name),
-    async apply() {
-      await send('DELETE', `/v1.0/${set}/${object.id}/${relation}/${related.id}/$ref`)
-      await forgetDirectory()
+    apply: () => dropRelated(of, [related]),
+    undo: {
+      ...(relation === 'members' && { impact: <RightsImpact groupId={object.id} /> }),
+      apply: () => addRelated(of, [related]),
     },
   }
 }

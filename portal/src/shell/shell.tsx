@@ -3,6 +3,7 @@ import { LogOut, Menu as MenuIcon, Search } from 'lucide-react'
 import { Dialog, DropdownMenu } from 'radix-ui'
 import { useEffect, useState, useSyncExternalStore } from 'react'
 import icon from '../../icon.svg'
+import { UndoDrawer } from '../change/undo-drawer.tsx'
 import { usePerson } from '../session/person.tsx'
 import { getPreferences, onPreferences, setPreferences } from '../session/preferences.ts'
 import { signOut } from '../session/session.ts'
@@ -65,6 +66,7 @@ export function Shell() {
         </Dialog.Portal>
       </Dialog.Root>
       <Palette isOpen={isPaletteOpen} onClose={() => setPaletteOpen(false)} />
+      <UndoDrawer />
       <Toasts />
     </>
   )

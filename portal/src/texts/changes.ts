@@ -11,4 +11,7 @@ export const changes = {
   confirm: 'Apply',
   working: 'Applying…',
   done: 'Done',
+  undo: 'Undo',
+  undoTitle: (title: string) => `Undo: ${title}`,
+  undone: 'The change was taken back.',
 } as const

@@ -2,13 +2,22 @@ import { CircleAlert, CircleCheck, X } from 'lucide-react'
 import { Toast } from 'radix-ui'
 import { useSyncExternalStore } from 'react'
 import { t } from '../texts/index.ts'
-import { IconButton } from './button.tsx'
+import { Button, IconButton } from './button.tsx'
 
 interface Message {
   readonly id: number
   readonly tone: 'good' | 'bad'
   readonly text: string
+  readonly action?: Action
 }
+
+interface Action {
+  readonly label: string
+  readonly run: () => void
+}
+
+/** A reader takes longer to decide than to read. */
+const shownMs = { text: 6000, action: 12_000 }
 
 let messages: readonly Message[] = []
 let nextId = 1
@@ -20,8 +29,11 @@ function change(next: readonly Message[]): void {
 }
 
 /** Says briefly that something was done, or that it failed beside the page where the person is. */
-export function toast(text: string, tone: Message['tone'] = 'good'): void {
-  change([...messages, { id: nextId++, tone, text }])
+export function toast(
+  text: string,
+  { tone = 'good', action }: { readonly tone?: Message['tone']; readonly action?: Action } = {},
+): void {
+  change([...messages, { id: nextId++, tone, text, ...(action && { action }) }])
 }
 
 export function Toasts() {
@@ -33,15 +45,23 @@ export function Toasts() {
     () => messages,
   )
   return (
-    <Toast.Provider swipeDirection="right" duration={6000}>
-      {shown.map(({ id, tone, text }) => (
+    <Toast.Provider swipeDirection="right">
+      {shown.map(({ id, tone, text, action }) => (
         <Toast.Root
           key={id}
           className={`toast ${tone}`}
+          duration={action ? shownMs.action : shownMs.text}
           onOpenChange={(isOpen) => !isOpen && change(messages.filter((message) => message.id !== id))}
         >
           {tone === 'good' ? <CircleCheck size={16} aria-hidden /> : <CircleAlert size={16} aria-hidden />}
           <Toast.Description className="grow">{text}</Toast.Description>
+          {action && (
+            <Toast.Action asChild altText={action.label}>
+              <Button size="small" onClick={action.run}>
+                {action.label}
+              </Button>
+            </Toast.Action>
+          )}
           <Toast.Close asChild>
             <IconButton label={t.states.close} size="small">
               <X size={13} />

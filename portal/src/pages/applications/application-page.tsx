@@ -20,6 +20,7 @@ import {
 import { type Change, ChangeDrawer } from '../../change/change-drawer.tsx'
 import { CarriedRights } from '../../directory/carried-rights.tsx'
 import { OwnerList } from '../../directory/owner-list.tsx'
+import { restoreObject } from '../../directory/restore-object.ts'
 import { usePerson } from '../../session/person.tsx'
 import { Readable, useReads } from '../../session/readable.tsx'
 import { useRight } from '../../session/rights.ts'
@@ -154,6 +155,7 @@ function ApplicationActions({ known: { application, name } }: { readonly known: 
       await navigate({ to: '/applications' })
       await forgetDirectory()
     },
+    undo: restoreObject('application', application),
   }
   return (
     <>

@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import {
   type DocumentProperties,
@@ -8,6 +8,7 @@ import {
   putDocument,
 } from '../../api/document.ts'
 import { type DatabasePlace, databasesQuery, pathOf } from '../../api/masking.ts'
+import { queryClient } from '../../api/query-client.ts'
 import { type Change, ChangeDrawer, type Difference, Statements } from '../../change/change-drawer.tsx'
 import { t } from '../../texts/index.ts'
 import { Badge } from '../../ui/badge.tsx'
@@ -34,7 +35,6 @@ export function useDocumentChange(): {
   readonly propose: (proposal: Proposal, onApplied?: () => void) => void
 } {
   const place = useDatabasePlace()
-  const client = useQueryClient()
   const { maySeeImpact } = useRights()
   const document = useQuery(documentQuery(place))
   const [open, setOpen] = useState<{ proposal: Proposal; onApplied: (() => void) | undefined }>()
@@ -44,8 +44,7 @@ export function useDocumentChange(): {
   const close = (isApplied: boolean) => {
     if (isApplied) {
       open?.onApplied?.()
-      void client.invalidateQueries({ queryKey: ['database', pathOf(place)] })
-      void client.invalidateQueries({ queryKey: databasesQuery.queryKey })
+      forgetDocument(place)
     }
     setOpen(undefined)
   }
@@ -90,17 +89,32 @@ function describe(
   exempt: (role: string) => void,
 ): Change {
   const { after, addsMasks: _, ...proposal } = turnOnByFirst(wanted, document.properties)
-  const next = after(document.properties)
-  return {
-    ...proposal,
+  const before = document.properties
+  const next = after(before)
+  const views = (properties: DocumentProperties, onExempt?: (role: string) => void) => ({
     impact: maySeeImpact ? (
-      <ImpactView place={place} next={next} onExempt={exempt} />
+      <ImpactView place={place} next={properties} onExempt={onExempt} />
     ) : (
       <p className="quiet small">{t.impact.noRight}</p>
     ),
-    plan: maySeeImpact && <PlanView place={place} next={next} />,
-    apply: () => putDocument(place, next, document.tag),
+    plan: maySeeImpact && <PlanView place={place} next={properties} />,
+  })
+  // A change that another person made after this one has another tag: taking this one back is then refused.
+  let tag = document.tag
+  const put = async (properties: DocumentProperties) => {
+    tag = await putDocument(place, properties, tag)
   }
+  return {
+    ...proposal,
+    ...views(next, exempt),
+    apply: () => put(next),
+    undo: { ...views(before), apply: () => put(before).then(() => forgetDocument(place)) },
+  }
+}
+
+function forgetDocument(place: DatabasePlace): void {
+  void queryClient.invalidateQueries({ queryKey: ['database', pathOf(place)] })
+  void queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey })
 }
 
 interface ViewProps {
@@ -108,7 +122,11 @@ interface ViewProps {
   readonly next: DocumentProperties
 }
 
-function ImpactView({ place, next, onExempt }: ViewProps & { readonly onExempt: (role: string) => void }) {
+function ImpactView({
+  place,
+  next,
+  onExempt,
+}: ViewProps & { readonly onExempt: ((role: string) => void) | undefined }) {
   const { data, error } = useQuery(impactQuery(place, next))
   if (error) return <FaultNotice error={error} />
   if (!data) return <Skeleton lines={2} />
@@ -125,9 +143,11 @@ function ImpactView({ place, next, onExempt }: ViewProps & { readonly onExempt: 
               <code key={relation}>{relation}</code>
             ))}
             {sessions.length > 0 && <Badge tone="warn">{t.impact.sessions(sessions.length)}</Badge>}
-            <Button size="small" aria-label={t.impact.exemptRole(role)} onClick={() => onExempt(role)}>
-              {t.impact.exempt}
-            </Button>
+            {onExempt && (
+              <Button size="small" aria-label={t.impact.exemptRole(role)} onClick={() => onExempt(role)}>
+                {t.impact.exempt}
+              </Button>
+            )}
           </span>
         </li>
       ))}

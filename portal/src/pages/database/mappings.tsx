@@ -47,9 +47,11 @@ export function Mappings() {
     setRole('')
     setPrincipal('')
     setPicked(undefined)
-    void client.invalidateQueries({ queryKey: ['database', pathOf(place)] })
+    void forget()
   }
-  const add = () =>
+  const forget = () => client.invalidateQueries({ queryKey: ['database', pathOf(place)] })
+  const add = () => {
+    const name = crypto.randomUUID()
     setChange({
       title: t.access.mapTitle(role.trim()),
       differences: [
@@ -58,8 +60,11 @@ export function Mappings() {
       ],
       impact: t.access.mapImpact,
       doneText: t.access.mapDone(role.trim()),
-      apply: async () => putMapping(place, role.trim(), picked?.id ?? (await findPrincipalId(principal))),
+      apply: async () =>
+        putMapping(place, role.trim(), picked?.id ?? (await findPrincipalId(principal)), name),
+      undo: { impact: t.access.unmapImpact, apply: () => deleteMapping(place, name).then(forget) },
     })
+  }
   const remove = ({ name, properties }: Mapping) =>
     setChange({
       title: t.access.unmapTitle(properties.databaseRole),
@@ -75,6 +80,10 @@ export function Mappings() {
       confirmLabel: t.access.remove,
       doneText: t.access.unmapDone(properties.databaseRole),
       apply: () => deleteMapping(place, name),
+      undo: {
+        impact: t.access.mapImpact,
+        apply: () => putMapping(place, properties.databaseRole, properties.principalId, name).then(forget),
+      },
     })
   const columns: readonly Column<Mapping>[] = [
     { key: 'role', header: t.access.role, cell: ({ properties }) => <code>{properties.databaseRole}</code> },

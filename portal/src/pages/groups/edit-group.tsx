@@ -20,6 +20,11 @@ export function EditGroup({
 }) {
   const [edits, setEdits] = useState<Partial<Record<Field, string>>>({})
   const changed = names.filter((name) => edits[name] !== undefined && edits[name] !== (group[name] ?? ''))
+  const save = async (readValue: (name: Field) => string | null) => {
+    const body = Object.fromEntries(changed.map((name) => [name, readValue(name)]))
+    await send('PATCH', `/v1.0/groups/${group.id}`, { body })
+    await forgetDirectory()
+  }
   const change = {
     title: t.groups.editTitle(group.displayName ?? group.id),
     fields: names.map((name) => (
@@ -38,11 +43,8 @@ export function EditGroup({
     isBlocked: changed.length === 0 || edits.displayName === '',
     confirmLabel: t.directory.save,
     doneText: t.groups.edited,
-    async apply() {
-      const body = Object.fromEntries(changed.map((name) => [name, edits[name] || null]))
-      await send('PATCH', `/v1.0/groups/${group.id}`, { body })
-      await forgetDirectory()
-    },
+    apply: () => save((name) => edits[name] || null),
+    undo: { apply: () => save((name) => group[name] ?? null) },
   }
   return (
     <ChangeDrawer

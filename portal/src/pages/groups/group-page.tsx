@@ -17,6 +17,7 @@ import { type Change, ChangeDrawer } from '../../change/change-drawer.tsx'
 import { CarriedRights } from '../../directory/carried-rights.tsx'
 import { OwnerList } from '../../directory/owner-list.tsx'
 import { RightsImpact } from '../../directory/related-objects.tsx'
+import { restoreObject } from '../../directory/restore-object.ts'
 import { usePerson } from '../../session/person.tsx'
 import { Readable, useReads } from '../../session/readable.tsx'
 import { useRight } from '../../session/rights.ts'
@@ -132,6 +133,7 @@ function GroupActions({
       await navigate({ to: '/groups' })
       await forgetDirectory()
     },
+    undo: restoreObject('group', group),
   }
   return (
     <>

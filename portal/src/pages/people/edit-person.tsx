@@ -34,6 +34,11 @@ export function EditPerson({
     setEdits({})
     onClose()
   }
+  const save = async (readValue: (name: Field) => string | null) => {
+    const body = Object.fromEntries(changed.map((name) => [name, readValue(name)]))
+    await send('PATCH', `/v1.0/users/${user.id}`, { body })
+    await forgetDirectory()
+  }
   const change = {
     title: t.persons.editTitle(user.displayName ?? user.userPrincipalName),
     fields: (
@@ -56,11 +61,8 @@ export function EditPerson({
     isBlocked: changed.length === 0,
     confirmLabel: t.directory.save,
     doneText: t.persons.edited,
-    async apply() {
-      const body = Object.fromEntries(changed.map((name) => [name, edits[name] || null]))
-      await send('PATCH', `/v1.0/users/${user.id}`, { body })
-      await forgetDirectory()
-    },
+    apply: () => save((name) => edits[name] || null),
+    undo: { apply: () => save((name) => user[name] ?? null) },
   }
   return <ChangeDrawer change={isOpen ? change : undefined} onClose={close} />
 }

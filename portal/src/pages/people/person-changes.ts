@@ -2,6 +2,7 @@ import { sendBatch, throwRefused } from '../../api/batch.ts'
 import { send } from '../../api/call.ts'
 import { forgetDirectory, type Named, type User } from '../../api/directory.ts'
 import type { Change } from '../../change/change-drawer.tsx'
+import { restoreObject } from '../../directory/restore-object.ts'
 import { t } from '../../texts/index.ts'
 
 const shownNames = 12
@@ -24,17 +25,27 @@ export function describeStateChange(users: readonly User[], isEnabled: boolean):
     isDanger: !isEnabled,
     confirmLabel: isEnabled ? t.persons.enable : t.persons.disable,
     doneText: isEnabled ? t.persons.enabledDone(users.length) : t.persons.disabledDone(users.length),
-    async apply() {
-      const requests = users.map(({ id }) => ({
-        method: 'PATCH',
-        url: `/users/${id}`,
-        body: { accountEnabled: isEnabled },
-      }))
-      const outcomes = await sendBatch(requests)
-      await forgetDirectory()
-      throwRefused(outcomes)
+    apply: () => setEnabled(users, isEnabled),
+    undo: {
+      impact: isEnabled ? t.persons.disableImpact : t.persons.enableImpact,
+      apply: () =>
+        setEnabled(
+          users.filter(({ accountEnabled }) => accountEnabled !== isEnabled),
+          !isEnabled,
+        ),
     },
   }
+}
+
+async function setEnabled(users: readonly User[], isEnabled: boolean): Promise<void> {
+  const requests = users.map(({ id }) => ({
+    method: 'PATCH',
+    url: `/users/${id}`,
+    body: { accountEnabled: isEnabled },
+  }))
+  const outcomes = await sendBatch(requests)
+  await forgetDirectory()
+  throwRefused(outcomes)
 }
 
 export function deletePerson(user: Named): Change {
@@ -49,6 +60,7 @@ export function deletePerson(user: Named): Change {
     async apply() {
       await send('DELETE', `/v1.0/users/${user.id}`)
     },
+    undo: restoreObject('user', user),
   }
 }
 

@@ -109,7 +109,7 @@ function Assignments({ definitions }: { readonly definitions: readonly RoleDefin
   )
 }
 
-function describeRemoval({ id }: DirectoryAssignment, name: string): Change {
+function describeRemoval({ id, principalId, roleDefinitionId }: DirectoryAssignment, name: string): Change {
   return {
     title: t.roles.removeTitle(name),
     differences: [{ label: t.roles.role, before: name }],
@@ -117,11 +117,25 @@ function describeRemoval({ id }: DirectoryAssignment, name: string): Change {
     isDanger: true,
     confirmLabel: t.roles.remove,
     doneText: t.roles.removed,
-    async apply() {
-      await send('DELETE', `/v1.0/roleManagement/directory/roleAssignments/${encodeURIComponent(id)}`)
-      await forgetDirectory()
-    },
+    apply: () => removeAssignment(id),
+    undo: { impact: t.roles.assignImpact, apply: () => assignRole(principalId, roleDefinitionId) },
   }
+}
+
+const assignmentsPath = '/v1.0/roleManagement/directory/roleAssignments'
+
+async function removeAssignment(id: string): Promise<void> {
+  await send('DELETE', `${assignmentsPath}/${encodeURIComponent(id)}`)
+  await forgetDirectory()
+}
+
+/** Returns the id of the assignment. */
+async function assignRole(principalId: string, roleDefinitionId: string): Promise<string> {
+  const { body } = await send<{ id: string }>('POST', assignmentsPath, {
+    body: { principalId, roleDefinitionId, directoryScopeId: '/' },
+  })
+  await forgetDirectory()
+  return body.id
 }
 
 function AssignRole({
@@ -137,6 +151,7 @@ function AssignRole({
   const [picked, setPicked] = useState<readonly Named[]>([])
   const role = definitions.find(({ id }) => id === roleId)
   const [principal] = picked
+  let assigned = ''
   const change = {
     title: t.roles.assignDirectory,
     fields: (
@@ -163,11 +178,9 @@ function AssignRole({
     confirmLabel: t.roles.assign,
     doneText: t.roles.assigned,
     async apply() {
-      await send('POST', '/v1.0/roleManagement/directory/roleAssignments', {
-        body: { principalId: principal?.id, roleDefinitionId: roleId, directoryScopeId: '/' },
-      })
-      await forgetDirectory()
+      assigned = await assignRole(principal?.id ?? '', roleId)
     },
+    undo: { impact: t.roles.removeImpact, apply: () => removeAssignment(assigned) },
   }
   return (
     <ChangeDrawer

@@ -143,11 +143,22 @@ function describeRemoval({ id, properties }: MaskingAssignment): Change {
     isDanger: true,
     confirmLabel: t.roles.remove,
     doneText: t.roles.removed,
-    async apply() {
-      await send('DELETE', id)
-      await forget()
-    },
+    apply: () => removeAssignment(id),
+    undo: { impact: t.roles.assignImpact, apply: () => putAssignment(id, properties) },
   }
+}
+
+async function removeAssignment(path: string): Promise<void> {
+  await send('DELETE', path)
+  await forget()
+}
+
+async function putAssignment(
+  path: string,
+  { principalId, roleName }: Pick<MaskingAssignment['properties'], 'principalId' | 'roleName'>,
+): Promise<void> {
+  await send('PUT', path, { body: { properties: { principalId, roleName } } })
+  await forget()
 }
 
 function AssignRole({
@@ -162,6 +173,7 @@ function AssignRole({
   const [role, setRole] = useState<(typeof maskingRoles)[number]>('Reader')
   const [picked, setPicked] = useState<readonly Named[]>([])
   const [principal] = picked
+  const path = `${scope}/providers/Vendor.Authorization/roleAssignments/${crypto.randomUUID()}`
   const change = {
     title: t.roles.assignMasking,
     fields: (
@@ -190,11 +202,8 @@ function AssignRole({
     isBlocked: !principal,
     confirmLabel: t.roles.assign,
     doneText: t.roles.assigned,
-    async apply() {
-      const path = `${scope}/providers/Vendor.Authorization/roleAssignments/${crypto.randomUUID()}`
-      await send('PUT', path, { body: { properties: { principalId: principal?.id, roleName: role } } })
-      await forget()
-    },
+    apply: () => putAssignment(path, { principalId: principal?.id ?? '', roleName: role }),
+    undo: { impact: t.roles.removeImpact, apply: () => removeAssignment(path) },
   }
   return (
     <ChangeDrawer
