@@ -99,6 +99,7 @@ interface AuditSearch {
   who?: string | undefined
   what?: string | undefined
   hours?: string | undefined
+  entry?: string | undefined
   scope?: string | undefined
 }
 
@@ -107,7 +108,7 @@ const audit = createRoute({
   path: '/audit',
   validateSearch: (search): AuditSearch => ({
     tab: 'directory',
-    ...textsOf(search, 'tab', 'who', 'what', 'hours'),
+    ...textsOf(search, 'tab', 'who', 'what', 'hours', 'entry'),
     ...scopeIn(search),
   }),
   component: lazyRouteComponent(() => import('./pages/audit/audit-page.tsx'), 'AuditPage'),

@@ -123,6 +123,7 @@ describe('journeys through rights in the portal', { skip: skipReason ?? false },
     await page.getByRole('link', { name: 'Audit' }).click()
     await page.getByRole('button', { name: 'Remove member' }).first().click()
     await page.getByRole('dialog').getByText(reader.id).first().waitFor()
+    assert.ok(new URL(page.url()).searchParams.has('entry'), 'the entry can be sent as a link')
     await checkAccessible(page)
     await page.keyboard.press('Escape')
     await page.getByRole('link', { name: 'Masking and gateway' }).click()

@@ -156,7 +156,17 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
   test('a person without a role is told so by the query page', async () => {
     await using opened = await portal.open(portal.administrator(), `${shopPage}/query`)
     const { page, faults } = opened
-    await page.getByRole('textbox', { name: 'SQL statement' }).fill('select 1')
+    const editor = page.getByRole('textbox', { name: 'SQL statement' })
+    const answered = page.waitForResponse((answer) => answer.url().includes('/tables/customers/columns'))
+    await editor.click()
+    await page.keyboard.type('select * from customers where ')
+    await answered
+    await page.keyboard.type('birth')
+    await page.keyboard.press('Control+Space')
+    await page.getByRole('option', { name: 'birth_date' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('ControlOrMeta+a')
+    await page.keyboard.type('select 1')
     await page.getByRole('button', { name: 'Run' }).click()
     await page.getByRole('heading', { name: 'No database role is mapped to you here' }).waitFor()
     // The browser itself writes a line about every answer of 403.

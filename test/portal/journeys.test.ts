@@ -6,7 +6,7 @@ import { clause } from '../support/clause.ts'
 import { fillDirectory } from '../support/directory.ts'
 import { addPerson, type Person } from '../support/issuer.ts'
 import { createMaskedDatabase } from '../support/masked-database.ts'
-import { shopPage, shopPath, skipReason, usePortal } from '../support/portal.ts'
+import { checkAccessible, shopPage, shopPath, skipReason, usePortal } from '../support/portal.ts'
 
 const policy = `${shopPath}/dataMaskingPolicies/Default`
 
@@ -163,6 +163,50 @@ describe('journeys through masks in the portal', { skip: skipReason ?? false }, 
     await page.getByText('ssn is masked now.', { exact: true }).first().waitFor()
     // A char(11) is padded with blanks.
     await run(/^\d\d##\s*$/)
+  })
+
+  clause('SVC-93', 'After a change that can be taken back, the portal offers to undo it.…', async () => {
+    const address = `${shopPage}/data?schema=public&table=customers&column=since`
+    await using opened = await portal.open(portal.administrator(), address)
+    const { page, faults } = opened
+    const isMasked = async () => {
+      const { body } = await portal.send('GET', `${policy}/document`)
+      return body.properties.rules.some((rule: { columnName: string }) => rule.columnName === 'since')
+    }
+    const mask = async () => {
+      await page.getByRole('button', { name: 'Mask this column' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    }
+    await mask()
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    const drawer = page.getByRole('dialog', { name: 'Undo: Mask since' })
+    await drawer
+      .getByRole('region', { name: 'Statements' })
+      .getByText(/masked_public/)
+      .waitFor()
+    await checkAccessible(page)
+    assert.equal(await isMasked(), true, 'nothing happens before it is confirmed')
+    await drawer.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('The change was taken back.').first().waitFor()
+    assert.equal(await isMasked(), false)
+
+    await page.goBack()
+    await mask()
+    await portal.send('PUT', `${policy}/rules/meanwhile`, {
+      properties: {
+        schemaName: 'public',
+        tableName: 'orders',
+        columnName: 'ordered_at',
+        maskingFunction: 'Default',
+      },
+    })
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await drawer.getByRole('button', { name: 'Undo' }).click()
+    await drawer.getByRole('alert').waitFor()
+    assert.match(faults.splice(0).join(), /^error: Failed to load resource: .* 412 /)
+    assert.equal(await isMasked(), true, 'the change of another person stays')
   })
 
   test('several columns are masked in one change, and masks of several rules are changed in one', async () => {

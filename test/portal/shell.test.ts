@@ -5,6 +5,7 @@ import { fillDirectory } from '../support/directory.ts'
 import { addPerson } from '../support/issuer.ts'
 import { checkAccessible, follow, shopPage, signIn, skipReason, usePortal } from '../support/portal.ts'
 import { createEmptyDatabase } from '../support/postgres.ts'
+import { holdsFor } from '../support/wait-until.ts'
 
 describe('the portal in a browser', { skip: skipReason ?? false }, () => {
   const portal = usePortal()
@@ -60,6 +61,50 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
       await page.reload()
       await page.getByLabel('Password').waitFor()
       assert.match(visited.at(-1) ?? '', /\/sign-in\//)
+    },
+  )
+
+  clause(
+    'SVC-92',
+    'In a browser that a person has used, the portal draws its page for that person before the token service has answered…',
+    async () => {
+      const other = await addPerson(portal.service(), { displayName: 'Olga Other' })
+      await using opened = await portal.visit()
+      const { page } = opened
+      await page.goto(`${portal.service().origin}/databases`)
+      await signIn(page, portal.administrator())
+      await page.getByRole('cell', { name: 'shop', exact: true }).waitFor()
+      const answers = Promise.withResolvers<void>()
+      await page.route('**/oauth2/v2.0/token', async (route) => {
+        await answers.promise
+        await route.continue()
+      })
+      const asked: string[] = []
+      page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+      await page.reload()
+      await page.getByRole('heading', { level: 1, name: 'Databases' }).waitFor()
+      await page.getByRole('button', { name: /^Account of/ }).waitFor()
+      const calls = () => asked.filter((path) => /^\/(v1\.0|providers|subscriptions)\b/.test(path))
+      await holdsFor(300, 'no API is asked', () => calls().length === 0)
+      answers.resolve()
+      await page.getByRole('cell', { name: 'shop', exact: true }).waitFor()
+      assert.ok(calls().length > 0)
+      await page.unrouteAll()
+
+      await page.context().clearCookies()
+      await page.reload()
+      await signIn(page, other)
+      await page.getByRole('button', { name: 'Account of Olga Other' }).waitFor()
+      // Claims of the person before, as another tab of this browser would have left them.
+      await page.evaluate(`(() => {
+        const claims = JSON.parse(localStorage.getItem('masquerade.claims'))
+        localStorage.setItem('masquerade.claims', JSON.stringify({ ...claims, id: 'before', displayName: 'Bea Before' }))
+        localStorage.setItem('masquerade.person', 'before')
+        localStorage.setItem('masquerade.history /a', '[]')
+      })()`)
+      await page.reload()
+      await page.getByRole('button', { name: 'Account of Olga Other' }).waitFor()
+      assert.equal(await page.evaluate("localStorage.getItem('masquerade.history /a')"), null)
     },
   )
 

@@ -76,8 +76,11 @@ export function SqlEditor({
     const schema = Object.fromEntries(
       Object.entries(catalogue).map(([table, columns]) => [table, [...columns]]),
     )
+    // Columns of the only table of a statement need no name before them.
+    const [only, ...others] = Object.keys(schema).filter((table) => (schema[table]?.length ?? 0) > 0)
+    const defaultTable = others.length === 0 && only !== undefined ? { defaultTable: only } : {}
     view.current?.dispatch({
-      effects: language.current.reconfigure(sql({ dialect: PostgreSQL, schema, defaultSchema: 'public' })),
+      effects: language.current.reconfigure(sql({ dialect: PostgreSQL, schema, ...defaultTable })),
     })
   }, [catalogue])
   return <div className="sql-editor" ref={place} />

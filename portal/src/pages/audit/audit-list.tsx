@@ -1,5 +1,6 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Download, ScrollText } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import type { ReactNode } from 'react'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { type Column, DataTable, type TableProps } from '../../ui/data-table.tsx'
@@ -31,7 +32,11 @@ export function AuditList<Row extends { readonly id: string }>({
   readonly rows: readonly Row[]
   readonly more: NonNullable<TableProps<Row>['more']>
 }) {
-  const [entry, setEntry] = useState<ShownEntry>()
+  const { entry } = useSearch({ from: '/audit' })
+  const navigate = useNavigate({ from: '/audit' })
+  const setEntry = (id: string | undefined) =>
+    void navigate({ search: (before) => ({ ...before, entry: id }), replace: true })
+  const opened = rows.find(({ id }) => id === entry)
   const columns: readonly Column<Row>[] = [
     {
       key: 'when',
@@ -43,7 +48,7 @@ export function AuditList<Row extends { readonly id: string }>({
       key: 'action',
       header: t.audit.action,
       cell: (row) => (
-        <button type="button" className="row-button" onClick={() => setEntry(audit.show(row))}>
+        <button type="button" className="row-button" onClick={() => setEntry(row.id)}>
           {audit.actionOf(row)}
         </button>
       ),
@@ -83,7 +88,7 @@ export function AuditList<Row extends { readonly id: string }>({
           </Empty>
         }
       />
-      <EntryDrawer entry={entry} onClose={() => setEntry(undefined)} />
+      <EntryDrawer entry={opened && audit.show(opened)} onClose={() => setEntry(undefined)} />
     </>
   )
 }

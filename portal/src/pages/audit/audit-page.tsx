@@ -17,7 +17,7 @@ export function AuditPage() {
   const navigate = useNavigate({ from: '/audit' })
   const { tab = 'directory' } = filter
   const setFilter = (name: string, value: string) => {
-    const next = Object.entries({ ...filter, [name]: value }).filter(
+    const next = Object.entries({ ...filter, entry: '', [name]: value }).filter(
       ([, text]) => text !== '' && text !== 'all',
     )
     void navigate({ search: Object.fromEntries(next), replace: true })

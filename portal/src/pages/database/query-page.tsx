@@ -1,22 +1,21 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Download, Play, Square, TerminalSquare, VenetianMask } from 'lucide-react'
 import { useMemo, useRef, useState } from 'react'
 import { Fault } from '../../api/call.ts'
-import { tablesQuery } from '../../api/catalog.ts'
-import { documentQuery } from '../../api/document.ts'
 import { pathOf } from '../../api/masking.ts'
 import { type QueryAnswer, runQuery } from '../../api/query.ts'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { type Column, DataTable } from '../../ui/data-table.tsx'
+import { useDebounced } from '../../ui/debounced.ts'
 import { Checkbox } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { saveFile } from '../../ui/save-file.ts'
-import { type Catalogue, SqlEditor } from '../../ui/sql-editor.tsx'
+import { SqlEditor } from '../../ui/sql-editor.tsx'
 import { Empty, FaultView } from '../../ui/states.tsx'
 import { quote } from './events.ts'
 import { addToHistory, forgetHistory, readHistory } from './query-history.ts'
-import { useDatabasePlace, useRights } from './use-database.ts'
+import { useCatalogue } from './use-catalogue.ts'
+import { useDatabasePlace } from './use-database.ts'
 import './query.css'
 
 type Row = { readonly number: number; readonly values: readonly (string | null)[] }
@@ -31,6 +30,7 @@ export function QueryPage() {
   const [past, setPast] = useState(() => readHistory(id))
   const [start, setStart] = useState({ text: past[0] ?? '', version: 0 })
   const text = useRef(start.text)
+  const [typed, setTyped] = useState(start.text)
   const [isReadOnly, setReadOnly] = useState(true)
   const [outcome, setOutcome] = useState<Outcome>()
   const [running, setRunning] = useState<AbortController>()
@@ -52,6 +52,7 @@ export function QueryPage() {
   }
   const recall = (sql: string) => {
     text.current = sql
+    setTyped(sql)
     setStart(({ version }) => ({ text: sql, version: version + 1 }))
   }
   return (
@@ -62,9 +63,10 @@ export function QueryPage() {
             key={start.version}
             label={t.query.editor}
             initial={start.text}
-            catalogue={useCatalogue()}
+            catalogue={useCatalogue(useDebounced(typed))}
             onChange={(next) => {
               text.current = next
+              setTyped(next)
             }}
             onRun={() => void run()}
           />
@@ -115,24 +117,6 @@ export function QueryPage() {
       </Card>
     </div>
   )
-}
-
-/** Names for completion: tables, and the columns that are known without another request. */
-function useCatalogue(): Catalogue {
-  const place = useDatabasePlace()
-  const { mayRead } = useRights()
-  const { data: tables } = useInfiniteQuery({ ...tablesQuery(place, ''), enabled: mayRead })
-  const { data: document } = useQuery({ ...documentQuery(place), enabled: mayRead })
-  return useMemo(() => {
-    const found: Record<string, string[]> = {}
-    for (const { schemaName, tableName } of tables?.pages.flatMap(({ value }) => value) ?? [])
-      found[schemaName === 'public' ? tableName : `${schemaName}.${tableName}`] = []
-    for (const rule of document?.properties.rules ?? [])
-      found[rule.schemaName === 'public' ? rule.tableName : `${rule.schemaName}.${rule.tableName}`]?.push(
-        rule.columnName,
-      )
-    return found
-  }, [tables, document])
 }
 
 function OutcomeView({ outcome, name }: { readonly outcome: Outcome | undefined; readonly name: string }) {

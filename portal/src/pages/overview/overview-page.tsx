@@ -9,14 +9,16 @@ import { t } from '../../texts/index.ts'
 import { DateText } from '../../ui/date.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Loaded, Skeleton } from '../../ui/states.tsx'
-import { describeEvent } from '../database/events.ts'
+import { describeEvent, groupAlike } from '../database/events.ts'
 import { DatabasesTable } from '../databases/databases-table.tsx'
 import { Figures } from './figures.tsx'
 import { WelcomeCard } from './welcome-card.tsx'
 import './overview.css'
 
 const DayChart = lazy(async () => ({ default: (await import('../../ui/chart.tsx')).DayChart }))
-const newestEvents = 8
+const shownLines = 8
+/** More than lines: a person who looks around leaves the same event many times. */
+const newestEvents = 40
 /** Database roles have no object in the directory, and their own name as id. */
 const isId = /^[0-9a-f-]{36}$/i
 
@@ -61,9 +63,9 @@ export function OverviewPage() {
 /** Reads of masked data over the last month, and the newest events of every database. */
 function Lately({ summary }: { readonly summary: ActivitySummary | undefined }) {
   const query = useInfiniteQuery(eventsQuery('', newestEvents))
-  const newest = query.data?.pages[0]?.value.slice(0, newestEvents) ?? []
+  const newest = groupAlike(query.data?.pages[0]?.value ?? []).slice(0, shownLines)
   const readers = summary?.touchedBy ?? []
-  const ids = [...newest.map(({ actor }) => actor.objectId), ...readers.map(({ objectId }) => objectId)]
+  const ids = [...newest.map(({ event }) => event.actor.objectId), ...readers.map(({ objectId }) => objectId)]
   const { data: names } = useQuery(namesQuery(ids.filter((id) => isId.test(id))))
   const chart = useMemo(
     () => ({
@@ -102,13 +104,14 @@ function Lately({ summary }: { readonly summary: ActivitySummary | undefined }) 
           <p className="quiet small">{query.data ? t.overview.recentNone : t.states.loading}</p>
         )}
         <ul className="lately">
-          {newest.map((event) => {
+          {newest.map(({ event, count }) => {
             const { what, details } = describeEvent(event)
             return (
               <li key={event.id}>
                 <span className="truncate">
                   <strong>{names?.get(event.actor.objectId) ?? event.actor.kind}</strong>{' '}
-                  {what.charAt(0).toLowerCase() + what.slice(1)} <span className="quiet">{details}</span>
+                  {what.charAt(0).toLowerCase() + what.slice(1)} <span className="quiet">{details}</span>{' '}
+                  {count > 1 && <span className="faint">{t.overview.times(count)}</span>}
                 </span>
                 <span className="faint small">
                   <DateText at={event.time} isRelative />
