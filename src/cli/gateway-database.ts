@@ -1,7 +1,5 @@
 import { OperatorError } from '../kernel/operator-error.ts'
-import { type BoundName, listBoundNames } from '../masking/binding/find-bound.ts'
 import type { Settings } from '../settings.ts'
-import { openOperatorAccess } from './operator.ts'
 
 /** The database that was named. Without a name, the only one there is: that takes a readable data directory. */
 export async function chooseDatabase(
@@ -11,16 +9,12 @@ export async function chooseDatabase(
 ): Promise<string> {
   if (named !== undefined) return named
   if (!isOwn) return refuse('Say which database')
+  const { listBound } = await import('./own-service.ts')
   const all = await listBound(settings)
   const [only, ...others] = all.map(({ name }) => name)
   if (only === undefined) return refuse("No database is bound yet: 'masquerade database bind' does it")
   if (others.length === 0) return only
   throw new OperatorError(`Say which database:\n  ${[only, ...others].join('\n  ')}`, { exitCode: 2 })
-}
-
-async function listBound(settings: Settings): Promise<readonly BoundName[]> {
-  await using access = await openOperatorAccess(settings)
-  return await listBoundNames(access.database.sql, access.tenantId)
 }
 
 function refuse(reason: string): never {

