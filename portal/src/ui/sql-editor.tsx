@@ -19,6 +19,21 @@ const colours = HighlightStyle.define([
   { tag: tags.comment, color: 'var(--text-3)', fontStyle: 'italic' },
 ])
 
+/**
+ * A letter over a selection: the browser would give it the style of the selected text, inline, which the page's policy refuses
+ * with an error.
+ */
+const replaceSelected = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { inputType, data } = event
+    if (inputType !== 'insertText' || data === null || !/^[\w ]$/.test(data)) return false
+    if (view.composing || view.state.selection.main.empty) return false
+    event.preventDefault()
+    view.dispatch(view.state.replaceSelection(data), { userEvent: 'input.type' })
+    return true
+  },
+})
+
 /** An editor for one statement. Tab leaves it: the keyboard must not be caught. */
 export function SqlEditor({
   label,
@@ -56,6 +71,7 @@ export function SqlEditor({
           lineNumbers(),
           history(),
           closeBrackets(),
+          replaceSelected,
           autocompletion({ icons: false }),
           keymap.of([...defaultKeymap, ...historyKeymap]),
           language.current.of(sql({ dialect: PostgreSQL })),
