@@ -176,6 +176,8 @@ async function measureAll(): Promise<void> {
     for (const protocol of protocols) {
       const samples = await takeTurns([pipe, gateway, workers], readByKey(pgbench, protocol, 8))
       show(`one row by key, ${protocol}, 8 clients, ${cores} workers`, samples, 'per second')
+      const rate = median((samples.get(workers) ?? []).map((each) => each.rate))
+      console.log(`    ${(rate / cores).toFixed(0)}/s per worker`)
     }
     if (cores < 4)
       console.log(

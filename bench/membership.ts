@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import fastify from 'fastify'
@@ -313,11 +314,61 @@ function showRatios(results: ReadonlyMap<string, readonly Measured[]>): void {
       console.log(`ratio: ${ratio(name, 'getMemberGroups')} of the rate with ${sizes[0]} users for ${name}`)
 }
 
+/** A service whose requests so many processes answer. */
+async function openWorkers(userCount: number, httpWorkers: number) {
+  const service = await openService({ httpWorkers })
+  const tokens = await createTokens(service)
+  const token = tokens.tokenFor({ permissions: ['Directory.Read.All'] })
+  await tokens.settled()
+  await service.database.transaction((tx) => fill(tx, service.store.tenantId, userCount))
+  const { sql } = service.database
+  await sql`vacuum analyze directory_object, member_edge`
+  const rows = await sql<{ id: string }[]>`
+    select id from directory_object where kind = 'user' and user_principal_name like 'user%' order by md5(id::text) limit 5000`
+  const plan: LoadPlan = {
+    port: service.listeners.httpPort,
+    token,
+    connections,
+    seconds: secondsPerRound,
+    bodies: [JSON.stringify({ securityEnabledOnly: false })],
+    paths: rows.map(({ id }) => `/v1.0/users/${id}/getMemberGroups`),
+  }
+  // Each process loads its own memberships.
+  for (let warm = 0; warm < 3; warm++) await load.run({ ...plan, seconds: 1 })
+  return { plan, close: () => service.close() }
+}
+
+/** One process against one for each core, in turns. */
+async function measureWorkers(userCount: number): Promise<void> {
+  const cores = availableParallelism()
+  if (cores === 1) return console.log('skipped: one core has none to spare for another process')
+  const [one, many] = [await openWorkers(userCount, 1), await openWorkers(userCount, cores)]
+  try {
+    const rates: { readonly alone: number; readonly together: number }[] = []
+    for (let round = 0; round < rounds; round++) {
+      const alone = (await load.run(one.plan)).requestsPerSecond
+      rates.push({ alone, together: (await load.run(many.plan)).requestsPerSecond })
+    }
+    const together = median(rates.map((rate) => rate.together))
+    const ratio = median(rates.map((rate) => rate.together / rate.alone))
+    console.log(
+      `getMemberGroups, ${cores} processes: ${together.toFixed(0)} requests/s, ${(together / cores).toFixed(0)} per process; one: ${median(rates.map(({ alone }) => alone)).toFixed(0)}`,
+    )
+    console.log(
+      `ratio: ${ratio.toFixed(2)} of one process for ${cores}, on ${cores} cores with the load itself`,
+    )
+  } finally {
+    await one.close()
+    await many.close()
+  }
+}
+
 const load = openLoad()
 const places: Place[] = []
 try {
   for (const size of sizes) places.push(await open(size))
   await measure(places)
+  await measureWorkers(sizes[0] ?? 0)
 } finally {
   for (const place of places) await place.close()
   load.close()

@@ -14,10 +14,15 @@ export interface BenchService extends Service {
 interface Options {
   readonly portalFolder?: string
   readonly hasSample?: boolean
+  readonly httpWorkers?: number
 }
 
 /** The service on an embedded PostgreSQL in a folder of its own, without a limit of requests. */
-export async function openService({ hasSample = false, ...options }: Options = {}): Promise<BenchService> {
+export async function openService({
+  hasSample = false,
+  httpWorkers = 1,
+  ...options
+}: Options = {}): Promise<BenchService> {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'masquerade-bench-'))
   const settings = readSettings({
     MASQUERADE_DATA_DIR: dataDir,
@@ -25,6 +30,8 @@ export async function openService({ hasSample = false, ...options }: Options = {
     MASQUERADE_HTTPS_PORT: '0',
     MASQUERADE_GATEWAY_PORT: '0',
     MASQUERADE_RATE_LIMIT: '0',
+    MASQUERADE_GATEWAY_WORKERS: '1',
+    MASQUERADE_HTTP_WORKERS: String(httpWorkers),
     MASQUERADE_DEMO: hasSample ? '1' : '0',
   })
   const service = await startService({ ...options, settings, log: pino({ level: 'silent' }) })

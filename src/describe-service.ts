@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { followSecretKeys } from './auth/secret-ring.ts'
 import type { SigningKeys } from './auth/signing-keys.ts'
-import { type NodeReporter, reportNode } from './db/nodes.ts'
+import { followNodes, joinKeys, type KnownKeys, type NodeReporter, reportNode } from './db/nodes.ts'
 import type { Query } from './db/query.ts'
 import type { Store } from './db/store.ts'
 import type { StoreHealth } from './db/store-health.ts'
@@ -21,14 +21,28 @@ export interface DescribedParts {
   readonly store: Store
   readonly metrics: { readonly registry: Registry }
   readonly log: Logger
+  /** The keys of the processes that serve HTTP for this node. */
+  listWorkerKeys(): readonly KnownKeys[]
+  /** Set in a process of a node that reports for it. */
+  readonly part: NodePart | undefined
+}
+
+/** What a process that serves HTTP for a node is told of it. */
+export interface NodePart {
+  readonly nodeId: string
+  readonly isEmbedded: boolean
+  tellKeys(keys: KnownKeys): void
 }
 
 /** Reports this node to the others, and tells how they run. */
 export function openServiceDescription(parts: DescribedParts) {
-  const { store, metrics, log, settings } = parts
+  const { store, metrics, log, settings, part } = parts
   const { sql } = store.database
   const { secretBox } = parts.auth
-  const nodes = reportNode(sql, version, () => readOpenSessions(metrics.registry), secretBox, log)
+  const readKeys = () => joinKeys([secretBox, ...parts.listWorkerKeys()])
+  const nodes = part
+    ? followNodes(sql, part.nodeId, () => part.tellKeys(readKeys()), log)
+    : reportNode(sql, version, () => readOpenSessions(metrics.registry), readKeys, log)
   const keys = followSecretKeys(secretBox, { sql, ...settings }, () => nodes.report(), log)
   const ports = {
     describeService: createServiceDescription(parts, nodes),
@@ -36,14 +50,19 @@ export function openServiceDescription(parts: DescribedParts) {
   }
   return {
     nodeId: nodes.id,
-    countNodes: () => nodes.count(),
+    /** Nodes, and processes of this one, among which a limit is divided. */
+    countNodes: () => nodes.count() * (part ? settings.httpWorkers : 1),
+    report: () => nodes.report(),
     ports,
     close: () => keys.close().then(() => nodes.close()),
   }
 }
 
 /** Tells how this node runs; no secret is in it. */
-function createServiceDescription({ settings, auth, health, store }: DescribedParts, nodes: NodeReporter) {
+function createServiceDescription(
+  { settings, auth, health, store, part }: DescribedParts,
+  nodes: NodeReporter,
+) {
   const { signingKeys } = auth
   const startedAt = new Date().toISOString()
   return async (tx: Query): Promise<ServiceDescription> => {
@@ -61,7 +80,7 @@ function createServiceDescription({ settings, auth, health, store }: DescribedPa
       })),
       store: {
         state: health.state,
-        kind: store.server ? 'embedded' : 'external',
+        kind: (part?.isEmbedded ?? store.server) ? 'embedded' : 'external',
         version: answer?.version ?? '',
       },
       signingKeys: signingKeys.list().map((key) => ({

@@ -1,12 +1,10 @@
-import type { Logger } from 'pino'
 import { checkOperations } from './api/check-operations.ts'
 import type { Room } from './api/room.ts'
 import { createLoginCheck } from './auth/database-login.ts'
 import { publicOrigin } from './auth/identity.ts'
-import { type Auth, openAuth } from './auth/open-auth.ts'
+import { openAuth } from './auth/open-auth.ts'
 import { type AssignmentsOf, mayAct, readRoles } from './auth/role-assignments.ts'
 import { readFreeBytes } from './db/data-directory.ts'
-import type { Database } from './db/database.ts'
 import { createOwnStoreCheck } from './db/database-marks.ts'
 import { createCancelNotice, hearEvents } from './db/events.ts'
 import { createHostGuard } from './db/host-guard.ts'
@@ -14,15 +12,14 @@ import { readRestoredAt } from './db/instance.ts'
 import { keepLogs } from './db/keep-logs.ts'
 import type { Query } from './db/query.ts'
 import { quietOutages } from './db/quiet-outages.ts'
-import { openStore, type Store } from './db/store.ts'
+import { openStore } from './db/store.ts'
 import { StoreHealth, storeStates } from './db/store-health.ts'
 import { openServiceDescription } from './describe-service.ts'
 import { readStandings } from './directory/accounts/standing.ts'
 import { recordLogins } from './directory/audit-logs/record-logins.ts'
 import { SignInLog } from './directory/audit-logs/sign-in-log.ts'
 import { bootstrap } from './directory/first-start/bootstrap.ts'
-import type { Administrator } from './directory/first-start/read-first-start.ts'
-import { type OpenedGraph, openGraph } from './directory/membership/open-graph.ts'
+import { openGraph } from './directory/membership/open-graph.ts'
 import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { openNotifications } from './directory/notifications/open-notifications.ts'
 import { permissionTables } from './directory/permissions.ts'
@@ -32,7 +29,6 @@ import { createPrincipalPorts } from './directory/principals/principal-ports.ts'
 import { createRightsCheck, readEveryoneMay } from './directory/rights/person-rights.ts'
 import { directoryRoom } from './directory/room.ts'
 import { createSample } from './directory/sample/create-sample.ts'
-import type { Controller } from './enforcement/controller.ts'
 import { createPrimaryFinder } from './enforcement/find-primary.ts'
 import { createInspector } from './enforcement/inspection/inspector.ts'
 import { createBackendEnding } from './enforcement/logins/end-login-sessions.ts'
@@ -48,13 +44,14 @@ import { readLimits } from './gateway/limits.ts'
 import { createGatewayMetrics } from './gateway/metrics.ts'
 import { createQueryPort } from './gateway/query/query-port.ts'
 import { loadConfigured } from './http/certificates.ts'
-import { type Listeners, listen } from './http/listen.ts'
+import { listen } from './http/listen.ts'
 import { createMetrics } from './http/metrics.ts'
 import { mountBefore } from './http/mount.ts'
 import { addPages, type Readiness } from './http/pages.ts'
 import { readForwarded } from './http/read-forwarded.ts'
 import { signedInPath } from './http/reference/add-reference.ts'
 import { buildHttp } from './http/server.ts'
+import { describeStart, HttpPool } from './http-workers.ts'
 import { localOrigins, pagesAt, readHostNames } from './issuer/address.ts'
 import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
@@ -71,36 +68,14 @@ import { openCredentials } from './open-credentials.ts'
 import { createEnforcementPorts, openEnforcement, openFollower } from './open-enforcement.ts'
 import { addPortal } from './portal/add-portal.ts'
 import { bringSample } from './sample/bring-sample.ts'
-import type { Settings } from './settings.ts'
+import type { Service, StartOptions } from './service.ts'
 import { version } from './version.ts'
 
-export interface Service {
-  readonly memberships: OpenedGraph
-  readonly listeners: Listeners
-  readonly gateway: Gateway
-  readonly enforcement: Controller
-  readonly database: Database
-  readonly store: Store
-  readonly auth: Auth
-  /** The administrator of the first start; undefined once the account was deleted. */
-  readonly administrator: Administrator | undefined
-  stop(): Promise<void>
-}
-
-export interface StartOptions {
-  readonly settings: Settings
-  readonly log: Logger
-  /** The built portal; undefined: the service runs without one. */
-  readonly portalFolder?: string
-  /** Long steps, for people who wait. */
-  readonly onProgress?: (step: string) => void
-  /** The service cannot go on (its database died, for example). */
-  readonly onFatal?: (error: Error) => void
-}
+export type { Service } from './service.ts'
 
 /** The only composition root: everything is built here, and stopped in the opposite order. */
 export async function startService(options: StartOptions): Promise<Service> {
-  const { settings, onProgress, onFatal } = options
+  const { settings, onProgress, onFatal, part } = options
   const health = new StoreHealth(options.log)
   const log = quietOutages(options.log, health)
   const emulator = settings.emulator ? await import('./auth/emulator.ts') : undefined
@@ -125,7 +100,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     await createSample(database, tenantId, settings.tenantDomain)
   }
   const metrics = createMetrics()
-  metrics.showStore(storeStates, () => health.state, readFreeBytes.bind(null, settings.dataDir))
+  if (!part) metrics.showStore(storeStates, () => health.state, readFreeBytes.bind(null, settings.dataDir))
   const memberships = openGraph({
     database,
     address: store.address,
@@ -148,7 +123,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     settings,
     database,
     tenantId,
-    embedded: server !== undefined,
+    embedded: part?.isEmbedded ?? server !== undefined,
     log,
     assignmentsOf: readAssignments(database.sql, graph),
     readStandings: (holders) => readStandings(database.sql, tenantId, holders),
@@ -158,7 +133,11 @@ export async function startService(options: StartOptions): Promise<Service> {
     origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
   })
   cleanup.defer(() => auth.close())
-  const description = openServiceDescription({ settings, auth, health, store, metrics, log })
+  let pool: HttpPool | undefined
+  const description = openServiceDescription({
+    ...{ settings, auth, health, store, metrics, log, part },
+    listWorkerKeys: () => pool?.keys ?? [],
+  })
   cleanup.defer(() => description.close())
   countNodes = description.countNodes
   const administrator = await bootstrap({
@@ -199,31 +178,32 @@ export async function startService(options: StartOptions): Promise<Service> {
     onDrift: () => metrics.countDrift(),
   })
   cleanup.defer(() => enforcement.close())
-  enforcement.start()
-  metrics.showStates(() => countStates(database.sql, selectBound))
-  let gateway: Gateway | undefined
+  if (!part) {
+    enforcement.start()
+    metrics.showStates(() => countStates(database.sql, selectBound))
+  }
+  let gateway: Gateway | undefined = part?.gateway
   const settle = async (id: string) => {
     const report = await enforcement.settle(id)
     await gateway?.refresh(id)
     return report
   }
-  const follower = openFollower({ database, tenantId, source, enforcement, log }, async (id) =>
-    gateway?.refresh(id),
-  )
-  cleanup.defer(() => follower.close())
+  const refresh = async (id: string) => gateway?.refresh(id)
+  const follower = part ? undefined : openFollower({ database, tenantId, source, enforcement, log }, refresh)
+  cleanup.defer(() => follower?.close())
   const notifications = openNotifications({ database, tenantId, settings, secrets: secretBox, log })
   cleanup.defer(() => notifications.close())
   const events = hearEvents(
     store.address,
     {
-      masks: (id) => void gateway?.refresh(id),
+      masks: (id) => void (part ?? gateway?.refresh(id)),
       cancel: (digest) => void gateway?.cancel(digest).catch(() => {}),
       directory: () => {
-        for (const one of [memberships, follower, notifications]) one.hear()
+        for (const one of [memberships, follower, notifications]) one?.hear()
       },
       revocations: () => auth.hearRevocation(),
       restored: () => {
-        follower.hear()
+        follower?.hear()
         gateway?.refreshAll()
       },
       failed: (error) => health.note(error),
@@ -231,7 +211,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     log,
   )
   cleanup.defer(() => events.close())
-  cleanup.defer(keepLogs(database, tenantId, settings, log))
+  if (!part) cleanup.defer(keepLogs(database, tenantId, settings, log))
   const credentials = openCredentials(database.sql, tenantId, secretBox)
   const masking = maskingRoom({
     providerAliases: settings.providerAliases,
@@ -284,21 +264,38 @@ export async function startService(options: StartOptions): Promise<Service> {
     },
     async (page) => {
       const portalPage = await addPortal(page, options.portalFolder, () => auth.identity.issuer())
-      addPages(page, { rooms, version, registry: metrics.registry, readiness, portalPage })
+      const { registry } = metrics
+      const nodeRegistry = part ? { contentType: registry.contentType, metrics: part.metrics } : registry
+      addPages(page, { rooms, version, registry: nodeRegistry, readiness, portalPage })
     },
   )
   cleanup.defer(() => app.close())
 
   const mounted = mountBefore(handler, issuer, { name: 'tokens', metrics, headers, accepting })
-  const listeners = await listen({
-    settings,
-    handler: readForwarded(emulator?.keepStrangersOut(mounted) ?? mounted, isTrustedProxy),
-    certificates: () => loadConfigured(settings),
-    log,
-  })
+  if (settings.httpWorkers > 1 && !part)
+    pool = new HttpPool({
+      start: describeStart(options, server, description.nodeId),
+      registry: metrics.registry,
+      log,
+      refresh,
+      onKeys: () => description.report(),
+    })
+  const listeners = pool
+    ? await pool.open()
+    : await listen({
+        settings,
+        handler: readForwarded(emulator?.keepStrangersOut(mounted) ?? mounted, isTrustedProxy),
+        certificates: () => loadConfigured(settings),
+        log,
+      })
   place = listeners
   cleanup.defer(() => listeners.close(settings.shutdownTimeoutSeconds * 1000))
 
+  const open = { listeners, memberships, enforcement, database, store, auth, registry: metrics.registry }
+  const end = () => {
+    draining = true
+  }
+  if (part) return { ...open, gateway: part.gateway, administrator, stop: stopOnce(cleanup.move(), end) }
   await checks.settled()
   const masks = createMaskReader(enforcement, source)
   const locator = { guard, findPrimary: createPrimaryFinder(enforcement) }
@@ -331,19 +328,19 @@ export async function startService(options: StartOptions): Promise<Service> {
     },
   })
   gateway = opened
+  pool?.setGatewayPort(opened.port)
   cleanup.defer(() => opened.close(settings.shutdownTimeoutSeconds * 1000))
 
-  const open = { listeners, memberships, gateway: opened, enforcement, database, store, auth }
-  const service = { ...open, administrator }
+  const service = { ...open, gateway: opened, administrator }
   await bringSample(settings, service, onProgress ?? (() => {}))
-  const parts = cleanup.move()
+  return { ...service, stop: stopOnce(cleanup.move(), end) }
+}
+
+function stopOnce(parts: AsyncDisposableStack, onStop: () => void): () => Promise<void> {
   let stopping: Promise<void> | undefined
-  return {
-    ...service,
-    stop: () => {
-      draining = true
-      stopping ??= parts.disposeAsync()
-      return stopping
-    },
+  return () => {
+    onStop()
+    stopping ??= parts.disposeAsync()
+    return stopping
   }
 }

@@ -24,6 +24,12 @@ const schema = {
   } satisfies Setting<string>,
   HTTP_PORT: port('8080', 'Port of the HTTP server.'),
   HTTPS_PORT: port('8443', 'Port of the HTTPS server.'),
+  HTTP_WORKERS: whole(
+    '1',
+    1,
+    64,
+    'Processes that serve HTTP for this node: as many as there are processor cores to spare. Each has its own connections to the store and its own memberships in memory. 1: the service itself serves.',
+  ),
   GATEWAY_PORT: port('6432', 'Port of the PostgreSQL gateway.'),
   GATEWAY_WORKERS: whole(
     '1',

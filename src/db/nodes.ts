@@ -38,13 +38,14 @@ export function reportNode(
   sql: Query,
   version: string,
   countSessions: () => Promise<number>,
-  keys: KnownKeys,
+  readKeys: () => KnownKeys,
   log: Logger,
 ): NodeReporter {
   const self = { id: randomUUID(), hostName: hostname(), version, startedAt: new Date() }
   let running = 1
   const write = async () => {
     const { id, hostName, startedAt } = self
+    const keys = readKeys()
     await sql`
       insert into node (id, host_name, version, started_at, gateway_sessions, secret_keys, seals_with)
       values (${id}, ${hostName}, ${version}, ${startedAt}, ${await countSessions()}, ${keys.keyIds},
@@ -52,9 +53,7 @@ export function reportNode(
       on conflict (id) do update set seen_at = now(), gateway_sessions = excluded.gateway_sessions,
         secret_keys = excluded.secret_keys, seals_with = excluded.seals_with`
     await sql`delete from node where seen_at < now() - interval '1 day'`
-    const [row] = await sql<{ count: number }[]>`
-      select count(*) from node where seen_at > now() - make_interval(secs => ${silentSeconds})`
-    running = Math.max(1, row?.count ?? 1)
+    running = await countNodes(sql)
   }
   let writing: Promise<unknown> = Promise.resolve()
   const report = () => {
@@ -68,11 +67,7 @@ export function reportNode(
     count: () => running,
 
     async list(tx) {
-      const others = await tx<Node[]>`
-        select id, host_name as "hostName", version, started_at as "startedAt", seen_at as "seenAt",
-          gateway_sessions as "gatewaySessions"
-        from node where id <> ${self.id} and seen_at > now() - make_interval(secs => ${silentSeconds})
-        order by started_at, id`
+      const others = (await listNodes(tx)).filter(({ id }) => id !== self.id)
       const own = { ...self, seenAt: new Date(), gatewaySessions: await countSessions() }
       return [...others, own].sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime())
     },
@@ -83,6 +78,54 @@ export function reportNode(
         log.debug({ err }, 'the others hear of the end of this node by its silence'),
       )
     },
+  }
+}
+
+/** The same for a process of a node that reports for it. */
+export function followNodes(sql: Query, id: string, report: () => void, log: Logger): NodeReporter {
+  let running = 1
+  let counting: Promise<unknown> = Promise.resolve()
+  const count = () => {
+    counting = countNodes(sql).then(
+      (found) => {
+        running = found
+      },
+      (err) => log.debug({ err }, 'the nodes could not be counted'),
+    )
+  }
+  count()
+  const timer = setInterval(count, everyMs).unref()
+  return {
+    id,
+    report,
+    count: () => running,
+    list: listNodes,
+    async close() {
+      clearInterval(timer)
+      await counting
+    },
+  }
+}
+
+async function countNodes(sql: Query): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*) from node where seen_at > now() - make_interval(secs => ${silentSeconds})`
+  return Math.max(1, row?.count ?? 1)
+}
+
+async function listNodes(sql: Query): Promise<Node[]> {
+  return await sql<Node[]>`
+    select id, host_name as "hostName", version, started_at as "startedAt", seen_at as "seenAt",
+      gateway_sessions as "gatewaySessions"
+    from node where seen_at > now() - make_interval(secs => ${silentSeconds}) order by started_at, id`
+}
+
+/** Of several processes: the keys that all of them have, and one that seals otherwise, if any does. */
+export function joinKeys([first, ...others]: readonly [KnownKeys, ...KnownKeys[]]): KnownKeys {
+  const other = others.find(({ sealsWith }) => sealsWith !== first.sealsWith)
+  return {
+    keyIds: first.keyIds.filter((id) => others.every(({ keyIds }) => keyIds.includes(id))),
+    sealsWith: other?.sealsWith ?? first.sealsWith,
   }
 }
 

@@ -15,7 +15,8 @@ export interface Readiness {
 export interface PageOptions {
   readonly rooms: readonly Room[]
   readonly version: string
-  readonly registry: Registry
+  /** The metrics of the node. */
+  readonly registry: Pick<Registry, 'contentType' | 'metrics'>
   readonly readiness: readonly Readiness[]
   /** Answers a browser at `/`; undefined: there is no portal, and the browser is led to the API reference. */
   readonly portalPage: SendPage | undefined

@@ -37,6 +37,9 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   'open-enforcement.ts': 'everything',
   'open-tracing.ts': 'everything',
   'main.ts': 'everything',
+  'service.ts': 'everything',
+  'http-worker.ts': 'everything',
+  'http-workers.ts': 'everything',
   cli: 'everything',
   sample: 'everything',
 }

@@ -40,7 +40,7 @@ const kept = [
 ]
 
 /** Arguments of Node that are for every process: no debugger, profiler or test runner. */
-const passedOn = /^--(max-|stack-size|no-warnings|disable-warning|enable-source-maps)/
+export const passedOn = /^--(max-|stack-size|no-warnings|disable-warning|enable-source-maps)/
 
 /** Resolves when the process is ready for connections. */
 export async function startWorker({ count, limits, ports, registry }: StartOptions): Promise<Worker> {
