@@ -68,14 +68,14 @@ export class ApiRequest implements HttpRequest {
 }
 
 export class ApiReply implements HttpReply {
-  readonly #response: ServerResponse
+  readonly response: ServerResponse
   readonly #always: Readonly<Record<string, string>>
   #headers: Record<string, string | number>
   #status = 200
 
   /** `always`: headers of every answer. */
   constructor(response: ServerResponse, always: Readonly<Record<string, string>>) {
-    this.#response = response
+    this.response = response
     this.#always = always
     this.#headers = { ...always }
   }
@@ -105,8 +105,8 @@ export class ApiReply implements HttpReply {
   send(text?: string): void {
     const hasLength = this.#status !== 204 && this.#status !== 304
     if (text !== undefined) this.#headers['content-length'] = Buffer.byteLength(text)
-    else if (hasLength && this.#response.req.method !== 'HEAD') this.#headers['content-length'] = 0
-    this.#response.writeHead(this.#status, this.#headers)
-    this.#response.end(text)
+    else if (hasLength && this.response.req.method !== 'HEAD') this.#headers['content-length'] = 0
+    this.response.writeHead(this.#status, this.#headers)
+    this.response.end(text)
   }
 }

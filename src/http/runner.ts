@@ -13,6 +13,7 @@ import { readQuery } from './query.ts'
 import { largeTextLength, readInTurn } from './read-in-turn.ts'
 import { HttpFacts } from './request-facts.ts'
 import { sendInner } from './send-inner.ts'
+import { countUnread, requireReading } from './unread-answers.ts'
 
 export interface Runner {
   readonly database: Database
@@ -25,9 +26,10 @@ export interface Runner {
 
 /** Before the body is read: a stranger's megabyte is not worth receiving. */
 export function admit(runner: Runner, request: ApiRequest): Soon<Caller> {
-  return after(authenticate(runner, request), (caller) =>
-    after(runner.gatekeeper.throttle(caller), () => permit(runner, request, caller)),
-  )
+  return after(authenticate(runner, request), (caller) => {
+    requireReading(caller.objectId)
+    return after(runner.gatekeeper.throttle(caller), () => permit(runner, request, caller))
+  })
 }
 
 function authenticate({ gatekeeper }: Runner, { headers, raw, route }: ApiRequest): Soon<Caller> {
@@ -102,7 +104,9 @@ export async function perform(runner: Runner, request: ApiRequest, reply: ApiRep
   if (isRead && entries.length > 0) await audit(database.sql)
   const late = answer.afterCommit && (await answer.afterCommit())
   const told = answer.lateBody ? { ...answer, body: await answer.lateBody() } : answer
-  render(late ? { ...told, headers: { ...told.headers, ...late } } : told, request, reply)
+  const bytes = render(late ? { ...told, headers: { ...told.headers, ...late } } : told, request, reply)
+  // The answer to a request inside another one is read at once.
+  if (!facts.isInner) countUnread(context.caller.objectId, bytes, reply.response)
 }
 
 /** Undefined for all but very few bodies: a promise is a measurable part of a request. */
@@ -117,7 +121,8 @@ function readsOnly({ method, reads }: Operation): boolean {
   return method === 'GET' || reads === true
 }
 
-function render(answer: Answer, request: ApiRequest, reply: ApiReply): void {
+/** Returns how long the body is. */
+function render(answer: Answer, request: ApiRequest, reply: ApiReply): number {
   const { operation, dialect } = request.route
   const { headers, body } = answer
   const { headStatus } = operation
@@ -126,9 +131,11 @@ function render(answer: Answer, request: ApiRequest, reply: ApiReply): void {
   if (body === undefined || status === 204) {
     if (headers) reply.headers(headers)
     reply.send()
-    return
+    return 0
   }
   reply.header('content-type', dialect.contentType)
   if (headers) reply.headers(headers)
-  reply.send(dialect.write(body, request))
+  const text = dialect.write(body, request)
+  reply.send(text)
+  return text.length
 }

@@ -4,7 +4,9 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe } from 'node:test'
 import { clause } from '../../support/clause.ts'
+import { addPerson } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const rule =
   '/subscriptions/s/resourceGroups/g/providers/Vendor.Sql/servers/v/databases/d/dataMaskingPolicies/Default/rules/r'
@@ -217,6 +219,36 @@ describe('requests of every kind', () => {
       const large = `10000\r\n${' '.repeat(65_536)}\r\n`.repeat(15)
       const plain = await sendBytes(`${head}${large}2\r\n{}\r\n0\r\n\r\n`, (got) => got.includes('\r\n\r\n'))
       assert.match(plain.text, /^HTTP\/1\.1 400 /)
+    },
+  )
+
+  clause(
+    'SVC-98',
+    'A caller whose clients have not read 64 MB of answers gets 429 until they have, or are gone. Answers of less than 64 KB do not count.',
+    async () => {
+      const token = service.tokenFor({ principal: (await addPerson(service)).id, directoryRoles: [] })
+      const requests = Array.from({ length: 20 }, (_, n) => ({
+        id: `${n}`,
+        method: 'GET',
+        url: '/$metadata',
+      }))
+      const body = JSON.stringify({ requests })
+      const head = `POST /v1.0/$batch HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+      const ask = async () => (await service.request('GET', '/v1.0/$metadata', { token })).status
+      // Twice: what the first connections held is given back with them.
+      for (let round = 0; round < 2; round++) {
+        const sockets = Array.from({ length: 8 }, () => {
+          const socket = connect(service.listeners.httpPort, '127.0.0.1').pause()
+          socket.on('error', () => {})
+          socket.write((head + body).repeat(16))
+          return socket
+        })
+        await waitUntil('the caller is refused', async () => (await ask()) === 429)
+        const other = service.tokenFor({ principal: (await addPerson(service)).id })
+        assert.equal((await service.request('GET', '/v1.0/$metadata', { token: other })).status, 200)
+        for (const socket of sockets) socket.destroy()
+        await waitUntil('the caller is answered', async () => (await ask()) === 200)
+      }
     },
   )
 })
