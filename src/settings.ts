@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { OperatorError } from './kernel/operator-error.ts'
 import {
@@ -31,12 +32,13 @@ const schema = {
     'Processes that serve HTTP for this node: as many as there are processor cores to spare. Each has its own connections to the store and its own memberships in memory. 1: the service itself serves.',
   ),
   GATEWAY_PORT: port('6432', 'Port of the PostgreSQL gateway.'),
-  GATEWAY_WORKERS: whole(
-    '1',
-    1,
-    64,
-    'Processes that share the sessions of the gateway: as many as there are processor cores to spare. 1: the service itself has them all.',
-  ),
+  GATEWAY_WORKERS: {
+    doc: 'Processes that share the sessions of the gateway. `auto`: one for each core that this process may use, at most 8. 1, and `auto` on one core: the service itself has the sessions.',
+    default: 'auto',
+    allowed: '`auto`, or a whole number from 1 to 64',
+    read: (text) =>
+      text === 'auto' ? Math.min(8, availableParallelism()) : whole('1', 1, 64, '').read(text),
+  } satisfies Setting<number>,
   GATEWAY_CONNECTIONS: whole('500', 1, 100_000, 'Sessions that the gateway of this node serves at once.'),
   GATEWAY_CONNECTIONS_PER_ROLE: whole(
     '100',

@@ -25,8 +25,13 @@ export function startCommand(
 ): Started {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('MASQUERADE_'))
   const child = spawn(process.execPath, [program, ...args], {
-    // Sample data takes its time; who tests it asks for it.
-    env: { ...Object.fromEntries(inherited), MASQUERADE_DEMO: '0', ...environment },
+    // Sample data and workers take their time: tests of these ask for them.
+    env: {
+      ...Object.fromEntries(inherited),
+      MASQUERADE_DEMO: '0',
+      MASQUERADE_GATEWAY_WORKERS: '1',
+      ...environment,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let stdout = ''

@@ -35,6 +35,7 @@ export async function startTestService(
     MASQUERADE_HTTPS_PORT: '0',
     MASQUERADE_GATEWAY_PORT: '0',
     MASQUERADE_RATE_LIMIT: '0',
+    MASQUERADE_GATEWAY_WORKERS: '1',
     ...environment,
   })
   const service = await startService({ settings, log, ...(portalFolder !== undefined && { portalFolder }) })

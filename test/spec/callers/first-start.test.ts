@@ -29,6 +29,7 @@ describe('the first start', () => {
       MASQUERADE_HTTP_PORT: '0',
       MASQUERADE_HTTPS_PORT: '0',
       MASQUERADE_GATEWAY_PORT: '0',
+      MASQUERADE_GATEWAY_WORKERS: '1',
       MASQUERADE_PUBLIC_URL: 'https://masquerade.example',
       MASQUERADE_SECRET_KEY_FILE: keyFile,
     }

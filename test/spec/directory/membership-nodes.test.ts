@@ -39,6 +39,7 @@ describe('memberships on two nodes', () => {
     MASQUERADE_HTTP_PORT: '0',
     MASQUERADE_HTTPS_PORT: '0',
     MASQUERADE_GATEWAY_PORT: '0',
+    MASQUERADE_GATEWAY_WORKERS: '1',
     MASQUERADE_RATE_LIMIT: '0',
     MASQUERADE_DEMO: '0',
   })

@@ -20,6 +20,7 @@ describe('two nodes over one database', () => {
       MASQUERADE_HTTP_PORT: '0',
       MASQUERADE_HTTPS_PORT: '0',
       MASQUERADE_GATEWAY_PORT: '0',
+      MASQUERADE_GATEWAY_WORKERS: '1',
       MASQUERADE_RATE_LIMIT: '0',
     })
     second = await startService({ settings, log: pino({ level: 'silent' }) })

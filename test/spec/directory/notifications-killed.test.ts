@@ -45,6 +45,7 @@ describe('a node killed while it delivers notifications', () => {
       MASQUERADE_HTTP_PORT: '0',
       MASQUERADE_HTTPS_PORT: '0',
       MASQUERADE_GATEWAY_PORT: '0',
+      MASQUERADE_GATEWAY_WORKERS: '1',
       MASQUERADE_NOTIFICATION_HOSTS: '127.0.0.1',
     }
   })

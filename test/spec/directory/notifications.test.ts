@@ -400,6 +400,7 @@ describe('change notifications', () => {
           MASQUERADE_HTTP_PORT: '0',
           MASQUERADE_HTTPS_PORT: '0',
           MASQUERADE_GATEWAY_PORT: '0',
+          MASQUERADE_GATEWAY_WORKERS: '1',
           ...environment,
         }),
         log: pino({ level: 'silent' }),

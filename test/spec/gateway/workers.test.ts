@@ -3,9 +3,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { describe } from 'node:test'
 import type pg from 'pg'
+import { readSettings } from '../../../src/settings.ts'
 import { int32 } from '../../../src/wire/messages.ts'
 import { writeCancel } from '../../../src/wire/startup.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
@@ -50,6 +52,19 @@ describe('workers of the gateway', () => {
     process.kill(pid, 'SIGKILL')
     return pid
   }
+
+  clause(
+    'GATE-174',
+    'Unset, `MASQUERADE_GATEWAY_WORKERS` is `auto`: a process for each core that the node may use, at most 8. On…',
+    () => {
+      const cores = Math.min(8, availableParallelism())
+      assert.equal(readSettings({}).gatewayWorkers, cores)
+      assert.equal(readSettings({ MASQUERADE_GATEWAY_WORKERS: 'auto' }).gatewayWorkers, cores)
+      assert.equal(readSettings({ MASQUERADE_GATEWAY_WORKERS: '3' }).gatewayWorkers, 3)
+      for (const wrong of ['0', '65', 'many', '1.5'])
+        assert.throws(() => readSettings({ MASQUERADE_GATEWAY_WORKERS: wrong }), /Allowed: `auto`, or/)
+    },
+  )
 
   clause(
     'GATE-80',

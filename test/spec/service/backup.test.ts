@@ -337,6 +337,7 @@ async function startRestored(environment: Record<string, string>, ports: Record<
     MASQUERADE_HTTP_PORT: '0',
     MASQUERADE_HTTPS_PORT: '0',
     MASQUERADE_GATEWAY_PORT: '0',
+    MASQUERADE_GATEWAY_WORKERS: '1',
     MASQUERADE_RATE_LIMIT: '0',
     ...environment,
     ...ports,
@@ -363,6 +364,7 @@ clause(
     const starting = startRestored(environment, {
       MASQUERADE_HTTP_PORT: String(httpPort),
       MASQUERADE_GATEWAY_PORT: String(gatewayPort),
+      MASQUERADE_GATEWAY_WORKERS: '1',
     })
     const ready = () => fetch(`http://127.0.0.1:${httpPort}/readyz`).catch(() => null)
     const body = await waitUntil('the service waits', async () => {
