@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 export interface LoadPlan {
   readonly port: number
   readonly token: string
-  readonly method?: 'POST' | 'PATCH'
+  readonly method?: 'GET' | 'POST' | 'PATCH'
   /** Requests take turns among these paths, and among these bodies. */
   readonly paths: readonly string[]
   readonly bodies: readonly string[]

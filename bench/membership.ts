@@ -9,12 +9,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
 import fastify from 'fastify'
 import pino from 'pino'
 import { Type } from 'typebox'
 import { ok } from '../src/api/operation.ts'
-import type { Query } from '../src/db/query.ts'
 import { checkMemberGroups } from '../src/directory/membership/check-member-groups.ts'
 import { explainMembership } from '../src/directory/membership/explain-membership.ts'
 import { getMemberGroups } from '../src/directory/membership/get-member-groups.ts'
@@ -24,58 +22,18 @@ import { createMetrics } from '../src/http/metrics.ts'
 import { buildHttp } from '../src/http/server.ts'
 import type { Service } from '../src/main.ts'
 import { createTokens } from '../test/support/tokens.ts'
+import { fillDirectory } from './fill-directory.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 import { median } from './median.ts'
+import { openLoad } from './open-load.ts'
 import { openService } from './open-service.ts'
 import type { WritePlan } from './write-memberships.ts'
 
 const sizes = (process.argv[2] ?? '100000').split(',').map(Number)
-const levels = 8
-const directGroupsPerUser = 4
 const connections = 16
 const secondsPerRound = Number(process.argv[4] ?? 1)
 const rounds = Number(process.argv[3] ?? 20)
 const writesPerSecond = 100
-
-/**
- * Every group is in one of the next level, every tenth in two; users are in groups of the lowest level. Triggers rest and
- * indexes are built afterwards: a million users by way of them take a quarter of an hour.
- */
-async function fill(tx: Query, tenantId: string, userCount: number): Promise<void> {
-  const groupsPerLevel = userCount / 80
-  const groups = levels * groupsPerLevel
-  await tx`set local session_replication_role = replica`
-  await tx`set local statement_timeout = 0`
-  await tx`set local maintenance_work_mem = '256MB'`
-  const indexes = await tx<{ name: string; definition: string }[]>`
-    select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition from pg_index
-    where indrelid in ('directory_object'::regclass, 'member_edge'::regclass) and not indisprimary and not exists (
-      select from pg_constraint where conindid = indexrelid)`
-  for (const { name } of indexes) await tx.unsafe(`drop index ${name}`)
-  await tx`
-    insert into directory_object (tenant_id, id, kind, properties)
-    select ${tenantId}, md5('group' || n)::uuid, 'group', jsonb_build_object(
-      'displayName', 'Group ' || n, 'mailNickname', 'group' || n, 'groupTypes', '[]'::jsonb,
-      'securityEnabled', n % 2 = 0, 'mailEnabled', n % 2 = 1)
-    from generate_series(0, ${groups - 1}::int) as n`
-  await tx`
-    insert into member_edge (tenant_id, container_id, member_id)
-    select distinct ${tenantId}::uuid, md5('group' || ((n / ${groupsPerLevel}::int + 1) * ${groupsPerLevel}::int
-        + (hashint4(n * 7 + k) & 2147483647) % ${groupsPerLevel}::int))::uuid, md5('group' || n)::uuid
-    from generate_series(0, ${groups - groupsPerLevel - 1}::int) as n, generate_series(1, 2) as k
-    where k = 1 or n % 10 = 0`
-  await tx`
-    insert into directory_object (tenant_id, id, kind, properties)
-    select ${tenantId}, md5('user' || n)::uuid, 'user', jsonb_build_object(
-      'displayName', 'User ' || n, 'userPrincipalName', 'user' || n || '@example.com', 'accountEnabled', true)
-    from generate_series(1, ${userCount}::int) as n`
-  await tx`
-    insert into member_edge (tenant_id, container_id, member_id)
-    select distinct ${tenantId}::uuid,
-      md5('group' || (hashint4(n * 31 + k) & 2147483647) % ${groupsPerLevel}::int)::uuid, md5('user' || n)::uuid
-    from generate_series(1, ${userCount}::int) as n, generate_series(1, ${directGroupsPerUser}::int) as k`
-  for (const { definition } of indexes) await tx.unsafe(definition)
-}
 
 function answerConstant(body: () => string) {
   return operation({
@@ -110,21 +68,6 @@ async function serve({ database, auth, memberships }: Service, body: () => strin
   const server = createServer(handler)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return { server, port: (server.address() as AddressInfo).port }
-}
-
-/** One process makes all the load: the start of another would be felt in the round after it. */
-function openLoad() {
-  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'load.ts')], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const answers = createInterface(child.stdout)[Symbol.asyncIterator]()
-  return {
-    async run(plan: LoadPlan): Promise<LoadResult> {
-      child.stdin.write(`${JSON.stringify(plan)}\n`)
-      return JSON.parse((await answers.next()).value ?? 'null') as LoadResult
-    },
-    close: () => void child.kill(),
-  }
 }
 
 interface Measured extends LoadResult {
@@ -218,7 +161,7 @@ async function open(userCount: number): Promise<Place> {
   const token = tokens.tokenFor({ permissions: ['Directory.Read.All'] })
   await tokens.settled()
   const { sql } = service.database
-  await service.database.transaction((tx) => fill(tx, service.store.tenantId, userCount))
+  await service.database.transaction((tx) => fillDirectory(tx, service.store.tenantId, userCount))
   await sql`vacuum analyze directory_object, member_edge`
   const rows = await sql<{ id: string }[]>`
     select id from directory_object where kind = 'user' and user_principal_name like 'user%' order by md5(id::text) limit 5000`
@@ -320,7 +263,7 @@ async function openWorkers(userCount: number, httpWorkers: number) {
   const tokens = await createTokens(service)
   const token = tokens.tokenFor({ permissions: ['Directory.Read.All'] })
   await tokens.settled()
-  await service.database.transaction((tx) => fill(tx, service.store.tenantId, userCount))
+  await service.database.transaction((tx) => fillDirectory(tx, service.store.tenantId, userCount))
   const { sql } = service.database
   await sql`vacuum analyze directory_object, member_edge`
   const rows = await sql<{ id: string }[]>`

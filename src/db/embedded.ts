@@ -18,6 +18,8 @@ export type EmbeddedOptions = {
   onProgress?: (step: string) => void
   /** For tests: nothing is forced to disk. */
   fast?: boolean
+  /** For servers that stand in for masked ones; absent: what the service itself needs. */
+  maxConnections?: number
   /** 0 or absent: the port of last time if it is free, else any. */
   port?: number
   /** The server ended by itself; the embedded database is gone until the next start. */
@@ -60,7 +62,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
 
 async function start(dataDirectory: string, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const directory = path.join(dataDirectory, 'postgres')
-  const fast = options.fast ?? false
+  const { fast = false, maxConnections } = options
   const account = chooseAccount(directory)
   const { bin, version } = prepareBinaries(account, dataDirectory)
   const passwordFile = path.join(dataDirectory, 'postgres-password')
@@ -79,7 +81,11 @@ async function start(dataDirectory: string, options: EmbeddedOptions): Promise<E
   await clearStaleServer(directory)
   options.onProgress?.('starting the embedded database')
   const portFile = path.join(dataDirectory, 'postgres-port')
-  const { server, port } = await runOnFreePort({ bin, directory, account, fast }, options.port, portFile)
+  const { server, port } = await runOnFreePort(
+    { bin, directory, account, fast, maxConnections },
+    options.port,
+    portFile,
+  )
   const password = readFileSync(passwordFile, 'utf8').trim()
   const address: DatabaseAddress = {
     host: server.socketDirectory ?? host,

@@ -13,6 +13,7 @@ export type ServerPlan = {
   port: number
   /** For throw-away clusters: no durability, no log files. */
   fast: boolean
+  maxConnections?: number | undefined
 }
 
 export type RunningServer = {
@@ -74,7 +75,7 @@ function serverOptions(plan: ServerPlan, socketDirectory: string): string[] {
     // Double quotes: the value is a list, and a path may hold a comma.
     unix_socket_directories: socketDirectory && `"${socketDirectory.replaceAll('"', '""')}"`,
     unix_socket_permissions: '0700',
-    max_connections: '200',
+    max_connections: String(plan.maxConnections ?? 200),
     password_encryption: 'scram-sha-256',
     timezone: 'UTC',
     log_timezone: 'UTC',
