@@ -104,6 +104,16 @@ create table copied_record (
   constraint copied_record_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
 );
 
+create table counted_finding (
+  database_id uuid not null,
+  kind text not null,
+  day date not null,
+  count integer not null,
+  constraint counted_finding_pkey PRIMARY KEY (database_id, kind, day),
+  constraint counted_finding_kind_check CHECK ((kind = ANY (ARRAY['exposure'::text, 'recommendation'::text]))),
+  constraint counted_finding_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
 create table database_credential (
   tenant_id uuid not null,
   id uuid default gen_random_uuid() not null,

@@ -33,6 +33,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'user_password',
   ],
   masking: [
+    'counted_finding',
     'database_credential',
     'gateway_name',
     'masked_database',

@@ -369,6 +369,35 @@ describe('journeys through masks in the portal', { skip: skipReason ?? false }, 
   )
 
   clause(
+    'MASK-217',
+    'The service keeps, for each day of UTC and for 92 days, how many exposures and recommendations it last found…',
+    async () => {
+      const { sql } = portal.service().database
+      const earlier = async () => {
+        const { body } = await portal.send('GET', '/providers/Vendor.Sql/databases')
+        return body.value.find(({ name }: { name: string }) => name === 'shop').properties.earlierFindings
+      }
+      const count = async (kind: string) => (await portal.send('GET', `${policy}/${kind}`)).body.value.length
+      await sql`delete from counted_finding`
+      const [exposures, recommendations] = [await count('exposures'), await count('recommendations')]
+      assert.deepEqual(await earlier(), { exposures: null, recommendations: null }, 'today is no earlier day')
+      await sql`update counted_finding set day = day - 3`
+      await sql`insert into counted_finding select database_id, kind, day - 90, 77 from counted_finding`
+      const [{ day } = {}] = await sql<{ day: string }[]>`select max(day)::text as day from counted_finding`
+      await count('exposures')
+      assert.deepEqual(await earlier(), {
+        exposures: { day, count: exposures },
+        recommendations: { day, count: recommendations },
+      })
+      const left = await sql`select from counted_finding where count = 77 and kind = 'exposure'`
+      assert.equal(left.count, 0, 'counts of more than 92 days ago are gone')
+      await using opened = await portal.open(portal.administrator(), '/')
+      const figure = opened.page.locator('.figure', { hasText: 'Open exposures' })
+      await figure.getByText(/^Unchanged since /).waitFor()
+    },
+  )
+
+  clause(
     'MASK-210',
     '`GET /providers/Vendor.Sql/activitySummary` counts, for callers who may read the audit of everything and for each day…',
     async () => {

@@ -3,6 +3,11 @@ import { ok } from '../../api/operation.ts'
 import { scopesAllowing } from '../../auth/role-assignments.ts'
 import type { Query } from '../../db/query.ts'
 import { describePlaces } from '../binding/binding-address.ts'
+import {
+  type EarlierFindings,
+  earlierFindings,
+  selectEarlierFindings,
+} from '../enforcement/counted-findings.ts'
 import type { EnforcementReport } from '../enforcement/enforcement.ts'
 import { operation, ownApiVersions } from '../operation.ts'
 import { decodeSkipToken, encodeSkipToken, keyRange, nextLink } from '../page.ts'
@@ -37,6 +42,7 @@ const visibleDatabase = Type.Object(
         driftRepairs: Type.Integer(),
         lastDriftAt: nullableString,
       }),
+      earlierFindings,
     }),
   },
   { title: 'visibleDatabase' },
@@ -65,10 +71,14 @@ export const listVisibleDatabases = operation({
     const visible = found.slice(0, pageSize)
     const last = visible.at(-1)
     const counts = await countRules(tx, visible)
+    const earlier = await selectEarlierFindings(
+      tx,
+      visible.map(({ id }) => id),
+    )
     const value = await Promise.all(
       visible.map(async (row) => {
         const report = row.bound ? await ports.enforcement.report(row.id) : notBound
-        return render(row, namespace, report, counts.get(row.id) ?? 0)
+        return render(row, namespace, report, counts.get(row.id) ?? 0, earlier(row.id))
       }),
     )
     const next =
@@ -88,6 +98,7 @@ function render(
   namespace: string,
   { state, since, reason, driftRepairs, lastDriftAt }: Shown,
   ruleCount: number,
+  earlier: EarlierFindings,
 ): Static<typeof visibleDatabase> {
   const { place, binding, gatewayName, policyState, policyMode } = row
   return {
@@ -103,6 +114,7 @@ function render(
       mode: policyMode,
       ruleCount,
       enforcement: { state, since, reason, driftRepairs, lastDriftAt },
+      earlierFindings: earlier,
     },
   }
 }

@@ -5,6 +5,7 @@ import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { columnFields, maskingFunctions } from '../rules/rule-fields.ts'
 import { each, nullableString, oneOf } from '../schemas.ts'
+import { keepCount } from './counted-findings.ts'
 import type { Exposure } from './inspection.ts'
 
 const severities: readonly Exposure['severity'][] = ['high', 'medium', 'low']
@@ -49,7 +50,9 @@ export const listExposures = operation({
 
   async run({ params, caller, tx, ports }) {
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
-    const value = database?.bound ? await ports.inspection.findExposures(database.id) : []
+    if (!database?.bound) return withEnforcement(ok({ value: [] }), database, ports, false)
+    const value = await ports.inspection.findExposures(database.id)
+    await keepCount(tx, database.id, 'exposure', value)
     return withEnforcement(ok({ value }), database, ports, false)
   },
 })

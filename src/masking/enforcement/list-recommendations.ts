@@ -6,6 +6,7 @@ import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { ruleRows } from '../rules/rule.ts'
 import { columnFields, maskFields, maskingFunctions, pick } from '../rules/rule-fields.ts'
 import { each, nullableString, oneOf } from '../schemas.ts'
+import { keepCount } from './counted-findings.ts'
 import { asColumnPlace, type Recommendation } from './inspection.ts'
 
 const recommendation = Type.Object(
@@ -35,6 +36,7 @@ export const listRecommendations = operation({
     if (!database?.bound) return withEnforcement(ok({ value: [] }), database, ports, false)
     const rules = await ruleRows.list(tx, database.id)
     const found = await ports.inspection.recommend(database.id, rules.map(asColumnPlace))
+    await keepCount(tx, database.id, 'recommendation', found)
     return withEnforcement(ok({ value: found.map(render) }), database, ports, false)
   },
 })

@@ -1,10 +1,8 @@
 import { useQueries } from '@tanstack/react-query'
-import { useMemo } from 'react'
 import type { ActivitySummary } from '../../api/activity.ts'
 import { exposuresQuery, recommendationsQuery } from '../../api/document.ts'
 import { placeOf, type VisibleDatabase } from '../../api/masking.ts'
 import { t } from '../../texts/index.ts'
-import { compareCount } from './past-counts.ts'
 
 /** Each takes a look into a database: the sums are of the first ones only. */
 const mostLooks = 8
@@ -19,8 +17,9 @@ export function Figures({
   readonly summary: ActivitySummary | undefined
 }) {
   const bound = databases.filter(({ properties }) => properties.boundTo !== null).slice(0, mostLooks)
-  const exposures = useTotal(useQueries({ queries: bound.map((one) => exposuresQuery(placeOf(one))) }))
-  const hints = useTotal(useQueries({ queries: bound.map((one) => recommendationsQuery(placeOf(one))) }))
+  const exposed = useQueries({ queries: bound.map((one) => exposuresQuery(placeOf(one))) })
+  const hinted = useQueries({ queries: bound.map((one) => recommendationsQuery(placeOf(one))) })
+  const exposures = sumUp(exposed)
   const troubled = databases.filter(({ properties }) =>
     ['Failed', 'Pending'].includes(properties.enforcement.state),
   )
@@ -39,9 +38,13 @@ export function Figures({
         label={t.overview.exposures}
         value={exposures}
         isAlarming={(exposures ?? 0) > 0}
-        trend={useTrend('exposures', exposures)}
+        trend={tellTrend(bound, exposed, 'exposures')}
       />
-      <Figure label={t.overview.recommended} value={hints} trend={useTrend('recommendations', hints)} />
+      <Figure
+        label={t.overview.recommended}
+        value={sumUp(hinted)}
+        trend={tellTrend(bound, hinted, 'recommendations')}
+      />
       <Figure
         label={t.overview.attention}
         value={troubled.length}
@@ -64,20 +67,31 @@ export function Figures({
   )
 }
 
-function useTotal(lists: readonly { readonly data?: readonly unknown[] | undefined }[]): number | undefined {
-  return lists.some(({ data }) => data) || lists.length === 0
-    ? lists.reduce((sum, { data }) => sum + (data?.length ?? 0), 0)
+interface Look {
+  readonly data?: readonly unknown[] | undefined
+}
+
+function sumUp(looks: readonly Look[]): number | undefined {
+  return looks.some(({ data }) => data) || looks.length === 0
+    ? looks.reduce((sum, { data }) => sum + (data?.length ?? 0), 0)
     : undefined
 }
 
-/** How a number moved since the reader last looked on another day. */
-function useTrend(name: string, count: number | undefined): string | undefined {
-  return useMemo(() => {
-    if (count === undefined) return undefined
-    const past = compareCount(name, count)
-    if (!past) return t.overview.firstLook
-    return t.overview.sinceDay(count - past.count, new Date(`${past.day}T12:00`))
-  }, [name, count])
+/** How a number moved since the service last looked on another day, by the databases that it looked at on both. */
+function tellTrend(
+  databases: readonly VisibleDatabase[],
+  looks: readonly Look[],
+  name: keyof VisibleDatabase['properties']['earlierFindings'],
+): string | undefined {
+  if (looks.some(({ data }) => !data)) return undefined
+  const compared = databases.flatMap(({ properties }, at) => {
+    const earlier = properties.earlierFindings[name]
+    return earlier ? [{ day: earlier.day, moved: (looks[at]?.data?.length ?? 0) - earlier.count }] : []
+  })
+  const [first] = compared.map(({ day }) => day).toSorted()
+  if (first === undefined) return t.overview.firstLook
+  const moved = compared.reduce((sum, one) => sum + one.moved, 0)
+  return t.overview.sinceDay(moved, new Date(`${first}T12:00`))
 }
 
 function Figure({
