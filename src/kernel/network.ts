@@ -60,6 +60,6 @@ export function createNetworkList(entries: readonly string[]): (address: string)
   }
 }
 
-function unmapAddress(address: string): string {
+export function unmapAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '')
 }

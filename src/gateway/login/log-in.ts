@@ -13,6 +13,7 @@ import { DirectoryLogin } from './directory-login.ts'
 import type { Greeted } from './greet-client.ts'
 import { openAnyBackend, openBackend } from './open-backend.ts'
 import { proveLogin } from './prove-login.ts'
+import { refuseOwnGateway } from './refuse-own-gateway.ts'
 
 export interface Backend extends Side {
   readonly socket: Socket
@@ -43,6 +44,7 @@ export interface LogInOptions {
 
 /** Undefined: the database refused, and the client has been told. */
 export async function logIn(client: Greeted, options: LogInOptions): Promise<EstablishedLogin | undefined> {
+  refuseOwnGateway(client.socket, options.database.address)
   if (isDirectoryName(options.name)) return await logInAsPrincipal(client, options)
   const backend = await start(options.name, options)
   const isIn = await passLogin(client, backend, options.limits.allowWeakLogin)

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { describe } from 'node:test'
+import pg from 'pg'
 import { ByteReader } from '../../../src/wire/byte-reader.ts'
 import { message, readFields } from '../../../src/wire/messages.ts'
 import { writeStartup } from '../../../src/wire/startup.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
+import { freshDatabase } from '../../support/masking.ts'
 
 describe('directory logins that are refused', () => {
   const gateway = useGateway()
@@ -43,6 +45,26 @@ describe('directory logins that are refused', () => {
       const metrics = await gateway.masking.service().request('GET', '/metrics')
       const refused = metrics.text.split('\n').filter((line) => line.includes('sqlstate="28P01"'))
       assert.match(refused.join('\n'), /^masquerade_gateway_\w+\{sqlstate="28P01"\} 33$/)
+    },
+  )
+
+  clause(
+    'GATE-180',
+    'A login to a database that is bound to the address and port of the gateway itself is refused with 08001, and opens no other connection…',
+    async () => {
+      const db = freshDatabase()
+      const name = db
+        .replaceAll(/\/(?:subscriptions|resourceGroups|providers\/[^/]+\/servers|databases)\//gi, '/')
+        .slice(1)
+      const [host, port] = ['127.0.0.1', gateway.port()]
+      await gateway.masking.send('PUT', db.replace(/\/databases\/.*/, ''), {})
+      const binding = { host, port, database: name, user: 'anyone', password: 'x', sslmode: 'disable' }
+      const put = await gateway.masking.send('PUT', db, { properties: { binding } })
+      assert.equal(put.status, 201, put.text)
+      for (const user of ['anyone', 'nobody@example.com']) {
+        const client = new pg.Client({ host, port, user, password: 'x', database: name })
+        await assert.rejects(client.connect(), { code: '08001', message: /bound to this gateway itself/ })
+      }
     },
   )
 })
