@@ -30,6 +30,8 @@ const cleanStatuses = [429, 502, 503, 504, 507]
 const cleanCodes = /^(42501|08...|53...|57P0.|57014|25006|40001|40P01|55P03|E[A-Z]+|UND_ERR.*)$/
 const cleanMessages = /terminated|timeout|closed|ended|hang up|aborted|fetch failed|not queryable|terminate/i
 
+const avoidMs = 10_000
+
 class Unclean extends Error {}
 
 /** The clients of the cluster. Each goes on until `stop`, whatever it is answered. */
@@ -42,6 +44,7 @@ export class Load {
   readonly #unclean = new Map<string, number>()
   readonly #failures = new Map<Kind, number>()
   readonly #successes = new Map<Kind, number[]>(kinds.map((kind) => [kind, []]))
+  readonly #avoided = new Map<number, number>()
   #token = ''
   #isOver = false
   #work: Promise<unknown> = Promise.resolve()
@@ -138,8 +141,7 @@ export class Load {
 
   /** A client that waits for a stopped node gives up by its own clock. */
   async #send(method: string, path: string, body?: unknown, patienceMs = 8_000): Promise<Response> {
-    const ports = this.#parts.entrances.http
-    const port = ports[Math.floor(Math.random() * ports.length)]
+    const port = this.#choosePort(this.#parts.entrances.http)
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
       headers: {
@@ -150,11 +152,25 @@ export class Load {
       },
       ...(body !== undefined && { body: body instanceof URLSearchParams ? body : JSON.stringify(body) }),
       signal: AbortSignal.timeout(patienceMs),
+    }).catch((error: unknown) => {
+      this.#avoid(port)
+      throw error
     })
     if (response.ok) return response
     const text = await response.text()
     if (cleanStatuses.includes(response.status)) throw new Error(`closed: ${response.status}`)
     throw new Unclean(`${response.status} ${text.slice(0, 120)}`)
+  }
+
+  /** Without a balancer, clients know several nodes, and leave one that did not answer alone for a while. */
+  #choosePort(ports: readonly number[]): number {
+    const good = ports.filter((port) => (this.#avoided.get(port) ?? 0) < performance.now())
+    const from = good.length > 0 ? good : ports
+    return from[Math.floor(Math.random() * from.length)] ?? 0
+  }
+
+  #avoid(port: number): void {
+    this.#avoided.set(port, performance.now() + avoidMs)
   }
 
   async #takeToken(): Promise<void> {
@@ -214,11 +230,11 @@ export class Load {
     let open: Promise<pg.Client> | undefined
     return () => {
       const { entrances, database, roles } = this.#parts
-      const ports = entrances.gateway
       open ??= (async () => {
+        const port = this.#choosePort(entrances.gateway)
         const client = new pg.Client({
           host: '127.0.0.1',
-          port: ports[Math.floor(Math.random() * ports.length)] ?? 0,
+          port,
           user,
           password: roles.password,
           database: database.name,
@@ -234,6 +250,7 @@ export class Load {
           await client.connect()
         } catch (error) {
           forget()
+          this.#avoid(port)
           void client.end().catch(() => {})
           throw error
         }

@@ -36,9 +36,9 @@ export async function startSingleStore(folder: string): Promise<ClusterStore> {
         },
       },
       {
-        name: 'server: 150 ms of delay',
+        name: 'server: 40 ms of delay',
         async begin() {
-          link.slow(150)
+          link.slow(40)
           return async () => link.heal()
         },
       },
