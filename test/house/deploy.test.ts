@@ -73,6 +73,20 @@ test('the alert rules and the unit pass the checks of their own tools, where tho
   assert.match(readText('deploy/masquerade.service'), /^ProtectSystem=strict$/m)
 })
 
+const systemd = findProgram('systemd-analyze')
+test('systemd finds nothing in the unit but the program that is yet to be installed', {
+  skip: systemd === undefined && 'systemd is not installed',
+}, () => {
+  const args = ['verify', atTop('deploy/masquerade.service')]
+  const { stderr, error } = spawnSync(systemd ?? '', args, { encoding: 'utf8', timeout: 60_000 })
+  assert.equal(error, undefined)
+  const own = stderr.split('\n').filter((line) => line.includes('masquerade.service'))
+  assert.deepEqual(
+    own.filter((line) => !/Command \/usr\/local\/bin\/masquerade is not executable/.test(line)),
+    [],
+  )
+})
+
 test('every setting that the containers get exists, and the chart has the version of the package', () => {
   const known = new Set(settingEntries.map(([name]) => prefix + name))
   const files = readTree('deploy', /Containerfile$|\.(yaml|tpl|service)$/)
