@@ -31,6 +31,17 @@ test('every relative link leads somewhere', () => {
   assert.deepEqual(broken, [])
 })
 
+test('every decision has a number of its own, which its title repeats', () => {
+  const decisions = readTree('docs/decisions', /\.md$/)
+  const numbers = decisions.map(({ path }) => /\/(\d{4})-[^/]+$/.exec(path)?.[1])
+  assert.ok(numbers.length > 0)
+  assert.deepEqual(
+    decisions.map(({ text }) => /^# (\d{4}): /.exec(text)?.[1]),
+    numbers,
+  )
+  assert.equal(new Set(numbers).size, numbers.length)
+})
+
 test('`npx masquerade` stands only beside the warning that the name on the public registry is not ours', () => {
   const writing = readTree('.', /\.(md|ts|mjs)$/).filter(
     ({ path, text }) => /npx masquerade /.test(text) && !/^(test|CHANGELOG|docs\/decisions)/.test(path),

@@ -22,7 +22,7 @@ export interface Release extends Disposable {
   readonly migrations: readonly string[]
 }
 
-/** The sources of a tag in a folder of their own, over the packages of this checkout. It has no portal, which nobody asks for. */
+/** The sources of a tag in a folder of their own, over the packages of this checkout. It has no portal: the load asks for no page. */
 export function unpackRelease(tag: string): Release {
   const folder = mkdtempSync(join(tmpdir(), 'masquerade-release-'))
   const archive = execFileSync('git', ['-C', checkout, 'archive', '--format=tar', tag], {

@@ -130,7 +130,7 @@ clause(
   '`MASQUERADE_TRACES_PERCENT` keeps that share of traces, by chance: a client decides by no id of a trace whether its requests are kept. The address of the collector, which may hold a key, is a secret setting.',
   async () => {
     // The ids that a sampler by id keeps always, and never.
-    for (const traceId of ['0'.repeat(31) + '1', 'f'.repeat(24) + '0'.repeat(8)]) {
+    for (const traceId of ['1'.padStart(32, '0'), '0'.repeat(8).padStart(32, 'f')]) {
       const decide = (percent: number) =>
         sampleByChance(percent).shouldSample(ROOT_CONTEXT, traceId, 'HTTP GET', SpanKind.SERVER, {}, [])
           .decision
