@@ -8,12 +8,12 @@ export interface RunOptions extends ShardOptions {
 }
 
 /**
- * Runs the files on shards that all draw from one queue. A file waits for nearly half of its time, so there is one shard
+ * Runs the files on shards that all draw from one queue. A file waits for half of its time, so there are two shards
  * more than cores. With many more, tests of time limits would fail.
  */
 export async function runFiles(files: readonly string[], options: RunOptions): Promise<void> {
   const queue = sortByDuration(files).values()
-  const shards = Math.min(availableParallelism() + 1, files.length)
+  const shards = Math.min(availableParallelism() + 2, files.length)
   await Promise.all(Array.from({ length: shards }, () => work(queue, options)))
 }
 
