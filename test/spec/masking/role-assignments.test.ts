@@ -95,6 +95,7 @@ clause(
       mode: 'Enforce',
       ruleCount: 1,
       enforcement: { state: 'NotBound', since: null, reason: null, driftRepairs: 0, lastDriftAt: null },
+      earlierFindings: { exposures: null, recommendations: null },
     })
     await send('DELETE', url)
   },
