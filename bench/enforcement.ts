@@ -1,4 +1,4 @@
-// What masks cost: a full scan through a twin against the same view written by hand, a reconcile of many tables, and one
+// The cost of masks: a full scan through a twin against the same view written by hand, a reconcile of many tables, and one
 // change of a rule among few and among many masked tables. Every figure that counts is a ratio of two measurements of the
 // same run. Run: npx node bench/enforcement.ts
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// What the gateway costs: one-row reads by key, bulk reads and logins through it, against a direct connection to a masked
+// The cost of the gateway: one-row reads by key, bulk reads and logins through it, against a direct connection to a masked
 // view written by hand, PgBouncer in session mode, and a bare pipe in Node, all before the same PostgreSQL and in turns.
 // Every figure is the median of the ratios of its rounds. Run: npx node bench/gateway.ts [rounds] [seconds]
 import { execFile } from 'node:child_process'
@@ -187,5 +187,5 @@ async function measureAll(): Promise<void> {
 }
 
 await measureAll()
-// What PostgreSQL's test support keeps open is nobody's affair any more.
+// PostgreSQL's test support may keep connections open: the process ends with them.
 process.exit(0)

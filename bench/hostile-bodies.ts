@@ -1,4 +1,4 @@
-// What callers feel while others send hostile bodies: the median latency of a small PUT beside clients that send bodies of
+// The latency of callers while others send hostile bodies: the median latency of a small PUT beside clients that send bodies of
 // very many keys again and again, as a ratio to the same PUT beside as many clients that send small ones. Bodies of 90,000
 // keys go to a policy, those of 199,000, which the limits of a document let in, to its document. Run:
 // node bench/hostile-bodies.ts

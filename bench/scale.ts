@@ -1,4 +1,4 @@
-// What requests and gateway sessions cost as the directory and the number of sessions grow: processor time of the node and of
+// The cost of requests and gateway sessions as the directory and the number of sessions grow: processor time of the node and of
 // PostgreSQL together for each request, and memory. Each size is a service of its own. All are measured in turns, and each figure
 // is also printed as a ratio to the first size of the same round.
 // Run: npm run bench bench/scale.ts [users[,users…]|none] [sessions[,sessions…]|none] [rounds] [seconds per kind of request]

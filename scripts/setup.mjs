@@ -31,7 +31,7 @@ function isInstalled(development) {
   const stamp = computeStamp()
   if (readText(stampFile) === stamp) return true
   if (!satisfiesLock(development)) return false
-  // Somebody else installed. Only a complete installation is worth remembering.
+  // Another program installed. Only a complete installation is worth remembering.
   if (satisfiesLock(true)) writeStamp(stamp)
   return true
 }

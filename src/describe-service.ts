@@ -27,7 +27,7 @@ export interface DescribedParts {
   readonly part: NodePart | undefined
 }
 
-/** What a process that serves HTTP for a node is told of it. */
+/** The facts of a node that a process serving HTTP for it gets. */
 export interface NodePart {
   readonly nodeId: string
   readonly isEmbedded: boolean

@@ -11,7 +11,7 @@ import type { Listeners } from './http/listen.ts'
 import type { StartOptions } from './service.ts'
 import type { Settings } from './settings.ts'
 
-/** What a process needs to serve requests of a node. */
+/** The facts that a process needs to serve requests of a node. */
 export interface WorkerStart {
   readonly settings: Settings
   readonly nodeId: string
@@ -127,7 +127,7 @@ export class HttpPool {
     const channel = this.#connect(worker, () => ready.resolve())
     const running: Running = { worker, ended, channel, keys: undefined }
     try {
-      // What is sent before the process listens is lost.
+      // A message that is sent before the process listens is lost.
       await Promise.race([ready.promise, ended.then(() => Promise.reject(new Error('the process ended')))])
       const opened = (await running.channel.ask('open', start)) as WorkerOpened
       running.keys = opened.keys

@@ -51,7 +51,7 @@ export function openEnforcement({ graph, settings, nodeId, log, onDrift, ...part
   return { source, enforcement }
 }
 
-/** What operations of masking ask of the controller. `settle` also tells the gateway. */
+/** The controller as operations of masking call it. `settle` also tells the gateway. */
 export function createEnforcementPorts(enforcement: Controller, settle: Controller['settle']) {
   return {
     report: (id: string) => enforcement.report(id),

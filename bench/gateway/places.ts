@@ -14,7 +14,7 @@ export interface Place {
   readonly name: string
   readonly port: number
   readonly database: string
-  /** What the statements read: the masked table itself, or a view over it written by hand. */
+  /** The relation that the statements read: the masked table itself, or a view over it written by hand. */
   readonly relation: string
   /** Of the processes in between. */
   readonly pids: readonly number[]

@@ -11,7 +11,7 @@ export interface Consumed {
 
 const tickMicros = 10_000
 
-/** What the node and the servers of PostgreSQL have consumed so far, as Linux tells it. */
+/** The processor time of the node and the servers of PostgreSQL so far, as Linux tells it. */
 export function readConsumed({
   pid,
   postmasters,

@@ -5,7 +5,7 @@ export interface Walked {
   /** The packages that the walk used, with their versions, as the packages themselves tell them. */
   readonly versions: string
   readonly checks: number
-  /** What the walk said last, where it failed. */
+  /** The last output of the walk, where it failed. */
   readonly complaint: string | undefined
 }
 

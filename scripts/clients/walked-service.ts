@@ -9,7 +9,7 @@ import { startTestService, type TestService } from '../../test/support/service.t
 
 const permissions = Object.keys(knownPermissions).filter((name) => name !== 'user_impersonation')
 
-/** What a person lets the applications of the walks do. */
+/** The permissions that a person consents to for the applications of the walks. */
 const personal = ['openid', 'profile', 'email', 'offline_access', 'User.Read']
 /** Nothing listens there: the walks read the code from the address. */
 const redirectUri = 'https://client.example/callback'

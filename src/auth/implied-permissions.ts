@@ -1,5 +1,5 @@
 /**
- * Which permission holds which others: the whole table, for rows that list the least privileged permission only.
+ * The permissions that each permission implies: the whole table, for rows that list the least privileged permission only.
  *
  * No permission implies another that a row asks for beside it, and none reaches the credentials of applications or
  * directory roles but by its own name.

@@ -9,7 +9,7 @@ import { issueTimeClaim } from './issue-time.ts'
 import { accessTokenType, type SigningKeys, signingAlgorithm } from './signing-keys.ts'
 import { type ClaimNames, type Claims, ourClaimNames, readClaims } from './token-claims.ts'
 
-/** Whose tokens are accepted, and how they are checked. */
+/** The issuers whose tokens are accepted, and how tokens are checked. */
 export interface AcceptedIssuer {
   readonly issuer: string
   readonly ours: boolean

@@ -26,7 +26,7 @@ export type ValuesOf<O extends Options> = ReturnType<
   typeof parseArgs<{ options: O; strict: true; allowPositionals: true }>
 >['values']
 
-/** What a command does for its first word. */
+/** An action of a command: its arguments, its options, and the function that runs it. */
 export interface Verb<O extends Options> {
   /** Names of its arguments: `GROUP` is one, `FILE?` one or none, `PRINCIPAL…` one or more. */
   readonly takes?: readonly string[]

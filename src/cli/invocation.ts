@@ -7,7 +7,7 @@ const isPackage = import.meta.filename.endsWith('.js')
 /** How this program is started on a command line. Outside of a checkout, npx would ask the registry for the name. */
 export const ownCommand = isPackage ? describePackaged() : 'npx masquerade'
 
-/** What starts the service. */
+/** The command line that starts the service. */
 export const startCommand = isPackage ? `${ownCommand} serve` : 'npm start'
 
 /** npm links commands into `.bin` beside the package; a global installation has them on PATH. */

@@ -70,7 +70,7 @@ async function begin({ database }: OperatorAccess, { dataDir, secretKeyFile }: S
   return { file, old, fresh, freshId: nameKey(fresh) }
 }
 
-/** What is missing; undefined: the old key is gone. */
+/** Returns the step that is missing; undefined: the old key is gone. */
 async function run(rotation: Rotation): Promise<string | undefined> {
   const { access, file, old, fresh, freshId } = rotation
   const { database, secrets, tenantId } = access

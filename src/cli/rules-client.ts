@@ -73,7 +73,7 @@ export function rulesOf(api: Api, database: string) {
       const { policy, rules } = body.properties
       return { policy, rules: rules.map(withoutNulls), exemptions: body.exemptions, tag: tag ?? '' }
     },
-    /** What a change would do to roles and sessions. It is checked as if it were to be stored, and nothing is changed. */
+    /** The effects of a change on roles and sessions. The change is checked as if it were to be stored, and not made. */
     async impact(change: DocumentChange): Promise<ProposedImpact> {
       return (await api.send<ProposedImpact>('POST', `${policyPath}/impact`, { properties: change })).body
     },

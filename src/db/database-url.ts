@@ -125,7 +125,7 @@ function parsePlaces(parameters: URLSearchParams, hosts: string): [Place, ...Pla
   return places as [Place, ...Place[]]
 }
 
-/** Whatever else it asks for, the service writes: a server that only reads is of no use to it. */
+/** The service writes, whatever the address asks for: a read-only server is of no use to it. */
 function checkTarget(parameters: URLSearchParams): void {
   const target = parameters.get('target_session_attrs') ?? 'read-write'
   if (!['read-write', 'primary'].includes(target)) {

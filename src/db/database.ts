@@ -165,7 +165,7 @@ export async function takeConnection(pool: pg.Pool, choice: HostChoice): Promise
   }
 }
 
-/** Whatever else the driver rejects with is a lost or refused connection, but for values it cannot encode. */
+/** Any other rejection of the driver is a lost or refused connection, but for values it cannot encode. */
 function isOfServer(error: unknown): boolean {
   return error instanceof pg.DatabaseError || error instanceof TypeError || error instanceof RangeError
 }

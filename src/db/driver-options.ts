@@ -157,7 +157,7 @@ export function checkConnections(check: ConnectionCheck) {
   }
 }
 
-/** What the driver is told of an address, for pools; `Client` is the class for a single connection. */
+/** The driver's options for an address, for pools; `Client` is the class for a single connection. */
 export function driverOptions(address: DatabaseAddress) {
   const { guard, weakestPassword = 'password', requiresProof = false, others: _others, ...rest } = address
   return {

@@ -23,7 +23,7 @@ export interface HostConnection {
 /** Less than a cluster takes to replace a primary that does not answer. */
 const trustMs = 5_000
 
-/** Which of several hosts is connected to next: the one that was last of use. */
+/** Chooses the host to connect to next: the one that was last of use. */
 export class HostChoice {
   readonly #places: readonly Place[]
   readonly #connections = new Set<HostConnection>()

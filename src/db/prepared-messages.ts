@@ -21,7 +21,7 @@ export function sendMessages(client: pg.Client, messages: Buffer): Promise<strin
   })
 }
 
-/** What the driver hands the answer to: it sends by `submit` and then calls back message by message. */
+/** The driver's interface for answers: it sends by `submit` and then calls back message by message. */
 class PreparedMessages implements pg.Submittable {
   readonly #messages: Buffer
   #field: string | null = null

@@ -213,7 +213,7 @@ export class Controller {
       const cause = await findCause(error, () => this.#ask(databaseId), this.#obstructions)
       const { state, reason, dueMs, isHeld = null } = cause
       log.warn({ databaseId, reason, err: error }, 'masks or login roles could not be enforced')
-      // What was in the way has been ended: an audit would wait as long as this turn took.
+      // The session in the way has been ended: an audit would wait as long as this turn took.
       if (dueMs === 0 && turn < attempts) return await this.#enforce(databaseId, occasion, turn + 1)
       this.#releases.expect(databaseId, isHeld)
       this.#auditAfter(databaseId, dueMs)

@@ -180,7 +180,7 @@ function orderByReads(relations: readonly Relation[], masks: ReadonlyMap<number,
 }
 
 /**
- * What is to have no twin: suspended tables; views that we may not act for; views over a table with row policies that
+ * Tables and views that get no twin: suspended tables; views that we may not act for; views over a table with row policies that
  * restrict certain roles, as these would not be found any more. And whatever reads one of them.
  */
 function findTwinless(

@@ -20,7 +20,7 @@ interface Source {
   find(databaseId: string): Promise<StandbyTarget | null>
 }
 
-/** What the primary had written at some time. */
+/** The end of the primary's log at some time. */
 interface Mark {
   readonly lsn: string
   readonly system: string
@@ -30,7 +30,7 @@ interface Mark {
 interface Follower {
   readonly key: string
   readonly database: Database
-  /** What the primary had written at past looks, the oldest first, as far as it is not replayed. */
+  /** Ends of the primary's log at past looks, the oldest first, as far as they are not replayed. */
   marks: { readonly at: number; readonly lsn: string }[]
   /** All that the primary had written then is replayed. */
   caughtUpAt: number

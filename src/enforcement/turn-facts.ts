@@ -89,7 +89,7 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
   }
 }
 
-/** What is in these tables decides which role gets which grant, so they have to be our own. */
+/** The rows of these tables decide which role gets which grant, so the tables have to be our own. */
 function describeForeign(schema: string): Error {
   const message = `the schema ${schema} is not the binding role's; drop it, or make that role its owner`
   return Object.assign(new Error(message), { code: sqlstate.insufficientPrivilege })

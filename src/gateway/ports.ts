@@ -14,7 +14,7 @@ export type BackendAddress = Pick<DatabaseAddress, 'database' | 'ssl'> &
   }
 
 export interface BackendPlace extends Place {
-  /** What the host leads to, as far as a binding may: nothing else is connected to. */
+  /** The addresses of the host that a binding may connect to, and no others. */
   readonly addresses: readonly string[]
 }
 

@@ -6,7 +6,7 @@ export const largeTextLength = 256 * 1024
 
 /** After a large text, so many times what it took passes before the next. */
 const restShare = 4
-/** What it took to receive and meter a text, before its turn: a text that is refused at once must not come back at once. */
+/** The time to receive and meter a text, before its turn: a text that is refused at once must not come back at once. */
 const receiptMsPerCharacter = 1 / 100_000
 
 /** Texts that wait are in memory: so many of one caller, and of all. */

@@ -4,7 +4,7 @@ import { renderLibraryError } from './library-pages.ts'
 
 const error = 'temporarily_unavailable'
 
-/** What to answer where the service's own database is away or full; undefined for every other failure. */
+/** The answer where the service's own database is away or full; undefined for every other failure. */
 export function describeOutage(failure: unknown) {
   if (!(failure instanceof Problem) || (failure.status !== 503 && failure.status !== 507)) return undefined
   const { status, message, retryAfterSeconds = 1 } = failure

@@ -53,7 +53,7 @@ export class ReferenceCollector implements References, Collector {
     if (node !== null && typeof node === 'object') this.#work.push({ node, scope })
   }
 
-  /** What each of the items names becomes part of the value in its place. */
+  /** Columns that an item names become part of the value in its place. */
   fill(items: readonly Node[] | undefined, values: readonly Value[], scope: Scope): void {
     // The last one first: work is taken from the end.
     for (let at = (items?.length ?? 0) - 1; at >= 0; at--)

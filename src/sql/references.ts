@@ -56,7 +56,7 @@ export interface Value {
   readonly isStar: boolean
   /** Everything that it is made of. */
   readonly from: Origin[]
-  /** What the star is of. */
+  /** The relation or row whose columns the star stands for. */
   sources?: readonly { find(column: string): readonly Origin[] | undefined }[] | undefined
 }
 
@@ -81,7 +81,7 @@ export interface Write {
   readonly columns?: readonly string[] | undefined
 }
 
-/** What a statement stores: a value in one column, or the columns of a query in order. */
+/** A value that a statement stores: in one column, or the columns of a query in order. */
 export interface Assignment {
   readonly relation: RelationReference
   /** Undefined: the columns of the table in their order. */

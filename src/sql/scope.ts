@@ -64,7 +64,7 @@ export function joinSource(name: string, parts: readonly Source[], isRenamed: bo
   }
 }
 
-/** What NATURAL compares: the columns that the other side has too, all where that is not known. */
+/** The columns that NATURAL compares: those that the other side has too, all where that is not known. */
 export function commonWith(side: readonly Source[], other: readonly Source[]): Origin[] {
   const isKnown = other.every(({ columns }) => columns !== undefined)
   const names = new Set(other.flatMap(({ columns }) => columns ?? []))
@@ -81,7 +81,7 @@ export interface Scope {
   readonly sources: Source[]
   /** Gathers the references made from here. */
   readonly uses?: ColumnReference[]
-  /** What is made of the columns that are named here. */
+  /** The value that is made of the columns named here. */
   readonly into?: Value | undefined
 }
 

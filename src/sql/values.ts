@@ -25,7 +25,7 @@ export class Queries {
     return { parts }
   }
 
-  /** What the list of one SELECT, VALUES or RETURNING makes. */
+  /** The values of the list of one SELECT, VALUES or RETURNING. */
   list(node: Node): readonly Value[] {
     const known = this.#lists.get(node)
     if (known) return known
@@ -84,7 +84,7 @@ function findValues({ query: { parts }, column, renamed }: QueryOrigin): readonl
   return first.filter(({ name }) => name === undefined || name === column)
 }
 
-/** What goes into one column of the target; without a column or place, into any of those that are assigned. */
+/** The values for one column of the target; without a column or place, for any of those that are assigned. */
 export interface Stored {
   readonly column?: string | undefined
   readonly at?: number

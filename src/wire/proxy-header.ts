@@ -1,7 +1,7 @@
 import { SocketAddress } from 'node:net'
 import { violation } from './refusal.ts'
 
-/** What every header of PROXY protocol version 2 begins with: bytes that are no other protocol's. */
+/** The first bytes of every header of PROXY protocol version 2, which begin no other protocol. */
 const signature = Buffer.from('0d0a0d0a000d0a515549540a', 'hex')
 export const proxyHeadBytes = 16
 /** Addresses take 36 bytes. The rest is for extensions of the proxy, which are not read. */

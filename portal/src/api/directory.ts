@@ -186,7 +186,7 @@ export function relationPath(path: string, select: string = namedFields): string
   return directoryPath(path, { $top: String(pageSize), $select: select })
 }
 
-/** What was read may have changed: each open list reads anew. */
+/** Rows that were read may have changed: each open list reads anew. */
 export async function forgetDirectory(): Promise<void> {
   await queryClient.invalidateQueries({ queryKey: ['directory'] })
 }

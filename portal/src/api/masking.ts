@@ -49,7 +49,7 @@ export function findSample(databases: readonly VisibleDatabase[]): VisibleDataba
   return databases.find(({ name, properties }) => name === 'shop' && properties.serverName === 'embedded')
 }
 
-/** What the person's masking roles allow at a scope; `''` is the root. */
+/** The actions that the person's masking roles allow at a scope; `''` is the root. */
 export function permissionsQuery(scope: string) {
   return queryOptions({
     queryKey: ['permissions', scope],

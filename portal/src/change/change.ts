@@ -14,7 +14,7 @@ export interface Change {
   readonly differences: readonly Difference[]
   /** Fields that the change still needs from the person, such as a reason. */
   readonly fields?: ReactNode
-  /** Who is affected; loads by itself. */
+  /** The roles and people that the change affects; loads by itself. */
   readonly impact?: ReactNode
   /** The statements; loads by itself. */
   readonly plan?: ReactNode

@@ -17,7 +17,7 @@ export function OwnerList({
 }: {
   readonly set: Relation['set']
   readonly object: Named
-  /** What owners may do, for the list without any. */
+  /** A sentence on the rights of owners, for the list without any. */
   readonly hint: string
   readonly mayChange: boolean
 }) {

@@ -137,7 +137,7 @@ function describePerson(answer: oauth.TokenEndpointResponse): Person {
   }
 }
 
-/** What the portal shows follows these claims; what it may do is decided by the service alone. */
+/** The portal shows pages by these claims; the service alone decides on rights. */
 function readClaims(token: string): Record<string, unknown> {
   const payload = token.split('.')[1] ?? ''
   const bytes = Uint8Array.from(atob(payload.replaceAll('-', '+').replaceAll('_', '/')), (c) =>

@@ -69,7 +69,7 @@ const actions: readonly Action[] = [
   { label: t.welcome.bind, keywords: 'connect add new database server', link: { to: '/welcome' } },
 ]
 
-/** What the person can begin, by its words. */
+/** The actions that the person can begin, by their words. */
 export function findActions(text: string, person: Person): readonly Entry[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   return actions

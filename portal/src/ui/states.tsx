@@ -66,7 +66,7 @@ export function Empty({
   )
 }
 
-/** What went wrong, what to do about it, and the id under which the log has it. */
+/** The error, its remedy, and the id under which the log has it. */
 export function FaultView({
   error,
   onRetry,

@@ -17,7 +17,7 @@ interface Wishes {
   readonly 'passphrase-file'?: string | undefined
 }
 
-/** What a new backup is locked with. */
+/** The key or passphrase that locks a new backup. */
 export async function chooseLock(
   values: Wishes & { readonly recipient?: readonly string[] | undefined },
   { backupPassphrase }: Settings,
@@ -37,7 +37,7 @@ export async function chooseLock(
   return { passphrase }
 }
 
-/** What a backup is opened with. */
+/** The key or passphrase that opens a backup. */
 export async function chooseKey(
   values: Wishes & { readonly 'identity-file'?: string | undefined },
   { backupPassphrase }: Settings,

@@ -120,8 +120,8 @@ async function load(database: Database, walk: Walk, say: (step: string) => void)
 }
 
 /**
- * What changed after the backup is lost, revocations included. So sign-ins, tokens and credentials for tools end, nodes and clients that follow
- * the log of changes read everything anew, and no state of a bound database counts.
+ * Changes after the backup are lost, revocations included. So sign-ins, tokens and credentials for tools end, nodes and
+ * clients that follow the log of changes read everything anew, and no state of a bound database counts.
  */
 async function settle(tx: Tx, { tenantId, createdAt, version }: Manifest): Promise<void> {
   await forgetSignIns(tx)

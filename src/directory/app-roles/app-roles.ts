@@ -45,7 +45,7 @@ export function checkAppRoles(changes: JsonObject): void {
   }
 }
 
-/** What a user holds of the roles of an application, directly and through groups. */
+/** The roles of an application that a user holds, directly and through groups. */
 export interface HeldAppRoles {
   /** True when the user has any assignment, also one without a role. */
   readonly isAssigned: boolean

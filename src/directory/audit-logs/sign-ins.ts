@@ -39,7 +39,7 @@ const properties = {
 
 const fields = fieldsOf([{ properties }], { columns: {}, filterAll: true })
 
-/** What the token service and the gateway record. `attempts` and `lastAttemptDateTime` are ours. */
+/** The records of the token service and the gateway. `attempts` and `lastAttemptDateTime` are ours. */
 export const signIns: ReadOnlySet = {
   kind: 'signIn',
   noun: 'SignIn',

@@ -6,7 +6,7 @@ import type { ObjectSet } from '../objects/object-set.ts'
 import { type DirectoryObject, objectColumns } from '../objects/object-store.ts'
 import type { DeltaState } from './delta-token.ts'
 
-/** What a delta reads and shows. */
+/** The transaction that a delta reads in, and the properties that it shows. */
 export interface DeltaSource {
   readonly tx: Query
   readonly tenantId: string

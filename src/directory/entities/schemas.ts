@@ -178,7 +178,7 @@ function hasDefined(kind: string): boolean {
   return Object.hasOwn(targetNames, kind)
 }
 
-/** What `$expand` can add to an entity. */
+/** The navigation properties that `$expand` can add to an entity. */
 function namesToExpand(kind: string): string[] {
   const isExtensible = Object.values(addresses).some((one) => one.extensible && one.kind === kind)
   const names = relations

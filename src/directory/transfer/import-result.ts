@@ -16,7 +16,7 @@ export class ImportFailed extends Error {
 
 export type ImportCounts = Readonly<Record<StageName | 'definition', number>>
 
-/** What an import did with the lines of a file. */
+/** The outcome of an import for the lines of a file. */
 export interface ImportOutcome {
   /** Lines by their kind. */
   readonly lines: ImportCounts

@@ -12,7 +12,7 @@ import {
 import { findOwnObjects } from './own-objects.ts'
 import type { StageName } from './stage.ts'
 
-/** What the lines of a file spoke of, before those that change nothing were dropped. */
+/** The objects that the lines of a file named, before lines that change nothing were dropped. */
 export interface Spoken {
   readonly kinds: readonly string[]
   readonly lines: Readonly<Record<StageName, number>>
@@ -30,7 +30,7 @@ export async function rememberSpoken(tx: Tx, lines: Spoken['lines']): Promise<Sp
   return { kinds: kinds.map(({ kind }) => kind), lines }
 }
 
-/** What was removed: objects before memberships and owners, the first by name and the others by count. */
+/** The removals: objects before memberships and owners, the first by name and the others by count. */
 export interface Pruned {
   readonly removed: number
   readonly names: readonly string[]

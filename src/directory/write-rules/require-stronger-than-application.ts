@@ -45,7 +45,7 @@ export async function requireStrongerThanApplication(
     })
 }
 
-/** Whatever the application can do and the caller could not grant. An application matches itself, not its users. */
+/** The rights of the application that the caller could not grant. An application matches itself, not its users. */
 function describeBeyond(caller: Caller, strength: ApplicationStrength, isItself: boolean): string[] {
   const beyond = strength.consents
     .filter(({ permission, forEveryone }) => !matchesConsent(caller, permission, forEveryone))

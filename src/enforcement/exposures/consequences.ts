@@ -1,4 +1,4 @@
-/** What a remedy does beside closing the exposure. */
+/** The side effects of a remedy. */
 export interface Consequences {
   /** Roles, applications and objects that notice it. */
   readonly affects: string

@@ -27,7 +27,7 @@ export interface RoleImpact {
   readonly functions: readonly { readonly name: string; readonly runsAsOwner: boolean }[]
 }
 
-/** What enforcing a policy would do to the roles and sessions of a database. */
+/** The effects of enforcing a policy on the roles and sessions of a database. */
 export interface Impact {
   /** Roles that would lose raw values, those with live sessions first. */
   readonly roles: readonly RoleImpact[]

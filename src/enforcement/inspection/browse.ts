@@ -105,7 +105,7 @@ export interface TwinColumn {
   readonly column: string
 }
 
-/** What stands behind the columns of twins: the tables that their views read, by the column's own name. */
+/** The tables behind the columns of twins: those that their views read, by the column's own name. */
 export async function findTwins(database: Database, relations: readonly number[]): Promise<TwinColumn[]> {
   return database.transaction(async (tx) => {
     await prepare(tx)

@@ -18,7 +18,7 @@ export interface Suggestion {
   readonly replacementString?: string
 }
 
-/** What a type holds, as far as kinds differ by it. */
+/** The kind of values that a type holds, as far as kinds of data differ by it. */
 export type Form = 'text' | 'number' | 'date' | 'network' | 'binary'
 
 /** A kind of sensitive data: how it is called, how it looks, and what masks it well. */

@@ -1,7 +1,7 @@
 import type { Sql } from '../../db/sql.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 
-/** What the record says about sessions that may hold raw rows. */
+/** The record's entries of sessions that may hold raw rows. */
 export interface OpenSessions {
   /** Roles that are no longer exempt and whose sessions are to end. */
   readonly ending: readonly string[]

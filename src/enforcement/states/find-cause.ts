@@ -18,7 +18,7 @@ export interface Cause {
   readonly isHeld?: IsHeld
 }
 
-/** What a bound database can be asked about a failure. Null: it is not bound. */
+/** Opens a bound database to ask it about a failure. Null: it is not bound. */
 type Open = () => Promise<BoundPlace | null>
 
 export interface BoundPlace {

@@ -24,7 +24,7 @@ async function countUnchecked(sql: Sql, bound: BoundDatabases, restoredAt: Date)
 }
 
 export interface ChecksAfterRestore {
-  /** What is not checked yet; null: everything is, or nothing was restored. */
+  /** Databases that are not checked yet; null: all are, or nothing was restored. */
   describe(): string | null
   /** Resolves when every bound database was looked at, whatever was found there. */
   settled(): Promise<void>

@@ -10,7 +10,7 @@ export type Masks = Map<number, AssignedRule>
 export type AssignedRule = Rule & { readonly isComputed?: true }
 
 /**
- * Which columns each rule masks: the one it names; the one it named when it was last applied, wherever that is now; and
+ * The columns that each rule masks: the one it names; the one it named when it was last applied, wherever that is now; and
  * the same column of every partition and child. A rule whose function does not fit masks with `Default`: never nothing.
  */
 export function assignMasks(

@@ -2,7 +2,7 @@ import type { Sql } from '../../db/sql.ts'
 import type { Intruder } from '../catalog.ts'
 import { twinOwnerName } from '../names.ts'
 
-/** What decides under which name the role of the binding can have the owner of the twins. */
+/** The facts that decide under which name the role of the binding can have the owner of the twins. */
 export interface TwinOwnerFacts {
   readonly version: number
   readonly database: string

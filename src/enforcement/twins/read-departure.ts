@@ -1,6 +1,6 @@
 import type { Sql } from '../../db/sql.ts'
 
-/** What decides how the owner of the twins can be dropped. */
+/** The facts that decide how the owner of the twins can be dropped. */
 export interface Departure {
   /** Objects of other roles read a twin: the twins stay, and their owner with its privileges. */
   readonly hasKeptTwins: boolean

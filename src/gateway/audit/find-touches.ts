@@ -8,7 +8,7 @@ import { runsText } from './text-runners.ts'
 import { type Found, nothingFound, type StatementEffect, touchOf } from './touch.ts'
 
 /**
- * Which masked columns a statement touches. Where that is uncertain it is every column that may be meant: what is missing in
+ * Returns the masked columns that a statement touches. Where that is uncertain it is every column that may be meant: what is missing in
  * the audit is worse than what is there too often.
  */
 export function findTouches({ stmt }: Statement, references: References, names: Names): StatementEffect {

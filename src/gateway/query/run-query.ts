@@ -26,7 +26,7 @@ export interface QueryAnswer {
   readonly isCut: boolean
   readonly command: string
   readonly affected: number | null
-  /** What PostgreSQL, or the gateway, said against the statement. */
+  /** The error of PostgreSQL or the gateway. */
   readonly error: { readonly code: string; readonly message: string; readonly position: number | null } | null
 }
 

@@ -95,7 +95,7 @@ export class MaskMap {
     return this.#byName.get(name)?.get(schema)
   }
 
-  /** Which relation a name without a schema stands for: its schema, in the order of the path. */
+  /** The schema of the relation that a name without a schema stands for, in the order of the path. */
   resolve(name: string, path: readonly string[]): string | undefined {
     const schemas = this.#homonyms.get(name)
     return schemas && path.find((schema) => schemas.has(schema))

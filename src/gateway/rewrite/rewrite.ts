@@ -81,7 +81,7 @@ function rewriteStatements(statements: readonly Statement[], bytes: string, name
   }
 }
 
-/** Whatever else runs may call a function that sets the path, or end the transaction that did. */
+/** Any other statement may call a function that sets the path, or end the transaction that did. */
 function keepsPath({ stmt }: Statement): boolean {
   const kind = stmt?.TransactionStmt?.kind
   return kind === 'TRANS_STMT_BEGIN' || kind === 'TRANS_STMT_START'

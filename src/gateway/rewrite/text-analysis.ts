@@ -39,6 +39,6 @@ export interface SentText extends Rewritten {
 }
 
 export interface RewrittenText extends SentText {
-  /** What was found about the text, or about all texts that differ from it in their literals alone. */
+  /** The findings about the text, or about all texts that differ from it in their literals alone. */
   readonly analysis: TextAnalysis
 }

@@ -31,7 +31,7 @@ export class MaskNotices {
     }
   }
 
-  /** What the client has not been told yet. The server may be in the middle of a message: it goes before the next one. */
+  /** Notices that the client has not been sent yet. The server may be in the middle of a message: it goes before the next one. */
   take(): Buffer | undefined {
     if (this.#pending.length === 0) return undefined
     const notices = Buffer.concat(this.#pending)

@@ -1,7 +1,7 @@
 import { knownPermissions } from '../../auth/known-permissions.ts'
 import { type Permission, type PermissionRow, parseCell } from '../../auth/permission.ts'
 
-/** What a permission asks for, in a sentence. */
+/** The requirement of a permission, in a sentence. */
 export function permissionInWords(permission: Permission): string {
   if ('anyCaller' in permission) return `Any caller: ${permission.anyCaller}`
   if ('action' in permission)

@@ -27,7 +27,7 @@ export interface Greeting {
   readonly version: string
   readonly refusals: readonly Finding[]
   readonly warnings: readonly Finding[]
-  /** Whose masks are there. `unknown`: what is wrong where that is none of ours. */
+  /** The owner of the masks. `unknown`: why they are none of ours. */
   readonly owner: { readonly id: string; readonly unknown: Finding } | null
 }
 

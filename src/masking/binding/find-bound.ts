@@ -18,7 +18,7 @@ export interface Bound {
 }
 
 interface LocatedPlace extends Place {
-  /** What the host leads to, as far as it may be connected to. */
+  /** The addresses of the host that a binding may connect to. */
   readonly addresses: readonly string[]
 }
 

@@ -10,7 +10,7 @@ export interface Exposure {
   readonly roles: readonly string[]
   readonly explanation: string
   readonly remedy: string | null
-  /** What the remedy does beside closing it. */
+  /** Side effects of the remedy. */
   readonly consequences: {
     readonly affects: string
     readonly undo: string | null
@@ -66,7 +66,7 @@ interface LiveSession {
   readonly since: string | null
 }
 
-/** What enforcing a policy would do to the roles and sessions of a database. */
+/** The effects of enforcing a policy on the roles and sessions of a database. */
 export interface Impact {
   readonly roles: readonly {
     readonly role: string

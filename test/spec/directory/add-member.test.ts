@@ -252,7 +252,7 @@ describe('add one member', () => {
         permissions: [...everyKind, 'RoleManagement.ReadWrite.Directory'],
       })
       assert.equal((await add(group, urlOf(user), token)).status, 204)
-      // Whoever could fill a nested group would hold its roles.
+      // A caller who could fill a nested group would hold its roles.
       assert.equal((await add(group, urlOf(await directory.group()), token)).status, 400)
     },
   )

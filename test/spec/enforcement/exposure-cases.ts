@@ -13,14 +13,14 @@ export interface ExposureCase {
   readonly setup?: string
   /** Exempt roles of the policy. */
   readonly exempt?: readonly string[]
-  /** Who goes the way; `analyst` unless said. */
+  /** The role that goes the way; `analyst` unless said. */
   readonly as?: string
   /** Statements that bring the raw value out, to be found in what the last of them returns or in an error. */
   readonly leak?: string | ((session: Database, owner: Database, url: string) => Promise<string>)
   /** Only on these versions. */
   readonly versions?: { readonly from?: number; readonly below?: number }
   readonly severity?: string
-  /** What is seen instead of the canary. */
+  /** The value that the role sees instead of the canary. */
   readonly shows?: RegExp
   /** No single statement of SQL closes it. */
   readonly remediless?: true

@@ -191,7 +191,7 @@ function isAboutOthers(remedy: string, own: string): boolean {
   return member !== undefined && !member.endsWith(own.slice(own.lastIndexOf('_')))
 }
 
-/** Whatever comes out, rows or error; undone afterwards, so that it can be tried again. */
+/** Returns rows or the error; undone afterwards, so that it can be tried again. */
 async function attempt(
   target: Target,
   role: string,

@@ -10,7 +10,7 @@ interface Detail {
   readonly message: string
 }
 
-/** What stands after 'Run:', as somebody would copy it. */
+/** What stands after 'Run:', as an operator would copy it. */
 const statementsIn = (text: string) => text.split('Run: ')[1] ?? ''
 
 describe('before a database is bound', () => {

@@ -164,7 +164,7 @@ describe('a login with a directory account', () => {
     },
   )
 
-  // Whoever has no mapped role is told so, and it is audited.
+  // A person without a mapped role is told so, and it is audited.
   clause(
     'GATE-13',
     'A principal without a mapped role in the database is refused (28000). Refused directory…',

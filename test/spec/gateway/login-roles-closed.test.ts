@@ -75,7 +75,7 @@ forEachCluster((cluster) => {
           // However the session is set up.
           for (const options of ['', '-c search_path=public', `-c role=${readers}`])
             await assert.rejects(connect(gateway, cut, options), { code: '28000', message: /access token/ })
-          // Who does not know the password learns nothing.
+          // A client without the password learns nothing.
           await run(`alter role "${cut}" password 'another'`)
           await assert.rejects(connect(gateway, cut), { code: '28P01', message: /^password authentication/ })
           await run(`alter role "${cut}" password 'mine'`)
@@ -84,7 +84,7 @@ forEachCluster((cluster) => {
         made.push(renamed)
         await run(`alter role "${cut}" rename to "${renamed}"; alter role "${renamed}" password 'mine'`)
         for (const gateway of gateways) await assert.rejects(connect(gateway, renamed), { code: '28000' })
-        // Nobody is kept out for a slash or another comment.
+        // A slash or another comment refuses no client.
         const plain = `plain/${target.role('x')}`
         made.push(plain)
         await run(

@@ -11,7 +11,7 @@ import { waitUntil } from '../../support/wait-until.ts'
 
 type Target = Awaited<ReturnType<typeof createMaskedDatabase>>
 
-/** Who the service connects as. */
+/** The role that the service connects as. */
 const bindings = ['a superuser', 'a role that may create roles', 'one that does not inherit'] as const
 
 forEachCluster((cluster) => {
@@ -428,7 +428,7 @@ forEachCluster((cluster) => {
             )
             await run(`select pg_terminate_backend(pid) from pg_stat_activity where usename = '${name}'`)
           }
-          // What a superuser makes a superuser is nothing that anybody else can change; but nobody is let in.
+          // Only a superuser can change a role that is a superuser; but the gateway refuses its logins.
           await run(`alter role "${name}" superuser`)
           if (binding !== 'a superuser') {
             assert.deepEqual(await directory.prepare(ana), { kind: 'blocked', role: name })

@@ -76,7 +76,7 @@ describe('two nodes over one store', () => {
       const read = 'select name, email from public.customers where id = 1'
       assert.deepEqual(await eventually(() => client.query(read)), [{ name: 'XXXX', email: 'aXXX@XXXX.com' }])
 
-      // What is no longer masked is read as it is: a twin that is gone is missed until the other node knows.
+      // A table that is no longer masked is read as it is: a twin that is gone is missed until the other node knows.
       for (const name of ['body', 'name']) {
         const path = `${gateway.db}/dataMaskingPolicies/Default/rules/${name}?${apiVersion}`
         assert.equal((await gateway.masking.send('DELETE', path)).status, 200)
@@ -109,7 +109,7 @@ describe('two nodes over one store', () => {
         while (seen !== 'ann@example.com' && Date.now() < until)
           seen = (await client.query(read)).rows[0].email
         assert.equal(seen, 'ann@example.com')
-        // Whoever was exempt may hold cursors with raw values in them.
+        // Sessions of a role that was exempt may hold cursors with raw values.
         const end = ended(client, patienceMs)
         await exempt(`${auditor}`)
         const other = await connectElsewhere(analyst ?? '', 'secret')
@@ -119,7 +119,7 @@ describe('two nodes over one store', () => {
     },
   )
 
-  // What one node did and another undid is done again, and not taken for done.
+  // A step that one node took and another undid is taken again.
   clause(
     'GATE-18',
     'The sessions of every node learn of a change of rules or policy at once. A statement in…',

@@ -30,7 +30,7 @@ describe('clients of the gateway on other machines', { skip }, () => {
   })
   after(() => target[Symbol.asyncDispose]())
 
-  /** What the gateway first says to somebody of this name: what login it asks for, or the code of its error. */
+  /** The gateway's first answer to a user of this name: what login it asks for, or the code of its error. */
   const ask = async (user: string, from: { local?: boolean; tls?: boolean; allowPlaintext?: boolean }) => {
     tokens = []
     const checkToken = async (_: string, token: string) => {
@@ -51,7 +51,7 @@ describe('clients of the gateway on other machines', { skip }, () => {
       const frame = await reader.takeFrame(1 << 16)
       if (frame[0] === 0x45) return new Map(readFields(frame)).get('C')
       const kind = frame.readUInt32BE(5)
-      // What it makes of the token.
+      // The gateway's answer to the token.
       await reader.takeFrame(1 << 16)
       return kind === 3 ? 'a token' : kind === 10 ? 'SCRAM' : kind
     } finally {

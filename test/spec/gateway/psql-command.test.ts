@@ -93,7 +93,7 @@ describe('masquerade psql', () => {
     },
   )
 
-  // Whoever is signed in connects as themselves, without the key of the service.
+  // A person who is signed in connects as themselves, without the key of the service.
   clause(
     'GATE-36',
     '`masquerade psql` connects through the gateway as the signed-in person. With `--as` it…',

@@ -39,7 +39,7 @@ describe('directory logins that are refused', () => {
       for (let count = 0; count < 30; count++) assert.equal(await attempt('127.0.0.1'), '28P01')
       assert.ok(performance.now() - from < 60_000, 'more than a minute: this tells nothing')
       assert.equal(await countAudited('127.0.0.1'), 20)
-      // Nobody uses up what others have, and the metrics miss none.
+      // No client uses up the places of others, and the metrics count each refusal.
       for (let count = 0; count < 3; count++) assert.equal(await attempt('127.0.0.2'), '28P01')
       assert.equal(await countAudited('127.0.0.2'), 3)
       const metrics = await gateway.masking.service().request('GET', '/metrics')

@@ -103,7 +103,7 @@ describe('a session through the gateway', () => {
     assert.equal((await writer.query(write)).rowCount, 1)
     await writer.end()
 
-    // Whoever may only read may do so through the twin, and with it lock the table.
+    // A role that may only read does so through the twin, and with it locks the table.
     await analyst.query('begin; lock table public.customers in access share mode')
     const [table, twin] = await readLocks('AccessShareLock')
     assert.equal(table, 'customers')
@@ -227,7 +227,7 @@ describe('a session through the gateway', () => {
     const exemptPrincipals = gateway.masked().role('auditor')
     await gateway.masking.putPolicy(gateway.db, { dataMaskingState: 'Enabled', exemptPrincipals })
     assert.deepEqual(await read(), { name: 'ann', email: 'aXXX@XXXX.com' })
-    // What was prepared under other rules is prepared anew.
+    // A statement that was prepared under other rules is prepared anew.
     assert.equal((await analyst.query(early)).rows[0].email, 'aXXX@XXXX.com')
     assert.equal((await analyst.query({ ...early, name: 'late' })).rows[0].email, 'aXXX@XXXX.com')
     await analyst.end()

@@ -17,7 +17,7 @@ async function openDrip(host: string, port: number): Promise<Server> {
           await new Promise(setImmediate)
         }
     } catch {
-      // Whoever sent it is gone.
+      // The sender is gone.
     }
     to.end()
   }

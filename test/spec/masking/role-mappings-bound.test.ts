@@ -261,7 +261,7 @@ forUsualCluster((cluster) => {
       const analyst = target.role('analyst')
       if (version < 160000) return takes(db, analyst)
       assert.match(await refusalOf(db, analyst), /WITH ADMIN TRUE, INHERIT FALSE, SET FALSE;/)
-      // Whoever creates a role there may grant it.
+      // A role that creates a role there may grant it.
       const creator = target.connectAs('creator')
       const own = target.role('own')
       await creator.sql.unsafe(`create role "${own}"`)

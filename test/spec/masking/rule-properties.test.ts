@@ -168,7 +168,7 @@ clause(
   checkBound('numberTo'),
 )
 
-/** Whatever it is, with a function that has no use for it. */
+/** Any value, with a function that has no use for it. */
 function checkIgnored(field: string, owner: string) {
   return async () => {
     const db = freshDatabase()

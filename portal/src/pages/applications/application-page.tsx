@@ -50,7 +50,7 @@ export function ApplicationPage() {
   )
 }
 
-/** What is known of an application: its registration, its service principal, or both. */
+/** The records of an application: its registration, its service principal, or both. */
 export interface Known {
   readonly appId: string
   readonly name: string

@@ -9,7 +9,7 @@ import { type Column, DataTable } from '../../ui/data-table.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 
-/** What the line above the list asks for. */
+/** The line that adds a principal to the list. */
 export interface Addition {
   readonly fields: ReactNode
   readonly button: string

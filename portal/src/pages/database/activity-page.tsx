@@ -26,7 +26,7 @@ import './activity.css'
 const DayChart = lazy(async () => ({ default: (await import('../../ui/chart.tsx')).DayChart }))
 const route = '/databases/$subscription/$group/$server/$database/activity'
 
-/** What the service did in the database, and who touched masked data. */
+/** The actions of the service in the database, and the roles that touched masked data. */
 export function ActivityPage() {
   const { mayReadAudit } = useRights()
   const query = useQuery(enforcementQuery(useDatabasePlace()))

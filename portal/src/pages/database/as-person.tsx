@@ -17,7 +17,7 @@ export interface PersonSight extends Sight {
   readonly person: Named
 }
 
-/** What a person sees here by exemptions of themselves, of their groups, and of the roles that they log in as. */
+/** A person's view of the data by exemptions of themselves, of their groups, and of the roles that they log in as. */
 export function useSight(id: string | undefined): PersonSight | undefined {
   const place = useDatabasePlace()
   const isAsked = id !== undefined

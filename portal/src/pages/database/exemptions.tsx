@@ -12,7 +12,7 @@ import { AccessPanel } from './access-panel.tsx'
 import { useDocumentChange } from './document-change.tsx'
 import { useDatabasePlace, useRights } from './use-database.ts'
 
-/** Who sees raw values, by name, by group or as a database role. */
+/** The exemptions: people, groups and database roles that see raw values. */
 export function Exemptions() {
   const { mayWrite } = useRights()
   const query = useQuery(documentQuery(useDatabasePlace()))

@@ -23,7 +23,7 @@ import { AccessPanel } from './access-panel.tsx'
 import { judgeSight, mappedRightsQuery, type Sight } from './sight.ts'
 import { useDatabasePlace, useRights } from './use-database.ts'
 
-/** Who logs in at the gateway as which database role. */
+/** The database roles that people, groups and applications log in as at the gateway. */
 export function Mappings() {
   const place = useDatabasePlace()
   const client = useQueryClient()
@@ -160,7 +160,7 @@ export function Mappings() {
   )
 }
 
-/** What the principal sees, and by what: a group, a role, or their own name. */
+/** Raw or masked values for the principal, and the reason: a group, a role, or their own name. */
 function SightCell({ sight: { seesRaw, through, role } }: { readonly sight: Sight }) {
   return (
     <span className="line">

@@ -2,7 +2,7 @@ import { Exemptions } from './exemptions.tsx'
 import { Mappings } from './mappings.tsx'
 import './people.css'
 
-/** Who sees raw values, and who logs in as what. */
+/** The people who see raw values, and the roles that people log in as. */
 export function PeoplePage() {
   return (
     <>

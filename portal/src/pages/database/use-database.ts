@@ -41,7 +41,7 @@ export interface Rights {
   readonly mayReadAudit: boolean
 }
 
-/** What the person's roles allow at this database; nothing while that is not known. */
+/** The actions that the person's roles allow at this database; none while that is not known. */
 export function useRights(): Rights {
   const { data = [], isSuccess } = useQuery(permissionsQuery(pathOf(useDatabasePlace())))
   return {

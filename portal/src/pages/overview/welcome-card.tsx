@@ -7,7 +7,7 @@ import { IconButton } from '../../ui/button.tsx'
 
 const key = 'masquerade.welcomed'
 
-/** What to do first, as long as there is nothing but the sample; the person can put it away. */
+/** The first steps, as long as there is nothing but the sample; the person can put the card away. */
 export function WelcomeCard({ databases }: { readonly databases: readonly VisibleDatabase[] }) {
   const [isOver, setOver] = useState(() => localStorage.getItem(key) !== null)
   const sample = findSample(databases)

@@ -91,7 +91,7 @@ forUsualCluster((cluster) => {
     /** Undefined: PostgreSQL does not take the statement at all. */
     async function findDenied(text: string): Promise<string[] | undefined> {
       const denied: string[] = []
-      // Who may read every column and is denied lacks something else.
+      // A role that may read every column and is denied lacks something else.
       for (const hidden of ['', ...masked]) {
         await client.query(`set role "${target.role(hidden)}"`)
         try {

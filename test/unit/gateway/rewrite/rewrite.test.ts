@@ -113,7 +113,7 @@ describe('rewriting', () => {
         rewrite(texts, `select ${prefix}'\\'' from customers`),
         `select ${prefix}'\\'' from ${twin}`,
       )
-    // Who cannot tell leaves it to the server.
+    // Where the rewriter cannot tell, the server decides.
     for (const text of [
       "select b'1'\n'\\' from customers --'",
       "select U&'\\' from customers --'",
