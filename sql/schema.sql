@@ -223,6 +223,16 @@ create table first_start (
   constraint first_start_pkey PRIMARY KEY (tenant_id)
 );
 
+create table found_exposure (
+  database_id uuid not null,
+  key text not null,
+  exposure jsonb not null,
+  found_at timestamp with time zone default now() not null,
+  closed_at timestamp with time zone,
+  constraint found_exposure_pkey PRIMARY KEY (database_id, key),
+  constraint found_exposure_database_id_fkey FOREIGN KEY (database_id) REFERENCES masked_database(id) ON DELETE CASCADE
+);
+
 create table gateway_name (
   tenant_id uuid not null,
   name text collate "C" not null,

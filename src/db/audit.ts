@@ -155,6 +155,10 @@ export interface AuditSelection {
     readonly prefixes: readonly string[]
   }
   readonly time: { readonly from: string | null; readonly to: string | null }
+  /** A part of the action, in any case; null: any. */
+  readonly action: string | null
+  /** The object ids, or names of database roles, of those who acted; null: any. */
+  readonly actors: readonly string[] | null
   /** The last entry of the page before. */
   readonly last: { readonly time: string | null; readonly id: string | null }
   readonly limit: number
@@ -164,7 +168,7 @@ export interface AuditSelection {
 export async function selectAuditEvents(
   sql: Query,
   tenantId: string,
-  { target, time, last, limit }: AuditSelection,
+  { target, time, action, actors, last, limit }: AuditSelection,
 ): Promise<AuditEvent[]> {
   return await sql<AuditEvent[]>`
     select id::text, ${asUtcText(sql, sql`at`)} as time, action, target, actor,
@@ -175,6 +179,8 @@ export async function selectAuditEvents(
       and target like any (${target.prefixes.map((prefix) => `${prefix}%`)}::text[])
       and (${time.from}::timestamptz is null or at >= ${time.from}::timestamptz)
       and (${time.to}::timestamptz is null or at < ${time.to}::timestamptz)
+      and (${action}::text is null or strpos(lower(action), lower(${action}::text)) > 0)
+      and (${actors}::text[] is null or actor ->> 'objectId' = any(${actors}::text[]))
       and (${last.time}::timestamptz is null or (at, audit_event.id) < (${last.time}::timestamptz, ${last.id}::bigint))
     order by at desc, audit_event.id desc
     limit ${limit}`

@@ -3,6 +3,7 @@ import { listAuditEvents } from './audit/list-audit-events.ts'
 import { summarizeActivity } from './audit/summarize-activity.ts'
 import { findColumns } from './catalog/find-columns.ts'
 import { listColumns } from './catalog/list-columns.ts'
+import { listTableRoles } from './catalog/list-table-roles.ts'
 import { listTables } from './catalog/list-tables.ts'
 import { createCredential } from './credentials/create-credential.ts'
 import { deleteCredential } from './credentials/delete-credential.ts'
@@ -69,6 +70,7 @@ const operations: readonly Operation<MaskingPorts>[] = [
     listVisibleDatabases,
     listTables,
     listColumns,
+    listTableRoles,
     findColumns,
     runQuery,
     deleteDatabase,

@@ -35,6 +35,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
   masking: [
     'counted_finding',
     'database_credential',
+    'found_exposure',
     'gateway_name',
     'masked_database',
     'masking_rule',

@@ -124,7 +124,8 @@ export async function findTwins(database: Database, relations: readonly number[]
   })
 }
 
-function isBrowsable(tx: Tx): Fragment {
+/** Of `pg_class c` and `pg_namespace n`. */
+export function isBrowsable(tx: Tx): Fragment {
   return tx`
     c.relkind in ('r', 'p') and not c.relispartition and c.relpersistence <> 't'
       and n.nspname !~ '^(pg_|information_schema$)'

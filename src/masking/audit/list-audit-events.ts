@@ -15,6 +15,8 @@ const action = 'Vendor.Sql/auditEvents/read'
 const maskingTargets = ['/subscriptions/%/', '/providers/']
 const defaultPageSize = 100
 const largestPageSize = 1000
+const longestText = 200
+const mostActors = 50
 
 const auditEvent = Type.Object(
   {
@@ -47,6 +49,10 @@ export const listAuditEvents = operation({
   query: Type.Object({
     from: queryOption('The earliest time, itself included.', { type: 'string', format: 'date-time' }),
     to: queryOption('The latest time, itself not included.', { type: 'string', format: 'date-time' }),
+    action: queryOption('A part of the action, in any case.', { type: 'string', maxLength: longestText }),
+    actor: queryOption(
+      `Object ids of those who acted, or names of database roles, separated by commas: at most ${mostActors}.`,
+    ),
     $top: pageSizeOption(
       `Events of a page: 1 to ${largestPageSize}, ${defaultPageSize} if not given.`,
       largestPageSize,
@@ -67,6 +73,8 @@ export const listAuditEvents = operation({
       scope: fold(scopeOf(params)),
       from: await notBefore(readTime('from', query.from), { params, caller, tx, ports }),
       to: readTime('to', query.to),
+      action: readText('action', query.action, longestText),
+      actors: readActors(query.actor),
       position: decodeSkipToken(query.$skipToken, 2),
       limit: pageSize + 1,
     })
@@ -80,6 +88,8 @@ export const listAuditEvents = operation({
             'api-version': apiVersions[0],
             from: query.from,
             to: query.to,
+            action: query.action,
+            actor: query.actor,
             $top: query.$top,
             $skipToken: encodeSkipToken([last.time, last.id]),
           }),
@@ -101,17 +111,21 @@ interface Wanted {
   readonly scope: string
   readonly from: string | null
   readonly to: string | null
+  readonly action: string | null
+  readonly actors: readonly string[] | null
   readonly position: readonly string[] | null
   readonly limit: number
 }
 
 async function select(tx: Query, tenantId: string, wanted: Wanted): Promise<AuditEvent[]> {
-  const { scope, from, to, position, limit } = wanted
+  const { scope, from, to, action, actors, position, limit } = wanted
   const [time = null, id = null] = position ?? []
   checkPosition(time, id)
   return await selectAuditEvents(tx, tenantId, {
     target: { is: scope, ...keyRange(scope), prefixes: maskingTargets },
     time: { from, to },
+    action,
+    actors,
     last: { time, id },
     limit,
   })
@@ -162,6 +176,23 @@ function checkPosition(time: string | null, id: string | null): void {
     (id === null || /^\d{1,18}$/.test(id))
   if (!isOurs)
     fail('InvalidQueryOption', { option: '$skipToken', reason: 'is not one that this service gave out' })
+}
+
+function readText(option: string, text: string | undefined, longest: number): string | null {
+  if (text === undefined) return null
+  if (text.length > longest || text.includes('\0'))
+    fail('InvalidQueryOption', {
+      option,
+      reason: `must have at most ${longest} characters, none of them the code 0`,
+    })
+  return text
+}
+
+function readActors(text: string | undefined): readonly string[] | null {
+  const actors = readText('actor', text, mostActors * longestText)?.split(',') ?? null
+  if (actors !== null && actors.length > mostActors)
+    fail('InvalidQueryOption', { option: 'actor', reason: `must name at most ${mostActors}` })
+  return actors
 }
 
 function readPageSize(text: string | undefined): number {

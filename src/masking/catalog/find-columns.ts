@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
-import { fail } from '../../kernel/problem.ts'
 import { findDatabase } from '../databases/database-row.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { ruleRows } from '../rules/rule.ts'
 import { nullableString } from '../schemas.ts'
+import { refuseZeroInSearch } from './refuse-zero.ts'
 
 const mostColumns = 50
 
@@ -38,8 +38,7 @@ export const findColumns = operation({
   },
 
   async run({ params, query: { search }, caller, tx, ports }) {
-    if (search.includes('\0'))
-      fail('InvalidQueryOption', { option: 'search', reason: 'must not have the character of the code 0' })
+    refuseZeroInSearch(search)
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound) return withEnforcement(ok({ value: [] }), database, ports, false)
     const found = await ports.inspection.findColumns(database.id, search, mostColumns)

@@ -8,6 +8,7 @@ import { fittingFunctions } from '../rules/fit-column.ts'
 import { ruleRows } from '../rules/rule.ts'
 import { maskFields, maskingFunctions, pick } from '../rules/rule-fields.ts'
 import { each, nullableString, oneOf } from '../schemas.ts'
+import { refuseZero } from './refuse-zero.ts'
 
 const columnAnswer = Type.Object(
   {
@@ -41,9 +42,7 @@ export const listColumns = operation({
 
   async run({ params, caller, tx, ports, request }) {
     const { schemaName = '', tableName = '' } = params
-    for (const [parameter, name] of Object.entries({ schemaName, tableName }))
-      if (name.includes('\0'))
-        fail('InvalidResourceName', { parameter, reason: 'it must not have the character of the code 0' })
+    refuseZero({ schemaName, tableName })
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     const columns = database?.bound
       ? await ports.inspection.browseColumns(database.id, schemaName, tableName)

@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
-import { fail } from '../../kernel/problem.ts'
 import { findDatabase } from '../databases/database-row.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { decodeSkipToken, encodeSkipToken, nextLink } from '../page.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { ruleRows } from '../rules/rule.ts'
+import { refuseZeroInSearch } from './refuse-zero.ts'
 
 const pageSize = 500
 
@@ -36,8 +36,7 @@ export const listTables = operation({
 
   async run({ params, query, caller, tx, ports, request }) {
     const { search = '' } = query
-    if (search.includes('\0'))
-      fail('InvalidQueryOption', { option: 'search', reason: 'must not have the character of the code 0' })
+    refuseZeroInSearch(search)
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound) return withEnforcement(ok({ value: [] }), database, ports, false)
     const [schema = '', table = ''] = decodeSkipToken(query.$skipToken, 2) ?? []

@@ -111,11 +111,29 @@ export interface TablesWanted {
   readonly limit: number
 }
 
+/** What a database role sees of a table. */
+export interface RoleSight {
+  readonly role: string
+  readonly canLogIn: boolean
+  readonly keepsRaw: boolean
+  readonly rawColumns: readonly string[]
+  readonly maskedColumns: readonly string[]
+}
+
+export interface RolesWanted {
+  readonly schema: string
+  readonly table: string
+  readonly search: string
+  readonly limit: number
+}
+
 /** Looks into bound databases without changing them. Fails with `BoundDatabaseUnusable` where it cannot look. */
 export interface Inspection {
   browseTables(databaseId: string, wanted: TablesWanted): Promise<readonly TableEntry[]>
   /** None: there is no such table. */
   browseColumns(databaseId: string, schema: string, table: string): Promise<readonly ColumnEntry[]>
+  /** Null: there is no such table. */
+  browseRoles(databaseId: string, wanted: RolesWanted): Promise<readonly RoleSight[] | null>
   /** Columns of any table by a part of `schema.table.column`, in the order of their names. */
   findColumns(
     databaseId: string,

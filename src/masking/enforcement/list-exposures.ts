@@ -6,9 +6,7 @@ import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { columnFields, maskingFunctions } from '../rules/rule-fields.ts'
 import { each, nullableString, oneOf } from '../schemas.ts'
 import { keepCount } from './counted-findings.ts'
-import type { Exposure } from './inspection.ts'
-
-const severities: readonly Exposure['severity'][] = ['high', 'medium', 'low']
+import { closedExposure, concernedObjects, keepExposures, severities } from './found-exposures.ts'
 
 const suggestedRule = Type.Object({
   ...each(columnFields, Type.String()),
@@ -26,7 +24,7 @@ const exposure = Type.Object(
   {
     code: Type.String(),
     severity: oneOf(severities),
-    objects: Type.Array(Type.Object({ kind: Type.String(), name: Type.String() })),
+    objects: concernedObjects,
     roles: Type.Array(
       Type.String({ description: 'Database roles that can go this way; none: not tied to roles' }),
     ),
@@ -46,13 +44,19 @@ export const listExposures = operation({
   path: `${policyPath}/exposures`,
   apiVersions,
   permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/read', scope: scopeOf },
-  answers: { 200: Type.Object({ value: Type.Array(exposure) }) },
+  answers: {
+    200: Type.Object({
+      value: Type.Array(exposure),
+      closed: Type.Array(closedExposure, { description: 'Found by an earlier look, the last closed first' }),
+    }),
+  },
 
   async run({ params, caller, tx, ports }) {
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
-    if (!database?.bound) return withEnforcement(ok({ value: [] }), database, ports, false)
+    if (!database?.bound) return withEnforcement(ok({ value: [], closed: [] }), database, ports, false)
     const value = await ports.inspection.findExposures(database.id)
     await keepCount(tx, database.id, 'exposure', value)
-    return withEnforcement(ok({ value }), database, ports, false)
+    const closed = await keepExposures(tx, database.id, value)
+    return withEnforcement(ok({ value, closed }), database, ports, false)
   },
 })

@@ -15,6 +15,11 @@ interface Shown {
   readonly remedy: string | null
 }
 
+interface Closed extends Shown {
+  readonly foundDateTime: string
+  readonly closedDateTime: string
+}
+
 const callerOf = (token: string): string =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).oid
 
@@ -48,6 +53,40 @@ describe('looking into a bound database', () => {
           after.body.value.filter((one: { code: string }) => one.code === 'ReadsAllData'),
         ).includes(bound().role('analyst')),
       )
+    },
+  )
+
+  clause(
+    'MASK-219',
+    '`closed` of the exposures lists those that an earlier look of any caller found and the last look did not…',
+    async () => {
+      const auditor = await bound().createRole('closer')
+      const list = async () => (await masking.send('GET', `${policyUrl(db)}/exposures`)).body
+      const ofRole = (all: readonly Shown[]) => all.filter(({ roles }) => roles.includes(auditor))
+      await bound().database.sql.unsafe(`grant pg_read_all_data to "${auditor}"`)
+      const [open] = ofRole((await list()).value)
+      assert.deepEqual(ofRole((await list()).closed), [])
+      await bound().database.sql.unsafe(`revoke pg_read_all_data from "${auditor}"`)
+      const [closed, ...others] = ofRole((await list()).closed) as Closed[]
+      assert.deepEqual(others, [])
+      assert.ok(closed)
+      const { foundDateTime, closedDateTime, ...rest } = closed
+      const { code, severity, objects, roles, explanation } = open ?? {}
+      assert.deepEqual(rest, { code, severity, objects, roles, explanation })
+      assert.ok(foundDateTime < closedDateTime)
+
+      const service = masking.service()
+      const other = service.tokenFor({ role: 'Reader' })
+      const again = await service.request('GET', `${policyUrl(db)}/exposures?${apiVersion}`, { token: other })
+      assert.deepEqual(ofRole(again.body.closed), [closed], 'another caller sees it, and when it was closed')
+
+      await bound().database.sql.unsafe(`grant pg_read_all_data to "${auditor}"`)
+      assert.deepEqual(ofRole((await list()).closed), [], 'what is open again is not closed')
+      await bound().database.sql.unsafe(`revoke pg_read_all_data from "${auditor}"`)
+      await list()
+      await service.database
+        .sql`update found_exposure set closed_at = now() - interval '93 days' where closed_at is not null`
+      assert.deepEqual((await list()).closed, [])
     },
   )
 
@@ -150,6 +189,57 @@ describe('looking into a bound database', () => {
         assert.match(seen.body.rows[0].raw[1], /^zelda\d+@/)
         assert.equal(seen.body.rows[0].values[1], 'zXXX@XXXX.com')
       }
+      await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: '' })
+    },
+  )
+
+  clause(
+    'MASK-218',
+    '`GET {db}/schemas/{schema}/tables/{table}/roles` lists up to 50 database roles with what their privileges…',
+    async () => {
+      const { database, role, createRole } = bound()
+      const [analyst, auditor, stranger] = [
+        role('analyst'),
+        await createRole('auditor'),
+        await createRole('stranger'),
+      ]
+      await database.sql.unsafe(`grant select on public.person to "${auditor}"`)
+      await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: auditor })
+      const path = (table: string, search: string) =>
+        `${db}/schemas/public/tables/${table}/roles?search=${encodeURIComponent(search)}&${apiVersion}`
+      const seen = async (name: string) => {
+        const { status, body, text } = await masking.send('GET', path('person', name))
+        assert.equal(status, 200, text)
+        return body.value[0]
+      }
+      const all = ['id', 'email', 'contact', 'card', 'pay', 'note']
+      const others = all.filter((name) => name !== 'email')
+      assert.deepEqual(await seen(analyst), {
+        role: analyst,
+        canLogIn: true,
+        keepsRaw: false,
+        rawColumns: others,
+        maskedColumns: ['email'],
+      })
+      assert.deepEqual(await seen(auditor), {
+        role: auditor,
+        canLogIn: true,
+        keepsRaw: true,
+        rawColumns: all,
+        maskedColumns: [],
+      })
+      const nothing = await seen(stranger)
+      assert.deepEqual([nothing.rawColumns, nothing.maskedColumns, nothing.keepsRaw], [[], [], false])
+
+      const every = (await masking.send('GET', path('person', ''))).body.value as { role: string }[]
+      assert.ok(every.length <= 50 && every.every((one) => !/^(pg_|masquerade_twins_)/.test(one.role)))
+      assert.deepEqual((await masking.send('GET', path('person', 'no such role'))).body.value, [])
+      assert.equal((await masking.send('GET', path('nothing', ''))).body.error.code, 'ResourceNotFound')
+      assert.equal((await masking.send('GET', path('person', 'a\0b'))).status, 400)
+      const service = masking.service()
+      const token = service.tokenFor({})
+      const refused = await service.request('GET', path('person', ''), { token })
+      assert.equal(refused.status, 403)
       await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: '' })
     },
   )
@@ -338,10 +428,11 @@ describe('looking into a bound database', () => {
 
   test('a database that is not bound has no exposures, no recommendations, and no preview', async () => {
     const other = freshDatabase()
-    for (const resource of ['exposures', 'recommendations']) {
+    const empty = { exposures: { value: [], closed: [] }, recommendations: { value: [] } }
+    for (const [resource, expected] of Object.entries(empty)) {
       const { status, headers, body } = await masking.send('GET', `${policyUrl(other)}/${resource}`)
       assert.equal(status, 200)
-      assert.deepEqual(body, { value: [] })
+      assert.deepEqual(body, expected)
       assert.equal(headers.get('x-masquerade-enforcement'), 'NotBound')
     }
     const { status, body } = await masking.send('POST', `${policyUrl(other)}/preview`, person)

@@ -132,6 +132,38 @@ clause(
   },
 )
 
+clause(
+  'MASK-220',
+  '`action` narrows the audit events to those whose action contains the text, in any case, and `actor` to those of…',
+  async () => {
+    const db = freshDatabase()
+    for (const name of ['a', 'b', 'c']) await putRule(db, name, { ...emailRule, columnName: name })
+    await putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals: 'x' })
+    const token = service().tokenFor({ role: 'Owner' })
+    const other = await service().request('PUT', `${policyUrl(db)}/rules/d?${apiVersion}`, {
+      token,
+      body: { properties: { ...emailRule, columnName: 'd' } },
+    })
+    assert.ok(other.status < 300, other.text)
+    const all = await eventsOf(db)
+    const idOf = (event: Event | undefined) => event?.actor.objectId ?? ''
+    const [second, first] = [idOf(all[0]), idOf(all.at(-1))]
+    assert.notEqual(first, second)
+    const ofRules = all.filter(({ action }) => action.includes('/rules/'))
+    assert.deepEqual(await eventsOf(db, '&action=%2FRULES%2F'), ofRules)
+    assert.deepEqual(await eventsOf(db, `&actor=${second}`), [all[0]])
+    assert.deepEqual(await eventsOf(db, `&actor=nobody,${second},${first}`), all)
+    assert.deepEqual(await eventsOf(db, '&actor=nobody'), [])
+    assert.deepEqual(await eventsOf(db, '&action=%25'), [], 'no character stands for others')
+    const page = await send('GET', `${db}/auditEvents?${apiVersion}&action=rules&actor=${first}&$top=2`)
+    const next = await send('GET', page.body.nextLink)
+    const own = ofRules.filter((event) => idOf(event) === first)
+    assert.deepEqual([...page.body.value, ...next.body.value], own)
+    for (const wrong of ['action=a%00b', `action=${'a'.repeat(201)}`, `actor=${','.repeat(50)}`])
+      assert.equal((await send('GET', `${db}/auditEvents?${apiVersion}&${wrong}`)).status, 400, wrong)
+  },
+)
+
 test('pages follow each other without gaps, and times narrow them', async () => {
   const db = freshDatabase()
   for (let at = 0; at < 7; at++)
