@@ -133,6 +133,18 @@ describe('journeys through rights in the portal', { skip: skipReason ?? false },
       return (await page.getByRole('button', { name: 'gateway/disconnect' }).count()) > 0
     })
     await checkAccessible(page, true)
+    const asked = page.waitForRequest((request) => /auditEvents.*action=disconn/.test(request.url()))
+    await page.getByLabel('What').fill('disconn')
+    await asked
+    await page.getByRole('button', { name: 'gateway/connect' }).first().waitFor({ state: 'detached' })
+    const named = page.waitForRequest((request) =>
+      new RegExp(`auditEvents.*${reader.id}`).test(request.url()),
+    )
+    await page.getByLabel('Who').fill('rosa')
+    await named
+    await page.getByRole('button', { name: 'gateway/disconnect' }).first().waitFor()
+    await page.getByLabel('Who').fill('no such name')
+    await page.getByText('Nothing was found').waitFor()
   })
 
   test('the rights of a person lead to the chain behind each of them', async () => {
@@ -178,8 +190,48 @@ describe('journeys through rights in the portal', { skip: skipReason ?? false },
     await page.getByRole('button', { name: 'Grant permission' }).click()
     await page.getByRole('dialog').getByLabel('Permission').selectOption({ label: 'Group.Read.All' })
     await page.getByRole('dialog').getByRole('button', { name: 'Grant permission' }).click()
-    await page.getByRole('cell', { name: 'Group.Read.All', exact: true }).waitFor()
+    const granted = page.getByRole('cell', { name: 'Group.Read.All', exact: true })
+    await granted.waitFor()
     await checkAccessible(page)
+    const undo = async (title: string, words: string) => {
+      await page.getByRole('button', { name: 'Undo' }).last().click()
+      const drawer = page.getByRole('dialog', { name: `Undo: ${title}` })
+      await drawer.getByText(words).waitFor()
+      await drawer.getByRole('button', { name: 'Undo' }).click()
+      await drawer.waitFor({ state: 'detached' })
+    }
+    await undo(`Grant a permission to ${name}`, `${name} loses it`)
+    await granted.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Grant permission' }).click()
+    await page.getByRole('dialog').getByLabel('Permission').selectOption({ label: 'Group.Read.All' })
+    await page.getByRole('dialog').getByRole('button', { name: 'Grant permission' }).click()
+    await granted.waitFor()
+    await page.getByRole('button', { name: 'Withdraw' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click()
+    await granted.waitFor({ state: 'detached' })
+    await undo('Withdraw Group.Read.All', `${name} gains it`)
+    await granted.waitFor()
+
+    const consent = async (permission: string) => {
+      await page.getByRole('button', { name: 'Consent' }).click()
+      await page.getByRole('dialog').getByLabel('Permission').selectOption({ label: permission })
+      await page.getByRole('dialog').getByRole('button', { name: 'Consent' }).click()
+    }
+    const consented = (scope: string) => page.getByRole('cell', { name: scope, exact: true })
+    await consent('User.Read.All')
+    await consented('User.Read.All').waitFor()
+    await consent('Group.Read.All')
+    await consented('Group.Read.All User.Read.All').waitFor()
+    await undo(`Consent to ${name} for everyone`, `${name} loses it`)
+    await consented('User.Read.All').waitFor()
+    await page
+      .getByRole('row', { name: /User\.Read\.All/ })
+      .getByRole('button', { name: 'Withdraw' })
+      .click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Withdraw' }).click()
+    await consented('User.Read.All').waitFor({ state: 'detached' })
+    await undo('Withdraw User.Read.All', `${name} gains it for people who sign in`)
+    await consented('User.Read.All').waitFor()
     await tabs.getByRole('link', { name: 'Secrets' }).click()
     await page.getByRole('button', { name: 'New secret' }).click()
     await page.getByLabel('What is it for?').fill('the night')

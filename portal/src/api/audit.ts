@@ -1,7 +1,7 @@
-import { infiniteQueryOptions } from '@tanstack/react-query'
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { send } from './call.ts'
 import type { Schema, Selected } from './described.ts'
-import { directoryPath, quoteText } from './directory.ts'
+import { advanced, directoryPath, type Listed, quoteText, searchFor } from './directory.ts'
 
 export type MaskingEvent = Schema<'auditEvent'>
 
@@ -55,14 +55,46 @@ export function signInsPath({ who = '', hours }: AuditFilter): string {
   })
 }
 
+/** As many as the service takes beside the text itself. */
+const mostActors = 20
+
+/** Whom a text may mean: the object id or database role that it is, and with the right to read them people and programs. */
+export function actorsQuery(who: string, mayReadNames: boolean) {
+  const search = searchFor(who, 'displayName')
+  const find = async (set: string, wanted: string | undefined, signal: AbortSignal) => {
+    const path = directoryPath(`/${set}`, { $top: String(mostActors), $select: 'id', $search: wanted ?? '' })
+    const { body } = await send<Listed<{ id: string }>>('GET', path, { signal, headers: advanced })
+    return body.value.map(({ id }) => id)
+  }
+  return queryOptions({
+    queryKey: ['directory', 'actors', who, mayReadNames],
+    queryFn: async ({ signal }) => {
+      if (search === undefined) return undefined
+      const found = mayReadNames
+        ? await Promise.all([
+            find('users', searchFor(who, 'displayName', 'userPrincipalName'), signal),
+            find('servicePrincipals', search, signal),
+          ])
+        : []
+      return [who.trim().replaceAll(',', ' '), ...found.flat()].join(',')
+    },
+  })
+}
+
 /** Events of masking at a scope and below it, newest first. */
-export function maskingEventsQuery({ scope = '', hours }: AuditFilter) {
-  const start = startOf(hours)
-  const path = `${scope || ''}${scope.includes('/servers/') ? '' : '/providers/Vendor.Sql'}/auditEvents?$top=100${start ? `&from=${start}` : ''}`
+export function maskingEventsQuery(
+  { scope = '', hours, what = '' }: AuditFilter,
+  actors: string | undefined,
+) {
+  const options = Object.entries({ $top: '100', from: startOf(hours), action: what.trim(), actor: actors })
+    .filter(([, value]) => value)
+    .map(([name, value]) => `${name}=${encodeURIComponent(value ?? '')}`)
+  const path = `${scope || ''}${scope.includes('/servers/') ? '' : '/providers/Vendor.Sql'}/auditEvents?${options.join('&')}`
   return infiniteQueryOptions({
     queryKey: ['masking audit', path],
     queryFn: async ({ pageParam, signal }) => (await send<MaskingPage>('GET', pageParam, { signal })).body,
     initialPageParam: path,
     getNextPageParam: (page) => page.nextLink,
+    placeholderData: keepPreviousData,
   })
 }

@@ -64,7 +64,7 @@ export const ownedFields = 'id,displayName,description,appId'
 export const ownerFields = 'id,displayName,userPrincipalName,appId'
 const pageSize = 100
 /** The directory API takes `$search` and `$count` with this header alone. */
-const advanced = { consistencylevel: 'eventual' }
+export const advanced = { consistencylevel: 'eventual' }
 
 export function kindOf({ '@odata.type': type = '' }: Pick<Named, '@odata.type'>): Kind {
   const name = type.split('.').at(-1) ?? ''

@@ -22,7 +22,7 @@ import { Card } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import type { Known } from './application-page.tsx'
 import { GrantPermission } from './grant-permission.tsx'
-import { describeWithdrawal, withdrawConsent } from './permission-changes.ts'
+import { withdrawConsent, withdrawPermission } from './permission-changes.ts'
 
 export function ApplicationPermissions({ known }: { readonly known: Known }) {
   const api = useQuery(apiQuery)
@@ -81,7 +81,7 @@ function AppPermissions({ known, principalId, roles, apiId }: SectionProps) {
     ...(mayGrant
       ? [
           withdrawColumn((one: AppRoleAssignment) =>
-            setChange(describeWithdrawal(principalId, one, nameOf(one))),
+            setChange(withdrawPermission({ name: known.name, principalId, apiId }, one, nameOf(one))),
           ),
         ]
       : []),
@@ -146,7 +146,13 @@ function Consents({ known, principalId, roles, apiId }: SectionProps) {
       wraps: true,
       cell: ({ scope }) => <code>{scope}</code>,
     },
-    ...(mayConsent ? [withdrawColumn((grant: PermissionGrant) => setChange(withdrawConsent(grant)))] : []),
+    ...(mayConsent
+      ? [
+          withdrawColumn((grant: PermissionGrant) =>
+            setChange(withdrawConsent({ name: known.name, principalId, apiId }, grant)),
+          ),
+        ]
+      : []),
   ]
   return (
     <Card

@@ -1,11 +1,10 @@
 import { useState } from 'react'
 import type { AppRole, PermissionGrant } from '../../api/applications.ts'
-import { send } from '../../api/call.ts'
-import { forgetDirectory } from '../../api/directory.ts'
 import { ChangeDrawer } from '../../change/change-drawer.tsx'
 import { t } from '../../texts/index.ts'
 import { SelectField } from '../../ui/field.tsx'
 import type { Known } from './application-page.tsx'
+import { giveConsent, grantPermission } from './permission-changes.ts'
 
 /** Gives a permission of this service's API to an application itself, or consents to it on behalf of everyone. */
 export function GrantPermission({
@@ -29,20 +28,8 @@ export function GrantPermission({
   const [roleId, setRoleId] = useState('')
   const role = roles.find(({ id }) => id === roleId)
   const name = role?.value ?? ''
-  const principalId = known.principal?.id ?? ''
+  const grantee = { name: known.name, principalId: known.principal?.id ?? '', apiId }
   const isApplication = kind === 'application'
-  const grant = () =>
-    send('POST', `/v1.0/servicePrincipals/${principalId}/appRoleAssignments`, {
-      body: { principalId, resourceId: apiId, appRoleId: roleId },
-    })
-  const consent = () =>
-    present
-      ? send('PATCH', `/v1.0/oauth2PermissionGrants/${encodeURIComponent(present.id)}`, {
-          body: { scope: `${present.scope} ${name}` },
-        })
-      : send('POST', '/v1.0/oauth2PermissionGrants', {
-          body: { clientId: principalId, consentType: 'AllPrincipals', resourceId: apiId, scope: name },
-        })
   const change = {
     title: isApplication ? t.applications.grantTitle(known.name) : t.applications.consentTitle(known.name),
     description: isApplication ? t.applications.appPermissionsHint : t.applications.consentsHint,
@@ -61,14 +48,10 @@ export function GrantPermission({
       />
     ),
     differences: role ? [{ label: known.name, after: name }] : [],
-    impact: t.applications.grantImpact,
+    ...(isApplication ? grantPermission(grantee, roleId) : giveConsent(grantee, name, present)),
     isBlocked: !role,
     confirmLabel: isApplication ? t.applications.grant : t.applications.consent,
     doneText: isApplication ? t.applications.granted : t.applications.consented,
-    async apply() {
-      await (isApplication ? grant() : consent())
-      await forgetDirectory()
-    },
   }
   return (
     <ChangeDrawer

@@ -1,12 +1,12 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Lock } from 'lucide-react'
-import { type AuditFilter, type MaskingEvent, maskingEventsQuery } from '../../api/audit.ts'
+import { type AuditFilter, actorsQuery, type MaskingEvent, maskingEventsQuery } from '../../api/audit.ts'
 import { allows, permissionsQuery } from '../../api/masking.ts'
-import { principalQuery } from '../../api/principals.ts'
-import { queryClient } from '../../api/query-client.ts'
 import { PrincipalLink } from '../../directory/object-link.tsx'
 import { ScopeLink } from '../../directory/scope-link.tsx'
+import { useReads } from '../../session/readable.tsx'
 import { t } from '../../texts/index.ts'
+import { useDebounced } from '../../ui/debounced.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { AuditList, type AuditOf } from './audit-list.tsx'
 import { compareValues } from './compare-values.ts'
@@ -43,12 +43,6 @@ function showEntry(event: MaskingEvent): ShownEntry {
   }
 }
 
-function matches({ action, actor }: MaskingEvent, { what = '', who = '' }: AuditFilter): boolean {
-  const known = queryClient.getQueryData(principalQuery(actor.objectId).queryKey)
-  const name = `${known?.displayName ?? ''} ${known?.userPrincipalName ?? ''} ${actor.objectId}`.toLowerCase()
-  return action.toLowerCase().includes(what.trim().toLowerCase()) && name.includes(who.trim().toLowerCase())
-}
-
 const audit: AuditOf<MaskingEvent> = {
   label: t.audit.masking,
   fileName: 'masking-audit.csv',
@@ -66,24 +60,28 @@ const audit: AuditOf<MaskingEvent> = {
 }
 
 function Events({ filter }: { readonly filter: AuditFilter }) {
-  const query = useInfiniteQuery(maskingEventsQuery(filter))
-  const loaded = query.data?.pages.flatMap(({ value }) => value)
+  const settled = useDebounced(filter)
+  const who = settled.who?.trim() ?? ''
+  const actors = useQuery({ ...actorsQuery(who, useReads('directory')), enabled: who !== '' })
+  const isKnown = who === '' || actors.data !== undefined
+  const query = useInfiniteQuery({
+    ...maskingEventsQuery(settled, who === '' ? undefined : actors.data),
+    enabled: isKnown,
+  })
+  const rows = query.data?.pages.flatMap(({ value }) => value)
   const more = {
     has: query.hasNextPage,
     isLoading: query.isFetchingNextPage,
     load: () => void query.fetchNextPage(),
   }
   return (
-    <Loaded query={{ data: loaded, error: query.error, refetch: query.refetch }}>
-      {(all) => {
-        const rows = all.filter((event) => matches(event, filter))
-        return (
-          <div className="stack tight">
-            <TouchChart events={rows} />
-            <AuditList audit={audit} rows={rows} more={more} />
-          </div>
-        )
-      }}
+    <Loaded query={{ data: rows, error: query.error ?? actors.error, refetch: query.refetch }}>
+      {(shown) => (
+        <div className={query.isPlaceholderData || !isKnown ? 'stack tight is-stale' : 'stack tight'}>
+          <TouchChart events={shown} />
+          <AuditList audit={audit} rows={shown} more={more} />
+        </div>
+      )}
     </Loaded>
   )
 }

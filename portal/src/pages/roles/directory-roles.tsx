@@ -112,7 +112,10 @@ function Assignments({ definitions }: { readonly definitions: readonly RoleDefin
 function describeRemoval({ id, principalId, roleDefinitionId }: DirectoryAssignment, name: string): Change {
   return {
     title: t.roles.removeTitle(name),
-    differences: [{ label: t.roles.role, before: name }],
+    differences: [
+      { label: t.roles.role, before: name },
+      { label: t.roles.principal, before: <PrincipalLink id={principalId} /> },
+    ],
     impact: t.roles.removeImpact,
     isDanger: true,
     confirmLabel: t.roles.remove,

@@ -138,7 +138,10 @@ function Assignments({ scope, mayAssign }: { readonly scope: string; readonly ma
 function describeRemoval({ id, properties }: MaskingAssignment): Change {
   return {
     title: t.roles.removeTitle(properties.roleName),
-    differences: [{ label: t.roles.role, before: properties.roleName }],
+    differences: [
+      { label: t.roles.role, before: properties.roleName },
+      { label: t.roles.principal, before: <PrincipalLink id={properties.principalId} /> },
+    ],
     impact: t.roles.removeImpact,
     isDanger: true,
     confirmLabel: t.roles.remove,
