@@ -9,10 +9,11 @@ interface ListSearch {
   state?: string | undefined
   type?: string | undefined
   new?: string | undefined
+  selected?: string | undefined
 }
 
 function readListFilter(search: Readonly<Record<string, unknown>>): ListSearch {
-  return textsOf(search, 'q', 'state', 'type', 'new')
+  return textsOf(search, 'q', 'state', 'type', 'new', 'selected')
 }
 
 const people = createRoute({

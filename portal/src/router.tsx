@@ -42,14 +42,15 @@ const databaseStart = createRoute({
 const data = createRoute({
   getParentRoute: () => database,
   path: '/data',
-  validateSearch: (search) => textsOf(search, 'schema', 'table', 'column', 'columns', 'q', 'eyes', 'as'),
+  validateSearch: (search) =>
+    textsOf(search, 'schema', 'table', 'column', 'columns', 'q', 'eyes', 'as', 'role'),
   component: lazyRouteComponent(() => import('./pages/database/data-page.tsx'), 'DataPage'),
 })
 
 const rules = createRoute({
   getParentRoute: () => database,
   path: '/rules',
-  validateSearch: (search) => textsOf(search, 'q'),
+  validateSearch: (search) => textsOf(search, 'q', 'selected'),
   component: lazyRouteComponent(() => import('./pages/database/rules-page.tsx'), 'RulesPage'),
 })
 

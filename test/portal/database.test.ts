@@ -42,6 +42,7 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
     await checkAccessible(page)
     await drawer.getByRole('button', { name: 'Apply' }).click()
     await page.getByText('phone is masked now.', { exact: true }).first().waitFor()
+    await page.getByText(/^The draft of phone is stored/).waitFor()
     const { body } = await portal.send('GET', `${policy}/document`)
     const phone = body.properties.rules.find((rule: { columnName: string }) => rule.columnName === 'phone')
     assert.deepEqual([phone.maskingFunction, phone.suffixSize, phone.replacementString], ['Text', '2', '~~~'])
@@ -80,7 +81,13 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
     assert.equal((await download).suggestedFilename(), 'shop-masking.json')
     const { body } = await portal.send('GET', `${policy}/document`)
 
-    await page.getByRole('checkbox', { name: 'Select the rule customer-ssn' }).click()
+    const box = page.getByRole('checkbox', { name: 'Select the rule customer-ssn' })
+    await box.click()
+    assert.equal(new URL(page.url()).searchParams.get('selected'), 'customer-ssn')
+    await page.getByRole('link', { name: 'public.customers.ssn' }).click()
+    await page.getByRole('heading', { level: 2, name: 'ssn' }).waitFor()
+    await page.goBack()
+    assert.ok(await box.isChecked(), 'the way back finds the rule selected')
     await page.getByRole('button', { name: 'Remove masks' }).click()
     await page
       .getByRole('dialog', { name: 'Remove 1 mask' })
@@ -116,6 +123,8 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
     await database.sql.unsafe(`revoke pg_read_all_data from "${role}"`)
     await page.getByRole('button', { name: 'Look again' }).click()
     await card.waitFor({ state: 'detached' })
+    const done = page.getByRole('list', { name: /^Done: / }).getByRole('listitem')
+    await done.filter({ hasText: role }).getByText('gone').waitFor()
   })
 
   test('a person is mapped to a role, queries as themselves, and shows in the activity', async () => {
@@ -173,6 +182,28 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
     assert.deepEqual(faults.splice(0), [
       'error: Failed to load resource: the server responded with a status of 403 (Forbidden)',
     ])
+  })
+
+  test('tables beyond the first page are completed, and their columns', async () => {
+    const { database } = portal.shop()
+    await database.sql.unsafe(`create schema archive; do $$ begin for i in 1..501 loop
+      execute format('create table archive.a_%s (id int)', lpad(i::text, 4, '0')); end loop; end $$`)
+    try {
+      await using opened = await portal.open(portal.administrator(), `${shopPage}/query`)
+      const { page } = opened
+      await page.getByRole('textbox', { name: 'SQL statement' }).click()
+      await page.keyboard.press('ControlOrMeta+a')
+      await page.keyboard.type('select * from custom')
+      await page.getByRole('option', { name: 'customers' }).waitFor()
+      await page.keyboard.press('Enter')
+      const answered = page.waitForResponse((answer) => answer.url().includes('/tables/customers/columns'))
+      await page.keyboard.type(' where ')
+      await answered
+      await page.keyboard.type('birth')
+      await page.getByRole('option', { name: 'birth_date' }).waitFor()
+    } finally {
+      await database.sql.unsafe('drop schema archive cascade')
+    }
   })
 
   test('a reader sees masks and is told which role changes them', async () => {

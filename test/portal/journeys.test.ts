@@ -116,7 +116,7 @@ describe('journeys through masks in the portal', { skip: skipReason ?? false }, 
     await drawer.getByText(`${application} sees masked values in 1 table`).waitFor()
     await drawer.getByRole('button', { name: `Exempt ${application}` }).click()
     await drawer.getByText('exempt: keeps raw values').waitFor()
-    await drawer.getByText('No role loses raw values.').waitFor()
+    await drawer.getByText('No role gains or loses raw values.').waitFor()
     await drawer.getByRole('button', { name: 'Apply' }).click()
     await page.getByText('5 columns are masked now.').first().waitFor()
     await page.getByText('Enforced').first().waitFor()
@@ -185,6 +185,10 @@ describe('journeys through masks in the portal', { skip: skipReason ?? false }, 
     await drawer
       .getByRole('region', { name: 'Statements' })
       .getByText(/masked_public/)
+      .waitFor()
+    await drawer
+      .getByText(/gains raw values in 1 table/)
+      .first()
       .waitFor()
     await checkAccessible(page)
     assert.equal(await isMasked(), true, 'nothing happens before it is confirmed')
@@ -260,7 +264,7 @@ describe('journeys through masks in the portal', { skip: skipReason ?? false }, 
     const address = `${shopPage}/data?schema=public&table=customers&column=email`
     await using opened = await portal.open(portal.administrator(), address)
     const { page } = opened
-    await page.getByRole('button', { name: 'As a person…' }).click()
+    await page.getByRole('button', { name: 'See as…' }).click()
     await page.getByRole('dialog').getByRole('searchbox').fill('frida')
     await page.getByRole('dialog').getByRole('button', { name: 'Frida Fraud' }).click()
     const line = page.getByRole('status').filter({ hasText: 'Frida Fraud sees raw values here' })
@@ -269,6 +273,38 @@ describe('journeys through masks in the portal', { skip: skipReason ?? false }, 
     await page.getByRole('heading', { name: 'Frida Fraud is a member of Raw readers' }).waitFor()
     await page.goBack()
     await page.getByText('Frida Fraud sees raw values here').waitFor()
+    await page.getByRole('button', { name: 'Back to my own eyes' }).click()
+    await page.getByText('raw → masked').first().waitFor()
+  })
+
+  test('the preview is seen with the eyes of a database role', async () => {
+    const { database, createRole } = portal.shop()
+    const role = await createRole('ledger', 'NOLOGIN')
+    await database.sql.unsafe(`grant select (id, email) on public.customers to "${role}"`)
+    await portal.send('PUT', policy, {
+      properties: { dataMaskingState: 'Enabled', exemptPrincipals: portal.administrator().id },
+    })
+    const address = `${shopPage}/data?schema=public&table=customers&column=email`
+    await using opened = await portal.open(portal.administrator(), address)
+    const { page } = opened
+    const preview = page.getByRole('region', { name: 'Preview' })
+    await page.getByText('raw → masked').first().waitFor()
+    await page.getByRole('button', { name: 'See as…' }).click()
+    await page.getByRole('radio', { name: 'Database role' }).click()
+    await page.getByRole('searchbox', { name: 'Find a database role' }).fill(role)
+    await page.getByRole('button', { name: role }).getByText('masked values').waitFor()
+    await checkAccessible(page)
+    await page.getByRole('button', { name: role }).click()
+    await page.getByText(`${role} sees masked values here.`).waitFor()
+    assert.match(page.url(), /[?&]role=/)
+    await preview
+      .getByText(/^.XXX@XXXX\.com$/)
+      .first()
+      .waitFor()
+    await preview.getByText('no privilege').first().waitFor()
+    assert.equal(await preview.getByText(/@example\.com$/).count(), 0)
+    await page.reload()
+    await page.getByText(`${role} sees masked values here.`).waitFor()
     await page.getByRole('button', { name: 'Back to my own eyes' }).click()
     await page.getByText('raw → masked').first().waitFor()
   })

@@ -110,7 +110,7 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
 
   clause(
     'SVC-54',
-    'The portal keeps statements and exposures in the browser for one person: they are removed when…',
+    'The portal keeps statements in the browser for one person: they are removed when…',
     async () => {
       await using opened = await portal.visit()
       const { page } = opened

@@ -8,6 +8,7 @@ export type TableEntry = Schema<'tableEntry'>
 export type ColumnEntry = Schema<'columnEntry'>
 export type FoundColumn = Schema<'foundColumn'>
 export type Preview = Schema<'preview'>
+export type TableRole = Schema<'tableRole'>
 
 interface TablesPage {
   readonly value: readonly TableEntry[]
@@ -26,6 +27,16 @@ export function tablesQuery(place: DatabasePlace, search: string) {
   })
 }
 
+/** The first tables whose `schema.table` contains the text. */
+export function tablesLikeQuery(place: DatabasePlace, text: string) {
+  return queryOptions({
+    queryKey: ['database', pathOf(place), 'tables like', text],
+    queryFn: async ({ signal }) =>
+      (await get<TablesPage>(`${pathOf(place)}/tables?search=${encodeURIComponent(text)}`, signal)).value,
+    staleTime: 5 * 60_000,
+  })
+}
+
 export interface TablePlace {
   readonly schema: string
   readonly table: string
@@ -36,6 +47,18 @@ export function columnsQuery(place: DatabasePlace, { schema, table }: TablePlace
   return queryOptions({
     queryKey: ['database', pathOf(place), 'columns', schema, table],
     queryFn: async ({ signal }) => (await get<{ value: readonly ColumnEntry[] }>(path, signal)).value,
+  })
+}
+
+/** Database roles with what they see of a table; the role of exactly this name is first. */
+export function tableRolesQuery(place: DatabasePlace, { schema, table }: TablePlace, search: string) {
+  const path = `${pathOf(place)}/schemas/${encodeURIComponent(schema)}/tables/${encodeURIComponent(table)}/roles`
+  return queryOptions({
+    queryKey: ['database', pathOf(place), 'roles', schema, table, search],
+    queryFn: async ({ signal }) =>
+      (await get<{ value: readonly TableRole[] }>(`${path}?search=${encodeURIComponent(search)}`, signal))
+        .value,
+    staleTime: 30_000,
   })
 }
 

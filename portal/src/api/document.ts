@@ -17,6 +17,7 @@ export type Exemption = Schema<'maskingDocument'>['exemptions'][number]
 export type Impact = Schema<'impact'>
 export type Recommendation = Schema<'recommendation'>
 export type Exposure = Schema<'exposure'>
+export type ClosedExposure = Schema<'closedExposure'>
 export type MaskingFunction = Recommendation['maskingFunction']
 export type Mask = Pick<
   Recommendation,
@@ -95,11 +96,16 @@ export function recommendationsQuery(place: DatabasePlace) {
   })
 }
 
+interface Exposures {
+  readonly value: readonly Exposure[]
+  /** Found by an earlier look. */
+  readonly closed: readonly ClosedExposure[]
+}
+
 export function exposuresQuery(place: DatabasePlace) {
   return queryOptions({
     queryKey: ['database', pathOf(place), 'exposures'],
-    queryFn: async ({ signal }) =>
-      (await get<{ value: readonly Exposure[] }>(`${policyPathOf(place)}/exposures`, signal)).value,
+    queryFn: ({ signal }) => get<Exposures>(`${policyPathOf(place)}/exposures`, signal),
     staleTime: 30_000,
   })
 }

@@ -40,7 +40,7 @@ type KeptClaims = Omit<Person, 'permissions' | 'directoryRoles'> & {
   readonly directoryRoles: readonly string[]
 }
 
-/** Removes everything that pages kept in this browser for a person: statements, exposures and claims. */
+/** Removes everything that pages kept in this browser for a person: statements and claims. */
 export function forgetPerson(): void {
   const ours = Object.keys(localStorage).filter(
     (key) => key.startsWith('masquerade.') && !shared.includes(key),

@@ -30,3 +30,19 @@ export function scopeIn(search: Readonly<Record<string, unknown>>): { scope?: st
   const isScope = scopeForm.test(scope) && !scope.split('/').some((part) => /^\.+$/.test(part))
   return { scope: isScope ? scope : undefined }
 }
+
+/** Names as one text of an address, whatever characters they have. */
+export function joinNames(names: Iterable<string>): string {
+  return [...names].map(encodeURIComponent).join(',')
+}
+
+/** A name that is spelt wrongly, as a cut link has it, is left out. */
+export function splitNames(text: string): readonly string[] {
+  return text.split(',').flatMap((name) => {
+    try {
+      return name === '' ? [] : [decodeURIComponent(name)]
+    } catch {
+      return []
+    }
+  })
+}

@@ -18,6 +18,7 @@ export const exposures = {
   again: 'Look again',
   count: (count: number) => (count === 1 ? '1 exposure' : `${count} exposures`),
   noneOfSeverity: 'None of this severity',
-  closed: (count: number) =>
-    count === 1 ? '1 closed since you last looked' : `${count} closed since you last looked`,
+  done: (count: number) => `Done: ${count}`,
+  doneHint: 'Found by an earlier look of anyone, and gone since.',
+  doneAt: 'gone',
 } as const

@@ -1,8 +1,10 @@
 export const impact = {
-  nobody: 'No role loses raw values.',
+  nobody: 'No role gains or loses raw values.',
   notBound: 'The database is not bound: nothing happens to roles or sessions.',
   loses: (role: string, relations: number) =>
     `${role} sees masked values in ${relations === 1 ? '1 table' : `${relations} tables`}`,
+  gains: (role: string, relations: number) =>
+    `${role} gains raw values in ${relations === 1 ? '1 table' : `${relations} tables`}`,
   sessions: (count: number) => (count === 1 ? '1 open session' : `${count} open sessions`),
   ended: (count: number) =>
     count === 1

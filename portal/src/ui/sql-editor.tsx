@@ -1,4 +1,9 @@
-import { autocompletion, closeBrackets, closeCompletion } from '@codemirror/autocomplete'
+import {
+  autocompletion,
+  type CompletionContext,
+  closeBrackets,
+  closeCompletion,
+} from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { PostgreSQL, sql } from '@codemirror/lang-sql'
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language'
@@ -39,20 +44,23 @@ export function SqlEditor({
   label,
   initial,
   catalogue,
+  findTables,
   onChange,
   onRun,
 }: {
   readonly label: string
   readonly initial: string
   readonly catalogue: Catalogue
+  /** Names of tables beyond those of the catalogue, by a part. */
+  readonly findTables: (text: string) => Promise<readonly string[]>
   readonly onChange: (text: string) => void
   readonly onRun: () => void
 }) {
   const place = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(null)
   const language = useRef(new Compartment())
-  const latest = useRef({ onChange, onRun })
-  latest.current = { onChange, onRun }
+  const latest = useRef({ onChange, onRun, findTables, catalogue })
+  latest.current = { onChange, onRun, findTables, catalogue }
   // biome-ignore lint/correctness/useExhaustiveDependencies: the editor is made once and keeps its own text
   useEffect(() => {
     if (!place.current) return
@@ -60,6 +68,13 @@ export function SqlEditor({
       closeCompletion(editing)
       latest.current.onRun()
       return true
+    }
+    const completeTable = async (context: CompletionContext) => {
+      const word = context.matchBefore(/[\w.]{2,}/)
+      if (!word) return null
+      const { findTables: find, catalogue: known } = latest.current
+      const names = (await find(word.text)).filter((name) => !(name in known))
+      return { from: word.from, options: names.map((label) => ({ label, type: 'type' })) }
     }
     const editor = new EditorView({
       parent: place.current,
@@ -75,6 +90,7 @@ export function SqlEditor({
           autocompletion({ icons: false }),
           keymap.of([...defaultKeymap, ...historyKeymap]),
           language.current.of(sql({ dialect: PostgreSQL })),
+          PostgreSQL.language.data.of({ autocomplete: completeTable }),
           syntaxHighlighting(colours),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ 'aria-label': label }),

@@ -1,12 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { UserRoundSearch } from 'lucide-react'
 import type { Named } from '../../api/directory.ts'
 import { documentQuery } from '../../api/document.ts'
 import { principalQuery } from '../../api/principals.ts'
 import { rightsQuery } from '../../directory/carried-rights.tsx'
 import { PrincipalLink } from '../../directory/object-link.tsx'
-import { PickPrincipal } from '../../directory/pick-principal.tsx'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { judgeSight, type Sight } from './sight.ts'
@@ -26,21 +24,6 @@ export function useSight(id: string | undefined): PersonSight | undefined {
   const { data: document } = useQuery(documentQuery(place))
   if (!person || !rights || !document) return undefined
   return { person, ...judgeSight(rights.value, document.exemptions, place) }
-}
-
-/** The button that lends the preview the eyes of a person. */
-export function AsPersonButton({ onPick }: { readonly onPick: (id: string) => void }) {
-  return (
-    <PickPrincipal
-      button={t.data.asPerson}
-      icon={UserRoundSearch}
-      title={t.data.asPersonTitle}
-      description={t.data.asPersonHint}
-      label={t.data.person}
-      sets={['users']}
-      onPick={({ id }) => onPick(id)}
-    />
-  )
 }
 
 /** Says with whose eyes the preview looks, and why they see what they see. */

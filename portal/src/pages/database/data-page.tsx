@@ -4,6 +4,7 @@ import { Table2, Unplug } from 'lucide-react'
 import { useState } from 'react'
 import { type ColumnEntry, columnsQuery, type TablePlace } from '../../api/catalog.ts'
 import { type Mask, type Recommendation, recommendationsQuery } from '../../api/document.ts'
+import { joinNames, splitNames } from '../../shell/search.ts'
 import { t } from '../../texts/index.ts'
 import { CodeBlock } from '../../ui/copy.tsx'
 import { Card } from '../../ui/page.tsx'
@@ -79,20 +80,22 @@ function ColumnsView({
   const navigate = useNavigate({ from: route })
   const { data: recommendations = [] } = useQuery(recommendationsQuery(place))
   const [draft, setDraft] = useState<{ readonly column: string; readonly mask: Mask }>()
+  const [applied, setApplied] = useState<string>()
   const { drawer, propose } = useDocumentChange()
   const choose = (name: string | undefined) => {
     setDraft(undefined)
+    setApplied(undefined)
     void navigate({ search: (before) => ({ ...before, column: name, columns: undefined }), replace: true })
   }
   const select = (names: ReadonlySet<string>) => {
-    const next = names.size === 0 ? undefined : [...names].map(encodeURIComponent).join(',')
+    const next = names.size === 0 ? undefined : joinNames(names)
     void navigate({ search: (before) => ({ ...before, columns: next, column: undefined }), replace: true })
   }
   const hints = recommendations.filter(
     (one) => one.schemaName === table.schema && one.tableName === table.table,
   )
   const hintFor = (name: string) => hints.find(({ columnName }) => columnName === name)
-  const selected = new Set(mayWrite ? listed.split(',').filter(Boolean).map(decodeURIComponent) : [])
+  const selected = new Set(mayWrite ? splitNames(listed) : [])
   const targets = columns
     .filter(({ columnName }) => selected.has(columnName))
     .map(({ columnName, rule, fittingFunctions }) => ({
@@ -135,6 +138,7 @@ function ColumnsView({
             mask={mask}
             mayWrite={mayWrite}
             onChange={(next) => setDraft({ column: chosen.columnName, mask: next })}
+            onApplied={() => setApplied(chosen.columnName)}
             onClose={() => choose(undefined)}
           />
         )}
@@ -144,6 +148,7 @@ function ColumnsView({
           table={table}
           draft={isDrafted ? { ...mask, columnName: chosen.columnName } : undefined}
           isReplacing={chosen ? chosen.rule !== null : false}
+          applied={applied}
         />
       )}
       {drawer}

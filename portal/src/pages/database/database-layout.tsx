@@ -50,7 +50,7 @@ function DatabaseTabs({ mayRead }: { readonly mayRead: boolean }) {
   const reading = [
     tab('data'),
     tab('rules', document.data?.properties.rules.length),
-    tab('exposures', exposures.data?.length),
+    tab('exposures', exposures.data?.value.length),
     tab('people'),
     tab('activity'),
   ]

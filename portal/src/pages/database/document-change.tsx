@@ -3,17 +3,14 @@ import { useState } from 'react'
 import {
   type DocumentProperties,
   documentQuery,
-  impactQuery,
   type MaskingDocument,
   putDocument,
 } from '../../api/document.ts'
 import { type DatabasePlace, databasesQuery, pathOf } from '../../api/masking.ts'
 import { queryClient } from '../../api/query-client.ts'
-import { type Change, ChangeDrawer, type Difference, Statements } from '../../change/change-drawer.tsx'
+import { type Change, ChangeDrawer, type Difference } from '../../change/change-drawer.tsx'
 import { t } from '../../texts/index.ts'
-import { Badge } from '../../ui/badge.tsx'
-import { Button } from '../../ui/button.tsx'
-import { FaultNotice, Skeleton } from '../../ui/states.tsx'
+import { ImpactView, PlanView } from './impact-view.tsx'
 import { useDatabasePlace, useRights } from './use-database.ts'
 
 /** A change of the document as a page proposes it. */
@@ -91,13 +88,13 @@ function describe(
   const { after, addsMasks: _, ...proposal } = turnOnByFirst(wanted, document.properties)
   const before = document.properties
   const next = after(before)
-  const views = (properties: DocumentProperties, onExempt?: (role: string) => void) => ({
+  const views = (from: DocumentProperties, to: DocumentProperties, onExempt?: (role: string) => void) => ({
     impact: maySeeImpact ? (
-      <ImpactView place={place} next={properties} onExempt={onExempt} />
+      <ImpactView place={place} present={from} next={to} onExempt={onExempt} />
     ) : (
       <p className="quiet small">{t.impact.noRight}</p>
     ),
-    plan: maySeeImpact && <PlanView place={place} next={properties} />,
+    plan: maySeeImpact && <PlanView place={place} next={to} />,
   })
   // A change that another person made after this one has another tag: taking this one back is then refused.
   let tag = document.tag
@@ -106,76 +103,13 @@ function describe(
   }
   return {
     ...proposal,
-    ...views(next, exempt),
+    ...views(before, next, exempt),
     apply: () => put(next),
-    undo: { ...views(before), apply: () => put(before).then(() => forgetDocument(place)) },
+    undo: { ...views(next, before), apply: () => put(before).then(() => forgetDocument(place)) },
   }
 }
 
 function forgetDocument(place: DatabasePlace): void {
   void queryClient.invalidateQueries({ queryKey: ['database', pathOf(place)] })
   void queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey })
-}
-
-interface ViewProps {
-  readonly place: DatabasePlace
-  readonly next: DocumentProperties
-}
-
-function ImpactView({
-  place,
-  next,
-  onExempt,
-}: ViewProps & { readonly onExempt: ((role: string) => void) | undefined }) {
-  const { data, error } = useQuery(impactQuery(place, next))
-  if (error) return <FaultNotice error={error} />
-  if (!data) return <Skeleton lines={2} />
-  const { roles, ended, closed, notes } = data
-  if (roles.length + ended.length + closed.length + notes.length === 0)
-    return <p className="quiet small">{t.impact.nobody}</p>
-  return (
-    <ul className="differences impact-list">
-      {roles.map(({ role, relations, sessions }) => (
-        <li key={role}>
-          <span>{t.impact.loses(role, relations.length)}</span>
-          <span className="line">
-            {relations.map(({ relation }) => (
-              <code key={relation}>{relation}</code>
-            ))}
-            {sessions.length > 0 && <Badge tone="warn">{t.impact.sessions(sessions.length)}</Badge>}
-            {onExempt && (
-              <Button size="small" aria-label={t.impact.exemptRole(role)} onClick={() => onExempt(role)}>
-                {t.impact.exempt}
-              </Button>
-            )}
-          </span>
-        </li>
-      ))}
-      {ended.length > 0 && (
-        <li>
-          <span>{t.impact.ended(ended.length)}</span>
-          <span>{[...new Set(ended.map(({ role }) => role))].join(', ')}</span>
-        </li>
-      )}
-      {closed.map(({ relation, reason }) => (
-        <li key={relation}>
-          <span>{t.impact.closed(relation)}</span>
-          <span>{reason}</span>
-        </li>
-      ))}
-      {notes.map(({ code, message }) => (
-        <li key={code + message}>
-          <span className="quiet">{code}</span>
-          <span>{message}</span>
-        </li>
-      ))}
-    </ul>
-  )
-}
-
-function PlanView({ place, next }: ViewProps) {
-  const { data, error } = useQuery(impactQuery(place, next))
-  if (error) return null
-  if (!data) return <Skeleton lines={3} />
-  return <Statements list={data.statements.map(({ sql }) => sql)} />
 }

@@ -1,9 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { CircleCheck, RefreshCw, ShieldCheck, TriangleAlert } from 'lucide-react'
-import { useMemo } from 'react'
-import { type Exposure, exposuresQuery } from '../../api/document.ts'
-import { pathOf } from '../../api/masking.ts'
+import { type ClosedExposure, type Exposure, exposuresQuery } from '../../api/document.ts'
 import { t } from '../../texts/index.ts'
 import { Badge, type Tone } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -12,7 +10,6 @@ import { DateText } from '../../ui/date.tsx'
 import { Segments } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
-import { keyOf, rememberExposures } from './past-exposures.ts'
 import { useDatabasePlace } from './use-database.ts'
 import './exposures.css'
 
@@ -30,7 +27,7 @@ export function ExposuresPage() {
     void navigate({ search: next === 'all' ? {} : { severity: next }, replace: true })
   return (
     <Loaded query={query}>
-      {(all) => {
+      {({ value: all, closed }) => {
         if (all.length === 0)
           return (
             <>
@@ -39,7 +36,7 @@ export function ExposuresPage() {
                   {t.exposures.emptyHint}
                 </Empty>
               </div>
-              <ClosedExposures all={all} />
+              <DoneExposures closed={closed} />
             </>
           )
         const shown = order.flatMap((one) =>
@@ -78,7 +75,7 @@ export function ExposuresPage() {
                 ))}
               </ul>
             )}
-            <ClosedExposures all={all} />
+            <DoneExposures closed={closed} />
           </>
         )
       }}
@@ -86,22 +83,27 @@ export function ExposuresPage() {
   )
 }
 
-/** The ways that were open at an earlier look of this browser. */
-function ClosedExposures({ all }: { readonly all: readonly Exposure[] }) {
-  const path = pathOf(useDatabasePlace())
-  const closed = useMemo(() => rememberExposures(path, all), [path, all])
+function keyOf({ code, objects, roles, explanation }: Exposure | ClosedExposure): string {
+  return [code, ...objects.map(({ name }) => name), ...roles, explanation].join(' ')
+}
+
+/** The ways that an earlier look found, of whoever looked. */
+function DoneExposures({ closed }: { readonly closed: readonly ClosedExposure[] }) {
   if (closed.length === 0) return null
   return (
-    <Card title={t.exposures.closed(closed.length)}>
-      <ul className="stack tight small">
-        {closed.map(({ exposure: { code, objects, explanation }, at }) => (
-          <li key={code + explanation} className="exposure-closed">
+    <Card title={t.exposures.done(closed.length)}>
+      <p className="quiet small">{t.exposures.doneHint}</p>
+      <ul className="stack tight small" aria-label={t.exposures.done(closed.length)}>
+        {closed.map((one) => (
+          <li key={keyOf(one)} className="exposure-closed">
             <CircleCheck size={14} aria-hidden />
             <span>
-              {objects.map(({ name }) => name).join(', ')} <span className="quiet">{explanation}</span>
+              {one.objects.map(({ name }) => name).join(', ')}{' '}
+              <span className="quiet">{one.explanation}</span>{' '}
+              {one.roles.length > 0 && <span className="quiet">({one.roles.join(', ')})</span>}
             </span>
             <span className="quiet">
-              <DateText at={at} isRelative />
+              {t.exposures.doneAt} <DateText at={one.closedDateTime} isRelative />
             </span>
           </li>
         ))}

@@ -16,30 +16,36 @@ interface EditorProps {
   readonly mask: Mask | undefined
   readonly mayWrite: boolean
   readonly onChange: (mask: Mask) => void
+  /** The draft was stored. */
+  readonly onApplied: () => void
   readonly onClose: () => void
 }
 
 /** The mask of one column. Nothing is stored here: the preview follows each key, and the drawer asks before it is. */
-export function MaskEditor({ table, column, hint, mask, mayWrite, onChange, onClose }: EditorProps) {
+export function MaskEditor(props: EditorProps) {
+  const { table, column, hint, mask, mayWrite, onChange, onApplied, onClose } = props
   const { drawer, propose } = useDocumentChange()
   if (!mask) return null
   const target = { schemaName: table.schema, tableName: table.table, columnName: column.columnName }
   const label = `${table.schema}.${table.table}.${column.columnName}`
   const isNew = column.rule === null
   const review = () =>
-    propose({
-      title: isNew ? t.data.titleAdd(column.columnName) : t.data.titleChange(column.columnName),
-      differences: [
-        {
-          label,
-          before: isNew ? t.data.unmasked : describeMask(column.rule),
-          after: describeMask(mask),
-        },
-      ],
-      after: (before) => ({ ...before, rules: withMask(before.rules, target, mask) }),
-      addsMasks: true,
-      doneText: t.data.done(column.columnName),
-    })
+    propose(
+      {
+        title: isNew ? t.data.titleAdd(column.columnName) : t.data.titleChange(column.columnName),
+        differences: [
+          {
+            label,
+            before: isNew ? t.data.unmasked : describeMask(column.rule),
+            after: describeMask(mask),
+          },
+        ],
+        after: (before) => ({ ...before, rules: withMask(before.rules, target, mask) }),
+        addsMasks: true,
+        doneText: t.data.done(column.columnName),
+      },
+      onApplied,
+    )
   const remove = () =>
     propose({
       title: t.data.titleRemove(column.columnName),

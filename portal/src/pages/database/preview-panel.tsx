@@ -8,10 +8,12 @@ import { t } from '../../texts/index.ts'
 import { Segments } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Empty, FaultView, Skeleton } from '../../ui/states.tsx'
-import { AsPersonButton, SightLine, useSight } from './as-person.tsx'
-import { useDatabasePlace } from './use-database.ts'
+import { SightLine, useSight } from './as-person.tsx'
+import { RoleLine, seeAsRole, useRoleSight } from './as-role.tsx'
+import { SeeAs } from './see-as.tsx'
+import { useDatabasePlace, useVisibleDatabase } from './use-database.ts'
 
-type Eyes = 'both' | 'raw' | 'masked'
+export type Eyes = 'both' | 'raw' | 'masked'
 
 const route = '/databases/$subscription/$group/$server/$database/data'
 const typingMs = 200
@@ -21,30 +23,38 @@ interface PanelProps {
   readonly draft: Draft | undefined
   /** The draft would replace a stored mask. */
   readonly isReplacing: boolean
+  /** The column whose draft was stored last. */
+  readonly applied: string | undefined
 }
 
 /** Ten rows with two pairs of eyes: what exempt people see beside what everyone else sees, live with the draft. */
-export function PreviewPanel({ table, draft, isReplacing }: PanelProps) {
+export function PreviewPanel({ table, draft, isReplacing, applied }: PanelProps) {
+  const isEnforced = useVisibleDatabase()?.properties.enforcement.state === 'Enforced'
   const place = useDatabasePlace()
   const settled = useSettled(draft)
   const stored = useQuery(previewQuery(place, table, undefined))
   const isExempt = stored.data?.rows.some(({ raw }) => raw) ?? false
   // The service refuses a draft in the place of a mask to callers who may not see what is behind it.
   const isRefused = settled !== undefined && isReplacing && !isExempt
-  const drafted = useQuery({
+  const asDrafted = useQuery({
     ...previewQuery(place, table, settled),
     enabled: settled !== undefined && stored.data !== undefined && !isRefused,
   })
-  const query = settled === undefined || isRefused ? stored : drafted
-  const { eyes: own = 'both', as } = useSearch({ from: route })
+  const query = settled === undefined || isRefused ? stored : asDrafted
+  const { eyes: own = 'both', as, role } = useSearch({ from: route })
   const navigate = useNavigate({ from: route })
-  const look = (next: { eyes?: Eyes | undefined; as?: string | undefined }) =>
-    void navigate({ search: ({ eyes: _, as: __, ...before }) => ({ ...before, ...next }), replace: true })
-  const mayInspect = useReads('directory')
-  const sight = useSight(mayInspect ? as : undefined)
+  const look = (next: { eyes?: Eyes; as?: string; role?: string }) =>
+    void navigate({
+      search: ({ eyes: _, as: __, role: ___, ...before }) => ({ ...before, ...next }),
+      replace: true,
+    })
+  const sight = useSight(useReads('directory') ? as : undefined)
+  const roleSight = useRoleSight(table, role)
+  const drafted = isRefused ? undefined : settled?.columnName
   const preview = query.data ?? stored.data
   const hasRaw = preview?.rows.some(({ raw }) => raw) ?? false
   const eyes = sight ? (sight.seesRaw ? 'raw' : 'masked') : (own as Eyes)
+  const eyesOf = roleSight ? seeAsRole(roleSight, drafted) : () => eyes
   return (
     <Card
       title={t.data.preview}
@@ -54,7 +64,7 @@ export function PreviewPanel({ table, draft, isReplacing }: PanelProps) {
             <Segments
               label={t.data.eyes}
               value={eyes}
-              onChange={(next) => look({ eyes: next === 'both' ? undefined : next })}
+              onChange={(next) => look(next === 'both' ? {} : { eyes: next })}
               choices={[
                 { value: 'both', label: t.data.both },
                 { value: 'raw', label: t.data.rawOnly },
@@ -62,14 +72,22 @@ export function PreviewPanel({ table, draft, isReplacing }: PanelProps) {
               ]}
             />
           )}
-          {mayInspect && <AsPersonButton onPick={(id) => look({ as: id })} />}
+          <SeeAs table={table} onPerson={(id) => look({ as: id })} onRole={(name) => look({ role: name })} />
         </>
       }
       isFlush
     >
       {sight && <SightLine sight={sight} hasRaw={hasRaw} onEnd={() => look({})} />}
+      {roleSight && preview && (
+        <RoleLine role={roleSight} eyesOf={eyesOf} preview={preview} hasRaw={hasRaw} onEnd={() => look({})} />
+      )}
+      {applied !== undefined && draft === undefined && (
+        <p className="panel-note" role="status">
+          {isEnforced ? t.data.applied(applied) : t.data.appliedLater(applied)}
+        </p>
+      )}
       {isRefused && <p className="panel-note">{t.data.draftNeedsExemption}</p>}
-      {preview && preview.rows.length > 0 && !hasRaw && !isRefused && !sight && (
+      {preview && preview.rows.length > 0 && !hasRaw && !isRefused && !sight && !roleSight && (
         <p className="panel-note">{t.data.noRaw}</p>
       )}
       {query.error ? (
@@ -83,8 +101,11 @@ export function PreviewPanel({ table, draft, isReplacing }: PanelProps) {
       ) : (
         <Rows
           preview={preview}
-          eyes={hasRaw ? eyes : 'masked'}
-          drafted={isRefused ? undefined : settled?.columnName}
+          eyesOf={(name) => {
+            const wanted = eyesOf(name)
+            return hasRaw || wanted === 'hidden' ? wanted : 'masked'
+          }}
+          drafted={drafted}
         />
       )}
     </Card>
@@ -105,21 +126,23 @@ function useSettled(draft: Draft | undefined): Draft | undefined {
 
 function Rows({
   preview: { columns, rows },
-  eyes,
+  eyesOf,
   drafted,
 }: {
   readonly preview: Preview
-  readonly eyes: Eyes
+  readonly eyesOf: (column: string) => Eyes | 'hidden'
   readonly drafted: string | undefined
 }) {
-  const isDoubled = (at: number) => eyes === 'both' && columns[at]?.maskingFunction !== null
+  const isDoubled = ({ name, maskingFunction }: Preview['columns'][number]) =>
+    eyesOf(name) === 'both' && maskingFunction !== null
   return (
     <section className="table-frame preview" tabIndex={0} aria-label={t.data.preview}>
       <table className="table">
         <thead>
           <tr>
-            {columns.map(({ name, maskingFunction }, at) =>
-              isDoubled(at) ? (
+            {columns.map((column) => {
+              const { name, maskingFunction } = column
+              return isDoubled(column) ? (
                 <th key={name} colSpan={2} scope="colgroup" className="doubled">
                   <span className="line">
                     <VenetianMask size={13} aria-hidden /> {name}
@@ -132,7 +155,7 @@ function Rows({
                 <th key={name} scope="col">
                   <span className="line">
                     {maskingFunction !== null &&
-                      (eyes === 'raw' ? (
+                      (eyesOf(name) === 'raw' ? (
                         <Eye size={13} aria-hidden />
                       ) : (
                         <VenetianMask size={13} aria-hidden />
@@ -140,21 +163,23 @@ function Rows({
                     {name}
                   </span>
                 </th>
-              ),
-            )}
+              )
+            })}
           </tr>
         </thead>
         <tbody>
           {rows.map((row, line) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: rows of a preview have no identity
             <tr key={line}>
-              {columns.flatMap(({ name, maskingFunction }, at) => {
+              {columns.flatMap((column, at) => {
+                const { name, maskingFunction } = column
+                if (eyesOf(name) === 'hidden') return [<Hidden key={name} />]
                 const raw = <Value key={`${name} raw`} value={row.raw?.[at] ?? null} />
                 const masked = (
                   <Value key={name} value={row.values[at] ?? null} isMasked={maskingFunction !== null} />
                 )
-                if (isDoubled(at)) return [raw, masked]
-                return eyes === 'raw' ? [raw] : [masked]
+                if (isDoubled(column)) return [raw, masked]
+                return eyesOf(name) === 'raw' ? [raw] : [masked]
               })}
             </tr>
           ))}
@@ -174,6 +199,14 @@ function Value({ value, isMasked = false }: { readonly value: string | null; rea
       ) : (
         value
       )}
+    </td>
+  )
+}
+
+function Hidden() {
+  return (
+    <td className="preview-value">
+      <span className="faint">{t.data.hiddenValue}</span>
     </td>
   )
 }

@@ -63,7 +63,7 @@ export function QueryPage() {
             key={start.version}
             label={t.query.editor}
             initial={start.text}
-            catalogue={useCatalogue(useDebounced(typed))}
+            {...useCatalogue(useDebounced(typed))}
             onChange={(next) => {
               text.current = next
               setTyped(next)

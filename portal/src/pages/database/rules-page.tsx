@@ -10,6 +10,7 @@ import {
   type Rule,
 } from '../../api/document.ts'
 import type { DatabasePlace } from '../../api/masking.ts'
+import { useSelected } from '../../shell/selected.ts'
 import { t } from '../../texts/index.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -47,7 +48,7 @@ function RulesView({
   const navigate = useNavigate({ from: route })
   const { mayWrite } = useRights()
   const { drawer, propose } = useDocumentChange()
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const { selected, select } = useSelected()
   const [isImporting, setImporting] = useState(false)
   const [isEditing, setEditing] = useState(false)
   const shown = rules.filter((rule) => matches(rule, q))
@@ -66,11 +67,11 @@ function RulesView({
         confirmLabel: t.rules.remove,
         doneText: t.rules.removeDone(chosen.length),
       },
-      () => setSelected(new Set()),
+      () => select(new Set()),
     )
   const change = (proposal: Proposal) => {
     setEditing(false)
-    propose(proposal, () => setSelected(new Set()))
+    propose(proposal, () => select(new Set()))
   }
   const turn = (dataMaskingState: Policy['dataMaskingState']) =>
     propose({
@@ -101,7 +102,10 @@ function RulesView({
             label={t.rules.filter}
             value={q}
             onChange={({ target }) =>
-              void navigate({ search: target.value === '' ? {} : { q: target.value }, replace: true })
+              void navigate({
+                search: (before) => ({ ...before, q: target.value || undefined }),
+                replace: true,
+              })
             }
           />
         </div>
@@ -130,7 +134,7 @@ function RulesView({
         keyOf={({ name }) => name}
         height="640px"
         {...(mayWrite && {
-          selection: { selected, onSelect: setSelected, labelOf: t.rules.select },
+          selection: { selected, onSelect: select, labelOf: t.rules.select },
         })}
         empty={
           rules.length === 0 ? (

@@ -17,7 +17,9 @@ export function Figures({
   readonly summary: ActivitySummary | undefined
 }) {
   const bound = databases.filter(({ properties }) => properties.boundTo !== null).slice(0, mostLooks)
-  const exposed = useQueries({ queries: bound.map((one) => exposuresQuery(placeOf(one))) })
+  const exposed = useQueries({
+    queries: bound.map((one) => ({ ...exposuresQuery(placeOf(one)), select: openOnes })),
+  })
   const hinted = useQueries({ queries: bound.map((one) => recommendationsQuery(placeOf(one))) })
   const exposures = sumUp(exposed)
   const troubled = databases.filter(({ properties }) =>
@@ -66,6 +68,8 @@ export function Figures({
     </dl>
   )
 }
+
+const openOnes = ({ value }: { readonly value: readonly unknown[] }) => value
 
 interface Look {
   readonly data?: readonly unknown[] | undefined

@@ -5,6 +5,7 @@ import { peoplePath, type User } from '../../api/directory.ts'
 import { type Change, ChangeDrawer } from '../../change/change-drawer.tsx'
 import { type ListOf, ListPage, type ShownRows } from '../../directory/list-page.tsx'
 import { useRight } from '../../session/rights.ts'
+import { useSelected } from '../../shell/selected.ts'
 import { t } from '../../texts/index.ts'
 import { Avatar, Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -71,7 +72,7 @@ export function PeoplePage() {
 
 /** The people of the list, of whom several can be enabled or disabled at once. */
 function SelectablePeople({ rows, isDeleted, table }: ShownRows<User>) {
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const { selected, select } = useSelected()
   const [change, setChange] = useState<Change>()
   const mayUpdate = useRight('updateUser') && !isDeleted
   const chosen = rows.filter(({ id }) => selected.has(id))
@@ -88,17 +89,17 @@ function SelectablePeople({ rows, isDeleted, table }: ShownRows<User>) {
           <Button size="small" onClick={() => begin(true)}>
             {t.persons.enable}
           </Button>
-          <Button size="small" tone="ghost" onClick={() => setSelected(new Set())}>
+          <Button size="small" tone="ghost" onClick={() => select(new Set())}>
             {t.persons.clearSelection}
           </Button>
         </div>
       )}
-      {table(mayUpdate ? { selected, onSelect: setSelected, labelOf } : undefined)}
+      {table(mayUpdate ? { selected, onSelect: select, labelOf } : undefined)}
       <ChangeDrawer
         change={change}
         onClose={(isApplied) => {
           setChange(undefined)
-          if (isApplied) setSelected(new Set())
+          if (isApplied) select(new Set())
         }}
       />
     </>
