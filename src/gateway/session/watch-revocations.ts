@@ -1,4 +1,5 @@
 import type { GatewayPorts, Principal } from '../ports.ts'
+import { RepeatedLook } from './repeated-look.ts'
 import type { RegisteredSession } from './session-registry.ts'
 
 export interface RevocationPorts extends Pick<GatewayPorts, 'findRevoked' | 'endBackends' | 'log'> {
@@ -15,7 +16,6 @@ interface Backends {
   readonly processIds: readonly number[]
 }
 
-const lookEveryMs = 1_000
 /** After that the database has been away for so long that its backends have lost their clients. */
 const maxUnended = 1_000
 
@@ -26,26 +26,16 @@ const maxUnended = 1_000
 export class RevocationWatch {
   readonly #ports: RevocationPorts
   readonly #unended: Backends[] = []
-  #timer: NodeJS.Timeout | undefined
-  #looking = Promise.resolve()
+  readonly #looks: RepeatedLook
   #hasFailed = false
-  #isClosed = false
 
   constructor(ports: RevocationPorts) {
     this.#ports = ports
-    this.#tick()
+    this.#looks = new RepeatedLook(() => this.#look())
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-    await this.#looking
-  }
-
-  #tick(): void {
-    this.#looking = this.#look().finally(() => {
-      if (!this.#isClosed) this.#timer = setTimeout(() => this.#tick(), lookEveryMs).unref()
-    })
+  close(): Promise<void> {
+    return this.#looks.close()
   }
 
   async #look(): Promise<void> {
@@ -90,7 +80,7 @@ export class RevocationWatch {
         { databaseId, err },
         'backends of sessions whose tokens were revoked were not ended',
       )
-      if (!this.#isClosed && this.#unended.length < maxUnended) this.#unended.push(backends)
+      if (!this.#looks.isClosed && this.#unended.length < maxUnended) this.#unended.push(backends)
     }
   }
 }

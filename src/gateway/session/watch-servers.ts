@@ -1,5 +1,6 @@
 import { isSamePlace } from '../../db/database-url.ts'
 import type { GatewayPorts } from '../ports.ts'
+import { RepeatedLook } from './repeated-look.ts'
 import type { RegisteredSession } from './session-registry.ts'
 
 interface ServerPorts extends Pick<GatewayPorts, 'findPrimary' | 'lookAtStandbys' | 'log'> {
@@ -8,7 +9,6 @@ interface ServerPorts extends Pick<GatewayPorts, 'findPrimary' | 'lookAtStandbys
   end(ids: readonly string[], reason: 'ServerReplaced' | 'StandbyLeft'): Promise<void>
 }
 
-const lookEveryMs = 1_000
 /** A primary that cannot be asked for so long cannot tell of changes that a standby lacks. */
 const mostUnknownMs = 10_000
 
@@ -21,13 +21,11 @@ export class ServerWatch {
   readonly #ports: ServerPorts
   /** When the standbys of a database were last looked at with success. */
   readonly #lookedAt = new Map<string, number>()
-  #timer: NodeJS.Timeout | undefined
-  #looking = Promise.resolve()
-  #isClosed = false
+  readonly #looks: RepeatedLook
 
   constructor(ports: ServerPorts) {
     this.#ports = ports
-    this.#tick()
+    this.#looks = new RepeatedLook(() => this.#look())
   }
 
   /** After a change of masks: sessions that it ends have ended when this resolves. */
@@ -38,16 +36,8 @@ export class ServerWatch {
     if (sessions.length > 0) await this.#checkStandbys(databaseId, sessions)
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-    await this.#looking
-  }
-
-  #tick(): void {
-    this.#looking = this.#look().finally(() => {
-      if (!this.#isClosed) this.#timer = setTimeout(() => this.#tick(), lookEveryMs).unref()
-    })
+  close(): Promise<void> {
+    return this.#looks.close()
   }
 
   async #look(): Promise<void> {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { after, before, describe } from 'node:test'
+import { describe } from 'node:test'
 import { TLSSocket } from 'node:tls'
-import pg from 'pg'
+import type pg from 'pg'
 import { createCa, issueCertificate, toPem } from '../../../src/http/local-ca.ts'
+import { useBoundPair } from '../../support/bound-pair.ts'
 import { clause } from '../../support/clause.ts'
-import { freshDatabase, useMasking } from '../../support/masking.ts'
+import { freshDatabase } from '../../support/masking.ts'
 import { ended } from '../../support/people.ts'
-import { type StandbyPair, startStandby } from '../../support/standby.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const schema = `
@@ -18,35 +18,7 @@ const schema = `
   grant usage on schema public to public; grant select on public.customers to hosts_analyst`
 
 describe('a bound database on several servers', () => {
-  const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
-  const db = freshDatabase()
-  const name = db.replace(/^.*\//, '')
-  const opened: pg.Client[] = []
-  let pair: StandbyPair
-  let hosts: string
-  before(async () => {
-    pair = await startStandby()
-    await pair.open(pair.primary, 'postgres').sql`create database people`
-    await pair.open(pair.primary, 'people').sql.unsafe(schema)
-    hosts = [pair.standby, pair.primary].map(({ port }) => `127.0.0.1:${port}`).join(',')
-  })
-  after(async () => {
-    for (const client of opened) await client.end().catch(() => {})
-    await pair[Symbol.asyncDispose]()
-  })
-
-  const bind = (binding: object) =>
-    masking.send('PUT', db, { properties: { binding: { database: 'people', user: pair.user, ...binding } } })
-
-  const connect = async () => {
-    const { port } = masking.service().gateway
-    const login = { user: 'hosts_analyst', password: 'secret', database: name }
-    const client = new pg.Client({ host: '127.0.0.1', port, ...login })
-    client.on('error', () => {})
-    opened.push(client)
-    await client.connect()
-    return client
-  }
+  const { masking, db, pair, hosts, bind, connect } = useBoundPair({ schema, first: 'standby' })
 
   const readAt = async (client: pg.Client) =>
     (await client.query("select email, current_setting('port')::int as port from customers")).rows
@@ -55,12 +27,12 @@ describe('a bound database on several servers', () => {
     'MASK-215',
     'The `host` of a binding may name the servers of one cluster, `one:5432,two:5432`, as psql takes…',
     async () => {
-      const bound = await bind({ host: hosts, password: pair.password })
+      const bound = await bind({ host: hosts(), password: pair().password })
       assert.equal(bound.status, 201, bound.text)
       const { binding, connection } = bound.body.properties
       assert.deepEqual(
         [binding.host, binding.sslmode, connection.state],
-        [hosts, 'disable', 'Reachable'],
+        [hosts(), 'disable', 'Reachable'],
         bound.text,
       )
       const put = await masking.putRule(db, 'mail', {
@@ -71,25 +43,26 @@ describe('a bound database on several servers', () => {
       })
       assert.equal(put.headers.get('x-masquerade-enforcement'), 'Enforced', put.text)
 
-      const turned = hosts.split(',').reverse().join(',')
+      const servers = hosts()
+      const turned = servers.split(',').reverse().join(',')
       for (const [host, status] of [
-        [hosts, 200],
+        [servers, 200],
         [turned, 200],
-        [`${hosts},127.0.0.1:1`, 400],
-        [hosts, 200],
+        [`${servers},127.0.0.1:1`, 400],
+        [servers, 200],
       ] as const) {
         const again = await bind({ host })
         assert.equal(again.status, status, again.text)
         if (status === 400) assert.equal(again.body.error.target, 'properties.binding.password')
       }
       for (const host of [
-        `${hosts},169.254.169.254:5432`,
-        `${hosts},`,
-        `${hosts},/run/postgresql`,
+        `${servers},169.254.169.254:5432`,
+        `${servers},`,
+        `${servers},/run/postgresql`,
         `127.0.0.1:1,127.0.0.1:1`,
-        `${hosts},127.0.0.1:70000`,
+        `${servers},127.0.0.1:70000`,
       ]) {
-        const { status, body } = await bind({ host, password: pair.password })
+        const { status, body } = await bind({ host, password: pair().password })
         assert.deepEqual([status, body.error?.code], [400, 'InvalidBinding'], host)
       }
       const remote = await masking.send('PUT', freshDatabase(), {
@@ -98,7 +71,7 @@ describe('a bound database on several servers', () => {
       assert.equal(remote.body.properties.binding.sslmode, 'verify-full')
       const second = await masking.send('PUT', freshDatabase(), {
         properties: {
-          binding: { host: turned, database: 'people', user: pair.user, password: pair.password },
+          binding: { host: turned, database: 'people', user: pair().user, password: pair().password },
         },
       })
       assert.equal(second.status, 409, second.text)
@@ -156,16 +129,16 @@ describe('a bound database on several servers', () => {
     'GATE-171',
     'Sessions in a database on several hosts are at the primary where the controller enforces masks,…',
     async () => {
-      const before = await connect()
-      assert.deepEqual(await readAt(before), [{ email: 'aXXX@XXXX.com', port: pair.primary.port }])
+      const before = await connect('hosts_analyst')
+      assert.deepEqual(await readAt(before), [{ email: 'aXXX@XXXX.com', port: pair().primary.port }])
       // The primary goes on after its standby was promoted: the worst case, as it would never end a session by itself.
       const end = ended(before, 20_000)
-      await pair.open(pair.standby, 'postgres').sql`select pg_promote()`
+      await pair().open(pair().standby, 'postgres').sql`select pg_promote()`
       assert.equal(await end, '57P01')
-      const reach = () => connect().catch(() => undefined)
+      const reach = () => connect('hosts_analyst').catch(() => undefined)
       const next = await waitUntil('a login reaches the new primary', reach)
       assert.ok(next)
-      assert.deepEqual(await readAt(next), [{ email: 'aXXX@XXXX.com', port: pair.standby.port }])
+      assert.deepEqual(await readAt(next), [{ email: 'aXXX@XXXX.com', port: pair().standby.port }])
       const put = await masking.putRule(db, 'name', {
         schemaName: 'public',
         tableName: 'customers',
@@ -174,8 +147,8 @@ describe('a bound database on several servers', () => {
       })
       assert.equal(put.headers.get('x-masquerade-enforcement'), 'Enforced', put.text)
       assert.deepEqual((await next.query('select name from customers')).rows, [{ name: 'XXXX' }])
-      await pair.standby.stop()
-      await assert.rejects(connect(), { code: /^(57P03|08001)$/ })
+      await pair().standby.stop()
+      await assert.rejects(connect('hosts_analyst'), { code: /^(57P03|08001)$/ })
     },
   )
 })

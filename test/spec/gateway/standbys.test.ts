@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import pg from 'pg'
+import { before, describe, it } from 'node:test'
+import type pg from 'pg'
 import type { Database } from '../../../src/db/database.ts'
 import { asksReadOnly } from '../../../src/gateway/login/asks-read-only.ts'
+import { useBoundPair } from '../../support/bound-pair.ts'
 import { clause } from '../../support/clause.ts'
-import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
+import { freshDatabase, policyUrl } from '../../support/masking.ts'
 import { ended } from '../../support/people.ts'
-import { type StandbyPair, startStandby } from '../../support/standby.ts'
 import { retryUntil, waitUntil } from '../../support/wait-until.ts'
 
 const schema = `
@@ -21,35 +21,18 @@ const readOnly = '-c default_transaction_read_only=on'
 const own = 'api-version=2026-11-01'
 
 describe('standbys of a masked database', () => {
-  const masking = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
-  const db = freshDatabase()
-  const name = db.replace(/^.*\//, '')
-  const opened: pg.Client[] = []
-  let pair: StandbyPair
-  let hosts: string
+  const { masking, db, pair, hosts, bind, readPort, ...sessions } = useBoundPair({ schema, first: 'primary' })
   let primary: Database
   let standby: Database
   before(async () => {
-    pair = await startStandby()
-    await pair.open(pair.primary, 'postgres').sql`create database people`
-    primary = pair.open(pair.primary, 'people')
-    await primary.sql.unsafe(schema)
-    standby = pair.open(pair.standby, 'people')
-    hosts = [pair.primary, pair.standby].map(({ port }) => `127.0.0.1:${port}`).join(',')
-    const bound = await bind({ host: hosts, password: pair.password, readOnlySessions: 'Standby' }, own)
+    primary = pair().open(pair().primary, 'people')
+    standby = pair().open(pair().standby, 'people')
+    const servers = { host: hosts(), password: pair().password }
+    const bound = await bind({ ...servers, readOnlySessions: 'Standby' }, own)
     assert.equal(bound.status, 201, bound.text)
     await exempt('standby_auditor')
     await mask('email', 'Email')
   })
-  after(async () => {
-    for (const client of opened) await client.end().catch(() => {})
-    await pair[Symbol.asyncDispose]()
-  })
-
-  const bind = (binding: object, version = 'api-version=2014-04-01') =>
-    masking.send('PUT', `${db}?${version}`, {
-      properties: { binding: { database: 'people', user: pair.user, ...binding } },
-    })
 
   async function exempt(exemptPrincipals: string) {
     const put = await masking.putPolicy(db, { dataMaskingState: 'Enabled', exemptPrincipals })
@@ -63,24 +46,14 @@ describe('standbys of a masked database', () => {
     )
   }
 
-  async function connect(role: string, options: pg.ClientConfig = { options: readOnly }) {
-    const { port } = masking.service().gateway
-    const login = { user: `standby_${role}`, password: 'secret', database: name }
-    const client = new pg.Client({ host: '127.0.0.1', port, ...login, ...options })
-    client.on('error', () => {})
-    opened.push(client)
-    await client.connect()
-    return client
-  }
-
-  const portOf = async (client: pg.Client) =>
-    Number((await client.query("select current_setting('port') as port")).rows[0].port)
+  const connect = (role: string, options: pg.ClientConfig = { options: readOnly }) =>
+    sessions.connect(`standby_${role}`, options)
 
   /** A session at the standby, once that has replayed everything. */
   const connectToStandby = (role: string, options?: pg.ClientConfig) =>
     retryUntil(async () => {
       const client = await connect(role, options)
-      if ((await portOf(client)) === pair.standby.port) return client
+      if ((await readPort(client)) === pair().standby.port) return client
       await client.end()
       throw new Error('the session is at the primary')
     })
@@ -102,9 +75,9 @@ describe('standbys of a masked database', () => {
       const shown = async (version: string) =>
         (await masking.send('GET', `${db}?${version}`)).body.properties.binding.readOnlySessions
       assert.deepEqual([await shown(own), await shown('api-version=2014-04-01')], ['Standby', undefined])
-      const early = await bind({ host: hosts, readOnlySessions: 'Standby' })
+      const early = await bind({ host: hosts(), readOnlySessions: 'Standby' })
       assert.equal(early.body.error?.target, 'properties.binding.readOnlySessions', early.text)
-      assert.equal((await bind({ host: hosts })).status, 200)
+      assert.equal((await bind({ host: hosts() })).status, 200)
       assert.equal(await shown(own), 'Standby')
       const alone = await masking.send('PUT', `${freshDatabase()}?${own}`, {
         properties: { binding: { host: '127.0.0.1', database: 'd', user: 'u', readOnlySessions: 'Standby' } },
@@ -117,15 +90,7 @@ describe('standbys of a masked database', () => {
     'ENF-212',
     'Masks hold on physical standbys of a masked database: a masked role is denied…',
     async () => {
-      const direct = new pg.Client({
-        host: '127.0.0.1',
-        port: pair.standby.port,
-        user: 'standby_analyst',
-        password: 'secret',
-        database: 'people',
-      })
-      opened.push(direct)
-      await direct.connect()
+      const direct = await sessions.connectDirectly('standby_analyst')
       await assert.rejects(direct.query(read), { code: '42501' })
       const { rows } = await direct.query('select email from masked_public.customers')
       assert.deepEqual(rows, [{ email: 'aXXX@XXXX.com' }])
@@ -158,10 +123,10 @@ describe('standbys of a masked database', () => {
           { transaction_read_only: 'on' },
         ])
       }
-      assert.equal(await portOf(await connect('analyst', {})), pair.primary.port)
+      assert.equal(await readPort(await connect('analyst', {})), pair().primary.port)
       await whilePaused(async () => {
         await primary.sql`create table public.later (id int)`
-        assert.equal(await portOf(await connect('analyst')), pair.primary.port)
+        assert.equal(await readPort(await connect('analyst')), pair().primary.port)
       })
     },
   )
