@@ -4,7 +4,7 @@ import { listMissing } from '../test/cluster/patroni-store.ts'
 import { mostSeconds, runCluster } from '../test/cluster/run-cluster.ts'
 
 const minutes = Number(process.env.MASQUERADE_CLUSTER_MINUTES ?? 20)
-const only = process.env.MASQUERADE_CLUSTER_FAULT
+const only = process.env.MASQUERADE_CLUSTER_FAULT?.split(',')
 const missing = listMissing()
 if (missing.length > 0) {
   console.log(

@@ -91,8 +91,22 @@ export class Load {
 
   /** Milliseconds after `from` when every kind of request had succeeded again, three times each; undefined: not yet. */
   recoveredAfter(from: number): number | undefined {
-    const times = kinds.map((kind) => this.#successes.get(kind)?.filter((at) => at > from)[2])
+    const times = kinds.map((kind) => this.#recoveredAt(kind, from))
     return times.includes(undefined) ? undefined : Math.max(...(times as number[])) - from
+  }
+
+  /** The kinds that took longest to recover, the last one first, each with its seconds. */
+  describeSlowest(from: number): string {
+    return kinds
+      .map((kind) => ({ kind, ms: (this.#recoveredAt(kind, from) ?? Number.POSITIVE_INFINITY) - from }))
+      .sort((a, b) => b.ms - a.ms)
+      .slice(0, 3)
+      .map(({ kind, ms }) => `${kind} ${(ms / 1000).toFixed(1)}`)
+      .join(', ')
+  }
+
+  #recoveredAt(kind: Kind, from: number): number | undefined {
+    return this.#successes.get(kind)?.filter((at) => at > from)[2]
   }
 
   /** Kinds that have not succeeded three times since then. */

@@ -21,8 +21,8 @@ export interface ClusterOptions {
   /** 'full': under Patroni, behind HAProxy. 'short': one server, and nothing but what the package has. */
   readonly kind: 'full' | 'short'
   readonly minutes: number
-  /** Faults whose names contain this; undefined: all. */
-  readonly only?: string | undefined
+  /** Faults whose names contain one of these; undefined: all. */
+  readonly only?: readonly string[] | undefined
   say(line: string): void
 }
 
@@ -92,7 +92,9 @@ export async function runCluster({ kind, minutes, only, say }: ClusterOptions): 
   async function sufferFaults(): Promise<FaultOutcome[]> {
     const ended: FaultOutcome[] = []
     const until = performance.now() + minutes * 60_000
-    const faults = [...nodes.faults, ...store.faults].filter(({ name }) => name.includes(only ?? ''))
+    const isChosen = ({ name }: Fault) => !only || only.some((part) => name.includes(part))
+    const faults = [...nodes.faults, ...store.faults].filter(isChosen)
+    if (faults.length === 0) throw new Error('no fault has such a name')
     await waitUntil('all kinds of requests succeed', () => load.recoveredAfter(0), {
       withinMs: 60_000,
     }).catch((error: Error) => {
@@ -102,14 +104,10 @@ export async function runCluster({ kind, minutes, only, say }: ClusterOptions): 
     })
     for (let at = 0; at < faults.length || performance.now() < until; at++) {
       const fault = faults[at % faults.length] as Fault
-      const seconds = await suffer(
-        fault,
-        load,
-        async () => (await nodes.areReady()) && (await store.isWhole()),
-      )
-      const note =
-        seconds > giveUpSeconds ? ` (${load.listWaiting(performance.now() - 30_000).join(', ')})` : ''
-      say(`${fault.name}: recovered within ${seconds.toFixed(1)} s${note}`)
+      const from = performance.now()
+      const isWhole = async () => (await nodes.areReady()) && (await store.isWhole())
+      const seconds = await suffer(fault, load, isWhole)
+      say(`${fault.name}: recovered within ${seconds.toFixed(1)} s (${load.describeSlowest(from)})`)
       ended.push({ name: fault.name, seconds })
       if (performance.now() > until && at >= faults.length - 1) break
     }
