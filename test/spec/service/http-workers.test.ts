@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { after, before, describe } from 'node:test'
+import { readSecretKeys } from '../../../src/auth/secret-key.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
 import { useGateway } from '../../support/gateway.ts'
+import { apiVersion, ruleUrl } from '../../support/masking.ts'
+import { runHere, settleIn } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
@@ -129,6 +132,60 @@ describe('processes that serve HTTP', () => {
     await waitUntil('every process refuses the token', async () =>
       (await times(10, list)).every(({ status }) => status === 401),
     )
+  })
+})
+
+describe('another secret key for two processes', () => {
+  const gateway = useGateway({ MASQUERADE_HTTP_WORKERS: '2' })
+  const service = () => gateway.masking.service()
+
+  clause('SVC-100', 'Revocations and the rate limit hold for all processes of a node together…', async () => {
+    const environment = await settleIn(service())
+    const rotate = (seconds: number) =>
+      runHere(['keys', 'rotate-secret', '--wait-seconds', String(seconds), '--json'], { environment })
+    const token = service().tokenFor({ role: 'Owner' })
+    await service().tokens.settled()
+    const rule = {
+      schemaName: 'public',
+      tableName: 'customers',
+      columnName: 'name',
+      maskingFunction: 'Default',
+    }
+    const path = `${ruleUrl(gateway.db, 'name')}?${apiVersion}`
+    const body = JSON.stringify({ properties: rule })
+    /** Both processes open the password of the binding. */
+    const use = async () => {
+      const answers = await times(4, () => ask(service().origin, path, token, 'PUT', body))
+      for (const { status, body: text } of answers) assert.ok(status === 200 || status === 201, text)
+    }
+    await use()
+
+    // A process that cannot read the file does not know the new key, so the node does not either.
+    const [stopped = 0] = processesOf(service())
+    process.kill(stopped, 'SIGSTOP')
+    const waiting = await rotate(4).finally(() => process.kill(stopped, 'SIGCONT'))
+    assert.equal(waiting.code, 4, waiting.stdout + waiting.stderr)
+    assert.match(JSON.parse(waiting.stdout).waitsFor, /nodes that do not know the new key/)
+
+    let isDone = false
+    let uses = 0
+    const using = (async () => {
+      for (; !isDone; uses++) await use()
+    })()
+    let done = waiting
+    for (let run = 0; done.code === 4 && run < 20; run++) done = await rotate(2)
+    isDone = true
+    await using
+    assert.equal(done.code, 0, done.stdout + done.stderr)
+    assert.ok(uses > 0)
+
+    // The old key is gone: processes from before and after go on with the new one.
+    assert.equal(readSecretKeys(service().dataDir, undefined).length, 1)
+    await use()
+    process.kill(stopped, 'SIGKILL')
+    const isReplaced = () => processesOf(service()).length === 2 && !processesOf(service()).includes(stopped)
+    await waitUntil('another process takes its place', isReplaced)
+    await use()
   })
 })
 
