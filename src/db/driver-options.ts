@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { ConnectionCheck } from './database-marks.ts'
 import type { DatabaseAddress, PasswordMethod, Place } from './database-url.ts'
+import { guardAnswers } from './guard-answers.ts'
 import { choiceOf, type HostChoice, type HostConnection, ReadOnlyServer } from './host-choice.ts'
 import { GuardedSocket } from './host-guard.ts'
 import { createSql } from './sql.ts'
@@ -41,7 +42,8 @@ interface Internals {
  * The driver's client. It answers no weaker request for a password than the address allows, outlives a lost connection, and
  * goes to the host whose turn it is.
  */
-function clientFor(weakest: PasswordMethod, requiresProof: boolean, hosts: HostChoice): typeof pg.Client {
+function clientFor(address: DatabaseAddress, hosts: HostChoice): typeof pg.Client {
+  const { guard, weakestPassword: weakest = 'password', requiresProof = false } = address
   const refuse = (client: unknown, method: PasswordMethod) =>
     (client as Internals).connection.stream.destroy(new WeakAuthentication(method))
   const Base = pg.Client as unknown as new (config?: pg.ClientConfig) => Internals
@@ -54,6 +56,8 @@ function clientFor(weakest: PasswordMethod, requiresProof: boolean, hosts: HostC
       // Not a copy: a pool hides the password from those.
       super(Object.assign(Object.create(config ?? null), place))
       this.#place = place
+      // Only a binding has a guard: its server may be hostile.
+      if (guard) guardAnswers(this)
       // A connection can end between two statements, also while the pool still checks it and listens to nothing. The next
       // statement fails then; an event without a listener would end the process.
       this.on('error', () => {})
@@ -121,8 +125,9 @@ const selectTimeline = `select case when not pg_catalog.pg_is_in_recovery()
   and pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'off'
   then pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()) end as file`
 
-function timelineOf({ rows }: pg.QueryResult): number | null {
-  const file: unknown = rows[0]?.file
+function timelineOf(result: pg.QueryResult): number | null {
+  // A server that answers one question twice gets a list, which has no rows.
+  const file: unknown = (result as Partial<pg.QueryResult>).rows?.[0]?.file
   return typeof file === 'string' ? Number.parseInt(file.slice(0, 8), 16) : null
 }
 
@@ -159,13 +164,13 @@ export function checkConnections(check: ConnectionCheck) {
 
 /** The driver's options for an address, for pools; `Client` is the class for a single connection. */
 export function driverOptions(address: DatabaseAddress) {
-  const { guard, weakestPassword = 'password', requiresProof = false, others: _others, ...rest } = address
+  const { guard, weakestPassword: _weakest, requiresProof: _proof, others: _others, ...rest } = address
   return {
     ...rest,
     // A function, because the driver would put the operator's own PGPASSWORD in the place of an empty one.
     password: () => address.password,
     ssl: address.ssl ?? false,
-    Client: clientFor(weakestPassword, requiresProof, choiceOf(address)),
+    Client: clientFor(address, choiceOf(address)),
     ...(guard && { stream: () => new GuardedSocket(guard) }),
   }
 }

@@ -158,7 +158,7 @@ export interface ObservedTwin {
   readonly grants: readonly Grant[]
   readonly columnGrants: readonly (Grant & { readonly column: string })[]
   /** By the place of the column, from 1: a view has no dropped columns. */
-  readonly comments: Readonly<Record<string, string>>
+  readonly comments: Readonly<Record<string, string | null>>
 }
 
 export interface Closed {

@@ -93,6 +93,9 @@ async function readGuards(
   return rows.map((row) => recallGuard(row, names))
 }
 
+/** As stored: more than one of ours takes. The owner of a view owns its twin, and may comment on it. */
+const mostComment = 4000
+
 interface TwinRow extends Omit<ObservedTwin, 'grants' | 'columnGrants'> {
   readonly acl: readonly AclEntry[]
   readonly columnAcls: readonly { readonly column: string; readonly acl: readonly AclEntry[] }[]
@@ -116,7 +119,7 @@ async function readTwins(
         order by a.attnum) from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0) as columns,
       coalesce((select json_agg(json_build_object('column', a.attname, 'acl', ${aclAsJson(tx, tx`a.attacl`)}) order by a.attnum)
         from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and a.attacl is not null), '[]') as "columnAcls",
-      coalesce((select json_object_agg(d.objsubid, d.description) from pg_catalog.pg_description d
+      coalesce((select json_object_agg(d.objsubid, case when pg_catalog.pg_column_size(d.description) <= ${mostComment} then d.description end) from pg_catalog.pg_description d
         where d.objoid = c.oid and d.classoid = 'pg_catalog.pg_class'::regclass and d.objsubid > 0), '{}') as comments
     from unnest(${twins.map(({ schema }) => schema)}::text[], ${twins.map(({ name }) => name)}::text[],
       ${twins.map(({ isHeld }) => isHeld)}::boolean[]) as t(s, r, is_held)

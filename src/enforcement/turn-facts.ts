@@ -33,6 +33,14 @@ interface BeginRow extends Omit<TurnFacts, 'guard' | 'exempt' | 'guardReaders' |
   readonly namesakes: readonly Namesake[]
 }
 
+/** Of a comment, as stored: more than any mark of ours. Other roles write up to a gigabyte, which takes long to read. */
+const mostStoredBytes = 1000
+
+function readComment(tx: Tx, schema: ReturnType<typeof selectGuard>) {
+  return tx`(select d.description from pg_catalog.pg_description d where d.objoid = ${schema}
+    and d.classoid = 'pg_catalog.pg_namespace'::regclass and pg_catalog.pg_column_size(d.description) <= ${mostStoredBytes})`
+}
+
 /**
  * Sets what later statements of the transaction depend on, and reads about the server and our records, by one statement.
  * Fails where the records belong to a former role of the binding.
@@ -52,7 +60,7 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
       current_setting('statement_timeout') as "statementTimeout",
       u.rolname::text as user, u.rolsuper as superuser, u.rolcreaterole as "createsRoles",
       g.nspname::text as schema, coalesce(g.nspowner, u.oid)::int8 as owner,
-      pg_catalog.obj_description(g.oid, 'pg_namespace') as comment,
+      ${readComment(tx, tx`g.oid`)} as comment,
       not exists (select from pg_catalog.pg_class c join pg_catalog.pg_roles o on o.oid = c.relowner
         where c.relnamespace = g.oid and o.oid <> u.oid and not o.rolsuper) and not exists (
         select from pg_catalog.pg_class c join pg_catalog.pg_trigger t on t.tgrelid = c.oid
@@ -64,7 +72,7 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
         where t.evtname = ${driftTrigger} and t.evtenabled <> 'D' and p.proname = ${driftFunction}
           and p.pronamespace = g.oid) as watched,
       case when g.oid is null then coalesce((select jsonb_agg(jsonb_build_object('name', n.nspname,
-          'owner', n.nspowner::int8, 'comment', pg_catalog.obj_description(n.oid, 'pg_namespace'),
+          'owner', n.nspowner::int8, 'comment', ${readComment(tx, tx`n.oid`)},
           'holdsOurs', exists (select from pg_catalog.pg_class c join pg_catalog.pg_roles o on o.oid = c.relowner
             where c.relnamespace = n.oid and c.relname = 'relation' and (o.oid = u.oid or o.rolsuper))))
         from pg_catalog.pg_namespace n where pg_catalog.starts_with(n.nspname, ${guardSchema})), '[]') else '[]' end as namesakes

@@ -9,13 +9,17 @@ const holdBytes = 64 * 1024
 /** Reads a socket piece by piece while both sides take turns; then gives it back with what is left over. */
 export class ByteReader {
   readonly #socket: Duplex
+  /** How many more bytes may be taken. */
+  #left: number
   #held: Buffer[] = []
   #length = 0
   #failure: Error | undefined
   #wake: (() => void) | undefined
 
-  constructor(socket: Duplex) {
+  /** `mostBytes` in all: what is taken may be kept. */
+  constructor(socket: Duplex, mostBytes = Number.POSITIVE_INFINITY) {
     this.#socket = socket
+    this.#left = mostBytes
     socket.on('data', this.#onData)
     socket.on('end', this.#onEnd)
     socket.on('close', this.#onEnd)
@@ -33,6 +37,8 @@ export class ByteReader {
   }
 
   async take(count: number): Promise<Buffer> {
+    this.#left -= count
+    if (this.#left < 0) violation('more data than belongs to a login')
     await this.#await(count)
     const all = this.#held.length === 1 ? (this.#held[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#held)
     this.#held = all.length > count ? [all.subarray(count)] : []

@@ -9,7 +9,9 @@ interface Routine {
   readonly signature: string
   readonly kind: 'function' | 'procedure'
   readonly language: string
+  /** Its first part, where it is long. */
   readonly text: string
+  readonly isCut: boolean
   readonly definer: boolean
   readonly owner: string
   readonly acl: readonly AclEntry[]
@@ -44,11 +46,16 @@ export const definerFunctions = kind<Routine & { relationName: string | undefine
   }),
 })
 
+/** Of a body: any role that may create functions may write one of a gigabyte. */
+const mostText = 100_000
+
 export async function readRoutines({ sql, version }: Pick<Scene, 'sql' | 'version'>): Promise<Routine[]> {
+  const body =
+    version < 140000 ? sql`p.prosrc` : sql`coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc)`
   return await sql<Routine[]>`
     select p.oid::int8 as id, p.proname::text as "bareName", p.oid::regprocedure::text as signature,
       case p.prokind when 'p' then 'procedure' else 'function' end as kind, l.lanname::text as language,
-      ${version < 140000 ? sql`p.prosrc` : sql`coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc)`} as text, p.prosecdef as definer,
+      pg_catalog.left(t.body, ${mostText}) as text, pg_catalog.length(t.body) > ${mostText} as "isCut", p.prosecdef as definer,
       o.rolname::text as owner,
       ${aclEntries(sql, sql`coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))`, ['EXECUTE'])} as acl,
       array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d
@@ -57,6 +64,7 @@ export async function readRoutines({ sql, version }: Pick<Scene, 'sql' | 'versio
     from pg_catalog.pg_proc p
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang
     join pg_catalog.pg_roles o on o.oid = p.proowner
+    cross join lateral (select ${body} as body) t
     where n.nspname !~ '^(pg_|information_schema$)'
         and n.oid is distinct from (select oid from (${selectGuard(sql)}) g) and l.lanname not in ('c', 'internal')
       and p.prokind in ('f', 'p')
@@ -97,7 +105,8 @@ function identifiersIn(text: string): ReadonlySet<string> {
   return new Set(words.map((word) => (word.startsWith('"') ? word.slice(1, -1).replaceAll('""', '"') : word)))
 }
 
-function isDynamic({ language, text }: Routine): boolean {
+function isDynamic({ language, text, isCut }: Routine): boolean {
+  if (isCut) return true
   if (language === 'plpgsql') return /\bexecute\b/i.test(text)
   return language !== 'sql' || /\b(query_to_xml|cursor_to_xml|table_to_xml|dblink|ts_stat)/i.test(text)
 }

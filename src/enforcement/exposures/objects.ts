@@ -7,7 +7,7 @@ const trigger = kind<{ oid: number; name: string; routine: string; language: str
   severity: 'low',
   read: ({ sql, tables }) => sql`
     select t.tgrelid::int8 as oid, t.tgname::text as name, p.oid::regprocedure::text as routine,
-      l.lanname::text as language, p.prosrc as text
+      l.lanname::text as language, pg_catalog.left(p.prosrc, 100000) as text
     from pg_catalog.pg_trigger t join pg_catalog.pg_proc p on p.oid = t.tgfoid
     join pg_catalog.pg_language l on l.oid = p.prolang
     where not t.tgisinternal and t.tgenabled <> 'D' and (t.tgtype & 1) = 1 and t.tgrelid = any(${tables}::oid[])

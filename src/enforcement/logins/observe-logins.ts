@@ -1,3 +1,4 @@
+import { longestMark } from '../../db/login-mark.ts'
 import type { Sql } from '../../db/sql.ts'
 import { type Mark, markPrefix, readMark, type Sign, type SignOtherwise } from './mark.ts'
 
@@ -77,8 +78,9 @@ export async function observeLogins(
     : sql`not m.admin_option`
   // Since 16 who creates a role may pass it on, and gets no right of it.
   const isCreator = isModern ? sql`not m.inherit_option and not m.set_option` : sql`false`
+  const isShort = sql`pg_catalog.pg_column_size(d.description) <= ${longestMark}`
   const rows = await sql<(ObservedRole & { comment: string | null })[]>`
-    select r.oid::int8 as oid, r.rolname::text as name, d.description as comment, r.rolcanlogin as "canLogin",
+    select r.oid::int8 as oid, r.rolname::text as name, case when ${isShort} then d.description end as comment, r.rolcanlogin as "canLogin",
       array_remove(array[case when r.rolsuper then 'NOSUPERUSER' end, case when r.rolbypassrls then 'NOBYPASSRLS' end,
         case when r.rolcreaterole then 'NOCREATEROLE' end, case when r.rolcreatedb then 'NOCREATEDB' end,
         case when r.rolreplication then 'NOREPLICATION' end, case when not r.rolinherit then 'INHERIT' end], null) as excess,
@@ -93,7 +95,7 @@ export async function observeLogins(
         where m.roleid = r.oid and not (o.rolname = current_user and ${isCreator})), '[]') as intruders
     from pg_catalog.pg_roles r left join pg_catalog.pg_shdescription d
       on d.objoid = r.oid and d.classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass
-    where starts_with(d.description, ${markPrefix(databaseId, principalId)}) or r.rolname = any(${names}::text[]::name[])
+    where case when ${isShort} then starts_with(d.description, ${markPrefix(databaseId, principalId)}) end or r.rolname = any(${names}::text[]::name[])
     order by 2`
   const logins: ObservedLogin[] = []
   for (const { comment, ...role } of rows) {

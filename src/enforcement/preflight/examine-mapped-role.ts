@@ -1,3 +1,4 @@
+import { longestMark } from '../../db/login-mark.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { isDirectoryName } from '../../kernel/uuid.ts'
@@ -91,7 +92,7 @@ async function readReached(sql: Sql, role: string): Promise<Reached[]> {
     select r.oid::int8 as oid, r.rolname::text as name, r.rolsuper as superuser, r.rolreplication as replication,
       r.rolbypassrls as "bypassRowSecurity", r.rolcreaterole as "createRole", r.rolcreatedb as "createDatabase",
       r.rolcanlogin as "canLogin",
-      pg_catalog.shobj_description(r.oid, 'pg_authid') as comment, r.rolname = current_user as binds,
+      pg_catalog.left(pg_catalog.shobj_description(r.oid, 'pg_authid'), ${longestMark}) as comment, r.rolname = current_user as binds,
       r.oid in (select oid from acted) and not exists (
         select 1 from pg_catalog.pg_auth_members m join pg_catalog.pg_roles b on b.oid = m.member
         where m.roleid = r.oid and b.rolname = current_user and m.admin_option) as "actedAs",
@@ -167,7 +168,7 @@ function checkGrant(role: string, { user, versionNumber, mayGrant }: Standing): 
 
 async function listRoles(sql: Sql): Promise<string[]> {
   const rows = await sql<{ name: string; comment: string | null }[]>`
-    select rolname::text as name, pg_catalog.shobj_description(oid, 'pg_authid') as comment
+    select rolname::text as name, pg_catalog.left(pg_catalog.shobj_description(oid, 'pg_authid'), ${longestMark}) as comment
     from pg_catalog.pg_roles where rolname !~ '^pg_' and not rolsuper order by 1 limit ${mostNames}`
   return rows
     .filter(({ name, comment }) => !isTwinOwnerName(name) && !isDirectoryName(name) && !isLoginMark(comment))

@@ -74,23 +74,27 @@ function replaceValue(check: string, constant: string): string | null {
   return lexer.isCertain ? text + check.slice(from) : null
 }
 
+/** Of a check, as stored and compressed: the owner of a domain may write one that is longer than PostgreSQL can search. */
+const mostStoredBytes = 16_384
+
 /**
  * The checks of each domain and of those below it, as text; none for a domain whose checks are not harmless. A check names its
  * functions and operators in its stored tree; what is not built in is also among its dependencies. One that casts to a domain
  * would run the checks which that one has by then.
  */
 async function readHarmless(tx: Tx, domains: readonly number[]): Promise<Map<number, string[]>> {
+  const isShort = tx`pg_catalog.pg_column_size(c.conbin) <= ${mostStoredBytes}`
   const rows = await tx<{ oid: number; checks: string[] }[]>`
     with recursive chain as (
       select oid as domain, oid, typbasetype from pg_catalog.pg_type where oid = any(${domains}::oid[])
       union all
       select chain.domain, t.oid, t.typbasetype from chain join pg_catalog.pg_type t on t.oid = chain.typbasetype
     )
-    select domain::int8 as oid, array_agg(pg_catalog.pg_get_expr(c.conbin, 0)) filter (where c.oid is not null) as checks
+    select domain::int8 as oid, array_agg(pg_catalog.pg_get_expr(c.conbin, 0)) filter (where ${isShort}) as checks
     from chain
     left join pg_catalog.pg_constraint c on c.contypid = chain.oid and c.contype = 'c'
     group by domain
-    having count(c.oid) > 0 and bool_and(c.oid is null or (
+    having count(c.oid) > 0 and bool_and(c.oid is null or case when not ${isShort} then false else
       not exists (select 1 from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_constraint'::regclass and d.objid = c.oid
         and not (d.refclassid = 'pg_catalog.pg_type'::regclass and d.refobjid = c.contypid))
       and pg_catalog.strpos(c.conbin::text, '{COERCETODOMAIN ') = 0
@@ -98,6 +102,6 @@ async function readHarmless(tx: Tx, domains: readonly number[]): Promise<Map<num
         select 1 from regexp_matches(c.conbin::text, ':(funcid|opfuncid|opno) ([1-9][0-9]*)', 'g') used(part)
         left join pg_catalog.pg_operator o on part[1] = 'opno' and o.oid = part[2]::oid
         left join pg_catalog.pg_proc p on p.oid = coalesce(o.oprcode::oid, case when part[1] <> 'opno' then part[2]::oid end)
-        where p.oid is null or p.provolatile <> 'i' or p.pronamespace <> 'pg_catalog'::regnamespace)))`
+        where p.oid is null or p.provolatile <> 'i' or p.pronamespace <> 'pg_catalog'::regnamespace) end)`
   return new Map(rows.map(({ oid, checks }) => [oid, checks]))
 }

@@ -74,11 +74,14 @@ async function logInAsPrincipal(client: Greeted, options: LogInOptions): Promise
   }
 }
 
+/** Of a database, until its session begins: settings and notices, of which all that it sends is held. */
+const mostLoginBytes = 4 * 1024 * 1024
+
 async function start(user: string, options: LogInOptions) {
   const { database, parameters, signal, onBackend } = options
   const opened = await openStandby(user, options)
   const { socket, address } = opened ?? (await openAnyBackend(database.address, signal))
-  const backend = { socket, address, reader: new ByteReader(socket) }
+  const backend = { socket, address, reader: new ByteReader(socket, mostLoginBytes) }
   onBackend(backend)
   socket.write(writeStartup([['user', user], ...parameters, ['database', database.address.database]]))
   return backend

@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
+import { guardAnswers } from '../../db/guard-answers.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { localProxyHeader } from '../../wire/proxy-header.ts'
 
@@ -59,6 +60,8 @@ export async function runQuery(
     ssl: { rejectUnauthorized: false },
   })
   client.on('error', () => {})
+  // The gateway passes on what the database sends.
+  guardAnswers(client)
   const streamOf = (): Duplex => Reflect.get(client, 'connection').stream
   const end = () => void streamOf().destroy()
   try {

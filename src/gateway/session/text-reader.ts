@@ -3,18 +3,21 @@ import { maskEscapes } from '../../sql/mask-escapes.ts'
 import type { Splice } from '../../sql/splice.ts'
 import { type ClientEncoding, type ClientText, findEncoding, utf8 } from './client-encoding.ts'
 
+/** Those that the gateway goes by. Of others a hostile server could report any number. */
+const known = ['client_encoding', 'server_encoding', 'standard_conforming_strings', 'application_name']
+
 /** How the bytes of a session's texts become letters and back, by the settings that the server reports. */
 export class TextReader {
   readonly #parameters: Map<string, string>
   #encoding: ClientEncoding | undefined
 
   constructor(parameters: ReadonlyMap<string, string>) {
-    this.#parameters = new Map(parameters)
+    this.#parameters = new Map([...parameters].filter(([name]) => known.includes(name)))
     this.#encoding = this.#findEncoding()
   }
 
   setParameter(name: string, value: string): void {
-    this.#parameters.set(name, value)
+    if (known.includes(name)) this.#parameters.set(name, value)
     if (name === 'client_encoding') this.#encoding = this.#findEncoding()
   }
 

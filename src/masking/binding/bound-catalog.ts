@@ -201,6 +201,7 @@ const reasons: Readonly<Record<string, string>> = {
   EHOSTREFUSED: 'the host is not one that this service may be bound to',
   EWEAKAUTH:
     "the server asks for the password in a way by which it learns it; let it use scram-sha-256, or set 'properties.binding.authentication' to md5 or password",
+  EANSWER: 'the server does not answer as PostgreSQL does, or asks for a login that is not known here',
   [sqlstate.invalidPassword]: 'the user or the password is wrong',
   [sqlstate.invalidAuthorization]: 'the server does not let this user in',
   [sqlstate.invalidCatalogName]: 'there is no such database on the server',

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { TextReader } from '../../../src/gateway/session/text-reader.ts'
+import { int32, message } from '../../../src/wire/messages.ts'
+import { openBareGateway } from '../../support/bare-gateway.ts'
+import { clause } from '../../support/clause.ts'
+import { startHostileServer } from '../../support/hostile-server.ts'
+import { createMaskedDatabase } from '../../support/masked-database.ts'
+import { openWireClient } from '../../support/wire-client.ts'
+
+const setting = (at: number) => message('S', `setting${at}\0${'x'.repeat(900_000)}\0`)
+const notice = message('N', `SNOTICE\0M${'x'.repeat(900_000)}\0\0`)
+
+describe('a database behind the gateway that does not keep to the protocol', () => {
+  clause(
+    'GATE-181',
+    'What a database sends before its session begins is capped at 4 MB, and of the settings…',
+    async () => {
+      await using target = await createMaskedDatabase()
+      const floods: Record<string, readonly Buffer[]> = {
+        'settings without an end': Array.from({ length: 5 }, (_, at) => setting(at)),
+        'notices without an end': Array.from({ length: 5 }, () => notice),
+      }
+      for (const [name, flood] of Object.entries(floods)) {
+        using server = await startHostileServer([message('R', int32(0)), ...flood])
+        const gateway = await openBareGateway(target.database, `postgres://127.0.0.1:${server.port}/d`, {
+          allowWeakLogin: true,
+        })
+        try {
+          const login = openWireClient(`postgres://role:secret@127.0.0.1:${gateway.port}/d`)
+          await assert.rejects(login, /more data than belongs to a login/, name)
+        } finally {
+          await gateway.close(0)
+        }
+      }
+    },
+  )
+
+  it('has the settings kept that the gateway reads by, and no others', () => {
+    const reader = new TextReader(
+      new Map([
+        ['one', 'x'],
+        ['client_encoding', 'UTF8'],
+      ]),
+    )
+    reader.setParameter('two', 'x')
+    reader.setParameter('application_name', 'pg_dump')
+    const kept = ['one', 'two', 'client_encoding', 'application_name'].map((name) =>
+      reader.getParameter(name),
+    )
+    assert.deepEqual(kept, [undefined, undefined, 'UTF8', 'pg_dump'])
+  })
+})

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { int32, message } from '../../../src/wire/messages.ts'
+import { clause } from '../../support/clause.ts'
+import { dataRow, describeColumns, startHostileServer, welcome } from '../../support/hostile-server.ts'
+import { freshDatabase, useMasking } from '../../support/masking.ts'
+import { int16 } from '../../support/wire-client.ts'
+
+const { send } = useMasking()
+
+const greetings: Record<string, readonly Buffer[]> = {
+  'a login by GSS': [message('R', int32(7))],
+  'half a request for a login': [message('R', 'x')],
+  'an error without fields': [message('E')],
+  'an error without an end': [message('E', 'SFATAL\0Mno end')],
+  'a notice without an end': [message('N', 'SNOTICE')],
+  'a cancel key without a key': [message('R', int32(0)), message('K')],
+}
+
+const answers: Record<string, readonly Buffer[]> = {
+  'fewer than no columns': [message('T', int16(0xfffb))],
+  'a row that lacks its values': [describeColumns('version'), message('D', int16(3))],
+  'a row of 900 MB': [describeColumns('version'), Buffer.from('D'), int32(900_000_000)],
+  'an error without an end': [message('E', 'SERROR\0C42501\0Mno end')],
+  'two answers to one question': [
+    ...['one', 'two'].flatMap((text) => [describeColumns('file'), dataRow(text), message('C', 'SELECT 1\0')]),
+    message('Z', 'I'),
+  ],
+}
+
+clause(
+  'MASK-218',
+  'A bound server that does not keep to the protocol of PostgreSQL loses its own connection, and nothing…',
+  async () => {
+    const attacks = [
+      ...Object.entries(greetings).map(([name, greeting]) => ({ name, greeting, answer: undefined })),
+      ...Object.entries(answers).map(([name, answer]) => ({ name, greeting: welcome, answer })),
+    ]
+    for (const { name, greeting, answer } of attacks) {
+      using server = await startHostileServer(greeting, (socket) => socket.write(Buffer.concat(answer ?? [])))
+      const several = `127.0.0.1:${server.port},127.0.0.1:1`
+      for (const host of name.startsWith('two') ? [several] : ['127.0.0.1']) {
+        const db = freshDatabase()
+        const binding = { host, port: server.port, database: 'd', user: 'u', password: 'x' }
+        const { status, body } = await send('PUT', db, { properties: { binding } })
+        assert.deepEqual([status, body.properties?.connection.state], [201, 'Unreachable'], name)
+        if (host !== several)
+          assert.match(body.properties.connection.reason, /does not answer as PostgreSQL/, name)
+        assert.equal((await send('PUT', db, { properties: { binding: null } })).status, 200)
+      }
+    }
+  },
+)

@@ -1,0 +1,43 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { int32, message } from '../../src/wire/messages.ts'
+import { int16 } from './wire-client.ts'
+
+/** A server that answers as its author likes: to the startup packet, and to everything behind it. */
+export async function startHostileServer(
+  greeting: readonly Buffer[],
+  answer: (socket: Socket) => void = () => {},
+) {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      socket.on('data', () => answer(socket))
+      socket.write(Buffer.concat(greeting))
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    [Symbol.dispose]() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+/** Lets every client in without a proof. */
+export const welcome = [message('R', int32(0)), message('Z', 'I')]
+
+export function describeColumns(...names: readonly string[]): Buffer {
+  const columns = names.map((name) =>
+    Buffer.concat([Buffer.from(`${name}\0`), int32(0), int16(0), int32(25), int16(0), int32(0), int16(0)]),
+  )
+  return message('T', int16(names.length), ...columns)
+}
+
+export function dataRow(text: string): Buffer {
+  return message('D', int16(1), int32(text.length), text)
+}
