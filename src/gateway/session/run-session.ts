@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { isDirectoryName } from '../../kernel/uuid.ts'
 import { type ByteReader, Ended } from '../../wire/byte-reader.ts'
 import { fatal, negotiateVersion } from '../../wire/messages.ts'
 import { Refusal, refuse } from '../../wire/refusal.ts'
@@ -16,6 +17,7 @@ const shortSecretBytes = 4
 const longSecretBytes = 32
 
 const closeMs = 2_000
+const mostNameBytes = 63
 
 /** One client, from its first byte to its last. */
 export async function runSession(plain: Socket, gateway: GatewayContext): Promise<void> {
@@ -101,8 +103,15 @@ async function serve(
 function checkStartup({ major, minor, parameters }: Extract<StartupPacket, { kind: 'startup' }>): string {
   if (major !== 3) refuse('UnsupportedVersion', { version: `${major}.${minor}` })
   if (!/^(|0|off|f|false|n|no)$/i.test(parameters.get('replication') ?? '')) refuse('Replication')
-  const role = parameters.get('user')
-  return role ? role : refuse('NoUser')
+  const name = parameters.get('user')
+  if (!name) return refuse('NoUser')
+  return isDirectoryName(name) ? name : cutName(name)
+}
+
+/** PostgreSQL takes the first bytes alone. Whatever goes by the name has to mean the role that logs in. */
+function cutName(name: string): string {
+  const bytes = Buffer.from(name)
+  return bytes.length > mostNameBytes ? bytes.toString('utf8', 0, mostNameBytes) : name
 }
 
 function report(error: unknown, client: Socket, { ports }: GatewayContext): void {
