@@ -28,7 +28,7 @@ const answers: Record<string, readonly Buffer[]> = {
 }
 
 clause(
-  'MASK-218',
+  'MASK-221',
   'A bound server that does not keep to the protocol of PostgreSQL loses its own connection, and nothing…',
   async () => {
     const attacks = [
