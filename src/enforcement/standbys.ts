@@ -83,7 +83,8 @@ export class Standbys {
     const places = target?.standbyPlaces ?? []
     if (!target || !primary || places.length === 0) return undefined
     // The standing comes first: a change after it is noticed by its text, one before it is replayed.
-    const standing = (await readStandings(primary, [role])).get(role) ?? ''
+    const standing = (await readStandings(primary, [role])).get(role)
+    if (standing === undefined) return undefined
     const mark = await readMark(primary)
     const others = places.filter((place) => !isAt(primary.primary(), place))
     const until = performance.now() + loginWaitMs

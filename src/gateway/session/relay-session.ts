@@ -114,8 +114,9 @@ async function requirePrimary(
 ): Promise<BackendAddress> {
   const { others, ...place } = address
   if (address.standing !== undefined) return isStandby ? address : refuse('NoPrimary')
+  // A host may lead to a standby too, by a name with several addresses: whether that has replayed the masks is not known.
+  if (isStandby && (others || !isUnbound)) return refuse('NoPrimary')
   if (!others) return address
-  if (isStandby) return refuse('NoPrimary')
   if (isUnbound) return place
   const primary = await ports.findPrimary(id).catch(() => undefined)
   return primary && isSamePlace(primary, place) ? address : refuse('NoPrimary')

@@ -113,6 +113,25 @@ describe('standbys of a masked database', () => {
   )
 
   clause(
+    'GATE-183',
+    'A session in a bound database of one host that turns out to be at a standby, as by a name with…',
+    async () => {
+      const { user, password, open } = pair()
+      await primary.sql`create database plain`
+      await open(pair().primary, 'plain').sql`create table public.later (id int)`
+      const alone = freshDatabase()
+      const binding = { host: '127.0.0.1', port: pair().standby.port, database: 'plain', user, password }
+      const isReplayed = async () =>
+        (await standby.sql`select from pg_database where datname = 'plain'`).length > 0
+      await waitUntil('the standby has the database', isReplayed)
+      const bound = await masking.send('PUT', alone, { properties: { binding } })
+      assert.equal(bound.status, 201, bound.text)
+      const database = alone.replace(/^.*\//, '')
+      await assert.rejects(connect('analyst', { database }), { code: '57P03' })
+    },
+  )
+
+  clause(
     'GATE-172',
     'With `readOnlySessions` `Standby`, a session that asks for read-only transactions…',
     async () => {
