@@ -54,6 +54,10 @@ function isUnavailability(code: string): boolean {
   return /^(08|28|3D|53|57|58|40001|40P01|55000|55P03|25006)/.test(code)
 }
 
+/** Of a server's text that is passed on: a hostile one would fill the log and the store. */
+const longestText = 500
+const longestStack = 5_000
+
 /** The server was not reached, or not any more. What it was asked is not told: that could hold values. */
 export class ConnectionFailure extends Error {
   readonly code: string
@@ -61,19 +65,27 @@ export class ConnectionFailure extends Error {
   constructor(error: unknown) {
     const { code, message } =
       error instanceof Error ? (error as Error & { code?: string }) : { message: 'unknown' }
-    super(`database connection: ${code ?? message}`)
+    const reason = (code ?? message).slice(0, longestText)
+    super(`database connection: ${reason}`)
     this.name = 'ConnectionFailure'
-    this.code = code ?? message
+    this.code = reason
   }
 }
 
 /** The server quotes values in DETAIL, CONTEXT and data exceptions. None of that may be logged. */
 function redact(error: pg.DatabaseError): Error {
-  const { code = '', constraint, table } = error
-  const message = code.startsWith('22') ? `data exception in ${error.routine}` : error.message
-  const safe = new Error(`${message} (SQLSTATE ${code})`)
-  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
+  const [code, constraint, table, routine] = [error.code, error.constraint, error.table, error.routine].map(
+    (text) => text?.slice(0, longestText),
+  )
+  const message = code?.startsWith('22')
+    ? `data exception in ${routine}`
+    : error.message.slice(0, longestText)
+  const safe = new Error(`${message} (SQLSTATE ${code ?? ''})`)
+  const frames = (error.stack ?? '')
+    .slice(-longestStack)
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
   safe.name = 'DatabaseError'
   safe.stack = [`DatabaseError: ${safe.message}`, ...frames].join('\n')
-  return Object.assign(safe, { code, ...(table && { table }), ...(constraint && { constraint }) })
+  return Object.assign(safe, { code: code ?? '', ...(table && { table }), ...(constraint && { constraint }) })
 }

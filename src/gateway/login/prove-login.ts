@@ -8,6 +8,9 @@ export interface FailedLogin {
   readonly why: string
 }
 
+/** The client and the audit are told the reason, and the database may be hostile. */
+const longestReason = 200
+
 /** Logs in as a login role. Undefined: it is in. The password of one is never sent, nor is a server believed without proof. */
 export async function proveLogin(backend: Side, password: string): Promise<FailedLogin | undefined> {
   const scram = new ScramClient(password)
@@ -44,5 +47,5 @@ export async function proveLogin(backend: Side, password: string): Promise<Faile
 
 function readFailure(frame: Buffer): FailedLogin {
   const fields = new Map(readFields(frame))
-  return { sqlstate: fields.get('C') ?? '', why: fields.get('M') ?? '' }
+  return { sqlstate: fields.get('C') ?? '', why: (fields.get('M') ?? '').slice(0, longestReason) }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { int32, message } from '../../../src/wire/messages.ts'
 import { clause } from '../../support/clause.ts'
 import { dataRow, describeColumns, startHostileServer, welcome } from '../../support/hostile-server.ts'
-import { freshDatabase, useMasking } from '../../support/masking.ts'
+import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { int16 } from '../../support/wire-client.ts'
 
 const { send } = useMasking()
@@ -26,6 +26,26 @@ const answers: Record<string, readonly Buffer[]> = {
     message('Z', 'I'),
   ],
 }
+
+clause(
+  'MASK-222',
+  'Of an error of a bound server the first 500 characters are passed on at most, to the log and to the…',
+  async () => {
+    const text = 'x'.repeat(1_000_000)
+    const answer = Buffer.concat([
+      message('E', `SERROR\0VERROR\0C2BP01\0M${text}\0t${text}\0\0`),
+      message('Z', 'I'),
+    ])
+    using server = await startHostileServer(welcome, (socket) => socket.write(answer))
+    const db = freshDatabase()
+    const binding = { host: '127.0.0.1', port: server.port, database: 'd', user: 'u', password: 'x' }
+    assert.equal((await send('PUT', db, { properties: { binding } })).status, 201)
+    const state = await send('GET', `${policyUrl(db)}/enforcement`)
+    assert.match(state.body.reason, /depend on a twin.*\(x/)
+    assert.ok(state.text.length < 2_000, String(state.text.length))
+    assert.equal((await send('PUT', db, { properties: { binding: null } })).status, 200)
+  },
+)
 
 clause(
   'MASK-221',
