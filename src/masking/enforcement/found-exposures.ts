@@ -43,35 +43,36 @@ export async function keepExposures(
   databaseId: string,
   open: readonly Exposure[],
 ): Promise<ClosedExposure[]> {
-  const found = open.map(describe).toSorted((one, other) => (one.key < other.key ? -1 : 1))
-  const keys = found.map(({ key }) => key)
+  const found = new Map(open.map(describe))
+  const keys = [...found.keys()]
+  const rows = keys.map((key) => ({ key, exposure: found.get(key) }))
   await tx`
     insert into found_exposure (database_id, key, exposure)
     select m.id, one.key, one.exposure
-    from masked_database m cross join jsonb_to_recordset(${JSON.stringify(found)}::text::jsonb) as one(key text, exposure jsonb)
+    from masked_database m cross join jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as one(key text, exposure jsonb)
     where m.id = ${databaseId} and not exists (
-      select from found_exposure k where k.database_id = m.id and k.key = one.key and k.closed_at is null)
+      select from found_exposure k where k.database_id = m.id and k.key = one.key and k.closed_at is null and k.exposure = one.exposure)
     order by one.key
-    on conflict (database_id, key) do update set found_at = now(), closed_at = null`
+    on conflict (database_id, key) do update set exposure = excluded.exposure, closed_at = null,
+      found_at = case when found_exposure.closed_at is null then found_exposure.found_at else now() end`
   await tx`
     update found_exposure set closed_at = now()
     where database_id = ${databaseId} and closed_at is null and key <> all(${keys}::text[])`
   await tx`
     delete from found_exposure where database_id = ${databaseId} and closed_at < now() - make_interval(days => ${kept.days})`
-  const rows = await tx<{ exposure: Kept; foundAt: Date; closedAt: Date }[]>`
+  const closed = await tx<{ exposure: Kept; foundAt: Date; closedAt: Date }[]>`
     select exposure, found_at as "foundAt", closed_at as "closedAt" from found_exposure
     where database_id = ${databaseId} and closed_at is not null
     order by closed_at desc, key limit ${kept.most}`
-  return rows.map(({ exposure, foundAt, closedAt }) => ({
+  return closed.map(({ exposure, foundAt, closedAt }) => ({
     ...exposure,
     foundDateTime: foundAt.toISOString(),
     closedDateTime: closedAt.toISOString(),
   }))
 }
 
-/** An exposure is the same one as long as its way, its objects and its roles are. */
-function describe({ code, severity, objects, roles, explanation }: Exposure) {
-  const text = JSON.stringify([code, objects, roles, explanation])
-  const key = createHash('sha256').update(text).digest('hex')
-  return { key, exposure: { code, severity, objects, roles, explanation } }
+/** An exposure is the same one as long as its way and its objects are: the roles that can go it come and go with logins. */
+function describe({ code, severity, objects, roles, explanation }: Exposure): [key: string, Kept] {
+  const text = JSON.stringify([code, objects, explanation])
+  return [createHash('sha256').update(text).digest('hex'), { code, severity, objects, roles, explanation }]
 }

@@ -82,6 +82,17 @@ describe('looking into a bound database', () => {
 
       await bound().database.sql.unsafe(`grant pg_read_all_data to "${auditor}"`)
       assert.deepEqual(ofRole((await list()).closed), [], 'what is open again is not closed')
+
+      await bound().database.sql.unsafe('create table public.letter (id int, email text)')
+      await bound().database.sql.unsafe(`grant select on public.letter to "${bound().role('analyst')}"`)
+      const copies = (all: readonly Shown[]) => all.filter((one) => JSON.stringify(one).includes('letter'))
+      assert.equal(copies((await list()).value).length, 1)
+      await bound().database.sql.unsafe(`grant select on public.letter to "${auditor}"`)
+      const joined = await list()
+      assert.equal(copies(joined.value)[0]?.roles.length, 2)
+      assert.deepEqual(copies(joined.closed), [], 'another role on the way closes nothing')
+      await bound().database.sql.unsafe('drop table public.letter')
+      assert.equal(copies((await list()).closed)[0]?.roles.length, 2)
       await bound().database.sql.unsafe(`revoke pg_read_all_data from "${auditor}"`)
       await list()
       await service.database
