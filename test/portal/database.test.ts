@@ -195,8 +195,8 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
       await page.keyboard.press('ControlOrMeta+a')
       await page.keyboard.type('select * from custom')
       await page.getByRole('option', { name: 'customers' }).waitFor()
-      await page.keyboard.press('Enter')
       const answered = page.waitForResponse((answer) => answer.url().includes('/tables/customers/columns'))
+      await page.keyboard.press('Enter')
       await page.keyboard.type(' where ')
       await answered
       await page.keyboard.type('birth')

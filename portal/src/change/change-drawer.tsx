@@ -7,6 +7,7 @@ import { Drawer } from '../ui/layers.tsx'
 import { FaultNotice } from '../ui/states.tsx'
 import { toast } from '../ui/toasts.tsx'
 import type { Change, Difference } from './change.ts'
+import { layOutSql } from './lay-out-sql.ts'
 import { offerUndo } from './offered-undo.ts'
 import './change.css'
 
@@ -111,5 +112,7 @@ export function Differences({ list }: { readonly list: readonly Difference[] }) 
 /** Statements as the database will get them. */
 export function Statements({ list }: { readonly list: readonly string[] }) {
   if (list.length === 0) return <p className="quiet small">{t.changes.planNone}</p>
-  return <CodeBlock label={t.changes.plan} text={list.map((statement) => `${statement};`).join('\n')} />
+  return (
+    <CodeBlock label={t.changes.plan} text={list.map((statement) => `${layOutSql(statement)};`).join('\n')} />
+  )
 }

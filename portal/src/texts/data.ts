@@ -40,6 +40,12 @@ export const data = {
     CCN: 'Card number',
     SSN: 'Social security number',
   },
+  samples: {
+    Default: 'XXXX, 0 or 1900-01-01',
+    Email: 'aXXX@XXXX.com',
+    CCN: 'xxxx-xxxx-xxxx-1234',
+    SSN: 'XXX-XX-1234',
+  },
   functionHints: {
     Default: 'Replaces the whole value: XXXX for text, 0 for numbers, 1900-01-01 for dates.',
     Email: 'Shows the first letter and a fixed domain: aXXX@XXXX.com.',
@@ -75,6 +81,7 @@ export const data = {
   maskedHead: 'masked',
   draftHead: 'draft',
   noRaw: 'Only people who are exempt see raw values here. You see what everyone else sees.',
+  exemptYourself: 'Exempt somebody…',
   draftNeedsExemption:
     'A draft that would show more than the present mask is previewed to exempt people alone. You can still review and apply it.',
   applied: (column: string) =>

@@ -2,6 +2,7 @@ export const rules = {
   name: 'Rule',
   column: 'Column',
   mask: 'Mask',
+  shown: 'Everyone else sees',
   filter: 'Filter rules',
   emptyTitle: 'No column is masked yet',
   emptyHint: 'Choose a table under Data and mask its first column, or import a document.',
@@ -37,7 +38,6 @@ export const rules = {
   turnOnDone: 'Masking is on.',
   select: (name: string) => `Select the rule ${name}`,
   policy: 'Policy',
-  policyOn: 'Masking is on.',
   policyOff: 'Masking is off: the rules are kept and nothing is masked.',
   policyObserved:
     'The policy is only observed: nothing is masked, and the gateway records who would see masks.',

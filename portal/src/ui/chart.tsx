@@ -4,7 +4,7 @@ import 'uplot/dist/uPlot.min.css'
 
 const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
 
-function nameDays(_chart: uPlot, seconds: readonly number[]): string[] {
+function nameDays(seconds: readonly number[]): string[] {
   return seconds.map((one) => day.format(new Date(one * 1000)))
 }
 
@@ -27,6 +27,7 @@ export function DayChart({
   readonly values: readonly number[]
 }) {
   const place = useRef<HTMLDivElement>(null)
+  const words = useRef<HTMLElement>(null)
   useEffect(() => {
     const box = place.current
     if (!box) return
@@ -36,22 +37,30 @@ export function DayChart({
       return getComputedStyle(box).color
     }
     const none = { show: false }
-    const words = { stroke: colour('--chart-text'), font: '11px system-ui', ticks: none }
+    const axis = { stroke: colour('--chart-text'), font: '11px system-ui', ticks: none }
     const lines = { stroke: colour('--chart-grid'), width: 1 }
+    const nameValue = ({ cursor, data }: uPlot) => {
+      const at = cursor.idx
+      const known = typeof at === 'number' ? data[0][at] : undefined
+      if (words.current)
+        words.current.textContent =
+          known === undefined ? '' : `${nameDays([known])}: ${data[1]?.[at ?? 0]?.toLocaleString() ?? 0}`
+    }
     const bars = uPlot.paths.bars?.({ size: [0.6, 40], radius: 0.2 })
     const chart = new uPlot(
       {
         width: box.clientWidth,
         height: 160,
         legend: { show: false },
-        cursor: { show: false },
+        cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+        hooks: { setCursor: [nameValue] },
         scales: {
           x: { time: true, range: padDays },
           y: { range: (_chart, _low, high) => [0, Math.max(1, high)] },
         },
         axes: [
-          { ...words, grid: none, size: 28, values: nameDays },
-          { ...words, grid: lines, size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000] },
+          { ...axis, grid: none, size: 28, values: (_chart, seconds) => nameDays(seconds) },
+          { ...axis, grid: lines, size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000] },
         ],
         series: [
           {},
@@ -70,6 +79,7 @@ export function DayChart({
   }, [days, values])
   return (
     <figure className="chart" aria-label={label}>
+      <figcaption ref={words} className="chart-value" aria-hidden />
       <div ref={place} aria-hidden />
     </figure>
   )

@@ -34,17 +34,17 @@ export function Page({
     <div className="page">
       <header className="page-head">
         <div className="stack tight">
-          {crumbs.length > 0 && (
-            <nav className="crumbs" aria-label="Breadcrumb">
-              {crumbs.map((crumb) => (
-                <Fragment key={crumb.label}>
-                  <Link {...crumb.link}>{crumb.label}</Link>
-                  <ChevronRight size={12} aria-hidden />
-                </Fragment>
-              ))}
-            </nav>
-          )}
           <div className="line">
+            {crumbs.length > 0 && (
+              <nav className="crumbs" aria-label="Breadcrumb">
+                {crumbs.map((crumb) => (
+                  <Fragment key={crumb.label}>
+                    <Link {...crumb.link}>{crumb.label}</Link>
+                    <ChevronRight size={14} aria-hidden />
+                  </Fragment>
+                ))}
+              </nav>
+            )}
             <h1>{title}</h1>
             {beside}
           </div>

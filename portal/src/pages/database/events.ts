@@ -92,7 +92,7 @@ export function quote(text: string): string {
   return `"${safe.replaceAll('"', '""')}"`
 }
 
-/** Events that follow each other with the same actor and the same words, as one: the newest of them, and how many. */
+/** Events with the same actor and the same words, as one: the newest of them, and how many. */
 export function groupAlike(
   events: readonly AuditEvent[],
 ): readonly { readonly event: AuditEvent; readonly count: number }[] {
@@ -100,11 +100,7 @@ export function groupAlike(
     const { what, details } = describeEvent(event)
     return [event.actor.objectId, what, details].join()
   }
-  const groups: { event: AuditEvent; count: number }[] = []
-  for (const event of events) {
-    const last = groups.at(-1)
-    if (last && wordsOf(last.event) === wordsOf(event)) last.count++
-    else groups.push({ event, count: 1 })
-  }
-  return groups
+  return [...Map.groupBy(events, wordsOf).values()].flatMap(([event, ...others]) =>
+    event ? [{ event, count: others.length + 1 }] : [],
+  )
 }

@@ -11,6 +11,17 @@ export function describeMask(mask: Mask | null | undefined): string {
   return `${name} ${'a'.repeat(Math.min(prefix, 4))}${mask.replacementString ?? 'XXXX'}${'z'.repeat(Math.min(suffix, 4))}`
 }
 
+const example = 'Amsterdam'
+
+/** A value under a mask, as a reader who is not exempt would see one. */
+export function showMask(mask: Mask): string {
+  const { maskingFunction, numberFrom, numberTo, prefixSize, suffixSize, replacementString } = mask
+  if (maskingFunction === 'Number') return `${numberFrom ?? '…'} – ${numberTo ?? '…'}`
+  if (maskingFunction !== 'Text') return t.data.samples[maskingFunction]
+  const [first, last] = [Number(prefixSize ?? 0), Number(suffixSize ?? 0)]
+  return `${example.slice(0, first)}${replacementString ?? 'XXXX'}${last > 0 ? example.slice(-last) : ''}`
+}
+
 /** A fresh mask of a function, with bounds that can be applied as they are. */
 export function startMask(maskingFunction: MaskingFunction): Mask {
   const bounds = maskingFunction === 'Number' ? { numberFrom: '0', numberTo: '100' } : {}

@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
-import { Eye, VenetianMask } from 'lucide-react'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
-import { type Draft, type Preview, previewQuery, type TablePlace } from '../../api/catalog.ts'
+import { type Draft, previewQuery, type TablePlace } from '../../api/catalog.ts'
 import { useReads } from '../../session/readable.tsx'
 import { t } from '../../texts/index.ts'
 import { Segments } from '../../ui/field.tsx'
@@ -10,10 +9,9 @@ import { Card } from '../../ui/page.tsx'
 import { Empty, FaultView, Skeleton } from '../../ui/states.tsx'
 import { SightLine, useSight } from './as-person.tsx'
 import { RoleLine, seeAsRole, useRoleSight } from './as-role.tsx'
+import { type Eyes, PreviewRows } from './preview-rows.tsx'
 import { SeeAs } from './see-as.tsx'
-import { useDatabasePlace, useVisibleDatabase } from './use-database.ts'
-
-export type Eyes = 'both' | 'raw' | 'masked'
+import { useDatabasePlace, useRights, useVisibleDatabase } from './use-database.ts'
 
 const route = '/databases/$subscription/$group/$server/$database/data'
 const typingMs = 200
@@ -53,6 +51,9 @@ export function PreviewPanel({ table, draft, isReplacing, applied }: PanelProps)
   const drafted = isRefused ? undefined : settled?.columnName
   const preview = query.data ?? stored.data
   const hasRaw = preview?.rows.some(({ raw }) => raw) ?? false
+  const isMaskedAlone = preview !== undefined && preview.rows.length > 0 && !hasRaw
+  const isApplied = applied !== undefined && draft === undefined
+  const { mayWrite } = useRights()
   const eyes = sight ? (sight.seesRaw ? 'raw' : 'masked') : (own as Eyes)
   const eyesOf = roleSight ? seeAsRole(roleSight, drafted) : () => eyes
   return (
@@ -81,14 +82,25 @@ export function PreviewPanel({ table, draft, isReplacing, applied }: PanelProps)
       {roleSight && preview && (
         <RoleLine role={roleSight} eyesOf={eyesOf} preview={preview} hasRaw={hasRaw} onEnd={() => look({})} />
       )}
-      {applied !== undefined && draft === undefined && (
+      {isApplied && (
         <p className="panel-note" role="status">
           {isEnforced ? t.data.applied(applied) : t.data.appliedLater(applied)}
         </p>
       )}
       {isRefused && <p className="panel-note">{t.data.draftNeedsExemption}</p>}
-      {preview && preview.rows.length > 0 && !hasRaw && !isRefused && !sight && !roleSight && (
-        <p className="panel-note">{t.data.noRaw}</p>
+      {isMaskedAlone && !isRefused && !isApplied && !sight && !roleSight && (
+        <p className="panel-note line spread">
+          {t.data.noRaw}
+          {mayWrite && (
+            <Link
+              className="button ghost small"
+              to="/databases/$subscription/$group/$server/$database/people"
+              params={{ ...place }}
+            >
+              {t.data.exemptYourself}
+            </Link>
+          )}
+        </p>
       )}
       {query.error ? (
         <FaultView error={query.error} onRetry={() => void query.refetch()} />
@@ -99,7 +111,7 @@ export function PreviewPanel({ table, draft, isReplacing, applied }: PanelProps)
       ) : preview.rows.length === 0 ? (
         <Empty title={t.data.noRows} />
       ) : (
-        <Rows
+        <PreviewRows
           preview={preview}
           eyesOf={(name) => {
             const wanted = eyesOf(name)
@@ -122,91 +134,4 @@ function useSettled(draft: Draft | undefined): Draft | undefined {
     return () => clearTimeout(timer)
   }, [key])
   return settled
-}
-
-function Rows({
-  preview: { columns, rows },
-  eyesOf,
-  drafted,
-}: {
-  readonly preview: Preview
-  readonly eyesOf: (column: string) => Eyes | 'hidden'
-  readonly drafted: string | undefined
-}) {
-  const isDoubled = ({ name, maskingFunction }: Preview['columns'][number]) =>
-    eyesOf(name) === 'both' && maskingFunction !== null
-  return (
-    <section className="table-frame preview" tabIndex={0} aria-label={t.data.preview}>
-      <table className="table">
-        <thead>
-          <tr>
-            {columns.map((column) => {
-              const { name, maskingFunction } = column
-              return isDoubled(column) ? (
-                <th key={name} colSpan={2} scope="colgroup" className="doubled">
-                  <span className="line">
-                    <VenetianMask size={13} aria-hidden /> {name}
-                    <span className="faint">
-                      {t.data.rawHead} → {name === drafted ? t.data.draftHead : t.data.maskedHead}
-                    </span>
-                  </span>
-                </th>
-              ) : (
-                <th key={name} scope="col">
-                  <span className="line">
-                    {maskingFunction !== null &&
-                      (eyesOf(name) === 'raw' ? (
-                        <Eye size={13} aria-hidden />
-                      ) : (
-                        <VenetianMask size={13} aria-hidden />
-                      ))}
-                    {name}
-                  </span>
-                </th>
-              )
-            })}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, line) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: rows of a preview have no identity
-            <tr key={line}>
-              {columns.flatMap((column, at) => {
-                const { name, maskingFunction } = column
-                if (eyesOf(name) === 'hidden') return [<Hidden key={name} />]
-                const raw = <Value key={`${name} raw`} value={row.raw?.[at] ?? null} />
-                const masked = (
-                  <Value key={name} value={row.values[at] ?? null} isMasked={maskingFunction !== null} />
-                )
-                if (isDoubled(column)) return [raw, masked]
-                return eyesOf(name) === 'raw' ? [raw] : [masked]
-              })}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  )
-}
-
-function Value({ value, isMasked = false }: { readonly value: string | null; readonly isMasked?: boolean }) {
-  return (
-    <td className="mono truncate preview-value">
-      {value === null ? (
-        <span className="faint">{t.data.nullValue}</span>
-      ) : isMasked ? (
-        <span className="masked">{value}</span>
-      ) : (
-        value
-      )}
-    </td>
-  )
-}
-
-function Hidden() {
-  return (
-    <td className="preview-value">
-      <span className="faint">{t.data.hiddenValue}</span>
-    </td>
-  )
 }

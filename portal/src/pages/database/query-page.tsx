@@ -1,25 +1,18 @@
-import { Download, Play, Square, TerminalSquare, VenetianMask } from 'lucide-react'
-import { useMemo, useRef, useState } from 'react'
-import { Fault } from '../../api/call.ts'
+import { Play, Square } from 'lucide-react'
+import { useRef, useState } from 'react'
 import { pathOf } from '../../api/masking.ts'
-import { type QueryAnswer, runQuery } from '../../api/query.ts'
+import { runQuery } from '../../api/query.ts'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
-import { type Column, DataTable } from '../../ui/data-table.tsx'
 import { useDebounced } from '../../ui/debounced.ts'
 import { Checkbox } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
-import { saveFile } from '../../ui/save-file.ts'
 import { SqlEditor } from '../../ui/sql-editor.tsx'
-import { Empty, FaultView } from '../../ui/states.tsx'
-import { quote } from './events.ts'
 import { addToHistory, forgetHistory, readHistory } from './query-history.ts'
+import { type Outcome, OutcomeView } from './query-results.tsx'
 import { useCatalogue } from './use-catalogue.ts'
 import { useDatabasePlace } from './use-database.ts'
 import './query.css'
-
-type Row = { readonly number: number; readonly values: readonly (string | null)[] }
-type Outcome = { readonly answer: QueryAnswer; readonly ms: number } | { readonly fault: unknown }
 
 const rowLimit = 2000
 
@@ -85,7 +78,7 @@ export function QueryPage() {
               )}
               <Checkbox label={t.query.readOnly} checked={isReadOnly} onChange={setReadOnly} />
             </div>
-            <span className="faint small">{t.query.hint}</span>
+            <span className="faint small truncate">{t.query.hint}</span>
           </div>
         </section>
         <OutcomeView outcome={outcome} name={place.database} />
@@ -117,89 +110,4 @@ export function QueryPage() {
       </Card>
     </div>
   )
-}
-
-function OutcomeView({ outcome, name }: { readonly outcome: Outcome | undefined; readonly name: string }) {
-  const answer = outcome && 'answer' in outcome ? outcome.answer : undefined
-  const columns = useMemo(() => answer?.columns.map(describeColumn) ?? [], [answer])
-  const rows = useMemo(() => answer?.rows.map((values, number) => ({ number, values })) ?? [], [answer])
-  if (!outcome)
-    return (
-      <div className="card">
-        <Empty icon={TerminalSquare} title={t.query.emptyTitle}>
-          {t.query.emptyHint}
-        </Empty>
-      </div>
-    )
-  if ('fault' in outcome) {
-    const isRefused = outcome.fault instanceof Fault && outcome.fault.status === 403
-    return (
-      <div className="card">
-        {isRefused ? (
-          <Empty icon={TerminalSquare} title={t.query.noRoleTitle}>
-            {t.query.noRoleHint}
-          </Empty>
-        ) : (
-          <FaultView error={outcome.fault} />
-        )}
-      </div>
-    )
-  }
-  const { error, command, affected, isCut } = outcome.answer
-  if (error)
-    return (
-      <div className="notice bad" role="alert">
-        <div className="stack tight">
-          <strong className="mono">{error.code}</strong>
-          <span>{error.message}</span>
-        </div>
-      </div>
-    )
-  if (columns.length === 0) return <p role="status">{t.query.done(command, affected)}</p>
-  const save = () => {
-    const lines = [
-      outcome.answer.columns.map((column) => column.name),
-      ...rows.map(({ values }) => values.map((value) => value ?? '')),
-    ]
-    saveFile(`${name}.csv`, 'text/csv', lines.map((line) => `${line.map(quote).join(',')}\n`).join(''))
-  }
-  return (
-    <>
-      <div className="line spread">
-        <span className="quiet small" role="status">
-          {t.query.rows(rows.length, isCut, outcome.ms)}
-        </span>
-        <Button size="small" onClick={save}>
-          <Download size={13} aria-hidden />
-          {t.query.exportCsv}
-        </Button>
-      </div>
-      <DataTable
-        label={t.query.results}
-        columns={columns}
-        rows={rows}
-        keyOf={({ number }) => String(number)}
-        height="520px"
-      />
-    </>
-  )
-}
-
-function describeColumn({ name, isMasked }: QueryAnswer['columns'][number], at: number): Column<Row> {
-  return {
-    key: `${at} ${name}`,
-    header: isMasked ? (
-      <span className="line masked-head">
-        <VenetianMask size={13} aria-label={t.query.masked} />
-        {name}
-      </span>
-    ) : (
-      name
-    ),
-    cell: ({ values }) => {
-      const value = values[at] ?? null
-      if (value === null) return <span className="faint">{t.query.nullValue}</span>
-      return <span className={isMasked ? 'mono masked' : 'mono'}>{value}</span>
-    },
-  }
 }

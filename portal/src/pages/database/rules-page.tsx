@@ -2,19 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Download, Upload, VenetianMask } from 'lucide-react'
 import { useState } from 'react'
-import {
-  type DocumentProperties,
-  documentQuery,
-  maskingFunctions,
-  type Policy,
-  type Rule,
-} from '../../api/document.ts'
+import { type DocumentProperties, documentQuery, maskingFunctions, type Policy } from '../../api/document.ts'
 import type { DatabasePlace } from '../../api/masking.ts'
 import { useSelected } from '../../shell/selected.ts'
 import { t } from '../../texts/index.ts'
-import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
-import { type Column, DataTable } from '../../ui/data-table.tsx'
+import { DataTable } from '../../ui/data-table.tsx'
 import { SearchField } from '../../ui/field.tsx'
 import { Drawer } from '../../ui/layers.tsx'
 import { saveFile } from '../../ui/save-file.ts'
@@ -23,6 +16,7 @@ import { BulkMask } from './bulk-mask.tsx'
 import { type Proposal, useDocumentChange } from './document-change.tsx'
 import { ImportDrawer } from './import-drawer.tsx'
 import { describeMask, labelColumn } from './masks.ts'
+import { columnsFor, matches } from './rule-columns.tsx'
 import { useDatabasePlace, useRights } from './use-database.ts'
 
 const route = '/databases/$subscription/$group/$server/$database/rules'
@@ -51,6 +45,7 @@ function RulesView({
   const { selected, select } = useSelected()
   const [isImporting, setImporting] = useState(false)
   const [isEditing, setEditing] = useState(false)
+  const isOn = policy.dataMaskingState === 'Enabled'
   const shown = rules.filter((rule) => matches(rule, q))
   const chosen = rules.filter(({ name }) => selected.has(name))
   const remove = () =>
@@ -95,7 +90,9 @@ function RulesView({
     )
   return (
     <>
-      <PolicyLine policy={policy} mayWrite={mayWrite} onTurn={turn} />
+      {policy.dataMaskingState === 'Enabled' && policy.enforcementMode !== 'Observe' ? null : (
+        <PolicyLine policy={policy} />
+      )}
       <div className="line">
         <div className="grow">
           <SearchField
@@ -115,6 +112,11 @@ function RulesView({
             <Button onClick={() => setEditing(true)}>{t.rules.change}</Button>
             <Button onClick={remove}>{t.rules.remove}</Button>
           </>
+        )}
+        {mayWrite && (
+          <Button onClick={() => turn(isOn ? 'Disabled' : 'Enabled')}>
+            {isOn ? t.rules.turnOff : t.rules.turnOn}
+          </Button>
         )}
         <Button onClick={save}>
           <Download size={14} aria-hidden />
@@ -175,59 +177,13 @@ function RulesView({
   )
 }
 
-function PolicyLine({
-  policy: { dataMaskingState, enforcementMode },
-  mayWrite,
-  onTurn,
-}: {
-  readonly policy: Policy
-  readonly mayWrite: boolean
-  readonly onTurn: (state: Policy['dataMaskingState']) => void
-}) {
+/** Says that the rules mask nothing now, and why; the usual state needs no words. */
+function PolicyLine({ policy: { dataMaskingState } }: { readonly policy: Policy }) {
   const isOn = dataMaskingState === 'Enabled'
-  const words = !isOn
-    ? t.rules.policyOff
-    : enforcementMode === 'Observe'
-      ? t.rules.policyObserved
-      : t.rules.policyOn
   return (
     <div className={isOn ? 'notice' : 'notice warn'}>
       <VenetianMask size={16} aria-hidden />
-      <div className="line spread grow">
-        <span>{words}</span>
-        {mayWrite && (
-          <Button size="small" onClick={() => onTurn(isOn ? 'Disabled' : 'Enabled')}>
-            {isOn ? t.rules.turnOff : t.rules.turnOn}
-          </Button>
-        )}
-      </div>
+      <span>{isOn ? t.rules.policyObserved : t.rules.policyOff}</span>
     </div>
   )
-}
-
-function columnsFor(place: DatabasePlace): readonly Column<Rule>[] {
-  return [
-    {
-      key: 'column',
-      header: t.rules.column,
-      cell: (rule) => (
-        <Link
-          className="row-link mono"
-          to="/databases/$subscription/$group/$server/$database/data"
-          params={{ ...place }}
-          search={{ schema: rule.schemaName, table: rule.tableName, column: rule.columnName }}
-        >
-          <span className="faint">{rule.schemaName}.</span>
-          {rule.tableName}.{rule.columnName}
-        </Link>
-      ),
-    },
-    { key: 'mask', header: t.rules.mask, cell: (rule) => <Badge tone="accent">{describeMask(rule)}</Badge> },
-    { key: 'name', header: t.rules.name, cell: ({ name }) => <span className="quiet">{name}</span> },
-  ]
-}
-
-function matches(rule: Rule, text: string): boolean {
-  const known = `${labelColumn(rule)} ${rule.name} ${describeMask(rule)}`
-  return known.toLowerCase().includes(text.trim().toLowerCase())
 }

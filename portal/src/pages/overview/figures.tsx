@@ -1,4 +1,5 @@
 import { useQueries } from '@tanstack/react-query'
+import { Link, type LinkProps } from '@tanstack/react-router'
 import type { ActivitySummary } from '../../api/activity.ts'
 import { exposuresQuery, recommendationsQuery } from '../../api/document.ts'
 import { placeOf, type VisibleDatabase } from '../../api/masking.ts'
@@ -33,34 +34,40 @@ export function Figures({
     <dl className="figures">
       <Figure
         label={t.overview.maskedColumns}
+        link={linkTo(bound[0], 'rules')}
         value={sum(({ ruleCount }) => ruleCount)}
         trend={added === undefined ? undefined : t.overview.inWeek(added)}
       />
       <Figure
         label={t.overview.exposures}
+        link={linkTo(bound[findFirst(exposed)], 'exposures')}
         value={exposures}
         isAlarming={(exposures ?? 0) > 0}
         trend={tellTrend(bound, exposed, 'exposures')}
       />
       <Figure
         label={t.overview.recommended}
+        link={linkTo(bound[findFirst(hinted)], 'data')}
         value={sumUp(hinted)}
         trend={tellTrend(bound, hinted, 'recommendations')}
       />
       <Figure
         label={t.overview.attention}
+        link={{ to: '/databases' }}
         value={troubled.length}
         isAlarming={troubled.length > 0}
         trend={troubled.length > 0 ? troubled.map(({ name }) => name).join(', ') : t.overview.allEnforced}
       />
       <Figure
         label={t.overview.drift}
+        link={linkTo(bound[0], 'activity')}
         value={sum(({ enforcement }) => enforcement.driftRepairs)}
         trend={t.overview.sinceBinding}
       />
       {summary && (
         <Figure
           label={t.overview.sessions}
+          link={{ to: '/audit', search: { tab: 'masking', what: 'gateway/connect' } }}
           value={summary.openSessions}
           trend={t.overview.loginsToday(summary.days.at(-1)?.logins ?? 0)}
         />
@@ -70,6 +77,25 @@ export function Figures({
 }
 
 const openOnes = ({ value }: { readonly value: readonly unknown[] }) => value
+
+/** A page of the database that the number leads to; with several, of the first one that it counts. */
+function linkTo(
+  database: VisibleDatabase | undefined,
+  page: 'rules' | 'exposures' | 'data' | 'activity',
+): LinkProps {
+  if (!database) return { to: '/databases' }
+  return {
+    to: `/databases/$subscription/$group/$server/$database/${page}`,
+    params: { ...placeOf(database) },
+  }
+}
+
+function findFirst(looks: readonly Look[]): number {
+  return Math.max(
+    0,
+    looks.findIndex(({ data }) => (data?.length ?? 0) > 0),
+  )
+}
 
 interface Look {
   readonly data?: readonly unknown[] | undefined
@@ -100,18 +126,22 @@ function tellTrend(
 
 function Figure({
   label,
+  link,
   value,
   trend,
   isAlarming = false,
 }: {
   readonly label: string
+  readonly link: LinkProps
   readonly value: number | undefined
   readonly trend?: string | undefined
   readonly isAlarming?: boolean
 }) {
   return (
     <div className="card figure">
-      <dt>{label}</dt>
+      <dt>
+        <Link {...link}>{label}</Link>
+      </dt>
       <dd className={isAlarming ? 'number alarming' : 'number'}>{value?.toLocaleString() ?? '–'}</dd>
       <dd className="trend faint truncate">{trend}</dd>
     </div>

@@ -16,7 +16,7 @@ import { WelcomeCard } from './welcome-card.tsx'
 import './overview.css'
 
 const DayChart = lazy(async () => ({ default: (await import('../../ui/chart.tsx')).DayChart }))
-const shownLines = 8
+const shownLines = 10
 /** More than lines: a person who looks around leaves the same event many times. */
 const newestEvents = 40
 /** Database roles have no object in the directory, and their own name as id. */
@@ -85,6 +85,10 @@ function Lately({ summary }: { readonly summary: ActivitySummary | undefined }) 
             <ul className="readers small" aria-label={t.overview.readers}>
               {readers.map(({ objectId, touches }) => (
                 <li key={objectId}>
+                  <span
+                    className="reader-bar"
+                    style={{ width: `${(100 * touches) / Math.max(1, readers[0]?.touches ?? 1)}%` }}
+                  />
                   <span className="truncate">{names?.get(objectId) ?? objectId}</span>
                   <span className="number quiet">{touches.toLocaleString()}</span>
                 </li>
