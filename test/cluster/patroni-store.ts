@@ -29,6 +29,7 @@ interface Member {
   readonly name: string
   readonly role: string
   readonly state: string
+  readonly timeline?: number
   readonly lag?: number | string
 }
 
@@ -42,11 +43,15 @@ export async function startPatroniStore(folder: string): Promise<ClusterStore> {
   const list = () => listMembers(servers)
   const isWhole = async () => {
     const members = await list()
-    const isLeading = members.some(({ role, state }) => role === 'leader' && state === 'running')
+    const leader = members.find(({ role, state }) => role === 'leader' && state === 'running')
     const isSafe = members.some(({ role }) => role === 'sync_standby')
-    const isBehind = ({ role, state, lag }: Member) =>
-      role !== 'leader' && (!['running', 'streaming'].includes(state) || Number(lag ?? 0) > 16 * 1024 * 1024)
-    return members.length === servers.length && isLeading && isSafe && !members.some(isBehind)
+    // One that is being rewound tells of no lag: a fault of its source would leave it damaged.
+    const isNear = ({ state, lag, timeline }: Member) =>
+      ['running', 'streaming'].includes(state) &&
+      timeline === leader?.timeline &&
+      Number(lag ?? Number.NaN) <= 16 * 1024 * 1024
+    const isThere = (one: Member) => one === leader || isNear(one)
+    return members.length === servers.length && isSafe && members.every(isThere)
   }
   const close = async () => {
     for (const server of servers) {
@@ -133,7 +138,7 @@ function listFaults(
       },
     },
     ...(servers.every(({ folder }) => isOwnDisk(folder))
-      ? [{ name: 'primary: disk full', begin: onPrimary(fillDisk, freeDisk) }]
+      ? [{ name: 'primary: disk full for 15 s', begin: onPrimary(fillForAWhile, freeDisk) }]
       : []),
   ]
 }
@@ -165,6 +170,12 @@ function signalPostgres({ folder }: Server, signal: NodeJS.Signals): void {
     } catch {
       // It ended in between.
     }
+}
+
+/** Where its log has room PostgreSQL goes on, and is not replaced: writes that need more fail until an operator frees the disk. */
+function fillForAWhile(server: Server): void {
+  fillDisk(server)
+  setTimeout(() => freeDisk(server), 15_000)
 }
 
 const fillerOf = ({ folder }: Server) => join(folder, 'filler')

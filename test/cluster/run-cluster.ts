@@ -106,7 +106,12 @@ export async function runCluster({ kind, minutes, only, say }: ClusterOptions): 
       const fault = faults[at % faults.length] as Fault
       const from = performance.now()
       const isWhole = async () => (await nodes.areReady()) && (await store.isWhole())
-      const seconds = await suffer(fault, load, isWhole)
+      // Where the cluster stays broken, what clients saw until then is judged all the same.
+      const seconds = await suffer(fault, load, isWhole).catch((error: Error) => error)
+      if (seconds instanceof Error) {
+        say(`${fault.name}: ${seconds.message}`)
+        return [...ended, { name: fault.name, seconds: Number.POSITIVE_INFINITY }]
+      }
       say(`${fault.name}: recovered within ${seconds.toFixed(1)} s (${load.describeSlowest(from)})`)
       ended.push({ name: fault.name, seconds })
       if (performance.now() > until && at >= faults.length - 1) break

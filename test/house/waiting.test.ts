@@ -11,6 +11,7 @@ const timers: Readonly<Record<string, string>> = {
   'test/cluster/process.ts': 'kills a program that does not end',
   'test/cluster/proxy.ts': 'is a slow network',
   'test/cluster/run-cluster.ts': 'lets a fault last',
+  'test/cluster/patroni-store.ts': 'lets a fault last',
   'test/cluster/single-store.ts': 'lets a fault last',
   'test/support/people.ts': 'gives up on a session that does not end',
   'test/spec/gateway/slow-logins.test.ts': 'gives up on a login that does not end',
