@@ -637,6 +637,21 @@ begin
 end
 $function$
 ;
+CREATE OR REPLACE FUNCTION masquerade.end_tokens()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  update user_password set changed_at = greatest(clock_timestamp(), changed_at + interval '1 second')
+  where tenant_id = new.tenant_id and user_id = new.id;
+  insert into token_cutoff (tenant_id, principal_id, valid_from) values (new.tenant_id, new.id, clock_timestamp())
+  on conflict (tenant_id, principal_id, client_id) do update
+    set valid_from = greatest(token_cutoff.valid_from, clock_timestamp());
+  return null;
+end
+$function$
+;
 CREATE OR REPLACE FUNCTION masquerade.log_changes()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -814,6 +829,7 @@ CREATE TRIGGER objects_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.di
 CREATE TRIGGER principals_changed AFTER DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
 CREATE TRIGGER purged_principal_told AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN ((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text, 'application'::text]))) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((new.kind = 'group'::text) AND (new.deleted_at IS NOT NULL) AND (old.deleted_at IS NULL) AND ((new.properties -> 'isAssignableToRole'::text) = 'true'::jsonb))) EXECUTE FUNCTION void_tokens_of_members();
+CREATE TRIGGER shut_out_principal_ends_tokens AFTER UPDATE OF properties, deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text])) AND (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL)) OR (((old.properties -> 'accountEnabled'::text) IS DISTINCT FROM 'false'::jsonb) AND ((new.properties -> 'accountEnabled'::text) = 'false'::jsonb))))) EXECUTE FUNCTION end_tokens();
 CREATE TRIGGER shut_out_principal_told AFTER UPDATE ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text, 'application'::text])) AND ((new.deleted_at IS DISTINCT FROM old.deleted_at) OR ((new.properties -> 'accountEnabled'::text) IS DISTINCT FROM (old.properties -> 'accountEnabled'::text))))) EXECUTE FUNCTION tell_of_revocation();
 CREATE CONSTRAINT TRIGGER unlogged_write AFTER INSERT ON masquerade.directory_write DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION log_changes();
 CREATE TRIGGER masks_enforced AFTER INSERT OR UPDATE OF enforced_at ON masquerade.enforcement_state FOR EACH ROW EXECUTE FUNCTION tell_of_masks();
