@@ -135,6 +135,7 @@ create table delegated_permission (
   user_id uuid,
   permission text not null,
   granted_at timestamp with time zone default now() not null,
+  origins text[] default '{}'::text[] not null,
   constraint delegated_permission_tenant_id_client_id_fkey FOREIGN KEY (tenant_id, client_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE,
   constraint delegated_permission_tenant_id_user_id_fkey FOREIGN KEY (tenant_id, user_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
 );

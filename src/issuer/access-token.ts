@@ -12,6 +12,7 @@ import { requireAssignment } from './app-roles.ts'
 import { chooseGranted, permissionsIn } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
+import { readSignInOrigin } from './sign-in-origin.ts'
 
 /** Documented in the decision on the token service: a permission taken away is gone after this at the latest. */
 export const accessTokenLifetimeSeconds = 60 * 60
@@ -64,7 +65,7 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
     const specific =
       token.kind === 'ClientCredentials'
         ? await describeApplication(sql, identity, client)
-        : await describeUser(sql, identity, client, token)
+        : await describeUser(sql, identity, client, token, readSignInOrigin(ctx))
     const sid =
       token.kind === 'AccessToken' && token.grantId ? secret.nameOf(token.grantId) : origin?.signInId
     jwt.payload = { ...common, ...(sid !== undefined && { sid }), ...specific }
@@ -81,10 +82,16 @@ async function describeApplication(sql: Query, { tenantId }: Identity, client: C
   }
 }
 
-async function describeUser(sql: Query, { tenantId }: Identity, client: Client, token: AccessToken) {
+async function describeUser(
+  sql: Query,
+  { tenantId }: Identity,
+  client: Client,
+  token: AccessToken,
+  origin: string | undefined,
+) {
   const userId = token.accountId
   await requireAssignment(sql, tenantId, client, userId)
-  const granted = await listDelegatedPermissions(sql, { tenantId, userId, ...clientFactsOf(client) })
+  const granted = await listDelegatedPermissions(sql, { tenantId, userId, origin, ...clientFactsOf(client) })
   const carried = permissionsIn(chooseGranted(new Set(token.scope?.split(' ')), granted))
   return {
     idtyp: 'user',

@@ -2,6 +2,7 @@ import type { Interaction } from 'oidc-provider'
 import { findActiveUser } from '../directory/accounts/find-active-user.ts'
 import { consentPermissions } from '../directory/applications/granted-permissions.ts'
 import { listOwnerNames } from '../directory/applications/list-owner-names.ts'
+import { readRedirectOrigin } from '../directory/applications/redirect-origins.ts'
 import { clientFactsOf } from './client-facts.ts'
 import { type MissingConsent, openGrant } from './consent.ts'
 import { type ClientOrigin, renderApprovalNeeded, renderConsent, renderExpired } from './sign-in-pages.ts'
@@ -55,9 +56,12 @@ export async function consent(visit: Visit): Promise<void> {
   const { servicePrincipalId } = clientFactsOf(client)
   const { identity, database } = options
   const { tenantId } = identity
+  const origin = readRedirectOrigin(interaction.params.redirect_uri)
+  const origins = origin === undefined ? [] : [origin]
   await database.transaction(async (tx) => {
-    await consentPermissions(tx, { tenantId, servicePrincipalId, userId, permissions: consentable })
-    const after = { userId, permissions: consentable }
+    const permissions = consentable
+    await consentPermissions(tx, { tenantId, servicePrincipalId, userId, permissions, origins })
+    const after = { userId, permissions, origins }
     const target = `/servicePrincipals/${servicePrincipalId}`
     if (consentable.length > 0) await noteChange(visit, tx, userId, { action: 'consent', target, after })
   })

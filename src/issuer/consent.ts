@@ -4,6 +4,7 @@ import type { Identity } from '../auth/identity.ts'
 import { defaultScope, isConsentable, signInScopes } from '../auth/known-permissions.ts'
 import type { Query } from '../db/query.ts'
 import { listDelegatedPermissions } from '../directory/applications/granted-permissions.ts'
+import { readRedirectOrigin } from '../directory/applications/redirect-origins.ts'
 import { requireAssignment } from './app-roles.ts'
 import { resourceScopes } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
@@ -77,11 +78,12 @@ export async function findMissingConsent(
   sql: Query,
   tenantId: string,
 ): Promise<MissingConsent> {
-  const { client, session, requestParamScopes } = ctx.oidc
+  const { client, session, params, requestParamScopes } = ctx.oidc
   if (!client || !session?.accountId) throw new Error('consent is asked of a person who signed in')
   const facts = clientFactsOf(client)
+  const origin = readRedirectOrigin(params?.redirect_uri)
   const granted = new Set(
-    await listDelegatedPermissions(sql, { tenantId, userId: session.accountId, ...facts }),
+    await listDelegatedPermissions(sql, { tenantId, userId: session.accountId, origin, ...facts }),
   )
   const isSignInScope = (name: string) => (signInScopes as readonly string[]).includes(name)
   // A person who never used an application is asked, even when it requests only granted permissions.

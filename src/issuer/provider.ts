@@ -27,6 +27,7 @@ import { type RecordSignIn, recordTokens } from './record-sign-ins.ts'
 import { requireConsented, widenRefreshScopes } from './refresh-scopes.ts'
 import { interactionRoute, routes } from './route.ts'
 import { sayUnavailable } from './say-unavailable.ts'
+import { keepSignInOrigin } from './sign-in-origin.ts'
 import { createStateAdapter } from './state-adapter.ts'
 import { askedScopeParameter, shapeTokenAnswer } from './token-answer.ts'
 
@@ -62,6 +63,7 @@ export function createProvider(options: ProviderOptions, keys: readonly SigningK
   }
   Object.assign(provider.Client.prototype, { compareClientSecret })
   widenRefreshScopes(provider)
+  keepSignInOrigin(provider)
   allowOnBehalfOf(provider, { sql, identity, findRevoked, openSession: gatekeeper.openSession })
   provider.use(async (ctx, next) => {
     ctx.set('content-security-policy', libraryPagePolicy)

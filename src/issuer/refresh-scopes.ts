@@ -3,6 +3,7 @@ import type { Query } from '../db/query.ts'
 import { listDelegatedPermissions } from '../directory/applications/granted-permissions.ts'
 import { permissionsIn, resourceScopes } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
+import { readSignInOrigin } from './sign-in-origin.ts'
 
 /**
  * Lets a refresh ask for other permissions than the sign-in did, as the official clients do for their second API. The
@@ -33,7 +34,8 @@ export function requireConsented(sql: Query, tenantId: string) {
     const asked = token.scope?.split(' ') ?? []
     const added = permissionsIn(requestParamScopes).filter((name) => !asked.includes(name))
     if (added.length === 0) return
-    const delegation = { tenantId, userId: token.accountId, ...clientFactsOf(client) }
+    const origin = readSignInOrigin(ctx)
+    const delegation = { tenantId, userId: token.accountId, origin, ...clientFactsOf(client) }
     const granted = await listDelegatedPermissions(sql, delegation)
     const lacking = added.filter((name) => !granted.includes(name))
     if (lacking.length > 0)

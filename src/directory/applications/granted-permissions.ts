@@ -1,5 +1,5 @@
 import { firstPartyPermissions } from '../../auth/first-party.ts'
-import { isKnownPermission, signInScopes } from '../../auth/known-permissions.ts'
+import { isConsentable, isKnownPermission, signInScopes } from '../../auth/known-permissions.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { listDirectoryRoles } from '../accounts/list-directory-roles.ts'
@@ -21,17 +21,24 @@ export interface Delegation {
   readonly servicePrincipalId: string
   readonly userId: string
   readonly firstParty: boolean
+  /** The origin that the client was answered at; undefined: there was none, or it does not matter. */
+  readonly origin?: string | undefined
 }
 
-/** The permissions of a client for a user: consented for all users, or for this one. */
+/**
+ * The permissions of a client for a user: consented for all users, or for this one. Those that people consent to by
+ * themselves count at the origins that they were consented for: many callers may add addresses to such a client.
+ */
 export async function listDelegatedPermissions(sql: Query, delegation: Delegation): Promise<string[]> {
-  const { tenantId, servicePrincipalId, userId, firstParty } = delegation
-  const rows = await sql<{ permission: string }[]>`
-    select distinct permission from delegated_permission
+  const { tenantId, servicePrincipalId, userId, firstParty, origin } = delegation
+  const rows = await sql<{ permission: string; isShared: boolean; origins: readonly string[] }[]>`
+    select permission, user_id is null as "isShared", origins from delegated_permission
     where tenant_id = ${tenantId} and client_id = ${servicePrincipalId}
       and (user_id is null or user_id = ${userId})
     order by permission`
-  const granted = rows.map(({ permission }) => permission)
+  const counts = (row: (typeof rows)[number]) =>
+    row.isShared || origin === undefined || row.origins.includes(origin) || !isOfPeople(row.permission)
+  const granted = [...new Set(rows.filter(counts).map(({ permission }) => permission))]
   if (!firstParty) return granted
   return [
     ...new Set([...granted, ...firstPartyPermissions(await listDirectoryRoles(sql, tenantId, userId))]),
@@ -69,15 +76,22 @@ export interface Consent {
   /** Null: for all users. */
   readonly userId: string | null
   readonly permissions: readonly string[]
+  /** The origins that the consent of one user is for. */
+  readonly origins?: readonly string[]
 }
 
 export async function consentPermissions(tx: Query, consent: Consent): Promise<void> {
-  const { tenantId, servicePrincipalId, userId, permissions } = consent
+  const { tenantId, servicePrincipalId, userId, permissions, origins = [] } = consent
   checkConsent(permissions)
   await tx`
     insert into delegated_permission (tenant_id, client_id, user_id, permission)
     select ${tenantId}, ${servicePrincipalId}, ${userId}::uuid, name from unnest(${[...permissions]}::text[]) name
     on conflict do nothing`
+  if (origins.length === 0) return
+  await tx`
+    update delegated_permission set origins = array(select distinct unnest(origins || ${[...origins]}::text[]))
+    where tenant_id = ${tenantId} and client_id = ${servicePrincipalId} and user_id = ${userId}
+      and permission = any(${[...permissions]})`
 }
 
 export async function withdrawConsent(tx: Query, consent: Consent): Promise<void> {
@@ -90,7 +104,16 @@ export async function withdrawConsent(tx: Query, consent: Consent): Promise<void
 
 /** Consent may name the scopes of the sign-in beside permissions. */
 function checkConsent(permissions: readonly string[]): void {
-  checkKnown(permissions.filter((name) => !(signInScopes as readonly string[]).includes(name)))
+  checkKnown(permissions.filter((name) => !isSignInScope(name)))
+}
+
+function isSignInScope(name: string): boolean {
+  return (signInScopes as readonly string[]).includes(name)
+}
+
+/** True for what people consent to by themselves. */
+function isOfPeople(name: string): boolean {
+  return isSignInScope(name) || isConsentable(name)
 }
 
 function checkKnown(permissions: readonly string[]): void {

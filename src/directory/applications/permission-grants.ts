@@ -12,6 +12,7 @@ import { serviceAppId } from './api-principal.ts'
 import { consentPermissions, withdrawConsent } from './granted-permissions.ts'
 import { joinIds, splitIds } from './joined-id.ts'
 import { permissionGrantPermissions } from './permissions.ts'
+import { listRedirectOrigins } from './redirect-origins.ts'
 
 const uuid = Type.String({ format: 'uuid' })
 
@@ -172,7 +173,8 @@ const createGrant = operation({
     const permissions = words(body.scope)
     if (permissions.length === 0) failField('scope')
     await beforeWrite(context, describeWrite('add', client, { oauth2PermissionGrants: permissions }))
-    await consentPermissions(tx, { tenantId, servicePrincipalId: client.id, userId, permissions })
+    const origins = await listOriginsFor(tx, tenantId, client.id, userId)
+    await consentPermissions(tx, { tenantId, servicePrincipalId: client.id, userId, permissions, origins })
     const id = joinIds(client.id, userId)
     audit({ action: 'consent', target: `/servicePrincipals/${client.id}`, after: { userId, permissions } })
     const grant = render(await findGrant(tx, tenantId, id))
@@ -201,7 +203,8 @@ const updateGrant = operation({
     await beforeWrite(context, describeWrite('remove', client, { oauth2PermissionGrants: gone }))
     await beforeWrite(context, describeWrite('add', client, { oauth2PermissionGrants: wanted }))
     await withdrawConsent(tx, { ...consent, permissions: gone })
-    await consentPermissions(tx, { ...consent, permissions: wanted })
+    const origins = await listOriginsFor(tx, tenantId, client_id, userId)
+    await consentPermissions(tx, { ...consent, permissions: wanted, origins })
     const target = `/servicePrincipals/${client_id}`
     audit({
       action: 'consent',
@@ -234,6 +237,11 @@ const deleteGrant = operation({
     return noContent
   },
 })
+
+/** Consent for one user is for the addresses that the application has now, as if the user had given it there. */
+async function listOriginsFor(tx: Query, tenantId: string, clientId: string, userId: string | null) {
+  return userId === null ? [] : await listRedirectOrigins(tx, tenantId, clientId)
+}
 
 function failField(property: string): never {
   return fail('InvalidPropertyValue', { property, resource: 'OAuth2PermissionGrant' }, { target: property })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { it } from 'node:test'
 import { connectDatabase } from '../../../src/db/connect.ts'
 import { type Migration, migrate, readMigrations } from '../../../src/db/migrate.ts'
@@ -109,6 +110,45 @@ forEachCluster((cluster) => {
       assert.deepEqual(await migrate(test.database), [], 'where it was applied before it was corrected')
     },
   )
+
+  it('binds consents of before to the present addresses, and ends tokens of principals that are shut out', async () => {
+    await using test = await createEmptyDatabase(cluster)
+    const { sql } = test.database
+    await migrate(test.database, readMigrations().slice(0, 44))
+    const [instance] = await sql<{ tenantId: string }[]>`select tenant_id as "tenantId" from instance`
+    const tenantId = instance?.tenantId ?? ''
+    const add = async (kind: string, properties: Parameters<typeof sql.json>[0]) => {
+      const id = randomUUID()
+      await sql`
+        insert into directory_object (tenant_id, id, kind, properties)
+        values (${tenantId}, ${id}, ${kind}, ${sql.json(properties)})`
+      return id
+    }
+    const appId = randomUUID()
+    const redirectUris = ['https://A.example:8443/x?y', 'http://localhost:3000/', 'app://back/', 'nowhere']
+    await add('application', { appId, web: { redirectUris }, spa: null, appRoles: [], displayName: 'One' })
+    const client = await add('servicePrincipal', { appId })
+    const person = await add('user', { userPrincipalName: 'a@example.com', accountEnabled: false })
+    const other = await add('user', { userPrincipalName: 'b@example.com', accountEnabled: true })
+    for (const user of [null, person])
+      await sql`
+        insert into delegated_permission (tenant_id, client_id, user_id, permission)
+        values (${tenantId}, ${client}, ${user}::uuid, 'Mail.Read')`
+    for (const user of [person, other])
+      await sql`insert into user_password (tenant_id, user_id, hash, changed_at) values (${tenantId}, ${user}, '', 'epoch')`
+    await sql`delete from token_cutoff`
+    await migrate(test.database)
+    const consents = await sql<{ origins: string[] }[]>`
+      select array(select unnest(origins) order by 1) as origins from delegated_permission order by user_id nulls first`
+    assert.deepEqual(consents, [
+      { origins: [] },
+      { origins: ['app://back', 'http://localhost', 'https://a.example:8443'] },
+    ])
+    const dated = await sql`select user_id as id from user_password where changed_at > 'epoch'`
+    assert.deepEqual(dated, [{ id: person }])
+    const cut = await sql`select principal_id as id from token_cutoff`
+    assert.deepEqual(cut, [{ id: person }])
+  })
 
   it('rolls everything back when one migration fails', async () => {
     await using test = await createTestDatabase(cluster)

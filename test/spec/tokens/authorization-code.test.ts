@@ -243,7 +243,8 @@ describe('authorization code', () => {
       const audit = await service.database.sql`
       select after from audit_event where action = 'consent' and actor ->> 'objectId' = ${person.id}`
       const permissions = ['openid', 'profile', 'User.Read', 'Calendars.Read']
-      assert.deepEqual(audit, [{ after: { userId: person.id, permissions } }])
+      const origins = ['https://client.example']
+      assert.deepEqual(audit, [{ after: { userId: person.id, permissions, origins } }])
 
       const again = await begin(appId, 'openid profile User.Read')
       assert.equal((await browser.open(again.url)).url.origin, 'https://client.example')

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import * as oidc from 'openid-client'
+import { serviceAppId } from '../../../src/directory/applications/api-principal.ts'
+import { Browser } from '../../support/browser.ts'
+import { clause } from '../../support/clause.ts'
+import { addApplication, addPerson, claimsOf, trustService } from '../../support/issuer.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+import { beginSignIn, redirectUri, signIn } from '../../support/sign-in.ts'
+
+const evil = 'https://evil.example/take'
+const origins = [redirectUri, evil].map((uri) => new URL(uri).origin)
+const basic = 'openid offline_access User.Read'
+
+describe('consents of single people', () => {
+  let service: TestService
+
+  before(async () => {
+    service = await startTestService()
+    trustService(service)
+  })
+  after(() => service[Symbol.asyncDispose]())
+
+  /** An application that every person may sign in to, and a person who let it read their mail as well. */
+  const letRead = async () => {
+    const properties = { spa: { redirectUris: [redirectUri] } }
+    const registered = await addApplication(service, { properties, consented: basic.split(' ') })
+    const browser = new Browser(...origins)
+    const person = await addPerson(service)
+    const { appId } = registered
+    const consentAt = async (redirect_uri: string, scope = `${basic} Mail.Read`) => {
+      const { url, exchange } = await beginSignIn(service, appId, scope, { redirect_uri })
+      const first = await browser.open(url)
+      const page = /for="password"/.test(first.html) ? await signIn(browser, first, person) : first
+      assert.match(page.html, /Allow access\?[^]*Read your mail/)
+      return exchange(await browser.submit(page))
+    }
+    assert.match(String(claimsOf((await consentAt(redirectUri)).access_token).scp), /Mail\.Read/)
+    return { ...registered, browser, person, consentAt }
+  }
+  const addAddress = async (applicationId: string, ...more: string[]) => {
+    const permissions = ['Application.ReadWrite.All', ...more]
+    const token = service.tokenFor({ kind: 'application', permissions })
+    const added = await service.request('PATCH', `/v1.0/applications/${applicationId}`, {
+      token,
+      body: { spa: { redirectUris: [redirectUri, evil] } },
+    })
+    assert.equal(added.status, 204, added.text)
+  }
+  const scopesOf = (token: string) => String(claimsOf(token).scp).split(' ')
+
+  clause(
+    'TOK-122',
+    'A consent of one person by TOK-24 counts for answers at the origin that it was given at. At another origin of the…',
+    async () => {
+      const { appId, applicationId, browser, consentAt } = await letRead()
+      await addAddress(applicationId)
+      const mail = await beginSignIn(service, appId, `${basic} Mail.Read`, { redirect_uri: evil })
+      const asked = await browser.open(mail.url)
+      assert.match(asked.html, /Allow access\?[^]*Read your mail[^]*https:\/\/evil\.example/)
+      const silent = { redirect_uri: evil, prompt: 'none' }
+      const refused = await browser.open((await beginSignIn(service, appId, 'openid Mail.Read', silent)).url)
+      assert.equal(refused.url.searchParams.get('error'), 'consent_required')
+
+      for (const scope of [basic, `openid offline_access .default`]) {
+        const { url, exchange, config } = await beginSignIn(service, appId, scope, { redirect_uri: evil })
+        const tokens = await exchange(await browser.open(url))
+        assert.deepEqual(scopesOf(tokens.access_token), ['User.Read'], scope)
+        const refresh = (token: string | undefined, more: string) =>
+          oidc.refreshTokenGrant(config, token ?? '', { scope: more })
+        await assert.rejects(refresh(tokens.refresh_token, 'Mail.Read'), { error: 'invalid_scope' })
+        const renewed = await refresh(tokens.refresh_token, '.default')
+        assert.deepEqual(scopesOf(renewed.access_token), ['User.Read'])
+        const again = await refresh(renewed.refresh_token, '.default')
+        assert.deepEqual(scopesOf(again.access_token), ['User.Read'], 'each successor keeps the origin')
+      }
+      assert.ok(scopesOf((await consentAt(evil)).access_token).includes('Mail.Read'))
+    },
+  )
+
+  clause(
+    'TOK-122',
+    'A consent of one person by TOK-24 counts for answers at the origin that it was given at. At another origin of the…',
+    async (t) => {
+      t.diagnostic('a consent that follows does not come to an earlier sign-in at another origin')
+      const { appId, applicationId, browser, consentAt, servicePrincipalId, person } = await letRead()
+      await addAddress(applicationId)
+      const { url, exchange, config } = await beginSignIn(service, appId, basic, { redirect_uri: evil })
+      const early = await exchange(await browser.open(url))
+      const { database, tenantId } = service
+      await database.sql`
+        delete from delegated_permission
+        where tenant_id = ${tenantId} and client_id = ${servicePrincipalId} and user_id = ${person.id}`
+      const late = await consentAt(redirectUri)
+      assert.ok(scopesOf(late.access_token).includes('Mail.Read'))
+      const refresh = oidc.refreshTokenGrant(config, early.refresh_token ?? '', { scope: 'Mail.Read' })
+      await assert.rejects(refresh, { error: 'invalid_scope' })
+      const own = await oidc.refreshTokenGrant(config, late.refresh_token ?? '', { scope: 'Mail.Read' })
+      assert.deepEqual(scopesOf(own.access_token), ['Mail.Read'])
+      const open = await beginSignIn(service, appId, `${basic} Mail.Read`)
+      assert.equal((await browser.open(open.url)).url.origin, origins[0], 'no page where it was given')
+    },
+  )
+
+  clause(
+    'TOK-122',
+    'A consent of one person by TOK-24 counts for answers at the origin that it was given at. At another origin of the…',
+    async (t) => {
+      t.diagnostic('an administrator consents for one person')
+      const properties = { spa: { redirectUris: [redirectUri] } }
+      const one = await addApplication(service, { properties, consented: basic.split(' ') })
+      const person = await addPerson(service)
+      const rows = await service.database.sql<{ id: string }[]>`
+        select id from directory_object where kind = 'servicePrincipal' and app_id = ${serviceAppId}`
+      const granted = await service.request('POST', '/v1.0/oauth2PermissionGrants', {
+        token: service.tokenFor({ permissions: ['DelegatedPermissionGrant.ReadWrite.All'] }),
+        body: {
+          clientId: one.servicePrincipalId,
+          consentType: 'Principal',
+          principalId: person.id,
+          resourceId: rows[0]?.id,
+          scope: 'Mail.Read Group.Read.All',
+        },
+      })
+      assert.equal(granted.status, 201, granted.text)
+      await addAddress(one.applicationId, 'Group.Read.All')
+      const browser = new Browser(...origins)
+      const { url, exchange } = await beginSignIn(service, one.appId, `${basic} Mail.Read`)
+      const tokens = await exchange(await signIn(browser, await browser.open(url), person))
+      assert.ok(scopesOf(tokens.access_token).includes('Mail.Read'))
+      const mail = await beginSignIn(service, one.appId, `${basic} Mail.Read`, { redirect_uri: evil })
+      assert.match((await browser.open(mail.url)).html, /Allow access\?/)
+      // Only callers who could grant this one add addresses (DIR-154).
+      const other = await beginSignIn(service, one.appId, 'openid Group.Read.All', { redirect_uri: evil })
+      const wide = await other.exchange(await browser.open(other.url))
+      assert.deepEqual(scopesOf(wide.access_token), ['Group.Read.All'])
+    },
+  )
+})
