@@ -554,6 +554,8 @@ describe('change notifications', () => {
       })
       assert.deepEqual(of(subscription), [])
       await enable(true)
+      // Those of before ended for good (TOK-121).
+      token = service.tokenFor({ kind: 'application', permissions: everything })
       await sql`update change_subscription set next_attempt_at = now(), renewed_at = now() where id = ${subscription.id}`
       await waitUntil('the account to count again', async () => {
         const [row] = await sql<
