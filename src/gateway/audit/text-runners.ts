@@ -5,7 +5,8 @@ const forms = ['to_xml', 'to_xmlschema', 'to_xml_and_xmlschema']
 export const textRunners: ReadonlySet<string> = new Set([
   ...objects.flatMap((object) => forms.map((form) => `${object}_${form}`)),
   ...['ts_stat', 'ts_rewrite', 'dblink', 'dblink_exec', 'dblink_open', 'dblink_send_query'],
-  ...['crosstab', 'crosstabn', 'connectby', 'xpath_table'],
+  ...['dblink_build_sql_insert', 'dblink_build_sql_update', 'dblink_build_sql_delete'],
+  ...['crosstab', 'crosstab2', 'crosstab3', 'crosstab4', 'crosstabn', 'connectby', 'xpath_table'],
 ])
 
 /** Temporary functions count as such: they are the session's own, and go by no other name. */

@@ -145,11 +145,14 @@ export const objects: readonly Attack[] = [
     'create view {L}.v as select email from {S}.customers',
     'select * from {L}.v',
   ),
-  read(
-    'a view made by the attacker, as invoker',
-    'create view {L}.v with (security_invoker) as select email from {S}.customers',
-    'select * from {L}.v',
-  ),
+  {
+    name: 'a view made by the attacker, as invoker',
+    since: 15,
+    run: [
+      'create view {L}.v with (security_invoker) as select email from {S}.customers',
+      'select * from {L}.v',
+    ],
+  },
   read(
     'a materialized view made by the attacker',
     'create materialized view {L}.m as select email from {S}.customers',

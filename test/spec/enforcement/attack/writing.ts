@@ -129,6 +129,7 @@ export const writes: readonly Attack[] = [
   },
   {
     name: 'MERGE … THEN UPDATE from the value',
+    since: 15,
     run: [
       'merge into {S}.customers c using (values (1)) v(i) on c.id = v.i when matched then update set name = c.email',
       'select name from public.customers where id = 1',
@@ -136,6 +137,7 @@ export const writes: readonly Attack[] = [
   },
   {
     name: 'MERGE … AND',
+    since: 15,
     run: [
       `merge into {S}.customers c using (values (1)) v(i) on c.id = v.i when matched and c.email like 'zqc%' then update set name = 'hit'`,
       'select name from public.customers where id = 1',
@@ -144,6 +146,7 @@ export const writes: readonly Attack[] = [
   },
   {
     name: 'MERGE ON',
+    since: 15,
     run: [
       `merge into {S}.customers c using (values ('zqc%')) v(p) on c.email like v.p when matched then update set name = 'hit'`,
       `select name from public.customers where name = 'hit'`,

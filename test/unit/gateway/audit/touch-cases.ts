@@ -181,6 +181,8 @@ export const cases: readonly (readonly [text: string, touched: string])[] = [
   ['call pg_temp.p()', '!'],
   ['select public.f(), f(1)', ''],
   ["select query_to_xml('select * from customers', true, true, '')", '!'],
+  ["select * from crosstab2('select * from customers')", '!'],
+  ["select dblink_build_sql_insert('customers', '1', 1, '{1}', '{1}')", '!'],
   ["select schema_to_xml('public', true, true, '')", '!'],
   ['select email from customers customers customers', '!'],
 ]
