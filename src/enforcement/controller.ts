@@ -293,7 +293,8 @@ export class Controller {
     if (!isGuarded(outcome)) return []
     const place = { database, databaseId, schema: guardOf(outcome), logins }
     const isAllClosed = unfinished.every(({ isClosed }) => isClosed)
-    const { ended, notes, dueMs } = await this.#raw.end(place, isAllClosed)
+    const { ended, notes, dueMs, roles } = await this.#raw.end(place, isAllClosed)
+    this.standbys.expectEnd(databaseId, roles)
     if (ended > 0) this.#options.log.info({ databaseId, ended }, 'sessions that could hold raw rows ended')
     this.#auditAfter(databaseId, dueMs)
     return notes

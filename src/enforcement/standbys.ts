@@ -2,6 +2,7 @@ import type { Database } from '../db/database.ts'
 import { isSamePlace, type Place } from '../db/database-url.ts'
 import type { Note } from './plan.ts'
 import { readStandings } from './read-standings.ts'
+import { endAtStandby } from './sessions/end-at-standby.ts'
 
 /** The binding of a database whose standbys may serve sessions. */
 export interface StandbyTarget {
@@ -66,6 +67,8 @@ export class Standbys {
   readonly #controller: Controller
   readonly #source: Source
   readonly #followers = new Map<string, Follower>()
+  /** Roles that lost an exemption, whose sessions at standbys end when these have replayed that, by database. */
+  readonly #ending = new Map<string, ReadonlySet<string>>()
   /** Changes that standbys may not have replayed, by database. */
   readonly #unreplayed = new Map<string, { readonly mark: Mark; readonly since: number }>()
 
@@ -111,6 +114,12 @@ export class Standbys {
     return { standings, close: judged.flat() }
   }
 
+  /** With the next judgement, sessions of these roles at standbys end. */
+  expectEnd(databaseId: string, roles: readonly string[]): void {
+    if (roles.length > 0)
+      this.#ending.set(databaseId, new Set([...(this.#ending.get(databaseId) ?? []), ...roles]))
+  }
+
   /**
    * After masks or grants were changed (`isChanged`), or not: why the change is pending, until the standbys have replayed it. Those
    * that take too long serve no sessions of the gateway any more: a note tells of them. `dueMs`: when to look again.
@@ -118,10 +127,15 @@ export class Standbys {
   async judge(databaseId: string, primary: Database, isChanged: boolean): Promise<Judgement> {
     const target = await this.#source.find(databaseId)
     const places = target?.standbyPlaces.filter((place) => !isAt(primary.primary(), place)) ?? []
-    if (!target || places.length === 0) return nothingBehind
+    if (!target || places.length === 0) {
+      this.#ending.delete(databaseId)
+      return nothingBehind
+    }
     const known = this.#unreplayed.get(databaseId)
     if (!isChanged && !known) return nothingBehind
     const change = isChanged || !known ? { mark: await readMark(primary), since: performance.now() } : known
+    // An open cursor may hold up the replay.
+    await this.#endSessions(databaseId, target, places)
     const until = performance.now() + settleWaitMs
     const judged = await Promise.all(
       places.map(async (place) =>
@@ -129,15 +143,21 @@ export class Standbys {
       ),
     )
     const behind = judged.flat()
+    const open = await this.#endSessions(
+      databaseId,
+      target,
+      places.filter((place) => !behind.includes(place)),
+    )
     if (behind.length === 0) {
       this.#unreplayed.delete(databaseId)
-      return nothingBehind
+      this.#ending.delete(databaseId)
+      return { ...nothingBehind, notes: open }
     }
     this.#unreplayed.set(databaseId, change)
     const isLeftOut = performance.now() - change.since > mostLagMs + settleWaitMs
     return isLeftOut
-      ? { ...nothingBehind, notes: behind.map(noteBehind) }
-      : { pending: describeBehind(behind), notes: [], dueMs: lookAgainMs }
+      ? { ...nothingBehind, notes: [...open, ...behind.map(noteBehind)] }
+      : { pending: describeBehind(behind), notes: open, dueMs: lookAgainMs }
   }
 
   async close(): Promise<void> {
@@ -146,6 +166,18 @@ export class Standbys {
 
   async #open(databaseId: string): Promise<[StandbyTarget | null, Database | null]> {
     return await Promise.all([this.#source.find(databaseId), this.#controller.connect(databaseId)])
+  }
+
+  /** Before the replay, and after it: a session that was ended before it could begin anew, and read what was still open. */
+  async #endSessions(databaseId: string, target: StandbyTarget, places: readonly Place[]): Promise<Note[]> {
+    const roles = [...(this.#ending.get(databaseId) ?? [])]
+    if (roles.length === 0) return []
+    const end = (place: Place) =>
+      endAtStandby(this.#follow(databaseId, target, place).database, nameOf(place), roles).catch(() => [])
+    // A server that does not answer delays the change no longer than one that is behind.
+    const giveUp = new Promise<Note[]>((resolve) => setTimeout(resolve, settleWaitMs, []).unref())
+    const notes = await Promise.all(places.map((place) => Promise.race([end(place), giveUp])))
+    return notes.flat()
   }
 
   #follow(databaseId: string, target: StandbyTarget, place: Place): Follower {
@@ -195,14 +227,16 @@ export class Standbys {
   }
 }
 
+const nameOf = ({ host, port }: Place) => `${host}:${port}`
+
 function describeBehind(behind: readonly Place[]): string {
-  const names = behind.map(({ host, port }) => `${host}:${port}`).join(', ')
+  const names = behind.map(nameOf).join(', ')
   return `The masks hold at the primary. Not yet replayed by the standby ${names}.`
 }
 
 /** The gateway sends no sessions there. Clients that connect to it by themselves are not in our hands. */
-function noteBehind({ host, port }: Place): Note {
-  const target = `${host}:${port}`
+function noteBehind(place: Place): Note {
+  const target = nameOf(place)
   const message = `The standby ${target} has not replayed the last change of masks. The gateway uses it no more; clients that connect to it directly may read raw values until it has.`
   return { code: 'StandbyBehind', target, message }
 }

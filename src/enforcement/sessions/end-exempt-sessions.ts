@@ -3,7 +3,7 @@ import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { endLoginSessions } from '../logins/end-login-sessions.ts'
 import type { Note } from '../plan.ts'
-import { endSession } from './signal-session.ts'
+import { endSession, findSessions } from './signal-session.ts'
 
 /** Roles that are no longer exempt, and where they were recorded. */
 export interface Ending {
@@ -45,15 +45,6 @@ export class ExemptSessions {
       this.#seen.set(databaseId, { roles: roles.join(), pids: new Set(sessions.map(({ pid }) => pid)) })
     return { ended, notes }
   }
-}
-
-async function findSessions(sql: Sql, roles: readonly string[]) {
-  return await sql<{ pid: number; role: string }[]>`
-    select a.pid::int4 as pid, r.rolname::text as role from pg_catalog.pg_stat_activity a
-    join pg_catalog.pg_roles r on r.oid = a.usesysid
-    -- A superuser sees raw values with or without an exemption.
-    where a.datname = current_database() and r.rolname = any(${roles}) and a.pid <> pg_backend_pid()
-      and r.rolname <> current_user and not r.rolsuper`
 }
 
 async function forgetRoles(sql: Sql, schema: string, roles: readonly string[]): Promise<void> {

@@ -29,7 +29,7 @@ export class RawSessions {
     await this.#exempt.end(database, { databaseId, schema, roles, logins, isAllClosed: false })
   }
 
-  /** Returns notes about sessions that stay, and when the first of them is due to be ended. */
+  /** Returns notes about sessions that stay, when the first of them is due to be ended, and the roles that lost an exemption. */
   async end({ database, databaseId, schema, logins }: RawPlace, isAllClosed: boolean) {
     const { ending: roles, hasReaders, hasOlder } = await readOpen(database.sql, schema)
     const exempt = await this.#exempt.end(database, { databaseId, schema, roles, logins, isAllClosed })
@@ -38,6 +38,6 @@ export class RawSessions {
       : { ended: 0, notes: [], dueMs: null }
     const older = hasOlder ? await noteOlderSessions(database.sql, schema) : []
     const notes: Note[] = [...exempt.notes, ...readers.notes, ...older]
-    return { ended: exempt.ended + readers.ended, notes, dueMs: readers.dueMs }
+    return { ended: exempt.ended + readers.ended, notes, dueMs: readers.dueMs, roles }
   }
 }

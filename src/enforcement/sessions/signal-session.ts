@@ -14,3 +14,13 @@ export async function signalSession(sql: Sql, signal: 'cancel' | 'end', pid: num
 }
 
 export const endSession = (sql: Sql, pid: number) => signalSession(sql, 'end', pid)
+
+/** The sessions of these roles in the database. */
+export async function findSessions(sql: Sql, roles: readonly string[]) {
+  return await sql<{ pid: number; role: string }[]>`
+    select a.pid::int4 as pid, r.rolname::text as role from pg_catalog.pg_stat_activity a
+    join pg_catalog.pg_roles r on r.oid = a.usesysid
+    -- A superuser sees raw values with or without an exemption.
+    where a.datname = current_database() and r.rolname = any(${roles}) and a.pid <> pg_backend_pid()
+      and r.rolname <> current_user and not r.rolsuper`
+}

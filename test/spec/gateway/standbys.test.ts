@@ -132,6 +132,21 @@ describe('standbys of a masked database', () => {
   )
 
   clause(
+    'ENF-214',
+    'A withdrawn exemption also ends the sessions of its roles at the standbys that a binding uses,…',
+    async () => {
+      const direct = await sessions.connectDirectly('standby_auditor')
+      await direct.query(`begin; declare raw cursor for ${read}`)
+      const { rows } = await direct.query('fetch raw')
+      assert.deepEqual(rows, [{ email: 'ann@example.com' }])
+      const end = ended(direct, 10_000)
+      await exempt('')
+      assert.equal(await end, '57P01')
+      await exempt('standby_auditor')
+    },
+  )
+
+  clause(
     'GATE-172',
     'With `readOnlySessions` `Standby`, a session that asks for read-only transactions…',
     async () => {
