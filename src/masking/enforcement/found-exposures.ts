@@ -71,8 +71,8 @@ export async function keepExposures(
   }))
 }
 
-/** An exposure is the same one as long as its way and its objects are: the roles that can go it come and go with logins. */
+/** An exposure is the same one as long as its code and objects are: roles come and go, and explanations name them. */
 function describe({ code, severity, objects, roles, explanation }: Exposure): [key: string, Kept] {
-  const text = JSON.stringify([code, objects, explanation])
+  const text = JSON.stringify([code, objects])
   return [createHash('sha256').update(text).digest('hex'), { code, severity, objects, roles, explanation }]
 }

@@ -60,44 +60,45 @@ describe('looking into a bound database', () => {
     'MASK-219',
     '`closed` of the exposures lists those that an earlier look of any caller found and the last look did not…',
     async () => {
-      const auditor = await bound().createRole('closer')
+      const [analyst, other] = [bound().role('analyst'), await bound().createRole('other')]
+      const run = (statement: string) => bound().database.sql.unsafe(statement)
       const list = async () => (await masking.send('GET', `${policyUrl(db)}/exposures`)).body
-      const ofRole = (all: readonly Shown[]) => all.filter(({ roles }) => roles.includes(auditor))
-      await bound().database.sql.unsafe(`grant pg_read_all_data to "${auditor}"`)
-      const [open] = ofRole((await list()).value)
-      assert.deepEqual(ofRole((await list()).closed), [])
-      await bound().database.sql.unsafe(`revoke pg_read_all_data from "${auditor}"`)
-      const [closed, ...others] = ofRole((await list()).closed) as Closed[]
+      // Roles are those of the server, and other tests have theirs there: this exposure is of a table of its own.
+      const ofTable = (all: readonly Shown[]) =>
+        all.filter(({ objects }) => JSON.stringify(objects).includes('letter'))
+      const make = `create table public.letter (id int, email text); grant select on public.letter to "${analyst}"`
+      await run(make)
+      const [open] = ofTable((await list()).value)
+      assert.ok(open)
+      assert.ok(open.roles.includes(analyst))
+      await run(`grant select on public.letter to "${other}"`)
+      const joined = await list()
+      assert.ok(ofTable(joined.value)[0]?.roles.includes(other))
+      assert.deepEqual(ofTable(joined.closed), [], 'another role on the way closes nothing')
+
+      await run('drop table public.letter')
+      const [closed, ...others] = ofTable((await list()).closed) as Closed[]
       assert.deepEqual(others, [])
       assert.ok(closed)
       const { foundDateTime, closedDateTime, ...rest } = closed
-      const { code, severity, objects, roles, explanation } = open ?? {}
-      assert.deepEqual(rest, { code, severity, objects, roles, explanation })
+      const { code, severity, objects } = open
+      assert.deepEqual(
+        { ...rest, roles: rest.roles.includes(other), explanation: '' },
+        { code, severity, objects, roles: true, explanation: '' },
+      )
       assert.ok(foundDateTime < closedDateTime)
-
       const service = masking.service()
-      const other = service.tokenFor({ role: 'Reader' })
-      const again = await service.request('GET', `${policyUrl(db)}/exposures?${apiVersion}`, { token: other })
-      assert.deepEqual(ofRole(again.body.closed), [closed], 'another caller sees it, and when it was closed')
+      const token = service.tokenFor({ role: 'Reader' })
+      const again = await service.request('GET', `${policyUrl(db)}/exposures?${apiVersion}`, { token })
+      assert.deepEqual(ofTable(again.body.closed), [closed], 'another caller sees it, and when it was closed')
 
-      await bound().database.sql.unsafe(`grant pg_read_all_data to "${auditor}"`)
-      assert.deepEqual(ofRole((await list()).closed), [], 'what is open again is not closed')
-
-      await bound().database.sql.unsafe('create table public.letter (id int, email text)')
-      await bound().database.sql.unsafe(`grant select on public.letter to "${bound().role('analyst')}"`)
-      const copies = (all: readonly Shown[]) => all.filter((one) => JSON.stringify(one).includes('letter'))
-      assert.equal(copies((await list()).value).length, 1)
-      await bound().database.sql.unsafe(`grant select on public.letter to "${auditor}"`)
-      const joined = await list()
-      assert.equal(copies(joined.value)[0]?.roles.length, 2)
-      assert.deepEqual(copies(joined.closed), [], 'another role on the way closes nothing')
-      await bound().database.sql.unsafe('drop table public.letter')
-      assert.equal(copies((await list()).closed)[0]?.roles.length, 2)
-      await bound().database.sql.unsafe(`revoke pg_read_all_data from "${auditor}"`)
+      await run(make)
+      assert.deepEqual(ofTable((await list()).closed), [], 'what is open again is not closed')
+      await run('drop table public.letter')
       await list()
       await service.database
         .sql`update found_exposure set closed_at = now() - interval '93 days' where closed_at is not null`
-      assert.deepEqual((await list()).closed, [])
+      assert.deepEqual(ofTable((await list()).closed), [])
     },
   )
 
