@@ -115,16 +115,18 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
     const { database, createRole } = portal.shop()
     const role = await createRole('reporter')
     await database.sql.unsafe(`grant pg_read_all_data to "${role}"`)
+    await database.sql.unsafe(`create table public.newsletter (id int, email varchar(80));
+      grant select on public.newsletter to "${role}"`)
     await using opened = await portal.open(portal.administrator(), `${shopPage}/exposures`)
     const { page } = opened
     const card = page.getByRole('article').filter({ hasText: role }).first()
     await card.getByRole('region', { name: 'What closes it' }).waitFor()
     await checkAccessible(page)
-    await database.sql.unsafe(`revoke pg_read_all_data from "${role}"`)
+    await database.sql.unsafe(`revoke pg_read_all_data from "${role}"; drop table public.newsletter`)
     await page.getByRole('button', { name: 'Look again' }).click()
     await card.waitFor({ state: 'detached' })
     const done = page.getByRole('list', { name: /^Done: / }).getByRole('listitem')
-    await done.filter({ hasText: role }).getByText('gone').waitFor()
+    await done.filter({ hasText: 'newsletter' }).getByText('gone').waitFor()
   })
 
   test('a person is mapped to a role, queries as themselves, and shows in the activity', async () => {

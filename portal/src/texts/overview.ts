@@ -11,7 +11,7 @@ export const overview = {
   touchesNoneHint:
     'Statements through the gateway that touch a masked column are counted here, with who sent them.',
   recent: 'Lately',
-  times: (count: number) => `· ${count} times`,
+  times: (count: number) => `${count} times ·`,
   recentNone: 'Changes, logins and reads of masked data appear here.',
   welcome: 'First steps',
   sessions: 'Sessions now',

@@ -6,7 +6,7 @@ export const query = {
   running: 'Running…',
   readOnly: 'Read only',
   rowLimit: 'Rows',
-  hint: 'As yourself, through the gateway: your own rights, and masks where you are not exempt.',
+  hint: 'As yourself, through the gateway: with your own rights and masks.',
   emptyTitle: 'Nothing was run yet',
   emptyHint: 'Write one statement and press Ctrl Enter. Masked columns are marked with a small mask.',
   masked: 'masked',

@@ -91,18 +91,29 @@ function keyOf({ code, objects, roles, explanation }: Exposure | ClosedExposure)
 function DoneExposures({ closed }: { readonly closed: readonly ClosedExposure[] }) {
   if (closed.length === 0) return null
   return (
-    <Card title={t.exposures.done(closed.length)}>
-      <p className="quiet small">{t.exposures.doneHint}</p>
-      <ul className="stack tight small" aria-label={t.exposures.done(closed.length)}>
+    <Card
+      title={t.exposures.done(closed.length)}
+      actions={<span className="faint small">{t.exposures.doneHint}</span>}
+    >
+      <ul className="stack small" aria-label={t.exposures.done(closed.length)}>
         {closed.map((one) => (
           <li key={keyOf(one)} className="exposure-closed">
             <CircleCheck size={14} aria-hidden />
+            <div>
+              <p className="line">
+                {one.objects.map(({ kind, name }) => (
+                  <code key={kind + name}>{name}</code>
+                ))}
+                <span className="faint">{one.code}</span>
+              </p>
+              <p>{one.explanation}</p>
+              {one.roles.length > 0 && (
+                <p>
+                  <span className="faint">{t.exposures.roles}</span> {one.roles.join(', ')}
+                </p>
+              )}
+            </div>
             <span>
-              {one.objects.map(({ name }) => name).join(', ')}{' '}
-              <span className="quiet">{one.explanation}</span>{' '}
-              {one.roles.length > 0 && <span className="quiet">({one.roles.join(', ')})</span>}
-            </span>
-            <span className="quiet">
               {t.exposures.doneAt} <DateText at={one.closedDateTime} isRelative />
             </span>
           </li>

@@ -114,11 +114,10 @@ function Lately({ summary }: { readonly summary: ActivitySummary | undefined }) 
               <li key={event.id}>
                 <span className="truncate">
                   <strong>{names?.get(event.actor.objectId) ?? event.actor.kind}</strong>{' '}
-                  {what.charAt(0).toLowerCase() + what.slice(1)} <span className="quiet">{details}</span>{' '}
-                  {count > 1 && <span className="faint">{t.overview.times(count)}</span>}
+                  {what.charAt(0).toLowerCase() + what.slice(1)} <span className="quiet">{details}</span>
                 </span>
                 <span className="faint small">
-                  <DateText at={event.time} isRelative />
+                  {count > 1 && t.overview.times(count)} <DateText at={event.time} isRelative />
                 </span>
               </li>
             )
