@@ -10,7 +10,7 @@ import { watchPrimary } from './primary-watch.ts'
 import { createSql, type Sql, type Statement } from './sql.ts'
 import { ConnectionFailure, isRetryable, translateDatabaseError } from './sqlstate.ts'
 import { steadyOptions, steadyStatement } from './steady-settings.ts'
-import { runTransaction, type Tx } from './transaction.ts'
+import { runTransaction, type TransactionOptions, type Tx } from './transaction.ts'
 
 export type { Sql } from './sql.ts'
 export type { Tx } from './transaction.ts'
@@ -38,7 +38,7 @@ export type Database = {
   /** For single statements, each a transaction of its own. */
   sql: Sql
   /** Runs `run` again from its start after a serialization failure or deadlock, so it must have no other effects. */
-  transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T>
+  transaction<T>(run: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T>
   /** Where the primary of several hosts was last seen; undefined: there is one host, or none was seen yet. */
   primary(): Place | undefined
   close(): Promise<void>
@@ -81,10 +81,11 @@ export function openDatabase(options: DatabaseOptions): Database {
     sql: createSql((statement) =>
       withKnownSettings(pool, () => sendAlone(pool, choice, statement)).catch(passOn),
     ),
-    transaction: (run) =>
-      repeat(async () =>
-        runTransaction(await withKnownSettings(pool, () => takeConnection(pool, choice)), send, run),
-      ).catch(passOn),
+    transaction: (run, settings) =>
+      repeat(async () => {
+        const client = await withKnownSettings(pool, () => takeConnection(pool, choice))
+        return await runTransaction(client, send, run, settings)
+      }).catch(passOn),
     primary: () => choice.primary,
     close: () => {
       closed ??= Promise.race([Promise.all([pool.end(), watch?.close()]).then(() => {}), giveUp()])

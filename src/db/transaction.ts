@@ -10,6 +10,8 @@ import { ConnectionFailure } from './sqlstate.ts'
 export type Tx = Sql & {
   /** Undoes its own statements alone when `run` fails. */
   savepoint<T>(run: (tx: Tx) => Promise<T>): Promise<T>
+  /** The same for statements that are sent as one message. */
+  attempt(text: string): Promise<void>
   /** Sends rows to a `copy … from stdin` statement, in the format that the statement names. */
   copy(statement: string, chunks: Chunks): Promise<void>
   /** Hands what a `copy … to stdout` statement sends to `take`, piece by piece. */
@@ -18,16 +20,21 @@ export type Tx = Sql & {
 
 type Chunks = Iterable<string | Buffer> | AsyncIterable<string | Buffer>
 
+export interface TransactionOptions {
+  /** Statements that do not wait for one another share a round trip: the server may be far away. None of them is a COPY. */
+  readonly isPipelined?: boolean
+}
+
 type Send = (client: pg.ClientBase, statement: Statement) => ReturnType<Run>
 
 export async function runTransaction<T>(
   client: pg.PoolClient,
   send: Send,
   run: (tx: Tx) => Promise<T>,
+  { isPipelined = false }: TransactionOptions = {},
 ): Promise<T> {
-  const session = openSession(client, send)
+  const session = openSession(client, send, isPipelined)
   try {
-    await session.send('begin')
     const result = await run(session.tx)
     const { command } = await session.send('commit')
     // The server answers COMMIT with a rollback when a statement has failed, whatever became of that statement's error.
@@ -46,35 +53,43 @@ function endTimeLimit(stream: object & { callback?: () => void }): void {
   stream.callback?.()
 }
 
-function openSession(client: pg.PoolClient, send: Send) {
+/** The driver looks at it with each statement. It changes between two of them, when every one has been answered. */
+function setPipelining(client: pg.PoolClient, isPipelined: boolean): void {
+  Reflect.set(client, 'pipeline', isPipelined)
+}
+
+/** Begins a transaction. Its statements wait for that, and fail where it fails: none of them runs outside. */
+function openSession(client: pg.PoolClient, send: Send, isPipelined: boolean) {
+  setPipelining(client, isPipelined)
   let lost: Error | undefined
   let isOpen = true
+  let hasBegun = false
   let savepoints = 0
-  let last: Promise<unknown> = Promise.resolve()
+  const begun = send(client, { text: 'begin', values: [], isSimple: true }).then(() => {
+    hasBegun = true
+  })
+  let last: Promise<unknown> = begun.catch(() => {})
   const onError = (error: Error) => {
     lost = error
   }
   client.on('error', onError)
 
-  const sendInTurn: Run = (statement) => {
+  /** A pipelined connection sends at once and answers in order. After a statement that failed PostgreSQL refuses the rest. */
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     // After the end another caller has the connection, and a late statement would run in that caller's transaction.
     if (!isOpen) return Promise.reject(new Error('the transaction is over'))
     if (lost) return Promise.reject(new ConnectionFailure(lost))
-    const result = last.then(() => send(client, statement))
+    const before = last
+    const turn = isPipelined ? begun : begun.then(() => before)
+    const result = isPipelined && hasBegun ? work() : turn.then(work)
     last = result.catch(() => {})
     return result
   }
-  const copyInTurn = (statement: string, chunks: Chunks): Promise<void> => {
-    if (!isOpen) return Promise.reject(new Error('the transaction is over'))
-    if (lost) return Promise.reject(new ConnectionFailure(lost))
-    const result = last.then(() => pipeline(chunks, client.query(copyFrom(statement))))
-    last = result.catch(() => {})
-    return result
-  }
-  const copyOutInTurn = (statement: string, take: (chunk: Buffer) => void | Promise<void>): Promise<void> => {
-    if (!isOpen) return Promise.reject(new Error('the transaction is over'))
-    if (lost) return Promise.reject(new ConnectionFailure(lost))
-    const result = last.then(async () => {
+  const sendInTurn: Run = (statement) => inTurn(() => send(client, statement))
+  const copyInTurn = (statement: string, chunks: Chunks) =>
+    inTurn(() => pipeline(chunks, client.query(copyFrom(statement))))
+  const copyOutInTurn = (statement: string, take: (chunk: Buffer) => void | Promise<void>) =>
+    inTurn(async () => {
       const stream = client.query(copyTo(statement))
       try {
         for await (const chunk of stream) await take(chunk as Buffer)
@@ -82,16 +97,12 @@ function openSession(client: pg.PoolClient, send: Send) {
         endTimeLimit(stream)
       }
     })
-    last = result.catch(() => {})
-    return result
-  }
   const sendText = (text: string) => sendInTurn({ text, values: [], isSimple: true })
   const tx: Tx = Object.assign(createSql(sendInTurn), {
     copy: copyInTurn,
     copyOut: copyOutInTurn,
     async savepoint<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
-      const name = `s${++savepoints}`
-      await sendText(`savepoint ${name}`)
+      const name = begin()
       try {
         const result = await run(tx)
         await sendText(`release ${name}`)
@@ -101,7 +112,22 @@ function openSession(client: pg.PoolClient, send: Send) {
         throw error
       }
     },
+    async attempt(text: string): Promise<void> {
+      const name = begin()
+      try {
+        await sendText(`${text};\nrelease ${name}`)
+      } catch (error) {
+        await sendText(`rollback to ${name}`)
+        throw error
+      }
+    },
   })
+  /** Not waited for: without its savepoint every later statement fails. */
+  const begin = (): string => {
+    const name = `s${++savepoints}`
+    sendText(`savepoint ${name}`).catch(() => {})
+    return name
+  }
   return {
     tx,
     send: sendText,
@@ -116,6 +142,7 @@ function openSession(client: pg.PoolClient, send: Send) {
     close() {
       isOpen = false
       client.off('error', onError)
+      setPipelining(client, false)
       client.release(lost ?? isUnreplicated(client))
     },
   }

@@ -32,32 +32,38 @@ export async function apply(
   const notes: Note[] = []
   const send = beforeStep ? sendEach(tx, beforeStep) : sendTogether(tx)
   for (const batch of formBatches(listSegments(steps), beforeStep ? 0 : mostBytes))
-    if (batch.length === 1 || !(await isTaken(tx, send, batch)))
+    if (batch.length === 1 || !(await isTaken(send, batch)))
       for (const segment of batch) await runSegment(tx, send, segment, notes)
   return notes
 }
 
-type Send = (steps: readonly Step[]) => Promise<void>
+interface Send {
+  (steps: readonly Step[]): Promise<void>
+  /** Undoes them alone when they fail. */
+  alone(steps: readonly Step[]): Promise<void>
+}
 
 function sendTogether(tx: Tx): Send {
-  return async (steps) => void (await tx.unsafe(writeMessage(steps)))
+  const send = async (steps: readonly Step[]) => void (await tx.unsafe(writeMessage(steps)))
+  return Object.assign(send, { alone: (steps: readonly Step[]) => tx.attempt(writeMessage(steps)) })
 }
 
 function sendEach(tx: Tx, beforeStep: (at: number) => void | Promise<void>): Send {
   let at = 0
-  return async (steps) => {
+  const send = async (steps: readonly Step[]) => {
     for (const step of steps) {
       await beforeStep(at++)
       await tx.unsafe(writeMessage([step]))
     }
   }
+  return Object.assign(send, { alone: (steps: readonly Step[]) => tx.savepoint(() => send(steps)) })
 }
 
 /** False: PostgreSQL refused a statement that has an alternative, and nothing was done. */
-async function isTaken(tx: Tx, send: Send, batch: readonly Segment[]): Promise<boolean> {
+async function isTaken(send: Send, batch: readonly Segment[]): Promise<boolean> {
   const steps = batch.flat()
   try {
-    await (batch.some(hasAlternative) ? tx.savepoint(() => send(steps)) : send(steps))
+    await (batch.some(hasAlternative) ? send.alone(steps) : send(steps))
     return true
   } catch (error) {
     if (!batch.some(hasAlternative) || !isRefused(error)) throw error
@@ -69,7 +75,7 @@ async function runSegment(tx: Tx, send: Send, segment: Segment, notes: Note[]): 
   const [{ refusal, otherwise = [], orElse, note }] = segment
   if (!hasAlternative(segment)) return send(segment)
   try {
-    await tx.savepoint(() => send(segment))
+    await send.alone(segment)
   } catch (error) {
     if (!orElse && !isRefused(error)) throw error
     const told = orElse ? note : refusal

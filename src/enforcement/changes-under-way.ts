@@ -1,14 +1,14 @@
 /** Changes that this node enforces now, by database. */
 export class ChangesUnderWay {
-  readonly #running = new Map<string, Set<Promise<void>>>()
+  readonly #running = new Map<string, Set<Promise<unknown>>>()
 
-  async run(databaseId: string, enforce: () => Promise<void>): Promise<void> {
+  async run<T>(databaseId: string, enforce: () => Promise<T>): Promise<T> {
     const running = this.#running.get(databaseId) ?? new Set()
     this.#running.set(databaseId, running)
     const change = enforce()
     running.add(change)
     try {
-      await change
+      return await change
     } finally {
       running.delete(change)
       if (running.size === 0) this.#running.delete(databaseId)

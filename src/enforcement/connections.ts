@@ -100,9 +100,9 @@ export class Connections {
     if (bound !== null) throw new Unfit(`This database is bound as ${bound}; one database can be bound once.`)
   }
 
-  /** The names by which the binding of an open database logs in. */
-  loginOf(databaseId: string): BoundTarget['login'] {
-    return this.#connections.get(databaseId)?.target.login ?? { user: '', database: '' }
+  /** The binding of an open database. */
+  targetOf(databaseId: string): BoundTarget | undefined {
+    return this.#connections.get(databaseId)?.target
   }
 
   /** Where the database tells of changes, they are audited within a second; elsewhere the periodic audit finds them. */

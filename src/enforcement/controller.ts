@@ -94,8 +94,8 @@ export class Controller {
 
   /** After a change of the policy: enforces it now where that is possible. */
   async settle(databaseId: string): Promise<Report> {
-    await this.#changes.run(databaseId, () => this.#enforce(databaseId, 'change'))
-    return this.report(databaseId)
+    const written = await this.#changes.run(databaseId, () => this.#enforce(databaseId, 'change'))
+    return written ?? this.report(databaseId)
   }
 
   /** The dry run: what would be done, and nothing is. */
@@ -177,11 +177,12 @@ export class Controller {
     })
   }
 
-  async #enforce(databaseId: string, occasion: Occasion, turn = 1): Promise<void> {
+  /** Returns the state that it wrote, where the policy is enforced. */
+  async #enforce(databaseId: string, occasion: Occasion, turn = 1): Promise<Report | undefined> {
     const { states, log, onDrift } = this.#options
     try {
       const database = await this.#connections.openFit(databaseId)
-      if (!database) return await states.forget(databaseId)
+      if (!database) return void (await states.forget(databaseId))
       const before = this.#enforced.get(databaseId)
       const logins = await this.#settleLogins(database, databaseId)
       const settled = 'error' in logins ? noLogins : logins
@@ -199,7 +200,8 @@ export class Controller {
       const drifted =
         isUnasked && outcome.steps.length > 0 && isDeepStrictEqual(before.policy, outcome.policy)
       const open = await this.#endSessions(database, databaseId, settled, outcome, unfinished)
-      await this.#writeState(databaseId, database, outcome, unfinished, [...settled.notes, ...open], drifted)
+      const notes = [...settled.notes, ...open]
+      const written = await this.#writeState(databaseId, database, outcome, unfinished, notes, drifted)
       if (drifted) {
         log.warn({ databaseId, steps: outcome.steps.map(({ why }) => why) }, 'drift repaired')
         onDrift?.(databaseId, outcome.steps.length)
@@ -208,6 +210,7 @@ export class Controller {
         await this.#connections.watch(databaseId, () => this.#audit(databaseId))
       await this.#logins.sweep(database, settled)
       if ('error' in logins) throw logins.error
+      return written
     } catch (error) {
       this.#enforced.delete(databaseId)
       const cause = await findCause(error, () => this.#ask(databaseId), this.#obstructions)
@@ -218,6 +221,7 @@ export class Controller {
       this.#releases.expect(databaseId, isHeld)
       this.#auditAfter(databaseId, dueMs)
       await states.writeFailure(databaseId, state, reason)
+      return undefined
     }
   }
 
@@ -227,7 +231,8 @@ export class Controller {
     const policy = await this.#policies
       .read(database, databaseId)
       .catch(() => this.#options.source.readPolicy(databaseId))
-    return { databaseId, database, policy, login: this.#connections.loginOf(databaseId) }
+    const { login = { user: '', database: '' } } = this.#connections.targetOf(databaseId) ?? {}
+    return { databaseId, database, policy, login }
   }
 
   /** An error with login roles must not keep tables from being masked: it is thrown after that. */
@@ -307,7 +312,7 @@ export class Controller {
     unfinished: readonly Unfinished[],
     open: readonly Note[],
     drifted: boolean,
-  ): Promise<void> {
+  ): Promise<Report | undefined> {
     const { states, log } = this.#options
     const schema = guardOf(outcome)
     const isDone = unfinished.length === 0
@@ -317,7 +322,8 @@ export class Controller {
     const isHeld = async () => (await findBlockers(database.sql, schema, unfinished)).length > 0
     this.#releases.expect(databaseId, clearing?.blockers.length ? isHeld : null)
     const judgement = judgeUnfinished(outcome, unfinished, clearing?.blockers ?? [])
-    const lag = await this.standbys.judge(databaseId, database, outcome.steps.length > 0)
+    const target = this.#connections.targetOf(databaseId)
+    const lag = await this.standbys.judge(databaseId, target, database, outcome.steps.length > 0)
     this.#auditAfter(databaseId, lag.dueMs)
     const notes = await mergeNotes(states, databaseId, outcome, [...open, ...judgement.notes, ...lag.notes])
     if (judgement.state === null && lag.pending === null)
@@ -326,6 +332,7 @@ export class Controller {
     const reason = [judgement.reason, lag.pending, missing].filter(Boolean).join(' ')
     log.warn({ databaseId, reason }, 'some relations could not be enforced')
     await states.writeFailure(databaseId, judgement.state ?? 'Pending', reason, notes)
+    return undefined
   }
 
   /** A session is due to be ended then, if it is still in the way. */

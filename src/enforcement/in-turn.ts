@@ -4,11 +4,12 @@ import { apply } from './apply.ts'
 import type { Snapshot } from './catalog.ts'
 import { desire } from './desire.ts'
 import { type Claimant, claim } from './guard/claim.ts'
+import { type CopyPlace, openCopy } from './guard/copy-records.ts'
 import { Fence } from './guard/fence.ts'
 import { type KeptRecords, readPlace } from './guard/kept-records.ts'
 import { readRecord, readRecordVersion } from './guard/read-record.ts'
-import type { Lease } from './lease.ts'
-import { observe } from './observe.ts'
+import { idleMs, type Lease } from './lease.ts'
+import { type Basics, observe, readBasics } from './observe.ts'
 import type { Desired, Note, Step } from './plan.ts'
 import type { Policy, Rule, Target } from './policy.ts'
 import type { Reading } from './read-relations.ts'
@@ -63,6 +64,8 @@ export interface Turn {
   readonly done: readonly Step[]
   /** Steps that make the masks the claimant's. */
   readonly claimed: readonly Step[]
+  /** The service's own copy of the records, if it keeps one. */
+  readonly copy: CopyPlace | undefined
   /** Takes the lease, before the first change. */
   enter(): Promise<void>
 }
@@ -88,8 +91,14 @@ export async function takeTurn<T>(
     await fence.look()
     const begun = await begin(tx, options)
     const { guard } = begun
-    const wanted = typeof policy === 'function' ? await policy() : policy
-    const record = await readRecord(tx, guard.isThere ? guard.schema : null)
+    const [, wanted, record, basics, place] = await Promise.all([
+      shortenWaits(tx, options),
+      typeof policy === 'function' ? policy() : policy,
+      readRecord(tx, guard.isThere ? guard.schema : null),
+      readBasics(tx, begun),
+      options.kept && !options.dryRun ? readPlace(tx) : undefined,
+    ])
+    const copy = options.kept && place !== undefined ? openCopy(options.kept, place) : undefined
     const claimed = await claim(tx, guard.schema, record, options.claimant, wanted.rules.length > 0)
     const facts: TurnFacts = {
       ...begun,
@@ -99,10 +108,10 @@ export async function takeTurn<T>(
       kept: guard.isThere ? [] : ((await options.kept?.read(await readPlace(tx))) ?? []),
     }
     const version = record?.version ?? ''
-    const first = await plan(tx, facts, wanted, options.focus?.(wanted, version), mode)
+    const first = await plan(tx, facts, wanted, options.focus?.(wanted, version), mode, basics)
     const enter = async () => {
       await fence.enter(record?.epoch ?? 0)
-      if (guard.isThere && guard.isCurrent) await fence.raise(tx, guard.schema)
+      if (guard.isThere && guard.isCurrent) fence.raise(tx, guard.schema)
     }
     const done = mode === 'all' ? await leaveInherited(tx, facts, first, enter) : []
     const planned = done.length > 0 ? await plan(tx, facts, wanted, undefined, mode) : first
@@ -112,16 +121,22 @@ export async function takeTurn<T>(
       planned,
       done,
       claimed: isGuarded(planned) ? claimed : [],
+      copy,
       enter,
+    }).catch(async (error: unknown) => {
+      // After it failed, so did every later statement, for a reason that tells nothing.
+      await fence.requireRaised()
+      throw error
     })
-    if (makesRecords && hasEpoch(planned)) await fence.raise(tx, guard.schema)
+    if (makesRecords && hasEpoch(planned)) fence.raise(tx, guard.schema)
     await fence.requireHeld()
     return result
   }
   try {
-    return await target.transaction(runFenced)
+    return await target.transaction(runFenced, { isPipelined: true })
   } finally {
-    await fence.release()
+    // Not waited for: the next turn of any node waits for it.
+    void fence.release()
   }
 }
 
@@ -148,14 +163,21 @@ export async function readVersion(tx: Tx, planned: Planned): Promise<string> {
  */
 const shortWaitMs = 400
 
+/** A turn of another node is waited for, which PostgreSQL ends when its node is paused for `idleMs`. */
+const turnWaitMs = idleMs + 1_000
+
 /**
  * Several nodes, one at a time: by a lock on our own table, as every role can take an advisory lock and keep it.
  */
-async function begin(tx: Tx, { lockTimeoutMs = shortWaitMs, claimant }: ReconcileOptions) {
-  const facts = await readTurnFacts(tx, lockTimeoutMs, claimant?.sign)
+async function begin(tx: Tx, { lockTimeoutMs, claimant }: ReconcileOptions) {
+  const facts = await readTurnFacts(tx, lockTimeoutMs ?? turnWaitMs, claimant?.sign)
   const { isThere, schema } = facts.guard
   if (isThere) await tx`lock table ${tx(schema)}.relation in share row exclusive mode`
   return facts
+}
+
+function shortenWaits(tx: Tx, { lockTimeoutMs = shortWaitMs }: ReconcileOptions) {
+  return tx`select set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`
 }
 
 /** Twins of a copied database would be taken for views of other roles, so they go before the rest is planned; a dry run is rolled back. */
@@ -179,6 +201,7 @@ async function plan(
   policy: Policy,
   only: readonly Target[] | undefined,
   mode: Reading['mode'],
+  basics?: Basics,
 ): Promise<Planned> {
   // With the last rule everything of ours goes, so everything has to be looked at.
   const focus = policy.rules.length === 0 ? undefined : only
@@ -187,8 +210,10 @@ async function plan(
   )
   const targets = focus ?? [...tables.values()]
   // For few relations, planning takes longer than running. Lists of many are hashed in a plan of their own alone.
-  if (focus) await tx`set local plan_cache_mode = force_generic_plan`
-  const snapshot = await observe(tx, facts, targets, focus ? 'targets' : 'all', mode, policy.exemptRoles)
+  const [, snapshot] = await Promise.all([
+    focus && tx`set local plan_cache_mode = force_generic_plan`,
+    observe(tx, facts, targets, focus ? 'targets' : 'all', mode, policy.exemptRoles, basics),
+  ])
   const rules = focus ? policy.rules.filter(concerns(snapshot, focus)) : policy.rules
   const desired = desire(snapshot, { ...policy, rules }, policy.rules.length === 0)
   return {

@@ -8,13 +8,25 @@ import type { Target } from './policy.ts'
 import { readCopySources } from './read-copy-sources.ts'
 import { findRelations, isOn, type Reading, readRelations } from './read-relations.ts'
 import type { TurnFacts } from './turn-facts.ts'
-import { chooseTwinOwner } from './twins/choose-twin-owner.ts'
+import { chooseTwinOwner, type TwinOwner } from './twins/choose-twin-owner.ts'
 import { findLegal } from './twins/find-legal-constants.ts'
 import { readDeparture } from './twins/read-departure.ts'
 
+/** What does not depend on the policy: it is read beside it. */
+export interface Basics {
+  readonly owner: TwinOwner
+  readonly roles: Map<string, Role>
+}
+
+export async function readBasics(tx: Tx, facts: TurnFacts): Promise<Basics> {
+  const [owner, roles] = await Promise.all([chooseTwinOwner(tx, facts), readRoles(tx, facts.version)])
+  return { owner, roles }
+}
+
 /**
  * Reads what the controller needs to know: the tables that rules name, what is part of them, what reads them, what was
- * written down about them, and the roles. Its cost depends on these alone, not on the size of the database.
+ * written down about them, and the roles. Its cost depends on these alone, not on the size of the database. Statements that do
+ * not depend on one another are sent together, as the database may be far away.
  */
 export async function observe(
   tx: Tx,
@@ -23,23 +35,27 @@ export async function observe(
   scope: 'all' | 'targets',
   mode: Reading['mode'] = 'all',
   exemptRoles: readonly string[] = [],
+  known?: Basics,
 ): Promise<Snapshot> {
   const { version, database, user, superuser, watched, guard, exempt, guardReaders, guardedOwners } = facts
-  const { name: twinOwner, intruders } = await chooseTwinOwner(tx, facts)
+  const { owner, roles } = known ?? (await readBasics(tx, facts))
+  const { name: twinOwner, intruders } = owner
   const keptOids = facts.kept.map(({ oid }) => oid)
   const found = await findRelations(tx, targets, guard.isThere ? guard.schema : keptOids, scope, twinOwner)
   const deferred: ReadonlySet<number> =
     mode === 'all' ? new Set() : await readDeferred(tx, found, exemptRoles)
   // Closing comes before everything else, and there is nothing to close at views that may wait.
   const oids = mode === 'none' ? found.filter((oid) => !deferred.has(oid)) : found
-  const roles = await readRoles(tx, version)
   const names: RoleNames = new Map([...roles.values()].map(({ oid, name }) => [oid, name]))
-  const guards = guard.isThere
-    ? await readGuards(tx, guard, oids, names, scope)
-    : facts.kept.map((row) => recallGuard(row, names))
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
   const reading: Reading = { mode, locked, statementTimeout: facts.statementTimeout }
-  const relations = await readRelations(tx, oids, version, reading, names)
+  const [guards, surroundings, relations] = await Promise.all([
+    guard.isThere
+      ? readGuards(tx, guard, oids, names, scope)
+      : facts.kept.map((row) => recallGuard(row, names)),
+    readSurroundings(tx, { oids, twinOwner, guardSchema: guard.schema, exemptRoles }),
+    readRelations(tx, oids, version, reading, names),
+  ])
   const held = new Set(relations.filter((one) => isHeld(one, mode, locked)).map(({ oid }) => oid))
   return {
     version,
@@ -65,7 +81,7 @@ export async function observe(
     departure: scope === 'all' && targets.length === 0 ? await readDeparture(tx, twinOwner) : null,
     twinOwner,
     intruders,
-    ...(await readSurroundings(tx, { oids, twinOwner, guardSchema: guard.schema, exemptRoles })),
+    ...surroundings,
   }
 }
 

@@ -27,9 +27,12 @@ export class PolicyReader {
     proposed?: Proposal,
   ): Promise<Policy> {
     const { source, states, logins } = this.#options
-    const { exemptPrincipals, ...stored } = await source.readPolicy(databaseId, proposed)
     const known = states.exemptRolesOf(databaseId)
-    const policy = { ...stored, ...(await settleExempt(database.sql, known, stored, !proposed)) }
+    const [{ exemptPrincipals, ...stored }, before] = await Promise.all([
+      source.readPolicy(databaseId, proposed),
+      known.read(),
+    ])
+    const policy = { ...stored, ...(await settleExempt(database.sql, known, before, stored, !proposed)) }
     if (exemptPrincipals.length === 0) return policy
     const settled = settledLogins?.logins ?? (await logins.list(database.sql, databaseId))
     const exempt = new Set(exemptPrincipals)

@@ -103,7 +103,7 @@ export async function readRelations(
 ): Promise<Relation[]> {
   // Before 16 every member may take on the role.
   const set = version >= 160000 ? 'SET' : 'MEMBER'
-  const rows = await tx<RelationRow[]>`
+  const reads = tx<RelationRow[]>`
     select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name, c.relkind::text as relkind,
       o.rolname::text as owner, o.rolsuper as "isOfSuperuser", c.relrowsecurity as "rowSecurity",
       ${isOn(tx, 'security_barrier')} as "securityBarrier", ${isOn(tx, 'security_invoker')} as "securityInvoker",
@@ -125,9 +125,9 @@ export async function readRelations(
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     join pg_catalog.pg_roles o on o.oid = c.relowner
     where c.oid = any(${oids}::oid[])`
+  const [rows, columns] = await Promise.all([reads, readColumns(tx, oids)])
   if (reading.mode === 'all') refuseFlood(rows)
   if (reading.mode === 'all') refuseOverlong(rows)
-  const columns = await readColumns(tx, oids)
   const isView = ({ relkind }: RelationRow) => relkind === 'v' || relkind === 'm'
   const definitions = await readEach(tx, rows.filter(isView), reading, readDefinitions)
   const restrictions = await readEach(

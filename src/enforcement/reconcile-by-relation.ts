@@ -94,7 +94,7 @@ async function runGroups(
         target,
         policy,
         options,
-        async ({ tx, record, planned, claimed, enter }: Turn) => {
+        async ({ tx, record, planned, claimed, copy: own, enter }: Turn) => {
           const { snapshot, desired } = planned
           const groups = [
             ...diff(snapshot, desired),
@@ -103,18 +103,17 @@ async function runGroups(
           if (groups.length > 0) await enter()
           using watch = await watchWaits(target, tx)
           const { notes, done, unfinished } = await applyGroups(tx, groups, planned, isClosed, watch.take)
+          const copy =
+            own && isGuarded(planned) ? await prepareCopy(tx, own, record, planned, true) : undefined
           const outcome = {
             ...planned,
             steps: done,
             notes: [...planned.notes, ...notes],
-            record: await readVersion(tx, planned),
+            record: copy?.version ?? (await readVersion(tx, planned)),
           }
           return {
             outcome,
-            copy:
-              options.kept && isGuarded(planned)
-                ? await prepareCopy(tx, options.kept, record, outcome)
-                : undefined,
+            copy,
             unfinished,
             held: isClosed ? listHeld(snapshot, desired).map((one) => describeHeld(one, planned)) : [],
           }

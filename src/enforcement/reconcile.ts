@@ -110,18 +110,19 @@ async function reconcileAtOnce(
       target,
       policy,
       options,
-      async ({ tx, planned, done, claimed, record, enter }) => {
+      async ({ tx, planned, done, claimed, record, copy: own, enter }) => {
         const steps = [...diff(planned.snapshot, planned.desired), ...claimed]
         outcome = { ...planned, steps: [...done, ...steps], record }
         if (options.dryRun) throw new DryRun()
         if (steps.length > 0) await enter()
         const notes = await apply(tx, steps, options.beforeStep)
+        const isChanged = steps.length > 0
+        copy = own && isGuarded(outcome) ? await prepareCopy(tx, own, record, planned, isChanged) : undefined
         outcome = {
           ...outcome,
           notes: [...outcome.notes, ...notes],
-          record: steps.length === 0 ? record : await readVersion(tx, planned),
+          record: isChanged ? (copy?.version ?? (await readVersion(tx, planned))) : record,
         }
-        if (options.kept && isGuarded(outcome)) copy = await prepareCopy(tx, options.kept, record, outcome)
       },
       mode,
     )

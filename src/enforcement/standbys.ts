@@ -124,8 +124,12 @@ export class Standbys {
    * After masks or grants were changed (`isChanged`), or not: why the change is pending, until the standbys have replayed it. Those
    * that take too long serve no sessions of the gateway any more: a note tells of them. `dueMs`: when to look again.
    */
-  async judge(databaseId: string, primary: Database, isChanged: boolean): Promise<Judgement> {
-    const target = await this.#source.find(databaseId)
+  async judge(
+    databaseId: string,
+    target: StandbyTarget | undefined,
+    primary: Database,
+    isChanged: boolean,
+  ): Promise<Judgement> {
     const places = target?.standbyPlaces.filter((place) => !isAt(primary.primary(), place)) ?? []
     if (!target || places.length === 0) {
       this.#ending.delete(databaseId)

@@ -36,6 +36,9 @@ export function childTable<P extends object>({ table, fields, unique }: ChildTab
         order by ${tx.unsafe(order)}`
     },
 
+    /** True when both have the same values of the unique constraint. */
+    isSamePlace: (one: P, other: P): boolean => unique.every((field) => one[field] === other[field]),
+
     /** The name of the row that has these values of the unique constraint. */
     async findHolder(tx: Query, databaseId: string, properties: P): Promise<string | null> {
       const same = unique.map((field) => tx`and ${tx(columnOf(field))} = ${properties[field]}`)
@@ -155,7 +158,8 @@ export async function storeChild<P extends object, Item extends Child<P>>(
   { kind, parts, database, name, before, properties, explainHolder }: Write<P, Item>,
 ): Promise<Answer> {
   const { tx } = site
-  const holder = await parts.rows.findHolder(tx, database.id, properties)
+  const isKept = before !== null && parts.rows.isSamePlace(before, properties)
+  const holder = isKept ? before.name : await parts.rows.findHolder(tx, database.id, properties)
   if (holder !== null && holder !== before?.name) fail('Conflict', { reason: explainHolder(holder) })
   const write = before ? parts.rows.update : parts.rows.insert
   const stored = await write(tx, database.id, name, properties)

@@ -12,6 +12,7 @@ export class NetworkLink {
   readonly #pairs = new Set<Pair>()
   #isCut = false
   #delayMs = 0
+  #roundTrips = 0
 
   private constructor(target: () => number) {
     this.#target = target
@@ -26,6 +27,11 @@ export class NetworkLink {
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port
+  }
+
+  /** How often a client has sent something after an answer. */
+  get roundTrips(): number {
+    return this.#roundTrips
   }
 
   cut(): void {
@@ -53,6 +59,14 @@ export class NetworkLink {
     const server = connect(this.#target(), '127.0.0.1')
     const pair = { client, server }
     this.#pairs.add(pair)
+    let isAnswered = true
+    client.on('data', () => {
+      if (isAnswered) this.#roundTrips++
+      isAnswered = false
+    })
+    server.on('data', () => {
+      isAnswered = true
+    })
     for (const [from, to] of [
       [client, server],
       [server, client],

@@ -15,8 +15,13 @@ export interface KnownRole {
 /** By entry of an exempt list. */
 export type KnownRoles = ReadonlyMap<string, KnownRole>
 
+export interface StoredRole extends KnownRole {
+  readonly entry: string
+  readonly place: string
+}
+
 export interface ExemptRoleStore {
-  read(place: string): Promise<KnownRoles>
+  read(): Promise<readonly StoredRole[]>
   /** Replaces all rows of the database. */
   write(place: string, known: KnownRoles): Promise<void>
 }
@@ -32,17 +37,19 @@ export interface SettledExempt {
  * role may create roles: that role could have taken the name to be exempt. Since PostgreSQL 16 its creator could have hidden
  * its tracks, so it does not matter which role holds ADMIN on it. Before 16 CREATEROLE reaches every role anyway. A name that
  * was taken so stays refused: an operator who then takes CREATEROLE away must not exempt the role by that.
- * `isStored`: false leaves the store as it is, for entries that are proposed alone.
+ * `stored` is what the store has. `isStored`: false leaves it as it is, for entries that are proposed alone.
  */
 export async function settleExempt(
   sql: Sql,
   store: ExemptRoleStore,
+  stored: readonly StoredRole[],
   { exemptRoles: entries }: Pick<Policy, 'exemptRoles'>,
   isStored: boolean,
 ): Promise<SettledExempt> {
   const named = entries.filter((entry) => entry.toLowerCase() !== everybody)
   const place = named.length === 0 ? '' : await readPlace(sql)
-  const known = await store.read(place)
+  const rows = stored.filter((row) => place === '' || row.place === place)
+  const known: KnownRoles = new Map(rows.map(({ entry, oid, isTaken }) => [entry, { oid, isTaken }]))
   if (named.length === 0 && known.size === 0) return { exemptRoles: entries, takenNames: [] }
   const [server] = await sql<{ version: number; user: string }[]>`
     select current_setting('server_version_num')::int as version, current_user::text as user`
@@ -74,11 +81,9 @@ function isSame(one: KnownRoles, other: KnownRoles): boolean {
 
 export function createExemptRoleStore(sql: Sql, databaseId: string): ExemptRoleStore {
   return {
-    async read(place) {
-      const rows = await sql<({ entry: string } & KnownRole)[]>`
-        select entry, role_oid as oid, is_taken as "isTaken" from exempt_role
-        where database_id = ${databaseId} and (place = ${place} or ${place} = '')`
-      return new Map(rows.map(({ entry, ...role }) => [entry, role]))
+    async read() {
+      return await sql<StoredRole[]>`
+        select place, entry, role_oid as oid, is_taken as "isTaken" from exempt_role where database_id = ${databaseId}`
     },
 
     async write(place, known) {

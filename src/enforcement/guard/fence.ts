@@ -9,7 +9,7 @@ export class Fence {
   readonly #lease: Lease | undefined
   #seen = 0
   #held: TurnLease | undefined
-  #isRaised = false
+  #raised: Promise<void> | undefined
 
   constructor(lease: Lease | undefined) {
     this.#lease = lease
@@ -25,24 +25,33 @@ export class Fence {
     this.#held ??= await this.#lease?.take(this.#seen, recorded)
   }
 
-  /** Records the epoch in the schema of our records; once. */
-  async raise(tx: Tx, schema: string): Promise<void> {
-    if (!this.#held || this.#isRaised) return
-    this.#isRaised = true
-    const { epoch } = this.#held
-    const raised = await tx`
-      update ${tx(schema)}.policy set epoch = ${epoch} where coalesce(epoch, 0) < ${epoch} returning 1`
-    if (raised.length === 0) throw new LeaseLost('another node changed the database later')
+  /** Records the epoch in the schema of our records; once. Statements may follow before it is known that it could. */
+  raise(tx: Tx, schema: string): void {
+    if (!this.#held || this.#raised) return
+    this.#raised = recordEpoch(tx, schema, this.#held.epoch)
+    this.#raised.catch(() => {})
+  }
+
+  /** Rejects when the epoch could not be recorded. */
+  async requireRaised(): Promise<void> {
+    await this.#raised
   }
 
   /** The last statement before the commit. */
   async requireHeld(): Promise<void> {
+    await this.requireRaised()
     await this.#held?.requireHeld()
   }
 
   async release(): Promise<void> {
     await this.#held?.release()
     this.#held = undefined
-    this.#isRaised = false
+    this.#raised = undefined
   }
+}
+
+async function recordEpoch(tx: Tx, schema: string, epoch: number): Promise<void> {
+  const raised = await tx`
+    update ${tx(schema)}.policy set epoch = ${epoch} where coalesce(epoch, 0) < ${epoch} returning 1`
+  if (raised.length === 0) throw new LeaseLost('another node changed the database later')
 }

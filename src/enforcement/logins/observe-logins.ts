@@ -61,23 +61,23 @@ export async function readFacts(sql: Sql): Promise<Facts> {
   return facts
 }
 
-/** The login roles of a database, or of one principal there, and what else has one of the names. */
+/**
+ * The login roles of a database, or of one principal there, and what else has one of the names. The same text for every
+ * version of the server, so that it need not be known: columns that came with 16 are read from the row as JSON.
+ */
 export async function observeLogins(
   sql: Sql,
-  facts: Facts,
   databaseId: string,
   principalId: string | undefined,
   names: readonly string[],
   keys: { readonly sign: Sign; readonly signOtherwise?: SignOtherwise },
   isBound: (databaseId: string) => Promise<boolean>,
-): Promise<LoginSnapshot> {
-  const isModern = facts.version >= 160000
-  const grantor = isModern ? sql`g.rolname` : sql`null::text`
-  const isPlain = isModern
-    ? sql`not m.admin_option and m.inherit_option and m.set_option`
-    : sql`not m.admin_option`
+): Promise<Omit<LoginSnapshot, keyof Facts>> {
+  const has = (option: string) => sql`coalesce((to_jsonb(m) ->> ${option})::boolean, true)`
+  const grantor = sql`case when to_jsonb(m) ? 'set_option' then g.rolname end`
+  const isPlain = sql`not m.admin_option and ${has('inherit_option')} and ${has('set_option')}`
   // Since 16 who creates a role may pass it on, and gets no right of it.
-  const isCreator = isModern ? sql`not m.inherit_option and not m.set_option` : sql`false`
+  const isCreator = sql`not ${has('inherit_option')} and not ${has('set_option')}`
   const isShort = sql`pg_catalog.pg_column_size(d.description) <= ${longestMark}`
   const rows = await sql<(ObservedRole & { comment: string | null })[]>`
     select r.oid::int8 as oid, r.rolname::text as name, case when ${isShort} then d.description end as comment, r.rolcanlogin as "canLogin",
@@ -105,7 +105,7 @@ export async function observeLogins(
       logins.push({ ...role, mark: { ...mark, databaseId }, isAdopted: true })
   }
   const ours = new Set(logins.map(({ name }) => name))
-  return { ...facts, logins, taken: new Set(rows.map(({ name }) => name).filter((name) => !ours.has(name))) }
+  return { logins, taken: new Set(rows.map(({ name }) => name).filter((name) => !ours.has(name))) }
 }
 
 /** Those of the names that roles have. */

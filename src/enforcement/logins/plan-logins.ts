@@ -28,14 +28,17 @@ export async function planLogins(
   principalId?: string,
 ): Promise<PlannedLogins> {
   const asked = principalId === undefined ? [] : [principalId]
-  const [facts, own] = await Promise.all([
+  const isBound = async (id: string) => (await source.find(id)) !== null
+  const observe = (named: readonly string[]) =>
+    observeLogins(sql, databaseId, principalId, named, keys, isBound)
+  const [facts, own, all] = await Promise.all([
     readFacts(sql),
     asked.length === 0 ? undefined : source.readLogins(databaseId, asked),
+    asked.length === 0 ? observe([]) : undefined,
   ])
   const roleNameOf = (name: string) => keys.roleName(name, facts.database)
   const names = (own?.rights ?? []).map(({ name }) => roleNameOf(name))
-  const isBound = async (id: string) => (await source.find(id)) !== null
-  const observed = await observeLogins(sql, facts, databaseId, principalId, names, keys, isBound)
+  const observed = { ...facts, ...(all ?? (await observe(names))) }
   const principals = [...new Set([...asked, ...observed.logins.map(({ mark }) => mark.principalId)])]
   if (principals.length === 0)
     return { snapshot: observed, wanted: new Map(), plan: { aside: [], changes: [] }, notes: [] }

@@ -27,12 +27,13 @@ export interface StateStore {
   read(databaseId: string): Promise<Report>
   /** Bound databases whose next look is due, put off for the others by so long. */
   takeDue(auditEveryMs: number): Promise<string[]>
+  /** Returns the state afterwards; undefined: the database is not bound any more. */
   writeEnforced(
     databaseId: string,
     notes: readonly Note[] | null,
     drifted: boolean,
     auditEveryMs: number,
-  ): Promise<void>
+  ): Promise<Report | undefined>
   /** `notes`: null leaves them as they are. */
   writeFailure(
     databaseId: string,
@@ -62,19 +63,10 @@ export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
     exemptRolesOf: (databaseId) => createExemptRoleStore(sql, databaseId),
 
     async read(databaseId) {
-      const [row] = await sql<(Omit<Report, keyof Dates> & Dates)[]>`
-        select case when state = 'Enforced' and d.aim = 'Observing' then d.aim else state end as state, since, reason, notes, checked_at as "checkedAt", enforced_at as "enforcedAt",
-          drift_repairs as "driftRepairs", last_drift_at as "lastDriftAt"
-        from enforcement_state left join (${bound(sql)}) d on d.id = database_id where database_id = ${databaseId}`
-      if (!row) return untouched
-      const { since, checkedAt, enforcedAt, lastDriftAt, ...rest } = row
-      return {
-        ...rest,
-        since: since.toISOString(),
-        checkedAt: checkedAt.toISOString(),
-        enforcedAt: enforcedAt?.toISOString() ?? null,
-        lastDriftAt: lastDriftAt?.toISOString() ?? null,
-      }
+      const [row] = await sql<ReportRow[]>`
+        select ${reportColumns(sql)}
+        from enforcement_state s left join (${bound(sql)}) d on d.id = database_id where database_id = ${databaseId}`
+      return row ? asReport(row) : untouched
     },
 
     async takeDue(auditEveryMs) {
@@ -89,8 +81,8 @@ export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
 
     async writeEnforced(databaseId, notes, drifted, auditEveryMs) {
       const drift = drifted ? 1 : 0
-      await sql`
-        insert into enforcement_state as s
+      const [row] = await sql<ReportRow[]>`
+        with s as (insert into enforcement_state as s
           (database_id, state, notes, enforced_at, next_check_at, drift_repairs, last_drift_at)
         select id, 'Enforced', coalesce(${notes === null ? null : sql.json(notes)}::jsonb, '[]'), now(), now() + ${auditEveryMs} * interval '1 millisecond',
           ${drift}::int, case when ${drift}::int > 0 then now() end
@@ -98,7 +90,10 @@ export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
         on conflict (database_id) do update set state = 'Enforced', since = case when s.state = 'Enforced' then s.since else now() end, reason = null, notes = coalesce(${notes === null ? null : sql.json(notes)}::jsonb, s.notes),
           checked_at = now(), enforced_at = now(), next_check_at = excluded.next_check_at, failures = 0,
           drift_repairs = s.drift_repairs + excluded.drift_repairs,
-          last_drift_at = coalesce(excluded.last_drift_at, s.last_drift_at)`
+          last_drift_at = coalesce(excluded.last_drift_at, s.last_drift_at)
+        returning *)
+        select ${reportColumns(sql)} from s join (${bound(sql)}) d on d.id = database_id`
+      return row && asReport(row)
     },
 
     async writeFailure(databaseId, state, reason, notes = null) {
@@ -117,6 +112,23 @@ export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
     async forget(databaseId) {
       await sql`delete from enforcement_state where database_id = ${databaseId}`
     },
+  }
+}
+
+const reportColumns = (sql: Sql) => sql`
+  case when s.state = 'Enforced' and d.aim = 'Observing' then d.aim else s.state end as state, s.since, s.reason, s.notes,
+  s.checked_at as "checkedAt", s.enforced_at as "enforcedAt", s.drift_repairs as "driftRepairs",
+  s.last_drift_at as "lastDriftAt"`
+
+type ReportRow = Omit<Report, keyof Dates> & Dates
+
+function asReport({ since, checkedAt, enforcedAt, lastDriftAt, ...rest }: ReportRow): Report {
+  return {
+    ...rest,
+    since: since.toISOString(),
+    checkedAt: checkedAt.toISOString(),
+    enforcedAt: enforcedAt?.toISOString() ?? null,
+    lastDriftAt: lastDriftAt?.toISOString() ?? null,
   }
 }
 

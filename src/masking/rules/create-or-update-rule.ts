@@ -45,8 +45,8 @@ export const createOrUpdateRule = operation({
     const name = checkFreeName(site.params, parameter)
     requireNames(input)
     const database = await findDeclared(site)
-    const exists = database !== null && (await ruleRows.find(site.tx, database.id, name)) !== null
-    if (exists && input.ruleState === 'Disabled') return null
+    const isDeletion = input.ruleState === 'Disabled' && database !== null
+    if (isDeletion && (await ruleRows.find(site.tx, database.id, name)) !== null) return null
     const rule = validateRule(input)
     if (database?.bound) await checkAgainstCatalog(rule, database, site.ports)
     return database?.bindingVersion ?? 0
