@@ -21,7 +21,14 @@ export async function askConsent(visit: Visit): Promise<void> {
     return show(ctx, 403, renderApprovalNeeded({ ...form, scopes: administratorOnly }), visit)
   const asked = String(interaction.params.scope ?? '').split(' ')
   const scopes = consentable.length > 0 ? consentable : asked.filter((name) => name !== '.default')
-  show(ctx, 200, renderConsent({ ...form, scopes }), visit)
+  const userCode = await findUserCode(visit)
+  show(ctx, 200, renderConsent({ ...form, scopes, ...(userCode !== undefined && { userCode }) }), visit)
+}
+
+/** The code that the device shows, as it shows it; undefined where no device waits for the sign-in. */
+async function findUserCode({ provider, interaction: { deviceCode } }: Visit): Promise<string | undefined> {
+  const found = deviceCode === undefined ? undefined : await provider.DeviceCode.find(deviceCode)
+  return found?.userCode?.replace(/^(.{4})(.{4})$/, '$1-$2')
 }
 
 /** Facts about an application that it cannot choose for itself. */

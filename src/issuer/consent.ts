@@ -41,10 +41,22 @@ export function createInteractionPolicy(sql: Query, tenantId: string) {
     consent?.checks.remove(reason)
   consent?.checks.add(
     new Check('native_client_prompt', 'native clients need a person', 'interaction_required', (ctx) => {
-      const { client, result, route } = ctx.oidc
+      const { client, result } = ctx.oidc
       // Another program may wait at a loopback address; a device's code was confirmed by hand already.
-      return client?.applicationType === 'native' && !result?.consent && !/^(code|device)_/.test(route)
+      return client?.applicationType === 'native' && !result?.consent && !isForDevice(ctx)
     }),
+  )
+  consent?.checks.add(
+    new Check(
+      'device_prompt',
+      'the person who signed in confirms the device',
+      'interaction_required',
+      (ctx) => {
+        const { result } = ctx.oidc
+        // Whoever gave the browser the cookies of this sign-in may have confirmed the code. They cannot see the new session.
+        return isForDevice(ctx) && result?.login !== undefined && !result.consent
+      },
+    ),
   )
   consent?.checks.add(
     new Check(
@@ -61,6 +73,10 @@ export function createInteractionPolicy(sql: Query, tenantId: string) {
     ),
   )
   return policy
+}
+
+function isForDevice({ oidc }: KoaContextWithOIDC): boolean {
+  return /^(code|device)_/.test(oidc.route)
 }
 
 /**

@@ -68,6 +68,8 @@ export interface ConsentForm extends Form {
   readonly origin: ClientOrigin
   readonly userPrincipalName: string
   readonly scopes: readonly string[]
+  /** The code of the device that waits for the sign-in. */
+  readonly userCode?: string
 }
 
 export function renderConsent(form: ConsentForm): string {
@@ -76,10 +78,17 @@ export function renderConsent(form: ConsentForm): string {
     `<p><strong><bdi>${escapeHtml(form.clientName)}</bdi></strong> wants to act for you, <strong>${escapeHtml(form.userPrincipalName)}</strong>:</p>
 ${renderScopes(form.scopes)}
 ${renderOrigin(form.origin)}
+${form.userCode === undefined ? '' : renderDevice(form.userCode)}
 <form method="post" action="${escapeHtml(form.action)}">${renderHidden({ step: 'consent', token: form.formToken })}
 <button class="main" type="submit">Allow</button>
 <button type="submit" name="cancel" value="yes">Cancel</button></form>`,
   )
+}
+
+function renderDevice(userCode: string): string {
+  return `<p>It does so on the device that shows this code:</p>
+<p class="code">${escapeHtml(userCode)}</p>
+<p>Allow it only if you see the code on a device of your own. If a link brought you here, it is an attempt to sign in as you.</p>`
 }
 
 /** For permissions that only an administrator can consent to. */

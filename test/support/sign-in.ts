@@ -39,6 +39,11 @@ export function signIn(browser: Browser, page: Page, { userPrincipalName, passwo
   return browser.submit(page, { user: userPrincipalName, password })
 }
 
+/** Signs in for a device whose code was confirmed, and confirms it once more. */
+export async function signInDevice(browser: Browser, page: Page, person: Person): Promise<Page> {
+  return browser.submit(await signIn(browser, page, person))
+}
+
 /** As if the refresh tokens that were used had been used longer ago than a second use is allowed. */
 export async function endGrace({ database }: TestService): Promise<void> {
   const grace = `${refreshGraceSeconds} seconds`

@@ -1,6 +1,6 @@
 // Walks through the token service with @azure/msal-node, jwks-rsa and jsonwebtoken as they are.
 import { Browser } from '../../support/browser.ts'
-import { signIn } from '../../support/sign-in.ts'
+import { signIn, signInDevice } from '../../support/sign-in.ts'
 import { check, clientId, load, origin, readVariable, secret, tellVersions, tenant } from './walk.ts'
 
 const { ConfidentialClientApplication, CryptoProvider, PublicClientApplication } = load('@azure/msal-node')
@@ -63,7 +63,7 @@ async function signInOnDevice(): Promise<string> {
     const page = await browser.submit(await browser.open(verificationUri ?? ''), {
       user_code: userCode ?? '',
     })
-    await signIn(browser, await browser.submit(page, { confirm: 'yes' }), person)
+    await signInDevice(browser, await browser.submit(page, { confirm: 'yes' }), person)
   }
   const first = await application.acquireTokenByDeviceCode({ scopes, deviceCodeCallback })
   check('msal signs in by a device', first.account.username === person.userPrincipalName, first)

@@ -53,4 +53,4 @@ def enter_code(url: str, code: str) -> None:
     """Signs the person in on the page that asks for the code of a device."""
     browser = Browser()
     confirmed = browser.submit(browser.submit(browser.open(url), user_code=code), confirm="yes")
-    browser.submit(confirmed, user=person, password=password)
+    browser.submit(browser.submit(confirmed, user=person, password=password))

@@ -11,7 +11,7 @@ import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { addPerson, type Person, trustService } from '../../support/issuer.ts'
 import { bringPeople } from '../../support/people.ts'
-import { signIn } from '../../support/sign-in.ts'
+import { signInDevice } from '../../support/sign-in.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const main = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url))
@@ -65,7 +65,7 @@ describe('masquerade psql on a machine that has nothing of the service but its C
     const [, address = '', code = ''] = /Open (\S+)\s+and enter the code (\S+)/.exec(text()) ?? []
     const browser = new Browser()
     const confirmation = await browser.submit(await browser.open(address), { user_code: code })
-    await signIn(browser, await browser.submit(confirmation, { confirm: 'yes' }), person)
+    await signInDevice(browser, await browser.submit(confirmation, { confirm: 'yes' }), person)
   }
 
   test('who signed in connects as themselves', async () => {

@@ -84,7 +84,7 @@ async function walk(
     const browser = new Browser()
     const confirmation = await browser.submit(await browser.open(address), { user_code: code })
     const form = await browser.submit(confirmation, { confirm: 'yes' })
-    await browser.submit(form, { user: 'noor@masquerade.local', password })
+    await browser.submit(await browser.submit(form, { user: 'noor@masquerade.local', password }))
     assert.equal(await login.ended, 0, login.seen.errors)
     const query = 'select first_name, email from public.customers order by id limit 1'
     const gateway = ['--gateway', `localhost:${gatewayPort}`, '--ca', ca]

@@ -10,7 +10,7 @@ import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
-import { signIn } from '../../support/sign-in.ts'
+import { signInDevice } from '../../support/sign-in.ts'
 
 /** A process of its own, as an application would be: it trusts the CA by the environment. */
 const program = `
@@ -87,7 +87,7 @@ describe('@azure/identity', () => {
     const page = await browser.submit(await browser.open(prompt.verificationUri), {
       user_code: prompt.userCode,
     })
-    await signIn(browser, await browser.submit(page, { confirm: 'yes' }), person)
+    await signInDevice(browser, await browser.submit(page, { confirm: 'yes' }), person)
     return read
   }
 

@@ -8,7 +8,7 @@ import { startCommand } from '../../support/command.ts'
 import { addPerson, claimsOf, trustService } from '../../support/issuer.ts'
 import { runHere } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
-import { signIn } from '../../support/sign-in.ts'
+import { signInDevice } from '../../support/sign-in.ts'
 
 describe('the commands about people and applications', () => {
   let service: TestService
@@ -88,7 +88,7 @@ describe('the commands about people and applications', () => {
       const [, code = ''] = /enter the code (\S+)/.exec(shown) ?? []
       const browser = new Browser()
       const confirmation = await browser.submit(await browser.open(address), { user_code: code })
-      await signIn(browser, await browser.submit(confirmation, { confirm: 'yes' }), person)
+      await signInDevice(browser, await browser.submit(confirmation, { confirm: 'yes' }), person)
       const outcome = await started.ended
       assert.equal(outcome.code, 0, outcome.stderr)
       assert.match(outcome.stdout, new RegExp(`Signed in as ${person.userPrincipalName}\\.`))

@@ -8,7 +8,7 @@ import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
-import { signIn } from '../../support/sign-in.ts'
+import { signIn, signInDevice } from '../../support/sign-in.ts'
 
 const userAdministrator = directoryRoleTemplates['User Administrator']
 const graph = 'https://graph.microsoft.com/'
@@ -58,7 +58,10 @@ describe('device code', () => {
       assert.match(confirmation.html, new RegExp(started.user_code))
       assert.match(confirmation.html, /Masquerade command line/)
       const signInPage = await browser.submit(confirmation, { confirm: 'yes' })
-      const done = await signIn(browser, signInPage, person)
+      const asked = await signIn(browser, signInPage, person)
+      assert.match(asked.html, new RegExp(`Allow access.*${started.user_code}`, 's'))
+      assert.equal((await poll(started.device_code)).error, 'authorization_pending')
+      const done = await browser.submit(asked)
       assert.equal(done.status, 200)
       assert.match(done.html, /You are signed in/)
 
@@ -127,6 +130,33 @@ describe('device code', () => {
     },
   )
 
+  clause(
+    'TOK-123',
+    'A person who signs in after a code was confirmed is asked once more, on a page of the new session, before the device gets…',
+    async () => {
+      const started = await oidc.initiateDeviceAuthorization(config, { scope })
+      const attacker = new Browser()
+      const page = await attacker.open(started.verification_uri)
+      const confirmation = await attacker.submit(page, { user_code: started.user_code })
+      const signInPage = await attacker.submit(confirmation, { confirm: 'yes' })
+      const misled = new Browser()
+      // A neighbour in the same domain gives the browser all cookies of a sign-in whose code it has confirmed itself.
+      misled.cookies.push(...attacker.cookies)
+      const opened = await misled.open(signInPage.url)
+      const asked = await signIn(misled, opened, person)
+      assert.match(asked.html, /attempt to sign in as you/)
+      assert.equal((await poll(started.device_code)).error, 'authorization_pending')
+      for (const cookies of [attacker.cookies, []]) {
+        const other = new Browser()
+        other.cookies.push(...cookies)
+        assert.equal((await other.open(asked.url)).status, 400, 'the page is of the browser that signed in')
+      }
+      const refused = await misled.submit(asked, { cancel: 'yes' })
+      assert.match(refused.html, /cancelled|not work/)
+      assert.equal((await poll(started.device_code)).error, 'access_denied')
+    },
+  )
+
   clause('TOK-51', 'Wrong device codes are counted like failed sign-ins of the address.', async () => {
     const browser = new Browser()
     let page = await browser.open(
@@ -165,7 +195,7 @@ describe('device code', () => {
       const confirmation = await browser.submit(await browser.open(started.verification_uri), {
         user_code: started.user_code,
       })
-      await signIn(browser, await browser.submit(confirmation, { confirm: 'yes' }), admin)
+      await signInDevice(browser, await browser.submit(confirmation, { confirm: 'yes' }), admin)
       const claims = claimsOf((await poll(started.device_code)).access_token ?? '')
       assert.deepEqual(claims.wids, [userAdministrator])
       assert.match(String(claims.scp), /User\.ReadWrite\.All/)

@@ -10,7 +10,7 @@ import { Browser, type Page } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
-import { endGrace, redirectUri, signIn, singlePage } from '../../support/sign-in.ts'
+import { endGrace, redirectUri, signIn, signInDevice, singlePage } from '../../support/sign-in.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const publicUrl = 'https://masquerade.example'
@@ -126,7 +126,7 @@ describe('several nodes on one database', () => {
     const browser = new Browser()
     const page = await browser.open(onNode(other, started.verification_uri))
     const confirmation = await browser.submit(page, { user_code: started.user_code })
-    await signIn(browser, await browser.submit(confirmation, { confirm: 'yes' }), person)
+    await signInDevice(browser, await browser.submit(confirmation, { confirm: 'yes' }), person)
     const config = await configure(other, appId)
     const tokens = await oidc.pollDeviceAuthorizationGrant(config, { ...started, interval: 0.01 })
     assert.equal(claimsOf(tokens.access_token).oid, person.id)
