@@ -85,6 +85,10 @@ const reasons = {
     sqlstate: sqlstate.cannotConnectNow,
     message: 'the gateway cannot look up databases at the moment',
   },
+  AuditUnavailable: {
+    sqlstate: sqlstate.cannotConnectNow,
+    message: 'logins cannot be recorded at the moment',
+  },
   DirectoryUnavailable: {
     sqlstate: sqlstate.cannotConnectNow,
     message: 'logins with a directory account cannot be checked at the moment',

@@ -84,7 +84,7 @@ export async function relaySession(
     await requireUnrevoked(record, ports)
     await requireStanding(address, record, ports)
     checkPresence(attempt.signal)
-    await ports.recordSession(record)
+    await ports.recordSession(record).catch((cause: unknown) => refuse('AuditUnavailable', {}, { cause }))
     using _ = { [Symbol.dispose]: end }
     checkPresence(attempt.signal)
     attempt.onLogin()
