@@ -3,6 +3,7 @@ import { isFirstParty } from '../auth/first-party.ts'
 import type { Query } from '../db/query.ts'
 import { clientAddressOf } from '../kernel/client-address.ts'
 import { renderCodeConfirmation, renderCodeInput, renderDeviceDone } from './device-pages.ts'
+import { isCrossSite } from './foreign-forms.ts'
 import { contentSecurityPolicy } from './page.ts'
 import { routes } from './route.ts'
 import { renderExpired, renderTooMany } from './sign-in-pages.ts'
@@ -102,7 +103,7 @@ export function guardUserCodes(sql: Query, provider: Provider) {
       ctx.set('allow', 'GET, HEAD, POST')
       return
     }
-    if (!(await hasSession(ctx, provider))) return showExpired(ctx)
+    if (isCrossSite(ctx) || !(await hasSession(ctx, provider))) return showExpired(ctx)
     const subjects = { address: clientAddressOf(ctx.req) }
     const waitSeconds = await takeAttempt(sql, subjects)
     if (waitSeconds > 0) {

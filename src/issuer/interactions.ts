@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Interaction, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { askConsent, consent } from './consent-steps.ts'
+import { isCrossSite } from './foreign-forms.ts'
 import { readForm } from './read-form.ts'
 import { interactionRoute } from './route.ts'
 import { renderExpired, renderSignIn } from './sign-in-pages.ts'
@@ -79,10 +80,4 @@ async function submit(visit: Visit): Promise<void> {
 function isSame(offered: string, expected: string): boolean {
   const [a, b] = [Buffer.from(offered), Buffer.from(expected)]
   return a.length === b.length && timingSafeEqual(a, b)
-}
-
-/** Browsers say where a form comes from; ours come from the same origin. */
-function isCrossSite(ctx: KoaContextWithOIDC): boolean {
-  const site = ctx.get('sec-fetch-site')
-  return site !== '' && site !== 'same-origin' && site !== 'none'
 }

@@ -17,6 +17,7 @@ import { assertionAlgorithms, checkAssertion } from './client-certificates.ts'
 import { clientFacts, createClientDirectory } from './client-directory.ts'
 import { createInteractionPolicy, loadGrant } from './consent.ts'
 import { createDeviceFlow, describeDeviceCode, guardUserCodes } from './device-flow.ts'
+import { renewFormTokens } from './foreign-forms.ts'
 import { answerInteractions } from './interactions.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 import { renderLibraryError, renderLogout, renderLogoutDone } from './library-pages.ts'
@@ -64,6 +65,7 @@ export function createProvider(options: ProviderOptions, keys: readonly SigningK
   Object.assign(provider.Client.prototype, { compareClientSecret })
   widenRefreshScopes(provider)
   keepSignInOrigin(provider)
+  renewFormTokens(provider)
   allowOnBehalfOf(provider, { sql, identity, findRevoked, openSession: gatekeeper.openSession })
   provider.use(async (ctx, next) => {
     ctx.set('content-security-policy', libraryPagePolicy)

@@ -6,9 +6,9 @@ import { directoryRoleTemplates } from '../../../src/auth/directory-roles.ts'
 import { firstPartyApplications } from '../../../src/auth/first-party.ts'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
-import { addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
+import { addApplication, addPerson, claimsOf, type Person, trustService } from '../../support/issuer.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
-import { signIn, signInDevice } from '../../support/sign-in.ts'
+import { beginSignIn, signIn, signInDevice, singlePage } from '../../support/sign-in.ts'
 
 const userAdministrator = directoryRoleTemplates['User Administrator']
 const graph = 'https://graph.microsoft.com/'
@@ -154,6 +154,34 @@ describe('device code', () => {
       const refused = await misled.submit(asked, { cancel: 'yes' })
       assert.match(refused.html, /cancelled|not work/)
       assert.equal((await poll(started.device_code)).error, 'access_denied')
+    },
+  )
+
+  clause(
+    'TOK-124',
+    'A form of the device flow that another origin has sent does nothing, also with the token of a session that the browser…',
+    async () => {
+      const attacker = new Browser()
+      const started = await oidc.initiateDeviceAuthorization(config, { scope })
+      const page = await attacker.open(started.verification_uri)
+      const { appId } = await addApplication(service, { properties: singlePage, consented: ['openid'] })
+      const client = new Browser('https://client.example')
+      client.cookies.push(...attacker.cookies)
+      const { url } = await beginSignIn(service, appId, 'openid')
+      assert.equal(
+        (await signIn(client, await client.open(url), person)).url.origin,
+        'https://client.example',
+      )
+      const sent = { user_code: started.user_code, confirm: 'yes' }
+      // A browser that does not say where a form comes from is helped by the new token alone.
+      assert.equal((await client.submit(page, sent)).status, 400)
+      assert.equal((await poll(started.device_code)).error, 'authorization_pending')
+      const own = await client.open(started.verification_uri)
+      for (const site of ['same-site', 'cross-site']) {
+        assert.equal((await client.submit(own, sent, { 'sec-fetch-site': site })).status, 400, site)
+        assert.equal((await poll(started.device_code)).error, 'authorization_pending')
+      }
+      assert.match((await client.submit(own, sent)).html, /You are signed in/)
     },
   )
 
