@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises'
-import type pg from 'pg'
+import pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
 import { isUnreplicated } from './driver-options.ts'
@@ -53,6 +53,15 @@ function endTimeLimit(stream: object & { callback?: () => void }): void {
   stream.callback?.()
 }
 
+/**
+ * Ends a connection whose COPY has failed for another reason than an answer of the server, which may go on sending rows. The driver
+ * would read them for a stream that is gone, and throw out of reach of its caller.
+ */
+function endConnection(client: pg.PoolClient, reason: unknown): void {
+  if (reason instanceof pg.DatabaseError) return
+  Reflect.get(client, 'connection').stream.destroy(reason instanceof Error ? reason : undefined)
+}
+
 /** The driver looks at it with each statement. It changes between two of them, when every one has been answered. */
 function setPipelining(client: pg.PoolClient, isPipelined: boolean): void {
   Reflect.set(client, 'pipeline', isPipelined)
@@ -91,8 +100,13 @@ function openSession(client: pg.PoolClient, send: Send, isPipelined: boolean) {
   const copyOutInTurn = (statement: string, take: (chunk: Buffer) => void | Promise<void>) =>
     inTurn(async () => {
       const stream = client.query(copyTo(statement))
+      const end = (error: unknown) => endConnection(client, error)
+      stream.once('error', end)
       try {
         for await (const chunk of stream) await take(chunk as Buffer)
+      } catch (error) {
+        end(error)
+        throw error
       } finally {
         endTimeLimit(stream)
       }

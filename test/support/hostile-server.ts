@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { int32, message } from '../../src/wire/messages.ts'
 import { int16 } from './wire-client.ts'
 
@@ -15,6 +15,36 @@ export async function startHostileServer(
     socket.once('data', () => {
       socket.on('data', () => answer(socket))
       socket.write(Buffer.concat(greeting))
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    [Symbol.dispose]() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+/** A server like the one behind it, except that a COPY from it never ends. */
+export async function startEndlessCopies(port: number) {
+  const sockets = new Set<Socket>()
+  const rows = Buffer.concat(Array.from({ length: 600 }, () => message('d', `${'x'.repeat(100)}\n`)))
+  const server = createServer((client) => {
+    const behind = connect(port, '127.0.0.1')
+    for (const socket of [client, behind]) sockets.add(socket.on('error', () => {}))
+    client.on('close', () => behind.destroy())
+    behind.on('data', (bytes) => client.write(bytes))
+    client.on('data', (bytes) => {
+      if (!/COPY .* TO STDOUT/s.test(bytes.toString('latin1'))) return behind.write(bytes)
+      behind.removeAllListeners('data').resume()
+      const flood = () => {
+        while (!client.destroyed && client.write(rows));
+      }
+      client.on('drain', flood).write(message('H', Buffer.alloc(3)))
+      return flood()
     })
   })
   server.listen(0, '127.0.0.1')

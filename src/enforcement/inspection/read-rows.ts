@@ -1,4 +1,5 @@
 import type { Database } from '../../db/database.ts'
+import { UnreadableAnswer } from '../../db/guard-answers.ts'
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import { sqlstateOf } from '../../db/sqlstate.ts'
 import type { Tx } from '../../db/transaction.ts'
@@ -14,6 +15,8 @@ export type TextRow = readonly (string | null)[]
 
 const mostParts = 50
 const mostBytes = 8_388_608
+/** What a server may send until it heeds that it is cancelled. */
+const mostSentBytes = 268_435_456
 
 /**
  * Reads the first rows of a table and of its parts, by COPY. A SELECT would be planned, and the planner runs functions in
@@ -55,9 +58,10 @@ async function copyRows(tx: Tx, statement: string, limit: number, stop: () => Pr
   let [lines, bytes] = [0, 0]
   let stopped: Promise<void> | undefined
   const take = (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > mostSentBytes) throw new UnreadableAnswer()
     if (stopped) return
     chunks.push(chunk)
-    bytes += chunk.length
     for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, at + 1)) lines++
     if (lines >= limit || bytes >= mostBytes) stopped = stop()
   }

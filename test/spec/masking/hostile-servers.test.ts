@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { int32, message } from '../../../src/wire/messages.ts'
 import { clause } from '../../support/clause.ts'
-import { dataRow, describeColumns, startHostileServer, welcome } from '../../support/hostile-server.ts'
+import {
+  dataRow,
+  describeColumns,
+  startEndlessCopies,
+  startHostileServer,
+  welcome,
+} from '../../support/hostile-server.ts'
+import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase, policyUrl, useMasking } from '../../support/masking.ts'
 import { int16 } from '../../support/wire-client.ts'
 
@@ -26,6 +33,24 @@ const answers: Record<string, readonly Buffer[]> = {
     message('Z', 'I'),
   ],
 }
+
+clause(
+  'MASK-221',
+  'A bound server that does not keep to the protocol of PostgreSQL loses its own…',
+  async () => {
+    await using target = await createMaskedDatabase()
+    await target.database.sql`create table public.person (id int, email text)`
+    const binding = bindingOf(target.url)
+    using server = await startEndlessCopies(binding.port)
+    const db = freshDatabase()
+    const bound = await send('PUT', db, { properties: { binding: { ...binding, port: server.port } } })
+    assert.equal(bound.body.properties?.connection.state, 'Reachable', bound.text)
+    const { status, body } = await send('GET', `${policyUrl(db)}/recommendations`)
+    assert.deepEqual([status, body.error?.code], [503, 'BoundDatabaseUnusable'])
+    assert.equal((await send('GET', db)).status, 200)
+    assert.equal((await send('PUT', db, { properties: { binding: null } })).status, 200)
+  },
+)
 
 clause(
   'MASK-222',
