@@ -304,6 +304,7 @@ create table masked_database (
   version bigint default nextval('resource_version'::regclass) not null,
   policy_mode text default 'Enforce'::text not null,
   binding_reached_at timestamp with time zone,
+  binding_system text,
   constraint masked_database_pkey PRIMARY KEY (id),
   constraint masked_database_is_unique UNIQUE (tenant_id, key),
   constraint masked_database_policy_mode_check CHECK ((policy_mode = ANY (ARRAY['Enforce'::text, 'Observe'::text]))),

@@ -38,6 +38,8 @@ export type DatabaseAddress = {
   weakestPassword?: PasswordMethod
   /** The server has to prove that it knows the password: one that asks for none, or cannot, is not used. */
   requiresProof?: boolean
+  /** The system identifier that all of several hosts have; null: the one that the first primary has. Unset: any. */
+  system?: string | null
 }
 
 const knownParameters = ['sslmode', 'sslrootcert', 'host', 'port', 'target_session_attrs', 'require_auth']

@@ -41,6 +41,10 @@ export type Database = {
   transaction<T>(run: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T>
   /** Where the primary of several hosts was last seen; undefined: there is one host, or none was seen yet. */
   primary(): Place | undefined
+  /** The cluster of several hosts, by its system identifier; undefined: it is not known, or does not matter. */
+  system(): string | undefined
+  /** Hosts that belong to another cluster: they are not used. */
+  strangers(): readonly Place[]
   close(): Promise<void>
 }
 
@@ -87,6 +91,8 @@ export function openDatabase(options: DatabaseOptions): Database {
         return await runTransaction(client, send, run, settings)
       }).catch(passOn),
     primary: () => choice.primary,
+    system: () => choice.system,
+    strangers: () => choice.strangers,
     close: () => {
       closed ??= Promise.race([Promise.all([pool.end(), watch?.close()]).then(() => {}), giveUp()])
       return closed

@@ -1,8 +1,15 @@
 import pg from 'pg'
+import { codeOf, sqlstate } from '../kernel/sqlstate.ts'
 import type { ConnectionCheck } from './database-marks.ts'
 import type { DatabaseAddress, PasswordMethod, Place } from './database-url.ts'
 import { guardAnswers } from './guard-answers.ts'
-import { choiceOf, type HostChoice, type HostConnection, ReadOnlyServer } from './host-choice.ts'
+import {
+  choiceOf,
+  ForeignServer,
+  type HostChoice,
+  type HostConnection,
+  ReadOnlyServer,
+} from './host-choice.ts'
 import { GuardedSocket } from './host-guard.ts'
 import { createSql } from './sql.ts'
 
@@ -28,7 +35,7 @@ type Connected = (error?: Error | null) => void
 
 interface Internals {
   _connect(callback: Connected): void
-  query(text: string, callback: (error: Error | null, result: pg.QueryResult) => void): void
+  query(text: string): Promise<pg.QueryResult>
   end(): Promise<void>
   on(event: 'error' | 'end', listener: () => void): void
   on(event: 'notice', listener: (notice: { readonly routine?: string }) => void): void
@@ -83,22 +90,24 @@ function clientFor(address: DatabaseAddress, hosts: HostChoice): typeof pg.Clien
 
     #requireWrites(finish: Connected): void {
       const askedAt = performance.now()
-      this.query(selectTimeline, (error, result) => {
-        const timeline = error ? null : timelineOf(result)
+      const refuse = (reason: Error) => {
+        void this.end().catch(() => {})
+        finish(reason)
+      }
+      readServer(this, hosts.asksSystem).then(({ timeline, system }) => {
         const connection: HostConnection = {
           place: this.#place,
           verifiedAt: askedAt,
           timeline: timeline ?? 0,
           destroy: (reason) => this.connection.stream.destroy(reason),
         }
-        if (timeline !== null && hosts.admit(connection)) {
-          connections.set(this, connection)
-          this.on('end', () => hosts.forget(connection))
-          return finish(null)
-        }
-        void this.end().catch(() => {})
-        finish(error ?? new ReadOnlyServer(this.#place))
-      })
+        if (!hosts.recognizes(this.#place, system, timeline !== null))
+          return refuse(new ForeignServer(this.#place))
+        if (timeline === null || !hosts.admit(connection)) return refuse(new ReadOnlyServer(this.#place))
+        connections.set(this, connection)
+        this.on('end', () => hosts.forget(connection))
+        finish(null)
+      }, refuse)
     }
 
     override _handleAuthCleartextPassword(message: unknown): void {
@@ -120,20 +129,37 @@ function clientFor(address: DatabaseAddress, hosts: HostChoice): typeof pg.Clien
   return CautiousClient as unknown as typeof pg.Client
 }
 
-/** Null for a server that takes no writes. The name of a file of the log begins with the timeline. */
+/** What a server is to the others of its cluster. */
+export interface ServerState {
+  /** Null for a server that takes no writes. */
+  readonly timeline: number | null
+  /** Null: it was not asked, or the login may not ask. */
+  readonly system: string | null
+}
+
+/** The name of a file of the log begins with the timeline. */
 const selectTimeline = `select case when not pg_catalog.pg_is_in_recovery()
   and pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'off'
   then pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()) end as file`
+const selectBoth = `${selectTimeline},
+  (select system_identifier::pg_catalog.text from pg_catalog.pg_control_system()) as system`
 
-function timelineOf(result: pg.QueryResult): number | null {
+/** Asks the server that a client is connected to. */
+export async function readServer(
+  client: { query(text: string): Promise<pg.QueryResult> },
+  asksSystem: boolean,
+): Promise<ServerState> {
+  const asked = asksSystem ? client.query(selectBoth) : client.query(selectTimeline)
+  const answer: Partial<pg.QueryResult> = await asked.catch((error: unknown) => {
+    if (!asksSystem || codeOf(error) !== sqlstate.insufficientPrivilege) throw error
+    return client.query(selectTimeline)
+  })
   // A server that answers one question twice gets a list, which has no rows.
-  const file: unknown = (result as Partial<pg.QueryResult>).rows?.[0]?.file
-  return typeof file === 'string' ? Number.parseInt(file.slice(0, 8), 16) : null
-}
-
-/** The timeline of the server that a client is connected to; null: it takes no writes. */
-export async function readTimeline(client: pg.Client): Promise<number | null> {
-  return timelineOf(await client.query(selectTimeline))
+  const { file, system }: { file?: unknown; system?: unknown } = answer.rows?.[0] ?? {}
+  return {
+    timeline: typeof file === 'string' ? Number.parseInt(file.slice(0, 8), 16) : null,
+    system: typeof system === 'string' ? system : null,
+  }
 }
 
 const connections = new WeakMap<object, HostConnection>()
@@ -164,7 +190,14 @@ export function checkConnections(check: ConnectionCheck) {
 
 /** The driver's options for an address, for pools; `Client` is the class for a single connection. */
 export function driverOptions(address: DatabaseAddress) {
-  const { guard, weakestPassword: _weakest, requiresProof: _proof, others: _others, ...rest } = address
+  const {
+    guard,
+    weakestPassword: _weakest,
+    requiresProof: _proof,
+    others: _others,
+    system: _system,
+    ...rest
+  } = address
   return {
     ...rest,
     // A function, because the driver would put the operator's own PGPASSWORD in the place of an empty one.

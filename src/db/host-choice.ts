@@ -10,6 +10,15 @@ export class ReadOnlyServer extends Error {
   }
 }
 
+/** The server belongs to another cluster than the one that the address is for. */
+export class ForeignServer extends Error {
+  readonly code = 'EFOREIGN'
+
+  constructor({ host, port }: Place) {
+    super(`the server ${host}:${port} belongs to another cluster`)
+  }
+}
+
 /** A connection to one of several hosts. */
 export interface HostConnection {
   readonly place: Place
@@ -31,9 +40,37 @@ export class HostChoice {
   #timeline = 0
   #primary: Place | undefined
   #beatAt = Number.NEGATIVE_INFINITY
+  /** Null: it is that of the first primary. Undefined: servers are not asked. */
+  #system: string | null | undefined
+  readonly #strangers = new Set<Place>()
 
-  constructor({ host, port, others = [] }: DatabaseAddress) {
+  constructor({ host, port, others = [], system }: DatabaseAddress) {
     this.#places = [{ host, port }, ...others]
+    this.#system = system
+  }
+
+  /** The cluster of the hosts, where it matters and is known. */
+  get system(): string | undefined {
+    return this.#system ?? undefined
+  }
+
+  get asksSystem(): boolean {
+    return this.#system !== undefined
+  }
+
+  /** Hosts that were seen to belong to another cluster. */
+  get strangers(): readonly Place[] {
+    return [...this.#strangers]
+  }
+
+  /** False for a server of another cluster. One that may not be asked (null) is taken for one of this. */
+  recognizes(place: Place, system: string | null, isPrimary: boolean): boolean {
+    if (system === null || this.#system === undefined) return true
+    if (this.#system === null && isPrimary) this.#system = system
+    const isOwn = this.#system === null || this.#system === system
+    if (isOwn) this.#strangers.delete(place)
+    else this.#strangers.add(place)
+    return isOwn
   }
 
   get count(): number {

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { DatabaseAddress, Place } from './database-url.ts'
-import { connectionOf, driverOptions, readTimeline } from './driver-options.ts'
+import { connectionOf, driverOptions, readServer, type ServerState } from './driver-options.ts'
 import { choiceOf } from './host-choice.ts'
 
 const everyMs = 1_000
@@ -30,7 +30,7 @@ export function watchPrimary(
     client = opened
     const place = connectionOf(opened)?.place ?? hosts.present
     try {
-      await within(answerMs, readTimeline(opened))
+      await within(answerMs, readServer(opened, false))
       hosts.beat(place, askedAt)
     } catch {
       client = undefined
@@ -41,8 +41,9 @@ export function watchPrimary(
   const lookElsewhere = async () => {
     if (foreignOptions && rounds++ % foreignTurns > 0) return
     const place = hosts.others[turn++ % hosts.others.length]
-    const timeline = place && (await readTimelineAt(address, place, foreignOptions?.()))
-    if (timeline) hosts.raise(timeline, place)
+    const seen = place && (await readServerAt(address, place, foreignOptions?.()))
+    if (!seen || !hosts.recognizes(place, seen.system, false)) return
+    if (seen.timeline) hosts.raise(seen.timeline, place)
   }
   const tick = async () => {
     await Promise.allSettled([beat(), lookElsewhere()])
@@ -70,16 +71,16 @@ async function open(address: DatabaseAddress, settings?: string): Promise<pg.Cli
   return client
 }
 
-/** The timeline of a primary elsewhere; undefined: there is none. */
-async function readTimelineAt(
+/** Undefined: none answers there. */
+async function readServerAt(
   address: DatabaseAddress,
   place: Place,
   settings?: string,
-): Promise<number | undefined> {
+): Promise<ServerState | undefined> {
   const client = createClient({ ...address, ...place, others: [] }, settings)
   try {
     await client.connect()
-    return (await within(answerMs, readTimeline(client))) ?? undefined
+    return await within(answerMs, readServer(client, choiceOf(address).asksSystem))
   } catch {
     return undefined
   } finally {

@@ -17,6 +17,8 @@ export interface BoundTarget extends StandbyTarget {
   readTables(): Promise<readonly Target[]>
   /** Records that the binding logged in. Returns the name of another resource that was bound to the database before. */
   recordReached(): Promise<string | null>
+  /** Records the cluster of its servers, once. Returns the recorded one; null: the binding is another one by now. */
+  pinSystem(system: string): Promise<string | null>
 }
 
 interface BindingSource {
@@ -85,8 +87,19 @@ export class Connections {
     ])
     const [tooOld] = checkVersion(row?.version ?? 0)
     if (tooOld) throw new Unfit(describeFinding(tooOld))
+    await this.#pin(databaseId, connection)
     if (!connection.target.isReached) await this.#admit(databaseId, connection)
     connection.isFit = true
+  }
+
+  /** The first node to reach a binding with several hosts says which cluster they are of. */
+  async #pin(databaseId: string, connection: Connection): Promise<void> {
+    const system = connection.database.system()
+    if (system === undefined || (await connection.target.pinSystem(system)) === system) return
+    // The next one knows the cluster when it connects.
+    this.#connections.delete(databaseId)
+    void disconnect(connection)
+    throw new Unfit('The hosts of the binding belong to different clusters.')
   }
 
   async #admit(databaseId: string, { target, database }: Connection): Promise<void> {

@@ -10,6 +10,7 @@ import { isExemptAsMeant } from './guard/compare-exempt.ts'
 import { isGuarded, type Outcome } from './in-turn.ts'
 import { createNoteLog } from './logins/create-note-log.ts'
 import { type LoginOutcome, Logins, noLogins, type SettledLogins } from './logins/logins.ts'
+import { foreignServer } from './notes.ts'
 import type { Note, Step } from './plan.ts'
 import type { Policy, Proposal } from './policy.ts'
 import { PolicyReader } from './policy-reader.ts'
@@ -200,7 +201,7 @@ export class Controller {
       const drifted =
         isUnasked && outcome.steps.length > 0 && isDeepStrictEqual(before.policy, outcome.policy)
       const open = await this.#endSessions(database, databaseId, settled, outcome, unfinished)
-      const notes = [...settled.notes, ...open]
+      const notes = [...settled.notes, ...open, ...database.strangers().map(foreignServer)]
       const written = await this.#writeState(databaseId, database, outcome, unfinished, notes, drifted)
       if (drifted) {
         log.warn({ databaseId, steps: outcome.steps.map(({ why }) => why) }, 'drift repaired')

@@ -1,3 +1,4 @@
+import type { Place } from '../db/database-url.ts'
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Intruder, Relation, Snapshot } from './catalog.ts'
 import { guardSchema, twinOwnerName } from './names.ts'
@@ -93,4 +94,11 @@ export function listTakenNames({ guard, twinOwner, database }: Snapshot): Note[]
 function nameTaken(target: string, subject: string, used: string): Note {
   const message = `${subject} is of another role, so this service uses ${used}. If another service masks this database, unbind one of them; otherwise drop it.`
   return { code: 'NameTaken', target, message }
+}
+
+/** Masks are not written there, and sessions of the gateway do not go there. */
+export function foreignServer({ host, port }: Place): Note {
+  const target = `${host}:${port}`
+  const message = `The server ${target} of the binding belongs to another cluster than the others, and is not used. Correct the host of the binding; if it is this cluster, made anew, send the binding again.`
+  return { code: 'ForeignServer', target, message }
 }

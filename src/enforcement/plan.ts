@@ -19,6 +19,7 @@ export interface Note {
     | 'NotManageable'
     | 'OpenSession'
     | 'StandbyBehind'
+    | 'ForeignServer'
     | 'OwnerReads'
     | 'RecordsRestored'
     | 'RowSecurity'

@@ -58,3 +58,41 @@ export async function startStandby() {
 }
 
 export type StandbyPair = Awaited<ReturnType<typeof startStandby>>
+
+/** A primary of another cluster and of a later timeline, which takes the same login. */
+export async function startStranger({ password }: Pick<StandbyPair, 'password'>) {
+  const folder = await mkdtemp(path.join(tmpdir(), 'masquerade-test-'))
+  const first = await startEmbedded({ dataDir: folder, fast: true })
+  const use = async <T>(url: string, run: (sql: Database['sql']) => Promise<T>) => {
+    const database = openDatabase({ url, poolSize: 1, searchPath: 'public' })
+    try {
+      return await run(database.sql)
+    } finally {
+      await database.close()
+    }
+  }
+  await first.stop()
+  await writeFile(path.join(folder, 'postgres', 'standby.signal'), '')
+  const server = await startEmbedded({ dataDir: folder, fast: true })
+  await use(server.url, async (sql) => void (await sql`select pg_promote()`))
+  const { user } = parseDatabaseUrl(server.url)
+  await use(server.url, async (sql) => {
+    await sql`create database people`
+    await sql.unsafe(`alter role "${user}" password '${password}'`)
+  })
+  const people = `postgres://${user}:${password}@127.0.0.1:${server.port}/people`
+  return {
+    port: server.port,
+    /** Schemas that the service made there. */
+    readSchemas: () =>
+      use(
+        people,
+        (sql) => sql<{ name: string }[]>`
+        select nspname::text as name from pg_namespace where nspname ~ '^mask'`,
+      ),
+    async [Symbol.asyncDispose]() {
+      await server.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -40,6 +40,7 @@ const unreachable: Readonly<Record<string, string>> = {
   EHOSTREFUSED: 'the host of the binding is not one that this service may be bound to',
   EOWNSTORE: 'the database of the binding is the one of this service itself',
   EANSWER: 'the database does not answer as PostgreSQL does',
+  EFOREIGN: 'a host of the binding belongs to another cluster, and no other takes writes',
   EWEAKAUTH: 'the database asks for the password by a method that the binding does not allow',
 }
 

@@ -90,3 +90,16 @@ export async function recordReached(
   await tx`update masked_database set binding_reached_at = now() where id = ${id}`
   return null
 }
+
+/** Records the cluster of a binding's servers, once. Returns the recorded one; null: the binding is another one by now. */
+export async function pinSystem(
+  sql: Query,
+  id: string,
+  version: number,
+  system: string,
+): Promise<string | null> {
+  const [row] = await sql<{ system: string }[]>`
+    update masked_database set binding_system = coalesce(binding_system, ${system})
+    where id = ${id} and binding_version = ${version} returning binding_system as system`
+  return row?.system ?? null
+}

@@ -33,11 +33,17 @@ export interface Binding {
   readonly readOnlySessions?: (typeof readOnlyPlaces)[number]
 }
 
-export function addressOf(binding: Binding, password: string, guard: HostGuard): DatabaseAddress {
+/** `system`: the cluster that several hosts are known to belong to. */
+export function addressOf(
+  binding: Binding,
+  password: string,
+  guard: HostGuard,
+  system: string | null = null,
+): DatabaseAddress {
   const { host, port, others, database, user, authentication: weakestPassword = strongestPassword } = binding
   const ssl = tlsOf(binding)
   const address = { host, port, database, user, password, guard, weakestPassword }
-  return { ...address, ...(others && { others }), ...(ssl && { ssl }) }
+  return { ...address, ...(others && { others, system }), ...(ssl && { ssl }) }
 }
 
 export function placesOf({ host, port, others = [] }: Pick<Binding, 'host' | 'port' | 'others'>): Place[] {

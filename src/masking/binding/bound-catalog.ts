@@ -20,6 +20,7 @@ export interface BoundDatabase {
   readonly binding: Binding | null
   readonly bindingSecret: Uint8Array | null
   readonly bindingVersion: number
+  readonly bindingSystem: string | null
 }
 
 /** The result of examining a binding's database: whether masks can be enforced there. */
@@ -91,13 +92,13 @@ export function openBoundCatalogs({
 }: CatalogOptions): BoundCatalogs {
   const pools = new Map<string, { version: number } & Reachable>()
 
-  function poolOf({ id, binding, bindingSecret, bindingVersion }: BoundDatabase): Reachable {
+  function poolOf({ id, binding, bindingSecret, bindingVersion, bindingSystem }: BoundDatabase): Reachable {
     const known = pools.get(id)
     if (known?.version === bindingVersion) return known
     if (known) void known.pool.end()
     if (!binding) throw new Error('a database that is not bound was asked for its catalog')
     const password = bindingSecret ? secrets.open(secretPlace(id), bindingSecret) : ''
-    const connected = connect(addressOf(binding, password, guard), checkConnection)
+    const connected = connect(addressOf(binding, password, guard, bindingSystem), checkConnection)
     pools.set(id, { version: bindingVersion, ...connected })
     return connected
   }
@@ -202,6 +203,7 @@ const reasons: Readonly<Record<string, string>> = {
   EWEAKAUTH:
     "the server asks for the password in a way by which it learns it; let it use scram-sha-256, or set 'properties.binding.authentication' to md5 or password",
   EANSWER: 'the server does not answer as PostgreSQL does, or asks for a login that is not known here',
+  EFOREIGN: 'the hosts belong to different clusters',
   [sqlstate.invalidPassword]: 'the user or the password is wrong',
   [sqlstate.invalidAuthorization]: 'the server does not let this user in',
   [sqlstate.invalidCatalogName]: 'there is no such database on the server',

@@ -236,6 +236,7 @@ async function store(
       binding = ${binding}, binding_secret = ${database.bindingSecret},
       binding_version = binding_version + ${binds.isSent ? 1 : 0},
       binding_reached_at = case when ${binds.keepsReached} then binding_reached_at when ${database.reached} then now() end,
+      binding_system = case when ${binds.isSent} then null else binding_system end,
       version = nextval('resource_version')
     where id = ${database.id} returning version`
   return row?.version ?? 0

@@ -19,6 +19,8 @@ export interface DatabaseRow {
   readonly binding: Binding | null
   readonly bindingSecret: Uint8Array | null
   readonly bindingVersion: number
+  /** The cluster of several hosts, by its system identifier; null: it is not known yet. */
+  readonly bindingSystem: string | null
   readonly bound: boolean
   /** The binding has logged in to this address. */
   readonly reached: boolean
@@ -41,7 +43,7 @@ export const defaultLocation = 'local'
 const databaseColumns = (tx: Query) => tx`
   id, subscription_id as "subscriptionId", resource_group as "resourceGroupName", server_name as "serverName",
   name as "databaseName", declared, created_at as "createdAt", location, tags, binding, binding_secret as "bindingSecret",
-  binding_version as "bindingVersion", binding_reached_at is not null as reached, policy_state as "policyState", policy_state_chosen as "policyStateChosen", policy_mode as "policyMode",
+  binding_version as "bindingVersion", binding_system as "bindingSystem", binding_reached_at is not null as reached, policy_state as "policyState", policy_state_chosen as "policyStateChosen", policy_mode as "policyMode",
   exempt_principals as "exemptPrincipals", policy_version as "policyVersion", version,
   ${gatewayNameColumn(tx)} as "gatewayName"`
 

@@ -4,7 +4,7 @@ import type { ConnectionCheck } from '../../db/database-marks.ts'
 import type { Place } from '../../db/database-url.ts'
 import type { HostGuard } from '../../db/host-guard.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
-import { nameBound, recordReached } from '../binding/bind-once.ts'
+import { nameBound, pinSystem, recordReached } from '../binding/bind-once.ts'
 import { addressOf, type Binding, placesOf } from '../binding/binding-address.ts'
 import { secretPlace } from '../binding/bound-catalog.ts'
 import type { Child } from '../children.ts'
@@ -52,6 +52,7 @@ interface BoundTarget {
   connectTo(place: Place): Database
   readTables(): Promise<Target[]>
   recordReached(): Promise<string | null>
+  pinSystem(system: string): Promise<string | null>
 }
 
 interface Target {
@@ -86,15 +87,26 @@ export function createEnforcementSource(options: SourceOptions) {
   return {
     async find(databaseId: string): Promise<BoundTarget | null> {
       const [row] = await sql<
-        { binding: Binding; secret: Uint8Array | null; version: number; isReached: boolean }[]
+        {
+          binding: Binding
+          secret: Uint8Array | null
+          version: number
+          isReached: boolean
+          system: string | null
+        }[]
       >`
         select binding, binding_secret as secret, binding_version as version,
-          binding_reached_at is not null as "isReached"
+          binding_reached_at is not null as "isReached", binding_system as system
         from masked_database
         where id = ${databaseId} and binding is not null`
       if (!row) return null
       const address = () =>
-        addressOf(row.binding, row.secret ? secrets.open(secretPlace(databaseId), row.secret) : '', guard)
+        addressOf(
+          row.binding,
+          row.secret ? secrets.open(secretPlace(databaseId), row.secret) : '',
+          guard,
+          row.system,
+        )
       return {
         key: String(row.version),
         isReached: row.isReached,
@@ -111,7 +123,7 @@ export function createEnforcementSource(options: SourceOptions) {
           }),
         standbyPlaces: row.binding.readOnlySessions === 'Standby' ? placesOf(row.binding) : [],
         connectTo(place: Place) {
-          const { others: _, ...own } = address()
+          const { others: _, system: __, ...own } = address()
           return openDatabase({
             ...foreignOptions,
             url: { ...own, ...place },
@@ -121,6 +133,7 @@ export function createEnforcementSource(options: SourceOptions) {
           })
         },
         readTables: () => readTables(databaseId),
+        pinSystem: (system: string) => pinSystem(sql, databaseId, row.version, system),
         recordReached: () => database.transaction((tx) => recordReached(tx, { id: databaseId, ...row })),
       }
     },

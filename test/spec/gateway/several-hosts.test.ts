@@ -7,8 +7,9 @@ import type pg from 'pg'
 import { createCa, issueCertificate, toPem } from '../../../src/http/local-ca.ts'
 import { useBoundPair } from '../../support/bound-pair.ts'
 import { clause } from '../../support/clause.ts'
-import { freshDatabase } from '../../support/masking.ts'
+import { freshDatabase, policyUrl } from '../../support/masking.ts'
 import { ended } from '../../support/people.ts'
+import { startStranger } from '../../support/standby.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const schema = `
@@ -23,6 +24,12 @@ describe('a bound database on several servers', () => {
   const readAt = async (client: pg.Client) =>
     (await client.query("select email, current_setting('port')::int as port from customers")).rows
 
+  async function mask(columnName: string, maskingFunction: string) {
+    const where = { schemaName: 'public', tableName: 'customers', columnName }
+    const put = await masking.putRule(db, columnName, { ...where, maskingFunction })
+    return put.headers.get('x-masquerade-enforcement')
+  }
+
   clause(
     'MASK-215',
     'The `host` of a binding may name the servers of one cluster, `one:5432,two:5432`, as psql takes…',
@@ -35,13 +42,7 @@ describe('a bound database on several servers', () => {
         [hosts(), 'disable', 'Reachable'],
         bound.text,
       )
-      const put = await masking.putRule(db, 'mail', {
-        schemaName: 'public',
-        tableName: 'customers',
-        columnName: 'email',
-        maskingFunction: 'Email',
-      })
-      assert.equal(put.headers.get('x-masquerade-enforcement'), 'Enforced', put.text)
+      assert.equal(await mask('email', 'Email'), 'Enforced')
 
       const servers = hosts()
       const turned = servers.split(',').reverse().join(',')
@@ -125,6 +126,36 @@ describe('a bound database on several servers', () => {
     },
   )
 
+  clause('MASK-226', 'The servers of a binding with several hosts are of one cluster, that of…', async () => {
+    await using stranger = await startStranger(pair())
+    const list = `127.0.0.1:${pair().primary.port},127.0.0.1:${stranger.port}`
+    const bound = await bind({ host: list, password: pair().password })
+    assert.equal(bound.status, 200, bound.text)
+    const report = async () => (await masking.send('GET', `${policyUrl(db)}/enforcement`)).body
+    const isNamed = async () =>
+      (await report()).notes.some(
+        ({ code, target }: { code: string; target: string }) =>
+          code === 'ForeignServer' && target === `127.0.0.1:${stranger.port}`,
+      )
+    // Its timeline is a later one: without a look at the cluster it would be the next primary.
+    await waitUntil(
+      'the stranger is named',
+      async () => {
+        await mask('email', 'Email')
+        return await isNamed()
+      },
+      { withinMs: 20_000, everyMs: 500 },
+    )
+    assert.equal((await report()).state, 'Enforced')
+    const client = await connect('hosts_analyst')
+    assert.deepEqual(await readAt(client), [{ email: 'aXXX@XXXX.com', port: pair().primary.port }])
+    const rows = await stranger.readSchemas()
+    assert.deepEqual(rows, [], 'masks were written to the stranger')
+    assert.equal((await bind({ host: hosts(), password: pair().password })).status, 200)
+    assert.equal(await mask('email', 'Email'), 'Enforced')
+    await waitUntil('nothing is said of it any more', async () => !(await isNamed()))
+  })
+
   clause(
     'GATE-171',
     'Sessions in a database on several hosts are at the primary where the controller enforces masks,…',
@@ -139,13 +170,7 @@ describe('a bound database on several servers', () => {
       const next = await waitUntil('a login reaches the new primary', reach)
       assert.ok(next)
       assert.deepEqual(await readAt(next), [{ email: 'aXXX@XXXX.com', port: pair().standby.port }])
-      const put = await masking.putRule(db, 'name', {
-        schemaName: 'public',
-        tableName: 'customers',
-        columnName: 'name',
-        maskingFunction: 'Default',
-      })
-      assert.equal(put.headers.get('x-masquerade-enforcement'), 'Enforced', put.text)
+      assert.equal(await mask('name', 'Default'), 'Enforced')
       assert.deepEqual((await next.query('select name from customers')).rows, [{ name: 'XXXX' }])
       await pair().standby.stop()
       await assert.rejects(connect('hosts_analyst'), { code: /^(57P03|08001)$/ })
