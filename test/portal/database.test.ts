@@ -83,7 +83,7 @@ describe('the pages of a database', { skip: skipReason ?? false }, () => {
 
     const box = page.getByRole('checkbox', { name: 'Select the rule customer-ssn' })
     await box.click()
-    assert.equal(new URL(page.url()).searchParams.get('selected'), 'customer-ssn')
+    await page.waitForURL(/[?&]selected=customer-ssn/)
     await page.getByRole('link', { name: 'public.customers.ssn' }).click()
     await page.getByRole('heading', { level: 2, name: 'ssn' }).waitFor()
     await page.goBack()

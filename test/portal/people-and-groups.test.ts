@@ -80,7 +80,8 @@ describe('people and groups in the portal', { skip: skipReason ?? false }, () =>
     const { page } = opened
     await page.getByRole('checkbox', { name: 'Crowd 0301' }).click()
     await page.getByRole('checkbox', { name: 'Crowd 0302' }).click()
-    assert.match(page.url(), /[?&]selected=[0-9a-f-]{36}(%2C|,)[0-9a-f-]{36}/)
+    await page.getByText('2 people selected').waitFor()
+    await page.waitForURL(/[?&]selected=[0-9a-f-]{36}(%2C|,)[0-9a-f-]{36}/)
     await page.getByRole('link', { name: 'Crowd 0303' }).click()
     await page.getByRole('heading', { level: 1, name: 'Crowd 0303' }).waitFor()
     await page.goBack()
