@@ -93,13 +93,17 @@ export function inDropOrder<R extends Released>(released: readonly R[]): R[] {
   return [...placed].reverse()
 }
 
-/** CREATE OR REPLACE VIEW keeps what depends on the twin, but only takes the same columns, and new ones at the end. */
+/**
+ * CREATE OR REPLACE VIEW keeps what depends on the twin, but only takes the same columns, and new ones at the end. Under a mask, a
+ * column of a domain has the type below it; in the twin of a view either is possible.
+ */
 function replaceable(observed: ObservedTwin, twin: DesiredTwin, relation: Relation): boolean {
-  return observed.columns.every(
-    ({ name, type }, at) =>
-      name === twin.columns[at] &&
-      [relation.columns[at]?.type, relation.columns[at]?.baseType].includes(type),
-  )
+  return observed.columns.every(({ name, type }, at) => {
+    const { type: own, baseType } = relation.columns[at] ?? {}
+    const isMasked = twin.comments.has(name)
+    const types = relation.definition !== null ? [own, baseType] : [isMasked ? baseType : own]
+    return name === twin.columns[at] && types.includes(type)
+  })
 }
 
 /** Returns whether it is made anew. */
