@@ -9,8 +9,8 @@ import { routes } from './route.ts'
 import { renderExpired, renderTooMany } from './sign-in-pages.ts'
 import { returnAttempt, takeAttempt } from './sign-in-throttle.ts'
 
-/** The pages on which a person enters the code that a device shows. */
-export function createDeviceFlow() {
+/** The pages on which a person enters the code that a device shows. `findName` gives the userPrincipalName of an account. */
+export function createDeviceFlow(findName: (accountId: string) => Promise<string | undefined>) {
   return {
     enabled: true,
     charset: 'base-20' as const,
@@ -37,6 +37,7 @@ export function createDeviceFlow() {
       _deviceInfo: unknown,
       userCode: string,
     ) => {
+      const accountId = ctx.oidc.session?.accountId
       show(
         ctx,
         renderCodeConfirmation({
@@ -45,6 +46,7 @@ export function createDeviceFlow() {
           clientName: client.clientName ?? client.clientId,
           clientId: client.clientId,
           isOwn: isFirstParty(client.clientId),
+          userPrincipalName: accountId === undefined ? undefined : await findName(accountId),
         }),
       )
     },

@@ -174,7 +174,9 @@ function configure(
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
-      deviceFlow: createDeviceFlow(),
+      deviceFlow: createDeviceFlow(
+        async (id) => (await findActiveUser(sql, tenantId, { id }))?.userPrincipalName,
+      ),
       revocation: {
         enabled: true,
         allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId,

@@ -185,6 +185,23 @@ describe('device code', () => {
     },
   )
 
+  clause(
+    'TOK-125',
+    'The page that confirms the code of a device names the account that the device gets, where a person is signed in: a…',
+    async () => {
+      const { appId } = await addApplication(service, { properties: singlePage, consented: ['openid'] })
+      const browser = new Browser('https://client.example')
+      const confirm = async () => {
+        const { verification_uri, user_code } = await oidc.initiateDeviceAuthorization(config, { scope })
+        return (await browser.submit(await browser.open(verification_uri), { user_code })).html
+      }
+      assert.doesNotMatch(await confirm(), /signed in as/)
+      const { url } = await beginSignIn(service, appId, 'openid')
+      await signIn(browser, await browser.open(url), person)
+      assert.match(await confirm(), new RegExp(`signed in as <strong>${person.userPrincipalName}</strong>`))
+    },
+  )
+
   clause('TOK-51', 'Wrong device codes are counted like failed sign-ins of the address.', async () => {
     const browser = new Browser()
     let page = await browser.open(
