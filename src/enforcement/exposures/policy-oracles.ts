@@ -27,7 +27,8 @@ const settingOracle = kind<PolicyRow & { roles: readonly string[] }>({
           select 1 from pg_catalog.pg_depend d join pg_catalog.pg_proc f on f.oid = d.refobjid
           where d.classid = 'pg_catalog.pg_policy'::regclass and d.objid = p.oid
             and d.refclassid = 'pg_catalog.pg_proc'::regclass
-            and case when f.prokind in ('f', 'p') then pg_catalog.pg_get_functiondef(f.oid) end ~* 'current_setting'))
+            and case when f.prokind in ('f', 'p') then pg_catalog.left(pg_catalog.pg_get_functiondef(f.oid), 100000) end
+              ~* 'current_setting'))
       order by 1, 2`
     return rows.map((row) => {
       const owner = byOid.get(row.oid)?.owner ?? ''
