@@ -5,6 +5,7 @@ import { listOwnerNames } from '../directory/applications/list-owner-names.ts'
 import { readRedirectOrigin } from '../directory/applications/redirect-origins.ts'
 import { clientFactsOf } from './client-facts.ts'
 import { type MissingConsent, openGrant } from './consent.ts'
+import { deviceOrigin } from './sign-in-origin.ts'
 import { type ClientOrigin, renderApprovalNeeded, renderConsent, renderExpired } from './sign-in-pages.ts'
 import { finish, noteChange, show, type Visit } from './visit.ts'
 
@@ -63,7 +64,8 @@ export async function consent(visit: Visit): Promise<void> {
   const { servicePrincipalId } = clientFactsOf(client)
   const { identity, database } = options
   const { tenantId } = identity
-  const origin = readRedirectOrigin(interaction.params.redirect_uri)
+  const { deviceCode, params } = interaction
+  const origin = deviceCode === undefined ? readRedirectOrigin(params.redirect_uri) : deviceOrigin
   const origins = origin === undefined ? [] : [origin]
   await database.transaction(async (tx) => {
     const permissions = consentable

@@ -8,6 +8,7 @@ import { readRedirectOrigin } from '../directory/applications/redirect-origins.t
 import { requireAssignment } from './app-roles.ts'
 import { resourceScopes } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
+import { deviceOrigin } from './sign-in-origin.ts'
 
 const { Check, Prompt, base } = interactionPolicy
 
@@ -97,7 +98,7 @@ export async function findMissingConsent(
   const { client, session, params, requestParamScopes } = ctx.oidc
   if (!client || !session?.accountId) throw new Error('consent is asked of a person who signed in')
   const facts = clientFactsOf(client)
-  const origin = readRedirectOrigin(params?.redirect_uri)
+  const origin = isForDevice(ctx) ? deviceOrigin : readRedirectOrigin(params?.redirect_uri)
   const granted = new Set(
     await listDelegatedPermissions(sql, { tenantId, userId: session.accountId, origin, ...facts }),
   )

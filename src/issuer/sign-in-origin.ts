@@ -6,6 +6,9 @@ interface Kept {
   origin?: string
 }
 
+/** Where devices are answered. No address has this origin: each of theirs has two slashes. */
+export const deviceOrigin = 'device:'
+
 /**
  * Makes refresh tokens keep the origin that the client was answered at: what a person consents to at one origin of an
  * application must not come to a sign-in that went to another.
@@ -22,8 +25,9 @@ export function keepSignInOrigin(provider: Provider): void {
   }
 }
 
-/** The origin of the sign-in that a token is issued for; undefined for a device, and for sign-ins of earlier versions. */
+/** The origin of the sign-in that a token is issued for; undefined for sign-ins of earlier versions. */
 export function readSignInOrigin({ oidc: { entities } }: KoaContextWithOIDC): string | undefined {
+  if (entities.DeviceCode) return deviceOrigin
   const refreshed = [entities.RefreshToken, entities.RotatedRefreshToken] as readonly (Kept | undefined)[]
   return (
     readRedirectOrigin(entities.AuthorizationCode?.redirectUri) ??

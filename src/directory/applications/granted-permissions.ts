@@ -21,7 +21,7 @@ export interface Delegation {
   readonly servicePrincipalId: string
   readonly userId: string
   readonly firstParty: boolean
-  /** The origin that the client was answered at; undefined: there was none, or it does not matter. */
+  /** The origin that the client was answered at; undefined: it is not known, or does not matter. */
   readonly origin?: string | undefined
 }
 

@@ -5,7 +5,7 @@ import { isJsonObject } from '../entities/storable.ts'
 
 /**
  * The origin of a redirect address, for which people consent. Ports of a loopback address are not told apart: native
- * applications take any. Undefined: there is no address, as for a device.
+ * applications take any. Undefined: there is no address.
  */
 export function readRedirectOrigin(uri: unknown): string | undefined {
   const url = typeof uri === 'string' ? URL.parse(uri) : null

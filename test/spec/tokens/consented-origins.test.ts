@@ -38,15 +38,14 @@ describe('consents of single people', () => {
     assert.match(String(claimsOf((await consentAt(redirectUri)).access_token).scp), /Mail\.Read/)
     return { ...registered, browser, person, consentAt }
   }
-  const addAddress = async (applicationId: string, ...more: string[]) => {
+  const change = async (applicationId: string, body: object, ...more: string[]) => {
     const permissions = ['Application.ReadWrite.All', ...more]
     const token = service.tokenFor({ kind: 'application', permissions })
-    const added = await service.request('PATCH', `/v1.0/applications/${applicationId}`, {
-      token,
-      body: { spa: { redirectUris: [redirectUri, evil] } },
-    })
-    assert.equal(added.status, 204, added.text)
+    const changed = await service.request('PATCH', `/v1.0/applications/${applicationId}`, { token, body })
+    assert.equal(changed.status, 204, changed.text)
   }
+  const addAddress = (applicationId: string, ...more: string[]) =>
+    change(applicationId, { spa: { redirectUris: [redirectUri, evil] } }, ...more)
   const scopesOf = (token: string) => String(claimsOf(token).scp).split(' ')
 
   clause(
@@ -99,6 +98,47 @@ describe('consents of single people', () => {
       assert.deepEqual(scopesOf(own.access_token), ['Mail.Read'])
       const open = await beginSignIn(service, appId, `${basic} Mail.Read`)
       assert.equal((await browser.open(open.url)).url.origin, origins[0], 'no page where it was given')
+    },
+  )
+
+  clause(
+    'TOK-122',
+    'A consent of one person by TOK-24 counts for answers at the origin that it was given at. At another origin of the…',
+    async (t) => {
+      t.diagnostic('sign-ins of devices are an origin of their own')
+      const { appId, applicationId, browser, person } = await letRead()
+      await change(applicationId, { isFallbackPublicClient: true })
+      const { config } = await beginSignIn(service, appId, basic)
+      const confirmDevice = async (scope: string) => {
+        // A device has no address: it cannot borrow the consent of one.
+        const wishes = { scope, redirect_uri: redirectUri }
+        const started = await oidc.initiateDeviceAuthorization(config, wishes)
+        const { verification_uri, user_code } = started
+        const page = await browser.submit(await browser.open(verification_uri), { user_code })
+        const next = await browser.submit(page, { confirm: 'yes' })
+        const redeem = () => oidc.pollDeviceAuthorizationGrant(config, { ...started, interval: 0.01 })
+        return { page, next, redeem }
+      }
+      const refresh = ({ refresh_token }: { refresh_token?: string }, scope: string) =>
+        oidc.refreshTokenGrant(config, refresh_token ?? '', { scope })
+
+      const early = await confirmDevice('openid offline_access .default')
+      assert.match(early.page.html, new RegExp(person.userPrincipalName))
+      assert.match(early.next.html, /You are signed in/, 'no page for what everybody was allowed')
+      const tokens = await early.redeem()
+      assert.deepEqual(scopesOf(tokens.access_token), ['User.Read'])
+      await assert.rejects(refresh(tokens, 'Mail.Read'), { error: 'invalid_scope' })
+      const renewed = await refresh(tokens, '.default')
+      assert.deepEqual(scopesOf(renewed.access_token), ['User.Read'])
+
+      const mail = await confirmDevice(`${basic} Mail.Read`)
+      assert.match(mail.next.html, /Allow access\?.*Read your mail.*attempt to sign in as you/s)
+      assert.match((await browser.submit(mail.next)).html, /You are signed in/)
+      assert.ok(scopesOf((await mail.redeem()).access_token).includes('Mail.Read'))
+      const again = await confirmDevice(`${basic} Mail.Read`)
+      assert.match(again.next.html, /You are signed in/, 'no page where it was given')
+      const other = await refresh(renewed, 'Mail.Read')
+      assert.deepEqual(scopesOf(other.access_token), ['Mail.Read'])
     },
   )
 
