@@ -647,6 +647,7 @@ AS $function$
 begin
   update user_password set changed_at = greatest(clock_timestamp(), changed_at + interval '1 second')
   where tenant_id = new.tenant_id and user_id = new.id;
+  delete from database_credential where tenant_id = new.tenant_id and principal_id = new.id;
   insert into token_cutoff (tenant_id, principal_id, valid_from) values (new.tenant_id, new.id, clock_timestamp())
   on conflict (tenant_id, principal_id, client_id) do update
     set valid_from = greatest(token_cutoff.valid_from, clock_timestamp());

@@ -20,7 +20,10 @@ export function openCredentials(sql: Query, tenantId: string, secrets: SecretBox
     async confirmPassword(caller, current) {
       if (caller.kind === 'application') return confirmSecret(sql, tenantId, caller, current)
       const { passwordHash = '' } = await confirmPassword(sql, tenantId, caller, current)
-      return (tx) => holdPassword(tx, tenantId, caller.objectId, passwordHash)
+      return async (tx) => {
+        await holdPassword(tx, tenantId, caller.objectId, passwordHash)
+        return undefined
+      }
     },
     writeVerifier: (password) => writeVerifier(password, randomBytes(16)),
     findLoginName: findLoginName.bind(null, sql),
@@ -44,7 +47,6 @@ async function confirmSecret(sql: Query, tenantId: string, { applicationId: appI
   const id = application?.application_id ?? ''
   const keyId = application && (await findSecret(sql, tenantId, id, secret))
   if (keyId === undefined) return fail('WrongSecret', {}, { target: 'currentPassword' })
-  return async (tx: Query): Promise<void> => {
-    if (!(await holdSecret(tx, tenantId, id, keyId))) fail('WrongSecret', {}, { target: 'currentPassword' })
-  }
+  return async (tx: Query): Promise<Date> =>
+    (await holdSecret(tx, tenantId, id, keyId)) ?? fail('WrongSecret', {}, { target: 'currentPassword' })
 }

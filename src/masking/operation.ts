@@ -35,10 +35,10 @@ export interface MaskingPorts {
   rolesOf(tx: Query, caller: Caller): Promise<readonly Assignment[]>
   /**
    * Throws unless it is the password of the signed-in person, or a secret of the application; wrong ones are counted, also
-   * when the request fails. The returned function keeps it what it is to the end of a transaction, and throws where it is
-   * another by then.
+   * when the request fails. The returned function keeps it what it is to the end of a transaction, throws where it is
+   * another by then, and returns when it ends, if that is known.
    */
-  confirmPassword(caller: Caller, current: string): Promise<(tx: Query) => Promise<void>>
+  confirmPassword(caller: Caller, current: string): Promise<(tx: Query) => Promise<Date | undefined>>
   /** The SCRAM verifier of a password. */
   writeVerifier(password: string): string
   /** The name under which a principal logs in to databases. */

@@ -97,17 +97,26 @@ export async function findSecret(
   return rows.filter(({ hash }) => timingSafeEqual(Buffer.from(hash), offered))[0]?.keyId
 }
 
-/** False where the secret is gone. Until the end of the transaction it stays. */
+/**
+ * When the secret ends; undefined where it is gone, or the application is disabled or deleted. Until the end of the
+ * transaction both stay.
+ */
 export async function holdSecret(
   tx: Query,
   tenantId: string,
   applicationId: string,
   keyId: string,
-): Promise<boolean> {
-  const rows = await tx`
-    select from application_secret
-    where tenant_id = ${tenantId} and application_id = ${applicationId} and key_id = ${keyId} for share`
-  return rows.count > 0
+): Promise<Date | undefined> {
+  const [held] = await tx<{ endsAt: Date }[]>`
+    select secret.ends_at as "endsAt" from application_secret secret
+    join directory_object application on application.tenant_id = secret.tenant_id and application.id = secret.application_id
+    join directory_object principal on principal.tenant_id = secret.tenant_id
+      and principal.kind = 'servicePrincipal' and principal.app_id = application.app_id
+    where secret.tenant_id = ${tenantId} and secret.application_id = ${applicationId} and secret.key_id = ${keyId}
+      and secret.ends_at > now() and principal.deleted_at is null
+      and principal.properties -> 'accountEnabled' is distinct from 'false'::jsonb
+    for share of secret, principal`
+  return held?.endsAt
 }
 
 /** True for an application with any secret that is valid now. */

@@ -83,10 +83,11 @@ export const createCredential = operation({
     const login = (await ports.findLoginName(caller.tenantId, caller.objectId, kind)) ?? caller.objectId
     return { name, userName: `${login}+${name}`, holdPassword, ...wishes }
   },
-  async run({ caller, tx, ports, audit }, { name, userName, holdPassword, databases, expiresAt }) {
+  async run({ caller, tx, ports, audit }, { name, userName, holdPassword, databases, wishedEnd }) {
     const { tenantId, objectId: principalId } = caller
     // A new password ends the credentials that there are, so one that was proven by the old password must not come after.
-    await holdPassword(tx)
+    const passwordEnd = await holdPassword(tx)
+    const expiresAt = passwordEnd && passwordEnd < wishedEnd ? passwordEnd : wishedEnd
     if ((await countStored(tx, tenantId, principalId)) >= mostCredentials)
       fail('InvalidRequestContent', { reason: `There are ${mostCredentials} credentials already.` })
     const password = makePassword()
@@ -101,7 +102,7 @@ export const createCredential = operation({
   },
 })
 
-function readWishes({ databases = [], expiresAt }: Input): { databases: string[]; expiresAt: Date } {
+function readWishes({ databases = [], expiresAt }: Input): { databases: string[]; wishedEnd: Date } {
   const paths = databases.map((path) =>
     path
       .toLowerCase()
@@ -115,5 +116,5 @@ function readWishes({ databases = [], expiresAt }: Input): { databases: string[]
     fail('InvalidRequestContent', {
       reason: `'properties.expiresAt' is a time within the next ${longestDays} days.`,
     })
-  return { databases: [...new Set(paths)], expiresAt: end }
+  return { databases: [...new Set(paths)], wishedEnd: end }
 }

@@ -4,7 +4,7 @@ import { before } from 'node:test'
 import pg from 'pg'
 import type { Tx } from '../../../src/db/database.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
-import { removeSecret } from '../../../src/directory/applications/application-secret.ts'
+import { addSecret, removeSecret } from '../../../src/directory/applications/application-secret.ts'
 import { createCa } from '../../../src/http/local-ca.ts'
 import { splitCredentialName } from '../../../src/kernel/uuid.ts'
 import { openCredentials } from '../../../src/open-credentials.ts'
@@ -276,10 +276,40 @@ clause(
     const over = ended(client, 10_000)
     const [row] = await database.sql<{ key: string }[]>`
       select key_id as key from application_secret where application_id = ${app.applicationId}`
+    const endsAt = new Date(Date.now() + 3_600_000)
+    const { secretText } = await database.transaction((tx) =>
+      addSecret(tx, tenantId, app.applicationId, { endsAt }),
+    )
+    const dayMs = 24 * 3_600_000
+    for (const [name, asked, end] of [
+      ['usual', undefined, endsAt],
+      ['later', new Date(Date.now() + 300 * dayMs), endsAt],
+      ['sooner', new Date(Date.now() + 60_000), undefined],
+    ] as const) {
+      const { status, body, text } = await send('PUT', name, token, {
+        properties: { currentPassword: secretText, ...(asked && { expiresAt: asked.toISOString() }) },
+      })
+      assert.equal(status, 201, text)
+      assert.equal(body.properties.expiresAt, (end ?? asked)?.toISOString())
+    }
     const remove = (tx: Tx) => removeSecret(tx, tenantId, app.applicationId, row?.key ?? '')
     assert.equal(await makeDuring(remove, token, app.secret), 400)
     assert.equal(await over, '57P01')
     assert.equal(await countOf(principal), 0)
+  },
+)
+
+clause(
+  'TOK-121',
+  'Disabling or deleting a user ends access and refresh tokens, browser sessions and credentials for tools for good; of…',
+  async (t) => {
+    t.diagnostic('a credential that is asked for while the application is disabled')
+    const service = gateway.masking.service()
+    const { appId: applicationId, servicePrincipalId: principal, secret } = await addApplication(service)
+    const token = service.tokenFor({ kind: 'application', principal, applicationId })
+    const disable = (tx: Tx) => tx`
+      update directory_object set properties = properties || '{"accountEnabled": false}' where id = ${principal}`
+    assert.equal(await makeDuring(disable, token, secret), 400)
   },
 )
 

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { after, before, describe, test } from 'node:test'
 import * as oidc from 'openid-client'
+import { migrationDirectory } from '../../../src/db/migrate.ts'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, type Person, trustService } from '../../support/issuer.ts'
@@ -24,16 +27,16 @@ describe('principals that were shut out', () => {
   })
   after(() => service[Symbol.asyncDispose]())
 
-  const administer = async (method: string, path: string, body?: unknown) => {
+  const administer = async (method: string, at: string, body?: unknown) => {
     const permissions = ['AppRoleAssignment.ReadWrite.All', 'Application.ReadWrite.All', 'User.ReadWrite.All']
     const token = service.tokenFor({
       kind: 'application',
       permissions: [...permissions, 'DelegatedPermissionGrant.ReadWrite.All', 'Directory.ReadWrite.All'],
     })
-    const answer = await service.request(method, `/v1.0${path}`, { token, ...(body ? { body } : {}) })
+    const answer = await service.request(method, `/v1.0${at}`, { token, ...(body ? { body } : {}) })
     assert.ok(answer.status < 300, answer.text)
   }
-  const enable = (path: string, accountEnabled: boolean) => administer('PATCH', path, { accountEnabled })
+  const enable = (at: string, accountEnabled: boolean) => administer('PATCH', at, { accountEnabled })
   const restore = (id: string) => administer('POST', `/directory/deletedItems/${id}/restore`)
   const shutOutAndBack: Readonly<Record<string, (set: string, id: string) => Promise<unknown>>> = {
     'disabled and enabled': async (set, id) => {
@@ -46,8 +49,8 @@ describe('principals that were shut out', () => {
     },
   }
 
-  const statusOf = async (token: string, path = '/v1.0/me') =>
-    (await service.request('GET', path, { token })).status
+  const statusOf = async (token: string, at = '/v1.0/me') =>
+    (await service.request('GET', at, { token })).status
   const open = async (person: Person) => {
     const browser = new Browser(client)
     const scope = 'openid offline_access User.Read user_impersonation'
@@ -64,6 +67,17 @@ describe('principals that were shut out', () => {
     assert.match(page.html, /<label for="password">/)
   }
 
+  const credentials = '/providers/Vendor.Sql/databaseCredentials'
+  const makeCredential = async (token: string, currentPassword: string) => {
+    const made = await service.request('PUT', `${credentials}/tool?api-version=2026-11-01`, {
+      token,
+      body: { properties: { currentPassword } },
+    })
+    assert.equal(made.status, 201, made.text)
+  }
+  const listCredentials = async (token: string) =>
+    (await service.request('GET', `${credentials}?api-version=2026-11-01`, { token })).body.value
+
   for (const [what, happens] of Object.entries(shutOutAndBack)) {
     clause(
       'TOK-121',
@@ -72,19 +86,12 @@ describe('principals that were shut out', () => {
         t.diagnostic(`a person, ${what}`)
         const person = await addPerson(service)
         const before = await open(person)
-        const credentials = '/providers/Vendor.Sql/databaseCredentials'
-        const made = await service.request('PUT', `${credentials}/tool?api-version=2026-11-01`, {
-          token: before.tokens.access_token,
-          body: { properties: { currentPassword: person.password } },
-        })
-        assert.equal(made.status, 201, made.text)
+        await makeCredential(before.tokens.access_token, person.password)
         await happens('users', person.id)
         await assertEnded(before)
         const later = await open(person)
-        const listed = await service.request('GET', `${credentials}?api-version=2026-11-01`, {
-          token: later.tokens.access_token,
-        })
-        assert.deepEqual(listed.body.value, [], 'the password stays, credentials of before it do not')
+        const left = await listCredentials(later.tokens.access_token)
+        assert.deepEqual(left, [], 'the password stays, credentials of before it do not')
       },
     )
 
@@ -102,11 +109,14 @@ describe('principals that were shut out', () => {
         }
         const token = await getToken()
         assert.equal(await statusOf(token, '/v1.0/users?$top=1'), 200)
+        await makeCredential(token, one.secret)
         const { tokens, config } = await open(await addPerson(service))
         await happens('servicePrincipals', one.servicePrincipalId)
         await happens('servicePrincipals', clientId)
         assert.equal(await statusOf(token, '/v1.0/users?$top=1'), 401)
-        assert.equal(await statusOf(await getToken(), '/v1.0/users?$top=1'), 200, 'the secret stays')
+        const later = await getToken()
+        assert.equal(await statusOf(later, '/v1.0/users?$top=1'), 200, 'the secret stays')
+        assert.deepEqual(await listCredentials(later), [])
         assert.equal(await statusOf(tokens.access_token), 401)
         const renewed = await oidc.refreshTokenGrant(config, tokens.refresh_token ?? '')
         assert.equal(
@@ -133,11 +143,33 @@ describe('principals that were shut out', () => {
       // The token tells its time in whole seconds: those of the second of a revocation pass.
       await service.database.sql`
         update directory_object set created_at = created_at - interval '1 hour' where id = ${one.servicePrincipalId}`
+      await makeCredential(token, one.secret)
       await administer('DELETE', `/applications/${one.applicationId}`)
       await service.database.sql`
         update token_cutoff set valid_from = valid_from + interval '1 second' where principal_id = ${one.servicePrincipalId}`
       await restore(one.applicationId)
       assert.equal(await statusOf(token, '/v1.0/users?$top=1'), 401)
+      const left = await service.database.sql`
+        select from database_credential where principal_id = ${one.servicePrincipalId}`
+      assert.equal(left.count, 0)
     },
   )
+
+  test('the upgrade ends credentials of applications that are shut out, and bounds the others by their secrets', async () => {
+    const { sql } = service.database
+    const applications = await Promise.all(['gone', 'kept'].map(() => addApplication(service)))
+    const [gone = '', kept = ''] = applications.map(({ servicePrincipalId }) => servicePrincipalId)
+    await enable(`/servicePrincipals/${gone}`, false)
+    for (const id of [gone, kept])
+      await sql`
+        insert into database_credential (tenant_id, principal_id, name, verifier, expires_at)
+        values (${service.tenantId}, ${id}, 'old', 'none', now() + interval '10 years')`
+    const migration = path.join(migrationDirectory, '0049-credentials-of-shut-out-applications.sql')
+    await sql.unsafe(readFileSync(migration, 'utf8'))
+    const left = await sql`
+      select principal_id as id, expires_at = (
+        select ends_at from application_secret where application_id = ${applications[1]?.applicationId ?? ''}) as "isBounded"
+      from database_credential where principal_id in (${gone}, ${kept})`
+    assert.deepEqual([...left], [{ id: kept, isBounded: true }])
+  })
 })
