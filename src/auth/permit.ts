@@ -50,11 +50,14 @@ function alternativesFor(caller: Caller, row: PermissionRow): readonly Alternati
 }
 
 /** The directory's share of `Gatekeeper.permit`; masking actions go by role assignments. */
-export function permitByTable(caller: Caller, permission: Exclude<Permission, { action: string }>): void {
-  if ('anyCaller' in permission) return
-  if ('anyRow' in permission) {
-    if (!permission.anyRow.some((row) => holds(caller, row))) fail('InsufficientPrivileges')
-    return
-  }
-  requirePermissions(caller, permission.row)
+export function permitByTable(caller: Caller, permission: Permission): void {
+  if (!isPermittedByTable(caller, permission)) fail('InsufficientPrivileges')
+}
+
+/** False for masking actions, which no table permits. */
+export function isPermittedByTable(caller: Caller, permission: Permission): boolean {
+  if ('action' in permission) return false
+  if ('anyCaller' in permission) return true
+  const rows = 'anyRow' in permission ? permission.anyRow : [permission.row]
+  return rows.some((row) => holds(caller, row))
 }

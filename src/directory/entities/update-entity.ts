@@ -1,10 +1,11 @@
 import { type Answer, noContent } from '../../api/operation.ts'
+import { isPermittedByTable } from '../../auth/permit.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { operation } from '../operation.ts'
 import { beforeWrite } from '../write-rules/before-write.ts'
 import { withoutSecrets } from './create-entity.ts'
-import type { EntityContext, EntitySet, Located, ShownSet } from './entity-set.ts'
+import type { EntityContext, EntitySet, Located } from './entity-set.ts'
 import { checkPrecondition } from './entity-tag.ts'
 import { describeForAudit, describeWrite } from './entity-write.ts'
 import { answerEntity } from './get-entity.ts'
@@ -53,16 +54,20 @@ export function updateEntity<Row extends Stored>(set: EntitySet<Row>) {
   })
 }
 
-/** The answer to an update: with the entity or without it, as the caller prefers, else as usual for the set. */
-export async function answerUpdated<Row extends Stored>(
+/**
+ * The answer to an update: with the entity or without it, as the caller prefers, else as usual for the set. Without it for a
+ * caller who may write the entity and not read it.
+ */
+async function answerUpdated<Row extends Stored>(
   context: EntityContext,
-  set: ShownSet<Row>,
+  set: EntitySet<Row>,
   located: Located<Row>,
   withEntity: boolean,
 ): Promise<Answer> {
   if (prefers(context.request, 'minimal')) return applyPreference(noContent, 'return=minimal')
   const wants = prefers(context.request, 'representation')
-  if (!wants && !withEntity) return noContent
+  const isShown = (wants || withEntity) && isPermittedByTable(context.caller, set.permissions.read)
+  if (!isShown) return noContent
   const answer = await answerEntity(context, set, located)
   return wants ? applyPreference(answer, 'return=representation') : answer
 }

@@ -1,6 +1,6 @@
 import { type Answer, type AuditEntry, noContent, ok } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
-import { requirePermissions } from '../../auth/permit.ts'
+import { holds, requirePermissions } from '../../auth/permit.ts'
 import { appendChanges } from '../../db/change-log.ts'
 import { checkPrecondition, entityTag } from '../entities/entity-tag.ts'
 import { describeWrite } from '../entities/entity-write.ts'
@@ -11,6 +11,7 @@ import { bodyOf, entitySchema } from '../entities/schemas.ts'
 import { extensionPropertiesFor } from '../extensions/custom-properties.ts'
 import { findStandAlone, readGroupChanges, recalculateMail, refuseDynamic } from '../objects/group-rules.ts'
 import { group as resource } from '../objects/kinds/group.ts'
+import { objectPermissions } from '../objects/object-permissions.ts'
 import { type DirectoryObject, describeChange, updateObject } from '../objects/object-store.ts'
 import { renderItem, renderObject } from '../objects/render-object.ts'
 import { operation } from '../operation.ts'
@@ -58,7 +59,8 @@ export const updateGroup = operation({
     if (isChanged || added.length > 0) audit(describeUpdate(found.group, changes, addedIds(added)))
     const updated = isChanged ? [describeChange('updated', group)] : []
     await appendChanges(tx, caller.tenantId, [...updated, ...added])
-    const wants = prefers(request, 'representation')
+    // The permissions to add members do not include reading the group.
+    const wants = prefers(request, 'representation') && holds(caller, objectPermissions.group.read)
     const answer = alone || wants ? showGroup(group, request.baseUrl, alone) : noContent
     return answerLenient(wants ? applyPreference(answer, 'return=representation') : answer, lenient)
   },

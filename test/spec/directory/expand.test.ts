@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { caller, everything } from '../../support/call.ts'
 import { clause } from '../../support/clause.ts'
@@ -128,6 +129,45 @@ describe('$expand and Prefer', () => {
       assert.equal(applied(large), 'odata.maxpagesize=999')
       const odd = await call('GET', '/users', 200, undefined, { prefer: 'odata.maxpagesize=x' })
       assert.equal(applied(odd), null)
+    },
+  )
+
+  clause(
+    'DIR-208',
+    '`Prefer: return=minimal` has a creation or an update answered 204, `return=representation` has it answered with the entity, …',
+    async () => {
+      const device = (
+        await call('POST', '/devices', 201, {
+          accountEnabled: true,
+          deviceId: randomUUID(),
+          displayName: 'Unread',
+          operatingSystem: 'Linux',
+          operatingSystemVersion: '1',
+        })
+      ).body.id
+      const adding = ['GroupMember.ReadWrite.All', 'OrgContact.Read.All']
+      const writing = ['Directory.AccessAsUser.All']
+      const none = { 'members@odata.bind': [] }
+      const renamed = { displayName: 'Renamed' }
+      for (const [path, body, kind, write, read] of [
+        [`/groups/${group}`, none, 'application', adding, 'GroupMember.Read.All'],
+        [`/groups/${group}`, none, 'delegated', adding, 'Group.Read.All'],
+        [`/devices/${device}`, renamed, 'delegated', writing, 'Device.Read.All'],
+      ] as const) {
+        const ask = (method: string, permissions: readonly string[]) =>
+          service.request(method, `/v1.0${path}`, {
+            token: service.tokenFor({ kind, permissions: [...permissions] }),
+            headers: { prefer: 'return=representation' },
+            ...(method === 'PATCH' && { body }),
+          })
+        assert.equal((await ask('GET', write)).status, 403)
+        const hidden = await ask('PATCH', write)
+        assert.deepEqual([hidden.status, hidden.text], [204, ''])
+        for (const name of ['preference-applied', 'etag']) assert.equal(hidden.headers.get(name), null)
+        const shown = await ask('PATCH', [...write, read])
+        assert.equal(shown.status, 200, shown.text)
+        assert.equal(shown.headers.get('preference-applied'), 'return=representation')
+      }
     },
   )
 })
