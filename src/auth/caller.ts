@@ -16,6 +16,8 @@ export interface Caller {
   readonly permissions: ReadonlySet<string>
   /** Template ids of the directory roles that the user holds (`wids`). */
   readonly directoryRoles: ReadonlySet<string>
+  /** The origin that the sign-in was answered at; undefined where a token of ours does not say it, and for outside ones. */
+  readonly signInOrigin?: string
 }
 
 export type CallerFacts = Omit<Caller, typeof verified>

@@ -23,6 +23,9 @@ export const ourClaimNames: ClaimNames = {
   wids: ['wids'],
 }
 
+/** Tells in tokens of ours which consents of the person count: those for this origin. */
+export const signInOriginClaim = 'sign_in_origin'
+
 export type Claims = Readonly<Record<string, unknown>>
 
 const maxNameLength = 200

@@ -7,7 +7,7 @@ import type { CallerFacts } from './caller.ts'
 import type { Identity } from './identity.ts'
 import { issueTimeClaim } from './issue-time.ts'
 import { accessTokenType, type SigningKeys, signingAlgorithm } from './signing-keys.ts'
-import { type ClaimNames, type Claims, ourClaimNames, readClaims } from './token-claims.ts'
+import { type ClaimNames, type Claims, ourClaimNames, readClaims, signInOriginClaim } from './token-claims.ts'
 
 /** The issuers whose tokens are accepted, and how tokens are checked. */
 export interface AcceptedIssuer {
@@ -77,7 +77,10 @@ export function createVerifier({ identity, signingKeys, outsideIssuers }: Verifi
     checkAudience(claims.aud, issuer)
 
     const verified: VerifiedToken = {
-      facts: readClaims(claims, issuer.claimNames, { ours: identity.tenantId, named: issuer.tenantId }),
+      facts: {
+        ...readClaims(claims, issuer.claimNames, { ours: identity.tenantId, named: issuer.tenantId }),
+        ...(issuer.ours && readSignInOrigin(claims)),
+      },
       issuer,
       kid: header.kid,
       ...readTime(claims, issuer.ours),
@@ -155,6 +158,10 @@ async function checkSignatureAndTimes(
 function checkAudience(audience: unknown, issuer: AcceptedIssuer): void {
   const named = Array.isArray(audience) ? audience : [audience]
   if (!named.some((one) => typeof one === 'string' && issuer.isAudience(one))) fail('InvalidAudience')
+}
+
+function readSignInOrigin({ [signInOriginClaim]: signInOrigin }: Claims): Pick<CallerFacts, 'signInOrigin'> {
+  return typeof signInOrigin === 'string' ? { signInOrigin } : {}
 }
 
 function readTime(claims: Readonly<Record<string, unknown>>, isOurs: boolean) {

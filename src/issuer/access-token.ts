@@ -1,6 +1,7 @@
 import type { AccessToken, Client, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider'
 import type { Identity } from '../auth/identity.ts'
 import { issueTimeClaim, readIssueTime } from '../auth/issue-time.ts'
+import { signInOriginClaim } from '../auth/token-claims.ts'
 import type { Query } from '../db/query.ts'
 import { listDirectoryRoles } from '../directory/accounts/list-directory-roles.ts'
 import { awaitRevocations } from '../directory/accounts/standing.ts'
@@ -20,13 +21,14 @@ export const accessTokenLifetimeSeconds = 60 * 60
 /** The token that another one was exchanged for. */
 interface Origin {
   readonly signInId: string | undefined
+  readonly signInOrigin: string | undefined
   /** In seconds. */
   readonly expiresAt: number
 }
 
 const origins = new WeakMap<object, Origin>()
 
-/** Makes an exchanged token end with the sign-in and the lifetime of the token that it was exchanged for. */
+/** Makes an exchanged token keep the sign-in, its origin, and the lifetime of the token that it was exchanged for. */
 export function keepOrigin(token: object, origin: Origin): void {
   origins.set(token, origin)
 }
@@ -62,13 +64,20 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
       ver: '2.0',
       [issueTimeClaim]: issuedAtMs,
     }
+    const signInOrigin = readSignInOrigin(ctx)
     const specific =
       token.kind === 'ClientCredentials'
         ? await describeApplication(sql, identity, client)
-        : await describeUser(sql, identity, client, token, readSignInOrigin(ctx))
+        : await describeUser(sql, identity, client, token, signInOrigin)
     const sid =
       token.kind === 'AccessToken' && token.grantId ? secret.nameOf(token.grantId) : origin?.signInId
-    jwt.payload = { ...common, ...(sid !== undefined && { sid }), ...specific }
+    const told = signInOrigin ?? origin?.signInOrigin
+    jwt.payload = {
+      ...common,
+      ...(sid !== undefined && { sid }),
+      ...(told !== undefined && { [signInOriginClaim]: told }),
+      ...specific,
+    }
   }
 }
 

@@ -40,7 +40,7 @@ export function allowOnBehalfOf(provider: Provider, check: AssertionCheck): void
     if (secondsLeft <= 0) throw new errors.InvalidGrant('the assertion has expired')
     const resource = check.identity.origin()
     const info = await describeResource(ctx, String(params.resource ?? resource), check.identity)
-    const { chosen, granted } = await choosePermissions(check, ctx, session)
+    const chosen = await choosePermissions(check, ctx, session)
     const token = new provider.AccessToken({
       accountId: session.caller.objectId,
       client,
@@ -51,10 +51,11 @@ export function allowOnBehalfOf(provider: Provider, check: AssertionCheck): void
       expiresIn: Math.min(accessTokenLifetimeSeconds, secondsLeft),
     })
     token.resourceServer = new provider.ResourceServer(resource, info)
-    keepOrigin(token, { signInId: session.grounds.signInId, expiresAt })
+    const { signInOrigin } = session.caller
+    keepOrigin(token, { signInId: session.grounds.signInId, signInOrigin, expiresAt })
     ctx.oidc.entity('AccessToken', token)
     const value = await token.save()
-    const idToken = await issueIdToken(provider, ctx, check, { id: session.caller.objectId, granted })
+    const idToken = await issueIdToken(provider, ctx, check, session)
     // Asked once the new token has its time: a revocation since then ends the new token by itself.
     const [isRevoked] = await check.findRevoked([session.grounds])
     if (isRevoked !== false) throw new errors.InvalidGrant('the assertion was revoked')
@@ -90,7 +91,7 @@ async function choosePermissions(
   { sql, identity: { tenantId } }: AssertionCheck,
   ctx: KoaContextWithOIDC,
   { caller }: Session,
-): Promise<{ readonly chosen: string[]; readonly granted: readonly string[] }> {
+): Promise<string[]> {
   const { client, requestParamScopes } = ctx.oidc
   if (!client) throw new Error('a grant without a client')
   const facts = clientFactsOf(client)
@@ -105,23 +106,25 @@ async function choosePermissions(
     )
   const chosen = requestParamScopes.has(defaultScope) ? usable : asked
   if (chosen.length === 0) throw new errors.InvalidScope('no permission is left', defaultScope)
-  return { chosen, granted }
+  return chosen
 }
 
 /**
  * An id token for a client that asks for one: MSAL finds an exchanged token again by the account in it. Ids are in the
- * access token anyway; names take the client's consent for `profile`.
+ * access token anyway; names take the client's consent for `profile` at the origin of the sign-in.
  */
 async function issueIdToken(
   provider: Provider,
   ctx: KoaContextWithOIDC,
   { sql, identity: { tenantId } }: AssertionCheck,
-  { id, granted }: { readonly id: string; readonly granted: readonly string[] },
+  { caller: { objectId: id, signInOrigin: origin } }: Session,
 ): Promise<string | undefined> {
-  const { requestParamScopes } = ctx.oidc
-  if (!requestParamScopes.has('openid')) return undefined
+  const { client, requestParamScopes } = ctx.oidc
+  if (!client || !requestParamScopes.has('openid')) return undefined
   const user = await findActiveUser(sql, tenantId, { id })
   if (!user) throw new errors.InvalidGrant('the person of the assertion is gone')
+  const delegation = { tenantId, userId: id, origin, ...clientFactsOf(client) }
+  const granted = await listDelegatedPermissions(sql, delegation)
   const named = requestParamScopes.has('profile') && granted.includes('profile')
   const scope = named ? 'openid profile' : 'openid'
   const account = describeAccount(user, tenantId, () => listAppRoles(ctx, sql, tenantId, id))

@@ -12,7 +12,7 @@ interface Sources {
   readonly gatekeeper: Pick<Gatekeeper, 'authenticate'>
 }
 
-/** Answers who the signed-in person of a token is, as far as the client has consent for `profile` and `email`. */
+/** Answers who the signed-in person of a token is, as far as the client has consent for `profile` and `email` at the origin of the sign-in. */
 export async function sendUserinfo(
   { sql, gatekeeper }: Sources,
   request: IncomingMessage,
@@ -40,7 +40,7 @@ async function readClaims(
   sql: Query,
   caller: Awaited<ReturnType<Gatekeeper['authenticate']>>,
 ): Promise<object | undefined> {
-  const { tenantId, objectId, applicationId } = caller
+  const { tenantId, objectId, applicationId, signInOrigin } = caller
   const client = await findClientApplication(sql, tenantId, applicationId)
   const profile = await readProfile(sql, tenantId, objectId)
   if (!profile) return undefined
@@ -51,6 +51,7 @@ async function readClaims(
         servicePrincipalId: client.service_principal_id,
         userId: objectId,
         firstParty,
+        origin: signInOrigin,
       })
     : []
   const has = (scope: string) => firstParty || granted.includes(scope)
