@@ -17,6 +17,7 @@ import { checkConditions, entityTag } from './entity-tag.ts'
 import { type MaskingPorts, namespaceOfRequest, operation } from './operation.ts'
 import { decodeSkipToken, encodeSkipToken, nextLink } from './page.ts'
 import { canonicalNamespace, fillPath, scopeOf } from './place.ts'
+import { requireRole } from './role-assignments/confirm-role.ts'
 
 /** The facts of a request that every step of its operation needs. */
 export interface Site {
@@ -173,6 +174,7 @@ export function deleteOf<Item, Parent>(kind: Kind<Item, Parent>): Operation<Mask
       const site = siteOf(context)
       const parent = await kind.findParent(site, true)
       const item = await kind.find(site, parent, true)
+      await requireRole(site, action)
       if (kind.versionOf) checkConditions(site.request, item ? kind.versionOf(item) : null)
       if (item) await kind.remove(site, item, parent)
       await kind.removeRemains?.(site, context.audit)

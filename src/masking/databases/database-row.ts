@@ -6,7 +6,7 @@ import { gatewayNameColumn } from '../binding/gateway-names.ts'
 import type { KeyRange } from '../page.ts'
 import { type DatabasePlace, idOf, keyOf, readDatabasePlace } from '../place.ts'
 import type { Site } from '../resource.ts'
-import { confirmRole } from '../role-assignments/confirm-role.ts'
+import { lockAssignments, requireRole } from '../role-assignments/confirm-role.ts'
 import { isKeyWithin } from '../within-scopes.ts'
 
 export interface DatabaseRow {
@@ -88,9 +88,14 @@ export async function selectDatabases(
 export async function lockOrCreateDatabase(site: Site, action: string): Promise<DatabaseRow> {
   const { tx, tenantId, params } = site
   const place = readDatabasePlace(params)
-  const found = await findDatabase(tx, tenantId, place, true)
-  if (found) return found
-  await confirmRole(site, action)
+  const database = (await findDatabase(tx, tenantId, place, true)) ?? (await createDatabase(site, place))
+  await requireRole(site, action)
+  return database
+}
+
+async function createDatabase({ tx, tenantId }: Site, place: DatabasePlace): Promise<DatabaseRow> {
+  // The role may end with an earlier database of this name.
+  await lockAssignments(tx)
   await tx`
     insert into masked_database
       (id, tenant_id, key, subscription_id, resource_group, server_name, name, location)

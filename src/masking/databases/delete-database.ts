@@ -4,6 +4,7 @@ import { databaseApiVersions, operation, withoutBinding } from '../operation.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { renderPolicy } from '../policy/policy.ts'
 import { auditChange, siteOf } from '../resource.ts'
+import { requireRole } from '../role-assignments/confirm-role.ts'
 import { endAssignments } from '../role-assignments/end-assignments.ts'
 import { mappingKind } from '../role-mappings/mapping.ts'
 import { ruleKind } from '../rules/rule.ts'
@@ -29,6 +30,7 @@ export const deleteDatabase = operation({
     const { tx, tenantId } = site
     const place = readDatabasePlace(site.params)
     const database = await findDatabase(tx, tenantId, place, true)
+    await requireRole(site, action)
     checkConditions(site.request, database?.version ?? null)
     if (database) await refuseWhileMasked(tx, database)
     await endAssignments(site, context.audit, place)

@@ -6,9 +6,13 @@ import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { databasePath, idOf, readDatabasePlace, scopeOf } from '../place.ts'
 import { renderPolicy } from '../policy/policy.ts'
 import { auditChange, siteOf } from '../resource.ts'
+import { requireRole } from '../role-assignments/confirm-role.ts'
 import { mappingKind, mappingRows, renderMapping } from '../role-mappings/mapping.ts'
 import { nullableString } from '../schemas.ts'
 import { findDatabase } from './database-row.ts'
+
+const policyAction = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
+const action = 'Vendor.Sql/servers/databases/write'
 
 const restoreAnswer = Type.Object({
   mappings: Type.Array(Type.String()),
@@ -34,7 +38,7 @@ export const restoreDatabase = operation({
   method: 'POST',
   path: `${databasePath}/restore`,
   apiVersions: ownApiVersions,
-  permission: { action: 'Vendor.Sql/servers/databases/write', scope: scopeOf },
+  permission: { action, scope: scopeOf },
   query: Type.Object({
     dryRun: Type.Optional(Type.String({ description: '`true`: say what would be done, and do nothing' })),
   }),
@@ -56,6 +60,7 @@ export const restoreDatabase = operation({
     const { tx, tenantId, ports } = site
     const place = readDatabasePlace(site.params)
     const database = await findDatabase(tx, tenantId, place, true)
+    await requireRole(site, action)
     if (!database) fail('ResourceNotFound', { id: idOf(place, site.namespace) })
     const nothing = { mappings: [], statements: [], left: [], state: 'NotBound', reason: null }
     if (planned) return withEnforcement(ok(planned), database, ports, false)
@@ -69,9 +74,8 @@ export const restoreDatabase = operation({
       await tx`
         update masked_database set policy_state = 'Disabled', policy_state_chosen = true,
           policy_version = nextval('resource_version') where id = ${database.id}`
-      const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
       const after = { ...database, policyState: 'Disabled' as const }
-      auditChange(context.audit, action, renderPolicy, database, after)
+      auditChange(context.audit, policyAction, renderPolicy, database, after)
     }
     const lateBody = async () => ({
       mappings: mappings.map(({ name }) => name),

@@ -5,7 +5,10 @@ import { findDatabase } from '../databases/database-row.ts'
 import { apiVersions, operation, withEnforcement } from '../operation.ts'
 import { canonicalNamespace, fillPath, idOf, policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { siteOf } from '../resource.ts'
+import { requireRole } from '../role-assignments/confirm-role.ts'
 import { strict } from '../schemas.ts'
+
+const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
 
 /** A twin keeps ALTER TYPE and DROP COLUMN from its table. Without it nothing is unmasked: the columns stay denied. */
 export const suspendTable = switchTable(
@@ -23,12 +26,13 @@ function switchTable(verb: 'suspend' | 'resume', summary: string) {
     method: 'POST',
     path: `${policyPath}/${verb}`,
     apiVersions,
-    permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/write', scope: scopeOf },
+    permission: { action, scope: scopeOf },
     body: Type.Object({ schemaName: Type.String(), tableName: Type.String() }, strict),
     answers: { 204: null },
 
     async run(context) {
-      const { tx, tenantId, params, namespace, ports } = siteOf(context)
+      const site = siteOf(context)
+      const { tx, tenantId, params, namespace, ports } = site
       const place = readDatabasePlace(params)
       const database = await findDatabase(tx, tenantId, place)
       if (!database) fail('ResourceNotFound', { id: idOf(place, namespace) })
@@ -41,6 +45,7 @@ function switchTable(verb: 'suspend' | 'resume', summary: string) {
         await tx`
           delete from suspension where database_id = ${database.id}
             and schema_name = ${schemaName} and table_name = ${tableName}`
+      await requireRole(site, action)
       context.audit({
         action: `${verb}Table`,
         target: fillPath(policyPath, { ...place }, canonicalNamespace),

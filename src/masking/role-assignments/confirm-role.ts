@@ -1,22 +1,38 @@
+import type { Caller } from '../../auth/caller.ts'
+import type { Params } from '../../auth/permission.ts'
 import { lockUntilCommit } from '../../db/advisory-locks.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
+import type { MaskingPorts } from '../operation.ts'
 import { scopeOf } from '../place.ts'
-import type { Site } from '../resource.ts'
 
-/** Queues transactions that end role assignments with their resource, and those that rely on such an assignment. */
+interface Write {
+  readonly tx: Query
+  readonly ports: Pick<MaskingPorts, 'mayAct'>
+  readonly caller: Caller
+  readonly params: Params
+}
+
+/** Queues transactions that end role assignments, and those that rely on one without a locked row. */
 export async function lockAssignments(tx: Query): Promise<void> {
   await lockUntilCommit(tx, 'assignments')
 }
 
 /**
- * Refuses a caller whose role ended, with its resource, after the request was permitted. A caller with a role at a database
- * alone could otherwise create the deleted database again, with an exemption or a mapping of their choice, or assign a
- * role that would count for the next one.
+ * MASK-227: refuses a caller whose role ended after the request was permitted. Every write asks it again when it has its
+ * locks: a write can wait for them until an Owner has revoked the role and withdrawn what its holder did.
  */
-export async function confirmRole({ tx, ports, caller, params }: Site, action: string): Promise<void> {
-  await lockAssignments(tx)
+export async function requireRole({ tx, ports, caller, params }: Write, action: string): Promise<void> {
   const scope = scopeOf(params)
   if (await ports.mayAct(tx, caller, action, scope)) return
   fail('AuthorizationFailed', { client: caller.applicationId, objectId: caller.objectId, action, scope })
+}
+
+/**
+ * The same where no row serialises the write with the end of the role. An Owner could otherwise assign a role that is not
+ * in the list which another Owner reads after the revocation, or that counts for the next database of a deleted one's name.
+ */
+export async function confirmRole(write: Write, action: string): Promise<void> {
+  await lockAssignments(write.tx)
+  await requireRole(write, action)
 }

@@ -11,6 +11,7 @@ import { authorizationApiVersions, type PrincipalType } from '../operation.ts'
 import { canonicalNamespace, checkName, databasePath, scopeOf, serverPath } from '../place.ts'
 import type { Kind, Site } from '../resource.ts'
 import { dateTime, nullableString, uuid } from '../schemas.ts'
+import { confirmRole } from './confirm-role.ts'
 
 /** Everything a role can be assigned at. */
 export const assignableScopes = [
@@ -143,7 +144,9 @@ export const roleAssignmentKind: Kind<RoleAssignment, string> = {
     )
   },
   render: renderRoleAssignment,
-  async remove({ tx, tenantId }, { id }) {
+  async remove(site, { id }) {
+    const { tx, tenantId } = site
+    await confirmRole(site, `${roleAssignmentKind.action}/delete`)
     await tx`delete from role_assignment where tenant_id = ${tenantId} and id = ${id}`
   },
 }

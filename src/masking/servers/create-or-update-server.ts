@@ -3,6 +3,7 @@ import { checkConditions } from '../entity-tag.ts'
 import { operation, originalApiVersions } from '../operation.ts'
 import { keyOf, readServerPlace, scopeOf, serverPath } from '../place.ts'
 import { answerStored, auditChange, siteOf } from '../resource.ts'
+import { requireRole } from '../role-assignments/confirm-role.ts'
 import { readTracked } from '../tracked-resource.ts'
 import { renderServer, serverAnswer, serverInput, serverKind } from './server.ts'
 
@@ -39,6 +40,7 @@ export const createOrUpdateServer = operation({
       on conflict (tenant_id, key) do update set location = excluded.location, tags = excluded.tags,
         version = nextval('resource_version')
       returning version`
+    await requireRole(site, action)
     auditChange(context.audit, action, renderServer, before, after)
     return answerStored(renderServer(after, site.namespace), row?.version ?? 0, before === null)
   },
