@@ -107,8 +107,9 @@ export async function readRelations(
     select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name, c.relkind::text as relkind,
       o.rolname::text as owner, o.rolsuper as "isOfSuperuser", c.relrowsecurity as "rowSecurity",
       ${isOn(tx, 'security_barrier')} as "securityBarrier", ${isOn(tx, 'security_invoker')} as "securityInvoker",
-      case when pg_catalog.pg_has_role(c.relowner, 'USAGE') then 'directly'
-        when pg_catalog.pg_has_role(c.relowner, ${set}) then 'as owner' else 'not' end as managed,
+      case when me.rolsuper or me.oid = c.relowner then 'directly'
+        when pg_catalog.pg_has_role(c.relowner, ${set}) then 'as owner'
+        when pg_catalog.pg_has_role(c.relowner, 'USAGE') and not ${holdsOption(tx)} then 'directly' else 'not' end as managed,
       pg_catalog.pg_has_role(c.relowner, ${set}) as settable,
       c.relrowsecurity and exists (select 1 from pg_catalog.pg_policy p where p.polrelid = c.oid
         and ${isRestrictive(tx)}) as "isRestricted",
@@ -124,6 +125,7 @@ export async function readRelations(
     from pg_catalog.pg_class c
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     join pg_catalog.pg_roles o on o.oid = c.relowner
+    join pg_catalog.pg_roles me on me.rolname = current_user
     where c.oid = any(${oids}::oid[])`
   const [rows, columns] = await Promise.all([reads, readColumns(tx, oids)])
   if (reading.mode === 'all') refuseFlood(rows)
@@ -158,6 +160,17 @@ export async function readRelations(
       obstacle: definition?.obstacle ?? restriction?.obstacle ?? null,
     }
   })
+}
+
+/**
+ * True where the binding holds a grant option of the relation, by itself or by a role that it inherits from. PostgreSQL then takes
+ * a REVOKE of a member of the owner for one of the grants that this role made, and leaves those of the owner.
+ */
+function holdsOption(tx: Sql) {
+  return tx`exists (select 1 from pg_catalog.aclexplode(c.relacl) a where a.is_grantable and a.grantee not in (0, c.relowner)
+      and pg_catalog.pg_has_role(a.grantee, 'USAGE')
+    union all select 1 from pg_catalog.pg_attribute n, pg_catalog.aclexplode(n.attacl) a where n.attrelid = c.oid
+      and a.is_grantable and a.grantee not in (0, c.relowner) and pg_catalog.pg_has_role(a.grantee, 'USAGE'))`
 }
 
 /** More of them are not read and changed at once: a masked role could hold up everything else by thousands of views. */

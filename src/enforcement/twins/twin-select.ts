@@ -2,6 +2,7 @@ import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import { SqlRefusal } from '../../sql/refusal.ts'
 import type { Relation } from '../catalog.ts'
 import type { Masks } from './assign-masks.ts'
+import { deferInCondition } from './defer-literals.ts'
 import { maskExpression } from './masks.ts'
 import { moveRelations } from './move-relations.ts'
 
@@ -11,7 +12,7 @@ export function tableTwinSelect(relation: Relation, masks: Masks): string {
   // Policies are chosen for the owner of the twin; those that narrow what certain readers see are kept here.
   const conditions = relation.restrictions.map(({ roles, condition }) => {
     const isMeant = roles.map((oid) => `pg_has_role(current_user, ${oid}::oid, 'USAGE') IS NOT FALSE`)
-    return `(NOT (${isMeant.join(' OR ')}) OR (${condition}))`
+    return `(NOT (${isMeant.join(' OR ')}) OR (${deferInCondition(condition)}))`
   })
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
   return `SELECT ${selectList(relation, masks, relation.name)} ${from}${where}`
