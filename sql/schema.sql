@@ -431,6 +431,7 @@ create table role_assignment (
   principal_id uuid not null,
   created_at timestamp with time zone default now() not null,
   created_by uuid,
+  by_root_owner boolean default false not null,
   constraint role_assignment_pkey PRIMARY KEY (id),
   constraint role_assignment_exists_already UNIQUE (tenant_id, scope, role, principal_id),
   constraint role_assignment_principal FOREIGN KEY (tenant_id, principal_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE

@@ -22,7 +22,7 @@ type NameLoginRole = (principalName: string, database: string) => string
 /**
  * Every right that masking gives to one of the principals: role assignments, mapped database roles, and entries of exempt
  * lists. Policies that are off count as well: enabling one gives nothing that is not listed here. Databases that no binding
- * ever logged in to give nothing, and neither do roles at scopes that never had any other: otherwise a caller with an
+ * ever logged in to give nothing, and neither do roles at scopes that never had any other, unless an Owner at `/` assigned them: otherwise a caller with an
  * empty resource group or subscription could freeze any account by naming it (DIR-290, DIR-293). One login counts for good,
  * wherever the database is bound later: otherwise a caller could bind it to nothing, take a right, and bind it back (DIR-299).
  */
@@ -36,7 +36,7 @@ async function readGivenRights(
     select 'maskingRole' as type, role as name, principal_id::text as given, shown_scope as scope,
       null as "subscriptionId", null as "resourceGroupName", null as "serverName", null as "databaseName"
     from role_assignment a where tenant_id = ${tenantId} and principal_id = any(${[...ids]}::uuid[])
-      and (scope = '/' or exists (
+      and (scope = '/' or by_root_owner or exists (
         select from reached_place r
         where r.tenant_id = a.tenant_id and (r.key = a.scope or starts_with(r.key, a.scope || '/'))))
     union all

@@ -107,11 +107,13 @@ function refuseChange(before: RoleAssignment, { scope, role, principalId }: Want
     })
 }
 
-async function insert({ tx, tenantId }: Site, wanted: Wanted, createdBy: string): Promise<RoleAssignment> {
+async function insert(site: Site, wanted: Wanted, createdBy: string): Promise<RoleAssignment> {
+  const { tx, tenantId, ports, caller } = site
+  const byRootOwner = await ports.mayAct(tx, caller, action, '/')
   const { id, scope, shownScope, role, principalId } = wanted
   const rows = await tx<{ createdAt: Date }[]>`
-    insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id, created_by)
-    values (${id}, ${tenantId}, ${scope}, ${shownScope}, ${role}, ${principalId}, ${createdBy})
+    insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id, created_by, by_root_owner)
+    values (${id}, ${tenantId}, ${scope}, ${shownScope}, ${role}, ${principalId}, ${createdBy}, ${byRootOwner})
     on conflict do nothing returning created_at as "createdAt"`
   const [row] = rows
   if (row) return { ...wanted, createdAt: row.createdAt, createdBy }

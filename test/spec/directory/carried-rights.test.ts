@@ -507,20 +507,20 @@ clause(
     const helpdesk = await tokenOf('Helpdesk Administrator', 'User Administrator', 'Groups Administrator')
     const applications = await tokenOf('Application Administrator')
     const passwordProfile = { password: 'a long-winded Phrase 42' }
-    const victims = await Promise.all(
-      [subscription, group, server, `${server}/databases/real`].map(async (scope) => {
-        const [user, team] = [await directory().user(), await directory().group()]
-        const { applicationId, servicePrincipalId } = await addApplication(service())
-        for (const principalId of [user, team, servicePrincipalId]) {
-          const url = `${scope}/providers/Vendor.Authorization/roleAssignments/${randomUUID()}`
-          assert.equal((await put(url, { principalId, roleName: 'Reader' })).status, 201)
-        }
-        return { user, team, applicationId }
-      }),
-    )
-    const tryAll = async () => {
+    const scopes = [subscription, group, server, `${server}/databases/real`]
+    const assignBy = async (giver: typeof put, scope: string) => {
+      const [user, team] = [await directory().user(), await directory().group()]
+      const { applicationId, servicePrincipalId } = await addApplication(service())
+      for (const principalId of [user, team, servicePrincipalId]) {
+        const url = `${scope}/providers/Vendor.Authorization/roleAssignments/${randomUUID()}`
+        assert.equal((await giver(url, { principalId, roleName: 'Reader' })).status, 201)
+      }
+      return { user, team, applicationId }
+    }
+    const victims = await Promise.all(scopes.map((scope) => assignBy(put, scope)))
+    const tryAll = async (holders = victims) => {
       const statuses = []
-      for (const { user, team, applicationId } of victims) {
+      for (const { user, team, applicationId } of holders) {
         const answers = [
           await ask(helpdesk, 'PATCH', `/users/${user}`, { passwordProfile }),
           await ask(helpdesk, 'POST', `/groups/${team}/members/$ref`, refer(await directory().user())),
@@ -533,6 +533,9 @@ clause(
     const free = victims.map(() => '204,204,200')
     const frozen = victims.map(() => '403,403,403')
     assert.deepEqual(await tryAll(), free, 'an empty subscription')
+    const putAtRoot: typeof put = (url, properties) => send('PUT', url, { properties })
+    const prepared = await Promise.all(scopes.map((scope) => assignBy(putAtRoot, scope)))
+    assert.deepEqual(await tryAll(prepared), frozen, 'roles that an Owner at / assigned')
     // Names that only begin alike are other scopes.
     for (const db of [
       `${subscription}2${server.slice(subscription.length)}/databases/real`,
