@@ -10,6 +10,7 @@ import {
   revokeApplicationPermissions,
   withdrawConsent,
 } from '../directory/applications/granted-permissions.ts'
+import { listOriginsFor } from '../directory/applications/redirect-origins.ts'
 import {
   findRegistration,
   listRegistrations,
@@ -157,7 +158,8 @@ const consent: Perform = async (access, word, values) => {
     const { servicePrincipalId } = await findRegistration(tx, tenantId, word)
     const userId = values.user === undefined ? null : await requireUser(tx, tenantId, values.user)
     const write = values.withdraw ? withdrawConsent : consentPermissions
-    await write(tx, { tenantId, servicePrincipalId, userId, permissions })
+    const origins = await listOriginsFor(tx, tenantId, servicePrincipalId, userId)
+    await write(tx, { tenantId, servicePrincipalId, userId, permissions, origins })
     const data = { userId, permissions }
     const words = values.withdraw ? 'Withdrawn.' : 'Consented.'
     return { result: { words, data }, target: servicePrincipalId, after: data }

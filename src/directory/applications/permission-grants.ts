@@ -12,7 +12,7 @@ import { serviceAppId } from './api-principal.ts'
 import { consentPermissions, withdrawConsent } from './granted-permissions.ts'
 import { joinIds, splitIds } from './joined-id.ts'
 import { permissionGrantPermissions } from './permissions.ts'
-import { listRedirectOrigins } from './redirect-origins.ts'
+import { listOriginsFor } from './redirect-origins.ts'
 
 const uuid = Type.String({ format: 'uuid' })
 
@@ -237,11 +237,6 @@ const deleteGrant = operation({
     return noContent
   },
 })
-
-/** Consent for one user is for the addresses that the application has now, as if the user had given it there. */
-async function listOriginsFor(tx: Query, tenantId: string, clientId: string, userId: string | null) {
-  return userId === null ? [] : await listRedirectOrigins(tx, tenantId, clientId)
-}
 
 function failField(property: string): never {
   return fail('InvalidPropertyValue', { property, resource: 'OAuth2PermissionGrant' }, { target: property })

@@ -14,7 +14,7 @@ export function readRedirectOrigin(uri: unknown): string | undefined {
 }
 
 /** The origins that the application of a service principal has addresses at. */
-export async function listRedirectOrigins(
+async function listRedirectOrigins(
   tx: Query,
   tenantId: string,
   servicePrincipalId: string,
@@ -28,4 +28,17 @@ export async function listRedirectOrigins(
     [web, spa, publicClient].flatMap((kind) => (isJsonObject(kind) ? [kind.redirectUris].flat() : [])),
   )
   return [...new Set(uris.map(readRedirectOrigin))].filter((origin) => origin !== undefined)
+}
+
+/**
+ * The origins of a consent that an administrator gives. For one user it is for the addresses that the application has
+ * now, as if the user had given it there.
+ */
+export async function listOriginsFor(
+  tx: Query,
+  tenantId: string,
+  servicePrincipalId: string,
+  userId: string | null,
+): Promise<string[]> {
+  return userId === null ? [] : await listRedirectOrigins(tx, tenantId, servicePrincipalId)
 }

@@ -5,6 +5,7 @@ import { serviceAppId } from '../../../src/directory/applications/api-principal.
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { addApplication, addPerson, claimsOf, trustService } from '../../support/issuer.ts'
+import { runHere, settleIn } from '../../support/run-here.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { beginSignIn, redirectUri, signIn } from '../../support/sign-in.ts'
 
@@ -174,6 +175,25 @@ describe('consents of single people', () => {
       const other = await beginSignIn(service, one.appId, 'openid Group.Read.All', { redirect_uri: evil })
       const wide = await other.exchange(await browser.open(other.url))
       assert.deepEqual(scopesOf(wide.access_token), ['Group.Read.All'])
+    },
+  )
+
+  clause(
+    'TOK-122',
+    'A consent of one person by TOK-24 counts for answers at the origin that it was given at. At another origin of the…',
+    async (t) => {
+      t.diagnostic('an operator consents for one person')
+      const properties = { spa: { redirectUris: [redirectUri] } }
+      const { appId } = await addApplication(service, { properties, consented: basic.split(' ') })
+      const person = await addPerson(service)
+      const command = ['application', 'consent', appId, '--permission', 'Mail.Read']
+      const environment = await settleIn(service)
+      const ran = await runHere([...command, '--user', person.userPrincipalName], { environment })
+      assert.equal(ran.code, 0, ran.stderr)
+      const browser = new Browser(...origins)
+      const { url, exchange } = await beginSignIn(service, appId, `${basic} Mail.Read`)
+      const tokens = await exchange(await signIn(browser, await browser.open(url), person))
+      assert.ok(scopesOf(tokens.access_token).includes('Mail.Read'))
     },
   )
 })
