@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
@@ -293,4 +294,36 @@ test('the last Owner of everything cannot be removed, not even by two at once', 
   const remaining = await database.sql`
     select 1 from role_assignment where tenant_id = ${tenantId} and scope = '/' and role = 'Owner'`
   assert.equal(remaining.length, 1, JSON.stringify(answers.map(({ status }) => status)))
+})
+
+test('DIR-293: of assignments from before, those of creators who have been Owner at / since then count as theirs', async () => {
+  const { database, tenantId } = service()
+  const [early, late, inner] = [await addObject('user'), await addObject('user'), await addObject('user')]
+  const insert = async (principal: string, scope: string, hour: number, creator: string | null) => {
+    const id = randomUUID()
+    await database.sql`
+      insert into role_assignment (id, tenant_id, scope, shown_scope, role, principal_id, created_by, created_at)
+      values (${id}, ${tenantId}, ${scope}, ${scope}, 'Owner', ${principal}, ${creator},
+        timestamptz '2026-01-01' + ${hour} * interval '1 hour')`
+    return id
+  }
+  await insert(early, '/', 1, null)
+  await insert(late, '/', 3, null)
+  await insert(inner, '/subscriptions/sub-9', 1, null)
+  const byEarly = await insert(await addObject('user'), '/subscriptions/sub-9', 2, early)
+  const others = [late, inner].map(async (creator) =>
+    insert(await addObject('user'), '/subscriptions/sub-9', 2, creator),
+  )
+  const made = [byEarly, ...(await Promise.all(others))]
+  const migration = await readFile(
+    new URL('../../../sql/0050-roles-by-root-owners.sql', import.meta.url),
+    'utf8',
+  )
+  await database.sql.unsafe(migration.slice(migration.indexOf('update role_assignment')))
+  const known = await database.sql<{ id: string }[]>`
+    select id from role_assignment where id = any(${made}::uuid[]) and by_root_owner`
+  assert.deepEqual(
+    known.map(({ id }) => id),
+    [byEarly],
+  )
 })
