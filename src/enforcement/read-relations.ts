@@ -108,8 +108,8 @@ export async function readRelations(
       o.rolname::text as owner, o.rolsuper as "isOfSuperuser", c.relrowsecurity as "rowSecurity",
       ${isOn(tx, 'security_barrier')} as "securityBarrier", ${isOn(tx, 'security_invoker')} as "securityInvoker",
       case when me.rolsuper or me.oid = c.relowner then 'directly'
-        when pg_catalog.pg_has_role(c.relowner, ${set}) then 'as owner'
-        when pg_catalog.pg_has_role(c.relowner, 'USAGE') and not ${holdsOption(tx)} then 'directly' else 'not' end as managed,
+        when pg_catalog.pg_has_role(c.relowner, 'USAGE') and not ${holdsOption(tx)} then 'directly'
+        when pg_catalog.pg_has_role(c.relowner, ${set}) then 'as owner' else 'not' end as managed,
       pg_catalog.pg_has_role(c.relowner, ${set}) as settable,
       c.relrowsecurity and exists (select 1 from pg_catalog.pg_policy p where p.polrelid = c.oid
         and ${isRestrictive(tx)}) as "isRestricted",
