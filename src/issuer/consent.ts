@@ -54,7 +54,7 @@ export function createInteractionPolicy(sql: Query, tenantId: string) {
       'interaction_required',
       (ctx) => {
         const { result } = ctx.oidc
-        // Whoever gave the browser the cookies of this sign-in may have confirmed the code. They cannot see the new session.
+        // An attacker who planted the cookies of this sign-in may have confirmed the code, and cannot see the new session.
         return isForDevice(ctx) && result?.login !== undefined && !result.consent
       },
     ),

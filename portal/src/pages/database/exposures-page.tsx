@@ -87,7 +87,7 @@ function keyOf({ code, objects, roles, explanation }: Exposure | ClosedExposure)
   return [code, ...objects.map(({ name }) => name), ...roles, explanation].join(' ')
 }
 
-/** The ways that an earlier look found, of whoever looked. */
+/** The ways that an earlier look of any caller found. */
 function DoneExposures({ closed }: { readonly closed: readonly ClosedExposure[] }) {
   if (closed.length === 0) return null
   return (

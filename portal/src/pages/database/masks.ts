@@ -13,7 +13,7 @@ export function describeMask(mask: Mask | null | undefined): string {
 
 const example = 'Amsterdam'
 
-/** A value under a mask, as a reader who is not exempt would see one. */
+/** A sample of a masked value: the view of roles that are not exempt. */
 export function showMask(mask: Mask): string {
   const { maskingFunction, numberFrom, numberTo, prefixSize, suffixSize, replacementString } = mask
   if (maskingFunction === 'Number') return `${numberFrom ?? '…'} – ${numberTo ?? '…'}`
