@@ -11,8 +11,7 @@ import { guardSchema } from '../src/enforcement/names.ts'
 import type { Policy } from '../src/enforcement/policy.ts'
 import { reconcile } from '../src/enforcement/reconcile.ts'
 import { PartlyEnforced } from '../src/enforcement/reconcile-by-relation.ts'
-import { ExemptSessions } from '../src/enforcement/sessions/end-exempt-sessions.ts'
-import { readOpen } from '../src/enforcement/sessions/read-open.ts'
+import { RawSessions } from '../src/enforcement/sessions/raw-sessions.ts'
 
 const targetMs = 2000
 const rounds = 3
@@ -140,11 +139,9 @@ async function measure(binding: Database, { raise }: Obstacle): Promise<number> 
   const reading = readRaw(() => isOver)
   await new Promise((resolve) => setTimeout(resolve, 300))
   const from = performance.now()
-  const sessions = new ExemptSessions()
-  const endSessions = async (isAllClosed: boolean) => {
-    const { ending: roles } = await readOpen(binding.sql, guardSchema)
-    await sessions.end(binding, { databaseId: '', schema: guardSchema, roles, logins: [], isAllClosed })
-  }
+  const sessions = new RawSessions(60_000)
+  const place = { database: binding, schema: guardSchema, logins: [], standbys: [] }
+  const endSessions = (isAllClosed: boolean) => sessions.end(place, isAllClosed)
   const isAllClosed = await reconcile(binding, policyFor([]), { onClosed: () => endSessions(false) }).then(
     () => true,
     (error: unknown) => {

@@ -402,6 +402,12 @@ create table owner_edge (
   constraint owner_edge_tenant_id_owner_id_fkey FOREIGN KEY (tenant_id, owner_id) REFERENCES directory_object(tenant_id, id) ON DELETE CASCADE
 );
 
+create table purged_client (
+  tenant_id uuid not null,
+  app_id text not null,
+  constraint purged_client_pkey PRIMARY KEY (tenant_id, app_id)
+);
+
 create table reached_place (
   tenant_id uuid not null,
   key text collate "C" not null,
@@ -542,6 +548,8 @@ create table user_password (
 
 CREATE INDEX app_role_assignment_by_resource ON app_role_assignment USING btree (tenant_id, resource_id, id);
 CREATE UNIQUE INDEX application_app_id_is_unique ON directory_object USING btree (tenant_id, app_id) WHERE (kind = 'application'::text);
+CREATE INDEX audit_event_by_action ON audit_event USING btree (tenant_id, action, at, id);
+CREATE INDEX audit_event_by_actor ON audit_event USING btree (tenant_id, ((actor ->> 'objectId'::text)), at, id);
 CREATE INDEX audit_event_by_target ON audit_event USING btree (tenant_id, target, at, id);
 CREATE INDEX audit_event_by_time ON audit_event USING btree (tenant_id, at, id);
 CREATE INDEX audit_event_of_directory ON audit_event USING btree (tenant_id, at, id) WHERE (action !~~ '%/%'::text);
@@ -590,6 +598,7 @@ CREATE INDEX owner_edge_by_owner ON owner_edge USING btree (tenant_id, owner_id)
 CREATE INDEX role_assignment_by_principal ON role_assignment USING btree (tenant_id, principal_id);
 CREATE UNIQUE INDEX role_template_is_unique ON directory_object USING btree (tenant_id, ((properties ->> 'roleTemplateId'::text))) WHERE ((kind = 'directoryRole'::text) AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX service_principal_app_id_is_unique ON directory_object USING btree (tenant_id, app_id) WHERE ((kind = 'servicePrincipal'::text) AND (deleted_at IS NULL));
+CREATE INDEX service_principal_by_app_id ON directory_object USING btree (tenant_id, app_id) WHERE (kind = 'servicePrincipal'::text);
 CREATE INDEX sign_in_by_app ON sign_in USING btree (tenant_id, app_id, created_at, id);
 CREATE INDEX sign_in_by_principal_name ON sign_in USING btree (tenant_id, lower(COALESCE(user_principal_name, ''::text)) COLLATE "C", created_at, id);
 CREATE INDEX sign_in_by_time ON sign_in USING btree (tenant_id, created_at, id);
@@ -652,6 +661,17 @@ begin
   insert into token_cutoff (tenant_id, principal_id, valid_from) values (new.tenant_id, new.id, clock_timestamp())
   on conflict (tenant_id, principal_id, client_id) do update
     set valid_from = greatest(token_cutoff.valid_from, clock_timestamp());
+  return null;
+end
+$function$
+;
+CREATE OR REPLACE FUNCTION masquerade.keep_purged_client()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  insert into purged_client (tenant_id, app_id) values (old.tenant_id, old.app_id) on conflict do nothing;
   return null;
 end
 $function$
@@ -831,6 +851,7 @@ CREATE TRIGGER delegated_permission_voids_tokens AFTER DELETE ON masquerade.dele
 CREATE TRIGGER certificate_ends_credentials AFTER UPDATE OF properties ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'application'::text) AND ((old.properties -> 'keyCredentials'::text) IS DISTINCT FROM (new.properties -> 'keyCredentials'::text)))) EXECUTE FUNCTION end_credentials_of_certificate();
 CREATE TRIGGER objects_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
 CREATE TRIGGER principals_changed AFTER DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
+CREATE TRIGGER purged_client_kept AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['application'::text, 'servicePrincipal'::text])) AND (old.app_id IS NOT NULL))) EXECUTE FUNCTION keep_purged_client();
 CREATE TRIGGER purged_principal_told AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN ((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text, 'application'::text]))) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((new.kind = 'group'::text) AND (new.deleted_at IS NOT NULL) AND (old.deleted_at IS NULL) AND ((new.properties -> 'isAssignableToRole'::text) = 'true'::jsonb))) EXECUTE FUNCTION void_tokens_of_members();
 CREATE TRIGGER shut_out_principal_ends_tokens AFTER UPDATE OF properties, deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text])) AND (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL)) OR (((old.properties -> 'accountEnabled'::text) IS DISTINCT FROM 'false'::jsonb) AND ((new.properties -> 'accountEnabled'::text) = 'false'::jsonb))))) EXECUTE FUNCTION end_tokens();

@@ -33,8 +33,6 @@ import { createPrimaryFinder } from './enforcement/find-primary.ts'
 import { createInspector } from './enforcement/inspection/inspector.ts'
 import { createBackendEnding } from './enforcement/logins/end-login-sessions.ts'
 import { createMaskReader } from './enforcement/per-role/create-mask-reader.ts'
-import { examineMappedRole } from './enforcement/preflight/examine-mapped-role.ts'
-import { examine } from './enforcement/preflight/preflight.ts'
 import { countStates } from './enforcement/states/list-states.ts'
 import { expectChecks } from './enforcement/states/restored-states.ts'
 import { recordEvents } from './gateway/audit/record-events.ts'
@@ -65,7 +63,7 @@ import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
 import { openCredentials } from './open-credentials.ts'
-import { createEnforcementPorts, openEnforcement, openFollower } from './open-enforcement.ts'
+import { createEnforcementPorts, createExaminers, openEnforcement, openFollower } from './open-enforcement.ts'
 import { addPortal } from './portal/add-portal.ts'
 import { bringSample } from './sample/bring-sample.ts'
 import type { Service, StartOptions } from './service.ts'
@@ -152,6 +150,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const issuer = await openIssuer({
     ...auth,
     recordSignIn: (attempt) => signIns.record(attempt),
+    requireRoom: (writer) => health.requireRoom(writer),
     database,
     hostNames: readHostNames(settings.host, settings.tlsHostNames),
     portalUris: () => pagesAt([auth.identity.origin(), ...localOrigins(place)], ['/', signedInPath]),
@@ -163,8 +162,12 @@ export async function startService(options: StartOptions): Promise<Service> {
   const gatekeeper = emulator?.emulate(auth.gatekeeper, tenantId, administrator) ?? auth.gatekeeper
   const guard = createHostGuard(settings.bindingHosts)
   const checkConnection = createOwnStoreCheck(database.sql)
-  const examiners = { examine, examineRole: examineMappedRole }
-  const catalogs = openBoundCatalogs({ secrets: secretBox, guard, checkConnection, ...examiners })
+  const catalogs = openBoundCatalogs({
+    secrets: secretBox,
+    guard,
+    checkConnection,
+    ...createExaminers(database.sql),
+  })
   cleanup.defer(() => catalogs.close())
   const { source, enforcement } = openEnforcement({
     database,
@@ -236,6 +239,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     graph,
     changePassword: (...change) => changePassword(database, tenantId, ...change),
     everyoneMay,
+    hasOutsideIssuers: settings.trustedIssuersFile !== undefined,
     ...createGivenRights(loginRoleName),
     secrets: secretBox,
     notifications,

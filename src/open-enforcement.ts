@@ -3,6 +3,7 @@ import { readRevision } from './db/change-log.ts'
 import type { Database } from './db/database.ts'
 import type { ConnectionCheck } from './db/database-marks.ts'
 import type { HostGuard } from './db/host-guard.ts'
+import type { Sql } from './db/sql.ts'
 import type { MembershipGraph } from './directory/membership/graph.ts'
 import { findExempt } from './directory/principals/exempt-principals.ts'
 import { readLoginRights } from './directory/principals/login-rights.ts'
@@ -11,6 +12,10 @@ import { Controller } from './enforcement/controller.ts'
 import { DirectoryFollower } from './enforcement/follow-directory.ts'
 import { createLeases } from './enforcement/lease.ts'
 import { createLoginKeys } from './enforcement/logins/login-keys.ts'
+import type { Target } from './enforcement/policy.ts'
+import { examineMappedRole } from './enforcement/preflight/examine-mapped-role.ts'
+import { createExemptElsewhere } from './enforcement/preflight/exempt-elsewhere.ts'
+import { examine } from './enforcement/preflight/preflight.ts'
 import { listLeftovers, restoreDatabase } from './enforcement/restore/restore-database.ts'
 import { createStateStore } from './enforcement/states/state-store.ts'
 import type { SecretBox } from './kernel/secret-box.ts'
@@ -49,6 +54,16 @@ export function openEnforcement({ graph, settings, nodeId, log, onDrift, ...part
     onDrift,
   })
   return { source, enforcement }
+}
+
+/** What masking asks about the databases that it binds and the roles that it maps. */
+export function createExaminers(store: Sql) {
+  const readExemptElsewhere = createExemptElsewhere(createStateStore(store, selectBound).listExemptElsewhere)
+  return {
+    examine,
+    examineRole: async (sql: Sql, role: string, tables: readonly Target[], databaseId: string) =>
+      examineMappedRole(sql, role, tables, await readExemptElsewhere(sql, databaseId)),
+  }
 }
 
 /** The controller as operations of masking call it. `settle` also tells the gateway. */

@@ -1,5 +1,6 @@
-import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { createRoute } from '@tanstack/react-router'
 import { root } from './root-route.ts'
+import { lazyPage } from './shell/load-page.ts'
 import { scopeIn, textsOf } from './shell/search.ts'
 
 const getParentRoute = () => root
@@ -20,7 +21,7 @@ const people = createRoute({
   getParentRoute,
   path: '/people',
   validateSearch: readListFilter,
-  component: lazyRouteComponent(() => import('./pages/people/people-page.tsx'), 'PeoplePage'),
+  component: lazyPage(() => import('./pages/people/people-page.tsx'), 'PeoplePage'),
 })
 
 interface TabSearch {
@@ -32,21 +33,21 @@ const person = createRoute({
   getParentRoute,
   path: '/people/$id',
   validateSearch: (search): TabSearch => ({ tab: 'profile', ...textsOf(search, 'tab', 'show') }),
-  component: lazyRouteComponent(() => import('./pages/people/person-page.tsx'), 'PersonPage'),
+  component: lazyPage(() => import('./pages/people/person-page.tsx'), 'PersonPage'),
 })
 
 const groups = createRoute({
   getParentRoute,
   path: '/groups',
   validateSearch: readListFilter,
-  component: lazyRouteComponent(() => import('./pages/groups/groups-page.tsx'), 'GroupsPage'),
+  component: lazyPage(() => import('./pages/groups/groups-page.tsx'), 'GroupsPage'),
 })
 
 const group = createRoute({
   getParentRoute,
   path: '/groups/$id',
   validateSearch: (search): TabSearch => ({ tab: 'members', ...textsOf(search, 'tab', 'show') }),
-  component: lazyRouteComponent(() => import('./pages/groups/group-page.tsx'), 'GroupPage'),
+  component: lazyPage(() => import('./pages/groups/group-page.tsx'), 'GroupPage'),
 })
 
 const why = createRoute({
@@ -54,24 +55,21 @@ const why = createRoute({
   path: '/why',
   validateSearch: (search): { person?: string | undefined; group?: string | undefined } =>
     textsOf(search, 'person', 'group'),
-  component: lazyRouteComponent(() => import('./pages/why/why-page.tsx'), 'WhyPage'),
+  component: lazyPage(() => import('./pages/why/why-page.tsx'), 'WhyPage'),
 })
 
 const applications = createRoute({
   getParentRoute,
   path: '/applications',
   validateSearch: readListFilter,
-  component: lazyRouteComponent(
-    () => import('./pages/applications/applications-page.tsx'),
-    'ApplicationsPage',
-  ),
+  component: lazyPage(() => import('./pages/applications/applications-page.tsx'), 'ApplicationsPage'),
 })
 
 const application = createRoute({
   getParentRoute,
   path: '/applications/$appId',
   validateSearch: (search): { tab?: string | undefined } => ({ tab: 'overview', ...textsOf(search, 'tab') }),
-  component: lazyRouteComponent(() => import('./pages/applications/application-page.tsx'), 'ApplicationPage'),
+  component: lazyPage(() => import('./pages/applications/application-page.tsx'), 'ApplicationPage'),
 })
 
 const roles = createRoute({
@@ -84,7 +82,7 @@ const roles = createRoute({
     ...textsOf(search, 'tab', 'role'),
     ...scopeIn(search),
   }),
-  component: lazyRouteComponent(() => import('./pages/roles/roles-page.tsx'), 'RolesPage'),
+  component: lazyPage(() => import('./pages/roles/roles-page.tsx'), 'RolesPage'),
 })
 
 const credentials = createRoute({
@@ -92,7 +90,7 @@ const credentials = createRoute({
   path: '/credentials',
   validateSearch: (search): { show?: string | undefined; new?: string | undefined } =>
     textsOf(search, 'show', 'new'),
-  component: lazyRouteComponent(() => import('./pages/credentials/credentials-page.tsx'), 'CredentialsPage'),
+  component: lazyPage(() => import('./pages/credentials/credentials-page.tsx'), 'CredentialsPage'),
 })
 
 interface AuditSearch {
@@ -112,13 +110,13 @@ const audit = createRoute({
     ...textsOf(search, 'tab', 'who', 'what', 'hours', 'entry'),
     ...scopeIn(search),
   }),
-  component: lazyRouteComponent(() => import('./pages/audit/audit-page.tsx'), 'AuditPage'),
+  component: lazyPage(() => import('./pages/audit/audit-page.tsx'), 'AuditPage'),
 })
 
 const system = createRoute({
   getParentRoute,
   path: '/system',
-  component: lazyRouteComponent(() => import('./pages/system/system-page.tsx'), 'SystemPage'),
+  component: lazyPage(() => import('./pages/system/system-page.tsx'), 'SystemPage'),
 })
 
 export const directoryRoutes = [

@@ -1,7 +1,8 @@
-import { createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { createRoute, createRouter, redirect } from '@tanstack/react-router'
 import { directoryRoutes } from './directory-routes.ts'
 import { OverviewPage } from './pages/overview/overview-page.tsx'
 import { root } from './root-route.ts'
+import { lazyPage, loadPages, PageNotLoaded, stayUntilLoaded } from './shell/load-page.ts'
 import { textsOf } from './shell/search.ts'
 import { FaultView, Skeleton } from './ui/states.tsx'
 
@@ -15,20 +16,20 @@ const overview = createRoute({
 const welcome = createRoute({
   getParentRoute: () => root,
   path: '/welcome',
-  component: lazyRouteComponent(() => import('./pages/welcome/welcome-page.tsx'), 'WelcomePage'),
+  component: lazyPage(() => import('./pages/welcome/welcome-page.tsx'), 'WelcomePage'),
 })
 
 const databases = createRoute({
   getParentRoute: () => root,
   path: '/databases',
   validateSearch: (search) => textsOf(search, 'q'),
-  component: lazyRouteComponent(() => import('./pages/databases/databases-page.tsx'), 'DatabasesPage'),
+  component: lazyPage(() => import('./pages/databases/databases-page.tsx'), 'DatabasesPage'),
 })
 
 const database = createRoute({
   getParentRoute: () => root,
   path: '/databases/$subscription/$group/$server/$database',
-  component: lazyRouteComponent(() => import('./pages/database/database-layout.tsx'), 'DatabaseLayout'),
+  component: lazyPage(() => import('./pages/database/database-layout.tsx'), 'DatabaseLayout'),
 })
 
 const databaseStart = createRoute({
@@ -44,40 +45,40 @@ const data = createRoute({
   path: '/data',
   validateSearch: (search) =>
     textsOf(search, 'schema', 'table', 'column', 'columns', 'q', 'eyes', 'as', 'role'),
-  component: lazyRouteComponent(() => import('./pages/database/data-page.tsx'), 'DataPage'),
+  component: lazyPage(() => import('./pages/database/data-page.tsx'), 'DataPage'),
 })
 
 const rules = createRoute({
   getParentRoute: () => database,
   path: '/rules',
   validateSearch: (search) => textsOf(search, 'q', 'selected'),
-  component: lazyRouteComponent(() => import('./pages/database/rules-page.tsx'), 'RulesPage'),
+  component: lazyPage(() => import('./pages/database/rules-page.tsx'), 'RulesPage'),
 })
 
 const exposures = createRoute({
   getParentRoute: () => database,
   path: '/exposures',
   validateSearch: (search) => textsOf(search, 'severity'),
-  component: lazyRouteComponent(() => import('./pages/database/exposures-page.tsx'), 'ExposuresPage'),
+  component: lazyPage(() => import('./pages/database/exposures-page.tsx'), 'ExposuresPage'),
 })
 
 const people = createRoute({
   getParentRoute: () => database,
   path: '/people',
-  component: lazyRouteComponent(() => import('./pages/database/people-page.tsx'), 'PeoplePage'),
+  component: lazyPage(() => import('./pages/database/people-page.tsx'), 'PeoplePage'),
 })
 
 const activity = createRoute({
   getParentRoute: () => database,
   path: '/activity',
   validateSearch: (search) => textsOf(search, 'kind'),
-  component: lazyRouteComponent(() => import('./pages/database/activity-page.tsx'), 'ActivityPage'),
+  component: lazyPage(() => import('./pages/database/activity-page.tsx'), 'ActivityPage'),
 })
 
 const query = createRoute({
   getParentRoute: () => database,
   path: '/query',
-  component: lazyRouteComponent(() => import('./pages/database/query-page.tsx'), 'QueryPage'),
+  component: lazyPage(() => import('./pages/database/query-page.tsx'), 'QueryPage'),
 })
 
 export const router = createRouter({
@@ -97,8 +98,18 @@ export const router = createRouter({
       <Skeleton lines={8} />
     </div>
   ),
-  defaultErrorComponent: ({ error, reset }) => <FaultView error={error} onRetry={reset} />,
+  defaultErrorComponent: ({ error, reset }) => (
+    <FaultView
+      error={error}
+      onRetry={async () => {
+        if (error instanceof PageNotLoaded) await loadPages(router, location.pathname)
+        reset()
+      }}
+    />
+  ),
 })
+
+stayUntilLoaded(router)
 
 declare module '@tanstack/react-router' {
   interface Register {

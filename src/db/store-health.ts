@@ -18,8 +18,14 @@ const mebibyte = 1024 * 1024
 const leastFreeBytes = 32 * mebibyte
 /** More than the least, so that the state does not change with every file. */
 const enoughFreeBytes = 40 * mebibyte
+/** Strangers stop before callers do, so that these get their tokens. More than the timer misses of a flood. */
+const strangersLeastBytes = 64 * mebibyte
+const strangersEnoughBytes = 72 * mebibyte
 /** Without the privilege to create a table, only the next write can tell that there is room again. */
 const fullWithoutProbeMs = 30_000
+
+/** Refuses a write while the service has no room for it. A stranger is a client without a signed-in person. */
+export type RequireRoom = (writer?: 'callers' | 'strangers') => void
 
 interface Watched {
   readonly database: Database
@@ -37,7 +43,9 @@ export class StoreHealth {
   /** The first failure whose reason the probe under way looks for. */
   #doubt: unknown
   #lastFullAt = 0
+  #refusesStrangers = false
   readonly #seen = new WeakSet<object>()
+  readonly #refusals = new WeakSet<object>()
 
   constructor(log: Logger) {
     this.#log = log
@@ -88,12 +96,17 @@ export class StoreHealth {
    * Refuses a write while the disk of an embedded server is nearly full: PostgreSQL would stop with its disk full, and
    * reads with it. An outside server says by itself when it has no room.
    */
-  requireRoom(): void {
-    if (this.#state === 'full' && this.#watched?.dataDir !== undefined) throw storageFull()
+  requireRoom(writer: Parameters<RequireRoom>[0] = 'callers'): void {
+    if (this.#watched?.dataDir === undefined) return
+    if (this.#state !== 'full' && !(writer === 'strangers' && this.#refusesStrangers)) return
+    const refusal = storageFull()
+    this.#refusals.add(refusal)
+    throw refusal
   }
 
   /** True for a failure that the logged state explains. Failures of other databases are not explained by it. */
   explains(error: unknown): boolean {
+    if (error instanceof Error && this.#refusals.has(error)) return true
     const isOut = this.#state !== 'ready' || this.#doubt !== undefined
     return isOut && error instanceof Error && this.#seen.has(error) && (isOutage(error) || isFull(error))
   }
@@ -120,7 +133,7 @@ export class StoreHealth {
     if (!this.#watched) return this.#state
     const { database, dataDir } = this.#watched
     try {
-      if (dataDir !== undefined && (await hasLittleRoom(dataDir, this.#state))) return 'full'
+      if (dataDir !== undefined && (await this.#hasLittleRoom(dataDir))) return 'full'
       if (this.#state === 'full') await extendTable(database)
       else await database.sql`select 1`
       return 'ready'
@@ -131,17 +144,21 @@ export class StoreHealth {
     }
   }
 
+  async #hasLittleRoom(dataDir: string): Promise<boolean> {
+    const freeBytes = await readFreeBytes(dataDir).catch(() => Number.POSITIVE_INFINITY)
+    const refused = freeBytes < (this.#refusesStrangers ? strangersEnoughBytes : strangersLeastBytes)
+    if (refused && !this.#refusesStrangers)
+      this.#log.warn({ freeBytes }, 'the disk of the database is nearly full: no new sign-ins are begun')
+    this.#refusesStrangers = refused
+    return freeBytes < (this.#state === 'full' ? enoughFreeBytes : leastFreeBytes)
+  }
+
   #change(state: StoreState): void {
     if (state === this.#state) return
     this.#state = state
     if (state === 'ready') this.#log.info({ store: state }, 'the database of the service is ready again')
     else this.#log.error({ store: state, reason: reasons[state] }, 'the database of the service is not ready')
   }
-}
-
-async function hasLittleRoom(dataDir: string, state: StoreState): Promise<boolean> {
-  const freeBytes = await readFreeBytes(dataDir).catch(() => Number.POSITIVE_INFINITY)
-  return freeBytes < (state === 'full' ? enoughFreeBytes : leastFreeBytes)
 }
 
 const nothingStays = new Error('rolled back')

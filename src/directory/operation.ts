@@ -16,6 +16,8 @@ export interface DirectoryPorts {
     next: string,
   ): Promise<void>
   readonly everyoneMay: RightsOfEveryone
+  /** True when tokens of other issuers are accepted, whose clients may be unknown here. */
+  readonly hasOutsideIssuers: boolean
   readonly notifications: NotificationPorts
   /** Seals tokens that clients hand back. */
   readonly secrets: SecretBox

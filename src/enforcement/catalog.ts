@@ -166,7 +166,7 @@ export interface Closed {
   readonly relations: readonly number[]
 }
 
-/** A role that can act as the owner of the twins, or let other roles do so: it could read the tables behind the twins. */
+/** A role that can act as an owner of twins, or let other roles do so: it could read the tables behind the twins. */
 export interface Intruder {
   readonly member: string
   readonly grantor: string
@@ -174,12 +174,23 @@ export interface Intruder {
   readonly mayAct: boolean
 }
 
+/** A role that is named like an owner of twins, of whatever database. */
+export interface TwinRole {
+  readonly oid: number
+  readonly name: string
+  /** The role of the binding may make other roles members of it. */
+  readonly isAdministered: boolean
+  readonly members: readonly Intruder[]
+  /** Owners of what its own views read in this database: no other role can add to these. Null: not asked for. */
+  readonly reads: readonly string[] | null
+}
+
 /** The schema with the records of the controller. */
 export interface GuardState {
   /** Its name; the one to create it under where it is not there. */
   readonly schema: string
   readonly isThere: boolean
-  /** It has the columns and the mark of this release. */
+  /** It has the columns and the mark of this release, and refuses what other roles write. */
   readonly isCurrent: boolean
   /** The comment to write on it; null: it is left as it is. */
   readonly mark: string | null
@@ -195,22 +206,26 @@ export interface Snapshot {
   readonly roles: ReadonlyMap<string, Role>
   /** Schemas that are named like ours, each with its owner. */
   readonly shadowSchemas: ReadonlyMap<string, string>
-  /** Schemas that the owner of the twins may not use yet, each with the relations that need it. */
+  /** Roles that may create in these schemas, by schema. */
+  readonly shadowMakers: ReadonlyMap<string, readonly string[]>
+  /** Schemas that an owner of twins may not use yet, each with the relations that need it. */
   readonly closedSchemas: readonly Closed[]
-  /** Types that the owner of the twins may not use yet, quoted. */
+  /** Types that an owner of twins may not use yet, quoted. */
   readonly closedTypes: readonly Closed[]
   /** Relations whose twins can neither be compared nor changed now, as another session holds a lock, or none was asked for. */
   readonly held: ReadonlySet<number>
   /** Views whose turn may come another time. Read where relations are changed one by one alone. */
   readonly deferred: ReadonlySet<number>
+  /** Views, by their quoted names, of which nothing was read: they may wait, and are too wide or too many. */
+  readonly unreadViews: readonly string[]
   /** Of materialized views with data that the role of the binding may not manage: where the data came from. */
   readonly copySources: ReadonlyMap<number, CopySource>
   /** Roles whose new tables and views come with privileges for others. */
   readonly generous: ReadonlySet<string>
-  /** The role that owns the twins, or is to own them. */
+  /** The role that owns the schemas of the twins, or is to own them; and the twins of what the binding or a superuser owns. */
   readonly twinOwner: string
-  /** Members of the owner of the twins other than the role of the binding. */
-  readonly intruders: readonly Intruder[]
+  /** Roles that are named like owners of twins, of whatever database. */
+  readonly twinRoles: readonly TwinRole[]
   /** The role of the binding. */
   readonly user: string
   readonly guard: GuardState
@@ -218,13 +233,24 @@ export interface Snapshot {
   readonly guardReaders: readonly { readonly role: string; readonly isWhole: boolean }[]
   /** Exempt roles that own something here or were granted something, apart from the guard. */
   readonly exemptGrantees: readonly string[]
-  /** Owners of the relations in the record, those out of view too, apart from superusers and the role of the binding. */
-  readonly guardedOwners: readonly { readonly owner: string; readonly relations: number }[]
-  /** Read where no rule is left; null otherwise. */
+  /**
+   * Owners in the record, also of what is out of view. `relations`: their tables; `isRead`: an owner of twins reads for one;
+   * `twinOwners`: the roles that own the recorded twins.
+   */
+  readonly guardedOwners: readonly {
+    readonly owner: string
+    readonly relations: number
+    readonly isRead: boolean
+    readonly twinOwners: readonly string[]
+  }[]
+  /** Owners of twins that are to go; null: none is. */
   readonly departure: Departure | null
   /** Roles that were exempt when the policy was last applied. */
   readonly exempt: readonly string[]
+  /** Their OIDs then. Null: an earlier release recorded none. */
+  readonly exemptOids: readonly number[] | null
   readonly superuser: boolean
+  readonly createsRoles: boolean
   /** Changes of the catalog notify us. */
   readonly watched: boolean
 }

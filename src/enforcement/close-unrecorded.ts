@@ -46,8 +46,9 @@ async function closeAll({ tx, planned: { snapshot, desired }, enter }: Turn, kep
       )
   }
   for (const wanted of desired.masked) {
-    // The owner of the twins may not be there.
-    const grants = wanted.grants.filter(({ grantee }) => grantee !== desired.twinOwner)
+    // The owners of the twins may not be there.
+    const owners = new Set<string | null>(desired.owners.map(({ name }) => name))
+    const grants = wanted.grants.filter(({ grantee }) => !owners.has(grantee))
     await isDone((own) => grantRelation(own, { ...wanted, grants }))
   }
   for (const released of desired.released)

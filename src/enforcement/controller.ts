@@ -11,27 +11,22 @@ import { isGuarded, type Outcome } from './in-turn.ts'
 import { createNoteLog } from './logins/create-note-log.ts'
 import { type LoginOutcome, Logins, noLogins, type SettledLogins } from './logins/logins.ts'
 import { foreignServer } from './notes.ts'
-import type { Note, Step } from './plan.ts'
+import type { Step } from './plan.ts'
 import type { Policy, Proposal } from './policy.ts'
 import { PolicyReader } from './policy-reader.ts'
-import { dryRun, reconcile } from './reconcile.ts'
-import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
+import { createExemptElsewhere } from './preflight/exempt-elsewhere.ts'
+import { dryRun } from './reconcile.ts'
+import type { Unfinished } from './reconcile-by-relation.ts'
+import { reconcilePatiently } from './reconcile-patiently.ts'
 import { BlockerWatch, findBlockers } from './sessions/blockers.ts'
-import { RawSessions } from './sessions/raw-sessions.ts'
+import { type LeftOpen, noneLeft, RawSessions } from './sessions/raw-sessions.ts'
 import { ReleaseWatch } from './sessions/release-watch.ts'
-import { Standbys } from './standbys.ts'
-import {
-  attempts,
-  countAttempts,
-  type Occasion,
-  patientAttempts,
-  pauseMs,
-  settleMs,
-} from './states/attempts.ts'
-import { explainFailure } from './states/explain-failure.ts'
-import { findCause, findMissing, isOutOfLocks, Obstructions } from './states/find-cause.ts'
-import { isPassing, judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
+import { listStandbys, Standbys } from './standbys.ts'
+import { attempts, type Occasion, pauseMs, settleMs } from './states/attempts.ts'
+import { findCause, findMissing, Obstructions } from './states/find-cause.ts'
+import { judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
 import type { Report } from './states/state-store.ts'
+import { createNeighbourWarning } from './warn-neighbours.ts'
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */
 export class Controller {
@@ -42,6 +37,7 @@ export class Controller {
   readonly #enforced = new Map<string, Pick<Outcome, 'policy' | 'record'>>()
   readonly #logins: Logins
   readonly #policies: PolicyReader
+  readonly #warnNeighbours: ReturnType<typeof createNeighbourWarning>
   readonly standbys: Standbys
   readonly #tell: ReturnType<typeof createNoteLog>
   readonly #audits: CoalescedJobs
@@ -67,8 +63,18 @@ export class Controller {
     this.#blockers = new BlockerWatch(limitMs)
     this.#obstructions = new Obstructions(limitMs)
     this.#raw = new RawSessions(limitMs)
-    this.#logins = new Logins({ source: options.source, keys: options.loginKeys, log: options.log })
+    const { source, loginKeys: keys, log } = options
+    const list = options.states.listExemptElsewhere
+    this.#logins = new Logins({ source, keys, log, readExemptElsewhere: createExemptElsewhere(list) })
     this.#policies = new PolicyReader({ ...options, logins: this.#logins })
+    this.#warnNeighbours = createNeighbourWarning({
+      policies: this.#policies,
+      connections: this.#connections,
+      logins: this.#logins,
+      keys,
+      log,
+      audit: (id) => this.#audit(id),
+    })
   }
 
   start(): void {
@@ -185,7 +191,10 @@ export class Controller {
       const database = await this.#connections.openFit(databaseId)
       if (!database) return void (await states.forget(databaseId))
       const before = this.#enforced.get(databaseId)
-      const logins = await this.#settleLogins(database, databaseId)
+      const [logins] = await Promise.all([
+        this.#settleLogins(database, databaseId),
+        this.#warnNeighbours(database, databaseId),
+      ])
       const settled = 'error' in logins ? noLogins : logins
       this.#tell(databaseId, settled.notes)
       const isPartial = occasion === 'change' && settled.changed === 0 && !('error' in logins)
@@ -201,8 +210,9 @@ export class Controller {
       const drifted =
         isUnasked && outcome.steps.length > 0 && isDeepStrictEqual(before.policy, outcome.policy)
       const open = await this.#endSessions(database, databaseId, settled, outcome, unfinished)
-      const notes = [...settled.notes, ...open, ...database.strangers().map(foreignServer)]
-      const written = await this.#writeState(databaseId, database, outcome, unfinished, notes, drifted)
+      const notes = [...settled.notes, ...open.notes, ...database.strangers().map(foreignServer)]
+      const left = { ...open, notes }
+      const written = await this.#writeState(databaseId, database, outcome, unfinished, left, drifted)
       if (drifted) {
         log.warn({ databaseId, steps: outcome.steps.map(({ why }) => why) }, 'drift repaired')
         onDrift?.(databaseId, outcome.steps.length)
@@ -245,10 +255,7 @@ export class Controller {
     }
   }
 
-  /**
-   * "tuple concurrently updated" and locks held for a moment are tried again. Sessions of roles that lost their exemption
-   * end as soon as what can be closed is closed.
-   */
+  /** Sessions of roles that lost their exemption end as soon as what can be closed is closed. */
   async #reconcile(
     { database, databaseId, occasion }: { database: Database; databaseId: string; occasion: Occasion },
     logins: Pick<SettledLogins, 'logins'> | undefined,
@@ -259,51 +266,41 @@ export class Controller {
       kept: this.#options.states.keptRecordsOf(databaseId),
       lease: this.#options.leaseOf(databaseId),
       onClosed: (schema: string) =>
-        this.#raw.endExempt({ database, databaseId, schema, logins: logins?.logins ?? [] }),
+        this.#raw.endExempt({
+          database,
+          schema,
+          logins: logins?.logins ?? [],
+          standbys: listStandbys(this.#connections.targetOf(databaseId)),
+        }),
       focus: (policy: Policy, record: string) =>
         before && before.record === record ? changedTables(before.policy, policy) : undefined,
     }
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const readPolicy = () => this.#policies.read(database, databaseId, logins)
-        return { outcome: await reconcile(database, readPolicy, options), unfinished: [] }
-      } catch (error) {
-        if (error instanceof PartlyEnforced) {
-          const { outcome, unfinished } = error
-          const { ended } = await this.#blockers.clear(database.sql, databaseId, guardOf(outcome), unfinished)
-          const isOver = attempt >= patientAttempts || !unfinished.some(isPassing)
-          if (attempt >= attempts || (isOver && ended === 0)) return { outcome, unfinished }
-        } else {
-          const { passing, reason } = explainFailure(error)
-          if (
-            !passing ||
-            attempt >= countAttempts(error, occasion) ||
-            reason.includes('reached') ||
-            isOutOfLocks(error)
-          )
-            throw error
-        }
-        await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** attempt))
-      }
-    }
+    const readPolicy = () => this.#policies.read(database, databaseId, logins)
+    const clear = (outcome: Outcome, unfinished: readonly Unfinished[]) =>
+      this.#blockers.clear(database.sql, databaseId, guardOf(outcome), unfinished)
+    return await reconcilePatiently(database, readPolicy, options, occasion, clear)
   }
 
-  /** Ends sessions that hold raw rows. Returns notes about those that stay. */
+  /** Ends sessions that hold raw rows. Returns notes about those that stay, and the list of them. */
   async #endSessions(
     database: Database,
     databaseId: string,
     { logins }: SettledLogins,
     outcome: Outcome,
     unfinished: readonly Unfinished[],
-  ): Promise<Note[]> {
-    if (!isGuarded(outcome)) return []
-    const place = { database, databaseId, schema: guardOf(outcome), logins }
+  ): Promise<LeftOpen> {
+    if (!isGuarded(outcome)) return noneLeft
+    const place = {
+      database,
+      schema: guardOf(outcome),
+      logins,
+      standbys: listStandbys(this.#connections.targetOf(databaseId)),
+    }
     const isAllClosed = unfinished.every(({ isClosed }) => isClosed)
-    const { ended, notes, dueMs, roles } = await this.#raw.end(place, isAllClosed)
-    this.standbys.expectEnd(databaseId, roles)
+    const { ended, dueMs, left } = await this.#raw.end(place, isAllClosed)
     if (ended > 0) this.#options.log.info({ databaseId, ended }, 'sessions that could hold raw rows ended')
     this.#auditAfter(databaseId, dueMs)
-    return notes
+    return left
   }
 
   async #writeState(
@@ -311,7 +308,7 @@ export class Controller {
     database: Database,
     outcome: Outcome,
     unfinished: readonly Unfinished[],
-    open: readonly Note[],
+    left: LeftOpen,
     drifted: boolean,
   ): Promise<Report | undefined> {
     const { states, log } = this.#options
@@ -324,9 +321,11 @@ export class Controller {
     this.#releases.expect(databaseId, clearing?.blockers.length ? isHeld : null)
     const judgement = judgeUnfinished(outcome, unfinished, clearing?.blockers ?? [])
     const target = this.#connections.targetOf(databaseId)
-    const lag = await this.standbys.judge(databaseId, target, database, outcome.steps.length > 0)
+    const record = { schema, open: left.open }
+    const lag = await this.standbys.judge(databaseId, target, database, outcome.steps.length > 0, record)
     this.#auditAfter(databaseId, lag.dueMs)
-    const notes = await mergeNotes(states, databaseId, outcome, [...open, ...judgement.notes, ...lag.notes])
+    const more = [...left.notes, ...judgement.notes, ...lag.notes]
+    const notes = await mergeNotes(states, databaseId, outcome, more, left.hadOpen)
     if (judgement.state === null && lag.pending === null)
       return await states.writeEnforced(databaseId, notes, drifted, this.#auditEveryMs)
     const missing = judgement.lacksPrivilege ? await findMissing(() => this.#ask(databaseId)) : null

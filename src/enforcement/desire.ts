@@ -10,6 +10,7 @@ import {
   exemptsNothing,
   listTakenNames,
   noTwin,
+  noTwinOwner,
   ownerReads,
   rowSecurity,
   sharedTwinOwner,
@@ -17,7 +18,8 @@ import {
 import type { Desired, DesiredRelation, DesiredTwin, Note, Released } from './plan.ts'
 import type { Policy } from './policy.ts'
 import { assignMasks, type Masks, pinsOf } from './twins/assign-masks.ts'
-import { isRevocable } from './twins/choose-twin-owner.ts'
+import { assignTwinOwners } from './twins/assign-twin-owners.ts'
+import { chooseTwinOwner, isRevocable, type TwinOwner } from './twins/choose-twin-owner.ts'
 import { describeMasks } from './twins/comments.ts'
 import { tableTwinSelect, viewTwinSelect } from './twins/twin-select.ts'
 import { describeUnmanaged, listUnclosed } from './unclosed.ts'
@@ -32,7 +34,13 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
   const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
   const twins = new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
   const exempt = exemptions(snapshot.roles, policy.exemptRoles)
-  const unclosed = listUnclosed(ordered, masks, exempt, snapshot)
+  // A view over something masked runs with its owner's eyes: as a whole it is for the exempt.
+  const readsItself = ({ definition, reads, securityInvoker }: Relation) =>
+    definition === null || (!securityInvoker && !reads.some((oid) => affected.has(oid)))
+  const read = ordered.filter((relation) => isManaged(relation) && readsItself(relation))
+  const twinOwners = assignTwinOwners(snapshot, read)
+  const readers = new Set([twinOwner, ...ordered.flatMap((one) => twinOwners.of(one)?.name ?? [])])
+  const unclosed = listUnclosed(ordered, masks, exempt, snapshot, readers)
   const heir = findHeir(ordered, masks, snapshot)
   const describe = (relation: Relation) =>
     describeUnmanaged(
@@ -40,7 +48,12 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
       unclosed.find((one) => one.relation === relation),
       heir,
     )
-  const twinless = findTwinless(ordered, policy, notes, describe)
+  const ownerless = read.filter((relation) => twinOwners.of(relation) === null)
+  const twinless = findTwinless(ordered, policy, notes, describe, ownerless)
+  for (const relation of ownerless) {
+    const oid = snapshot.roles.get(relation.owner)?.oid ?? 0
+    notes.push(noTwinOwner(relation, snapshot, chooseTwinOwner(snapshot, snapshot.twinRoles, oid).name))
+  }
   const isTaken = (name: string) => (snapshot.shadowSchemas.get(name) ?? twinOwner) !== twinOwner
   const shadows = new Map(ordered.map(({ schema }) => [schema, shadowSchemaName(schema, isTaken)]))
   const moves = new Map(
@@ -52,13 +65,12 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
 
   const masked = ordered.filter(isManaged).map((relation): DesiredRelation => {
     const own: Masks = masks.get(relation.oid) ?? new Map()
-    // A view over something masked runs with its owner's eyes: as a whole it is for the exempt.
-    const readsMasked = relation.reads.some((oid) => affected.has(oid))
-    const readsItself = relation.definition === null || (!readsMasked && !relation.securityInvoker)
-    const hidden = new Set(readsItself ? own.keys() : relation.columns.map(({ number }) => number))
-    const remembered = remember(relation, guards.get(relation.oid), snapshot, twins, twinOwner)
+    const isRead = readsItself(relation)
+    const reader = isRead && !twinless.has(relation.oid) ? (twinOwners.of(relation)?.name ?? null) : null
+    const hidden = new Set(isRead ? own.keys() : relation.columns.map(({ number }) => number))
+    const remembered = remember(relation, guards.get(relation.oid), snapshot, twins)
     const isHeld = snapshot.held.has(relation.oid) && !twinless.has(relation.oid)
-    const select = readsItself ? tableTwinSelect(relation, own) : viewTwinSelect(relation, own, moves)
+    const select = isRead ? tableTwinSelect(relation, own) : viewTwinSelect(relation, own, moves)
     if (select === null && !isHeld) notes.push(noTwin(relation))
     const twin: DesiredTwin | null =
       select === null
@@ -68,7 +80,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
             name: relation.name,
             columns: relation.columns.map(({ name }) => name),
             select,
-            owner: readsItself ? twinOwner : relation.owner,
+            owner: reader ?? relation.owner,
             securityBarrier: relation.securityBarrier || relation.restrictions.length > 0,
             securityInvoker: relation.securityInvoker,
             comments: describeMasks(relation, own),
@@ -77,7 +89,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
       relation,
       pins: pinsOf(own),
       hidesAll: relation.columns.every(({ number }) => hidden.has(number)),
-      ...grantAccess(relation, remembered, hidden, exempt, snapshot, twinOwner, readsItself),
+      ...grantAccess(relation, remembered, hidden, exempt, snapshot, reader),
       twin: twinless.has(relation.oid) ? null : twin,
       isHeld,
     }
@@ -92,26 +104,49 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
       return {
         guard,
         relation,
-        remembered: relation ? remember(relation, guard, snapshot, twins, twinOwner) : nothing,
+        remembered: relation ? remember(relation, guard, snapshot, twins) : nothing,
       }
     })
   const makers = listRoleMakers(snapshot.roles, exempt.roles, snapshot.user)
   for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])
     if (!matches(entry, snapshot, policy)) notes.push(exemptsNothing(entry))
   for (const entry of policy.takenNames ?? []) notes.push(exemptNameTaken(entry, makers))
-  if (masked.length > 0) notes.push(...listIntruders(snapshot), ...listTakenNames(snapshot))
+  const owners = masked.length > 0 ? [chooseTwinOwner(snapshot, snapshot.twinRoles), ...listReaders()] : []
+  if (masked.length > 0) notes.push(...listIntruders(snapshot, owners), ...listTakenNames(snapshot, owners))
   if (!exempt.everybody) notes.push(...listOwnedCopies(ordered, masks, exempt.roles, snapshot))
   const names = [...exempt.roles].sort()
   const recordedExempt = exempt.everybody ? [everybody] : names
   const guardReaders = listGuardReaders(snapshot, policy.exemptRoles, exempt.everybody, { masked, released })
-  return { twinOwner, masked, released, unclosed, exempt: names, recordedExempt, guardReaders, empty, notes }
+  return {
+    twinOwner,
+    owners,
+    masked,
+    released,
+    unclosed,
+    exempt: names,
+    recordedExempt,
+    guardReaders,
+    empty,
+    notes,
+  }
+
+  /** Owners of twins other than the one that owns their schemas. */
+  function listReaders(): TwinOwner[] {
+    const found = new Map(
+      read.flatMap((one) => {
+        const owner = twinOwners.of(one)
+        return owner && owner.name !== twinOwner ? [[owner.name, owner]] : []
+      }),
+    )
+    return [...found.values()]
+  }
 }
 
-/** Roles that only another role than that of the binding can keep from acting as the owner of the twins. */
-function listIntruders(snapshot: Snapshot): Note[] {
-  return snapshot.intruders
-    .filter((one) => !isRevocable(one, snapshot))
-    .map((one) => sharedTwinOwner(snapshot.twinOwner, one))
+/** Roles that only another role than that of the binding can keep from acting as an owner of twins. */
+function listIntruders(snapshot: Snapshot, owners: readonly TwinOwner[]): Note[] {
+  return owners.flatMap(({ name, intruders }) =>
+    intruders.filter((one) => !isRevocable(one, snapshot)).map((one) => sharedTwinOwner(name, one)),
+  )
 }
 
 /** Materialized views, partitions and children of masked roles. An owner of the masked table itself is an exposure. */
@@ -180,7 +215,7 @@ function orderByReads(relations: readonly Relation[], masks: ReadonlyMap<number,
 }
 
 /**
- * Tables and views that get no twin: suspended tables; views that we may not act for; views over a table with row policies that
+ * Tables and views that get no twin: suspended tables; tables without an owner for it; views that we may not act for; views over a table with row policies that
  * restrict certain roles, as these would not be found any more. And whatever reads one of them.
  */
 function findTwinless(
@@ -188,6 +223,7 @@ function findTwinless(
   { suspended }: Policy,
   notes: Note[],
   describe: (unmanaged: Relation) => Note,
+  ownerless: readonly Relation[],
 ): ReadonlySet<number> {
   const found = new Set<number>()
   const restricted = new Set(
@@ -201,8 +237,8 @@ function findTwinless(
     const cannotAct = !isManaged(relation) || (isView && !relation.settable)
     if (isRestricted || relation.hasRolePolicies) notes.push(rowSecurity(relation, isRestricted))
     if (cannotAct) notes.push(describe(relation))
-    if (isSuspended || isRestricted || cannotAct || [...reads, ...parents].some((other) => found.has(other)))
-      found.add(oid)
+    const isOut = isSuspended || isRestricted || cannotAct || ownerless.includes(relation)
+    if (isOut || [...reads, ...parents].some((other) => found.has(other))) found.add(oid)
   }
   return found
 }

@@ -1,6 +1,7 @@
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Guard, ObservedTwin, Snapshot } from './catalog.ts'
 import {
+  dropIdle,
   findNewlyHidden,
   grantRelation,
   hasOtherExempt,
@@ -25,6 +26,7 @@ import {
 } from './guard/guard-steps.ts'
 import type { Desired, DesiredRelation, Plan, Step } from './plan.ts'
 import { recordReaders } from './sessions/old-readers.ts'
+import type { TwinOwner } from './twins/choose-twin-owner.ts'
 import { dropOrKeep, findRemade, inDropOrder, isAsMade, nameTwin } from './twins/twin-steps.ts'
 
 /** Steps that are done together or not at all, whatever becomes of other groups. */
@@ -45,14 +47,14 @@ export interface StepGroup {
 export function diffClosings(snapshot: Snapshot, desired: Desired): StepGroup[] {
   if (desired.masked.length === 0) return []
   const plan = startPlan(snapshot, desired)
-  const groups = [groupOf(null, plan, ({ steps }) => prepareBase(steps, plan))]
-  for (const wanted of desired.masked) {
+  const home = desired.owners.filter(({ name }) => name === desired.twinOwner)
+  const groups = [groupOf(null, plan, ({ steps }) => prepareBase(steps, plan, home))]
+  for (const wanted of desired.masked.map((one) => withoutAbsent(one, snapshot, desired))) {
     // A lock on the relation itself must not keep its twin open.
     groups.push(groupOf(targetOf(wanted), plan, (own) => closeTwin(own, wanted)))
     groups.push(groupOf(targetOf(wanted), plan, (own) => closeRelation(own, wanted)))
   }
-  if (hasOtherExempt(plan))
-    groups.push({ target: null, steps: [writeExempt(snapshot.guard.schema, desired.recordedExempt)] })
+  if (hasOtherExempt(plan)) groups.push({ target: null, steps: [writeExempt(snapshot, desired)] })
   const hidden = findNewlyHidden(plan)
   if (hidden.length > 0) groups.push({ target: null, steps: [recordReaders(snapshot.guard.schema, hidden)] })
   return groups.filter(({ steps }) => steps.length > 0)
@@ -64,7 +66,7 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
   const { twinOwner, masked, released, empty } = desired
   const groups: StepGroup[] = []
   if (masked.length > 0) {
-    groups.push(groupOf(null, plan, ({ steps }) => prepareBase(steps, plan)))
+    groups.push(groupOf(null, plan, ({ steps }) => prepareBase(steps, plan, desired.owners)))
     if (snapshot.superuser && !snapshot.watched)
       groups.push({ target: { name: 'event trigger' }, steps: createWatch(snapshot.guard.schema) })
     const schemas = groupOf(null, plan, prepareSchemas).steps
@@ -92,11 +94,12 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
       groupOf({ name, oid: one.guard.oid }, plan, (own) => {
         release(own, one)
         own.steps.push(...restoreAclOrders([one], snapshot.version))
-        if (twin) own.steps.push(dropOrKeep(one, twin, twinOwner))
+        if (twin) own.steps.push(dropOrKeep(plan, one, twin))
       }),
     )
   }
   groups.push({ target: { name: 'guard' }, steps: grantGuard(plan) })
+  if (!empty) groups.push({ target: { name: 'owners of twins' }, steps: dropIdle(plan) })
   if (empty)
     groups.push({
       ...groupOf({ name: quoteIdentifier(snapshot.guard.schema) }, plan, leave),
@@ -121,9 +124,21 @@ function groupOf(target: StepGroup['target'], plan: Plan, write: (plan: Plan) =>
   return { target, steps }
 }
 
-function prepareBase(steps: Step[], { snapshot, desired }: Plan): void {
-  prepareOwner(steps, snapshot, desired.twinOwner)
+function prepareBase(steps: Step[], { snapshot }: Plan, owners: readonly TwinOwner[]): void {
+  for (const owner of owners) prepareOwner(steps, snapshot, owner)
   prepareGuards(steps, snapshot)
+}
+
+/** Another session may keep an owner of twins from being created: closing does not wait for it. */
+function withoutAbsent(
+  wanted: DesiredRelation,
+  { roles }: Snapshot,
+  { owners, twinOwner }: Desired,
+): DesiredRelation {
+  const absent = new Set<string | null>(
+    owners.map(({ name }) => name).filter((name) => name !== twinOwner && !roles.has(name)),
+  )
+  return { ...wanted, grants: wanted.grants.filter(({ grantee }) => !absent.has(grantee)) }
 }
 
 function closeTwin(plan: Plan, wanted: DesiredRelation): void {
@@ -167,7 +182,12 @@ function keepsTwin(
   if (!known || known.isClosed) return false
   if (!isHeld) return twin !== null && known.wanted === wantedText(twin) && isAsMade(known, observed, twin)
   if (relation.definition === null)
-    return twin !== null && relation.obstacle === null && known.wanted === wantedText(twin)
+    return (
+      twin !== null &&
+      relation.obstacle === null &&
+      known.wanted === wantedText(twin) &&
+      observed.owner === twin.owner
+    )
   const masked = new Set(desired.masked.map((one) => one.relation.oid))
   return wanted.pins.length === 0 && !observed.reads.some((oid) => masked.has(oid))
 }

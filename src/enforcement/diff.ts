@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Closed, Relation, Snapshot } from './catalog.ts'
 import { restoreAclOrders } from './grants/acl-order.ts'
@@ -9,6 +10,7 @@ import {
   createGuards,
   createWatch,
   forget,
+  listExemptOids,
   remembers,
   upgradeGuards,
   writeExempt,
@@ -16,8 +18,8 @@ import {
 } from './guard/guard-steps.ts'
 import type { Desired, DesiredRelation, Plan, Released, Step } from './plan.ts'
 import { recordReaders } from './sessions/old-readers.ts'
-import { isRevocable } from './twins/choose-twin-owner.ts'
-import { dropTwinOwner } from './twins/drop-twin-owner.ts'
+import { isRevocable, type TwinOwner } from './twins/choose-twin-owner.ts'
+import { dropIdleOwners, dropTwinOwners } from './twins/drop-twin-owner.ts'
 import { dropReleased, dropRemade, findRemade, makeTwin } from './twins/twin-steps.ts'
 
 /** Pure and printable: what it takes to get from what is there to what should be. Empty when nothing is to be done. */
@@ -31,12 +33,12 @@ export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   for (const released of desired.released) release(plan, released)
   steps.push(...restoreAclOrders(desired.released, snapshot.version))
   dropReleased(plan)
-  if (desired.masked.length > 0 && hasOtherExempt(plan))
-    steps.push(writeExempt(snapshot.guard.schema, desired.recordedExempt))
+  if (desired.masked.length > 0 && hasOtherExempt(plan)) steps.push(writeExempt(snapshot, desired))
   steps.push(...grantGuard(plan))
   const hidden = findNewlyHidden(plan)
   if (hidden.length > 0) steps.push(recordReaders(snapshot.guard.schema, hidden))
   if (desired.empty) leave(plan)
+  else steps.push(...dropIdle(plan))
   return steps
 }
 
@@ -51,14 +53,15 @@ export function startPlan(snapshot: Snapshot, desired: Desired): Plan {
 }
 
 export function hasOtherExempt({ snapshot, desired }: Plan): boolean {
-  return JSON.stringify(snapshot.exempt) !== JSON.stringify(desired.recordedExempt)
+  const oids = listExemptOids(snapshot.roles, desired.recordedExempt)
+  return !isDeepStrictEqual([snapshot.exempt, snapshot.exemptOids], [desired.recordedExempt, oids])
 }
 
 /** The role, the schemas and the notes that everything else stands on. */
 function prepare(plan: Plan): void {
   const { steps, snapshot, desired } = plan
   if (desired.masked.length === 0) return
-  prepareOwner(steps, snapshot, desired.twinOwner)
+  for (const owner of desired.owners) prepareOwner(steps, snapshot, owner)
   prepareGuards(steps, snapshot)
   if (snapshot.superuser && !snapshot.watched) steps.push(...createWatch(snapshot.guard.schema))
   prepareSchemas(plan)
@@ -83,7 +86,7 @@ export function findNewlyHidden({ snapshot, desired }: Pick<Plan, 'snapshot' | '
     .map(({ relation }) => relation.oid)
 }
 
-/** The schemas of the twins, and the rights that their owner needs to read the relations behind them. */
+/** The schemas of the twins, and the rights that owners of twins need to make them and to read the relations behind them. */
 export function prepareSchemas({ steps, snapshot, desired }: Plan): void {
   const owner = quoteIdentifier(desired.twinOwner)
   for (const schema of new Set(desired.masked.flatMap(({ twin }) => (twin ? [twin.schema] : [])))) {
@@ -96,38 +99,54 @@ export function prepareSchemas({ steps, snapshot, desired }: Plan): void {
       as: desired.twinOwner,
     })
   }
-  const read = new Set(
-    desired.masked
-      .filter(({ twin }) => twin?.owner === desired.twinOwner)
-      .map(({ relation }) => relation.oid),
+  for (const { schema, owner: maker } of listMakers(desired))
+    if (!snapshot.shadowMakers.get(schema)?.includes(maker))
+      steps.push({
+        sql: `GRANT CREATE ON SCHEMA ${quoteIdentifier(schema)} TO ${quoteIdentifier(maker)}`,
+        why: 'its twins are there',
+        as: desired.twinOwner,
+      })
+  const owners = new Set(desired.owners.map(({ name }) => name))
+  const readers = new Map(
+    desired.masked.flatMap(({ relation, twin }) =>
+      twin && owners.has(twin.owner) ? [[relation.oid, twin.owner]] : [],
+    ),
   )
-  const isRead = ({ relations }: Closed) => relations.some((oid) => read.has(oid))
-  for (const { name } of snapshot.closedSchemas.filter(isRead))
-    steps.push({
-      sql: `GRANT USAGE ON SCHEMA ${quoteIdentifier(name)} TO ${owner}`,
-      why: 'twins read tables there',
-    })
-  for (const { name } of snapshot.closedTypes.filter(isRead))
-    steps.push({ sql: `GRANT USAGE ON TYPE ${name} TO ${owner}`, why: 'twins have columns of it' })
+  const open = (closed: readonly Closed[], kind: 'SCHEMA' | 'TYPE', why: string) => {
+    for (const { name, relations } of closed)
+      for (const reader of new Set(relations.flatMap((oid) => readers.get(oid) ?? []))) {
+        const what = kind === 'SCHEMA' ? quoteIdentifier(name) : name
+        steps.push({ sql: `GRANT USAGE ON ${kind} ${what} TO ${quoteIdentifier(reader)}`, why })
+      }
+  }
+  open(snapshot.closedSchemas, 'SCHEMA', 'twins read tables there')
+  open(snapshot.closedTypes, 'TYPE', 'twins have columns of it')
 }
 
-/** A role that could act as this one would read every masked table: it has NOLOGIN, and no member but the binding's. */
-export function prepareOwner(steps: Step[], snapshot: Snapshot, twinOwner: string): void {
-  const owner = quoteIdentifier(twinOwner)
-  const known = snapshot.roles.get(twinOwner)
-  if (!known) steps.push({ sql: `CREATE ROLE ${owner} NOLOGIN`, why: 'a role to own the twins' })
+/** Owners of twins that do not own the schema of these. */
+function listMakers({ masked, owners, twinOwner }: Desired) {
+  const names = new Set(owners.map(({ name }) => name).filter((name) => name !== twinOwner))
+  const made = masked.flatMap(({ twin }) => (twin && names.has(twin.owner) ? [twin] : []))
+  return new Map(made.map((twin) => [JSON.stringify([twin.schema, twin.owner]), twin])).values()
+}
+
+/** A role that could act as this one would read masked tables: it has NOLOGIN, and no member but the binding's. */
+export function prepareOwner(steps: Step[], snapshot: Snapshot, { name, intruders }: TwinOwner): void {
+  const owner = quoteIdentifier(name)
+  const known = snapshot.roles.get(name)
+  if (!known) steps.push({ sql: `CREATE ROLE ${owner} NOLOGIN`, why: 'a role to own twins' })
   else if (known.excess.length > 0)
     steps.push({
       sql: `ALTER ROLE ${owner} ${known.excess.join(' ')}`,
-      why: 'the owner of the twins can do nothing else',
+      why: 'an owner of twins can do nothing else',
     })
   const grantedBy = snapshot.version >= 160000
-  for (const { member, grantor } of snapshot.intruders.filter((one) => isRevocable(one, snapshot)))
+  for (const { member, grantor } of intruders.filter((one) => isRevocable(one, snapshot)))
     steps.push({
       sql: `REVOKE ${owner} FROM ${quoteIdentifier(member)}${grantedBy ? ` GRANTED BY ${quoteIdentifier(grantor)}` : ''} CASCADE`,
-      why: 'no other role acts as the owner of the twins',
+      why: 'no other role acts as an owner of twins',
     })
-  const holds = snapshot.roles.get(snapshot.user)?.memberOf.includes(twinOwner)
+  const holds = snapshot.roles.get(snapshot.user)?.memberOf.includes(name)
   if (holds || (known && snapshot.superuser)) return
   const self = snapshot.version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''
   steps.push({ sql: `GRANT ${owner} TO CURRENT_USER${self}`, why: 'to make twins in its name' })
@@ -176,8 +195,8 @@ export function giveBackGrants({ steps }: Plan, { relation, remembered }: Releas
 }
 
 /**
- * Nothing is masked any more: our schemas and the owner of the twins go, and with them every privilege it was given. Twins
- * that objects of others read stay, with their owner, until those objects are gone.
+ * Nothing is masked any more: our schemas and the owners of the twins go, and with them every privilege they were given. Twins
+ * that objects of others read stay, with their owners, until those objects are gone.
  */
 export function leave({ steps, snapshot, desired }: Plan): void {
   const shadows = [...snapshot.shadowSchemas.values()].includes(desired.twinOwner)
@@ -187,7 +206,12 @@ export function leave({ steps, snapshot, desired }: Plan): void {
       sql: `DROP SCHEMA ${quoteIdentifier(schema)} CASCADE`,
       why: 'nothing is left to remember',
     })
-  if (!snapshot.roles.has(desired.twinOwner) || !(isThere || shadows)) return
-  if (!isThere && snapshot.departure?.hasKeptTwins) return
-  steps.push(...dropTwinOwner(desired.twinOwner, snapshot.departure))
+  const { departure } = snapshot
+  if (!departure || !snapshot.roles.has(desired.twinOwner) || !(isThere || shadows)) return
+  if (!isThere && departure.hasKeptTwins) return
+  steps.push(...dropTwinOwners(desired.twinOwner, departure))
+}
+
+export function dropIdle({ snapshot, desired }: Plan): Step[] {
+  return snapshot.departure ? dropIdleOwners(desired.twinOwner, snapshot.departure, snapshot.twins) : []
 }

@@ -14,7 +14,10 @@ import type { Desired, Note, Step } from './plan.ts'
 import type { Policy, Rule, Target } from './policy.ts'
 import type { Reading } from './read-relations.ts'
 import { readTurnFacts, type TurnFacts } from './turn-facts.ts'
+import { listServing } from './twins/assign-twin-owners.ts'
 import { dropInherited } from './twins/drop-copied-twins.ts'
+import { findLegal } from './twins/find-legal-constants.ts'
+import { readDeparture } from './twins/read-departure.ts'
 
 export interface Outcome {
   readonly policy: Policy
@@ -103,6 +106,7 @@ export async function takeTurn<T>(
     const facts: TurnFacts = {
       ...begun,
       exempt: record?.exempt ?? [],
+      exemptOids: record ? record.exemptOids : [],
       guardReaders: record?.guardReaders ?? [],
       guardedOwners: record?.guardedOwners ?? [],
       kept: guard.isThere ? [] : ((await options.kept?.read(await readPlace(tx))) ?? []),
@@ -210,19 +214,32 @@ async function plan(
   )
   const targets = focus ?? [...tables.values()]
   // For few relations, planning takes longer than running. Lists of many are hashed in a plan of their own alone.
-  const [, snapshot] = await Promise.all([
+  const [, observed] = await Promise.all([
     focus && tx`set local plan_cache_mode = force_generic_plan`,
     observe(tx, facts, targets, focus ? 'targets' : 'all', mode, policy.exemptRoles, basics),
   ])
-  const rules = focus ? policy.rules.filter(concerns(snapshot, focus)) : policy.rules
+  const rules = focus ? policy.rules.filter(concerns(observed, focus)) : policy.rules
+  // Closing waits for no check of a domain.
+  const snapshot = mode === 'none' ? observed : await findLegal(tx, observed, rules, facts.statementTimeout)
   const desired = desire(snapshot, { ...policy, rules }, policy.rules.length === 0)
+  const leaving = focus ? [] : listLeaving(snapshot, desired)
   return {
     policy,
     isWhole: focus === undefined,
     notes: desired.notes,
     desired,
-    snapshot,
+    snapshot:
+      leaving.length === 0
+        ? snapshot
+        : { ...snapshot, departure: await readDeparture(tx, desired.twinOwner, leaving) },
   }
+}
+
+/** Owners of twins that read nothing when the plan was carried out. */
+function listLeaving(snapshot: Snapshot, { twinOwner, owners, empty }: Desired): string[] {
+  const used = new Set(owners.map(({ name }) => name))
+  const idle = listServing(snapshot).filter(({ name }) => !used.has(name))
+  return [...(empty ? [twinOwner] : []), ...idle.map(({ name }) => name)]
 }
 
 /** Rules for what is in view: the tables in focus, and what else turned out to hang together with them. */

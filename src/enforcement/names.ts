@@ -13,15 +13,33 @@ export const driftFunction = 'note_drift'
 export const shadowPrefix = 'masked_'
 
 /**
- * Names of the NOLOGIN role that owns the twins and may read only the tables behind them. One per database: roles are
- * shared by a server. A later name is for where another role has taken the earlier ones.
+ * Names of the NOLOGIN roles that own twins and may read only the tables behind them, per database: roles are shared by a
+ * server. `served`: the OID of the role whose tables it reads; without one, the role also owns the schemas of the twins. A
+ * later name is for where another role has taken the earlier ones.
  */
-export function twinOwnerName(database: string, attempt = 0): string {
-  if (attempt === 0) return shorten(twinOwnerPrefix + database)
-  return shorten(`${twinOwnerPrefix}${hash(`${database} ${attempt}`)}_${database}`)
+export function twinOwnerName(database: string, attempt = 0, served?: number): string {
+  const start = served === undefined ? twinOwnerPrefix : `${twinOwnerPrefix}${served}_`
+  if (attempt === 0) return shorten(start + database)
+  const salt = served === undefined ? '' : ` ${served}`
+  return shorten(`${start}${hash(`${database} ${attempt}${salt}`)}_${database}`)
 }
 
-const twinOwnerPrefix = 'masquerade_twins_'
+export const twinOwnerPrefix = 'masquerade_twins_'
+
+/** Names that are tried for the role that serves one owner of tables. Another role may have taken all: then it has none. */
+const mostAttempts = 16
+
+/** The role whose tables the one of this name reads in this database, by OID. Undefined: the name is not of that form. */
+export function readServed(database: string, name: string): number | undefined {
+  const oid = name.startsWith(twinOwnerPrefix) && /^[0-9]{1,10}(?=_)/.exec(name.slice(twinOwnerPrefix.length))
+  if (!oid) return undefined
+  const served = Number(oid[0])
+  return nameAttempts(database, served).includes(name) ? served : undefined
+}
+
+export function nameAttempts(database: string, served?: number): string[] {
+  return Array.from({ length: mostAttempts }, (_, at) => twinOwnerName(database, at, served))
+}
 
 /** Of whatever database. */
 export function isTwinOwnerName(role: string): boolean {

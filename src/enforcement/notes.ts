@@ -1,13 +1,36 @@
 import type { Place } from '../db/database-url.ts'
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Intruder, Relation, Snapshot } from './catalog.ts'
-import { guardSchema, twinOwnerName } from './names.ts'
+import { guardSchema, readServed, twinOwnerName } from './names.ts'
 import type { Note } from './plan.ts'
 
 export function noTwin({ schema, name }: Pick<Relation, 'schema' | 'name'>): Note {
   const target = `${schema}.${name}`
   const message = `${target} shows masked data and cannot have a masked twin: its definition is too large, or PostgreSQL refused it over twins (a view that groups by a primary key must name every column in GROUP BY; ONLY, TABLESAMPLE and system columns are for tables). It is closed to all roles that are not exempt.`
   return { code: 'NoTwin', target, message }
+}
+
+/** Another owner's twins have the role that is there, and one role must not read tables of several owners. */
+export function noTwinOwner(
+  { schema, name, owner }: Relation,
+  { user, version }: Snapshot,
+  twinOwner: string,
+): Note {
+  const target = `${schema}.${name}`
+  const statements = prepareTwinOwner(twinOwner, user, version)
+  const message = `${target} has no masked twin: the twins of what ${quoteIdentifier(owner)} owns need a role of their own, which the role of the binding cannot create. It is closed to all roles that are not exempt. Run: ${statements.join('; ')}.`
+  return { code: 'NoTwin', target, message }
+}
+
+/** For an operator, where the role of the binding may not create roles. */
+export function prepareTwinOwner(name: string, user: string, version: number): string[] {
+  const twins = quoteIdentifier(name)
+  return [`CREATE ROLE ${twins} NOLOGIN`, joinTwinOwner(name, user, version)]
+}
+
+export function joinTwinOwner(name: string, user: string, version: number): string {
+  const option = version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''
+  return `GRANT ${quoteIdentifier(name)} TO ${quoteIdentifier(user)}${option}`
 }
 
 export function rowSecurity({ schema, name }: Relation, isRestricted: boolean): Note {
@@ -79,15 +102,20 @@ export function recordsRestored(schema: string, at: Date): Note {
 }
 
 /** Another role may have taken our names to stop us, or another service may mask the database. */
-export function listTakenNames({ guard, twinOwner, database }: Snapshot): Note[] {
-  const usual = twinOwnerName(database)
+export function listTakenNames(
+  { guard, database }: Snapshot,
+  owners: readonly { readonly name: string }[],
+): Note[] {
   return [
     ...(guard.schema === guardSchema
       ? []
       : [nameTaken(guardSchema, `The schema ${guardSchema}`, quoteIdentifier(guard.schema))]),
-    ...(twinOwner === usual
-      ? []
-      : [nameTaken(usual, `The role ${quoteIdentifier(usual)}`, quoteIdentifier(twinOwner))]),
+    ...owners.flatMap(({ name }) => {
+      const usual = twinOwnerName(database, 0, readServed(database, name))
+      return name === usual
+        ? []
+        : [nameTaken(usual, `The role ${quoteIdentifier(usual)}`, quoteIdentifier(name))]
+    }),
   ]
 }
 

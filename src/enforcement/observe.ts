@@ -1,6 +1,15 @@
 import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
-import type { Closed, Guard, GuardState, ObservedTwin, Relation, Role, Snapshot } from './catalog.ts'
+import type {
+  Closed,
+  Guard,
+  GuardState,
+  ObservedTwin,
+  Relation,
+  Role,
+  Snapshot,
+  TwinRole,
+} from './catalog.ts'
 import { type AclEntry, aclAsJson, listGrants, type RoleNames } from './grants/read-acl.ts'
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
 import { shadowPrefix } from './names.ts'
@@ -8,19 +17,19 @@ import type { Target } from './policy.ts'
 import { readCopySources } from './read-copy-sources.ts'
 import { findRelations, isOn, type Reading, readRelations } from './read-relations.ts'
 import type { TurnFacts } from './turn-facts.ts'
-import { chooseTwinOwner, type TwinOwner } from './twins/choose-twin-owner.ts'
-import { findLegal } from './twins/find-legal-constants.ts'
-import { readDeparture } from './twins/read-departure.ts'
+import { listServing } from './twins/assign-twin-owners.ts'
+import { chooseTwinOwner, readTwinRoles } from './twins/choose-twin-owner.ts'
+import { listUnread, refuseFlood } from './view-flood.ts'
 
 /** What does not depend on the policy: it is read beside it. */
 export interface Basics {
-  readonly owner: TwinOwner
+  readonly twinRoles: readonly TwinRole[]
   readonly roles: Map<string, Role>
 }
 
 export async function readBasics(tx: Tx, facts: TurnFacts): Promise<Basics> {
-  const [owner, roles] = await Promise.all([chooseTwinOwner(tx, facts), readRoles(tx, facts.version)])
-  return { owner, roles }
+  const [twinRoles, roles] = await Promise.all([readTwinRoles(tx, facts), readRoles(tx, facts.version)])
+  return { twinRoles, roles }
 }
 
 /**
@@ -37,15 +46,28 @@ export async function observe(
   exemptRoles: readonly string[] = [],
   known?: Basics,
 ): Promise<Snapshot> {
-  const { version, database, user, superuser, watched, guard, exempt, guardReaders, guardedOwners } = facts
-  const { owner, roles } = known ?? (await readBasics(tx, facts))
-  const { name: twinOwner, intruders } = owner
+  const { version, database, user, superuser, createsRoles, watched, guard, exempt } = facts
+  const { twinRoles, roles } = known ?? (await readBasics(tx, facts))
+  const { name: twinOwner } = chooseTwinOwner(facts, twinRoles)
+  const serving = listServing({ ...facts, twinRoles }).filter(
+    ({ name, served }) => name === chooseTwinOwner(facts, twinRoles, served).name,
+  )
   const keptOids = facts.kept.map(({ oid }) => oid)
   const found = await findRelations(tx, targets, guard.isThere ? guard.schema : keptOids, scope, twinOwner)
+  if (mode === 'all') refuseFlood(found)
   const deferred: ReadonlySet<number> =
-    mode === 'all' ? new Set() : await readDeferred(tx, found, exemptRoles)
+    mode === 'all'
+      ? new Set()
+      : await readDeferred(
+          tx,
+          found.map(({ oid }) => oid),
+          exemptRoles,
+        )
+  const waiting = found.filter(({ oid }) => deferred.has(oid))
   // Closing comes before everything else, and there is nothing to close at views that may wait.
-  const oids = mode === 'none' ? found.filter((oid) => !deferred.has(oid)) : found
+  const unread = mode === 'none' ? waiting : listUnread(waiting)
+  const left = new Set(unread)
+  const oids = found.filter((one) => !left.has(one)).map(({ oid }) => oid)
   const names: RoleNames = new Map([...roles.values()].map(({ oid, name }) => [oid, name]))
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
   const reading: Reading = { mode, locked, statementTimeout: facts.statementTimeout }
@@ -53,7 +75,7 @@ export async function observe(
     guard.isThere
       ? readGuards(tx, guard, oids, names, scope)
       : facts.kept.map((row) => recallGuard(row, names)),
-    readSurroundings(tx, { oids, twinOwner, guardSchema: guard.schema, exemptRoles }),
+    readSurroundings(tx, facts, { oids, twinOwner, serving, exemptRoles }),
     readRelations(tx, oids, version, reading, names),
   ])
   const held = new Set(relations.filter((one) => isHeld(one, mode, locked)).map(({ oid }) => oid))
@@ -62,15 +84,18 @@ export async function observe(
     database,
     user,
     superuser,
+    createsRoles,
     watched,
     guard,
     exempt,
-    guardReaders,
-    guardedOwners,
-    relations: await findLegal(tx, relations),
+    exemptOids: facts.exemptOids,
+    guardReaders: facts.guardReaders,
+    guardedOwners: facts.guardedOwners,
+    relations,
     guards,
     held,
     deferred,
+    unreadViews: unread.flatMap(({ view }) => view?.name ?? []),
     copySources: await readCopySources(tx, relations),
     twins: await readTwins(
       tx,
@@ -78,9 +103,9 @@ export async function observe(
       names,
     ),
     roles,
-    departure: scope === 'all' && targets.length === 0 ? await readDeparture(tx, twinOwner) : null,
+    departure: null,
     twinOwner,
-    intruders,
+    twinRoles,
     ...surroundings,
   }
 }
@@ -99,10 +124,10 @@ async function readGuards(
 ): Promise<Guard[]> {
   // A look at everything finds the records of dropped relations; for some tables it would have to read them all.
   const dropped = tx`or oid not in (select oid from pg_catalog.pg_class)`
-  // Records of an earlier release have no such columns.
+  // Records of an earlier release may have no such columns.
   const rights = isCurrent
     ? tx`rights, acl_order as "order"`
-    : tx`to_jsonb(relation) -> 'rights' as rights, null as "order"`
+    : tx`to_jsonb(relation) -> 'rights' as rights, to_jsonb(relation) -> 'acl_order' as "order"`
   const rows = await tx<StoredGuard[]>`
     select oid::int8 as oid, grants, column_grants as "columnGrants", ${rights}, pins, lent, hides_all as "hidesAll", twin
     from ${tx(schema)}.relation where oid = any(${oids}::oid[]) ${scope === 'all' ? dropped : tx``}`
@@ -201,17 +226,24 @@ async function readDeferred(
 /** By one statement, because each one costs a round trip and a plan. */
 async function readSurroundings(
   tx: Sql,
+  { superuser, createsRoles, guard }: TurnFacts,
   {
     oids,
     twinOwner,
-    guardSchema,
+    serving,
     exemptRoles,
-  }: { oids: readonly number[]; twinOwner: string; guardSchema: string; exemptRoles: readonly string[] },
+  }: {
+    oids: readonly number[]
+    twinOwner: string
+    serving: ReturnType<typeof listServing>
+    exemptRoles: readonly string[]
+  },
 ) {
+  const canCreate = superuser || createsRoles
   const [row] = await tx<
     {
       generous: string[]
-      shadows: { name: string; owner: string }[]
+      shadows: { name: string; owner: string; makers: string[] }[]
       closedSchemas: Closed[]
       closedTypes: Closed[]
       exemptGrantees: string[]
@@ -219,14 +251,21 @@ async function readSurroundings(
   >`
     with twins as materialized (
       select oid from pg_catalog.pg_roles where rolname = ${twinOwner}
-    ), closed as materialized (
-      select n.oid from pg_catalog.pg_namespace n where not coalesce(
-        (select has_schema_privilege(twins.oid, n.oid, 'USAGE') from twins), has_schema_privilege('public', n.oid, 'USAGE'))
+    ), reader as materialized (
+      -- The owner of the twins of what each role owns; null: it is not there yet.
+      select o.oid as owner, case when (o.rolsuper or o.rolname = current_user) and ${canCreate} then (select oid from twins)
+        else coalesce(s.reader, case when not ${canCreate} then (select oid from twins) end) end as oid
+      from pg_catalog.pg_roles o
+      left join unnest(${serving.map(({ served }) => served)}::int8[]::oid[], ${serving.map(({ oid }) => oid)}::int8[]::oid[])
+        as s(served, reader) on s.served = o.oid
+      where o.oid in (select relowner from pg_catalog.pg_class where oid = any(${oids}::oid[]))
     )
     select array(
         select r.rolname::text from pg_catalog.pg_default_acl d join pg_catalog.pg_roles r on r.oid = d.defaclrole
         where d.defaclobjtype = 'r') as generous,
-      coalesce((select jsonb_agg(jsonb_build_object('name', n.nspname, 'owner', o.rolname)) from pg_catalog.pg_namespace n
+      coalesce((select jsonb_agg(jsonb_build_object('name', n.nspname, 'owner', o.rolname, 'makers', array(
+          select m.rolname from pg_catalog.aclexplode(n.nspacl) a join pg_catalog.pg_roles m on m.oid = a.grantee
+          where a.privilege_type = 'CREATE'))) from pg_catalog.pg_namespace n
         join pg_catalog.pg_roles o on o.oid = n.nspowner where pg_catalog.starts_with(n.nspname, ${shadowPrefix})), '[]') as shadows,
       coalesce((${selectClosedSchemas(tx, oids)}), '[]') as "closedSchemas",
       coalesce((${selectClosedTypes(tx, oids)}), '[]') as "closedTypes",
@@ -235,13 +274,14 @@ async function readSurroundings(
         where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid
           and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())
           and not (d.classid = 'pg_catalog.pg_namespace'::regclass and exists (
-            select 1 from pg_catalog.pg_namespace n where n.oid = d.objid and n.nspname = ${guardSchema}))
+            select 1 from pg_catalog.pg_namespace n where n.oid = d.objid and n.nspname = ${guard.schema}))
           and not (d.classid = 'pg_catalog.pg_class'::regclass and exists (
             select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-            where c.oid = d.objid and n.nspname = ${guardSchema})))) as "exemptGrantees"`
+            where c.oid = d.objid and n.nspname = ${guard.schema})))) as "exemptGrantees"`
   return {
     generous: new Set(row?.generous),
     shadowSchemas: new Map(row?.shadows.map(({ name, owner }) => [name, owner])),
+    shadowMakers: new Map(row?.shadows.map(({ name, makers }) => [name, makers])),
     closedSchemas: row?.closedSchemas ?? [],
     closedTypes: row?.closedTypes ?? [],
     exemptGrantees: row?.exemptGrantees ?? [],
@@ -252,15 +292,21 @@ async function readSurroundings(
 function selectClosedSchemas(tx: Sql, oids: readonly number[]) {
   return tx`
     select jsonb_agg(jsonb_build_object('name', name, 'relations', relations) order by name) from (
-      select n.nspname as name, array_agg(distinct used.relation::int8) as relations
-      from closed join pg_catalog.pg_namespace n using (oid) join (
+      with used as materialized (
         select relnamespace as oid, oid as relation from pg_catalog.pg_class where oid = any(${oids}::oid[])
         union select t.typnamespace, a.attrelid from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
           where a.attrelid = any(${oids}::oid[]) and a.attnum > 0
         union select l.collnamespace, a.attrelid from pg_catalog.pg_attribute a
           join pg_catalog.pg_collation l on l.oid = a.attcollation
           where a.attrelid = any(${oids}::oid[]) and a.attnum > 0
-      ) used using (oid) group by 1
+      ), closed as materialized (
+        select r.owner, n.oid, n.nspname from reader r, pg_catalog.pg_namespace n
+        where n.oid in (select oid from used) and not coalesce(
+          has_schema_privilege(r.oid, n.oid, 'USAGE'), has_schema_privilege('public', n.oid, 'USAGE'))
+      )
+      select closed.nspname as name, array_agg(used.relation::int8) as relations
+      from closed join used using (oid) join pg_catalog.pg_class c on c.oid = used.relation and c.relowner = closed.owner
+      group by 1
     ) s`
 }
 
@@ -269,11 +315,13 @@ function selectClosedTypes(tx: Sql, oids: readonly number[]) {
     select jsonb_agg(jsonb_build_object('name', name, 'relations', relations) order by name) from (
       select format('%I.%I', n.nspname, t.typname) as name, array_agg(distinct a.attrelid::int8) as relations
       from pg_catalog.pg_attribute a
+      join pg_catalog.pg_class c on c.oid = a.attrelid
+      join reader r on r.owner = c.relowner
       join pg_catalog.pg_type o on o.oid = a.atttypid
       join pg_catalog.pg_type t on t.oid in (o.oid, o.typbasetype, o.typelem) and t.typelem = 0
       join pg_catalog.pg_namespace n on n.oid = t.typnamespace
-      where a.attrelid = any(${oids}::oid[]) and a.attnum > 0 and n.nspname <> 'pg_catalog' and not coalesce(
-        (select has_type_privilege(oid, t.oid, 'USAGE') from twins), has_type_privilege('public', t.oid, 'USAGE'))
+      where a.attrelid = any(${oids}::oid[]) and a.attnum > 0 and n.nspname <> 'pg_catalog'
+        and not coalesce(has_type_privilege(r.oid, t.oid, 'USAGE'), has_type_privilege('public', t.oid, 'USAGE'))
       group by 1
     ) t`
 }

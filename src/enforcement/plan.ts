@@ -1,5 +1,6 @@
 import type { Guard, ObservedTwin, Pin, Relation, Snapshot } from './catalog.ts'
 import type { Access, Remembered } from './grants/access.ts'
+import type { TwinOwner } from './twins/choose-twin-owner.ts'
 
 /** A message for operators about a rule, a relation or a role. */
 export interface Note {
@@ -44,7 +45,7 @@ export interface DesiredTwin {
   readonly name: string
   readonly columns: readonly string[]
   readonly select: string
-  /** The owner of the twins where it reads the relation itself; else the owner of the view, so that it sees no more. */
+  /** An owner of twins where it reads the relation itself; else the owner of the view, so that it sees no more. */
   readonly owner: string
   readonly securityBarrier: boolean
   readonly securityInvoker: boolean
@@ -68,7 +69,10 @@ export interface Unclosed {
 }
 
 export interface Desired {
+  /** It owns the schemas of the twins. */
   readonly twinOwner: string
+  /** The roles that own twins of tables, that one first; none where nothing is masked. */
+  readonly owners: readonly TwinOwner[]
   /** In an order in which each twin reads only earlier ones. */
   readonly masked: readonly DesiredRelation[]
   /** To be given back as they were. */

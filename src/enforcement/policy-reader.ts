@@ -1,6 +1,7 @@
 import type { Database } from '../db/database.ts'
 import { settleExempt } from './grants/settle-exempt.ts'
 import type { Logins, SettledLogins } from './logins/logins.ts'
+import { everybody } from './names.ts'
 import type { Policy, Proposal } from './policy.ts'
 import type { Source } from './source.ts'
 import type { StateStore } from './states/state-store.ts'
@@ -17,6 +18,18 @@ export class PolicyReader {
 
   constructor(options: Options) {
     this.#options = options
+  }
+
+  /** Entries of the exempt list that no turn has looked at, and that name no object of the directory. They are recorded. */
+  async recordNewlyExempt(database: Database, databaseId: string): Promise<string[]> {
+    const known = this.#options.states.exemptRolesOf(databaseId)
+    const [stored, before] = await Promise.all([this.#options.source.readPolicy(databaseId), known.read()])
+    const entries = new Set(before.map(({ entry }) => entry))
+    const fresh = stored.exemptRoles.filter(
+      (entry) => !entries.has(entry) && entry.toLowerCase() !== everybody,
+    )
+    if (fresh.length > 0) await settleExempt(database.sql, known, before, stored, true)
+    return fresh
   }
 
   /** A login role counts by whom it was made for: one that others made under its name is not exempt with it. */

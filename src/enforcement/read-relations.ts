@@ -5,10 +5,15 @@ import { sqlstate } from '../kernel/sqlstate.ts'
 import type { Column, Grant, Relation, RelationKind } from './catalog.ts'
 import { type AclEntry, aclAsJson, listGrants, listRights, type RoleNames } from './grants/read-acl.ts'
 import type { Target } from './policy.ts'
+import { type FoundRelation, measureView, overLimit } from './view-flood.ts'
+
+/** Lower OIDs are of relations that the server has from its beginning: catalogs, and the views of information_schema. */
+const firstOfUsers = 16_384
 
 /**
  * The named tables, their parents and other parts, every view over any of these at any depth, and all guarded
  * relations. Twins are in schemas of their owner; temporary relations are left out, as no other session reads them.
+ * Relations of the server and of our records are never ours to change, whatever a record says.
  * `guarded`: the schema of our records, or the relations that the service keeps records of itself.
  */
 export async function findRelations(
@@ -17,7 +22,7 @@ export async function findRelations(
   guarded: string | readonly number[],
   scope: 'all' | 'targets',
   twinOwner: string,
-) {
+): Promise<FoundRelation[]> {
   const guards = typeof guarded === 'string' ? tx`${tx(guarded)}.relation` : null
   const kept = typeof guarded === 'string' ? [] : guarded
   const seeds =
@@ -34,7 +39,7 @@ export async function findRelations(
         where w.ev_class = reached.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
           and d.refclassid = 'pg_catalog.pg_class'::regclass`
     : tx``
-  const rows = await tx<{ oid: number }[]>`
+  return await tx<FoundRelation[]>`
     with recursive named as (
       select c.oid from unnest(${targets.map(({ schema }) => schema)}::text[], ${targets.map(({ table }) => table)}::text[]) as t(s, r)
       join pg_catalog.pg_namespace n on n.nspname = t.s
@@ -54,12 +59,13 @@ export async function findRelations(
         ${alsoRead}
       ) next
     )
-    select c.oid::int8 as oid from reached join pg_catalog.pg_class c using (oid)
+    select c.oid::int8 as oid, c.relowner::int8 as owner, ${measureView(tx)} as view
+    from reached join pg_catalog.pg_class c using (oid)
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't'
+    where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't' and c.oid >= ${firstOfUsers}
+      and n.nspname is distinct from ${typeof guarded === 'string' ? guarded : null}
       and n.nspowner is distinct from (select oid from pg_catalog.pg_roles where rolname = ${twinOwner})
     order by 1`
-  return rows.map(({ oid }) => oid)
 }
 
 const kinds: Readonly<Record<string, RelationKind>> = {
@@ -78,7 +84,6 @@ interface RelationRow
   readonly acl: readonly AclEntry[]
   readonly relkind: string
   readonly isRestricted: boolean
-  readonly isOfSuperuser: boolean
   /** Of the definition of a view, as stored and compressed. */
   readonly storedBytes: number
 }
@@ -105,7 +110,7 @@ export async function readRelations(
   const set = version >= 160000 ? 'SET' : 'MEMBER'
   const reads = tx<RelationRow[]>`
     select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name, c.relkind::text as relkind,
-      o.rolname::text as owner, o.rolsuper as "isOfSuperuser", c.relrowsecurity as "rowSecurity",
+      o.rolname::text as owner, c.relrowsecurity as "rowSecurity",
       ${isOn(tx, 'security_barrier')} as "securityBarrier", ${isOn(tx, 'security_invoker')} as "securityInvoker",
       case when me.rolsuper or me.oid = c.relowner then 'directly'
         when pg_catalog.pg_has_role(c.relowner, 'USAGE') and not ${holdsOption(tx)} then 'directly'
@@ -128,7 +133,6 @@ export async function readRelations(
     join pg_catalog.pg_roles me on me.rolname = current_user
     where c.oid = any(${oids}::oid[])`
   const [rows, columns] = await Promise.all([reads, readColumns(tx, oids)])
-  if (reading.mode === 'all') refuseFlood(rows)
   if (reading.mode === 'all') refuseOverlong(rows)
   const isView = ({ relkind }: RelationRow) => relkind === 'v' || relkind === 'm'
   const definitions = await readEach(tx, rows.filter(isView), reading, readDefinitions)
@@ -138,7 +142,7 @@ export async function readRelations(
     reading,
     readRestrictions,
   )
-  return rows.map(({ relkind, acl, isRestricted, isOfSuperuser, storedBytes: _, ...row }) => {
+  return rows.map(({ relkind, acl, isRestricted, storedBytes: _, ...row }) => {
     const isOfOthers = ({ grantee }: Grant) => grantee !== row.owner
     const own = columns.get(row.oid) ?? []
     const definition = definitions.get(row.oid)
@@ -173,15 +177,6 @@ function holdsOption(tx: Sql) {
       and a.is_grantable and a.grantee not in (0, c.relowner) and pg_catalog.pg_has_role(a.grantee, 'USAGE'))`
 }
 
-/** More of them are not read and changed at once: a masked role could hold up everything else by thousands of views. */
-const mostForeignViews = 200
-
-function refuseFlood(rows: readonly RelationRow[]): void {
-  const owners = new Set(rows.filter(({ relkind }) => relkind !== 'v').map(({ owner }) => owner))
-  const foreign = rows.filter((row) => row.relkind === 'v' && !row.isOfSuperuser && !owners.has(row.owner))
-  if (foreign.length > mostForeignViews) throw overLimit('other roles have too many views of masked tables')
-}
-
 /** Definitions above the first, as stored, take long to print and to parse; of these not more than the second at once. */
 const overlongBytes = 32_768
 const mostOverlongBytes = 524_288
@@ -191,10 +186,6 @@ function refuseOverlong(rows: readonly RelationRow[]): void {
   const overlong = rows.filter(({ storedBytes }) => storedBytes > overlongBytes)
   if (overlong.reduce((sum, { storedBytes }) => sum + storedBytes, 0) > mostOverlongBytes)
     throw overLimit('definitions of views over masked tables are too long to be read at once')
-}
-
-function overLimit(message: string): Error {
-  return Object.assign(new Error(message), { code: sqlstate.programLimitExceeded })
 }
 
 /** SELECT, and the privileges that lead to values. */

@@ -4,6 +4,7 @@ import { sqlstateOf } from '../db/sqlstate.ts'
 import type { Tx } from '../db/transaction.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply.ts'
+import type { Snapshot } from './catalog.ts'
 import { findNewlyHidden } from './diff.ts'
 import { diffClosings, diffOpenings, listHeld, type StepGroup } from './diff-by-relation.ts'
 import { prepareCopy } from './guard/copy-records.ts'
@@ -114,7 +115,7 @@ async function runGroups(
           return {
             outcome,
             copy,
-            unfinished,
+            unfinished: isClosed ? [...unfinished, ...describeUnread(snapshot)] : unfinished,
             held: isClosed ? listHeld(snapshot, desired).map((one) => describeHeld(one, planned)) : [],
           }
         },
@@ -171,7 +172,7 @@ async function applyGroups(
       done.push(...steps)
     } catch (error) {
       const code = sqlstateOf(error)
-      if (target === null && code === sqlstate.lockNotAvailable && !hasBase(planned))
+      if (target === null && code === sqlstate.lockNotAvailable && !hasBase(planned, isClosed))
         throw new NameHeld(takeBlockers(), error)
       // Without memory for locks no group can succeed.
       if (target === null || code === '' || code === sqlstate.outOfMemory) throw error
@@ -225,9 +226,10 @@ async function applyGroup(tx: Tx, { target, steps }: StepGroup, { snapshot }: Pl
   }
 }
 
-/** The records and the owner of the twins are there. */
-function hasBase({ snapshot, desired }: Planned): boolean {
-  return snapshot.guard.isThere && snapshot.roles.has(desired.twinOwner)
+/** The records are there, and the owners of twins: to close relations, that of the schemas is enough. */
+function hasBase({ snapshot, desired }: Planned, isClosed: boolean): boolean {
+  const needed = isClosed ? desired.owners.map(({ name }) => name) : [desired.twinOwner]
+  return snapshot.guard.isThere && needed.every((name) => snapshot.roles.has(name))
 }
 
 function describeLate(late: readonly StepGroup[]): Unfinished {
@@ -241,6 +243,23 @@ function describeLate(late: readonly StepGroup[]): Unfinished {
     blockers: [],
     isClosed: true,
   }
+}
+
+function describeUnread({ unreadViews }: Snapshot): Unfinished[] {
+  const [first] = unreadViews
+  if (first === undefined) return []
+  const others = unreadViews.length === 1 ? '' : ` and ${unreadViews.length - 1} more views`
+  return [
+    {
+      target: `${first}${others}`,
+      oids: [],
+      sqlstate: sqlstate.tooManyColumns,
+      reason:
+        'too many columns and grants to be read. Masked roles have no twin there, and the owner sees no raw values',
+      blockers: [],
+      isClosed: true,
+    },
+  ]
 }
 
 const sampleMs = 30

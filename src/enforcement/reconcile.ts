@@ -32,8 +32,14 @@ const conflicts: readonly string[] = [
   sqlstate.duplicateObject,
 ]
 
-/** SQLSTATEs that say nothing about one relation: connection, transaction, authorization, resources, shutdown. */
-const concernsAll = /^(08|25|28|3D|53|57P)/
+/**
+ * SQLSTATEs that say nothing about one relation: connection, transaction, authorization, resources, shutdown. 25P02 says that an
+ * earlier statement has failed.
+ */
+const concernsAll = /^(08|25(?!P02)|28|3D|53|57P)/
+
+/** More was read than there is time or memory for. Closing reads less. */
+const readsTooMuch = /^(EANSWER|Query read timeout)$/
 
 /**
  * observe → desire → diff → apply, in one transaction: a reader sees the old state or the new one. Where a relation
@@ -63,7 +69,8 @@ async function reconcileUntilDone(
       const code = sqlstateOf(error)
       const isConflict = (cause: unknown) => attempt < 5 && conflicts.includes(sqlstateOf(cause))
       if (isConflict(error)) continue
-      if (code.length !== 5 || concernsAll.test(code)) throw error
+      const isHopeless = code.length !== 5 || concernsAll.test(code)
+      if (isHopeless && !readsTooMuch.test(code)) throw error
       if (options.dryRun) return await reconcileAtOnce(target, policy, options, 'careful')
       try {
         return await reconcileByRelation(target, policy, options, error)

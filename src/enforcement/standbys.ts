@@ -2,7 +2,8 @@ import type { Database } from '../db/database.ts'
 import { isSamePlace, type Place } from '../db/database-url.ts'
 import type { Note } from './plan.ts'
 import { readStandings } from './read-standings.ts'
-import { endAtStandby } from './sessions/end-at-standby.ts'
+import { endAtStandby, noteUnasked, type StandbyEnding } from './sessions/end-at-standby.ts'
+import { type OpenEntry, replaceOpen } from './sessions/read-open.ts'
 
 /** The binding of a database whose standbys may serve sessions. */
 export interface StandbyTarget {
@@ -51,6 +52,12 @@ const settleWaitMs = 2_000
 const pollMs = 25
 const lookAgainMs = 1_000
 
+/** The record's list of sessions that may hold raw rows. */
+interface OpenRecord {
+  readonly schema: string
+  readonly open: readonly OpenEntry[]
+}
+
 interface Judgement {
   readonly pending: string | null
   readonly notes: readonly Note[]
@@ -67,8 +74,6 @@ export class Standbys {
   readonly #controller: Controller
   readonly #source: Source
   readonly #followers = new Map<string, Follower>()
-  /** Roles that lost an exemption, whose sessions at standbys end when these have replayed that, by database. */
-  readonly #ending = new Map<string, ReadonlySet<string>>()
   /** Changes that standbys may not have replayed, by database. */
   readonly #unreplayed = new Map<string, { readonly mark: Mark; readonly since: number }>()
 
@@ -114,54 +119,51 @@ export class Standbys {
     return { standings, close: judged.flat() }
   }
 
-  /** With the next judgement, sessions of these roles at standbys end. */
-  expectEnd(databaseId: string, roles: readonly string[]): void {
-    if (roles.length > 0)
-      this.#ending.set(databaseId, new Set([...(this.#ending.get(databaseId) ?? []), ...roles]))
-  }
-
   /**
    * After masks or grants were changed (`isChanged`), or not: why the change is pending, until the standbys have replayed it. Those
-   * that take too long serve no sessions of the gateway any more: a note tells of them. `dueMs`: when to look again.
+   * that take too long serve no sessions of the gateway any more: a note tells of them. `dueMs`: when to look again. Ends the
+   * sessions at standbys that the record lists.
    */
   async judge(
     databaseId: string,
     target: StandbyTarget | undefined,
     primary: Database,
     isChanged: boolean,
+    record: OpenRecord = { schema: '', open: [] },
   ): Promise<Judgement> {
-    const places = target?.standbyPlaces.filter((place) => !isAt(primary.primary(), place)) ?? []
-    if (!target || places.length === 0) {
-      this.#ending.delete(databaseId)
-      return nothingBehind
-    }
+    const servers = target?.standbyPlaces ?? []
+    const places = servers.filter((place) => !isAt(primary.primary(), place))
+    if (!target || places.length === 0) return nothingBehind
     const known = this.#unreplayed.get(databaseId)
-    if (!isChanged && !known) return nothingBehind
+    const listed = record.open.filter(({ place }) => place !== undefined)
+    const isDue = isChanged || known !== undefined || listed.some(({ pid }) => pid === undefined)
+    if (!isDue && listed.length === 0) return nothingBehind
     const change = isChanged || !known ? { mark: await readMark(primary), since: performance.now() } : known
     // An open cursor may hold up the replay.
-    await this.#endSessions(databaseId, target, places)
+    if (isDue) await this.#endSessions(databaseId, target, servers, listed, () => false)
     const until = performance.now() + settleWaitMs
-    const judged = await Promise.all(
-      places.map(async (place) =>
-        (await this.#isBehind(databaseId, target, place, change.mark, until)) ? [place] : [],
+    const replays = new Map(
+      await Promise.all(
+        places.map(async (place) => {
+          const replay = await this.#readReplay(databaseId, target, place, change.mark, isDue ? until : 0)
+          return [nameOf(place), replay] as const
+        }),
       ),
     )
-    const behind = judged.flat()
-    const open = await this.#endSessions(
-      databaseId,
-      target,
-      places.filter((place) => !behind.includes(place)),
-    )
+    const behind = isDue ? places.filter((place) => replays.get(nameOf(place)) === 'behind') : []
+    const isReplayed = (place: Place) => (replays.get(nameOf(place)) ?? 'replayed') === 'replayed'
+    const { notes, open } = await this.#endSessions(databaseId, target, servers, listed, isReplayed)
+    const here = record.open.filter(({ place }) => place === undefined)
+    await replaceOpen(primary.sql, record.schema, record.open, [...here, ...open])
     if (behind.length === 0) {
       this.#unreplayed.delete(databaseId)
-      this.#ending.delete(databaseId)
-      return { ...nothingBehind, notes: open }
+      return { ...nothingBehind, notes }
     }
     this.#unreplayed.set(databaseId, change)
     const isLeftOut = performance.now() - change.since > mostLagMs + settleWaitMs
     return isLeftOut
-      ? { ...nothingBehind, notes: [...open, ...behind.map(noteBehind)] }
-      : { pending: describeBehind(behind), notes: open, dueMs: lookAgainMs }
+      ? { ...nothingBehind, notes: [...notes, ...behind.map(noteBehind)] }
+      : { pending: describeBehind(behind), notes, dueMs: lookAgainMs }
   }
 
   async close(): Promise<void> {
@@ -172,16 +174,36 @@ export class Standbys {
     return await Promise.all([this.#source.find(databaseId), this.#controller.connect(databaseId)])
   }
 
-  /** Before the replay, and after it: a session that was ended before it could begin anew, and read what was still open. */
-  async #endSessions(databaseId: string, target: StandbyTarget, places: readonly Place[]): Promise<Note[]> {
-    const roles = [...(this.#ending.get(databaseId) ?? [])]
-    if (roles.length === 0) return []
-    const end = (place: Place) =>
-      endAtStandby(this.#follow(databaseId, target, place).database, nameOf(place), roles).catch(() => [])
-    // A server that does not answer delays the change no longer than one that is behind.
-    const giveUp = new Promise<Note[]>((resolve) => setTimeout(resolve, settleWaitMs, []).unref())
-    const notes = await Promise.all(places.map((place) => Promise.race([end(place), giveUp])))
-    return notes.flat()
+  /**
+   * Before the replay, and after it: a session that was ended before it could begin anew, and read what was still open. Entries
+   * of a server that cannot be asked stay.
+   */
+  async #endSessions(
+    databaseId: string,
+    target: StandbyTarget,
+    servers: readonly Place[],
+    listed: readonly OpenEntry[],
+    isReplayed: (place: Place) => boolean,
+  ): Promise<StandbyEnding> {
+    const endings = await Promise.all(
+      servers.map(async (place): Promise<StandbyEnding> => {
+        const name = nameOf(place)
+        const entries = listed.filter((entry) => entry.place === name)
+        if (entries.length === 0) return { notes: [], open: [] }
+        const unasked = noteUnasked(name, entries)
+        const { database } = this.#follow(databaseId, target, place)
+        // A server that does not answer delays the change no longer than one that is behind.
+        const giveUp = new Promise<StandbyEnding>((resolve) => {
+          setTimeout(resolve, settleWaitMs, unasked).unref()
+        })
+        const end = endAtStandby(database, name, entries, isReplayed(place)).catch(() => unasked)
+        return await Promise.race([end, giveUp])
+      }),
+    )
+    return {
+      notes: endings.flatMap(({ notes }) => notes),
+      open: endings.flatMap(({ open }) => open),
+    }
   }
 
   #follow(databaseId: string, target: StandbyTarget, place: Place): Follower {
@@ -207,11 +229,11 @@ export class Standbys {
     return performance.now() - follower.caughtUpAt < mostLagMs
   }
 
-  /** False for a server that cannot be asked, or that follows another primary: no session is sent there. */
-  async #isBehind(databaseId: string, target: StandbyTarget, place: Place, mark: Mark, until: number) {
+  /** Unknown for a server that cannot be asked, or that follows another primary: no session is sent there. */
+  async #readReplay(databaseId: string, target: StandbyTarget, place: Place, mark: Mark, until: number) {
     const { database } = this.#follow(databaseId, target, place)
-    if ((await hasReplayed(database, mark, [mark.lsn])) === undefined) return false
-    return !(await this.#awaitReplay(databaseId, target, place, mark, until))
+    if ((await hasReplayed(database, mark, [mark.lsn])) === undefined) return 'unknown'
+    return (await this.#awaitReplay(databaseId, target, place, mark, until)) ? 'replayed' : 'behind'
   }
 
   async #awaitReplay(
@@ -230,6 +252,10 @@ export class Standbys {
     }
   }
 }
+
+/** The servers of a binding that may serve sessions, as host:port. */
+export const listStandbys = (target: Pick<StandbyTarget, 'standbyPlaces'> | undefined) =>
+  (target?.standbyPlaces ?? []).map(nameOf)
 
 const nameOf = ({ host, port }: Place) => `${host}:${port}`
 

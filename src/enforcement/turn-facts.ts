@@ -9,6 +9,7 @@ import {
   selectGuard,
   writeGuardMark,
 } from './guard/find-guard.ts'
+import { refusesWriters } from './guard/refuse-writers.ts'
 import type { StoredGuard } from './guard/stored-grants.ts'
 import { idleMs } from './lease.ts'
 import { driftFunction, driftTrigger, guardSchema } from './names.ts'
@@ -17,14 +18,15 @@ import type { TwinOwnerFacts } from './twins/choose-twin-owner.ts'
 /** The server, the role of the binding and our records, as a turn finds them. */
 export interface TurnFacts
   extends TwinOwnerFacts,
-    Pick<Snapshot, 'watched' | 'guard' | 'exempt' | 'guardReaders' | 'guardedOwners'> {
+    Pick<Snapshot, 'watched' | 'guard' | 'exempt' | 'exemptOids' | 'guardReaders' | 'guardedOwners'> {
   /** The limit of statements, as a setting. */
   readonly statementTimeout: string
   /** Records that the service keeps itself, where the database has none. */
   readonly kept: readonly StoredGuard[]
 }
 
-interface BeginRow extends Omit<TurnFacts, 'guard' | 'exempt' | 'guardReaders' | 'guardedOwners' | 'kept'> {
+interface BeginRow
+  extends Omit<TurnFacts, 'guard' | 'exempt' | 'exemptOids' | 'guardReaders' | 'guardedOwners' | 'kept'> {
   readonly schema: string | null
   readonly owner: number
   readonly isOurs: boolean
@@ -65,8 +67,9 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
         where c.relnamespace = g.oid and o.oid <> u.oid and not o.rolsuper) and not exists (
         select from pg_catalog.pg_class c join pg_catalog.pg_trigger t on t.tgrelid = c.oid
         where c.relnamespace = g.oid and not t.tgisinternal) as "isOurs",
-      (select count(*) = 2 from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
-        where c.relnamespace = g.oid and (c.relname, a.attname) in (('relation', 'acl_order'), ('policy', 'epoch')))
+      (select count(*) = 3 from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
+        where c.relnamespace = g.oid and (c.relname, a.attname) in (('relation', 'acl_order'), ('policy', 'epoch'),
+          ('policy', 'exempt_oids'))) and ${refusesWriters(tx, tx`g.oid`)}
         as "isCurrent",
       exists (select from pg_catalog.pg_event_trigger t join pg_catalog.pg_proc p on p.oid = t.evtfoid
         where t.evtname = ${driftTrigger} and t.evtenabled <> 'D' and p.proname = ${driftFunction}
@@ -85,6 +88,7 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
   return {
     ...facts,
     exempt: [],
+    exemptOids: [],
     guardReaders: [],
     guardedOwners: [],
     kept: [],

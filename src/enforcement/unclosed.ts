@@ -5,16 +5,21 @@ import { copyReads, notManageable, ownerReads } from './notes.ts'
 import type { Note, Unclosed } from './plan.ts'
 import type { Masks } from './twins/assign-masks.ts'
 
-/** Tables, partitions and children that rules mask, and materialized views that were filled from masked columns. */
+/**
+ * Tables, partitions and children that rules mask, and materialized views that were filled from masked columns.
+ * `readers`: the roles that are to own twins.
+ */
 export function listUnclosed(
   ordered: readonly Relation[],
   masks: ReadonlyMap<number, Masks>,
   exempt: ReturnType<typeof exemptions>,
-  { roles, user, twinOwner, copySources }: Snapshot,
+  snapshot: Snapshot,
+  readers: ReadonlySet<string>,
 ): Unclosed[] {
+  const { roles, user, copySources } = snapshot
   const isMasked = (name: string | null) =>
     !exempt.includes(name) &&
-    (name === null || !(name === user || name === twinOwner || roles.get(name)?.superuser))
+    (name === null || !(name === user || readers.has(name) || roles.get(name)?.superuser))
   const isCopy = (oid: number) => {
     const source = copySources.get(oid)
     return source?.isWhole || source?.columns.some((one) => masks.get(one.oid)?.has(one.number))

@@ -3,19 +3,17 @@ import type { Interaction, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { askConsent, consent } from './consent-steps.ts'
 import { isCrossSite } from './foreign-forms.ts'
 import { readForm } from './read-form.ts'
-import { interactionRoute } from './route.ts'
+import { interactionRoute, readUid } from './route.ts'
 import { renderExpired, renderSignIn } from './sign-in-pages.ts'
 import { changePassword, signIn } from './sign-in-steps.ts'
 import { isOtherBrowser } from './submitting-browser.ts'
 import { finish, type InteractionOptions, show, type Visit } from './visit.ts'
 
-const path = new RegExp(`^${interactionRoute}/([\\w-]{10,60})$`)
-
 /** The pages on which a person signs in and consents. They stand before the library's own routes. */
 export function answerInteractions(provider: Provider, options: InteractionOptions) {
   return async (ctx: KoaContextWithOIDC, next: () => Promise<void>): Promise<void> => {
     if (await isOtherBrowser(ctx, provider)) return show(ctx, 400, renderExpired())
-    const uid = path.exec(ctx.path)?.[1]
+    const uid = readUid(ctx.path, [interactionRoute])
     if (uid === undefined) return next()
     const visit = await openVisit(ctx, provider, options, uid)
     if (!visit) return show(ctx, 400, renderExpired())

@@ -5,17 +5,28 @@ import type { Identity } from '../auth/identity.ts'
 import type { Auth } from '../auth/open-auth.ts'
 import type { SigningKeys } from '../auth/signing-keys.ts'
 import type { Database } from '../db/database.ts'
+import type { RequireRoom } from '../db/store-health.ts'
 import { preparePasswords } from '../directory/accounts/password.ts'
 import { isVerifiedDomain } from '../directory/accounts/verified-domain.ts'
 import { ensureFirstParty } from '../directory/first-start/ensure-first-party.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import { isSafeOrigin, originOf } from './address.ts'
+import { describeOutage } from './describe-outage.ts'
 import { loadIssuerSecret } from './issuer-secret.ts'
+import { limitRequest } from './limit-request.ts'
 import { normalizeRequest } from './normalize-request.ts'
 import { createProvider } from './provider.ts'
 import type { RecordSignIn } from './record-sign-ins.ts'
-import { cloudRoute, instanceRoute, readTarget, routes, type Target, userinfoRoute } from './route.ts'
-import { describeOutage } from './say-unavailable.ts'
+import { refuse, refuseLong } from './refuse.ts'
+import {
+  cloudRoute,
+  instanceRoute,
+  isEndpoint,
+  readTarget,
+  routes,
+  type Target,
+  userinfoRoute,
+} from './route.ts'
 import { sendCloud } from './send-cloud.ts'
 import { purgeState } from './state-adapter.ts'
 import { sendUserinfo } from './userinfo.ts'
@@ -31,6 +42,7 @@ export interface IssuerOptions extends Pick<Auth, 'gatekeeper' | 'findRevoked'> 
   readonly portalUris: () => readonly string[]
   readonly log: Logger
   readonly recordSignIn: RecordSignIn
+  readonly requireRoom: RequireRoom
 }
 
 /** The token service. It gets requests before the APIs do, in their raw form. */
@@ -43,8 +55,7 @@ export interface Issuer {
 const purgeMs = 5 * 60 * 1000
 
 export async function openIssuer(options: IssuerOptions): Promise<Issuer> {
-  const { database, identity, secretBox, signingKeys, portalUris, log, recordSignIn } = options
-  const { gatekeeper, findRevoked } = options
+  const { database, identity, secretBox, signingKeys, log } = options
   await ensureFirstParty(database, identity.tenantId)
   await preparePasswords()
   const secret = await loadIssuerSecret(database.sql, secretBox)
@@ -57,10 +68,7 @@ export async function openIssuer(options: IssuerOptions): Promise<Issuer> {
     if (current?.name !== name)
       current = {
         name,
-        handle: createProvider(
-          { database, identity, secretBox, secret, portalUris, log, recordSignIn, gatekeeper, findRevoked },
-          keys,
-        ).callback(),
+        handle: createProvider({ ...options, secret }, keys).callback(),
       }
     return current.handle(request, response)
   }
@@ -98,6 +106,8 @@ async function answer(
   if (!target) throw new Error('a request that is not the token service’s')
   response.setHeader('x-content-type-options', 'nosniff')
   response.setHeader('referrer-policy', 'no-referrer')
+  const [path = ''] = target.url.split('?', 1)
+  if (!isEndpoint(path)) return refuse(response, 404, 'invalid_request', 'There is no such endpoint.')
   const origin = originOf(request, identity.origin(), hostNames)
   if (!isSafeOrigin(origin, identity.origin()))
     return refuse(
@@ -108,13 +118,14 @@ async function answer(
     )
   if (!(await isOurTenant(options, target)))
     return refuse(response, 400, 'invalid_tenant', 'There is no such tenant here.')
-  const [path] = target.url.split('?', 1)
   if (path === routes.jwks && request.method === 'GET') return sendKeys(response, signingKeys)
   if (path === userinfoRoute)
     return sendUserinfo({ sql: options.database.sql, gatekeeper: options.gatekeeper }, request, response)
   if (path === cloudRoute) return sendCloud(response, target.url, origin)
   if (path === instanceRoute) return sendInstance(response, target.url, origin, identity)
-  const normal = await normalizeRequest(request, target, { identity, hostNames })
+  const limited = await limitRequest(request, target.url)
+  if (!limited) return refuseLong(response, path)
+  const normal = await normalizeRequest(limited, target, { identity, hostNames })
   await handleByProvider(readdress(normal.request, origin, target, normal.url, identity), response)
 }
 
@@ -171,10 +182,4 @@ function sendInstance(response: ServerResponse, url: string, origin: string, { t
   response
     .writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'access-control-allow-origin': '*' })
     .end(JSON.stringify(body))
-}
-
-function refuse(response: ServerResponse, status: number, error: string, description: string): void {
-  response
-    .writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' })
-    .end(JSON.stringify({ error, error_description: description }))
 }

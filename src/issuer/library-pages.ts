@@ -1,15 +1,21 @@
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
+import { describeOutage } from './describe-outage.ts'
 import { contentSecurityPolicy, escapeHtml, renderFault, renderHidden, renderPage } from './page.ts'
 
 /** Shows the person an error that the library cannot send to the client: it does not trust the redirect address. */
-export async function renderLibraryError(ctx: KoaContextWithOIDC, out: ErrorOut): Promise<void> {
-  const text = out.error_description ?? out.error
-  show(
-    ctx,
-    renderPage(
-      'This sign-in cannot go on',
-      `${renderFault(`${text} (${out.error})`)}<p>Go back to the application and start again.</p>`,
-    ),
+export async function renderLibraryError(
+  ctx: KoaContextWithOIDC,
+  out: ErrorOut,
+  failure?: unknown,
+): Promise<void> {
+  const outage = describeOutage(failure)
+  show(ctx, renderErrorPage(outage?.error ?? out.error, outage?.description ?? out.error_description))
+}
+
+export function renderErrorPage(error: string, description = error): string {
+  return renderPage(
+    'This sign-in cannot go on',
+    `${renderFault(`${description} (${error})`)}<p>Go back to the application and start again.</p>`,
   )
 }
 

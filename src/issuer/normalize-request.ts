@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
 import type { Identity } from '../auth/identity.ts'
 import { defaultScope } from '../auth/known-permissions.ts'
-import { clientAddressOf, setClientAddress } from '../kernel/client-address.ts'
 import { isOwnHost } from './address.ts'
 import { readForm } from './read-form.ts'
 import { readScopes } from './read-scopes.ts'
+import { replaceBody } from './replace-body.ts'
 import { deviceGrant, onBehalfOfGrant, routes, type Target } from './route.ts'
 import { askedScopeParameter, rememberAskedFor } from './token-answer.ts'
 
@@ -45,7 +44,7 @@ export async function normalizeRequest(
   if (path === routes.device_authorization) form.set(askedScopeParameter, scope)
   if (path === routes.device_authorization || scopedGrants.includes(grant))
     normalizeParameters(form, names, grant)
-  const normal = withBody(request, form.toString())
+  const normal = replaceBody(request, Buffer.from(form.toString()))
   const wantsClientInfo = form.get('client_info') === '1'
   rememberAskedFor(normal, { scope, resource, isFirstVersion, wantsClientInfo })
   return { request: normal, url }
@@ -68,24 +67,4 @@ export function normalizeParameters(
     parameters.append('resource', resource)
   if (names.length > 0) parameters.set('scope', names.join(' '))
   else if (grant === 'client_credentials') parameters.set('scope', defaultScope)
-}
-
-/** The same request with another body; the first was read to its end. */
-function withBody(request: IncomingMessage, body: string): IncomingMessage {
-  const bytes = Buffer.from(body)
-  const { method, socket, httpVersion, httpVersionMajor, httpVersionMinor, complete } = request
-  const headers = { ...request.headers, 'content-length': String(bytes.length) }
-  delete headers['transfer-encoding']
-  const normal = Object.assign(Readable.from([bytes]), {
-    method,
-    headers,
-    socket,
-    connection: socket,
-    httpVersion,
-    httpVersionMajor,
-    httpVersionMinor,
-    complete,
-  }) as unknown as IncomingMessage
-  setClientAddress(normal, clientAddressOf(request))
-  return normal
 }

@@ -6,17 +6,19 @@ const limitBytes = 16 * 1024
 export async function readForm(request: IncomingMessage): Promise<URLSearchParams | null> {
   const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
   if (type !== 'application/x-www-form-urlencoded') return null
+  const bytes = await readBytes(request, limitBytes)
+  // PostgreSQL takes no NUL, and no name, code or password of ours has one.
+  return bytes && new URLSearchParams(bytes.toString('utf8').replaceAll(/%00|\0/g, ''))
+}
+
+/** The whole body; null where it is larger than the limit. */
+export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer | null> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     size += chunk.length
-    if (size > limitBytes) return null
+    if (size > limit) return null
     chunks.push(chunk)
   }
-  // PostgreSQL takes no NUL, and no name, code or password of ours has one.
-  return new URLSearchParams(
-    Buffer.concat(chunks)
-      .toString('utf8')
-      .replaceAll(/%00|\0/g, ''),
-  )
+  return Buffer.concat(chunks)
 }

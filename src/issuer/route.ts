@@ -49,3 +49,32 @@ export function readTarget(url: string): Target | null {
   const path = isFirstVersion ? routes.token : (groups.endpoint ?? groups.document ?? '')
   return { tenant: groups.tenant, url: path + (groups.query ?? ''), isFirstVersion }
 }
+
+/** Routes that the uid of one sign-in follows. */
+export const resumeRoutes: readonly string[] = [routes.authorization, routes.code_verification]
+
+const ofOneSignIn = [...resumeRoutes, interactionRoute]
+const single: ReadonlySet<string> = new Set([
+  ...Object.values(routes),
+  `${routes.end_session}/confirm`,
+  `${routes.end_session}/success`,
+  instanceRoute,
+  cloudRoute,
+  userinfoRoute,
+  '/.well-known/openid-configuration',
+  '/.well-known/oauth-authorization-server',
+])
+
+/**
+ * True for the one spelling of each endpoint. The library also takes other cases and a slash at the end, which checks that
+ * stand before it would miss.
+ */
+export function isEndpoint(path: string): boolean {
+  return single.has(path) || readUid(path, ofOneSignIn) !== undefined
+}
+
+/** The uid behind one of the parents; undefined for every other path. */
+export function readUid(path: string, parents: readonly string[]): string | undefined {
+  const [, parent = '', uid] = /^(.+)\/([\w-]{10,60})$/.exec(path) ?? []
+  return parents.includes(parent) ? uid : undefined
+}

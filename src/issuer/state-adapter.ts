@@ -1,5 +1,6 @@
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import type { Query } from '../db/query.ts'
+import type { RequireRoom } from '../db/store-health.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 
@@ -16,6 +17,7 @@ interface StateStore {
   readonly sql: Query
   readonly box: SecretBox
   readonly secret: IssuerSecret
+  readonly requireRoom: RequireRoom
 }
 
 interface Row {
@@ -28,7 +30,7 @@ interface Row {
  * Keeps sessions, codes, grants and refresh tokens in a table that all nodes share. The table reveals no code or token:
  * rows are found by a keyed hash of the value, and their contents are sealed.
  */
-export function createStateAdapter(model: string, { sql, box, secret }: StateStore): Adapter {
+export function createStateAdapter(model: string, { sql, box, secret, requireRoom }: StateStore): Adapter {
   const place = (name: string) => `oidc_state/${model}/${name}`
   const nameOrNull = (value: unknown) => (typeof value === 'string' ? secret.nameOf(value) : null)
 
@@ -50,6 +52,7 @@ export function createStateAdapter(model: string, { sql, box, secret }: StateSto
 
   return {
     async upsert(id, payload, expiresIn) {
+      if (isOfStranger(model, payload)) requireRoom('strangers')
       const name = secret.nameOf(id)
       const sealed = box.seal(place(name), JSON.stringify(payload)).toString('base64')
       const stored = await sql`
@@ -62,16 +65,18 @@ export function createStateAdapter(model: string, { sql, box, secret }: StateSto
         on conflict (model, id) do update set
           payload = excluded.payload, grant_id = excluded.grant_id, user_code = excluded.user_code,
           uid = excluded.uid, expires_at = excluded.expires_at
-        where ${model} <> 'ReplayDetection' or oidc_state.expires_at <= now()`
-      // Of two requests with one assertion, on any node, one is first.
-      if (stored.count === 0)
+        where case ${model} when 'ReplayDetection' then oidc_state.expires_at <= now()
+          when 'Session' then oidc_state.consumed_at is null else true end`
+      // Of two requests with one assertion, on any node, one is first. A session that ended meanwhile stays ended.
+      if (stored.count === 0 && model === 'ReplayDetection')
         throw new errors.InvalidClientAuth('client assertion tokens must only be used once')
     },
 
     async find(id) {
       const [row] = await sql<Row[]>`
         select ${columns} from oidc_state
-        where model = ${model} and id = ${secret.nameOf(id)} and (expires_at is null or expires_at > now())`
+        where model = ${model} and id = ${secret.nameOf(id)} and (expires_at is null or expires_at > now())
+          and (model <> 'Session' or consumed_at is null)`
       return open(row)
     },
 
@@ -107,17 +112,37 @@ export function createStateAdapter(model: string, { sql, box, secret }: StateSto
       throw new errors.InvalidGrant('already used')
     },
 
+    /**
+     * The library saves a session at the end of every request, also one that began before the sign-out: the row stays
+     * until it expires, so that such a request does not store the session anew.
+     */
     async destroy(id) {
-      await sql`delete from oidc_state where model = ${model} and id = ${secret.nameOf(id)}`
+      const name = secret.nameOf(id)
+      const sealed = box.seal(place(name), '{}').toString('base64')
+      if (model === 'Session')
+        await sql`
+          update oidc_state set consumed_at = now(), payload = ${sql.json({ sealed })}, uid = null
+          where model = ${model} and id = ${name} and consumed_at is null`
+      else await sql`delete from oidc_state where model = ${model} and id = ${name}`
     },
 
     revokeByGrantId,
   }
 }
 
+/** True for state that anyone can have the service store: no person has signed in for it yet. */
+function isOfStranger(model: string, { accountId, session, result }: AdapterPayload): boolean {
+  if (model === 'Interaction') return session?.accountId === undefined && result === undefined
+  return (model === 'Session' || model === 'DeviceCode') && accountId === undefined
+}
+
+const manyRows = 1_000
+
 /** Deletes expired rows and old records of failed sign-ins. */
 export async function purgeState(sql: Query): Promise<void> {
-  await sql`delete from oidc_state where expires_at < now() - interval '1 minute'`
+  const { count } = await sql`delete from oidc_state where expires_at < now() - interval '1 minute'`
+  // After a flood: gives its room back to the disk, by which new sign-ins are admitted.
+  if (count >= manyRows) await sql`vacuum oidc_state`
   await sql`delete from sign_in_attempt where last_failure_at < now() - interval '1 day'`
 }
 

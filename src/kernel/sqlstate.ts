@@ -24,6 +24,7 @@ export const sqlstate = {
   outOfMemory: '53200',
   tooManyConnections: '53300',
   programLimitExceeded: '54000',
+  tooManyColumns: '54011',
   lockNotAvailable: '55P03',
   queryCanceled: '57014',
   adminShutdown: '57P01',

@@ -1,6 +1,7 @@
 import { type Operation, tagged } from '../api/operation.ts'
 import { listAuditEvents } from './audit/list-audit-events.ts'
 import { summarizeActivity } from './audit/summarize-activity.ts'
+import { summarizeDatabaseActivity } from './audit/summarize-database-activity.ts'
 import { findColumns } from './catalog/find-columns.ts'
 import { listColumns } from './catalog/list-columns.ts'
 import { listTableRoles } from './catalog/list-table-roles.ts'
@@ -89,7 +90,7 @@ const operations: readonly Operation<MaskingPorts>[] = [
     deleteOf(mappingKind),
   ]),
   ...tagged('Database credentials', [listCredentials, createCredential, deleteCredential]),
-  ...tagged('Masking audit', [listAuditEvents, summarizeActivity]),
+  ...tagged('Masking audit', [listAuditEvents, summarizeActivity, summarizeDatabaseActivity]),
   ...tagged('Management', [
     listSubscriptions,
     getSubscription,

@@ -12,11 +12,13 @@ interface Running {
   readonly listeners: Listeners
   readonly store: Store
   readonly auth: Auth
+  /** Of the first start. */
+  readonly administrator: { readonly id: string } | undefined
 }
 
 /** Sample data, once, on the first start of an embedded database, unless the operator wants none. */
 export async function bringSample(settings: Settings, service: Running, onProgress: (step: string) => void) {
-  const { store, auth } = service
+  const { store, auth, administrator } = service
   const { database, server, tenantId } = store
   if (!server) return
   if (!(await awaitsSample(database.sql))) return await followPort(settings.dataDir, server, database)
@@ -27,7 +29,12 @@ export async function bringSample(settings: Settings, service: Running, onProgre
       { ...auth, origin, tenantId, sql: database.sql },
       { for: { kind: 'administrator' }, permissions: [], lifetimeSeconds: 300, audience: undefined },
     )
-    await bringShop({ ...server, dataDir: settings.dataDir, call: caller(service, token) })
+    await bringShop({
+      ...server,
+      administratorId: administrator?.id,
+      dataDir: settings.dataDir,
+      call: caller(service, token),
+    })
   }
   await noteSample(database.sql)
 }

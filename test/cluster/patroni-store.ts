@@ -80,6 +80,8 @@ export async function startPatroniStore(folder: string): Promise<ClusterStore> {
     password,
     primaryChecks: servers.map(({ links }) => ({ port: links.postgres.port, check: links.rest.port })),
     isWhole,
+    describe: async () =>
+      `${JSON.stringify(await list())}, free: ${servers.map(({ folder }) => describeRoom(folder)).join(', ')}`,
     faults: listFaults(servers, etcd, findPrimary),
     close,
   }
@@ -191,6 +193,11 @@ function freeDisk(server: Server): void {
 function isOwnDisk(folder: string): boolean {
   const { bsize, blocks } = statfsSync(folder)
   return bsize * blocks <= diskMb * 1024 * 1024
+}
+
+function describeRoom(folder: string): string {
+  const { bsize, bavail } = statfsSync(folder)
+  return `${Math.round((bsize * bavail) / 1024 / 1024)} MB`
 }
 
 async function listMembers(servers: readonly Server[]): Promise<Member[]> {

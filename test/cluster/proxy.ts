@@ -1,4 +1,5 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 
 interface Pair {
   readonly client: Socket
@@ -71,21 +72,33 @@ export class NetworkLink {
       [client, server],
       [server, client],
     ] as const) {
-      from.on('data', (chunk: Buffer) => this.#pass(to, chunk))
+      const inOrder = this.#keepOrder()
+      from.on('data', (chunk: Buffer) => inOrder(() => to.write(chunk)))
       from.on('error', () => {})
-      from.once('end', () => this.#pass(to, undefined))
+      from.once('end', () => inOrder(() => to.end()))
       from.once('close', () => {
         this.#pairs.delete(pair)
-        to.destroy()
+        inOrder(() => to.destroySoon())
       })
       if (this.#isCut) from.pause()
       else from.resume()
     }
   }
 
-  #pass(to: Socket, chunk: Buffer | undefined): void {
-    const send = () => (chunk ? to.write(chunk) : to.end())
-    if (this.#delayMs > 0) setTimeout(send, this.#delayMs)
-    else send()
+  /** Bytes that come after the delay has ended wait for those that are still under way. */
+  #keepOrder(): (act: () => void) => void {
+    let underWay = 0
+    let last = Promise.resolve()
+    return (act) => {
+      if (this.#delayMs === 0 && underWay === 0) return act()
+      underWay++
+      const delay = wait(this.#delayMs)
+      last = last
+        .then(() => delay)
+        .then(() => {
+          underWay--
+          act()
+        })
+    }
   }
 }

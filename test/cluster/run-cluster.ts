@@ -109,7 +109,8 @@ export async function runCluster({ kind, minutes, only, say }: ClusterOptions): 
       // Where the cluster stays broken, what clients saw until then is judged all the same.
       const seconds = await suffer(fault, load, isWhole).catch((error: Error) => error)
       if (seconds instanceof Error) {
-        say(`${fault.name}: ${seconds.message}`)
+        const ready = (await nodes.areReady()) ? 'nodes are ready' : 'a node is not ready'
+        say(`${fault.name}: ${seconds.message} (${ready}; ${await store.describe()})`)
         return [...ended, { name: fault.name, seconds: Number.POSITIVE_INFINITY }]
       }
       say(`${fault.name}: recovered within ${seconds.toFixed(1)} s (${load.describeSlowest(from)})`)

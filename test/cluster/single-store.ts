@@ -17,6 +17,7 @@ export async function startSingleStore(folder: string): Promise<ClusterStore> {
     password: decodeURIComponent(password),
     primaryChecks: [],
     isWhole: async () => true,
+    describe: async () => 'one server',
     faults: [
       {
         name: 'server: stopped and started',

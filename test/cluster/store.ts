@@ -15,5 +15,7 @@ export interface ClusterStore {
   readonly faults: readonly Fault[]
   /** All servers run, and another has everything that the primary has. */
   isWhole(): Promise<boolean>
+  /** The state of each server, for the operator of the test. */
+  describe(): Promise<string>
   close(): Promise<void>
 }

@@ -27,6 +27,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'member_edge',
     'open_extension',
     'owner_edge',
+    'purged_client',
     'schema_extension',
     'sign_in',
     'token_cutoff',

@@ -130,19 +130,22 @@ describe('journeys through rights in the portal', { skip: skipReason ?? false },
     await waitUntil('the end of the session is in the audit', async () => {
       await page.reload()
       await page.getByRole('region', { name: 'Masking and gateway' }).waitFor()
-      return (await page.getByRole('button', { name: 'gateway/disconnect' }).count()) > 0
+      return (await page.getByRole('button', { name: 'Left the gateway' }).count()) > 0
     })
     await checkAccessible(page, true)
     const asked = page.waitForRequest((request) => /auditEvents.*action=disconn/.test(request.url()))
     await page.getByLabel('What').fill('disconn')
     await asked
-    await page.getByRole('button', { name: 'gateway/connect' }).first().waitFor({ state: 'detached' })
+    await page
+      .getByRole('button', { name: 'Logged in at the gateway' })
+      .first()
+      .waitFor({ state: 'detached' })
     const named = page.waitForRequest((request) =>
       new RegExp(`auditEvents.*${reader.id}`).test(request.url()),
     )
     await page.getByLabel('Who').fill('rosa')
     await named
-    await page.getByRole('button', { name: 'gateway/disconnect' }).first().waitFor()
+    await page.getByRole('button', { name: 'Left the gateway' }).first().waitFor()
     await page.getByLabel('Who').fill('no such name')
     await page.getByText('Nothing was found').waitFor()
   })

@@ -219,7 +219,7 @@ describe('journeys through masks in the portal', { skip: skipReason ?? false }, 
     const { page } = opened
     await page.getByRole('checkbox', { name: 'Select email' }).click()
     await page.getByRole('checkbox', { name: 'Select job' }).click()
-    assert.match(decodeURIComponent(page.url()), /columns=email,job/)
+    await page.waitForURL((url) => url.searchParams.get('columns') === 'email,job')
     await page.getByLabel('Masking function').selectOption('Text')
     await page.getByLabel('Filler').fill('~')
     await page.getByRole('button', { name: 'Mask 2 columns' }).click()

@@ -9,10 +9,11 @@ function git(...args: string[]): string {
   return spawnSync('git', ['-C', checkout, ...args], { encoding: 'utf8' }).stdout ?? ''
 }
 
-/** The newest tag of a release that this checkout descends from; undefined where its tags were not fetched. */
+/** The newest release that this checkout descends from: its tag, or its commit where tags were not fetched. */
 export function findLastRelease(): string | undefined {
   const tags = git('tag', '--list', 'v*', '--merged', 'HEAD', '--sort=-version:refname').split('\n')
-  return tags.find((tag) => /^v\d+\.\d+\.\d+$/.test(tag))
+  const [commit] = git('log', '-1', '--format=%H', '--grep=^Release [0-9]').split('\n')
+  return tags.find((tag) => /^v\d+\.\d+\.\d+$/.test(tag)) ?? (commit || undefined)
 }
 
 export interface Release extends Disposable {

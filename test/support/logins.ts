@@ -29,6 +29,7 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
   const createNode = (afterReading: () => Promise<void> = async () => {}) =>
     new Logins({
       keys: testKeys,
+      readExemptElsewhere: async () => () => false,
       log: pino({ level: 'silent' }),
       source: {
         find: async (id) => (bound.has(id) ? {} : null),

@@ -41,7 +41,9 @@ export async function createMaskedDatabase(cluster?: ClusterName) {
       const name = target.url.replace(/^.*\//, '')
       await target[Symbol.asyncDispose]()
       for (const each of made) await cleanup.sql.unsafe(`drop role if exists "${each}"`).catch(() => {})
-      await cleanup.sql.unsafe(`drop role if exists "masquerade_twins_${name}"`).catch(() => {})
+      const twins = await cleanup.sql<{ role: string }[]>`
+        select rolname::text as role from pg_roles where rolname ~ ${`^masquerade_twins_(.*_)?${name}$`}`
+      for (const { role } of twins) await cleanup.sql.unsafe(`drop role if exists "${role}"`).catch(() => {})
       await cleanup.close()
     },
   }

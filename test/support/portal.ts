@@ -132,10 +132,10 @@ async function openPageIn({ context, idle }: Profile, origin: string): Promise<O
     faults,
     async [Symbol.asyncDispose]() {
       if (!page.isClosed()) {
+        await page.unrouteAll({ behavior: 'ignoreErrors' })
         // Ends what the page still asks for, as closing it would.
         await page.goto('about:blank')
         page.removeAllListeners()
-        await page.unrouteAll()
         idle.push(page)
       }
       if (faults.length > 0) console.error(faults)

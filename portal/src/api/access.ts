@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { get, send } from './call.ts'
 import type { Schema } from './described.ts'
 import type { Named } from './directory.ts'
@@ -8,6 +8,9 @@ import { type DatabasePlace, pathOf } from './masking.ts'
 export type Mapping = Schema<'roleMapping'>
 export type EnforcementReport = Schema<'enforcement'>
 export type AuditEvent = Schema<'auditEvent'>
+/** The kinds of events that the service tells apart, in the order of the filter. */
+export const eventKinds = ['touch', 'preview', 'session', 'change'] as const
+export type EventKind = (typeof eventKinds)[number]
 
 export function mappingsQuery(place: DatabasePlace) {
   return queryOptions({
@@ -39,9 +42,12 @@ export async function findPrincipalId(text: string): Promise<string> {
   return id
 }
 
-/** Names of directory objects; without the right to read them, none. */
-export function namesQuery(ids: readonly string[]) {
-  const wanted = [...new Set(ids)].sort()
+/** Database roles have no object in the directory, and their own name as id. */
+const isId = /^[0-9a-f-]{36}$/i
+
+/** Names of directory objects; without the right to read them, none, and the service is not asked. */
+export function namesQuery(ids: readonly string[], mayReadNames: boolean) {
+  const wanted = [...new Set(ids.filter((id) => isId.test(id)))].sort()
   return queryOptions({
     queryKey: ['names', wanted],
     queryFn: async (): Promise<ReadonlyMap<string, string>> => {
@@ -53,6 +59,7 @@ export function namesQuery(ids: readonly string[]) {
     },
     staleTime: 60_000,
     retry: false,
+    enabled: mayReadNames,
   })
 }
 
@@ -68,13 +75,14 @@ interface EventsPage {
   readonly nextLink?: string
 }
 
-/** The audit at a scope, newest first; `''` is everything that the person may read. */
-export function eventsQuery(scope: string, pageSize = 200) {
+/** The audit at a scope, newest first, of one kind where it is given; `''` is everything that the person may read. */
+export function eventsQuery(scope: string, pageSize = 200, kind?: EventKind) {
   const path = scope === '' ? '/providers/Vendor.Sql' : scope
   return infiniteQueryOptions({
-    queryKey: ['events', scope, pageSize],
+    queryKey: ['events', scope, pageSize, kind ?? null],
     queryFn: ({ pageParam, signal }) => get<EventsPage>(pageParam, signal),
-    initialPageParam: `${path}/auditEvents?$top=${pageSize}`,
+    initialPageParam: `${path}/auditEvents?$top=${pageSize}${kind === undefined ? '' : `&kind=${kind}`}`,
     getNextPageParam: (page) => page.nextLink,
+    placeholderData: keepPreviousData,
   })
 }

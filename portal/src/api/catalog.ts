@@ -50,14 +50,43 @@ export function columnsQuery(place: DatabasePlace, { schema, table }: TablePlace
   })
 }
 
+interface RolesPage {
+  readonly value: readonly TableRole[]
+  readonly nextLink?: string
+}
+
+function rolesPathOf(place: DatabasePlace, { schema, table }: TablePlace): string {
+  return `${pathOf(place)}/schemas/${encodeURIComponent(schema)}/tables/${encodeURIComponent(table)}/roles`
+}
+
 /** Database roles with what they see of a table; the role of exactly this name is first. */
-export function tableRolesQuery(place: DatabasePlace, { schema, table }: TablePlace, search: string) {
-  const path = `${pathOf(place)}/schemas/${encodeURIComponent(schema)}/tables/${encodeURIComponent(table)}/roles`
+export function tableRolesQuery(place: DatabasePlace, table: TablePlace, search: string) {
   return queryOptions({
-    queryKey: ['database', pathOf(place), 'roles', schema, table, search],
+    queryKey: ['database', pathOf(place), 'roles', table.schema, table.table, search],
     queryFn: async ({ signal }) =>
-      (await get<{ value: readonly TableRole[] }>(`${path}?search=${encodeURIComponent(search)}`, signal))
+      (await get<RolesPage>(`${rolesPathOf(place, table)}?search=${encodeURIComponent(search)}`, signal))
         .value,
+    staleTime: 30_000,
+  })
+}
+
+/** Each is a request of 50 roles. */
+const mostRolePages = 10
+
+/** The database roles with what they see of a table: all of them, or as many as a reader waits for. */
+export function allTableRolesQuery(place: DatabasePlace, table: TablePlace) {
+  return queryOptions({
+    queryKey: ['database', pathOf(place), 'all roles', table.schema, table.table],
+    queryFn: async ({ signal }) => {
+      const roles: TableRole[] = []
+      let next: string | undefined = rolesPathOf(place, table)
+      for (let pages = 0; next !== undefined && pages < mostRolePages; pages++) {
+        const page: RolesPage = await get<RolesPage>(next, signal)
+        roles.push(...page.value)
+        next = page.nextLink
+      }
+      return { roles, hasMore: next !== undefined }
+    },
     staleTime: 30_000,
   })
 }

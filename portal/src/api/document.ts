@@ -2,6 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { get, send } from './call.ts'
 import type { Schema } from './described.ts'
 import { type DatabasePlace, pathOf } from './masking.ts'
+import { queryClient } from './query-client.ts'
 
 type Stored = Schema<'maskingDocument'>['properties']
 export type Policy = Stored['policy']
@@ -60,20 +61,33 @@ export function documentQuery(place: DatabasePlace) {
       const { body, headers } = await send<MaskingDocument>('GET', `${policyPathOf(place)}/document`, {
         signal,
       })
-      return { tag: headers.get('etag') ?? '', properties: body.properties, exemptions: body.exemptions }
+      return pickDocument({ ...body, tag: headers.get('etag') ?? '' })
     },
   })
 }
 
-/** Replaces the document that has the tag, and returns the tag of the new one. */
+/**
+ * Replaces the document that has the tag, and returns the tag of the new one. Pages have the new one at once: a change that
+ * follows soon builds on it, and is not refused for the tag of the old one.
+ */
 export async function putDocument(
   place: DatabasePlace,
   properties: DocumentProperties,
   tag: string,
 ): Promise<string> {
-  const path = `${policyPathOf(place)}/document`
-  const { headers } = await send('PUT', path, { body: { properties }, headers: { 'if-match': tag } })
-  return headers.get('etag') ?? ''
+  const { queryKey } = documentQuery(place)
+  const { body, headers } = await send<MaskingDocument>('PUT', `${policyPathOf(place)}/document`, {
+    body: { properties },
+    headers: { 'if-match': tag },
+  })
+  const stored = { ...body, tag: headers.get('etag') ?? '' }
+  await queryClient.cancelQueries({ queryKey })
+  queryClient.setQueryData(queryKey, pickDocument(stored))
+  return stored.tag
+}
+
+function pickDocument({ tag, properties, exemptions }: MaskingDocument): MaskingDocument {
+  return { tag, properties, exemptions }
 }
 
 export function impactQuery(place: DatabasePlace, properties: DocumentProperties) {

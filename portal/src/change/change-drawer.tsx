@@ -1,5 +1,5 @@
 import { ArrowRight } from 'lucide-react'
-import { useState } from 'react'
+import { type FormEvent, useId, useState } from 'react'
 import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { CodeBlock } from '../ui/copy.tsx'
@@ -23,12 +23,16 @@ export function ChangeDrawer({
 }) {
   const [isWorking, setWorking] = useState(false)
   const [error, setError] = useState<unknown>()
+  const formId = useId()
   const close = (isApplied: boolean) => {
     setError(undefined)
     onClose(isApplied)
   }
-  const apply = async () => {
-    if (!change) return
+  const apply = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const wrong = event.currentTarget.querySelector<HTMLInputElement>('[aria-invalid=true]')
+    if (wrong) return wrong.focus()
+    if (!change || isWorking || change.isBlocked) return
     setWorking(true)
     setError(undefined)
     try {
@@ -49,6 +53,7 @@ export function ChangeDrawer({
       {...(change?.description !== undefined && { description: change.description })}
       isOpen={change !== undefined}
       onClose={() => !isWorking && close(false)}
+      isKept={change?.fields !== undefined}
       foot={
         <>
           <Button onClick={() => close(false)} disabled={isWorking}>
@@ -56,8 +61,9 @@ export function ChangeDrawer({
           </Button>
           <Button
             tone={change?.isDanger ? 'danger' : 'primary'}
+            type="submit"
+            form={formId}
             disabled={isWorking || change?.isBlocked === true}
-            onClick={() => void apply()}
           >
             {isWorking ? t.changes.working : (change?.confirmLabel ?? t.changes.confirm)}
           </Button>
@@ -65,7 +71,7 @@ export function ChangeDrawer({
       }
     >
       {change && (
-        <div className="stack">
+        <form id={formId} className="stack" noValidate onSubmit={(event) => void apply(event)}>
           {change.fields}
           {change.differences.length > 0 && (
             <section className="stack tight">
@@ -86,7 +92,7 @@ export function ChangeDrawer({
             </section>
           )}
           {error !== undefined && <FaultNotice error={error} />}
-        </div>
+        </form>
       )}
     </Drawer>
   )

@@ -74,6 +74,8 @@ export function PrincipalPicker({
         placeholder={t.directory.pickHint}
         value={text}
         onChange={(event) => setText(event.target.value)}
+        // Enter confirms a drawer; here the person is still looking.
+        onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
       />
       <div className="picker-list">
         {[...others, ...data].map((one) => (

@@ -1,22 +1,26 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { t } from '../texts/index.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/layers.tsx'
-import { beginSignIn, SessionEnded } from './session.ts'
+import { beginSignIn, renewToken, watchSession } from './session.ts'
 
-/** Tells the person that the sign-in has ended, instead of taking the page away from under their hands. */
+/**
+ * Tells the person that the sign-in has ended, instead of taking the page away from under their hands. A sign-in in another tab
+ * counts here too: the page looks for it when the person comes back.
+ */
 export function SessionWatch() {
-  const client = useQueryClient()
   const [hasEnded, setEnded] = useState(false)
-  useEffect(
-    () =>
-      client.getQueryCache().subscribe((event) => {
-        if (event.type === 'updated' && event.query.state.error instanceof SessionEnded) setEnded(true)
-      }),
-    [client],
-  )
-  const signIn = () => void beginSignIn(location.pathname + location.search)
+  useEffect(() => watchSession(setEnded), [])
+  useEffect(() => {
+    if (!hasEnded) return
+    const look = () => void (document.visibilityState === 'visible' && renewToken().catch(() => {}))
+    addEventListener('focus', look)
+    document.addEventListener('visibilitychange', look)
+    return () => {
+      removeEventListener('focus', look)
+      document.removeEventListener('visibilitychange', look)
+    }
+  }, [hasEnded])
   return (
     <Dialog
       title={t.session.ended}
@@ -25,8 +29,11 @@ export function SessionWatch() {
       onClose={() => setEnded(false)}
     >
       <div className="line">
-        <Button tone="primary" onClick={signIn}>
-          {t.session.signIn}
+        <a className="button primary" href="/" target="_blank" rel="noopener">
+          {t.session.signInElsewhere}
+        </a>
+        <Button tone="ghost" onClick={() => void beginSignIn(location.pathname + location.search)}>
+          {t.session.signInHere}
         </Button>
       </div>
     </Dialog>

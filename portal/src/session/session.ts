@@ -1,10 +1,10 @@
 import * as oauth from 'oauth4webapi'
 import { forgetPerson, hasPerson, keepFor, type Person } from './kept.ts'
+import { askSilently, describePerson, exchangeCode, refreshTokens } from './token-answers.ts'
 import {
   client,
   createPending,
   describeRequest,
-  insecureLocally,
   type Pending,
   redirectUri,
   tokenService,
@@ -32,11 +32,23 @@ interface Tokens {
 }
 
 let tokens: Tokens | undefined
+/** The object id of the person whom the page is drawn for. */
+let signedInAs: string | undefined
 let renewing: Promise<string> | undefined
 /** A page that is drawn before the token service has answered sends its requests after this. */
 const signedIn = Promise.withResolvers<void>()
 
 export class SessionEnded extends Error {}
+
+/** Called with whether the sign-in has ended, each time that it was to be renewed. */
+type Watcher = (hasEnded: boolean) => void
+const watchers = new Set<Watcher>()
+
+/** Returns the function that ends the watch. */
+export function watchSession(watcher: Watcher): () => void {
+  watchers.add(watcher)
+  return () => watchers.delete(watcher)
+}
 
 /** True for the address to which the token service sends the browser back. */
 export function carriesAnswer({ pathname, searchParams }: URL): boolean {
@@ -86,33 +98,18 @@ function takePending(): Pending | undefined {
 /** Signs in by the cookie of the token service. Undefined: the person has to see one of its pages. */
 async function resumeSignIn(returnTo: string): Promise<Opened | undefined> {
   const pending = createPending(returnTo)
-  const request = await describeRequest(pending, { prompt: 'none' })
-  const response = await fetch(request, { headers: { accept: 'text/html' } })
-  // The code is in the address. The page behind it is read all the same: the connection is free only then.
-  void response.text()
-  const answer = new URL(response.url)
-  return answer.searchParams.has('code') ? finishSignIn(answer, pending) : undefined
+  const answer = await askSilently(pending)
+  return answer && finishSignIn(answer, pending)
 }
 
-async function finishSignIn(answered: URL, { state, verifier, returnTo }: Pending): Promise<Opened> {
-  const parameters = oauth.validateAuthResponse(tokenService, client, answered, state)
-  const response = await oauth.authorizationCodeGrantRequest(
-    tokenService,
-    client,
-    oauth.None(),
-    parameters,
-    redirectUri,
-    verifier,
-    insecureLocally,
-  )
-  const answer = await oauth.processAuthorizationCodeResponse(tokenService, client, response, {
-    requireIdToken: true,
-  })
+async function finishSignIn(answered: URL, pending: Pending): Promise<Opened> {
+  const answer = await exchangeCode(answered, pending)
   keep(answer)
   const person = describePerson(answer)
+  signedInAs = person.id
   keepFor(person)
   signedIn.resolve()
-  return { kind: 'signed in', person, returnTo }
+  return { kind: 'signed in', person, returnTo: pending.returnTo }
 }
 
 function keep(answer: oauth.TokenEndpointResponse): void {
@@ -122,28 +119,6 @@ function keep(answer: oauth.TokenEndpointResponse): void {
     idToken: answer.id_token ?? tokens?.idToken,
     endsAtMs: Date.now() + (answer.expires_in ?? 0) * 1000,
   }
-}
-
-function describePerson(answer: oauth.TokenEndpointResponse): Person {
-  const claims = { ...oauth.getValidatedIdTokenClaims(answer), ...readClaims(answer.access_token) }
-  const text = (name: string) => (typeof claims[name] === 'string' ? (claims[name] as string) : '')
-  return {
-    id: text('oid'),
-    tenantId: text('tid'),
-    displayName: text('name') || text('preferred_username'),
-    userPrincipalName: text('preferred_username'),
-    permissions: new Set(text('scp').split(' ')),
-    directoryRoles: new Set(Array.isArray(claims.wids) ? (claims.wids as string[]) : []),
-  }
-}
-
-/** The portal shows pages by these claims; the service alone decides on rights. */
-function readClaims(token: string): Record<string, unknown> {
-  const payload = token.split('.')[1] ?? ''
-  const bytes = Uint8Array.from(atob(payload.replaceAll('-', '+').replaceAll('_', '/')), (c) =>
-    c.charCodeAt(0),
-  )
-  return JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>
 }
 
 /** An access token with time left, renewed once for all requests that wait for it. */
@@ -161,22 +136,29 @@ export function renewToken(): Promise<string> {
   return renewing
 }
 
+/**
+ * By the refresh token, or else by the cookie: a person who signed in again in another tab goes on here, with everything that
+ * they typed.
+ */
 async function renew(): Promise<string> {
-  if (!tokens?.refresh) throw new SessionEnded('the sign-in cannot be renewed')
   try {
-    const response = await oauth.refreshTokenGrantRequest(
-      tokenService,
-      client,
-      oauth.None(),
-      tokens.refresh,
-      insecureLocally,
-    )
-    keep(await oauth.processRefreshTokenResponse(tokenService, client, response))
-  } catch (cause) {
-    if (cause instanceof oauth.ResponseBodyError) throw new SessionEnded('the sign-in has ended', { cause })
-    throw cause
+    const answer = (await refreshTokens(tokens?.refresh)) ?? (await signInAgain())
+    keep(answer)
+    for (const watcher of watchers) watcher(false)
+    return answer.access_token
+  } catch (error) {
+    if (error instanceof SessionEnded) for (const watcher of watchers) watcher(true)
+    throw error
   }
-  return tokens.access
+}
+
+/** For the same person alone: the page shows what the last one may see. */
+async function signInAgain(): Promise<oauth.TokenEndpointResponse> {
+  const pending = createPending('/')
+  const answered = await askSilently(pending)
+  const answer = answered && (await exchangeCode(answered, pending))
+  if (!answer || describePerson(answer).id !== signedInAs) throw new SessionEnded('the sign-in has ended')
+  return answer
 }
 
 export function signOut(): void {

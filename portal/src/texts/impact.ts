@@ -5,6 +5,13 @@ export const impact = {
     `${role} sees masked values in ${relations === 1 ? '1 table' : `${relations} tables`}`,
   gains: (role: string, relations: number) =>
     `${role} gains raw values in ${relations === 1 ? '1 table' : `${relations} tables`}`,
+  tablesLeft: (count: number) =>
+    count === 1
+      ? 'Roles may gain raw values in 1 more table that is not looked at here.'
+      : `Roles may gain raw values in ${count.toLocaleString()} more tables that are not looked at here.`,
+  rolesLeft: (table: string) =>
+    `${table} has more than 500 roles: those behind them may gain raw values too.`,
+  notRead: (table: string) => `The roles of ${table} could not be read: any of them may gain raw values.`,
   sessions: (count: number) => (count === 1 ? '1 open session' : `${count} open sessions`),
   ended: (count: number) =>
     count === 1

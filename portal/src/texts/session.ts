@@ -5,5 +5,7 @@ export const session = {
   failed: 'Signing in did not work',
   tryAgain: 'Try again',
   ended: 'Your sign-in has ended',
-  endedHint: 'Sign in again to go on where you are.',
+  endedHint: 'Sign in again in another tab and come back: what you typed on this page stays.',
+  signInElsewhere: 'Sign in in another tab',
+  signInHere: 'Leave this page and sign in',
 } as const

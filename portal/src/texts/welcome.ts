@@ -21,6 +21,7 @@ export const welcome = {
   nameHint: 'A name of your choice for the database.',
   host: 'Host',
   port: 'Port',
+  portFault: 'A number from 1 to 65535.',
   database: 'Database on the server',
   user: 'User',
   userHint: 'The owner of the tables, or a role that may grant and revoke on them.',

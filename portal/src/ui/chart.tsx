@@ -1,6 +1,7 @@
-import { useEffect, useRef } from 'react'
+import { useEffect, useRef, useSyncExternalStore } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import { getPreferences, onPreferences } from '../session/preferences.ts'
 
 const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
 
@@ -13,6 +14,23 @@ const halfDay = 43_200
 /** The first and the last bar stand in the middle of their day. */
 function padDays(_chart: uPlot, first: number, last: number): [number, number] {
   return [first - halfDay, last + halfDay]
+}
+
+const darkness = matchMedia('(prefers-color-scheme: dark)')
+
+function onScheme(listener: () => void): () => void {
+  const forget = onPreferences(listener)
+  darkness.addEventListener('change', listener)
+  return () => {
+    forget()
+    darkness.removeEventListener('change', listener)
+  }
+}
+
+/** Names the colours in use: those that the person chose, else those of the system. */
+function readScheme(): string {
+  const { theme } = getPreferences()
+  return theme === 'system' ? `system ${darkness.matches}` : theme
 }
 
 /** Bars over days. The numbers are also in the table beside it, so the drawing is hidden from readers of the screen. */
@@ -28,6 +46,8 @@ export function DayChart({
 }) {
   const place = useRef<HTMLDivElement>(null)
   const words = useRef<HTMLElement>(null)
+  const scheme = useSyncExternalStore(onScheme, readScheme)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a canvas keeps the colours that it was drawn with
   useEffect(() => {
     const box = place.current
     if (!box) return
@@ -76,7 +96,7 @@ export function DayChart({
       watch.disconnect()
       chart.destroy()
     }
-  }, [days, values])
+  }, [days, values, scheme])
   return (
     <figure className="chart" aria-label={label}>
       <figcaption ref={words} className="chart-value" aria-hidden />

@@ -1,5 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type ReactNode, useEffect, useRef } from 'react'
+import type { SelectRows } from '../shell/selected.ts'
 import { t } from '../texts/index.ts'
 import { Button } from './button.tsx'
 import { SelectAll, SelectOne } from './selection.tsx'
@@ -16,7 +17,7 @@ export interface Column<Row> {
 
 export interface Selection {
   readonly selected: ReadonlySet<string>
-  readonly onSelect: (selected: ReadonlySet<string>) => void
+  readonly onSelect: SelectRows
   readonly labelOf: (key: string) => string
 }
 

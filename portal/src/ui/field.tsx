@@ -1,6 +1,7 @@
 import { Check, Minus, Search } from 'lucide-react'
 import { Checkbox as Box, ToggleGroup } from 'radix-ui'
 import { type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes, useId } from 'react'
+import { t } from '../texts/index.ts'
 
 interface FieldProps {
   readonly label: string
@@ -41,10 +42,18 @@ function Frame({
 export function TextField({
   label,
   hint,
-  fault,
+  fault: given,
   className = '',
+  longest,
   ...rest
-}: FieldProps & InputHTMLAttributes<HTMLInputElement>) {
+}: FieldProps &
+  InputHTMLAttributes<HTMLInputElement> & {
+    /** The limit of the service. A longer text stays as it was pasted; the form is not sent until it is shortened. */
+    readonly longest?: number | undefined
+  }) {
+  const length = [...String(rest.value ?? '')].length
+  const isTooLong = longest !== undefined && length > longest
+  const fault = given ?? (isTooLong ? t.states.tooLong(longest, length) : undefined)
   return (
     <Frame label={label} hint={hint} fault={fault}>
       {({ id, describedBy }) => (

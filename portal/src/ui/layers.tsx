@@ -21,13 +21,20 @@ export function Drawer({
   children,
   foot,
   isWide = false,
-}: LayerProps & { readonly foot?: ReactNode; readonly isWide?: boolean }) {
+  isKept = false,
+}: LayerProps & {
+  readonly foot?: ReactNode
+  readonly isWide?: boolean
+  /** A click beside it does not close it: what was typed would be gone. */
+  readonly isKept?: boolean
+}) {
   return (
     <Layer.Root open={isOpen} onOpenChange={(next) => !next && onClose()}>
       <Layer.Portal>
         <Layer.Overlay className="scrim" />
         <Layer.Content
           className={isWide ? 'drawer wide' : 'drawer'}
+          onInteractOutside={(event) => isKept && event.preventDefault()}
           onOpenAutoFocus={(event) => {
             // The panel itself: the first button in it is the one that closes it.
             event.preventDefault()

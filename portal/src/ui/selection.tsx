@@ -1,9 +1,10 @@
+import type { SelectRows } from '../shell/selected.ts'
 import { t } from '../texts/index.ts'
 import { Checkbox } from './field.tsx'
 
 interface SelectionProps {
   readonly selected: ReadonlySet<string>
-  readonly onSelect: (selected: ReadonlySet<string>) => void
+  readonly onSelect: SelectRows
 }
 
 /** The box in front of a row. */
@@ -13,12 +14,8 @@ export function SelectOne({
   selected,
   onSelect,
 }: SelectionProps & { readonly id: string; readonly label: string }) {
-  const toggle = (isOn: boolean) => {
-    const next = new Set(selected)
-    if (isOn) next.add(id)
-    else next.delete(id)
-    onSelect(next)
-  }
+  const toggle = (isOn: boolean) =>
+    onSelect((before) => (isOn ? new Set([...before, id]) : new Set([...before].filter((one) => one !== id))))
   return (
     <td className="select-cell">
       <Checkbox hidesLabel label={label} checked={selected.has(id)} onChange={toggle} />
@@ -40,7 +37,7 @@ export function SelectAll({
         hidesLabel
         label={t.states.selectAll}
         checked={state}
-        onChange={(isOn) => onSelect(new Set(isOn ? keys : []))}
+        onChange={(isOn) => onSelect(() => new Set(isOn ? keys : []))}
       />
     </th>
   )

@@ -1,6 +1,7 @@
 import { CircleAlert, CloudOff, Lock, type LucideIcon, SearchX } from 'lucide-react'
 import { type ReactNode, useEffect, useState } from 'react'
 import { Fault, type FaultPart } from '../api/call.ts'
+import { SessionEnded } from '../session/session.ts'
 import { t } from '../texts/index.ts'
 import { Button } from './button.tsx'
 import { CopyButton } from './copy.tsx'
@@ -72,7 +73,7 @@ export function FaultView({
   onRetry,
 }: {
   readonly error: unknown
-  readonly onRetry?: (() => void) | undefined
+  readonly onRetry?: (() => unknown) | undefined
 }) {
   const { icon: Icon, title, text, remedy } = describeFault(error)
   const requestId = error instanceof Fault ? error.requestId : undefined
@@ -146,6 +147,7 @@ interface FaultWords {
 }
 
 function describeFault(error: unknown): FaultWords {
+  if (error instanceof SessionEnded) return { icon: Lock, title: t.session.ended, text: t.session.endedHint }
   if (!(error instanceof Fault)) {
     const isNetwork = error instanceof TypeError
     return {

@@ -18,6 +18,8 @@ interface Action {
 
 /** A reader takes longer to decide than to read. */
 const shownMs = { text: 6000, action: 12_000 }
+/** A failure stays until it is closed, or until it is over. */
+const endless = Number.POSITIVE_INFINITY
 
 let messages: readonly Message[] = []
 let nextId = 1
@@ -28,12 +30,18 @@ function change(next: readonly Message[]): void {
   for (const listener of listeners) listener()
 }
 
-/** Says briefly that something was done, or that it failed beside the page where the person is. */
+/** Says briefly that something was done, or that it failed beside the page where the person is. The same text is there once. */
 export function toast(
   text: string,
   { tone = 'good', action }: { readonly tone?: Message['tone']; readonly action?: Action } = {},
 ): void {
+  dismissToast(text)
   change([...messages, { id: nextId++, tone, text, ...(action && { action }) }])
+}
+
+export function dismissToast(text: string): void {
+  if (messages.some((message) => message.text === text))
+    change(messages.filter((message) => message.text !== text))
 }
 
 export function Toasts() {
@@ -50,7 +58,7 @@ export function Toasts() {
         <Toast.Root
           key={id}
           className={`toast ${tone}`}
-          duration={action ? shownMs.action : shownMs.text}
+          duration={tone === 'bad' ? endless : action ? shownMs.action : shownMs.text}
           onOpenChange={(isOpen) => !isOpen && change(messages.filter((message) => message.id !== id))}
         >
           {tone === 'good' ? <CircleCheck size={16} aria-hidden /> : <CircleAlert size={16} aria-hidden />}

@@ -73,7 +73,14 @@ export async function readStandings(
   holders: readonly TokenHolder[],
 ): Promise<Standing[]> {
   const rows = await sql<Row[]>`
-    select principal.kind, principal.enabled, client.enabled as client_enabled,
+    select principal.kind, principal.enabled,
+      case when exists (
+          select from directory_object as application
+          where application.tenant_id = ${tenantId} and application.kind = 'application'
+            and application.app_id = holder.application_id and application.deleted_at is not null
+        ) or (client.id is null and exists (
+          select from purged_client where tenant_id = ${tenantId} and app_id = holder.application_id
+        )) then false else client.enabled end as client_enabled,
       -- A service principal that was made anew takes no tokens over from its predecessor, whose revocations it lacks.
       greatest(client.created_at, (select max(valid_from) from token_cutoff
         where tenant_id = ${tenantId} and (
@@ -89,14 +96,12 @@ export async function readStandings(
       where tenant_id = ${tenantId} and id = holder.object_id and kind in ('user', 'servicePrincipal')
     ) as principal on true
     left join lateral (
-      select id, created_at, properties -> 'accountEnabled' is distinct from 'false'::jsonb and not exists (
-          select from directory_object as application
-          where application.tenant_id = ${tenantId} and application.kind = 'application'
-            and application.app_id = holder.application_id and application.deleted_at is not null
-        ) as enabled
+      -- Outside issuers know nothing of a deletion: the client that was deleted last is one that was blocked.
+      select id, created_at,
+        deleted_at is null and properties -> 'accountEnabled' is distinct from 'false'::jsonb as enabled
       from directory_object
       where tenant_id = ${tenantId} and kind = 'servicePrincipal' and app_id = holder.application_id
-        and deleted_at is null
+      order by deleted_at desc nulls first limit 1
     ) as client on true
     order by holder.place`
   return rows.map(toStanding)

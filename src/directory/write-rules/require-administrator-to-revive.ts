@@ -1,5 +1,6 @@
 import { findRight, holdsAnyRole } from '../../auth/effective-rights.ts'
 import { fail } from '../../kernel/problem.ts'
+import { readStanding } from '../accounts/standing.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import { readApplicationStrength } from '../rights/application-strength.ts'
 
@@ -7,19 +8,47 @@ import { readApplicationStrength } from '../rights/application-strength.ts'
  * DIR-292: an administrator blocks an application by disabling or deleting it. The block would not hold if the owner could
  * enable or restore the application with the permissions and consents that it had.
  */
-export async function requireAdministratorToRevive(
-  { tx, caller, ports }: WriteContext,
-  { verb, kind, before, changes }: EntityWrite,
-): Promise<void> {
+export async function requireAdministratorToRevive(context: WriteContext, write: EntityWrite): Promise<void> {
+  const { kind, before, changes } = write
   if (kind !== 'application' && kind !== 'servicePrincipal') return
-  const isEnabled = verb === 'update' && changes.accountEnabled === true && before.accountEnabled === false
-  if (verb !== 'restore' && !isEnabled) return
   const { roles } = findRight('manageApplication')
-  if (caller.kind === 'application' || holdsAnyRole(caller, roles)) return
-  const appId = String(before.appId)
+  if (context.caller.kind === 'application' || holdsAnyRole(context.caller, roles)) return
+  const appId = before.appId ?? changes.appId
+  if (typeof appId !== 'string') return
+  const administrators = `the signed-in person must be ${roles.join(' or ')}.`
+  if (await revivesRights(context, write, appId))
+    fail('RightsRequired', {
+      reason: `The application has permissions, consents or rights: to enable or restore it, ${administrators}`,
+    })
+  if (await liftsBlock(context, write, appId))
+    fail('RightsRequired', {
+      reason: `The client is disabled or deleted, and outside issuers may give it tokens: to change that, ${administrators}`,
+    })
+}
+
+async function revivesRights(
+  { tx, caller, ports }: WriteContext,
+  { verb, before, changes }: EntityWrite,
+  appId: string,
+): Promise<boolean> {
+  const isEnabled = verb === 'update' && changes.accountEnabled === true && before.accountEnabled === false
+  if (verb !== 'restore' && !isEnabled) return false
   const strength = await readApplicationStrength(tx, ports.readGivenRights, caller.tenantId, appId)
-  if (Object.values(strength).every((list) => list.length === 0)) return
-  fail('RightsRequired', {
-    reason: `The application has permissions, consents or rights: to enable or restore it, the signed-in person must be ${roles.join(' or ')}.`,
-  })
+  return Object.values(strength).some((list) => list.length > 0)
+}
+
+/** DIR-332: permissions of a client of an outside issuer stand in its tokens, so its strength here says nothing. */
+async function liftsBlock(
+  { tx, caller, ports }: WriteContext,
+  { verb, changes }: EntityWrite,
+  appId: string,
+): Promise<boolean> {
+  if (!ports.hasOutsideIssuers || verb === 'add' || verb === 'remove') return false
+  if (verb === 'update' && changes.accountEnabled !== true) return false
+  // A block that is being made at this moment counts: the standing is read once it is there or not.
+  await tx`
+    select from directory_object
+    where tenant_id = ${caller.tenantId} and kind in ('application', 'servicePrincipal') and app_id = ${appId}
+    order by id for update`
+  return (await readStanding(tx, caller.tenantId, caller.objectId, appId)).client === 'disabled'
 }

@@ -22,12 +22,12 @@ const writing = ['INSERT', 'UPDATE']
 
 /** The grantees that are to see masks; null when there are none. The owner needs no grant. */
 export function findMaskedGrantees(
-  { book, self, twinOwner }: Scene,
+  { book, self, twinOwners }: Scene,
   acl: readonly AclEntry[],
   owner: string,
 ): Grantees | null {
   const isOurs = (role: string) =>
-    role === owner || role === self || role === twinOwner || book.isExempt(role)
+    role === owner || role === self || twinOwners.includes(role) || book.isExempt(role)
   const concerned = acl.filter(({ grantee }) => grantee === null || !isOurs(grantee))
   const roles = book.watched.filter(
     (role) =>

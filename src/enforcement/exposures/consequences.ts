@@ -45,6 +45,13 @@ const kinds: readonly RemedyKind[] = [
     alternative: null,
   },
   {
+    pattern: /\bDROP CONSTRAINT\b/,
+    affects: 'Rows of the referring table: they are not checked any more, nor changed with the other table.',
+    undo: 'ALTER TABLE … ADD CONSTRAINT with the former definition.',
+    isDangerous: false,
+    alternative: null,
+  },
+  {
     pattern: /^ALTER ROLE /m,
     affects: 'The role in every database of the server.',
     undo: 'ALTER ROLE with the opposite attribute.',

@@ -6,17 +6,21 @@ interface Routine {
   readonly id: number
   /** Without quotes, as the text of another function may have it. */
   readonly bareName: string
-  readonly signature: string
   readonly kind: 'function' | 'procedure'
   readonly language: string
-  /** Its first part, where it is long. */
+  /** Its first part, where it is long; empty where all texts together are too long. */
   readonly text: string
   readonly isCut: boolean
   readonly definer: boolean
   readonly owner: string
-  readonly acl: readonly AclEntry[]
   /** Relations that its body depends on; known for bodies in standard SQL. */
   readonly reads: readonly number[]
+}
+
+interface Found extends Routine {
+  readonly signature: string
+  readonly acl: readonly AclEntry[]
+  readonly relationName: string | undefined
 }
 
 /**
@@ -24,51 +28,88 @@ interface Routine {
  * that does, are found by what PostgreSQL records of their bodies, or in their text; those that put SQL together when
  * they run could name any.
  */
-export const definerFunctions = kind<Routine & { relationName: string | undefined }>({
+export const definerFunctions = kind<Found>({
   code: 'SecurityDefinerFunction',
   severity: 'medium',
   async read(scene) {
     const routines = await readRoutines(scene)
     const readers = readersOf(scene, routines)
     const seeing = await readSeeing(scene, routines)
-    return routines
+    const found = routines
       .filter(({ definer, owner }) => definer && seeing.has(owner))
       .filter((routine) => readers.has(routine.id) || isDynamic(routine))
-      .map((routine) => ({ ...routine, relationName: readers.get(routine.id) }))
+    return await readCallers(scene, found, readers)
   },
   describe: ({ relationName, signature, owner, grantees, ...routine }) => ({
     severity: relationName ? 'high' : 'medium',
     objects: [{ kind: routine.kind, name: signature }],
     explanation: relationName
       ? `It runs with the privileges of its owner ${owner}, who sees raw values, and reads ${relationName}; its result, or its errors, reach every role that may call it.`
-      : `It runs with the privileges of its owner ${owner}, who sees raw values, and makes SQL at run time: the relations that it can be made to read do not show in its text.`,
+      : `It runs with the privileges of its owner ${owner}, who sees raw values, ${
+          routine.isCut
+            ? 'and its text is too long to be searched for masked relations.'
+            : 'and makes SQL at run time: the relations that it can be made to read do not show in its text.'
+        }`,
     remedy: `REVOKE EXECUTE ON ROUTINE ${signature} FROM ${grantees.list} CASCADE`,
   }),
 })
 
-/** Of a body: any role that may create functions may write one of a gigabyte. */
+/** Of a body, in bytes: any role that may create functions may write one of a gigabyte. */
 const mostText = 100_000
+/** Of all bodies together, as the server stores them. */
+const mostTexts = 16_000_000
 
-export async function readRoutines({ sql, version }: Pick<Scene, 'sql' | 'version'>): Promise<Routine[]> {
-  const body =
-    version < 140000 ? sql`p.prosrc` : sql`coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc)`
+/**
+ * The texts of masked roles come last, and longer ones after shorter ones, until there is too much to read: a masked role
+ * displaces no text of another role.
+ */
+export async function readRoutines({
+  sql,
+  version,
+  book,
+}: Pick<Scene, 'sql' | 'version' | 'book'>): Promise<Routine[]> {
+  const hasTrees = version >= 140000
+  const body = hasTrees ? sql`coalesce(pg_catalog.pg_get_function_sqlbody(p.oid), p.prosrc)` : sql`p.prosrc`
+  const tree = hasTrees ? sql`coalesce(pg_catalog.octet_length(p.prosqlbody::text), 0)` : sql`0`
   return await sql<Routine[]>`
-    select p.oid::int8 as id, p.proname::text as "bareName", p.oid::regprocedure::text as signature,
-      case p.prokind when 'p' then 'procedure' else 'function' end as kind, l.lanname::text as language,
-      pg_catalog.left(t.body, ${mostText}) as text, pg_catalog.length(t.body) > ${mostText} as "isCut", p.prosecdef as definer,
-      o.rolname::text as owner,
-      ${aclEntries(sql, sql`coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))`, ['EXECUTE'])} as acl,
+    with measured as materialized (
+      select p.oid, o.rolname::text as owner, l.lanname::text as language, pg_catalog.sum(m.size)
+        over (order by o.rolname = any(${book.ofWatched}::text[]), m.size, p.oid) <= ${mostTexts} as is_read
+      from pg_catalog.pg_proc p
+      join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang
+      join pg_catalog.pg_roles o on o.oid = p.proowner
+      cross join lateral (select least(pg_catalog.octet_length(p.prosrc), ${mostText}) + ${tree} as size) m
+      where n.nspname !~ '^(pg_|information_schema$)'
+        and n.oid is distinct from (select oid from (${selectGuard(sql)}) g) and l.lanname not in ('c', 'internal')
+        and p.prokind in ('f', 'p')
+    )
+    select p.oid::int8 as id, p.proname::text as "bareName", m.owner, m.language, p.prosecdef as definer,
+      case p.prokind when 'p' then 'procedure' else 'function' end as kind,
+      coalesce(pg_catalog.left(t.body, ${mostText}), '') as text,
+      coalesce(pg_catalog.octet_length(t.body) > ${mostText}, true) as "isCut",
       array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d
         where d.classid = 'pg_catalog.pg_proc'::regclass and d.objid = p.oid
           and d.refclassid = 'pg_catalog.pg_class'::regclass) as reads
-    from pg_catalog.pg_proc p
-    join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang
-    join pg_catalog.pg_roles o on o.oid = p.proowner
-    cross join lateral (select ${body} as body) t
-    where n.nspname !~ '^(pg_|information_schema$)'
-        and n.oid is distinct from (select oid from (${selectGuard(sql)}) g) and l.lanname not in ('c', 'internal')
-      and p.prokind in ('f', 'p')
-    order by 3`
+    from measured m join pg_catalog.pg_proc p on p.oid = m.oid
+    cross join lateral (select case when m.is_read then ${body} end as body) t
+    order by p.proname, p.oid`
+}
+
+/** Adds what is read of findings alone: names of arguments and roles are many times longer than the catalog has them. */
+async function readCallers(
+  { sql }: Scene,
+  found: readonly Routine[],
+  readers: ReadonlyMap<number, string>,
+): Promise<Found[]> {
+  const rows = await sql<Pick<Found, 'id' | 'signature' | 'acl'>[]>`
+    select p.oid::int8 as id, p.oid::regprocedure::text as signature,
+      ${aclEntries(sql, sql`coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))`, ['EXECUTE'])} as acl
+    from pg_catalog.pg_proc p where p.oid = any(${found.map(({ id }) => id)}::int8[]::oid[]) order by 2`
+  const byId = new Map(found.map((routine) => [routine.id, routine]))
+  return rows.flatMap((row) => {
+    const routine = byId.get(row.id)
+    return routine ? [{ ...routine, ...row, relationName: readers.get(row.id) }] : []
+  })
 }
 
 /** The routines that read a masked relation, themselves or through one that they call, each with its name. */

@@ -72,7 +72,8 @@ export interface Scene {
   readonly version: number
   /** The role of the binding: it has to be able to see the columns that it masks. */
   readonly self: string
-  readonly twinOwner: string
+  /** Roles that own twins of tables. */
+  readonly twinOwners: readonly string[]
   readonly masked: readonly MaskedRelation[]
   readonly oids: readonly number[]
   /** Oids of the relations that have rules themselves. */

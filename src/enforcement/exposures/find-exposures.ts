@@ -6,28 +6,36 @@ import type { Outcome } from '../in-turn.ts'
 import type { Policy } from '../policy.ts'
 import { reconcile } from '../reconcile.ts'
 import { findMaskedGrantees } from './acl-entries.ts'
+import { codeGrantKinds } from './code-grants.ts'
 import { findConsequences } from './consequences.ts'
 import { copyKinds } from './copies.ts'
 import { definerFunctions } from './definer-functions.ts'
+import { domainOwner } from './domain-owner.ts'
 import type { Exposure, ExposureKind, Findings, MaskedRelation, Scene } from './exposure.ts'
+import { foreignKeyCode } from './foreign-key-code.ts'
 import { grantKinds } from './grants.ts'
 import { objectKinds } from './objects.ts'
 import { oracleKinds } from './oracles.ts'
-import { ownedCodeKinds } from './owned-code.ts'
+import { policyCode } from './policy-code.ts'
 import { policyOracleKinds } from './policy-oracles.ts'
 import { readRoleBook } from './role-book.ts'
 import { roleKinds } from './roles.ts'
+import { routineOwner } from './routine-owner.ts'
 
 /** Every kind of way around a mask that is looked for. */
 export const exposureKinds: readonly ExposureKind[] = [
   ...roleKinds,
   ...grantKinds,
+  ...codeGrantKinds,
+  foreignKeyCode,
+  policyCode,
   definerFunctions,
   ...copyKinds,
   ...objectKinds,
   ...oracleKinds,
   ...policyOracleKinds,
-  ...ownedCodeKinds,
+  routineOwner,
+  domainOwner,
 ]
 
 const order = { high: 0, medium: 1, low: 2 }
@@ -85,7 +93,7 @@ function describeRow({ code, severity, describe }: ExposureKind, row: Findings, 
 /** The database as the policy would mask it, for those who look for ways around and for consequences. */
 export async function setScene(sql: Scene['sql'], { snapshot, desired, policy }: Outcome): Promise<Scene> {
   const { version, user: self } = snapshot
-  const { twinOwner } = desired
+  const twinOwners = desired.owners.map(({ name }) => name)
   const affected = new Set(desired.masked.map(({ relation }) => relation.oid))
   const masked = desired.masked.map(({ relation, pins }): MaskedRelation => {
     const pinned = new Set(pins.map(({ number }) => number))
@@ -96,7 +104,7 @@ export async function setScene(sql: Scene['sql'], { snapshot, desired, policy }:
   const book = await readRoleBook(sql, {
     version,
     self,
-    twinOwner,
+    twinOwners,
     exempt: new Set(desired.exempt),
     listed: policy.exemptRoles.filter((name) => snapshot.roles.has(name) || name.toLowerCase() === 'public'),
   })
@@ -104,7 +112,7 @@ export async function setScene(sql: Scene['sql'], { snapshot, desired, policy }:
     sql,
     version,
     self,
-    twinOwner,
+    twinOwners,
     masked,
     oids: masked.map(({ oid }) => oid),
     tables: masked.filter(({ hasRules }) => hasRules).map(({ oid }) => oid),

@@ -1,45 +1,58 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
-import { type ExposureKind, kind } from './exposure.ts'
+import { type ExposureKind, kind, type MaskedRelation } from './exposure.ts'
+
+/** Of a trigger's function, in bytes: a longer one counts as one that writes. */
+const mostText = 20_000
 
 /** A trigger gets whole rows, raw, and may write them where every role can read them. */
-const trigger = kind<{ oid: number; name: string; routine: string; language: string; text: string }>({
+const trigger = kind<{ oid: number; name: string; routine: string; writes: boolean }>({
   code: 'Trigger',
   severity: 'low',
-  read: ({ sql, tables }) => sql`
+  read: ({ sql, oids }) => sql`
     select t.tgrelid::int8 as oid, t.tgname::text as name, p.oid::regprocedure::text as routine,
-      l.lanname::text as language, pg_catalog.left(p.prosrc, 100000) as text
+      case when l.lanname <> 'plpgsql' or pg_catalog.octet_length(p.prosrc) > ${mostText} then true
+        else p.prosrc ~* '\\y(insert|update|copy|notify|pg_notify|raise|execute|perform)\\y' end as writes
     from pg_catalog.pg_trigger t join pg_catalog.pg_proc p on p.oid = t.tgfoid
     join pg_catalog.pg_language l on l.oid = p.prolang
-    where not t.tgisinternal and t.tgenabled <> 'D' and (t.tgtype & 1) = 1 and t.tgrelid = any(${tables}::oid[])
+    where not t.tgisinternal and t.tgenabled <> 'D' and (t.tgtype & 1) = 1 and t.tgrelid = any(${oids}::oid[])
     order by 1, 2`,
-  describe: ({ relation, name, routine, language, text }) => {
-    const writes =
-      language !== 'plpgsql' || /\b(insert|update|copy|notify|pg_notify|raise|execute|perform)\b/i.test(text)
+  describe: ({ relation, name, routine, writes }) => {
     return {
       severity: writes ? 'medium' : 'low',
       objects: [{ kind: 'trigger', name: quoteIdentifier(name) }, relation],
       explanation: `The trigger runs ${routine} for each row that is written and hands it the raw values. ${
         writes
-          ? 'Its text writes, notifies or raises: look where the values go and mask them there too.'
+          ? 'Its text writes, notifies or raises, or is too long to be searched: look where the values go and mask them there too.'
           : 'Its text only changes the row itself: look whether it copies a masked column into another one.'
       }`,
-      remedy: `ALTER TABLE ${relation.name} DISABLE TRIGGER ${quoteIdentifier(name)}`,
+      remedy: removeFrom(relation, 'TRIGGER', name),
     }
   },
 })
+
+/** PostgreSQL disables neither triggers nor rules of views. */
+function removeFrom(
+  { kind, name: relation }: MaskedRelation,
+  what: 'TRIGGER' | 'RULE',
+  name: string,
+): string {
+  const own = quoteIdentifier(name)
+  return kind === 'view'
+    ? `DROP ${what} ${own} ON ${relation}`
+    : `ALTER TABLE ${relation} DISABLE ${what} ${own}`
+}
 
 /** A rule rewrites the statements that roles send to the table; its own part runs with the rights of the table's owner. */
 const rewriteRule = kind<{ oid: number; name: string }>({
   code: 'RewriteRule',
   severity: 'medium',
-  read: ({ sql, tables }) => sql`
+  read: ({ sql, oids }) => sql`
     select ev_class::int8 as oid, rulename::text as name from pg_catalog.pg_rewrite
-    where rulename <> '_RETURN' and ev_enabled <> 'D' and ev_class = any(${tables}::oid[]) order by 1, 2`,
+    where rulename <> '_RETURN' and ev_enabled <> 'D' and ev_class = any(${oids}::oid[]) order by 1, 2`,
   describe: ({ relation, name }) => ({
     objects: [{ kind: 'rule', name: quoteIdentifier(name) }, relation],
-    explanation:
-      "The rule adds to, or replaces, statements on the table, and runs with the privileges of the table's owner: it can return or copy the raw values of the rows concerned.",
-    remedy: `ALTER TABLE ${relation.name} DISABLE RULE ${quoteIdentifier(name)}`,
+    explanation: `The rule adds to, or replaces, statements on the ${relation.kind}, and runs with the privileges of its owner: it can return or copy the raw values of the rows concerned.`,
+    remedy: removeFrom(relation, 'RULE', name),
   }),
 })
 
@@ -80,12 +93,17 @@ const publication = kind<{
   },
 })
 
+/** Of the conditions of all policies together, in bytes as the server stores them: shorter ones are read first. */
+const mostConditions = 16_000_000
+
 interface PolicyRow {
   readonly oid: number
   readonly name: string
   readonly meant: readonly string[]
   readonly using: string | null
   readonly check: string | null
+  /** The conditions of all policies together are too long to read. */
+  readonly isLong: boolean
   readonly roles: readonly string[]
 }
 
@@ -97,11 +115,15 @@ const rowPolicy = kind<PolicyRow>({
     const rows = await sql<Omit<PolicyRow, 'roles'>[]>`
       select p.polrelid::int8 as oid, p.polname::text as name,
         array(select rolname::text from pg_catalog.pg_roles where oid = any(p.polroles) order by 1) as meant,
-        pg_catalog.pg_get_expr(p.polqual, p.polrelid) as using,
-        pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) as check
-      from pg_catalog.pg_policy p join pg_catalog.pg_class c on c.oid = p.polrelid and c.relrowsecurity
-      where p.polpermissive and p.polcmd in ('r', '*') and 0 <> all(p.polroles) and p.polrelid = any(${oids}::oid[])
-      order by 1, 2`
+        case when not p.is_long then pg_catalog.pg_get_expr(p.polqual, p.polrelid) end as using,
+        case when not p.is_long then pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) end as check, p.is_long as "isLong"
+      from (
+        select q.*, pg_catalog.sum(m.size) over (order by m.size, q.oid) > ${mostConditions} as is_long
+        from pg_catalog.pg_policy q join pg_catalog.pg_class c on c.oid = q.polrelid and c.relrowsecurity
+        cross join lateral (select coalesce(pg_catalog.octet_length(q.polqual::text), 0)
+          + coalesce(pg_catalog.octet_length(q.polwithcheck::text), 0) as size) m
+        where q.polpermissive and q.polcmd in ('r', '*') and 0 <> all(q.polroles) and q.polrelid = any(${oids}::oid[])
+      ) p order by 1, 2`
     return rows.map((row) => ({
       ...row,
       roles: [...new Set(row.meant.flatMap((role) => book.watchedBehind(role)))],
@@ -111,7 +133,7 @@ const rowPolicy = kind<PolicyRow>({
     objects: [{ kind: 'policy', name: quoteIdentifier(row.name) }, relation],
     explanation:
       'The policy lets certain roles see rows. The twin reads the table as its owner, for whom the policy does not count: through the twin these roles miss the rows. Nothing more is shown than before.',
-    remedy: makePublic(relation.name, row),
+    remedy: row.isLong ? null : makePublic(relation.name, row),
   }),
 })
 

@@ -1,6 +1,7 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import { aclEntries, revokeFrom, writerEntries } from './acl-entries.ts'
 import { type AclEntry, type ExposureKind, kind } from './exposure.ts'
+import { selectWholeRow } from './whole-rows.ts'
 
 /**
  * PostgreSQL refuses a duplicate, so trying to write a value tells whether it is there. Keys, expressions and predicates of
@@ -24,10 +25,12 @@ const uniqueOracle = kind<{
     from pg_catalog.pg_index x join pg_catalog.pg_class c on c.oid = x.indrelid
     cross join lateral (select array(
       select k::int4 from unnest(x.indkey::int2[]) k where k > 0
-      union select d.refobjsubid from pg_catalog.pg_depend d left join pg_catalog.pg_constraint n on n.conindid = x.indexrelid
+      union select d.refobjsubid from pg_catalog.pg_depend d left join pg_catalog.pg_constraint n
+        on n.conrelid = x.indrelid and n.conindid = x.indexrelid
       where d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = x.indrelid and d.refobjsubid > 0
         and (d.classid = 'pg_catalog.pg_class'::regclass and d.objid = x.indexrelid
-          or d.classid = 'pg_catalog.pg_constraint'::regclass and d.objid = n.oid and n.contype in ('p', 'u', 'x'))) as columns) used
+          or d.classid = 'pg_catalog.pg_constraint'::regclass and d.objid = n.oid and n.contype in ('p', 'u', 'x'))
+      union ${selectWholeRow(sql, sql`x.indrelid`, sql`concat(x.indexprs, x.indpred)`)}) as columns) used
     where (x.indisunique or x.indisexclusion) and c.oid = any(${oids}::oid[]) order by 1, 2`,
   describe: ({ relation, column, index, isKey, grantees }) => ({
     objects: [relation, { kind: 'index', name: index }],
@@ -43,13 +46,15 @@ const checkOracle = kind<{ oid: number; name: string; keys: readonly number[]; a
   code: 'CheckOracle',
   severity: 'medium',
   read: ({ sql, oids }) => sql`
-    select c.oid::int8 as oid, k.conname::text as name, k.conkey::int4[] as keys,
+    select c.oid::int8 as oid, k.conname::text as name, used.columns as keys,
       ${aclEntries(sql, sql`c.relacl`, ['UPDATE'])} || coalesce((
         select jsonb_agg(g) from pg_catalog.pg_attribute a,
           lateral jsonb_array_elements(${aclEntries(sql, sql`a.attacl`, ['UPDATE'])}) g
-        where a.attrelid = c.oid and a.attnum = any(k.conkey)), '[]') as acl
+        where a.attrelid = c.oid and a.attnum = any(used.columns)), '[]') as acl
     from pg_catalog.pg_constraint k join pg_catalog.pg_class c on c.oid = k.conrelid
-    where k.contype = 'c' and cardinality(k.conkey) > 1 and c.oid = any(${oids}::oid[]) order by 1, 2`,
+    cross join lateral (select array(select u::int4 from unnest(k.conkey) u where u > 0
+      union ${selectWholeRow(sql, sql`c.oid`, sql`k.conbin::text`)}) as columns) used
+    where k.contype = 'c' and cardinality(used.columns) > 1 and c.oid = any(${oids}::oid[]) order by 1, 2`,
   describe: ({ relation, column, name, grantees }) => ({
     objects: [relation, { kind: 'constraint', name: quoteIdentifier(name) }],
     explanation: `The constraint compares the masked column ${column.name} with other columns of the row, and these roles may update one of them: accepted and refused updates find the value by binary search.`,

@@ -1,6 +1,7 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import { revokeFrom, writerEntries } from './acl-entries.ts'
 import { type AclEntry, type ExposureKind, kind } from './exposure.ts'
+import { policyColumns } from './whole-rows.ts'
 
 interface PolicyRow {
   readonly oid: number
@@ -17,10 +18,8 @@ const settingOracle = kind<PolicyRow & { roles: readonly string[] }>({
   async read({ sql, oids, book, byOid }) {
     const rows = await sql<PolicyRow[]>`
       select p.polrelid::int8 as oid, p.polname::text as name, 0 = any(p.polroles) as "isPublic",
-        array(select rolname::text from pg_catalog.pg_roles where oid = any(p.polroles) order by 1) as meant, array(
-        select distinct d.refobjsubid from pg_catalog.pg_depend d
-        where d.classid = 'pg_catalog.pg_policy'::regclass and d.objid = p.oid
-          and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = p.polrelid and d.refobjsubid > 0) as keys
+        array(select rolname::text from pg_catalog.pg_roles where oid = any(p.polroles) order by 1) as meant,
+        ${policyColumns(sql)} as keys
       from pg_catalog.pg_policy p join pg_catalog.pg_class c on c.oid = p.polrelid and c.relrowsecurity
       where p.polcmd in ('r', '*') and p.polrelid = any(${oids}::oid[])
         and (pg_catalog.pg_get_expr(p.polqual, p.polrelid) ~ 'current_setting' or exists (
@@ -59,10 +58,7 @@ const tableOracle = kind<{
   severity: 'high',
   read: ({ sql, oids }) => sql`
     select distinct on (p.oid, c.oid) p.polrelid::int8 as oid, p.polname::text as name, o.rolname::text as owner,
-      pg_catalog.format('%I.%I', n.nspname, c.relname) as other, array(
-        select distinct u.refobjsubid from pg_catalog.pg_depend u
-        where u.classid = 'pg_catalog.pg_policy'::regclass and u.objid = p.oid
-          and u.refclassid = 'pg_catalog.pg_class'::regclass and u.refobjid = p.polrelid and u.refobjsubid > 0) as keys,
+      pg_catalog.format('%I.%I', n.nspname, c.relname) as other, ${policyColumns(sql)} as keys,
       ${writerEntries(sql, sql`array(select attnum from pg_catalog.pg_attribute where attrelid = c.oid)`)} as acl
     from pg_catalog.pg_policy p join pg_catalog.pg_class t on t.oid = p.polrelid and t.relrowsecurity
     join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_policy'::regclass and d.objid = p.oid

@@ -27,6 +27,8 @@ export interface RoleBook {
   readonly listed: readonly string[]
   /** Roles that are to see masks: not exempt, may log in, not ours. */
   readonly watched: readonly string[]
+  /** The watched roles and those that they may become, without superusers. */
+  readonly ofWatched: readonly string[]
   /** The watched roles that are this role or may become it. */
   watchedBehind(role: string): string[]
   reaches(role: string, target: string): boolean
@@ -39,7 +41,7 @@ export interface RoleBook {
 export interface BookOptions {
   readonly version: number
   readonly self: string
-  readonly twinOwner: string
+  readonly twinOwners: readonly string[]
   readonly exempt: ReadonlySet<string>
   readonly listed: readonly string[]
 }
@@ -64,7 +66,7 @@ export async function readRoleBook(sql: Sql, options: BookOptions): Promise<Role
 function makeRoleBook(
   roles: readonly RoleFacts[],
   edges: readonly Edge[],
-  { version, self, twinOwner, exempt, listed }: BookOptions,
+  { version, self, twinOwners, exempt, listed }: BookOptions,
 ): RoleBook {
   const parents = Map.groupBy(edges, ({ member }) => member)
   const reached = new Map<string, ReadonlySet<string>>()
@@ -77,14 +79,18 @@ function makeRoleBook(
     return found
   }
   const watched = roles
-    .filter(({ name, login }) => login && !exempt.has(name) && name !== self && name !== twinOwner)
+    .filter(({ name, login }) => login && !exempt.has(name) && name !== self && !twinOwners.includes(name))
     .map(({ name }) => name)
+  const reachedByWatched = new Set(watched.flatMap((one) => [...reach(one)]))
   const watchedBehind = (role: string) => watched.filter((one) => reach(one).has(role))
   return {
     roles: new Map(roles.map((role) => [role.name, role])),
     isExempt: (role) => exempt.has(role),
     listed,
     watched,
+    ofWatched: roles
+      .filter(({ name, superuser }) => !superuser && reachedByWatched.has(name))
+      .map(({ name }) => name),
     watchedBehind,
     reaches: (role, target) => reach(role).has(target),
     revokeMembership(role, from = (member) => watched.some((one) => reach(one).has(member))) {

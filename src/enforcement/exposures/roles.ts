@@ -84,6 +84,14 @@ const predefined = [
     },
   },
   {
+    code: 'WritesAllData',
+    severity: 'high',
+    rights: {
+      pg_write_all_data:
+        'may write every table, whatever is granted on it: also tables by which row policies, views and functions of other roles decide what they show. It learns by trying whether a value is in a unique column, and may lock every table',
+    },
+  },
+  {
     code: 'ServerFiles',
     severity: 'high',
     rights: {
@@ -101,6 +109,14 @@ const predefined = [
     rights: {
       pg_signal_backend:
         'may end the sessions of all roles but superusers, those of this service too: as long as it does, changes of rules and exemptions wait where the role of the binding is no superuser',
+    },
+  },
+  {
+    code: 'LocksTables',
+    severity: 'medium',
+    rights: {
+      pg_maintain:
+        'may lock every table, the catalogs of the server included: as long as it does, logins and changes of rules and exemptions wait. It also chooses when PostgreSQL runs the functions of an index as the owner of the table (REINDEX, VACUUM, ANALYZE)',
     },
   },
   {
@@ -147,8 +163,8 @@ const exemptMember = kind<RoleRow>({
   code: 'ExemptMember',
   severity: 'low',
   read: (scene) => {
-    const { book, self, twinOwner } = scene
-    const known = new Set([...book.listed, self, twinOwner])
+    const { book, self, twinOwners } = scene
+    const known = new Set([...book.listed, self, ...twinOwners])
     return book.listed.map((role) => ({
       role,
       roles: withoutSuperusers(
@@ -196,19 +212,18 @@ const tableOwner = kind<RoleRow & { relations: readonly MaskedRelation[] }>({
   },
 })
 
-/** Members of the role that owns the twins may read the tables behind them. */
+/** Members of a role that owns twins may read the tables behind them. */
 const twinOwnerMember = kind<RoleRow>({
   code: 'TwinOwnerMember',
   severity: 'high',
-  read: (scene) => [
-    {
-      role: scene.twinOwner,
-      roles: withoutSuperusers(scene, scene.book.watchedBehind(scene.twinOwner)),
-    },
-  ],
+  read: (scene) =>
+    scene.twinOwners.map((role) => ({
+      role,
+      roles: withoutSuperusers(scene, scene.book.watchedBehind(role)),
+    })),
   describe: ({ role }, { book }) => ({
     objects: [{ kind: 'role', name: quoteIdentifier(role) }],
-    explanation: `${quoteIdentifier(role)} owns the twins and reads the tables behind them for all roles; a role that can become it reads them raw.`,
+    explanation: `${quoteIdentifier(role)} owns twins and reads the tables behind them for all roles; a role that can become it reads them raw.`,
     remedy: book.revokeMembership(role),
   }),
 })

@@ -1,5 +1,6 @@
 import { quoteQualified } from '../../db/quote.ts'
 import type { ColumnGrant, Grant, Guard, ObservedTwin, Relation, Right, Snapshot } from '../catalog.ts'
+import { isTwinOwnerName } from '../names.ts'
 import { lendRights, rememberRights } from './rights.ts'
 import { type exemptions, withAncestors } from './roles.ts'
 
@@ -30,9 +31,9 @@ export function remember(
   guard: Guard | undefined,
   { exempt }: Pick<Snapshot, 'exempt'>,
   twins: ReadonlyMap<string, ObservedTwin>,
-  twinOwner: string,
 ): Remembered {
-  const isTheirs = ({ grantee }: Grant) => grantee !== twinOwner && grantee !== relation.owner
+  const isTheirs = ({ grantee }: Grant) =>
+    grantee !== relation.owner && !(grantee !== null && isTwinOwnerName(grantee))
   const seen = relation.grants.filter(isTheirs)
   const seenColumns = relation.columns.flatMap((column) =>
     column.acl.filter(isTheirs).map((grant) => ({ ...grant, column: column.number })),
@@ -134,15 +135,17 @@ function withoutOrphans<G extends Grant & { readonly column?: number }>(
   return grants.filter((grant) => kept.has(grant))
 }
 
-/** Masked roles keep the visible columns. Exempt roles keep all they had, also where it came through a masked role. */
+/**
+ * Masked roles keep the visible columns. Exempt roles keep all they had, also where it came through a masked role. `reader`: the
+ * owner of its twin, where the twin reads the relation itself.
+ */
 export function grantAccess(
   relation: Relation,
   remembered: Remembered,
   hidden: ReadonlySet<number>,
   exempt: ReturnType<typeof exemptions>,
   { roles }: Snapshot,
-  twinOwner: string,
-  readsItself: boolean,
+  reader: string | null,
 ): Access {
   const { owner } = relation
   const visible = relation.columns.map(({ number }) => number).filter((number) => !hidden.has(number))
@@ -158,7 +161,7 @@ export function grantAccess(
   const lent: string[] = []
   const lend = (role: string) => !lent.includes(role) && lent.push(role)
   for (const role of exempt.roles) {
-    if (role === owner || role === twinOwner || roles.get(role)?.superuser) continue
+    if (role === owner || isTwinOwnerName(role) || roles.get(role)?.superuser) continue
     const kin = withAncestors(roles, role)
     const reaches = ({ grantee }: Grant) => grantee === null || kin.has(grantee)
     if (remembered.grants.some(reaches) && !grants.some(reaches)) {
@@ -176,7 +179,7 @@ export function grantAccess(
     ...remembered.rights.filter(({ grantee }) => exempt.includes(grantee)),
     ...lendRights(remembered.rights, exempt, roles, owner),
   ]
-  if (readsItself) grants.push({ grantor: owner, grantee: twinOwner, grantable: false })
+  if (reader !== null) grants.push({ grantor: owner, grantee: reader, grantable: false })
   return {
     remembered,
     grants: mergeGrants(grants),

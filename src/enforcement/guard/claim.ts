@@ -1,6 +1,6 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
-import { isTwinOwnerName } from '../names.ts'
+import { isTwinOwnerName, twinOwnerPrefix } from '../names.ts'
 import type { Step } from '../plan.ts'
 import { Unfit } from '../states/explain-failure.ts'
 import type { SignGuard } from './find-guard.ts'
@@ -35,7 +35,8 @@ export async function claim(
   hasRules: boolean,
 ): Promise<readonly Step[]> {
   // Tables and roles are recorded by OID. A dump does not keep those: grants would go to other roles on other tables.
-  if (guard?.isRestored) throw new Unfit(describeRestored(schema, await listTwinSchemas(sql, schema)))
+  if (guard?.isRestored)
+    throw new Unfit(describeRestored(schema, await listTwinSchemas(sql, schema), await listReaders(sql)))
   if (guard?.owner && guard.madeHere) {
     if (guard.owner === claimant?.databaseId) return []
     throw new Unfit(describeOwner(await claimant?.nameOwner(guard.owner), schema))
@@ -69,8 +70,23 @@ async function listTwinSchemas(sql: Sql, schema: string): Promise<{ name: string
     where exists (select 1 from ${sql(schema)}.relation where twin ->> 'schema' = n.nspname) order by 1`
 }
 
-function describeRestored(schema: string, schemas: readonly { name: string; owner: string }[]): string {
-  const owners = new Set(schemas.map(({ owner }) => owner).filter(isTwinOwnerName))
+/** Owners of twins that were granted something here. */
+async function listReaders(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    select r.rolname::text as name from pg_catalog.pg_roles r
+    where pg_catalog.starts_with(r.rolname::text, ${twinOwnerPrefix}) and exists (select 1 from pg_catalog.pg_shdepend d
+      where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid
+        and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database()))
+    order by 1`
+  return rows.map(({ name }) => name)
+}
+
+function describeRestored(
+  schema: string,
+  schemas: readonly { name: string; owner: string }[],
+  readers: readonly string[],
+): string {
+  const owners = new Set([...schemas.map(({ owner }) => owner).filter(isTwinOwnerName), ...readers])
   const statements = [
     `DROP SCHEMA ${quoteIdentifier(schema)} CASCADE`,
     ...schemas.map(({ name }) => `DROP SCHEMA ${quoteIdentifier(name)} CASCADE`),

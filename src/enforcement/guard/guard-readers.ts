@@ -1,25 +1,28 @@
 import { quoteIdentifier } from '../../db/quote.ts'
-import type { Snapshot } from '../catalog.ts'
+import type { Relation, Snapshot } from '../catalog.ts'
 import { everybody } from '../names.ts'
 import type { Desired, Plan, Step } from '../plan.ts'
+import { isTwinOwner } from '../twins/assign-twin-owners.ts'
 
 /**
- * Owners of masked relations, and exempt roles: `pg_dump` of the whole database locks and copies every table, ours too, so
- * backups of these roles would fail. The guard holds no values, and tells them nothing that they may not see. A role without
- * any other right here gets none: it could not be dropped any more.
+ * Owners of masked tables, and exempt roles: `pg_dump` of the whole database locks and copies every table, ours too, so
+ * backups of these roles would fail. Owners of views over masked tables alone cannot make such a dump, and any role can own
+ * one. A role without any other right here gets none: it could not be dropped any more.
  */
 export function listGuardReaders(
-  { guardedOwners, guardReaders, exemptGrantees, roles, user, twinOwner }: Snapshot,
+  snapshot: Snapshot,
   exemptRoles: readonly string[],
   isEverybodyExempt: boolean,
   { masked, released }: Pick<Desired, 'masked' | 'released'>,
 ): string[] {
-  const countReleased = (owner: string) => released.filter(({ relation }) => relation?.owner === owner).length
+  const { guardedOwners, guardReaders, exemptGrantees, roles, user } = snapshot
+  const countReleased = (owner: string) =>
+    released.filter(({ relation }) => relation?.owner === owner && isTable(relation)).length
   const owners = [
     ...guardedOwners
       .filter(({ owner, relations }) => relations > countReleased(owner))
       .map(({ owner }) => owner),
-    ...masked.map(({ relation }) => relation.owner),
+    ...masked.flatMap(({ relation }) => (isTable(relation) ? [relation.owner] : [])),
   ]
   // A reader stays one while it is exempt: its grants may come and go with masks.
   const granted = new Set([
@@ -31,9 +34,13 @@ export function listGuardReaders(
   const exempt = [...exemptGrantees, ...exemptRoles.filter((role) => granted.has(role))]
   const named = [...new Set([...owners, ...exempt])].filter((name) => {
     const role = roles.get(name)
-    return role && !role.superuser && name !== user && name !== twinOwner
+    return role && !role.superuser && name !== user && !isTwinOwner(snapshot, name)
   })
   return [...(isEverybodyExempt ? [everybody] : []), ...named].sort()
+}
+
+function isTable({ kind }: Relation): boolean {
+  return kind === 'table' || kind === 'foreign table'
 }
 
 /** None where nothing is masked: the schema goes then. */

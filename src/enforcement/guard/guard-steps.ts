@@ -3,7 +3,8 @@ import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts
 import type { Guard, Snapshot, Twin } from '../catalog.ts'
 import { selectAclOrder } from '../grants/acl-order.ts'
 import { driftFunction, driftTrigger, everybody } from '../names.ts'
-import type { DesiredRelation, DesiredTwin, Step } from '../plan.ts'
+import type { Desired, DesiredRelation, DesiredTwin, Step } from '../plan.ts'
+import { refuseWriters } from './refuse-writers.ts'
 import { type StoredGuard, storeGuard } from './stored-grants.ts'
 
 const tableIn = (schema: string) => quoteQualified(schema, 'relation')
@@ -19,7 +20,7 @@ export function createGuards({ schema, mark }: Snapshot['guard']): Step[] {
     hides_all boolean NOT NULL, rights jsonb NOT NULL DEFAULT '[]', twin jsonb, acl_order jsonb,
     updated_at timestamptz NOT NULL DEFAULT now())`,
     `CREATE TABLE ${policyIn(schema)} (singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton), exempt text[] NOT NULL DEFAULT '{}',
-    ending text[] NOT NULL DEFAULT '{}', readers jsonb NOT NULL DEFAULT '[]', owner uuid, database oid,
+    exempt_oids bigint[] DEFAULT '{}', open jsonb NOT NULL DEFAULT '[]', ending text[] NOT NULL DEFAULT '{}', readers jsonb NOT NULL DEFAULT '[]', owner uuid, database oid,
     self oid, older jsonb NOT NULL DEFAULT '[]', hidden_at timestamptz, epoch bigint)`,
     `INSERT INTO ${policyIn(schema)} (self) VALUES (${quoteLiteral(tableIn(schema))}::regclass)`,
     // Default privileges may have let others in.
@@ -30,19 +31,24 @@ export function createGuards({ schema, mark }: Snapshot['guard']): Step[] {
         WHERE c.relnamespace = '${schema}'::regnamespace AND a.grantee NOT IN (0, c.relowner)
     LOOP EXECUTE format('REVOKE ALL ON %s FROM %s', given.what, given.grantee::regrole); END LOOP; END $$`,
     `REVOKE ALL ON ALL TABLES IN SCHEMA ${name} FROM PUBLIC`,
+    ...refuseWriters(schema),
     ...(mark === null ? [] : [writeMark(schema, mark)]),
   ].map((sql) => ({ sql, why: 'a place to remember grants' }))
 }
 
-/** Guards of an earlier release lack columns and the mark. */
+/** Guards of an earlier release lack columns, the mark, or what keeps other roles from writing them. */
 export function upgradeGuards({ schema, mark }: Snapshot['guard']): Step[] {
   return [
     `ALTER TABLE ${tableIn(schema)} ADD COLUMN IF NOT EXISTS rights jsonb NOT NULL DEFAULT '[]',
     ADD COLUMN IF NOT EXISTS acl_order jsonb`,
     `ALTER TABLE ${policyIn(schema)} ADD COLUMN IF NOT EXISTS readers jsonb NOT NULL DEFAULT '[]',
     ADD COLUMN IF NOT EXISTS self oid, ADD COLUMN IF NOT EXISTS older jsonb NOT NULL DEFAULT '[]',
-    ADD COLUMN IF NOT EXISTS hidden_at timestamptz, ADD COLUMN IF NOT EXISTS epoch bigint`,
+    ADD COLUMN IF NOT EXISTS hidden_at timestamptz, ADD COLUMN IF NOT EXISTS epoch bigint,
+    ADD COLUMN IF NOT EXISTS exempt_oids bigint[], ADD COLUMN IF NOT EXISTS open jsonb NOT NULL DEFAULT '[]'`,
+    `UPDATE ${policyIn(schema)} SET ending = '{}', open = coalesce((SELECT jsonb_agg(${entryOf('r.oid')})
+    FROM pg_catalog.pg_roles r WHERE r.rolname = ANY (ending)), open) WHERE ending <> '{}'`,
     `UPDATE ${policyIn(schema)} SET self = ${quoteLiteral(tableIn(schema))}::regclass WHERE self IS NULL`,
+    ...refuseWriters(schema),
     ...(mark === null ? [] : [writeMark(schema, mark)]),
   ].map((sql) => ({ sql, why: 'a place to remember rights and readers' }))
 }
@@ -166,16 +172,36 @@ function canonical(value: unknown): string {
   return `{${entries.map(([key, each]) => `${key}:${canonical(each)}`).join(',')}}`
 }
 
-/** Records the roles that lose an exemption with the change itself: their sessions end even if this node dies first. */
-export function writeExempt(schema: string, exempt: readonly string[]): Step {
+/**
+ * Records the roles that lose an exemption with the change itself: their sessions end even if this node dies first. By
+ * OID: a role that was renamed or dropped loses it too. Roles that are exempt again leave the list.
+ */
+export function writeExempt({ guard, roles }: Snapshot, { recordedExempt: exempt }: Desired): Step {
   const list = `ARRAY[${exempt.map(quoteLiteral).join(', ')}]::text[]`
+  const oids = `ARRAY[${listExemptOids(roles, exempt).join(', ')}]::bigint[]`
+  const stays = `NOT (${isEverybody(list)} OR coalesce(%, 0) = ANY (${oids}))`
   return {
-    sql: `UPDATE ${policyIn(schema)} SET exempt = ${list}, ending = ARRAY(
-      SELECT unnest(ending) UNION (
-        (SELECT unnest(exempt) UNION SELECT rolname::text FROM pg_catalog.pg_roles WHERE ${isEverybody('exempt')})
-        EXCEPT SELECT unnest(${list}) EXCEPT SELECT rolname::text FROM pg_catalog.pg_roles WHERE ${isEverybody(list)}))`,
+    sql: `UPDATE ${policyIn(guard.schema)} SET exempt = ${list}, exempt_oids = ${oids}, open = coalesce((
+      SELECT jsonb_agg(e) FROM (
+        SELECT e FROM jsonb_array_elements(open) e WHERE ${stays.replace('%', "(e ->> 'role')::bigint")}
+        UNION SELECT ${entryOf('lost.oid')} FROM (
+          SELECT unnest(exempt_oids)::oid UNION SELECT r.oid FROM pg_catalog.pg_roles r
+            WHERE ${isEverybody('exempt')} OR exempt_oids IS NULL AND r.rolname = ANY (exempt)
+          UNION SELECT a.usesysid FROM pg_catalog.pg_stat_activity a
+            WHERE ${isEverybody('exempt')} AND a.datname = current_database() AND a.usesysid IS NOT NULL) lost (oid)
+        WHERE ${stays.replace('%', 'lost.oid::bigint')}) listed), '[]')`,
     why: 'who is exempt, and whose sessions are to end',
   }
+}
+
+/** The OIDs that a record of exempt roles has; none where PUBLIC stands for all roles. */
+export function listExemptOids(roles: Snapshot['roles'], exempt: readonly string[]): number[] {
+  return exempt.flatMap((name) => roles.get(name)?.oid ?? []).sort((one, other) => one - other)
+}
+
+/** An entry for all sessions of a role. */
+function entryOf(oid: string): string {
+  return `jsonb_build_object('role', ${oid}::bigint, 'name', coalesce((SELECT n.rolname FROM pg_catalog.pg_roles n WHERE n.oid = ${oid})::text, ${oid}::text))`
 }
 
 function isEverybody(list: string): string {

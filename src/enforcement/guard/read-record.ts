@@ -3,7 +3,8 @@ import type { Snapshot } from '../catalog.ts'
 import { everybody } from '../names.ts'
 
 /** The record of what a node enforced last, and for which resource. */
-export interface GuardRecord extends Pick<Snapshot, 'exempt' | 'guardReaders' | 'guardedOwners'> {
+export interface GuardRecord
+  extends Pick<Snapshot, 'exempt' | 'exemptOids' | 'guardReaders' | 'guardedOwners'> {
   /** Differs whenever the record was rewritten with other contents. */
   readonly version: string
   /** The epoch of the turn that wrote it last. */
@@ -21,7 +22,7 @@ export async function readRecord(sql: Sql, schema: string | null): Promise<Guard
   if (schema === null) return null
   // As JSON, because records that are older than the mark have no columns for it.
   const [row] = await sql<GuardRecord[]>`
-    select p.exempt, (${selectVersion(sql, schema)}) as version, pg_catalog.to_jsonb(p) ->> 'owner' as owner,
+    select p.exempt, pg_catalog.to_jsonb(p) -> 'exempt_oids' as "exemptOids", (${selectVersion(sql, schema)}) as version, pg_catalog.to_jsonb(p) ->> 'owner' as owner,
       coalesce((pg_catalog.to_jsonb(p) ->> 'epoch')::int8, 0) as epoch,
       coalesce(pg_catalog.to_jsonb(p) ->> 'database' = d.oid::text, false) as "madeHere",
       coalesce(pg_catalog.to_jsonb(p) ->> 'self' <> pg_catalog.to_regclass(
@@ -34,9 +35,13 @@ export async function readRecord(sql: Sql, schema: string | null): Promise<Guard
         where a.privilege_type = 'USAGE' and a.grantee <> n.nspowner and (a.grantee = 0 or r.oid is not null)),
         '[]') as "guardReaders",
       coalesce((select jsonb_agg(one) from (
-        select o.rolname as owner, count(*) as relations from ${sql(schema)}.relation g
+        select o.rolname as owner, count(*) filter (where c.relkind in ('r', 'p', 'f')) as relations,
+          bool_or(c.relkind in ('r', 'p', 'f') or g.pins <> '[]') as "isRead",
+          array_remove(array_agg(distinct w.rolname::text), null) as "twinOwners" from ${sql(schema)}.relation g
         join pg_catalog.pg_class c on c.oid = g.oid join pg_catalog.pg_roles o on o.oid = c.relowner
-        where not o.rolsuper and o.rolname <> current_user group by 1) one),
+        left join pg_catalog.pg_namespace s on s.nspname = g.twin ->> 'schema'
+        left join pg_catalog.pg_class t on t.relnamespace = s.oid and t.relname = g.twin ->> 'name'
+        left join pg_catalog.pg_roles w on w.oid = t.relowner group by 1) one),
         '[]') as "guardedOwners"
     from ${sql(schema)}.policy p, pg_catalog.pg_namespace n, pg_catalog.pg_database d
     where n.nspname = ${schema} and d.datname = current_database()`

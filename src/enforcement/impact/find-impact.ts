@@ -14,6 +14,8 @@ import { capNotes } from '../states/cap-notes.ts'
 import type { Impact, LiveSession, LostRelation, RoleImpact } from './impact.ts'
 
 const statementTimeoutMs = 20_000
+/** A function may have a hundred arguments of types with long names. */
+const longestSignature = 1000
 
 /** Says what enforcing the policy would do. Reads alone: the plan is made in a transaction that is rolled back. */
 export async function findImpact(
@@ -50,7 +52,7 @@ export async function findImpact(
 }
 
 /** The relations of which each role that is to see masks reads hidden columns now, by its own grants or inherited ones. */
-async function readLost({ sql, version, masked, self, twinOwner }: Scene, { desired }: Outcome) {
+async function readLost({ sql, version, masked, self, twinOwners }: Scene, { desired }: Outcome) {
   const hidden = masked.flatMap(({ oid, hidden: columns }) => columns.map(({ number }) => ({ oid, number })))
   const readsAll =
     version >= 140000 ? sql`or pg_catalog.pg_has_role(r.oid, 'pg_read_all_data', 'USAGE')` : sql``
@@ -59,7 +61,7 @@ async function readLost({ sql, version, masked, self, twinOwner }: Scene, { desi
     from unnest(${hidden.map(({ oid }) => oid)}::int8[]::oid[], ${hidden.map(({ number }) => number)}::int2[])
       as h(relation, number)
     join pg_catalog.pg_class c on c.oid = h.relation
-    join pg_catalog.pg_roles r on not r.rolsuper and r.rolname !~ '^pg_' and r.rolname <> all(${[self, twinOwner]}::text[])
+    join pg_catalog.pg_roles r on not r.rolsuper and r.rolname !~ '^pg_' and r.rolname <> all(${[self, ...twinOwners]}::text[])
       and r.rolname <> all(${[...desired.exempt]}::text[])
     where not (pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') ${readsAll})
       and pg_catalog.has_schema_privilege(r.oid, c.relnamespace, 'USAGE')
@@ -101,18 +103,22 @@ async function readFunctions(scene: Scene, roles: readonly string[]) {
   const { sql } = scene
   const routines = await readRoutines(scene)
   const readers = readersOf(scene, routines)
-  const reading = new Map(routines.filter(({ id }) => readers.has(id)).map((one) => [one.id, one]))
+  const definers = new Map(routines.filter(({ id }) => readers.has(id)).map((one) => [one.id, one.definer]))
+  const names = await sql<{ id: number; name: string }[]>`
+    select id, pg_catalog.left(id::oid::regprocedure::text, ${longestSignature}) as name
+    from unnest(${[...definers.keys()]}::int8[]) as p(id)`
+  const nameOf = new Map(names.map(({ id, name }) => [id, name]))
   const rows = await sql<{ role: string; id: number }[]>`
-    select r.rolname::text as role, p.id from unnest(${[...reading.keys()]}::int8[]) as p(id)
+    select r.rolname::text as role, p.id from unnest(${[...definers.keys()]}::int8[]) as p(id)
     join pg_catalog.pg_roles r on r.rolname = any(${roles}::text[])
     where pg_catalog.has_function_privilege(r.oid, p.id::oid, 'EXECUTE') order by 1, 2`
   const found = new Map<string, { name: string; runsAsOwner: boolean }[]>()
   for (const { role, id } of rows) {
-    const routine = reading.get(id)
-    if (!routine) continue
+    const name = nameOf.get(id)
+    if (name === undefined) continue
     const list = found.get(role) ?? []
     found.set(role, list)
-    list.push({ name: routine.signature, runsAsOwner: routine.definer })
+    list.push({ name, runsAsOwner: definers.get(id) ?? false })
   }
   return found
 }

@@ -25,7 +25,15 @@ export interface RolesWanted {
   readonly table: string
   /** A part of the role's name, in any case. */
   readonly search: string
+  /** The last role of the page before. */
+  readonly after: string | null
   readonly limit: number
+}
+
+export interface RolesPage {
+  readonly roles: readonly RoleSight[]
+  /** The role that the next page goes on behind; null: no more follow. */
+  readonly last: string | null
 }
 
 /**
@@ -36,7 +44,7 @@ export async function browseRoles(
   database: Database,
   readPolicy: () => Promise<Pick<Policy, 'exemptRoles'>>,
   wanted: RolesWanted,
-): Promise<RoleSight[] | null> {
+): Promise<RolesPage | null> {
   const { exemptRoles } = await readPolicy()
   return database.transaction(async (tx) => {
     await prepare(tx)
@@ -44,10 +52,15 @@ export async function browseRoles(
     if (!relation) return null
     const exempt = exemptions(await readRoles(tx, relation.version), exemptRoles)
     const found = await readSights(tx, relation, wanted)
-    return found
-      .filter(({ role }) => !isTwinOwnerName(role))
-      .slice(0, wanted.limit)
-      .map(({ isMighty, ...sight }) => ({ ...sight, keepsRaw: isMighty || exempt.includes(sight.role) }))
+    const others = found.filter(({ role }) => !isTwinOwnerName(role))
+    const page = others.slice(0, wanted.limit)
+    const isCut = found.length === wanted.limit + spare
+    const last = others.length > page.length ? page.at(-1) : isCut ? found.at(-1) : undefined
+    const roles = page.map(({ isMighty, ...sight }) => ({
+      ...sight,
+      keepsRaw: isMighty || exempt.includes(sight.role),
+    }))
+    return { roles, last: last?.role ?? null }
   })
 }
 
@@ -77,7 +90,11 @@ type FoundSight = Omit<RoleSight, 'keepsRaw'> & { readonly isMighty: boolean }
 /** Twin owners are taken off the list afterwards: there are few. */
 const spare = 50
 
-async function readSights(tx: Tx, { oid, twin, version }: FoundRelation, { search, limit }: RolesWanted) {
+async function readSights(
+  tx: Tx,
+  { oid, twin, version }: FoundRelation,
+  { search, after, limit }: RolesWanted,
+) {
   const readsAll =
     version >= 140000 ? tx`or pg_catalog.pg_has_role(r.oid, 'pg_read_all_data', 'USAGE')` : tx``
   const readable = (relation: number | null) => tx`
@@ -91,6 +108,7 @@ async function readSights(tx: Tx, { oid, twin, version }: FoundRelation, { searc
       where r.rolname !~ '^pg_' and pg_catalog.strpos(pg_catalog.lower(r.rolname), pg_catalog.lower(${search}::text)) > 0
         and not pg_catalog.starts_with(
           coalesce(pg_catalog.shobj_description(r.oid, 'pg_authid'), ''), ${loginMarkPrefix})
+        and (${after}::text is null or (r.rolname > ${after}::text::name and r.rolname <> ${search}::text))
       order by r.rolname <> ${search}::text, r.rolname limit ${limit + spare})
     select r.rolname::text as role, r.rolcanlogin as "canLogIn",
       r.rolsuper or pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') ${readsAll} as "isMighty",

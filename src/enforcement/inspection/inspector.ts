@@ -19,7 +19,7 @@ import {
   type TablesWanted,
   type TwinColumn,
 } from './browse.ts'
-import { browseRoles, type RoleSight, type RolesWanted } from './browse-roles.ts'
+import { browseRoles, type RolesPage, type RolesWanted } from './browse-roles.ts'
 import { LookQueue } from './look-queue.ts'
 import { type draftRefused, type Preview, type PreviewRequest, preview } from './preview.ts'
 
@@ -58,7 +58,7 @@ export function createInspector({ connect, readPolicy, claimantOf }: InspectorOp
     browseColumns: (databaseId: string, schema: string, table: string): Promise<ColumnEntry[]> =>
       look(databaseId, (database) => browseColumns(database, schema, table)),
 
-    browseRoles: (databaseId: string, wanted: RolesWanted): Promise<RoleSight[] | null> =>
+    browseRoles: (databaseId: string, wanted: RolesWanted): Promise<RolesPage | null> =>
       look(databaseId, (database) => browseRoles(database, () => readPolicy(databaseId), wanted)),
 
     findTwins: (databaseId: string, relations: readonly number[]): Promise<TwinColumn[]> =>

@@ -8,6 +8,7 @@ import type { Rule } from '../policy.ts'
 import { lockTimeoutMs, prepare } from '../recommendations/recommend.ts'
 import { readTurnFacts } from '../turn-facts.ts'
 import { type AssignedRule, assignMasks, type Masks } from '../twins/assign-masks.ts'
+import { findLegal } from '../twins/find-legal-constants.ts'
 import { maskExpression } from '../twins/masks.ts'
 import { readRows, type TextRow } from './read-rows.ts'
 
@@ -56,12 +57,13 @@ export async function preview(
     await prepare(tx)
     const before = await readStamp(tx, schema, table)
     const targets = [{ schema, table }, ...rules.map((rule) => ({ schema: rule.schema, table: rule.table }))]
-    const snapshot = await observe(tx, await readTurnFacts(tx, lockTimeoutMs), targets, 'all')
+    const facts = await readTurnFacts(tx, lockTimeoutMs)
+    const observed = await observe(tx, facts, targets, 'all')
+    const snapshot = await findLegal(tx, observed, draft ? [...rules, draft] : rules, facts.statementTimeout)
     const relation = snapshot.relations.find((one) => one.schema === schema && one.name === table)
     if (!relation || relation.definition !== null) return null
     const masksUnder = (held: readonly Rule[]): Masks =>
-      assignMasks(snapshot, { rules: held, exemptRoles: [], suspended: [] }).masks.get(relation.oid) ??
-      new Map()
+      assignMasks(snapshot, { rules: held }).masks.get(relation.oid) ?? new Map()
     const stored = masksUnder(rules)
     const own = draft ? masksUnder([...rules.filter((rule) => !isSameColumn(rule, draft)), draft]) : stored
     if (!raw && [...stored].some(([column, rule]) => !isSameMask(own.get(column), rule))) return draftRefused

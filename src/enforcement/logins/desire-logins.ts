@@ -2,6 +2,7 @@ import type { Sql } from '../../db/sql.ts'
 import type { Note } from '../plan.ts'
 import type { Target } from '../policy.ts'
 import { examineMappedRole } from '../preflight/examine-mapped-role.ts'
+import type { IsExemptElsewhere } from '../preflight/exempt-elsewhere.ts'
 import { describeFinding } from '../preflight/preflight.ts'
 import type { WantedLogin } from './diff-logins.ts'
 import type { ObservedLogin } from './observe-logins.ts'
@@ -24,11 +25,12 @@ export async function desireLogins(
   tables: readonly Target[],
   logins: readonly ObservedLogin[],
   roleNameOf: (name: string) => string,
+  isExemptElsewhere: IsExemptElsewhere,
 ): Promise<{ wanted: Map<string, WantedLogin>; notes: Note[] }> {
   const notes: Note[] = []
   const usable = new Map<string, 'always' | 'where it is held'>()
   for (const role of [...new Set(rights.flatMap(({ roles }) => roles))].sort()) {
-    const { exists, objections } = await examineMappedRole(sql, role, tables)
+    const { exists, objections } = await examineMappedRole(sql, role, tables, isExemptElsewhere)
     if (!exists) notes.push(note(role, `No role of the database has the name that is mapped: ${role}.`))
     const isHarmless = exists && objections.every(({ code }) => code === 'NotGrantable')
     if (isHarmless) usable.set(role, objections.length === 0 ? 'always' : 'where it is held')

@@ -22,7 +22,7 @@ export interface PlannedLogins {
 
 /** Plans the login roles of one principal, with those that hold its name, or of all principals. */
 export async function planLogins(
-  { source, keys }: Pick<LoginsOptions, 'source' | 'keys'>,
+  { source, keys, readExemptElsewhere }: Omit<LoginsOptions, 'log'>,
   sql: Sql,
   databaseId: string,
   principalId?: string,
@@ -42,9 +42,18 @@ export async function planLogins(
   const principals = [...new Set([...asked, ...observed.logins.map(({ mark }) => mark.principalId)])]
   if (principals.length === 0)
     return { snapshot: observed, wanted: new Map(), plan: { aside: [], changes: [] }, notes: [] }
-  const { rights, tables } =
-    own && principals.length === 1 ? own : await source.readLogins(databaseId, principals)
-  const { wanted, notes } = await desireLogins(sql, rights, tables, observed.logins, roleNameOf)
+  const [{ rights, tables }, isExemptElsewhere] = await Promise.all([
+    own && principals.length === 1 ? own : source.readLogins(databaseId, principals),
+    readExemptElsewhere(sql, databaseId),
+  ])
+  const { wanted, notes } = await desireLogins(
+    sql,
+    rights,
+    tables,
+    observed.logins,
+    roleNameOf,
+    isExemptElsewhere,
+  )
   // Names that were asked for have been looked at together with the marks: a role that came since is none without one.
   const known = new Set([...names, ...observed.logins.map(({ name }) => name)])
   const others = [...wanted.values()].map(({ role }) => role).filter((role) => !known.has(role))

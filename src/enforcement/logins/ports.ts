@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Note } from '../plan.ts'
 import type { Target } from '../policy.ts'
+import type { ReadExemptElsewhere } from '../preflight/exempt-elsewhere.ts'
 import type { LoginRights } from './desire-logins.ts'
 import type { Sign, SignOtherwise } from './mark.ts'
 import type { ObservedLogin } from './observe-logins.ts'
@@ -50,6 +51,7 @@ export interface LoginKeys {
 export interface LoginsOptions {
   readonly source: LoginSource
   readonly keys: LoginKeys
+  readonly readExemptElsewhere: ReadExemptElsewhere
   readonly log: Logger
 }
 

@@ -4,8 +4,9 @@ import type { Sql } from '../../db/sql.ts'
 import { isDirectoryName } from '../../kernel/uuid.ts'
 import { isLoginMark, isTwinOwnerName } from '../names.ts'
 import type { Target } from '../policy.ts'
+import type { IsExemptElsewhere } from './exempt-elsewhere.ts'
 import { findOwned } from './find-owned-tables.ts'
-import type { Finding } from './preflight.ts'
+import type { Finding } from './finding.ts'
 
 /** A role of the database, examined before a mapping gives it to principals. */
 export interface RoleExamination {
@@ -48,21 +49,27 @@ const mostListed = 3
 const takenOver =
   'has LOGIN, and a person who gets it could set its password and come back as it (map a role with NOLOGIN that has the rights)'
 
+const exemptThere =
+  'is exempt from the masks of another database of the server, and a person who gets it could connect to that (map a role that no other database exempts)'
+
 /**
  * Whether a database role can be given to people of the directory. It, and whatever it is a member of, must open no way
- * around the masks, to more rights, or into other databases. Tables: those that rules name.
+ * around the masks, to more rights, or into other databases. Tables: those that rules name. Roles belong to the server: what
+ * one database exempts, people with login roles of another must not get.
  */
 export async function examineMappedRole(
   sql: Sql,
   role: string,
   tables: readonly Target[],
+  isExemptElsewhere: IsExemptElsewhere,
 ): Promise<RoleExamination> {
   const reached = await readReached(sql, role)
   if (reached.length === 0) return { exists: false, others: await listRoles(sql), objections: [] }
   const owners = reached.filter(({ ownsRelations }) => ownsRelations).map(({ oid }) => oid)
   const owned = owners.length === 0 ? undefined : await findOwned(sql, owners, tables)
   const harms = reached.flatMap((each) => {
-    const harm = findHarm(each, owned?.get(each.oid) ?? [])
+    const harm =
+      findHarm(each, owned?.get(each.oid) ?? []) ?? (isExemptElsewhere(each) ? exemptThere : undefined)
     return harm === undefined ? [] : [objectTo(role, each.name, harm)]
   })
   const objections = harms.length > 0 ? harms : checkGrant(role, await readStanding(sql, role))

@@ -4,15 +4,8 @@ import { writeRelease } from '../guard/claim.ts'
 import { findGuard } from '../guard/find-guard.ts'
 import { readRecord } from '../guard/read-record.ts'
 import type { Target } from '../policy.ts'
-import { findTwinOwner } from '../twins/choose-twin-owner.ts'
-
-/** Something about a database that keeps masks from holding, or from being complete, and what puts it right. */
-export interface Finding {
-  readonly code: string
-  readonly message: string
-  /** For a superuser to run, or for another role that may. */
-  readonly statements: readonly string[]
-}
+import { checkTwinOwners, type Owned } from './check-twin-owners.ts'
+import type { Finding } from './finding.ts'
 
 export interface Preflight {
   readonly version: string
@@ -76,18 +69,22 @@ export async function examine(sql: Sql, tables: readonly Target[]): Promise<Pref
   if (facts.superuser)
     return { version: facts.version, refusals: tooOld, warnings: await checkRowSecurity(sql, tables), owner }
   const ownership = await checkOwners(sql, facts, tables)
-  const twinOwner = await findTwinOwner(sql)
+  const named = ownership.owned.filter((one) => one.named)
+  const { versionNumber: serverVersion, createRole: createsRoles } = facts
+  const twinFacts = { ...facts, version: serverVersion, createsRoles }
+  const twinOwners = await checkTwinOwners(sql, twinFacts, named, tables)
   return {
     version: facts.version,
     refusals: [
       ...tooOld,
-      ...(await checkTwinOwner(sql, facts, twinOwner)),
+      ...twinOwners.refusals,
       ...checkDatabase(facts),
       ...ownership.refusals,
-      ...(await checkSchemas(sql, facts, tables, twinOwner)),
+      ...twinOwners.closedSchemas,
     ],
     warnings: [
       ...ownership.warnings,
+      ...twinOwners.warnings,
       ...checkSignals(facts),
       ...watchless,
       ...(await checkRowSecurity(sql, tables)),
@@ -108,26 +105,6 @@ async function findMaskOwner(sql: Sql): Promise<MaskOwner | null> {
   }
 }
 
-/** Twins belong to a role of their own, which we have to be able to act as. */
-async function checkTwinOwner(sql: Sql, facts: Facts, name: string): Promise<Finding[]> {
-  const twins = quoteIdentifier(name)
-  const member = facts.versionNumber >= 160000 ? 'SET' : 'MEMBER'
-  const [row] = await sql<{ usable: boolean }[]>`
-    select pg_catalog.pg_has_role(oid, ${member}) as usable from pg_catalog.pg_roles where rolname = ${name}`
-  if (row ? row.usable : facts.createRole) return []
-  const option = facts.versionNumber >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''
-  const join = `GRANT ${twins} TO ${quoteIdentifier(facts.user)}${option}`
-  return [
-    {
-      code: 'NoTwinOwner',
-      message: row
-        ? `The role of the binding cannot act as ${twins}, which owns the masked twins.`
-        : `The role of the binding cannot create ${twins}, which is to own the masked twins.`,
-      statements: row ? [join] : [`CREATE ROLE ${twins} NOLOGIN`, join],
-    },
-  ]
-}
-
 function checkDatabase({ createsInDatabase, database, user }: Facts): Finding[] {
   if (createsInDatabase) return []
   return [
@@ -139,24 +116,18 @@ function checkDatabase({ createsInDatabase, database, user }: Facts): Finding[] 
   ]
 }
 
-interface Owned {
-  readonly owner: string
-  readonly tables: readonly string[]
-  readonly named: boolean
-  readonly ours: boolean
-}
-
 /** A table is masked by its owner, or by a member of it. */
 async function checkOwners(sql: Sql, { user }: Facts, tables: readonly Target[]) {
   const rows = await sql<Owned[]>`
-    select o.rolname::text as owner, pg_catalog.pg_has_role(o.oid, 'MEMBER') as ours,
-      array_agg(format('%I.%I', n.nspname, c.relname) order by 1) as tables, t.s is not null as named
+    select o.rolname::text as owner, o.oid::int8 as oid, o.rolsuper as "isOfSuperuser",
+      pg_catalog.pg_has_role(o.oid, 'MEMBER') as ours,
+      array_agg(format('%I.%I', n.nspname, c.relname) order by n.nspname, c.relname) as tables, t.s is not null as named
     from pg_catalog.pg_class c
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_roles o on o.oid = c.relowner
     left join unnest(${tables.map(({ schema }) => schema)}::text[], ${tables.map(({ table }) => table)}::text[]) as t(s, r)
       on t.s = n.nspname and t.r = c.relname
     where c.relkind in ('r', 'p', 'f') and c.relpersistence <> 't' and n.nspname !~ '^(pg_|information_schema$)'
-    group by 1, 2, 4, o.oid order by 1, 4`
+    group by 1, 2, 3, 4, 6 order by 1, 6`
   const strange = rows.filter(({ ours }) => !ours)
   const describe = ({ owner, tables: names }: Owned): Finding => ({
     code: 'NotOwner',
@@ -165,33 +136,10 @@ async function checkOwners(sql: Sql, { user }: Facts, tables: readonly Target[])
   })
   const isBlocking = ({ named }: Owned) => named || (tables.length === 0 && strange.length === rows.length)
   return {
+    owned: rows,
     refusals: strange.filter(isBlocking).map(describe),
     warnings: strange.filter((one) => !isBlocking(one)).map(describe),
   }
-}
-
-/** The owner of the twins looks into the schemas of the tables. */
-async function checkSchemas(
-  sql: Sql,
-  facts: Facts,
-  tables: readonly Target[],
-  twinOwner: string,
-): Promise<Finding[]> {
-  const rows = await sql<{ schema: string }[]>`
-    select n.nspname::text as schema from pg_catalog.pg_namespace n
-    where n.nspname = any(${tables.map(({ schema }) => schema)}::text[])
-      and not pg_catalog.has_schema_privilege('public', n.oid, 'USAGE')
-      and not pg_catalog.has_schema_privilege(n.oid, 'USAGE WITH GRANT OPTION')
-      and not exists (select 1 from pg_catalog.pg_roles r where r.rolname = ${twinOwner}
-        and pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE'))
-    order by 1`
-  return rows.map(({ schema }) => ({
-    code: 'ClosedSchema',
-    message: `The role of the binding cannot let the owner of the twins into the schema ${quoteIdentifier(schema)}.`,
-    statements: [
-      `GRANT USAGE ON SCHEMA ${quoteIdentifier(schema)} TO ${quoteIdentifier(facts.user)} WITH GRANT OPTION`,
-    ],
-  }))
 }
 
 function checkSignals({ signals, user }: Facts): Finding[] {

@@ -5,8 +5,9 @@ import { apply } from '../apply.ts'
 import { selectGuard } from '../guard/find-guard.ts'
 import { markPrefix } from '../logins/mark.ts'
 import { driftTrigger } from '../names.ts'
-import { findTwinOwner } from '../twins/choose-twin-owner.ts'
-import { dropTwinOwner } from '../twins/drop-twin-owner.ts'
+import { listServing } from '../twins/assign-twin-owners.ts'
+import { chooseTwinOwner, readTwinOwnerFacts, readTwinRoles } from '../twins/choose-twin-owner.ts'
+import { dropTwinOwners } from '../twins/drop-twin-owner.ts'
 import { readDeparture } from '../twins/read-departure.ts'
 
 /** Something of ours that is in a database, or on its server. */
@@ -21,18 +22,18 @@ export interface Leftover {
 
 /** Everything of ours in the database: what a restore removes, and what it could not remove. */
 export async function findLeftovers(sql: Sql, databaseId: string): Promise<Leftover[]> {
-  const twinOwner = await findTwinOwner(sql)
+  const { home, serving } = await listTwinOwners(sql)
   const rows = await sql<Omit<Leftover, 'statement'>[]>`
     select 'schema' as kind, n.nspname::text as name, false as "isHarmless"
     from pg_catalog.pg_namespace n left join pg_catalog.pg_roles o on o.oid = n.nspowner
-    where n.oid in (select oid from (${selectGuard(sql)}) g) or o.rolname = ${twinOwner}
+    where n.oid in (select oid from (${selectGuard(sql)}) g) or o.rolname = ${home}
     union all
     select 'event trigger', evtname::text, false from pg_catalog.pg_event_trigger where evtname = ${driftTrigger}
     union all
     select 'role', r.rolname::text, not exists (select 1 from pg_catalog.pg_shdepend d
       where d.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass and d.refobjid = r.oid
         and d.dbid in (0, (select oid from pg_catalog.pg_database where datname = current_database())))
-    from pg_catalog.pg_roles r where r.rolname = ${twinOwner}
+    from pg_catalog.pg_roles r where r.rolname = any(${[home, ...serving]}::text[])
     union all
     select 'login role', r.rolname::text, false from pg_catalog.pg_roles r
     where pg_catalog.starts_with(pg_catalog.shobj_description(r.oid, 'pg_authid'), ${markPrefix(databaseId)})
@@ -47,18 +48,30 @@ function describeRemoval({ kind, name }: Omit<Leftover, 'statement'>): string {
   return `DROP OWNED BY ${quoted}; DROP ROLE ${quoted}`
 }
 
+/** The role that owns the schemas of twins, and those that own the twins of one owner's tables each. */
+async function listTwinOwners(sql: Sql): Promise<{ home: string; serving: string[] }> {
+  const facts = await readTwinOwnerFacts(sql)
+  const twinRoles = await readTwinRoles(sql, facts)
+  const serving = listServing({ ...facts, twinRoles }).map(({ name }) => name)
+  return { home: chooseTwinOwner(facts, twinRoles).name, serving }
+}
+
 /**
- * Drops the owner of the twins where a restore was interrupted after its views were gone. Each statement by itself: what
+ * Drops the owners of the twins where a restore was interrupted after its views were gone. Each statement by itself: what
  * the role of the binding may not drop stays, and is reported.
  */
-export async function dropLeftOwner(database: Database, leftovers: readonly Leftover[]): Promise<void> {
-  const role = leftovers.find(({ kind }) => kind === 'role')
-  if (!role || leftovers.some(({ kind }) => kind === 'schema')) return
-  const owner = quoteIdentifier(role.name)
+export async function dropLeftOwners(database: Database, leftovers: readonly Leftover[]): Promise<void> {
+  const roles = leftovers.filter(({ kind }) => kind === 'role').map(({ name }) => name)
+  if (roles.length === 0 || leftovers.some(({ kind }) => kind === 'schema')) return
   await database.transaction(async (tx) => {
-    const departure = await readDeparture(tx, role.name)
+    const { home } = await listTwinOwners(tx)
+    const departure = await readDeparture(tx, home, roles)
     const orElse = { sql: 'SELECT 1', why: 'the role of the binding does not inherit from it' }
-    const revoke = { sql: `DROP OWNED BY ${owner}`, why: 'its privileges in this database', orElse }
-    await apply(tx, [revoke, ...dropTwinOwner(role.name, departure)])
+    const revokes = departure.roles.map(({ role }) => ({
+      sql: `DROP OWNED BY ${quoteIdentifier(role)}`,
+      why: 'its privileges in this database',
+      orElse,
+    }))
+    await apply(tx, [...revokes, ...dropTwinOwners(home, departure)])
   })
 }

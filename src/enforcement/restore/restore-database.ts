@@ -1,6 +1,6 @@
 import type { Controller } from '../controller.ts'
 import type { Report } from '../states/state-store.ts'
-import { dropLeftOwner, findLeftovers, type Leftover } from './leftovers.ts'
+import { dropLeftOwners, findLeftovers, type Leftover } from './leftovers.ts'
 
 /** Everything of ours in the database and on its server. */
 export async function listLeftovers(
@@ -21,6 +21,6 @@ export async function restoreDatabase(
 ): Promise<Pick<Report, 'state' | 'reason'> & { left: readonly Leftover[] }> {
   const { state, reason } = await controller.settle(databaseId)
   const database = await controller.connect(databaseId)
-  if (database) await dropLeftOwner(database, await findLeftovers(database.sql, databaseId))
+  if (database) await dropLeftOwners(database, await findLeftovers(database.sql, databaseId))
   return { state, reason, left: await listLeftovers(controller, databaseId) }
 }

@@ -1,24 +1,34 @@
 import type { Database } from '../../db/database.ts'
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Note } from '../plan.ts'
-import { endSession, findSessions } from './signal-session.ts'
+import { endEach, findDue } from './end-open.ts'
+import { listSession, type OpenEntry } from './read-open.ts'
+
+export interface StandbyEnding {
+  readonly notes: readonly Note[]
+  /** What is left on the list. */
+  readonly open: readonly OpenEntry[]
+}
 
 /**
  * Ends sessions at a standby of roles that lost their exemption: their open cursors go on, and what ends sessions at the primary
- * is not replayed. Returns notes about sessions that the role of the binding may not end.
+ * is not replayed. `isReplayed`: sessions that begin from now on read through masks, so those of now alone stay on the list.
  */
 export async function endAtStandby(
   { sql }: Pick<Database, 'sql'>,
   standby: string,
-  roles: readonly string[],
-): Promise<Note[]> {
-  const notes: Note[] = []
-  for (const { pid, role } of await findSessions(sql, roles))
-    if (!(await endSession(sql, pid))) notes.push(describeSession(standby, pid, role))
-  return notes
+  entries: readonly OpenEntry[],
+  isReplayed: boolean,
+): Promise<StandbyEnding> {
+  const { sessions } = await findDue(sql, entries, () => true)
+  const notes = await endEach(sql, sessions, standby)
+  const roles = isReplayed ? [] : entries.filter(({ pid }) => pid === undefined)
+  return { notes, open: [...roles, ...sessions.map((one) => listSession(one, standby))] }
 }
 
-function describeSession(standby: string, pid: number, role: string): Note {
-  const message = `Session ${pid} of role ${quoteIdentifier(role)} at the standby ${standby} may hold raw rows of an open cursor: the role is no longer exempt, and the role of the binding may not end it. Run there: SELECT pg_terminate_backend(${pid}).`
-  return { code: 'OpenSession', target: role, message }
+/** A server that could not be asked keeps its entries. */
+export function noteUnasked(standby: string, entries: readonly OpenEntry[]): StandbyEnding {
+  const names = [...new Set(entries.map(({ name }) => quoteIdentifier(name)))].sort()
+  const message = `The standby ${standby} cannot be asked. Sessions there of roles that are no longer exempt may hold raw rows of open cursors: ${names.slice(0, 10).join(', ')}.`
+  return { notes: [{ code: 'OpenSession', target: standby, message }], open: entries }
 }

@@ -94,18 +94,22 @@ function describeWaiting(
   return `${target} waits for a lock that ${holder} holds. ${effect}${end === '' ? '' : ` To end it: ${end}.`}`
 }
 
-/** Null: they stay as they are. A look at some tables leaves the notes about the others. */
+/**
+ * Null: they stay as they are. A look at some tables leaves the notes about the others. `isRenewed`: `more` has every
+ * note `OpenSession` that there is.
+ */
 export async function mergeNotes(
   states: Pick<StateStore, 'read'>,
   databaseId: string,
   outcome: Outcome,
   more: readonly Note[],
+  isRenewed = false,
 ): Promise<readonly Note[] | null> {
   if (outcome.isWhole) return capNotes([...outcome.notes, ...more])
   const added = [...outcome.notes, ...more]
-  if (added.length === 0) return null
+  if (added.length === 0 && !isRenewed) return null
   const { notes } = await states.read(databaseId)
-  const codes = new Set(more.map(({ code }) => code))
+  const codes = new Set([...(isRenewed ? ['OpenSession'] : []), ...more.map(({ code }) => code)])
   const told = new Set(outcome.notes.map(nameNote))
   return capNotes([...notes.filter((note) => !codes.has(note.code) && !told.has(nameNote(note))), ...added])
 }

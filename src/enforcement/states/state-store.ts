@@ -3,6 +3,7 @@ import type { Sql } from '../../db/sql.ts'
 import { createExemptRoleStore, type ExemptRoleStore } from '../grants/settle-exempt.ts'
 import { createKeptRecords, type KeptRecords } from '../guard/kept-records.ts'
 import type { Note } from '../plan.ts'
+import type { ExemptElsewhere } from '../preflight/exempt-elsewhere.ts'
 
 export interface Report {
   readonly state: 'NotBound' | 'Enforced' | 'Observing' | 'Pending' | 'Failed'
@@ -44,6 +45,8 @@ export interface StateStore {
   forget(databaseId: string): Promise<void>
   keptRecordsOf(databaseId: string): KeptRecords
   exemptRolesOf(databaseId: string): ExemptRoleStore
+  /** The roles that the exempt lists of other bound databases name, of servers with this system identifier. */
+  listExemptElsewhere(system: string, databaseId: string): Promise<readonly ExemptElsewhere[]>
 }
 
 const untouched: Report = {
@@ -61,6 +64,13 @@ export function createStateStore(sql: Sql, bound: BoundDatabases): StateStore {
   return {
     keptRecordsOf: (databaseId) => createKeptRecords(sql, databaseId),
     exemptRolesOf: (databaseId) => createExemptRoleStore(sql, databaseId),
+
+    async listExemptElsewhere(system, databaseId) {
+      return await sql<ExemptElsewhere[]>`
+        select case when not e.is_taken then e.entry end as name, e.role_oid as oid
+        from exempt_role e join (${bound(sql)}) d on d.id = e.database_id
+        where pg_catalog.starts_with(e.place, ${`${system}/`}) and e.database_id <> ${databaseId}`
+    },
 
     async read(databaseId) {
       const [row] = await sql<ReportRow[]>`

@@ -15,7 +15,7 @@ export type AssignedRule = Rule & { readonly isComputed?: true }
  */
 export function assignMasks(
   snapshot: Snapshot,
-  policy: Policy,
+  policy: Pick<Policy, 'rules'>,
 ): { masks: Map<number, Masks>; notes: Note[] } {
   const masks = new Map<number, Masks>()
   const notes: Note[] = []

@@ -1,8 +1,8 @@
 import type { Sql } from '../../db/sql.ts'
-import type { Intruder } from '../catalog.ts'
-import { twinOwnerName } from '../names.ts'
+import type { Intruder, TwinRole } from '../catalog.ts'
+import { nameAttempts, twinOwnerName, twinOwnerPrefix } from '../names.ts'
 
-/** The facts that decide under which name the role of the binding can have the owner of the twins. */
+/** The facts that decide under which name the role of the binding can have an owner of twins. */
 export interface TwinOwnerFacts {
   readonly version: number
   readonly database: string
@@ -14,46 +14,73 @@ export interface TwinOwnerFacts {
 export interface TwinOwner {
   readonly name: string
   readonly intruders: readonly Intruder[]
-}
-
-interface Candidate extends TwinOwner {
-  /** The role of the binding may act as it, or give itself that right. */
+  /** The role of the binding may act as it, can give itself that right, or can create it. */
   readonly isUsable: boolean
 }
 
 const names = 4
 
 /**
- * Chooses the role that owns the twins. A role that may create roles can create one of that name first, and pass it on to
+ * Chooses a role that owns twins. A role that may create roles can create one of that name first, and pass it on to
  * itself later. Superusers take such a role over, as do roles with CREATEROLE before PostgreSQL 16. Others leave it alone
- * and use another name, where they can create a role of it.
+ * and use another name, where they can create a role of it. `served`: the OID of the role whose tables it is to read. Such a
+ * role is not usable while another role can act as it, or give itself that right, and the binding cannot revoke that.
  */
-export async function chooseTwinOwner(sql: Sql, facts: TwinOwnerFacts): Promise<TwinOwner> {
-  const { version, database, superuser, createsRoles } = facts
+export function chooseTwinOwner(
+  facts: TwinOwnerFacts,
+  taken: readonly TwinRole[],
+  served?: number,
+): TwinOwner {
+  const { version, database, user, superuser, createsRoles } = facts
+  const byName = new Map(taken.map((role) => [role.name, role]))
   const isMaster = superuser || (createsRoles && version < 160000)
+  const describe = (name: string): TwinOwner => {
+    const members = byName.get(name)?.members ?? []
+    const isMember = members.some(({ member }) => member === user)
+    return {
+      name,
+      intruders: members.filter(({ member }) => member !== user),
+      isUsable: isMaster || isMember || (createsRoles && !byName.has(name)),
+    }
+  }
+  const first = describe(twinOwnerName(database, 0, served))
+  if (isMaster) return first
+  if (served !== undefined) return chooseServing()
   for (let from = 0; ; from += names) {
-    const wanted = Array.from({ length: isMaster ? 1 : names }, (_, at) => twinOwnerName(database, from + at))
-    const found = await readCandidates(sql, facts, wanted)
-    const [first] = wanted
-    const base = { name: first ?? '', intruders: [] }
-    if (isMaster) return found[0] ?? base
-    const usable = found.filter(({ isUsable }) => isUsable)
-    const ours = usable.find(({ intruders }) => intruders.every((one) => isRevocable(one, facts)))
+    const wanted = Array.from({ length: names }, (_, at) => describe(twinOwnerName(database, from + at)))
+    const there = wanted.filter(({ name, isUsable }) => isUsable && byName.has(name))
+    const ours = there.find(({ intruders }) => intruders.every((one) => isRevocable(one, facts)))
     if (ours) return ours
-    const free = wanted.find((name) => !found.some((one) => one.name === name))
-    if (!createsRoles) return usable[0] ?? base
-    if (free !== undefined) return { name: free, intruders: [] }
+    if (!createsRoles) return there[0] ?? first
+    const free = wanted.find(({ name }) => !byName.has(name))
+    if (free) return free
+  }
+
+  /** Where none is usable: a name that is free, for an operator to prepare. */
+  function chooseServing(): TwinOwner {
+    const wanted = nameAttempts(database, served).map(describe)
+    const ours = wanted.find(({ name, isUsable, intruders }) => {
+      const role = byName.get(name)
+      const mayRevoke = createsRoles || version >= 160000 || role?.isAdministered === true
+      return role && isUsable && intruders.every((one) => mayRevoke && isRevocable(one, facts))
+    })
+    return ours ?? wanted.find(({ name }) => !byName.has(name)) ?? { ...first, isUsable: false }
   }
 }
 
-/** The same outside of a turn, where nothing is known of the server yet. */
+/** The role that owns the schemas of the twins, outside of a turn, where nothing is known of the server yet. */
 export async function findTwinOwner(sql: Sql): Promise<string> {
+  const facts = await readTwinOwnerFacts(sql)
+  return chooseTwinOwner(facts, await readTwinRoles(sql, facts)).name
+}
+
+export async function readTwinOwnerFacts(sql: Sql): Promise<TwinOwnerFacts> {
   const [facts] = await sql<TwinOwnerFacts[]>`
     select current_setting('server_version_num')::int as version, current_database()::text as database,
       rolname::text as "user", rolsuper as superuser, rolcreaterole as "createsRoles"
     from pg_catalog.pg_roles where rolname = current_user`
   if (!facts) throw new Error('the server did not answer')
-  return (await chooseTwinOwner(sql, facts)).name
+  return facts
 }
 
 /** True when the role of the binding may revoke the membership. Since PostgreSQL 16 each one has its own grantor. */
@@ -64,24 +91,26 @@ export function isRevocable(
   return superuser || version < 160000 || grantor === user
 }
 
-async function readCandidates(
-  sql: Sql,
-  { version, user, superuser }: TwinOwnerFacts,
-  wanted: readonly string[],
-): Promise<Candidate[]> {
+export async function readTwinRoles(sql: Sql, facts: TwinOwnerFacts): Promise<TwinRole[]> {
+  const { version, database, superuser, createsRoles } = facts
   const mayAct = version >= 160000 ? sql`m.inherit_option or m.set_option` : sql`true`
-  const rows = await sql<{ name: string; members: Intruder[] }[]>`
-    select r.rolname::text as name, coalesce((
+  // Where a role can be created for every owner of tables, none is shared by chance.
+  const shared = superuser || createsRoles ? [] : nameAttempts(database)
+  return await sql<TwinRole[]>`
+    select r.oid::int8 as oid, r.rolname::text as name,
+      pg_catalog.pg_has_role(r.oid, 'MEMBER WITH ADMIN OPTION') as "isAdministered", coalesce((
       select jsonb_agg(jsonb_build_object('member', e.rolname, 'grantor', g.rolname, 'mayAct', ${mayAct})
         order by e.rolname, g.rolname)
       from pg_catalog.pg_auth_members m join pg_catalog.pg_roles e on e.oid = m.member
         and (not e.rolsuper or e.rolname = current_user)
-      left join pg_catalog.pg_roles g on g.oid = m.grantor where m.roleid = r.oid), '[]') as members
-    from pg_catalog.pg_roles r where r.rolname = any(${wanted}::text[]::name[])
-    order by array_position(${wanted}::text[], r.rolname::text)`
-  return rows.map(({ name, members }) => ({
-    name,
-    isUsable: superuser || members.some(({ member }) => member === user),
-    intruders: members.filter(({ member }) => member !== user),
-  }))
+      left join pg_catalog.pg_roles g on g.oid = m.grantor where m.roleid = r.oid), '[]') as members,
+      case when r.rolname = any(${shared}::text[]) then array(
+        select distinct o.rolname::text from pg_catalog.pg_shdepend d join pg_catalog.pg_rewrite w on w.ev_class = d.objid
+        join pg_catalog.pg_depend s on s.classid = 'pg_catalog.pg_rewrite'::regclass and s.objid = w.oid
+          and s.refclassid = 'pg_catalog.pg_class'::regclass and s.refobjid <> w.ev_class
+        join pg_catalog.pg_class c on c.oid = s.refobjid join pg_catalog.pg_roles o on o.oid = c.relowner
+        where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid
+          and d.classid = 'pg_catalog.pg_class'::regclass and d.deptype = 'o'
+          and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())) end as reads
+    from pg_catalog.pg_roles r where pg_catalog.starts_with(r.rolname::text, ${twinOwnerPrefix}) order by r.oid`
 }

@@ -3,35 +3,48 @@ import { parseStatements, type Statement } from '../../sql/parse.ts'
 import { refuseSql, SqlRefusal } from '../../sql/refusal.ts'
 import { join, orderSplices, type Splice } from '../../sql/splice.ts'
 
+type Name = readonly { readonly String?: { readonly sval?: string } }[]
+
 interface TypeCast {
   readonly arg?: { readonly A_Const?: { readonly sval?: unknown } }
-  readonly typeName?: { readonly names?: readonly { readonly String?: { readonly sval?: string } }[] }
+  readonly typeName?: { readonly names?: Name }
   readonly location?: number
+}
+
+interface Left {
+  readonly node: unknown
+  /** A literal without a type stands for an argument of a built-in function that takes every type. */
+  readonly isBareHarmless: boolean
 }
 
 /**
  * PostgreSQL reads a literal of a type while it parses the statement that has it. For an array, a row or a range of a domain
  * that runs the checks of the domain: code of the role that made it, in the session that creates the twin. So literals of
  * types outside pg_catalog become casts of text, which are run when the twin is read. `bytes` is the text, a character for
- * each byte. Throws `SqlRefusal` where a literal is written in another way than PostgreSQL prints it.
+ * each byte. Throws `SqlRefusal` where a literal is written in another way than PostgreSQL prints it, and where it has no type
+ * and a function or operator outside pg_catalog gives it one: a role may have added another of that name since.
  */
 export function deferLiterals(statement: Statement, bytes: string): Splice[] {
   const splices: Splice[] = []
-  const left: unknown[] = [statement]
-  while (left.length > 0) {
-    const node = left.pop()
+  const left: Left[] = [{ node: statement, isBareHarmless: false }]
+  for (let next = left.pop(); next; next = left.pop()) {
+    const { node, isBareHarmless } = next
     if (typeof node !== 'object' || node === null) continue
-    const cast = (node as { TypeCast?: TypeCast }).TypeCast
-    if (cast && cast.arg?.A_Const?.sval !== undefined && !isBuiltIn(cast)) {
-      const at = cast.location ?? 0
-      if (!bytes.startsWith('::', at)) refuseSql('NotSql')
-      splices.push({ from: at, to: at, text: Buffer.from('::text') })
+    for (const [kind, child] of Object.entries(node)) {
+      if (kind === 'A_Const' && child.sval !== undefined && !isBareHarmless) refuseSql('NotSql')
+      if (kind === 'TypeCast' && child.arg?.A_Const?.sval !== undefined) {
+        const cast: TypeCast = child
+        if (isBuiltInType(cast)) continue
+        const at = cast.location ?? 0
+        if (!bytes.startsWith('::', at)) refuseSql('NotSql')
+        splices.push({ from: at, to: at, text: Buffer.from('::text') })
+        continue
+      }
+      left.push({ node: child, isBareHarmless: takesEveryType(kind, child) ?? isBareHarmless })
     }
-    for (const child of Object.values(node)) left.push(child)
   }
   return splices
 }
-
 /** The condition of a row policy, with its literals deferred. One that is not understood lets no row through. */
 export function deferInCondition(condition: string): string {
   const prefix = 'SELECT '
@@ -47,8 +60,31 @@ export function deferInCondition(condition: string): string {
   }
 }
 
-/** Definitions are printed with pg_catalog alone in the search path: every other type has its schema. */
-function isBuiltIn({ typeName }: TypeCast): boolean {
-  const path = (typeName?.names ?? []).map(({ String: name }) => name?.sval)
-  return path.length === 1 || path[0] === 'pg_catalog'
+/** Parts of a call that pass on what it takes. */
+const passedOn = new Set([
+  ...['A_ArrayExpr', 'A_Const', 'List', 'NamedArgExpr', 'ResTarget', 'RowExpr'],
+  ...['JsonKeyValue', 'JsonValueExpr', 'JsonAggConstructor'],
+])
+const harmless = new Set([
+  ...['pathspec', 'NullTest', 'XmlExpr'],
+  ...['JsonObjectConstructor', 'JsonArrayConstructor', 'JsonObjectAgg', 'JsonArrayAgg'],
+])
+
+/** Undefined: what holds around the node holds for it. */
+function takesEveryType(kind: string, child: unknown): boolean | undefined {
+  if (kind === 'FuncCall') return isBuiltIn((child as { funcname?: Name }).funcname)
+  if (kind === 'TypeCast') return isBuiltInType(child as TypeCast)
+  if (harmless.has(kind)) return true
+  return /^[A-Z]/.test(kind) && !passedOn.has(kind) ? false : undefined
+}
+
+/** A cast to a type that takes every other leaves the literal as it is. */
+function isBuiltInType({ typeName }: TypeCast): boolean {
+  const name = typeName?.names?.at(-1)?.String?.sval ?? ''
+  return isBuiltIn(typeName?.names) && !/^(any|unknown$|_?record$)/.test(name)
+}
+
+/** Definitions are printed with pg_catalog alone in the search path: every other name has its schema. */
+function isBuiltIn(name: Name | undefined): boolean {
+  return name?.length === 1 || name?.[0]?.String?.sval === 'pg_catalog'
 }

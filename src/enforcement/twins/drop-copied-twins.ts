@@ -3,10 +3,11 @@ import type { Relation, Snapshot } from '../catalog.ts'
 import { actAs } from '../grants/grant-steps.ts'
 import { isTwinOwnerName } from '../names.ts'
 import type { Step } from '../plan.ts'
+import { isTwinOwner } from './assign-twin-owners.ts'
 
 /**
- * A database that has another name now, or is a copy of another one, has twins of a role that carries the old name. They
- * go, with what that role was given here; tables stay closed, and twins are made anew by the role of this name.
+ * A database that has another name now, or is a copy of another one, has twins of roles that carry the old name. They go,
+ * with what those roles were given here; tables stay closed, and twins are made anew by the roles of this name.
  */
 export function dropInherited(snapshot: Snapshot, twinOwner: string): Step[] {
   const there = new Set(snapshot.twins.map(({ schema, name }) => quoteQualified(schema, name)))
@@ -15,22 +16,47 @@ export function dropInherited(snapshot: Snapshot, twinOwner: string): Step[] {
     const isInherited = owner && owner !== twinOwner && isTwinOwnerName(owner)
     return isInherited ? [{ owner, name: quoteQualified(twin.schema, twin.name) }] : []
   })
-  return [...Map.groupBy(twins, ({ owner }) => owner)].flatMap(([owner, all]): Step[] => {
-    const names = all.map(({ name }) => name).filter((name) => there.has(name))
-    const why = 'twins from when the database had another name'
-    const role = quoteIdentifier(owner)
-    const stays: Step = { sql: 'SELECT 1', why: 'the other database has it' }
-    return [
-      ...(names.length > 0 ? [{ sql: `DROP VIEW ${names.join(', ')}`, why, as: owner }] : []),
-      ...snapshot.relations.filter(isOpenTo(owner, snapshot)).map((relation) => ({
-        sql: `REVOKE ALL ON ${quoteQualified(relation.schema, relation.name)} FROM ${role}`,
-        why: 'it reads nothing any more',
-        ...actAs(relation),
-      })),
-      { sql: `DROP OWNED BY ${role}`, why: 'its schemas and privileges', as: owner },
-      { sql: `DROP ROLE ${role}`, why: 'it has nothing to own', orElse: stays },
-    ]
-  })
+  if (twins.length === 0) return []
+  const homes = Map.groupBy(twins, ({ owner }) => owner)
+  const roles = [...new Set([...listInheritedReaders(snapshot), ...homes.keys()])]
+  const why = 'twins from when the database had another name'
+  return [
+    ...[...homes].flatMap(([owner, all]): Step[] => {
+      const names = all.map(({ name }) => name).filter((name) => there.has(name))
+      return names.length > 0 ? [{ sql: `DROP VIEW ${names.join(', ')}`, why, as: owner }] : []
+    }),
+    ...roles.flatMap((role) => dropOwned(snapshot, role)),
+    // Readers have rights in the schemas, which go with their owner.
+    ...roles.map((role) => ({
+      sql: `DROP ROLE ${quoteIdentifier(role)}`,
+      why: 'it has nothing to own',
+      orElse: { sql: 'SELECT 1', why: 'the other database has it' },
+    })),
+  ]
+}
+
+function dropOwned(snapshot: Snapshot, owner: string): Step[] {
+  const role = quoteIdentifier(owner)
+  return [
+    ...snapshot.relations.filter(isOpenTo(owner, snapshot)).map((relation) => ({
+      sql: `REVOKE ALL ON ${quoteQualified(relation.schema, relation.name)} FROM ${role}`,
+      why: 'it reads nothing any more',
+      ...actAs(relation),
+    })),
+    { sql: `DROP OWNED BY ${role}`, why: 'its schemas and privileges', as: owner },
+  ]
+}
+
+/** Roles that read for twins under the old name, those that served one owner each. */
+function listInheritedReaders(snapshot: Snapshot): string[] {
+  const { relations, twinRoles, user, superuser } = snapshot
+  const isOurs = (name: string) =>
+    superuser ||
+    twinRoles.some((one) => one.name === name && one.members.some(({ member }) => member === user))
+  const readers = relations
+    .flatMap(({ grants, columns }) => [...grants, ...columns.flatMap(({ acl }) => acl)])
+    .flatMap(({ grantee }) => (grantee !== null && isTwinOwnerName(grantee) ? [grantee] : []))
+  return [...new Set(readers)].filter((name) => !isTwinOwner(snapshot, name) && isOurs(name))
 }
 
 /** Twins are taken for views here; they are gone by then. */

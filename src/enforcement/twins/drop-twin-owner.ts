@@ -1,20 +1,56 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Step } from '../plan.ts'
-import type { Departure } from './read-departure.ts'
+import type { Departing, Departure } from './read-departure.ts'
 
-/** The owner of the twins goes with every privilege it was given. Twins that objects of others read stay, with their owner. */
-export function dropTwinOwner(twinOwner: string, departure: Departure | null): Step[] {
-  const owner = quoteIdentifier(twinOwner)
-  const stays: Step = { sql: 'SELECT 1', why: 'objects of others read a twin' }
-  const opened = departure && !departure.hasKeptTwins ? departure.opened : []
+/**
+ * Owners of twins go with every privilege that they were given. Twins that objects of others read stay, with their owners.
+ * `home`: the role that owns the schemas of the twins; it goes last.
+ */
+export function dropTwinOwners(home: string, { hasKeptTwins, roles }: Departure): Step[] {
+  const ordered = [...roles.filter(({ role }) => role !== home), ...roles.filter(({ role }) => role === home)]
   return [
-    { sql: `DROP OWNED BY ${owner}`, why: 'its schemas and privileges', as: twinOwner, orElse: stays },
-    ...opened.map((name) => ({
-      sql: `REVOKE ALL ON ${name} FROM ${owner}`,
-      why: 'no twin reads there any more',
-      orElse: { sql: 'SELECT 1', why: 'another role gave it' },
+    ...ordered.map(({ role }) => ({
+      sql: `DROP OWNED BY ${quoteIdentifier(role)}`,
+      why: 'its schemas and privileges',
+      as: role,
+      orElse: { sql: 'SELECT 1', why: 'objects of others read a twin' },
     })),
+    ...ordered.flatMap((one) => (hasKeptTwins ? [] : close(one))),
     // A role that an operator prepared is theirs to drop.
-    { sql: `DROP ROLE ${owner}`, why: 'it has nothing to own', orElse: { sql: 'SELECT 1', why: 'it stays' } },
+    ...ordered.map(({ role }) => ({
+      sql: `DROP ROLE ${quoteIdentifier(role)}`,
+      why: 'it has nothing to own',
+      orElse: { sql: 'SELECT 1', why: 'it stays' },
+    })),
   ]
+}
+
+/**
+ * Owners of twins whose tables are another role's now, or have no mask any more. One that owns more twins than those of the
+ * plan, which get another owner or go, stays: objects of others read them.
+ */
+export function dropIdleOwners(
+  home: string,
+  { roles }: Departure,
+  twins: readonly { readonly owner: string }[],
+): Step[] {
+  const countTwins = (role: string) => twins.filter(({ owner }) => owner === role).length
+  return roles
+    .filter((one) => one.isHere && one.twins <= countTwins(one.role))
+    .flatMap((one): Step[] => [
+      ...one.makesIn.map((schema) => ({
+        sql: `REVOKE ALL ON SCHEMA ${schema} FROM ${quoteIdentifier(one.role)}`,
+        why: 'it makes no twins any more',
+        as: home,
+      })),
+      ...dropTwinOwners(home, { hasKeptTwins: false, roles: [one] }),
+    ])
+}
+
+function close({ role, opened }: Departing): Step[] {
+  return opened.map((name) => ({
+    sql: `REVOKE ALL ON ${name} FROM ${quoteIdentifier(role)}`,
+    why: 'no twin reads there any more',
+    orElse: { sql: 'SELECT 1', why: 'another role gave it' },
+  }))
 }

@@ -1,54 +1,124 @@
 import { quoteLiteral } from '../../db/quote.ts'
+import { sqlstateOf } from '../../db/sqlstate.ts'
 import type { Tx } from '../../db/transaction.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
 import { Lexer } from '../../sql/lexer.ts'
-import type { Column, Relation } from '../catalog.ts'
+import type { Column, Relation, Snapshot } from '../catalog.ts'
+import type { Rule } from '../policy.ts'
+import { assignMasks } from './assign-masks.ts'
 import { candidatesFor, writeConstant } from './masks.ts'
 
+/** A role can write checks that take hours: so long for the checks of one domain, and for those of a turn. */
+const oneMs = 50
+const allMs = 300
+
 /**
- * Finds for each domain with checks a constant that it accepts, by trying. Checks that call anything but immutable
- * built-ins are never run: they would run another role's code with our privileges. What is run is the text of the checks as they
- * were judged, never a cast to the domain: its owner may change the domain in between.
+ * Finds by trying, for each column that gets the mask `Default` and whose domain has checks, a constant that these accept. Checks
+ * that call anything but immutable built-ins are never run: they would run another role's code with our privileges. What is run
+ * is the text of the checks as they were judged, never a cast to the domain: its owner may change the domain in between.
  */
-export async function findLegal(tx: Tx, relations: readonly Relation[]): Promise<Relation[]> {
-  const columns = relations.flatMap((relation) => relation.columns)
-  const domains = [...new Set(columns.flatMap(({ checkedDomain }) => checkedDomain ?? []))]
-  if (domains.length === 0) return [...relations]
-  const checks = await readHarmless(tx, domains)
-  const known = new Map<string, string | null>()
-  const legalFor = async (column: Column) => {
-    const texts = column.checkedDomain === null ? undefined : checks.get(column.checkedDomain)
-    if (!texts) return null
-    const key = `${column.checkedDomain} ${column.baseType}`
-    const found = known.get(key)
-    if (found !== undefined) return found
-    const legal = await tryChecks(tx, column, texts)
-    known.set(key, legal)
-    return legal
-  }
-  const found: Relation[] = []
-  for (const relation of relations) {
-    const own: Column[] = []
-    for (const column of relation.columns)
-      own.push(column.checkedDomain === null ? column : { ...column, legal: await legalFor(column) })
-    found.push({ ...relation, columns: own })
-  }
-  return found
+export async function findLegal(
+  tx: Tx,
+  snapshot: Snapshot,
+  rules: readonly Rule[],
+  statementTimeout: string,
+): Promise<Snapshot> {
+  if (!snapshot.relations.some(({ columns }) => columns.some(isChecked))) return snapshot
+  const { masks } = assignMasks(snapshot, { rules })
+  const needsConstant = ({ oid }: Relation, column: Column) =>
+    isChecked(column) && masks.get(oid)?.get(column.number)?.maskingFunction === 'Default'
+  const asked = snapshot.relations.flatMap((one) =>
+    one.columns.filter((column) => needsConstant(one, column)),
+  )
+  if (asked.length === 0) return snapshot
+  const checks = await readHarmless(tx, [
+    ...new Set(asked.flatMap(({ checkedDomain }) => checkedDomain ?? [])),
+  ])
+  const trial = new Trial(tx, statementTimeout)
+  const legal = new Map<string, string | null>()
+  for (const column of asked)
+    if (!legal.has(keyOf(column)))
+      legal.set(keyOf(column), await trial.search(column, checks.get(column.checkedDomain ?? 0)))
+  const relations = snapshot.relations.map((one) =>
+    masks.has(one.oid)
+      ? {
+          ...one,
+          columns: one.columns.map((column) =>
+            needsConstant(one, column) ? { ...column, legal: legal.get(keyOf(column)) ?? null } : column,
+          ),
+        }
+      : one,
+  )
+  return { ...snapshot, relations }
 }
 
-async function tryChecks(tx: Tx, column: Column, checks: readonly string[]): Promise<string | null> {
-  for (const candidate of candidatesFor(column)) {
-    const conditions = checks.map((check) => replaceValue(check, writeStandIn(column, candidate)))
-    if (conditions.some((condition) => condition === null)) return null
-    const judged = tx.savepoint(async () => {
-      const [row] = await tx.unsafe<{ fits: boolean }[]>(
-        `select ${conditions.map((condition) => `(${condition}) is not false`).join(' and ')} as fits`,
-      )
-      return row?.fits === true
-    })
-    // A check that fails with an error accepts nothing.
-    if (await judged.catch(() => false)) return candidate
+const isChecked = ({ checkedDomain }: Column) => checkedDomain !== null
+const keyOf = ({ checkedDomain, baseType }: Column) => `${checkedDomain} ${baseType}`
+
+/** Runs checks until the time for them is spent. */
+class Trial {
+  readonly #tx: Tx
+  readonly #statementTimeout: string
+  #leftMs = allMs
+
+  constructor(tx: Tx, statementTimeout: string) {
+    this.#tx = tx
+    this.#statementTimeout = statementTimeout
   }
-  return null
+
+  /** The first candidate that the checks accept. Null: they accept none in time, or are not to be run. */
+  async search(column: Column, checks: readonly string[] | undefined): Promise<string | null> {
+    const candidates = candidatesFor(column)
+    const conditions = candidates.map((candidate) => writeCondition(column, candidate, checks ?? []))
+    if (!checks || candidates.length === 0 || conditions.includes(null)) return null
+    const together = await this.#findFirst(conditions)
+    if (together !== 'failed') return candidates[together ?? -1] ?? null
+    // A check that fails with an error accepts nothing; another candidate may pass it.
+    for (const [at, condition] of conditions.entries()) {
+      const found = await this.#findFirst([condition])
+      if (found === 0) return candidates[at] ?? null
+      if (found === null) return null
+    }
+    return null
+  }
+
+  /** The place of the first condition that holds, past the last one where none does. Null: it was not found in time. */
+  async #findFirst(conditions: readonly (string | null)[]): Promise<number | 'failed' | null> {
+    if (this.#leftMs <= 0) return null
+    const cases = conditions.map((condition, at) => `when ${condition} then ${at}`)
+    let from = Date.now()
+    try {
+      return await this.#tx.savepoint(async () => {
+        await this.#setLimit(String(Math.min(oneMs, this.#leftMs)))
+        // The way to the server and back is not the checks' time.
+        from = Date.now() + (Date.now() - from)
+        const [row] = await this.#tx.unsafe<{ at: number }[]>(
+          `select case ${cases.join(' ')} else ${cases.length} end as at`,
+        )
+        this.#spend(from)
+        await this.#setLimit(this.#statementTimeout)
+        return row?.at ?? null
+      })
+    } catch (error) {
+      this.#spend(from)
+      return sqlstateOf(error) === sqlstate.queryCanceled ? null : 'failed'
+    }
+  }
+
+  #setLimit(limit: string) {
+    return this.#tx`select set_config('statement_timeout', ${limit}, true)`
+  }
+
+  #spend(from: number): void {
+    this.#leftMs -= Math.max(0, Date.now() - from)
+  }
+}
+
+/** Null: the text of a check is not understood. */
+function writeCondition(column: Column, candidate: string, checks: readonly string[]): string | null {
+  const conditions = checks.map((check) => replaceValue(check, writeStandIn(column, candidate)))
+  if (conditions.includes(null)) return null
+  return conditions.map((condition) => `(${condition}) is not false`).join(' and ')
 }
 
 /** The constant as the checks see it. A type that is not built in is not named: a role can put another in its place. */

@@ -191,7 +191,7 @@ function defaultValue(column: Column): string {
   if (column.checkedDomain !== null)
     return column.legal === null ? `NULL::${baseType}` : writeConstant(column, column.legal)
   if (column.isArray) return constant('{}')
-  if (baseKind === 'e') return column.firstLabel === null ? `NULL::${baseType}` : constant(column.firstLabel)
+  if (baseKind === 'e') return column.firstLabel === null ? `NULL::${baseType}` : firstLabelOf(column)
   if (baseKind === 'r') return constant('empty')
   if (baseKind === 'm') return constant('{}')
   if (Object.hasOwn(constants, baseName)) return constant(constants[baseName] ?? '')
@@ -206,8 +206,15 @@ function defaultValue(column: Column): string {
  * A constant of the type below the domain. An explicit cast cuts a text to the width of a built-in type. Another type may have
  * a cast from text that a role made: its code would run with the privileges of the reader, or with ours.
  */
-export function writeConstant({ baseName, baseType }: Column, text: string): string {
+export function writeConstant(column: Column, text: string): string {
+  const { baseName, baseType } = column
+  if (column.baseKind === 'e' && text === column.firstLabel) return firstLabelOf(column)
   return baseName === '' ? `${quoteLiteral(text)}::${baseType}` : `(${quoteLiteral(text)}::text)::${baseType}`
+}
+
+/** Not as a literal: its owner may put a type in the place of the enum whose input runs code, before PostgreSQL reads it. */
+function firstLabelOf({ baseType }: Column): string {
+  return `enum_first(NULL::${baseType})`
 }
 
 /** Constants that a domain may accept, the usual one first. Shorter and fuller strings, numbers on either side of zero. */

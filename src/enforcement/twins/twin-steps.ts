@@ -1,13 +1,14 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import type { ObservedTwin, Relation, Twin } from '../catalog.ts'
+import type { ObservedTwin, Relation, Snapshot, Twin } from '../catalog.ts'
 import { actAs, clearPrivileges, named, setGrants } from '../grants/grant-steps.ts'
 import { wantedText } from '../guard/guard-steps.ts'
+import { isTwinOwnerName } from '../names.ts'
 import { noTwin } from '../notes.ts'
-import type { DesiredRelation, DesiredTwin, Plan, Released, Step } from '../plan.ts'
+import type { Desired, DesiredRelation, DesiredTwin, Plan, Released, Step } from '../plan.ts'
 import { commentAgain, commentColumns } from './comments.ts'
 
 /** Relations whose twins must go or cannot be replaced in place. */
-export function findRemade({ desired, guards, twins }: Plan): ReadonlySet<number> {
+export function findRemade({ snapshot, desired, guards, twins }: Plan): ReadonlySet<number> {
   const gone = new Set<number>()
   for (const { relation, twin } of desired.masked) {
     const known = guards.get(relation.oid)?.twin
@@ -16,7 +17,7 @@ export function findRemade({ desired, guards, twins }: Plan): ReadonlySet<number
     const moved = !twin || known.schema !== twin.schema || known.name !== twin.name
     if (
       moved ||
-      observed.owner !== twin.owner ||
+      (observed.owner !== twin.owner && !canReown(snapshot, desired, observed, twin)) ||
       !replaceable(observed, twin, relation) ||
       relation.reads.some((oid) => gone.has(oid))
     )
@@ -47,7 +48,7 @@ export function dropReleased(plan: Plan): void {
     why: 'twins of relations without a mask',
     as: desired.twinOwner,
     together: 'released twins',
-    otherwise: inDropOrder(released).map((one) => dropOrKeep(one, one.name, desired.twinOwner)),
+    otherwise: inDropOrder(released).map((one) => dropOrKeep(plan, one, one.name)),
   })
 }
 
@@ -59,10 +60,12 @@ export function nameTwin({ guards, twins }: Plan, oid: number): string | undefin
 }
 
 /** A view that roles built on a twin does not keep a mask from being removed: the twin stays as it is, masked. */
-export function dropOrKeep({ relation }: Released, name: string, twinOwner: string): Step {
+export function dropOrKeep({ twins, desired }: Plan, { relation }: Released, name: string): Step {
+  const { twinOwner } = desired
+  const owner = twins.get(name)?.owner ?? twinOwner
   const stays: Step = relation
     ? {
-        sql: `GRANT SELECT ON ${quoteQualified(relation.schema, relation.name)} TO ${quoteIdentifier(twinOwner)}`,
+        sql: `GRANT SELECT ON ${quoteQualified(relation.schema, relation.name)} TO ${quoteIdentifier(owner)}`,
         why: 'its twin stays, as objects of others read it',
         ...actAs(relation),
       }
@@ -121,18 +124,19 @@ export function makeTwin(
   const isKnown = known?.wanted === wantedText(twin)
   // PostgreSQL has refused this very twin before: asking again would change nothing.
   if (isKnown && known.made === null) return false
-  const asWanted = isKnown && observed !== undefined && isAsMade(known, observed, twin)
+  const asWanted = isKnown && observed !== undefined && isDefinedAsMade(known, observed, twin)
   const comments = commentColumns(twin, observed)
-  const made = asWanted
-    ? commentAgain(comments, owner)
-    : createTwin(twin, relation, desired.twinOwner, comments)
+  const made = observed && observed.owner !== owner ? giveTwin(snapshot, name, observed.owner, owner) : []
+  made.push(...(asWanted ? commentAgain(comments, owner) : createTwin(twin, relation, desired, comments)))
   if (!observed && snapshot.generous.has(owner)) made.push(clearPrivileges(name, owner))
   const reader = { grantor: owner, grantee: relation.owner, grantable: false }
   const wanted = {
     grants: [...remembered.grants, reader],
     columnGrants: named(remembered.columnGrants, names),
   }
-  setGrants(made, name, owner, observed ?? { grants: [], columnGrants: [] }, wanted, owner)
+  const seen = { grants: [], columnGrants: [], ...observed }
+  const grants = seen.grants.filter(({ grantee }) => grantee !== observed?.owner)
+  setGrants(made, name, owner, { ...seen, grants }, wanted, owner)
   // A view that cannot have a twin has none, nor keeps an older one that may show more; the view itself is closed.
   const gone = {
     sql: `DROP VIEW IF EXISTS ${name} CASCADE`,
@@ -145,19 +149,49 @@ export function makeTwin(
 }
 
 export function isAsMade(known: Twin, observed: ObservedTwin, twin: DesiredTwin): boolean {
+  return observed.owner === twin.owner && isDefinedAsMade(known, observed, twin)
+}
+
+function isDefinedAsMade(known: Twin, observed: ObservedTwin, twin: DesiredTwin): boolean {
   return (
     known.made === observed.definition &&
-    observed.owner === twin.owner &&
     observed.securityBarrier === twin.securityBarrier &&
     observed.securityInvoker === twin.securityInvoker
   )
 }
 
-/** Only the owner of the twins may create in their schemas, except for this one statement. */
+/** Twins go from one owner of twins to another as they are, with the objects of others that read them. */
+function canReown(
+  { version, superuser, createsRoles, twinRoles }: Snapshot,
+  { owners }: Desired,
+  observed: ObservedTwin,
+  twin: DesiredTwin,
+): boolean {
+  const isOurs = isTwinOwnerName(observed.owner) && owners.some(({ name }) => name === twin.owner)
+  const role = twinRoles.find(({ name }) => name === twin.owner)
+  const isMaster = superuser || (createsRoles && version < 160000)
+  return isOurs && (isMaster || !role || role.isAdministered)
+}
+
+/** To give an object away takes membership in its new owner. */
+function giveTwin({ superuser, version }: Snapshot, name: string, from: string, to: string): Step[] {
+  const why = 'the twins of each owner of tables have a role of their own'
+  const give = { sql: `ALTER VIEW ${name} OWNER TO ${quoteIdentifier(to)}`, why }
+  if (superuser) return [give]
+  const [role, member] = [quoteIdentifier(to), quoteIdentifier(from)]
+  const option = version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''
+  return [
+    { sql: `GRANT ${role} TO ${member}${option}`, why },
+    { ...give, as: from },
+    { sql: `REVOKE ${role} FROM ${member}`, why },
+  ]
+}
+
+/** Only owners of twins may create in their schemas, except for this one statement. */
 function createTwin(
   twin: DesiredTwin,
   relation: Relation,
-  twinOwner: string,
+  { twinOwner, owners }: Desired,
   comments: readonly string[],
 ): Step[] {
   const columns = twin.columns.map(quoteIdentifier).join(', ')
@@ -172,7 +206,7 @@ function createTwin(
     why: `the masked twin of ${relation.schema}.${relation.name}`,
     as: twin.owner,
   }
-  if (twin.owner === twinOwner) return [create]
+  if (owners.some(({ name }) => name === twin.owner)) return [create]
   const privilege = `CREATE ON SCHEMA ${quoteIdentifier(twin.schema)}`
   const owner = quoteIdentifier(twin.owner)
   const step = (sql: string): Step => ({ sql, why: 'the owner of a view owns its twin', as: twinOwner })

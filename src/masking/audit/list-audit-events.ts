@@ -1,16 +1,17 @@
 import { Type } from 'typebox'
-import { type Context, ok } from '../../api/operation.ts'
+import { ok } from '../../api/operation.ts'
 import { pageSizeOption, queryOption } from '../../api/query-option.ts'
-import { type AuditEvent, asUtcText, selectAuditEvents, selectTimeAfter } from '../../db/audit.ts'
+import { type AuditEvent, listAuditActions, selectAuditEvents } from '../../db/audit.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
-import { apiVersions, type MaskingPorts, operation } from '../operation.ts'
+import { apiVersions, operation } from '../operation.ts'
 import { decodeSkipToken, encodeSkipToken, keyRange, nextLink } from '../page.ts'
 import { checkName, databasePath, fold, scopeOf, serverPath } from '../place.ts'
 import { dateTime } from '../schemas.ts'
+import { type AuditKind, auditKinds, kindOf } from './audit-kinds.ts'
+import { notBefore, readAudit } from './not-before.ts'
 import { readTime } from './read-time.ts'
 
-const action = 'Vendor.Sql/auditEvents/read'
 /** Every target of masking lies below a subscription; the directory once had targets `/subscriptions/{id}`. */
 const maskingTargets = ['/subscriptions/%/', '/providers/']
 const defaultPageSize = 100
@@ -45,11 +46,12 @@ export const listAuditEvents = operation({
     `${databasePath}/auditEvents`,
   ],
   apiVersions,
-  permission: { action, scope: scopeOf },
+  permission: { action: readAudit, scope: scopeOf },
   query: Type.Object({
     from: queryOption('The earliest time, itself included.', { type: 'string', format: 'date-time' }),
     to: queryOption('The latest time, itself not included.', { type: 'string', format: 'date-time' }),
     action: queryOption('A part of the action, in any case.', { type: 'string', maxLength: longestText }),
+    kind: queryOption('One kind of entries.', { type: 'string', enum: [...auditKinds] }),
     actor: queryOption(
       `Object ids of those who acted, or names of database roles, separated by commas: at most ${mostActors}.`,
     ),
@@ -73,7 +75,12 @@ export const listAuditEvents = operation({
       scope: fold(scopeOf(params)),
       from: await notBefore(readTime('from', query.from), { params, caller, tx, ports }),
       to: readTime('to', query.to),
-      action: readText('action', query.action, longestText),
+      actions: await findActions(
+        tx,
+        caller.tenantId,
+        readText('action', query.action, longestText),
+        readKind(query.kind),
+      ),
       actors: readActors(query.actor),
       position: decodeSkipToken(query.$skipToken, 2),
       limit: pageSize + 1,
@@ -89,6 +96,7 @@ export const listAuditEvents = operation({
             from: query.from,
             to: query.to,
             action: query.action,
+            kind: query.kind,
             actor: query.actor,
             $top: query.$top,
             $skipToken: encodeSkipToken([last.time, last.id]),
@@ -111,62 +119,47 @@ interface Wanted {
   readonly scope: string
   readonly from: string | null
   readonly to: string | null
-  readonly action: string | null
+  readonly actions: readonly string[] | null
   readonly actors: readonly string[] | null
   readonly position: readonly string[] | null
   readonly limit: number
 }
 
 async function select(tx: Query, tenantId: string, wanted: Wanted): Promise<AuditEvent[]> {
-  const { scope, from, to, action, actors, position, limit } = wanted
+  const { scope, from, to, actions, actors, position, limit } = wanted
   const [time = null, id = null] = position ?? []
   checkPosition(time, id)
   return await selectAuditEvents(tx, tenantId, {
     target: { is: scope, ...keyRange(scope), prefixes: maskingTargets },
     time: { from, to },
-    action,
+    actions,
     actors,
     last: { time, id },
     limit,
   })
 }
 
-/**
- * Hides what happened to an earlier server or database of the same name from callers whose role is of the present one
- * alone: their role was given for another resource.
- */
-async function notBefore(
-  from: string | null,
-  {
-    params,
-    caller,
-    tx,
-    ports,
-  }: Pick<Context<MaskingPorts, unknown, unknown>, 'params' | 'caller' | 'tx' | 'ports'>,
-): Promise<string | null> {
-  const { serverName, databaseName, ...above } = params
-  if (serverName === undefined || (await ports.mayAct(tx, caller, action, scopeOf(above)))) return from
-  const server = scopeOf({ ...above, serverName })
-  const isOfServer = databaseName === undefined || (await ports.mayAct(tx, caller, action, server))
-  const start = isOfServer
-    ? await findServerStart(tx, caller.tenantId, fold(server))
-    : await findDatabaseStart(tx, caller.tenantId, fold(scopeOf(params)))
-  return start !== null && (from === null || from.replace('Z', '000Z') < start) ? start : from
+/** The stored actions that fit; null: any. There are few, and their index finds entries that a part of a text does not. */
+async function findActions(
+  tx: Query,
+  tenantId: string,
+  part: string | null,
+  kind: AuditKind | null,
+): Promise<readonly string[] | null> {
+  if (part === null && kind === null) return null
+  const wanted = (part ?? '').toLowerCase()
+  const all = await listAuditActions(tx, tenantId)
+  return all.filter(
+    (action) => action.toLowerCase().includes(wanted) && (kind === null || kindOf(action) === kind),
+  )
 }
 
-/** While the name is free, all entries are of earlier databases, late ones of gateway sessions among them. */
-async function findDatabaseStart(tx: Query, tenantId: string, key: string): Promise<string> {
-  const [made] = await tx<{ at: string }[]>`
-    select ${asUtcText(tx, tx`created_at`)} as at from masked_database where tenant_id = ${tenantId} and key = ${key}`
-  return made?.at ?? 'infinity'
-}
-
-/** A server that is not declared can have databases: it starts after the last deletion under its name, if there was one. */
-async function findServerStart(tx: Query, tenantId: string, key: string): Promise<string | null> {
-  const [made] = await tx<{ at: string }[]>`
-    select ${asUtcText(tx, tx`created_at`)} as at from server where tenant_id = ${tenantId} and key = ${key}`
-  const deletion = { is: key, ...keyRange(key), action: 'Vendor.Sql/servers/delete' }
-  return made?.at ?? (await selectTimeAfter(tx, tenantId, deletion))
+function readKind(text: string | undefined): AuditKind | null {
+  if (text === undefined) return null
+  const kind = auditKinds.find((one) => one === text)
+  return (
+    kind ?? fail('InvalidQueryOption', { option: 'kind', reason: `must be one of ${auditKinds.join(', ')}` })
+  )
 }
 
 function checkPosition(time: string | null, id: string | null): void {

@@ -1,14 +1,12 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
-import { countAuditEvents, countTouchesByActor } from '../../db/audit.ts'
+import { countAuditEvents, countTouchesByActor } from '../../db/count-audits.ts'
 import { apiVersions, operation } from '../operation.ts'
 import { scopeOf } from '../place.ts'
 import { dateTime } from '../schemas.ts'
-import { readTime } from './read-time.ts'
+import { fromOption, listDays } from './list-days.ts'
+import { readAudit } from './not-before.ts'
 
-const dayMs = 24 * 60 * 60 * 1000
-const defaultDays = 30
-const mostDays = 92
 const shownActors = 5
 
 const activityDay = Type.Object({
@@ -27,12 +25,8 @@ export const summarizeActivity = operation({
   method: 'GET',
   path: '/providers/Vendor.Sql/activitySummary',
   apiVersions,
-  permission: { action: 'Vendor.Sql/auditEvents/read', scope: scopeOf },
-  query: Type.Object({
-    from: Type.Optional(
-      Type.String({ description: 'The start of the first day; 30 days ago where it is left out.' }),
-    ),
-  }),
+  permission: { action: readAudit, scope: scopeOf },
+  query: Type.Object({ from: fromOption }),
   answers: {
     200: Type.Object(
       {
@@ -45,18 +39,14 @@ export const summarizeActivity = operation({
   },
 
   async run({ query, caller: { tenantId }, tx, ports }) {
-    const now = Date.now()
-    const asked = Date.parse(
-      readTime('from', query.from) ?? new Date(now - defaultDays * dayMs).toISOString(),
-    )
-    const from = Math.max(asked, now - mostDays * dayMs)
-    const start = new Date(from).toISOString()
-    const counted = new Map((await countAuditEvents(tx, tenantId, start)).map((day) => [day.day, day]))
-    const days = Array.from({ length: Math.max(1, Math.ceil((now - from) / dayMs)) }, (_, at) => {
+    const starts = listDays(query.from)
+    const [first = ''] = starts
+    const counted = new Map((await countAuditEvents(tx, tenantId, first)).map((day) => [day.day, day]))
+    const days = starts.map((start, at) => {
       const { day: _day, ...counts } = counted.get(at) ?? { ...nothing, day: at }
-      return { start: new Date(from + at * dayMs).toISOString(), ...counts }
+      return { start, ...counts }
     })
-    const touchedBy = await countTouchesByActor(tx, tenantId, start, shownActors)
+    const touchedBy = await countTouchesByActor(tx, tenantId, first, shownActors)
     const nodes = await ports.listNodes(tx)
     const openSessions = nodes.reduce((sum, { gatewaySessions }) => sum + gatewaySessions, 0)
     return ok({ days, touchedBy, openSessions })

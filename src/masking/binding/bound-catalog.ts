@@ -50,7 +50,7 @@ type Tables = readonly { readonly schema: string; readonly table: string }[]
 /** Those who know about roles and masks: enforcement. */
 interface Examiners {
   examine(sql: Sql, tables: Tables): Promise<Greeting>
-  examineRole(sql: Sql, role: string, tables: Tables): Promise<RoleExamination>
+  examineRole(sql: Sql, role: string, tables: Tables, databaseId: string): Promise<RoleExamination>
 }
 
 interface CatalogOptions extends Examiners {
@@ -115,7 +115,8 @@ export function openBoundCatalogs({
   return {
     findColumns: (database, columns) => ask(database, (sql) => findColumns(sql, columns)),
     findRoles: (database, names) => ask(database, (sql) => findRoles(sql, names)),
-    examineRole: (database, role, tables) => ask(database, (sql) => examiners.examineRole(sql, role, tables)),
+    examineRole: (database, role, tables) =>
+      ask(database, (sql) => examiners.examineRole(sql, role, tables, database.id)),
     async greet(binding, password, tables) {
       const connected = connect(addressOf(binding, password, guard), checkConnection)
       try {

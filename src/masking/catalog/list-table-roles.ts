@@ -1,8 +1,10 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
+import { queryOption } from '../../api/query-option.ts'
 import { fail } from '../../kernel/problem.ts'
 import { findDatabase } from '../databases/database-row.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
+import { decodeSkipToken, encodeSkipToken, nextLink } from '../page.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { refuseZero, refuseZeroInSearch } from './refuse-zero.ts'
 
@@ -37,17 +39,32 @@ export const listTableRoles = operation({
         description: 'A part of the name; the role of exactly this name is first',
       }),
     ),
+    $skipToken: queryOption('Where the next page starts; part of nextLink.'),
   }),
-  answers: { 200: Type.Object({ value: Type.Array(roleAnswer) }) },
+  answers: {
+    200: Type.Object({
+      value: Type.Array(roleAnswer),
+      nextLink: Type.Optional(Type.String({ format: 'uri' })),
+    }),
+  },
 
-  async run({ params, query: { search = '' }, caller, tx, ports, request }) {
+  async run({ params, query: { search = '', $skipToken }, caller, tx, ports, request }) {
     const { schemaName = '', tableName = '' } = params
     refuseZero({ schemaName, tableName })
     refuseZeroInSearch(search)
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
-    const wanted = { schema: schemaName, table: tableName, search, limit: mostRoles }
-    const value = database?.bound ? await ports.inspection.browseRoles(database.id, wanted) : null
-    if (!database || !value) return fail('ResourceNotFound', { id: request.path })
-    return withEnforcement(ok({ value }), database, ports, false)
+    const [after = null] = decodeSkipToken($skipToken, 1) ?? []
+    const wanted = { schema: schemaName, table: tableName, search, after, limit: mostRoles }
+    const page = database?.bound ? await ports.inspection.browseRoles(database.id, wanted) : null
+    if (!database || !page) return fail('ResourceNotFound', { id: request.path })
+    const { roles, last } = page
+    const next = last !== null && {
+      nextLink: nextLink(request, {
+        'api-version': ownApiVersions[0],
+        search: search === '' ? undefined : search,
+        $skipToken: encodeSkipToken([last]),
+      }),
+    }
+    return withEnforcement(ok({ value: [...roles], ...next }), database, ports, false)
   },
 })

@@ -124,7 +124,15 @@ export interface RolesWanted {
   readonly schema: string
   readonly table: string
   readonly search: string
+  /** The last role of the page before. */
+  readonly after: string | null
   readonly limit: number
+}
+
+export interface RolesPage {
+  readonly roles: readonly RoleSight[]
+  /** The role that the next page goes on behind; null: no more follow. */
+  readonly last: string | null
 }
 
 /** Looks into bound databases without changing them. Fails with `BoundDatabaseUnusable` where it cannot look. */
@@ -133,7 +141,7 @@ export interface Inspection {
   /** None: there is no such table. */
   browseColumns(databaseId: string, schema: string, table: string): Promise<readonly ColumnEntry[]>
   /** Null: there is no such table. */
-  browseRoles(databaseId: string, wanted: RolesWanted): Promise<readonly RoleSight[] | null>
+  browseRoles(databaseId: string, wanted: RolesWanted): Promise<RolesPage | null>
   /** Columns of any table by a part of `schema.table.column`, in the order of their names. */
   findColumns(
     databaseId: string,

@@ -189,9 +189,14 @@ forEachCluster((cluster) => {
         'A transaction that has created a schema or role of a name that the masks need, and is not committed, keeps no…',
         async () => {
           const clerk = await target.createRole('clerk', 'LOGIN CREATEROLE')
+          const [owner] = await run(
+            `select oid::int8 as oid from pg_roles where rolname = '${target.role('owner')}'`,
+          )
+          const own = ['clerk', clerk, `create role "masquerade_twins_${owner?.oid}_${database}"`]
           for (const [name = '', role, statement] of [
             ['analyst', analyst, 'create schema masquerade_guard'],
             ['clerk', clerk, `create role "masquerade_twins_${database}"`],
+            ...(isSuperuser ? [own] : []),
           ]) {
             await masking.putPolicy(db, { dataMaskingState: 'Disabled' })
             await untilEnforced()

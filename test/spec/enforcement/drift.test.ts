@@ -165,10 +165,11 @@ forEachCluster((cluster) => {
       const late = await target.createRole(`late${Math.random().toString(36).slice(2)}`)
       assert.deepEqual((await reconcile(target.database, policy(rules, ['public']))).steps, [])
       await enforce()
-      const [row] = await run('select ending from masquerade_guard.policy')
-      assert.ok(row?.ending.includes(late) && row.ending.includes(analyst))
-      assert.ok(!row?.ending.includes(auditor))
-      await run("update masquerade_guard.policy set ending = '{}'")
+      const [row] = await run('select open from masquerade_guard.policy')
+      const ending = row?.open.map(({ name }: { name: string }) => name)
+      assert.ok(ending.includes(late) && ending.includes(analyst))
+      assert.ok(!ending.includes(auditor))
+      await run("update masquerade_guard.policy set open = '[]'")
     })
 
     test('a new view over the table is closed and gets a twin', async () => {

@@ -4,6 +4,8 @@ import type { Database } from '../../../src/db/database.ts'
 /** A way around a mask, as somebody would leave it open. `$analyst` and the like are roles of the test's own. */
 export interface ExposureCase {
   readonly code: string
+  /** The clause that it is about, where its code does not say. */
+  readonly clause?: string
   readonly what: string
   /** Other roles of the case, with their options. */
   readonly roles?: Readonly<Record<string, string>>
@@ -120,6 +122,21 @@ export const exposureCases: readonly ExposureCase[] = [
     setup: 'grant pg_signal_backend to $analyst',
     leak: "select pg_has_role(current_user, 'pg_signal_backend', 'USAGE') as may",
     shows: /true/,
+  },
+  {
+    code: 'WritesAllData',
+    what: 'a member of pg_write_all_data',
+    setup: 'grant pg_write_all_data to $analyst',
+    leak: "select has_table_privilege('public.person', 'UPDATE') as may",
+    shows: /true/,
+  },
+  {
+    code: 'LocksTables',
+    what: 'a member of pg_maintain',
+    versions: { from: 170000 },
+    setup: 'grant pg_maintain to $analyst',
+    leak: `lock table public.person in access exclusive mode; select 'locked' as it`,
+    shows: /locked/,
   },
   {
     code: 'QueryTexts',
@@ -247,6 +264,36 @@ export const exposureCases: readonly ExposureCase[] = [
       "alter table public.person add limit_text text default 'zzz', add check (email < limit_text); grant update on public.person to $analyst",
     leak: guess(`update public.person set limit_text = 'zelda.b'`),
     shows: /refused 23514/,
+  },
+  {
+    code: 'CheckOracle',
+    clause: 'ENF-224',
+    what: 'UPDATE under a check that a function makes of the row as a whole',
+    before: `alter table public.person add limit_text text default 'zzz';
+      create function public.fits(public.person) returns boolean immutable language sql as 'select ($1).email < ($1).limit_text';
+      alter table public.person add check (public.fits(person)); grant update on public.person to $analyst`,
+    leak: guess(`update public.person set limit_text = 'zelda.b'`),
+    shows: /refused 23514/,
+  },
+  {
+    code: 'UniqueOracle',
+    clause: 'ENF-224',
+    what: 'INSERT under a unique index of the row as a whole',
+    before: `create function public.key(public.person) returns text immutable language sql as 'select ($1).email';
+      create unique index on public.person (public.key(person)); grant insert on public.person to $analyst`,
+    leak: guess(`insert into public.person (id, email) values (99, '${canary}')`),
+    shows: /refused 23505/,
+  },
+  {
+    code: 'RowPolicyOracle',
+    clause: 'ENF-224',
+    what: 'a row policy whose function gets the row as a whole',
+    severity: 'high',
+    before: `create function public.guessed(public.person) returns boolean stable language sql
+        as $f$ select ($1).email = current_setting('app.guess', true) $f$;
+      alter table public.person enable row level security; create policy guessed on public.person using (public.guessed(person))`,
+    leak: `set app.guess = '${canary}'; select 'seen ' || count(*) from masked_public.person`,
+    shows: /seen 1/,
   },
   {
     code: 'RowPolicyOracle',
@@ -398,6 +445,25 @@ export const exposureCases: readonly ExposureCase[] = [
       create function public.keep() returns trigger language plpgsql security definer as $f$ begin insert into public.journal values (to_jsonb(old)); return new; end $f$;
       create trigger keep before update on public.person for each row execute function public.keep()`,
     leak: `update public.person set note = 'x'; select entry from public.journal`,
+  },
+  {
+    code: 'Trigger',
+    clause: 'ENF-224',
+    what: 'an INSTEAD OF trigger on a view',
+    severity: 'medium',
+    before: `create view public.pane as select * from public.person; grant update on public.pane to $analyst;
+      create function public.keep() returns trigger language plpgsql as $f$ begin raise exception '%', old.email; end $f$;
+      create trigger keep instead of update on public.pane for each row execute function public.keep()`,
+    leak: `update public.pane set note = 'x'`,
+  },
+  {
+    code: 'RewriteRule',
+    clause: 'ENF-224',
+    what: 'a rule on a view that copies',
+    before: `create table public.journal (entry text); grant select on public.journal to $analyst;
+      create view public.pane as select * from public.person; grant update on public.pane to $analyst;
+      create rule keep as on update to public.pane do instead insert into public.journal values (old.email)`,
+    leak: `update public.pane set note = 'x'; select entry from public.journal`,
   },
   {
     code: 'RewriteRule',

@@ -79,6 +79,90 @@ forEachCluster((cluster) => {
       )
 
       clause(
+        'ENF-240',
+        'A literal without a type runs no code while a twin is made: a view or row policy that gives one to a function or operator outside pg_catalog has no twin or lets no row through. …',
+        async () => {
+          await readAs(
+            'analyst',
+            `create schema lair; grant usage on schema lair to public; create table lair.seen (by text);
+            grant all on lair.seen to public; create function lair.spy(text) returns bool language plpgsql as $$
+              begin
+                if session_user <> '${analyst}' then insert into lair.seen values (session_user); end if;
+                return true;
+              end $$;
+            create domain lair.word as text check (lair.spy(value)); create type lair.pair as (a lair.word, b int);
+            create aggregate lair.a(variadic "any") (sfunc = concat_ws, stype = text);
+            create view lair.call as select lair.a('{x}', null::lair.word[]) as lure, max(mail) as mail from app.people;
+            create view lair.row as select lair.a(row('x', 1), null::lair.pair) as lure, max(mail) as mail from app.people;
+            create view lair.usual as select concat('a', id, 'b') as a, jsonb_build_object('k', id, 'l', row('x')) as b,
+              format('%s', 'c') as c, extract(year from date '2020-01-01') as d, concat_ws('-', 'e', 'f') as e,
+              xmlelement(name e, xmlattributes('g' as h), 'i')::text as f, mail from app.people;
+            create function lair.a(lair.word[], lair.word[]) returns text language sql as 'select ''y''::text';
+            create function lair.a(lair.pair, lair.pair) returns text language sql as 'select ''y''::text'`,
+          )
+          await mask()
+          assert.deepEqual(await run('select * from lair.seen'), [])
+          const twins = await run(
+            `select viewname::text as name from pg_views where schemaname = 'masked_lair' order by viewname`,
+          )
+          assert.deepEqual(
+            twins.map(({ name }) => name),
+            ['usual'],
+          )
+          const [usual] = await readAs('analyst', 'select * from masked_lair.usual')
+          assert.deepEqual(
+            { ...usual },
+            {
+              ...{ a: 'a1b', b: { k: 1, l: { f1: 'x' } }, c: 'c', d: '2020', e: 'e-f' },
+              ...{ f: '<e h="g">i</e>', mail: 'XXXX' },
+            },
+          )
+          await unmask()
+          await run('drop schema lair cascade')
+        },
+      )
+
+      clause(
+        'ENF-241',
+        'The mask of an enum names no label: a type that its owner puts in the place of the enum while the twin is made runs no code.',
+        async () => {
+          await readAs(
+            'analyst',
+            `create schema lair; grant usage on schema lair to public; create sequence lair.runs;
+            grant all on sequence lair.runs to public; create function lair.spy(text) returns bool language plpgsql as $$
+              begin
+                if session_user <> '${analyst}' then perform nextval('lair.runs'); end if;
+                return true;
+              end $$;
+            create domain lair.word as text check (lair.spy(value)); create type lair.mood as enum ('(1)', 'sad')`,
+          )
+          await run("alter table app.people add mood lair.mood default 'sad'")
+          const rules = policy([rule('app.people.mail'), rule('app.people.mood')])
+          let isExchanged = false
+          await reconcile(binding, rules, {
+            async beforeStep() {
+              if (isExchanged) return
+              isExchanged = true
+              await readAs(
+                'analyst',
+                'alter type lair.mood rename to mood_; create type lair.mood as (a lair.word)',
+              )
+            },
+          }).catch(() => undefined)
+          assert.equal(isExchanged, true)
+          const [runs] = await run('select is_called from lair.runs')
+          assert.equal(runs?.is_called, false)
+          await readAs('analyst', 'drop type lair.mood; alter type lair.mood_ rename to mood')
+          await unmask()
+          await reconcile(binding, rules)
+          const [row] = await readAs('analyst', 'select mood::text from masked_app.people')
+          assert.equal(row?.mood, '(1)')
+          await unmask()
+          await run('alter table app.people drop mood; drop schema lair cascade')
+        },
+      )
+
+      clause(
         'ENF-220',
         'A role of the binding that is a member of the owner of a table revokes grants as the owner: a grant option that other roles gave the binding, or a role that it inherits from, leaves no grant of the owner in place.',
         async () => {
@@ -94,6 +178,93 @@ forEachCluster((cluster) => {
               assert.equal((await readAs(name, 'select mail from app.people'))[0]?.mail, canary)
             await run(`revoke select on app.people from "${holder}" cascade`)
           }
+        },
+      )
+
+      /** A record that gives the analyst SELECT on a relation. */
+      const forge = (relation: string) => `
+        insert into masquerade_guard.relation (oid, grants, column_grants, pins, lent, hides_all)
+        select c.oid, jsonb_build_array(jsonb_build_object('grantor', c.relowner::int8, 'grantee', r.oid::int8, 'grantable', false)),
+          '[]', '[]', '{}', true
+        from pg_class c, pg_roles r where c.oid = '${relation}'::regclass and r.rolname = '${analyst}'`
+      const readRecords = () =>
+        run(`select (select jsonb_agg(r) from masquerade_guard.relation r) as relations,
+          (select jsonb_agg(p) from masquerade_guard.policy p) as policy`)
+
+      clause(
+        'ENF-250',
+        "No role but the owner of the controller's records and superusers can insert, update or delete them, members of pg_write_all_data included…",
+        async () => {
+          await run(`create table app.salary (amount int); insert into app.salary values (4711);
+            alter table app.salary owner to "${target.role('owner')}"; grant pg_write_all_data to "${analyst}"`)
+          await mask()
+          const tryAll = async () => {
+            const before = await readRecords()
+            for (const text of [
+              forge('app.salary'),
+              `insert into masquerade_guard.policy (singleton) values (true)
+                on conflict (singleton) do update set epoch = 9223372036854775807`,
+              `update masquerade_guard.relation set twin = '{"schema": "lair", "name": "people"}'`,
+              `update masquerade_guard.policy set epoch = 9223372036854775807, ending = '{${auditor}}'`,
+            ])
+              await assert.rejects(
+                readAs('analyst', text),
+                /violates check constraint|permission denied/,
+                text,
+              )
+            for (const table of ['relation', 'policy'])
+              await readAs('analyst', `delete from masquerade_guard.${table}`)
+            assert.deepEqual(await readRecords(), before)
+            assert.deepEqual((await mask()).steps, [])
+            await assert.rejects(readAs('analyst', 'select amount from app.salary'), /permission denied/)
+          }
+          await tryAll()
+          // As an earlier release left them.
+          for (const table of ['relation', 'policy'])
+            await run(`alter table masquerade_guard.${table} drop constraint controller_alone;
+              drop rule controller_alone on masquerade_guard.${table}`)
+          assert.notDeepEqual((await mask()).steps, [])
+          await tryAll()
+          await run(`revoke pg_write_all_data from "${analyst}"; drop table app.salary`)
+          await unmask()
+          assert.equal((await readAs('analyst', 'select mail from app.people'))[0]?.mail, canary)
+        },
+      )
+
+      clause(
+        'ENF-251',
+        'Enforcement changes no relation of the server itself, nor one of its own records, whatever a record says.',
+        async () => {
+          await mask()
+          const relations = ['pg_catalog.pg_statistic', 'pg_catalog.pg_authid', 'masquerade_guard.policy']
+          // By a superuser: other roles cannot.
+          for (const relation of relations) await run(forge(relation))
+          await mask()
+          for (const relation of relations)
+            await assert.rejects(readAs('analyst', `select * from ${relation}`), /permission denied/)
+          await unmask()
+          for (const relation of relations.slice(0, 2))
+            await assert.rejects(readAs('analyst', `select * from ${relation}`), /permission denied/)
+        },
+      )
+
+      clause(
+        'ENF-252',
+        "Owning a view or materialized view over a masked table opens the controller's records to no role.",
+        async () => {
+          await mask()
+          await readAs(
+            'analyst',
+            `create schema nest; create view nest.plain as select id from app.people;
+            create materialized view nest.stored as select id from app.people`,
+          )
+          await mask()
+          await assert.rejects(
+            readAs('analyst', 'select exempt from masquerade_guard.policy'),
+            /permission denied/,
+          )
+          await unmask()
+          await run('drop schema nest cascade')
         },
       )
     })

@@ -257,6 +257,28 @@ describe('looking into a bound database', () => {
   )
 
   clause(
+    'MASK-229',
+    'The list of the roles of a table has a `nextLink` while more follow in the order of their names; it keeps `search`.',
+    async () => {
+      const { createRole } = bound()
+      const made: string[] = []
+      for (let at = 0; at < 53; at++)
+        made.push(await createRole(`crowd${String(at).padStart(2, '0')}`, 'NOLOGIN'))
+      const first = await masking.send(
+        'GET',
+        `${db}/schemas/public/tables/person/roles?search=crowd&${apiVersion}`,
+      )
+      const namesOf = (body: { value: { role: string }[] }) => body.value.map(({ role }) => role)
+      assert.equal(first.body.value.length, 50)
+      const next = await masking.send('GET', first.body.nextLink)
+      assert.deepEqual([...namesOf(first.body), ...namesOf(next.body)], made.toSorted())
+      assert.equal(next.body.nextLink, undefined)
+      const wrong = `${db}/schemas/public/tables/person/roles?$skipToken=x&${apiVersion}`
+      assert.equal((await masking.send('GET', wrong)).status, 400)
+    },
+  )
+
+  clause(
     'ENF-157',
     'Looking into a database runs no code of its roles: values of types that a role made are not cast to text, …',
     async () => {

@@ -77,8 +77,13 @@ forEachCluster((cluster) => {
         const heard = await auditor.attack(attack.exempt ?? attack.run, 'public', binary)
         if (findTrace(heard, attack) === undefined) blind.push(attack.name)
       }
-      // Floating point and numbers that are computed: their text is looked at in the other modes.
-      assert.deepEqual(blind, ['cast to another type', 'an index of the attacker’s'])
+      // Floating point and numbers that are computed: their text is looked at in the other modes. Statistics show values once
+      // PostgreSQL has analyzed a table by itself, which no client decides.
+      const known = ['cast to another type', 'an index of the attacker’s']
+      assert.deepEqual(
+        blind.filter((name) => !known.includes(name)),
+        [],
+      )
     })
   })
 })

@@ -6,6 +6,7 @@ import { asksReadOnly } from '../../../src/gateway/login/asks-read-only.ts'
 import { useBoundPair } from '../../support/bound-pair.ts'
 import { clause } from '../../support/clause.ts'
 import { freshDatabase, policyUrl } from '../../support/masking.ts'
+import { openNetwork } from '../../support/network.ts'
 import { ended } from '../../support/people.ts'
 import { retryUntil, waitUntil } from '../../support/wait-until.ts'
 
@@ -143,6 +144,46 @@ describe('standbys of a masked database', () => {
       await exempt('')
       assert.equal(await end, '57P01')
       await exempt('standby_auditor')
+    },
+  )
+
+  clause(
+    'ENF-227',
+    'Where a standby cannot be asked when an exemption is withdrawn, the state has a note about the…',
+    async () => {
+      const address = `postgres://127.0.0.1:${pair().standby.port}`
+      const network = await openNetwork(address)
+      const rebind = async (host: string) => {
+        const bound = await bind({ host, password: pair().password, readOnlySessions: 'Standby' }, own)
+        assert.equal(bound.status, 200, bound.text)
+      }
+      const { host, port } = network.address
+      await rebind(`127.0.0.1:${pair().primary.port},${host}:${port}`)
+      const direct = await sessions.connectDirectly('standby_auditor')
+      await direct.query(`begin; declare raw cursor for ${read}`)
+      network.close()
+      await exempt('')
+      const { rows } = await direct.query('fetch raw')
+      assert.deepEqual(rows, [{ email: 'ann@example.com' }])
+      const noteOf = async () =>
+        (await masking.send('GET', `${policyUrl(db)}/enforcement`)).body.notes.find(
+          ({ code }: { code: string }) => code === 'OpenSession',
+        )
+      assert.match((await noteOf()).message, /^The standby .* cannot be asked\..* "standby_auditor"\.$/)
+      await exempt('')
+      assert.equal((await noteOf()).target, `${host}:${port}`)
+
+      const end = ended(direct, 10_000)
+      const reopened = await openNetwork(address, port)
+      await exempt('')
+      assert.equal(await end, '57P01')
+      const later = await sessions.connectDirectly('standby_auditor')
+      await exempt('')
+      assert.equal(await noteOf(), undefined)
+      await later.query('select 1')
+      await exempt('standby_auditor')
+      await rebind(hosts())
+      reopened.close()
     },
   )
 

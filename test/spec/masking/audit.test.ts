@@ -164,6 +164,77 @@ clause(
   },
 )
 
+/** A database with two changes, a preview, three entries about sessions and two touches, one of them two days ago. */
+async function fillKinds(): Promise<{ db: string; of: Record<string, string[]> }> {
+  const db = freshDatabase()
+  await send('PUT', db, {})
+  await putPolicy(db, { dataMaskingState: 'Disabled', exemptPrincipals: 'dba' })
+  const of: Record<string, string[]> = {
+    touch: ['gateway/touch', 'gateway/touch'],
+    session: ['gateway/connect', 'gateway/disconnect', 'gateway/refuse'],
+    preview: ['previewTable'],
+  }
+  const actor = { kind: 'gateway', objectId: 'analyst', applicationId: '' }
+  const { sql } = service().database
+  for (const action of Object.values(of).flat())
+    await sql`insert into audit_event (tenant_id, actor, action, target, after)
+      select tenant_id, ${sql.json(actor)}, ${action}, ${db.toLowerCase()}, '{}' from first_start`
+  await sql`update audit_event set at = at - interval '2 days'
+    where id = (select max(id) from audit_event where target = ${db.toLowerCase()} and action = 'gateway/touch')`
+  const stem = 'Vendor.Sql/servers/databases'
+  return { db, of: { ...of, change: [`${stem}/dataMaskingPolicies/write`, `${stem}/write`] } }
+}
+
+clause(
+  'MASK-230',
+  '`kind` narrows the audit events to one kind: `touch` of masked columns, `preview` of a table, `session` of the gateway, or `change`…',
+  async () => {
+    const { db, of } = await fillKinds()
+    for (const [kind, actions] of Object.entries(of)) {
+      const found = await eventsOf(db, `&kind=${kind}`)
+      assert.deepEqual(found.map(({ action }) => action).toSorted(), actions.toSorted(), kind)
+    }
+    assert.equal((await eventsOf(db, '&kind=session&action=REFUSE')).length, 1)
+    assert.deepEqual(await eventsOf(db, '&kind=preview&action=touch'), [])
+    const page = await send('GET', `${db}/auditEvents?${apiVersion}&kind=session&$top=2`)
+    const next = await send('GET', page.body.nextLink)
+    assert.deepEqual([...page.body.value, ...next.body.value], await eventsOf(db, '&kind=session'))
+    assert.equal((await send('GET', `${db}/auditEvents?${apiVersion}&kind=other`)).status, 400)
+  },
+)
+
+clause(
+  'MASK-228',
+  '`GET {db}/activitySummary` counts, for callers who may read the audit of the database and for each day of 24 hours since `from`, its audit events by kind…',
+  async () => {
+    const { db } = await fillKinds()
+    const from = new Date(Date.now() - 60 * 3_600_000).toISOString()
+    const countsOf = async (query = '') => {
+      const { status, body, text } = await send('GET', `${db}/activitySummary?${apiVersion}${query}`)
+      assert.equal(status, 200, text)
+      return body.days
+    }
+    const nothing = { touch: 0, preview: 0, session: 0, change: 0 }
+    const later = (days: number) => new Date(Date.parse(from) + days * 86_400_000).toISOString()
+    assert.deepEqual(await countsOf(`&from=${from}`), [
+      { ...nothing, start: from, touch: 1 },
+      { ...nothing, start: later(1) },
+      { touch: 1, preview: 1, session: 3, change: 2, start: later(2) },
+    ])
+    assert.equal((await countsOf()).length, 30)
+    assert.equal((await countsOf('&from=2001-01-01')).length, 92)
+    const path = `${db}/activitySummary?${apiVersion}`
+    const ask = (token: string) => service().request('GET', path, { token })
+    assert.equal((await ask(service().tokenFor({ role: 'Reader', scope: freshDatabase() }))).status, 403)
+    // A role at the database alone counts nothing of an earlier one of the same name.
+    await send('DELETE', db)
+    await send('PUT', db, {})
+    const late = await ask(service().tokenFor({ role: 'Reader', scope: db }))
+    assert.deepEqual(late.body.days.at(-1), { ...nothing, change: 1, start: late.body.days.at(-1).start })
+    assert.equal((await send('GET', `${path}&from=yesterday`)).status, 400)
+  },
+)
+
 test('pages follow each other without gaps, and times narrow them', async () => {
   const db = freshDatabase()
   for (let at = 0; at < 7; at++)

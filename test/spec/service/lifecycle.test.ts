@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { openDatabase } from '../../../src/db/database.ts'
+import { clause } from '../../support/clause.ts'
 import { runCommand, startCommand } from '../../support/command.ts'
 import { listPrinted, runPrinted } from '../../support/printed-commands.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -104,6 +105,40 @@ describe('the life of a service on its embedded database', () => {
     service.child.kill('SIGTERM')
     assert.equal((await service.ended).code, 0)
   })
+
+  clause(
+    'SVC-101',
+    'In the sample shop of a first start the administrator is exempt: the first look at the portal shows raw values beside…',
+    async () => {
+      const sampled = { ...environment, MASQUERADE_DATA_DIR: join(directory, 'sampled') }
+      const service = startCommand(['serve'], sampled)
+      const origin = /http:\/\/[\w.:]+/.exec(await service.waitFor(/Ctrl\+C/))?.[0] ?? ''
+      const token = (await runCommand(['token', '--admin'], sampled)).stdout.trim()
+      const send = async (method: string, path: string, body: object) => {
+        const response = await fetch(`${origin}${path}?api-version=2014-04-01`, {
+          method,
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+        assert.ok(response.ok, `${method} ${path}: ${response.status}`)
+        return (await response.json()) as { rows: { raw?: string[]; values: string[] }[] }
+      }
+      const shop =
+        '/subscriptions/demo/resourceGroups/demo/providers/Vendor.Sql/servers/embedded/databases/shop'
+      const wanted = { schemaName: 'public', tableName: 'customers', top: 1 }
+      const [row] = (await send('POST', `${shop}/dataMaskingPolicies/Default/preview`, wanted)).rows
+      assert.ok(
+        row?.raw?.some((value) => value?.endsWith('@example.com')),
+        'raw values',
+      )
+      assert.ok(
+        row?.values.some((value) => /^\wXXX@XXXX\.com$/.test(value)),
+        'masked values',
+      )
+      service.child.kill('SIGTERM')
+      assert.equal((await service.ended).code, 0)
+    },
+  )
 
   test('comes back after kill -9, on the server that was left running', async () => {
     const killed = await start()

@@ -8,12 +8,15 @@ import { Writable } from 'node:stream'
 import { after, before, describe } from 'node:test'
 import pino from 'pino'
 import { openDatabase } from '../../../src/db/database.ts'
+import { purgeState } from '../../../src/issuer/state-adapter.ts'
 import { clause } from '../../support/clause.ts'
 import { startCommand } from '../../support/command.ts'
+import { addApplication } from '../../support/issuer.ts'
 import { openNetwork } from '../../support/network.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 import { listPrinted, runPrinted } from '../../support/printed-commands.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
+import { redirectUri, singlePage } from '../../support/sign-in.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const mebibyte = 1024 * 1024
@@ -81,7 +84,7 @@ describe('a disk that is full', { skip: mountsNothing() }, () => {
     const { bavail, bsize } = statfsSync(disk)
     const filler = join(disk, 'filler')
     writeFileSync(filler, Buffer.alloc(bavail * bsize - left))
-    return () => rmSync(filler)
+    return () => rmSync(filler, { force: true })
   }
 
   let disk: string
@@ -121,6 +124,79 @@ describe('a disk that is full', { skip: mountsNothing() }, () => {
   )
 
   clause(
+    'TOK-127',
+    'While the disk of an embedded database has less than 64 MiB left, no sign-in is begun: requests of…',
+    async (t) => {
+      const { appId } = await addApplication(service, { properties: singlePage })
+      const daemon = await addApplication(service)
+      const device = await addApplication(service, { properties: { isFallbackPublicClient: true } })
+      const begin = (): Promise<Response> => fetch(authorizeUrl(service, appId), { redirect: 'manual' })
+      const post = (path: string, form: Record<string, string>) =>
+        fetch(`${service.origin}/common/oauth2/v2.0/${path}`, {
+          method: 'POST',
+          body: new URLSearchParams(form),
+        })
+      const askForToken = () =>
+        post('token', {
+          grant_type: 'client_credentials',
+          scope: '.default',
+          client_id: daemon.appId,
+          client_secret: daemon.secret,
+        })
+      const countState = async () =>
+        (await service.database.sql<{ count: number }[]>`select count(*)::int as count from oidc_state`)[0]
+          ?.count
+      assert.equal((await begin()).status, 303)
+      const logged = lines.length
+      const makeRoom = fill(disk, 56 * mebibyte)
+      t.after(makeRoom)
+      await waitUntil('it is seen', async () => (await begin()).status === 507)
+      const stored = await countState()
+      const page = await begin()
+      assert.match(await page.text(), /disk .* is full.*temporarily_unavailable/)
+      assert.ok(Number(page.headers.get('retry-after')) > 0)
+      assert.equal((await post('devicecode', { client_id: device.appId, scope: 'openid' })).status, 507)
+      const out = await fetch(`${service.origin}/common/oauth2/v2.0/logout`)
+      assert.equal(out.status, 507, await out.text())
+      assert.equal(await countState(), stored)
+      assert.equal((await askForToken()).status, 200)
+      assert.equal((await writerOf(service).addGroup()).status, 201)
+      const refusals = lines
+        .slice(logged)
+        .filter(({ level, msg }) => level >= 40 && /sign-ins are begun|unexpected/.test(msg))
+      assert.equal(refusals.length, 1, JSON.stringify(refusals))
+      makeRoom()
+      await waitUntil('there is room again', async () => (await begin()).status === 303)
+    },
+  )
+
+  clause(
+    'TOK-127',
+    'While the disk of an embedded database has less than 64 MiB left, no sign-in is begun: requests of…',
+    async () => {
+      const { sql } = service.database
+      await sql`
+        insert into oidc_state (model, id, payload, expires_at)
+        select 'Interaction', 'expired ' || n, jsonb_build_object('sealed', string_agg(md5(n || ' ' || m), '')),
+          now() - interval '1 hour'
+        from generate_series(1, 2000) as n, generate_series(1, 200) as m group by n`
+      const sizeOf = async () =>
+        Number((await sql`select pg_total_relation_size('oidc_state') as size`)[0]?.size ?? 0)
+      const size = await sizeOf()
+      const makeRoom = fill(disk, 24 * mebibyte)
+      try {
+        await waitUntil('it is seen', async () => !(await isReady(service)))
+        await purgeState(sql)
+        assert.equal((await sql`select from oidc_state where id like 'expired %'`).length, 0)
+        assert.ok((await sizeOf()) < size / 2, `${size} bytes before, ${await sizeOf()} after`)
+      } finally {
+        makeRoom()
+      }
+      await waitUntil('there is room again', () => isReady(service))
+    },
+  )
+
+  clause(
     'SVC-04',
     "A write for which the disk of the service's database has no room is 507 `InsufficientStorage` in…",
     async () => {
@@ -141,6 +217,18 @@ describe('a disk that is full', { skip: mountsNothing() }, () => {
     },
   )
 })
+
+function authorizeUrl({ origin }: TestService, appId: string): string {
+  const parameters = {
+    client_id: appId,
+    redirect_uri: redirectUri,
+    response_type: 'code',
+    scope: 'openid',
+    code_challenge: 'x'.repeat(43),
+    code_challenge_method: 'S256',
+  }
+  return `${origin}/common/oauth2/v2.0/authorize?${new URLSearchParams(parameters)}`
+}
 
 const addServer = (service: TestService) =>
   service.request(

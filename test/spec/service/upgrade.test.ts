@@ -16,7 +16,7 @@ import { waitUntil } from '../../support/wait-until.ts'
 
 const tag = findLastRelease()
 const isAll = process.env.MASQUERADE_TEST_ALL !== undefined
-const noTag = tag === undefined && 'this checkout has no tag of a release: git fetch --tags'
+const noTag = tag === undefined && 'this checkout has no release in its history: git fetch --unshallow --tags'
 const skip = isAll ? noTag : 'four nodes, one after the other, each with a load: npm run test:all'
 /** Rounds of the load that each set of nodes serves before the next step. */
 const rounds = 15

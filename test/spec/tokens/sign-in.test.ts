@@ -66,6 +66,58 @@ describe('signing in', () => {
   )
 
   clause(
+    'TOK-130',
+    'TOK-109 holds for the sign-in that the signed cookie names, whatever the address names. Where the two name different sign-ins, the answer is 400 and no session begins.',
+    async () => {
+      await forgetAttempts()
+      const person = await addPerson(service)
+      const own = await addPerson(service)
+      const { browser: attacker, page } = await openSignIn()
+      const misled = new Browser(client)
+      misled.cookies.push(...attacker.cookies.filter(({ name }) => name.startsWith('masquerade_sign_in')))
+      const next = await misled.submitOnly(page, {
+        user: person.userPrincipalName,
+        password: person.password,
+      })
+      // A sign-in of the attacker's own, whose mark this browser has.
+      const second = await openSignIn()
+      const ownNext = await second.browser.submitOnly(second.page, {
+        user: own.userPrincipalName,
+        password: own.password,
+      })
+      const marks = second.browser.cookies.filter(({ name }) => name.startsWith('masquerade_signed_in'))
+      assert.equal(marks.length, 1)
+      const common = new URL('/common/oauth2/v2.0/', next)
+      const addresses: [URL, number][] = [
+        [new URL('authorize/aaaaaaaaaaaa', common), 400],
+        [new URL('device/aaaaaaaaaaaa', common), 400],
+        [next, 400],
+        [ownNext, 400],
+        [new URL(`${next}/`), 404],
+        [new URL(next.href.replace('/authorize/', '/Authorize/')), 404],
+        [new URL(next.href.replace('/authorize/', '/authorize//')), 404],
+        [new URL('authorize/short', common), 404],
+      ]
+      for (const [address, status] of addresses) {
+        const other = new Browser(client)
+        // Sent by hand, cookies go to any address.
+        other.cookies.push(...[...attacker.cookies, ...marks].map((cookie) => ({ ...cookie, path: '/' })))
+        const refused = await other.open(address)
+        assert.equal(refused.url.href, address.href)
+        assert.equal(refused.status, status, address.href)
+        assert.equal(
+          other.cookies.some(({ name }) => name === 'masquerade_session'),
+          false,
+          address.href,
+        )
+      }
+      misled.cookies.push(...attacker.cookies)
+      assert.equal((await misled.open(next)).url.origin, client, 'the browser of the person goes on')
+      assert.equal((await second.browser.open(ownNext)).url.origin, client)
+    },
+  )
+
+  clause(
     'TOK-39',
     'Unknown, disabled and deleted people, people without a password and wrong passwords get one and the same answer.',
     async () => {
@@ -372,7 +424,7 @@ describe('signing in', () => {
   )
 
   clause('TOK-38', 'An unknown client is a page with 400, whatever its id looks like.', async () => {
-    for (const id of ['\0', "x'; drop table instance; --", '../..', 'a'.repeat(10_000), '%s']) {
+    for (const id of ['\0', "x'; drop table instance; --", '../..', 'a'.repeat(2_000), '%s']) {
       const url = new URL(`${service.auth.identity.origin()}/common/oauth2/v2.0/authorize`)
       url.search = new URLSearchParams({
         client_id: id,

@@ -167,4 +167,35 @@ describe('a web application', () => {
     const again = await browser.open((await beginSignIn(service, spa.appId, 'openid')).url)
     assert.match(again.html, /<label for="password">/)
   })
+
+  clause(
+    'TOK-128',
+    'A session that was signed out of stays ended: requests that were under way in it do not bring it back.',
+    async () => {
+      for (let round = 0; round < 4; round++) {
+        const browser = new Browser(client)
+        await signIn(browser, await browser.open((await begin('openid')).url), person)
+        const silent = (await begin('openid', { prompt: 'none' })).url
+        const cookies = [...browser.cookies]
+        const probe = async () => {
+          const other = new Browser(client)
+          other.cookies.push(...cookies)
+          return (await other.open(silent)).url.searchParams
+        }
+        assert.ok((await probe()).get('code'))
+        let isOver = false
+        const poll = async () => {
+          while (!isOver) await probe()
+        }
+        const out = `${service.auth.identity.issuer().replace(/\/v2\.0$/, '')}/oauth2/v2.0/logout`
+        const question = await browser.open(out)
+        const polls = [poll(), poll(), poll(), poll()]
+        const done = await browser.submit(question, { logout: 'yes' })
+        isOver = true
+        await Promise.all(polls)
+        assert.match(done.html, /You are signed out/)
+        assert.equal((await probe()).get('error'), 'login_required', `round ${round}`)
+      }
+    },
+  )
 })

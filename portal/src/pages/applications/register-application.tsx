@@ -20,6 +20,7 @@ export function RegisterApplication(form: FormProps) {
         <>
           <TextField
             label={t.directory.name}
+            longest={256}
             value={values.displayName}
             onChange={({ target }) => set({ displayName: target.value })}
           />

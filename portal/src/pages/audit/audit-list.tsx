@@ -15,6 +15,8 @@ export interface AuditOf<Row> {
   readonly fileName: string
   readonly timeOf: (row: Row) => string
   readonly actionOf: (row: Row) => string
+  /** The action in words, where its name is none for a reader. */
+  readonly wordsOf?: (row: Row) => string
   readonly target: { readonly header: string; readonly cell: (row: Row) => ReactNode }
   readonly who: (row: Row) => ReactNode
   readonly show: (row: Row) => ShownEntry
@@ -48,8 +50,13 @@ export function AuditList<Row extends { readonly id: string }>({
       key: 'action',
       header: t.audit.action,
       cell: (row) => (
-        <button type="button" className="row-button" onClick={() => setEntry(row.id)}>
-          {audit.actionOf(row)}
+        <button
+          type="button"
+          className="row-button"
+          title={audit.actionOf(row)}
+          onClick={() => setEntry(row.id)}
+        >
+          {(audit.wordsOf ?? audit.actionOf)(row)}
         </button>
       ),
     },
@@ -75,19 +82,21 @@ export function AuditList<Row extends { readonly id: string }>({
           {t.audit.export}
         </Button>
       </div>
-      <DataTable
-        label={audit.label}
-        columns={columns}
-        rows={rows}
-        keyOf={({ id }) => id}
-        more={more}
-        height="calc(100dvh - 360px)"
-        empty={
-          <Empty icon={ScrollText} title={t.audit.none}>
-            {t.audit.noneHint}
-          </Empty>
-        }
-      />
+      <div className="audit-list">
+        <DataTable
+          label={audit.label}
+          columns={columns}
+          rows={rows}
+          keyOf={({ id }) => id}
+          more={more}
+          height="calc(100dvh - 360px)"
+          empty={
+            <Empty icon={ScrollText} title={t.audit.none}>
+              {t.audit.noneHint}
+            </Empty>
+          }
+        />
+      </div>
       <EntryDrawer entry={opened && audit.show(opened)} onClose={() => setEntry(undefined)} />
     </>
   )

@@ -40,6 +40,7 @@ export function AuditPage() {
         <TextField
           label={t.audit.who}
           placeholder={tab === 'masking' ? t.audit.whoName : t.audit.whoHint}
+          maxLength={200}
           value={filter.who ?? ''}
           onChange={(event) => setFilter('who', event.target.value)}
         />
@@ -47,6 +48,7 @@ export function AuditPage() {
           <TextField
             label={t.audit.what}
             placeholder={tab === 'masking' ? t.audit.whatPart : t.audit.whatHint}
+            maxLength={200}
             value={filter.what ?? ''}
             onChange={(event) => setFilter('what', event.target.value)}
           />

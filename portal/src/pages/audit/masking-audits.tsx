@@ -8,6 +8,7 @@ import { useReads } from '../../session/readable.tsx'
 import { t } from '../../texts/index.ts'
 import { useDebounced } from '../../ui/debounced.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
+import { describeEvent } from '../database/events.ts'
 import { AuditList, type AuditOf } from './audit-list.tsx'
 import { compareValues } from './compare-values.ts'
 import type { ShownEntry } from './entry-drawer.tsx'
@@ -47,7 +48,8 @@ const audit: AuditOf<MaskingEvent> = {
   label: t.audit.masking,
   fileName: 'masking-audit.csv',
   timeOf: ({ time }) => time,
-  actionOf: ({ action }) => action.replace('Vendor.Sql/servers/', ''),
+  actionOf: ({ action }) => action,
+  wordsOf: (event) => describeEvent(event).what,
   target: { header: t.audit.where, cell: ({ resourceId }) => <ScopeLink scope={resourceId} /> },
   who: ({ actor }) => <PrincipalLink id={actor.objectId} />,
   show: showEntry,

@@ -5,7 +5,7 @@ import { Button } from '../../ui/button.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import type { Proposal } from './document-change.tsx'
 import { MaskOptions } from './mask-options.tsx'
-import { type ColumnName, describeMask, labelColumn, startMask, withMask } from './masks.ts'
+import { type ColumnName, describeMask, isValidMask, labelColumn, startMask, withMask } from './masks.ts'
 
 /** A column whose mask is to change, with what is known of it. */
 export interface Target extends ColumnName {
@@ -60,7 +60,7 @@ export function BulkMask({
       />
       {!isRecommended && <MaskOptions mask={mask} onChange={setWanted} />}
       <div className="line">
-        <Button tone="primary" onClick={review}>
+        <Button tone="primary" disabled={!isRecommended && !isValidMask(mask)} onClick={review}>
           {t.data.maskSelected(targets.length)}
         </Button>
       </div>

@@ -3,6 +3,7 @@ import type { ColumnEntry, TablePlace } from '../../api/catalog.ts'
 import type { Recommendation } from '../../api/document.ts'
 import { t } from '../../texts/index.ts'
 import { Badge } from '../../ui/badge.tsx'
+import type { Selection } from '../../ui/data-table.tsx'
 import { Card } from '../../ui/page.tsx'
 import { SelectAll, SelectOne } from '../../ui/selection.tsx'
 import { Tip } from '../../ui/tip.tsx'
@@ -23,9 +24,7 @@ export function ColumnList({
   readonly chosen: string | undefined
   readonly onChoose: (column: string | undefined) => void
   /** Undefined: the reader may not change masks. */
-  readonly selection:
-    | { readonly selected: ReadonlySet<string>; readonly onSelect: (selected: ReadonlySet<string>) => void }
-    | undefined
+  readonly selection: Omit<Selection, 'labelOf'> | undefined
 }) {
   const masked = columns.filter(({ rule }) => rule).length
   return (

@@ -4,7 +4,7 @@ import { Table2, Unplug } from 'lucide-react'
 import { useState } from 'react'
 import { type ColumnEntry, columnsQuery, type TablePlace } from '../../api/catalog.ts'
 import { type Mask, type Recommendation, recommendationsQuery } from '../../api/document.ts'
-import { joinNames, splitNames } from '../../shell/search.ts'
+import { selectNone, useSelected } from '../../shell/selected.ts'
 import { t } from '../../texts/index.ts'
 import { CodeBlock } from '../../ui/copy.tsx'
 import { Card } from '../../ui/page.tsx'
@@ -14,7 +14,7 @@ import { BulkMask } from './bulk-mask.tsx'
 import { ColumnList } from './column-list.tsx'
 import { useDocumentChange } from './document-change.tsx'
 import { MaskEditor } from './mask-editor.tsx'
-import { isSameMask, onlyMask, startMask } from './masks.ts'
+import { isSameMask, isValidMask, onlyMask, startMask } from './masks.ts'
 import { PreviewPanel } from './preview-panel.tsx'
 import { TableTree } from './table-tree.tsx'
 import { useDatabasePlace, useRights, useVisibleDatabase } from './use-database.ts'
@@ -76,7 +76,7 @@ function ColumnsView({
 }) {
   const place = useDatabasePlace()
   const { mayPreview, mayWrite } = useRights()
-  const { column, columns: listed = '' } = useSearch({ from: route })
+  const { column } = useSearch({ from: route })
   const navigate = useNavigate({ from: route })
   const { data: recommendations = [] } = useQuery(recommendationsQuery(place))
   const [draft, setDraft] = useState<{ readonly column: string; readonly mask: Mask }>()
@@ -87,17 +87,13 @@ function ColumnsView({
     setApplied(undefined)
     void navigate({ search: (before) => ({ ...before, column: name, columns: undefined }), replace: true })
   }
-  const select = (names: ReadonlySet<string>) => {
-    const next = names.size === 0 ? undefined : joinNames(names)
-    void navigate({ search: (before) => ({ ...before, columns: next, column: undefined }), replace: true })
-  }
+  const { selected, select } = useSelected('columns', 'column')
   const hints = recommendations.filter(
     (one) => one.schemaName === table.schema && one.tableName === table.table,
   )
   const hintFor = (name: string) => hints.find(({ columnName }) => columnName === name)
-  const selected = new Set(mayWrite ? splitNames(listed) : [])
   const targets = columns
-    .filter(({ columnName }) => selected.has(columnName))
+    .filter(({ columnName }) => mayWrite && selected.has(columnName))
     .map(({ columnName, rule, fittingFunctions }) => ({
       schemaName: table.schema,
       tableName: table.table,
@@ -108,7 +104,7 @@ function ColumnsView({
     }))
   const chosen = targets.length > 0 ? undefined : columns.find(({ columnName }) => columnName === column)
   const mask = draftOf(chosen, draft, hints)
-  const isDrafted = chosen !== undefined && mask !== undefined && !isSameMask(chosen.rule, mask)
+  const isDrafted = chosen && mask && isValidMask(mask) && !isSameMask(chosen.rule, mask)
   return (
     <>
       <div className={chosen || targets.length > 0 ? 'columns-and-editor' : undefined}>
@@ -123,9 +119,9 @@ function ColumnsView({
         {targets.length > 0 && (
           <Card title={t.data.selectedTitle(targets.length)}>
             <BulkMask
-              key={listed}
+              key={[...selected].join()}
               targets={targets}
-              onReview={(proposal) => propose(proposal, () => select(new Set()))}
+              onReview={(proposal) => propose(proposal, () => select(selectNone))}
             />
           </Card>
         )}

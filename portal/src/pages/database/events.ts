@@ -1,17 +1,6 @@
-import type { AuditEvent } from '../../api/access.ts'
+import { type AuditEvent, type EventKind, eventKinds } from '../../api/access.ts'
+import type { DatabaseActivity } from '../../api/activity.ts'
 import { t } from '../../texts/index.ts'
-
-export type Kind = 'all' | 'touch' | 'session' | 'change'
-
-const daySeconds = 86_400
-const mostDays = 30
-
-export function isOfKind({ action }: AuditEvent, kind: Kind): boolean {
-  if (kind === 'all') return true
-  if (kind === 'touch') return action === 'gateway/touch'
-  const isSession = action.startsWith('gateway/') && action !== 'gateway/touch'
-  return kind === 'session' ? isSession : !action.startsWith('gateway/')
-}
 
 /** An event in words: its kind, and the columns, rule or address that it is about. */
 export function describeEvent({ action, resourceId, after, before }: AuditEvent): {
@@ -52,22 +41,16 @@ function listOf(value: unknown): string {
   return value === undefined || value === null ? '' : String(value)
 }
 
-/** Touches per day of the last month, in the reader's zone. */
-export function countByDay(events: readonly AuditEvent[]): {
-  days: readonly number[]
-  values: readonly number[]
-} {
-  const today = new Date()
-  today.setHours(0, 0, 0, 0)
-  const last = Math.floor(today.getTime() / 1000)
-  const days = Array.from({ length: mostDays }, (_, at) => last - (mostDays - 1 - at) * daySeconds)
-  const values = days.map(() => 0)
-  for (const event of events) {
-    if (event.action !== 'gateway/touch') continue
-    const at = mostDays - 1 - Math.ceil((last - Date.parse(event.time) / 1000) / daySeconds)
-    if (values[at] !== undefined) values[at]++
+/** Events per day of one kind, or of all kinds. */
+export function countByDay(
+  { days }: DatabaseActivity,
+  kind: EventKind | undefined,
+): { days: readonly number[]; values: readonly number[] } {
+  const counted: readonly EventKind[] = kind === undefined ? eventKinds : [kind]
+  return {
+    days: days.map(({ start }) => Date.parse(start) / 1000),
+    values: days.map((day) => counted.reduce((sum, one) => sum + day[one], 0)),
   }
-  return { days, values }
 }
 
 export function writeCsv(events: readonly AuditEvent[], names: ReadonlyMap<string, string>): string {

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { UserX } from 'lucide-react'
 import { useState } from 'react'
-import { documentQuery, type Exemption } from '../../api/document.ts'
+import { type DocumentProperties, documentQuery, type Exemption, impactQuery } from '../../api/document.ts'
 import { PrincipalLink } from '../../directory/object-link.tsx'
 import { useReads } from '../../session/readable.tsx'
 import { t } from '../../texts/index.ts'
@@ -11,6 +11,19 @@ import { TextField } from '../../ui/field.tsx'
 import { AccessPanel } from './access-panel.tsx'
 import { useDocumentChange } from './document-change.tsx'
 import { useDatabasePlace, useRights } from './use-database.ts'
+
+function withEntry(before: DocumentProperties, added: string): DocumentProperties {
+  const exemptPrincipals = [...before.policy.exemptPrincipals, added]
+  return { ...before, policy: { ...before.policy, exemptPrincipals } }
+}
+
+/** What an entry brings about, in the words of its impact: a name that matches nothing exempts no one. */
+function Sight({ entry, next }: { readonly entry: string; readonly next: DocumentProperties }) {
+  const { maySeeImpact } = useRights()
+  const { data } = useQuery({ ...impactQuery(useDatabasePlace(), next), enabled: maySeeImpact })
+  const isNothing = data?.notes.some(({ code, target }) => code === 'ExemptsNothing' && target === entry)
+  return isNothing ? t.access.exemptsNoOne : t.access.seesRaw
+}
 
 /** The exemptions: people, groups and database roles that see raw values. */
 export function Exemptions() {
@@ -23,11 +36,14 @@ export function Exemptions() {
     propose(
       {
         title: t.access.addTitle(name),
-        differences: [{ label: name, before: t.access.seesMasked, after: t.access.seesRaw }],
-        after: (before) => ({
-          ...before,
-          policy: { ...before.policy, exemptPrincipals: [...before.policy.exemptPrincipals, added] },
-        }),
+        differences: [
+          {
+            label: name,
+            before: t.access.seesMasked,
+            after: query.data && <Sight entry={added} next={withEntry(query.data.properties, added)} />,
+          },
+        ],
+        after: (before) => withEntry(before, added),
         doneText: t.access.addDone(name),
       },
       () => setEntry(''),

@@ -165,7 +165,7 @@ function ExposureCard({ exposure }: { readonly exposure: Exposure }) {
             )}
             {consequences.undo && (
               <span>
-                <strong>{t.exposures.undo}:</strong> <code>{consequences.undo}</code>
+                <strong>{t.exposures.undo}:</strong> {consequences.undo}
               </span>
             )}
           </div>

@@ -1,5 +1,4 @@
-import { useQueries, useQuery } from '@tanstack/react-query'
-import { type TablePlace, type TableRole, tableRolesQuery } from '../../api/catalog.ts'
+import { useQuery } from '@tanstack/react-query'
 import { type DocumentProperties, impactQuery } from '../../api/document.ts'
 import type { DatabasePlace } from '../../api/masking.ts'
 import { Statements } from '../../change/change-drawer.tsx'
@@ -7,14 +6,12 @@ import { t } from '../../texts/index.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { FaultNotice, Skeleton } from '../../ui/states.tsx'
+import { useGains } from './gains.ts'
 
 interface ViewProps {
   readonly place: DatabasePlace
   readonly next: DocumentProperties
 }
-
-/** Each is a request. */
-const mostTables = 8
 
 /** The roles and sessions that a change of the document touches: those that gain raw values before those that lose them. */
 export function ImpactView({
@@ -27,14 +24,25 @@ export function ImpactView({
   readonly onExempt: ((role: string) => void) | undefined
 }) {
   const { data, error } = useQuery(impactQuery(place, next))
-  const gains = useGains(place, present, next)
+  const found = useGains(place, present, next)
   if (error) return <FaultNotice error={error} />
-  if (!data || !gains) return <Skeleton lines={2} />
+  if (!data || !found) return <Skeleton lines={2} />
+  const { gains, tablesLeft, cutTables, failedTables } = found
   const { roles, ended, closed, notes } = data
-  if (gains.length + roles.length + ended.length + closed.length + notes.length === 0)
+  const left = [
+    ...(tablesLeft > 0 ? [t.impact.tablesLeft(tablesLeft)] : []),
+    ...cutTables.map(t.impact.rolesLeft),
+    ...failedTables.map(t.impact.notRead),
+  ]
+  if (gains.length + roles.length + ended.length + closed.length + notes.length + left.length === 0)
     return <p className="quiet small">{t.impact.nobody}</p>
   return (
     <ul className="differences impact-list">
+      {left.map((text) => (
+        <li key={text}>
+          <span className="quiet">{text}</span>
+        </li>
+      ))}
       {gains.map(({ role, tables }) => (
         <li key={role}>
           <span>{t.impact.gains(role, tables.length)}</span>
@@ -93,58 +101,3 @@ export function PlanView({ place, next }: ViewProps) {
   if (!data) return <Skeleton lines={3} />
   return <Statements list={data.statements.map(({ sql }) => sql)} />
 }
-
-interface Gain {
-  readonly role: string
-  readonly tables: readonly string[]
-}
-
-/** The roles that read a column masked now whose mask ends; undefined until they are known. */
-function useGains(
-  place: DatabasePlace,
-  present: DocumentProperties,
-  next: DocumentProperties,
-): readonly Gain[] | undefined {
-  const ended = listEnded(present, next)
-  return useQueries({
-    queries: ended.map(({ table }) => tableRolesQuery(place, table, '')),
-    combine: (looks) => {
-      if (looks.some(({ isPending }) => isPending)) return undefined
-      const pairs = ended.flatMap(({ table, columns }, at) =>
-        (looks[at]?.data ?? [])
-          .filter((role) => readsMasked(role, columns))
-          .map(({ role }) => ({ role, table: `${table.schema}.${table.table}` })),
-      )
-      return [...Map.groupBy(pairs, ({ role }) => role)].map(([role, own]) => ({
-        role,
-        tables: own.map(({ table }) => table),
-      }))
-    },
-  })
-}
-
-function readsMasked({ maskedColumns }: TableRole, columns: ReadonlySet<string>): boolean {
-  return maskedColumns.some((name) => columns.has(name))
-}
-
-/** The columns by table that have a mask under the one document and none under the other. */
-function listEnded(
-  present: DocumentProperties,
-  next: DocumentProperties,
-): readonly { readonly table: TablePlace; readonly columns: ReadonlySet<string> }[] {
-  const held = ({ policy, rules }: DocumentProperties) => (policy.dataMaskingState === 'Enabled' ? rules : [])
-  const kept = new Set(held(next).map((rule) => keyOf(rule.schemaName, rule.tableName, rule.columnName)))
-  const ended = held(present).filter(
-    (rule) => !kept.has(keyOf(rule.schemaName, rule.tableName, rule.columnName)),
-  )
-  return [...Map.groupBy(ended, (rule) => keyOf(rule.schemaName, rule.tableName)).values()]
-    .slice(0, mostTables)
-    .flatMap((rules) => {
-      const [first] = rules
-      if (!first) return []
-      const table = { schema: first.schemaName, table: first.tableName }
-      return [{ table, columns: new Set(rules.map(({ columnName }) => columnName)) }]
-    })
-}
-
-const keyOf = (...names: readonly string[]) => JSON.stringify(names)

@@ -30,7 +30,7 @@ export function Mappings() {
   const { mayMap } = useRights()
   const query = useQuery(mappingsQuery(place))
   const { data: names } = useQuery(
-    namesQuery(query.data?.map(({ properties }) => properties.principalId) ?? []),
+    namesQuery(query.data?.map(({ properties }) => properties.principalId) ?? [], useReads('directory')),
   )
   const [change, setChange] = useState<Change>()
   const [role, setRole] = useState('')

@@ -5,9 +5,10 @@ import { t } from '../../texts/index.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
+import { describeDefault } from './default-mask.ts'
 import { useDocumentChange } from './document-change.tsx'
 import { MaskOptions } from './mask-options.tsx'
-import { describeMask, isSameMask, startMask, withMask, withoutMask } from './masks.ts'
+import { describeMask, isSameMask, isValidMask, startMask, withMask, withoutMask } from './masks.ts'
 
 interface EditorProps {
   readonly table: TablePlace
@@ -76,7 +77,11 @@ export function MaskEditor(props: EditorProps) {
         )}
         <SelectField
           label={t.data.function}
-          hint={t.data.functionHints[mask.maskingFunction]}
+          hint={
+            mask.maskingFunction === 'Default'
+              ? describeDefault(column.type)
+              : t.data.functionHints[mask.maskingFunction]
+          }
           value={mask.maskingFunction}
           disabled={!mayWrite}
           choices={maskingFunctions
@@ -87,7 +92,11 @@ export function MaskEditor(props: EditorProps) {
         <MaskOptions mask={mask} isDisabled={!mayWrite} onChange={onChange} />
         {mayWrite ? (
           <div className="line">
-            <Button tone="primary" disabled={!isNew && isSameMask(column.rule, mask)} onClick={review}>
+            <Button
+              tone="primary"
+              disabled={!isValidMask(mask) || (!isNew && isSameMask(column.rule, mask))}
+              onClick={review}
+            >
               {isNew ? t.data.addMask : t.data.review}
             </Button>
             {!isNew && (

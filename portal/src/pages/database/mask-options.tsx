@@ -1,6 +1,7 @@
 import type { Mask } from '../../api/document.ts'
 import { t } from '../../texts/index.ts'
 import { TextField } from '../../ui/field.tsx'
+import { findFaults } from './masks.ts'
 
 /** The options of a mask's function; most functions have none. */
 export function MaskOptions({
@@ -12,12 +13,14 @@ export function MaskOptions({
   readonly isDisabled?: boolean
   readonly onChange: (mask: Mask) => void
 }) {
+  const faults = findFaults(mask)
   const field = (
     name: 'numberFrom' | 'numberTo' | 'prefixSize' | 'suffixSize' | 'replacementString',
     label: string,
   ) => (
     <TextField
       label={label}
+      fault={faults[name]}
       value={mask[name] ?? ''}
       disabled={isDisabled}
       inputMode={name === 'replacementString' ? 'text' : 'decimal'}

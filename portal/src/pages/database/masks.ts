@@ -17,6 +17,7 @@ const example = 'Amsterdam'
 export function showMask(mask: Mask): string {
   const { maskingFunction, numberFrom, numberTo, prefixSize, suffixSize, replacementString } = mask
   if (maskingFunction === 'Number') return `${numberFrom ?? '…'} – ${numberTo ?? '…'}`
+  if (maskingFunction === 'Default') return t.data.byType
   if (maskingFunction !== 'Text') return t.data.samples[maskingFunction]
   const [first, last] = [Number(prefixSize ?? 0), Number(suffixSize ?? 0)]
   return `${example.slice(0, first)}${replacementString ?? 'XXXX'}${last > 0 ? example.slice(-last) : ''}`
@@ -28,6 +29,36 @@ export function startMask(maskingFunction: MaskingFunction): Mask {
   const sizes =
     maskingFunction === 'Text' ? { prefixSize: '1', suffixSize: '0', replacementString: 'XXXX' } : {}
   return { ...emptyMask, maskingFunction, ...bounds, ...sizes }
+}
+
+type MaskFaults = Partial<Record<Exclude<keyof Mask, 'maskingFunction'>, string>>
+
+/** The options that the service would refuse, each with its remedy. */
+export function findFaults({
+  maskingFunction,
+  numberFrom,
+  numberTo,
+  prefixSize,
+  suffixSize,
+}: Mask): MaskFaults {
+  const isSize = (text: string | null) => text === null || (/^\d{1,10}$/.test(text) && Number(text) < 2 ** 31)
+  const isBound = (text: string | null) => /^[+-]?\d+(\.\d+)?$/.test(text ?? '')
+  if (maskingFunction === 'Text')
+    return {
+      ...(!isSize(prefixSize) && { prefixSize: t.data.sizeFault }),
+      ...(!isSize(suffixSize) && { suffixSize: t.data.sizeFault }),
+    }
+  if (maskingFunction !== 'Number') return {}
+  if (isBound(numberFrom) && isBound(numberTo))
+    return Number(numberFrom) > Number(numberTo) ? { numberFrom: t.data.orderFault } : {}
+  return {
+    ...(!isBound(numberFrom) && { numberFrom: t.data.boundFault }),
+    ...(!isBound(numberTo) && { numberTo: t.data.boundFault }),
+  }
+}
+
+export function isValidMask(mask: Mask): boolean {
+  return Object.keys(findFaults(mask)).length === 0
 }
 
 export type ColumnName = Pick<Rule, 'schemaName' | 'tableName' | 'columnName'>

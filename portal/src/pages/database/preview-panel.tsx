@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { type Draft, previewQuery, type TablePlace } from '../../api/catalog.ts'
 import { useReads } from '../../session/readable.tsx'
@@ -9,6 +9,7 @@ import { Card } from '../../ui/page.tsx'
 import { Empty, FaultView, Skeleton } from '../../ui/states.tsx'
 import { SightLine, useSight } from './as-person.tsx'
 import { RoleLine, seeAsRole, useRoleSight } from './as-role.tsx'
+import { ExemptMyself } from './exempt-myself.tsx'
 import { type Eyes, PreviewRows } from './preview-rows.tsx'
 import { SeeAs } from './see-as.tsx'
 import { useDatabasePlace, useRights, useVisibleDatabase } from './use-database.ts'
@@ -89,18 +90,10 @@ export function PreviewPanel({ table, draft, isReplacing, applied }: PanelProps)
       )}
       {isRefused && <p className="panel-note">{t.data.draftNeedsExemption}</p>}
       {isMaskedAlone && !isRefused && !isApplied && !sight && !roleSight && (
-        <p className="panel-note line spread">
+        <div className="panel-note line spread">
           {t.data.noRaw}
-          {mayWrite && (
-            <Link
-              className="button ghost small"
-              to="/databases/$subscription/$group/$server/$database/people"
-              params={{ ...place }}
-            >
-              {t.data.exemptYourself}
-            </Link>
-          )}
-        </p>
+          {mayWrite && <ExemptMyself />}
+        </div>
       )}
       {query.error ? (
         <FaultView error={query.error} onRetry={() => void query.refetch()} />

@@ -8,7 +8,7 @@ import { useDebounced } from '../../ui/debounced.ts'
 import { Checkbox } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { SqlEditor } from '../../ui/sql-editor.tsx'
-import { addToHistory, forgetHistory, readHistory } from './query-history.ts'
+import { addToHistory, forgetHistory, keepDraft, readDraft, readHistory } from './query-history.ts'
 import { type Outcome, OutcomeView } from './query-results.tsx'
 import { useCatalogue } from './use-catalogue.ts'
 import { useDatabasePlace } from './use-database.ts'
@@ -21,7 +21,7 @@ export function QueryPage() {
   const place = useDatabasePlace()
   const id = pathOf(place)
   const [past, setPast] = useState(() => readHistory(id))
-  const [start, setStart] = useState({ text: past[0] ?? '', version: 0 })
+  const [start, setStart] = useState(() => ({ text: readDraft(id) ?? past[0] ?? '', version: 0 }))
   const text = useRef(start.text)
   const [typed, setTyped] = useState(start.text)
   const [isReadOnly, setReadOnly] = useState(true)
@@ -46,6 +46,7 @@ export function QueryPage() {
   const recall = (sql: string) => {
     text.current = sql
     setTyped(sql)
+    keepDraft(id, sql)
     setStart(({ version }) => ({ text: sql, version: version + 1 }))
   }
   return (
@@ -60,6 +61,7 @@ export function QueryPage() {
             onChange={(next) => {
               text.current = next
               setTyped(next)
+              keepDraft(id, next)
             }}
             onRun={() => void run()}
           />

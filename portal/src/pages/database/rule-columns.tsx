@@ -31,7 +31,12 @@ export function columnsFor(place: DatabasePlace): readonly Column<Rule>[] {
     {
       key: 'shown',
       header: t.rules.shown,
-      cell: (rule) => <span className="mono masked">{showMask(rule)}</span>,
+      cell: (rule) =>
+        rule.maskingFunction === 'Default' ? (
+          <span className="quiet small">{t.data.byType}</span>
+        ) : (
+          <span className="mono masked">{showMask(rule)}</span>
+        ),
     },
     { key: 'name', header: t.rules.name, cell: ({ name }) => <span className="quiet">{name}</span> },
   ]

@@ -4,7 +4,7 @@ import { Download, Upload, VenetianMask } from 'lucide-react'
 import { useState } from 'react'
 import { type DocumentProperties, documentQuery, maskingFunctions, type Policy } from '../../api/document.ts'
 import type { DatabasePlace } from '../../api/masking.ts'
-import { useSelected } from '../../shell/selected.ts'
+import { selectNone, useSelected } from '../../shell/selected.ts'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { DataTable } from '../../ui/data-table.tsx'
@@ -62,11 +62,11 @@ function RulesView({
         confirmLabel: t.rules.remove,
         doneText: t.rules.removeDone(chosen.length),
       },
-      () => select(new Set()),
+      () => select(selectNone),
     )
   const change = (proposal: Proposal) => {
     setEditing(false)
-    propose(proposal, () => select(new Set()))
+    propose(proposal, () => select(selectNone))
   }
   const turn = (dataMaskingState: Policy['dataMaskingState']) =>
     propose({

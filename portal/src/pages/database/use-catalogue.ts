@@ -48,7 +48,8 @@ export function useCatalogue(statement: string) {
   const findTables = useCallback(
     async (text: string) => {
       if (!hasMore) return []
-      const found = await client.fetchQuery(tablesLikeQuery(place, text))
+      // A look that fails, or that the next letter cancels, completes nothing.
+      const found = await client.fetchQuery(tablesLikeQuery(place, text)).catch(() => none)
       return found.map((table) =>
         text.includes('.') ? `${table.schemaName}.${table.tableName}` : nameOf(table),
       )

@@ -20,11 +20,13 @@ export function CreateGroup(form: FormProps) {
         <>
           <TextField
             label={t.directory.name}
+            longest={256}
             value={values.displayName}
             onChange={({ target }) => set({ displayName: target.value })}
           />
           <TextField
             label={t.directory.description}
+            longest={1024}
             value={values.description}
             onChange={({ target }) => set({ description: target.value })}
           />

@@ -6,6 +6,7 @@ import { t } from '../../texts/index.ts'
 import { TextField } from '../../ui/field.tsx'
 
 const fields = { displayName: t.directory.name, description: t.directory.description } as const
+const longest = { displayName: 256, description: 1024 } as const
 type Field = keyof typeof fields
 const names = Object.keys(fields) as Field[]
 
@@ -31,6 +32,7 @@ export function EditGroup({
       <TextField
         key={name}
         label={fields[name]}
+        longest={longest[name]}
         value={edits[name] ?? group[name] ?? ''}
         onChange={(event) => setEdits({ ...edits, [name]: event.target.value })}
       />

@@ -5,6 +5,7 @@ import { lazy, Suspense, useMemo } from 'react'
 import { eventsQuery, namesQuery } from '../../api/access.ts'
 import { type ActivitySummary, summaryQuery } from '../../api/activity.ts'
 import { allows, databasesQuery, permissionsQuery } from '../../api/masking.ts'
+import { useReads } from '../../session/readable.tsx'
 import { t } from '../../texts/index.ts'
 import { DateText } from '../../ui/date.tsx'
 import { Card, Page } from '../../ui/page.tsx'
@@ -19,8 +20,6 @@ const DayChart = lazy(async () => ({ default: (await import('../../ui/chart.tsx'
 const shownLines = 10
 /** More than lines: a person who looks around leaves the same event many times. */
 const newestEvents = 40
-/** Database roles have no object in the directory, and their own name as id. */
-const isId = /^[0-9a-f-]{36}$/i
 
 export function OverviewPage() {
   const query = useQuery(databasesQuery)
@@ -66,7 +65,7 @@ function Lately({ summary }: { readonly summary: ActivitySummary | undefined }) 
   const newest = groupAlike(query.data?.pages[0]?.value ?? []).slice(0, shownLines)
   const readers = summary?.touchedBy ?? []
   const ids = [...newest.map(({ event }) => event.actor.objectId), ...readers.map(({ objectId }) => objectId)]
-  const { data: names } = useQuery(namesQuery(ids.filter((id) => isId.test(id))))
+  const { data: names } = useQuery(namesQuery(ids, useReads('directory')))
   const chart = useMemo(
     () => ({
       days: summary?.days.map(({ start }) => Date.parse(start) / 1000) ?? [],

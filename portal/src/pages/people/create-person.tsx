@@ -69,6 +69,7 @@ function Fields({
     <>
       <TextField
         label={t.persons.displayName}
+        longest={256}
         value={values.displayName}
         onChange={({ target }) => set({ displayName: target.value })}
       />

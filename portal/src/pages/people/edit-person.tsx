@@ -16,6 +16,9 @@ const fields = {
   mobilePhone: t.persons.phone,
 } as const
 
+/** The limits of the service where they are not 64. */
+const longest: Partial<Record<Field, number>> = { displayName: 256, jobTitle: 128, officeLocation: 128 }
+
 type Field = keyof typeof fields
 const names = Object.keys(fields) as Field[]
 
@@ -47,6 +50,7 @@ export function EditPerson({
           <TextField
             key={name}
             label={fields[name]}
+            longest={longest[name] ?? 64}
             value={edits[name] ?? user[name] ?? ''}
             onChange={(event) => setEdits({ ...edits, [name]: event.target.value })}
           />

@@ -5,7 +5,7 @@ import { peoplePath, type User } from '../../api/directory.ts'
 import { type Change, ChangeDrawer } from '../../change/change-drawer.tsx'
 import { type ListOf, ListPage, type ShownRows } from '../../directory/list-page.tsx'
 import { useRight } from '../../session/rights.ts'
-import { useSelected } from '../../shell/selected.ts'
+import { selectNone, useSelected } from '../../shell/selected.ts'
 import { t } from '../../texts/index.ts'
 import { Avatar, Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -89,7 +89,7 @@ function SelectablePeople({ rows, isDeleted, table }: ShownRows<User>) {
           <Button size="small" onClick={() => begin(true)}>
             {t.persons.enable}
           </Button>
-          <Button size="small" tone="ghost" onClick={() => select(new Set())}>
+          <Button size="small" tone="ghost" onClick={() => select(selectNone)}>
             {t.persons.clearSelection}
           </Button>
         </div>
@@ -99,7 +99,7 @@ function SelectablePeople({ rows, isDeleted, table }: ShownRows<User>) {
         change={change}
         onClose={(isApplied) => {
           setChange(undefined)
-          if (isApplied) select(new Set())
+          if (isApplied) select(selectNone)
         }}
       />
     </>

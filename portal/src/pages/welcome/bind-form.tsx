@@ -32,7 +32,7 @@ export function BindForm() {
   const client = useQueryClient()
   const field = (
     key: keyof typeof start,
-    more: { hint?: string; type?: string; autoComplete?: string } = {},
+    more: { hint?: string; type?: string; autoComplete?: string; fault?: string | undefined } = {},
   ) => (
     <TextField
       label={t.welcome[key]}
@@ -69,7 +69,7 @@ export function BindForm() {
       {field('name', { hint: t.welcome.nameHint })}
       {field('server', { hint: t.welcome.serverHint })}
       {field('host')}
-      {field('port')}
+      {field('port', { fault: isPort(values.port) ? undefined : t.welcome.portFault })}
       {field('database')}
       <SelectField
         label={t.welcome.tls}
@@ -89,12 +89,16 @@ export function BindForm() {
         </div>
       )}
       <div className="whole line">
-        <Button type="submit" tone="primary" disabled={isWorking}>
+        <Button type="submit" tone="primary" disabled={isWorking || !isPort(values.port)}>
           {isWorking ? t.welcome.binding : t.welcome.bind}
         </Button>
       </div>
     </form>
   )
+}
+
+function isPort(text: string): boolean {
+  return /^\d{1,5}$/.test(text.trim()) && Number(text) >= 1 && Number(text) <= 65_535
 }
 
 /** The statements that the service's refusal names, to be run by an owner of the database. */

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import type { Database } from '../../../src/db/database.ts'
+import { UnreadableAnswer } from '../../../src/db/guard-answers.ts'
+import { ConnectionFailure } from '../../../src/db/sqlstate.ts'
+import { findExposures } from '../../../src/enforcement/exposures/find-exposures.ts'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.ts'
+import { judgeUnfinished } from '../../../src/enforcement/states/judge-unfinished.ts'
+import { clause } from '../../support/clause.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+
+const canary = 'zqcanary'
+
+/** The database, of which the first transaction fails as one that reads too much. */
+function failOnce(database: Database, failure: Error): Database {
+  let hasFailed = false
+  return {
+    ...database,
+    transaction: async (...given) => {
+      if (hasFailed) return await database.transaction(...given)
+      hasFailed = true
+      throw failure
+    },
+  }
+}
+
+/** A masked role with CREATE on a schema of its own makes the binding run, or read, more than there is time and memory for. */
+forEachCluster((cluster) => {
+  describe('floods', () => {
+    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+    let analyst: string
+    const run = (text: string) => target.database.sql.unsafe(text)
+    const readAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
+    const mail = rule('app.people.mail')
+
+    before(async () => {
+      target = await createMaskedDatabase(cluster)
+      analyst = await target.createRole('analyst')
+      await run(`create schema app; grant usage on schema app to public;
+        create table app.people (id int, mail text); insert into app.people values (1, '${canary}');
+        grant select on app.people to "${analyst}"; create schema lair authorization "${analyst}"`)
+    })
+    after(() => target[Symbol.asyncDispose]())
+
+    clause(
+      'ENF-235',
+      'Checks of domains are run for columns that get the mask `Default` alone, not while relations are closed ahead…',
+      async () => {
+        await reconcile(target.database, policy([mail], [analyst]))
+        // Backreferences make this check try every way to part a text of a thousand characters into eight.
+        await readAs(
+          'analyst',
+          `create domain lair.slow as text check (repeat('a', 1001) !~ '${'(a*)'.repeat(8)}\\1\\2\\3\\4\\5\\6\\7\\8$' and value = 'nothing');
+          create domain lair.number as text check (value::int >= 0);
+          create table lair.own (number lair.number); insert into lair.own values ('7'); create table lair.empty (code lair.slow);
+          create view lair.lure as select null::lair.slow as c, id, mail from app.people`,
+        )
+        const from = Date.now()
+        await reconcile(target.database, policy([mail]))
+        await assert.rejects(readAs('analyst', 'select mail from app.people'), /permission denied/)
+        const rules = [mail, rule('lair.empty.code'), rule('lair.own.number')]
+        await reconcile(target.database, policy(rules))
+        const [row] = await run('select number from masked_lair.own')
+        assert.equal(row?.number, '0', 'a check that fails for some constants accepts another')
+        await findExposures(target.database, policy(rules))
+        // 21 constants, and 30 seconds for each: ten minutes for one domain.
+        assert.ok(Date.now() - from < 120_000, `${Date.now() - from} ms`)
+        await reconcile(target.database, policy([]))
+        await run('drop schema lair cascade')
+      },
+    )
+
+    clause(
+      'ENF-236',
+      'However wide the views of a masked role are, and however many grants their columns have, everything else is closed before…',
+      async () => {
+        const others: string[] = []
+        for (let at = 0; at < 60; at++) others.push(`"${await target.createRole(`other${at}`, 'NOLOGIN')}"`)
+        await run(`create schema lair authorization "${analyst}"`)
+        await reconcile(target.database, policy([mail], [analyst]))
+        const columns = Array.from({ length: 1600 }, (_, at) => `c${at}`)
+        for (const name of ['one', 'two'])
+          await readAs(
+            'analyst',
+            `create view lair.${name} as select ${columns.map((column) => `id as ${column}`).join()} from app.people;
+            grant select (${columns.join()}) on lair.${name} to ${others.join()}`,
+          )
+        await readAs('analyst', 'create view lair.small as select mail from app.people')
+        const isDenied = () =>
+          assert.rejects(readAs('analyst', 'select mail from app.people'), /permission denied/)
+        let closings = 0
+        const onClosed = async () => {
+          closings++
+          await isDenied()
+        }
+        const error = await reconcile(target.database, policy([mail]), { onClosed }).catch((thrown) => thrown)
+        assert.equal(closings, 1)
+        assert.ok(error instanceof PartlyEnforced, String(error))
+        assert.match(error.unfinished.map((one) => one.target).join(), /^lair\.\w+ and 1 more views$/)
+        assert.equal(judgeUnfinished(error.outcome, error.unfinished, []).state, null)
+        assert.equal((await readAs('analyst', 'select mail from masked_lair.small'))[0]?.mail, 'XXXX')
+        await run('drop schema lair cascade')
+
+        const failures = [
+          new ConnectionFailure(new UnreadableAnswer()),
+          new ConnectionFailure(new Error('Query read timeout')),
+          Object.assign(new Error('aborted'), { code: '25P02' }),
+        ]
+        for (const failure of failures) {
+          await reconcile(target.database, policy([mail], [analyst]))
+          await reconcile(failOnce(target.database, failure), policy([mail]), { onClosed })
+          await isDenied()
+        }
+        assert.equal(closings, 1 + failures.length)
+        await reconcile(target.database, policy([]))
+      },
+    )
+  })
+})

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { findExposures } from '../../../src/enforcement/exposures/find-exposures.ts'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { clause } from '../../support/clause.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+
+/**
+ * Tables, keys, views and grants as applications have them. `analyst` is masked and has a schema, `reader` is masked and has
+ * none, `etl` is exempt.
+ */
+const shop = `
+  revoke create on schema public from public;
+  create table public.person (id int primary key, email text check (email like '%@%'), updated timestamptz default now());
+  create index on public.person (lower(email));
+  create table public.country (id int primary key, name varchar(20) unique);
+  create table public.address (person int references public.person on delete cascade, country bigint references public.country on update cascade);
+  create table public.note (text text);
+  create function public.stamp() returns trigger language plpgsql as 'begin new.updated := now(); return new; end';
+  create trigger stamp before update on public.person for each row execute function public.stamp();
+  create view public.names as select id, name from public.country;
+  grant select, insert, update, delete on all tables in schema public to $analyst;
+  grant references on public.note to $analyst;
+  grant references (updated) on public.person to $analyst;
+  grant references on public.country to $reader;
+  grant references (id) on public.country to $analyst;
+  set role $analyst;
+  create table own.visit (country bigint references public.country (id) on delete no action);
+  create table own.day (visit int primary key); create table own.hour (visit int references own.day on delete cascade);
+  reset role;
+  revoke references (id) on public.country from $analyst;
+  create domain public.code as text check (value <> ''); create table public.product (code public.code, codes public.code[]);
+  create function public.fits(public.country) returns boolean immutable language sql as 'select true';
+  alter table public.country add check (public.fits(country));
+  set role $analyst;
+  create domain own.code as text; create function own.fits(own.day) returns boolean immutable language sql as 'select true';
+  alter table own.day add code own.code, add check (own.fits(day));
+  reset role;
+  create view public.days as select visit from own.day;
+  grant select on public.country, own.day to $etl; grant usage on schema own to $etl;
+  create schema load authorization $etl; set role $etl;
+  create table load.batch (id int primary key, country int default 1); create view load.countries as select * from public.country;
+  create view load.batches as select id from load.batch; reset role; grant select, insert on load.batch to $analyst`
+
+forEachCluster((cluster) => {
+  clause(
+    'ENF-222',
+    'Ordinary schemas have none of these: REFERENCES on a table without a key, or of a role that can have no table, keys between…',
+    async () => {
+      await using target = await createMaskedDatabase(cluster)
+      const { database } = target
+      const analyst = await target.createRole('analyst')
+      const reader = await target.createRole('reader')
+      await database.sql.unsafe(`create schema own authorization "${analyst}"`)
+      const etl = await target.createRole('etl')
+      await database.sql.unsafe(shop.replaceAll(/\$([a-z]+)/g, (_, name: string) => `"${target.role(name)}"`))
+      const wanted = policy([rule('public.person.email')], [etl])
+      await reconcile(database, wanted)
+      const found = await findExposures(database, wanted)
+      const own = found.filter(({ roles }) => roles.includes(analyst) || roles.includes(reader))
+      assert.deepEqual(
+        own.map(({ code, objects }) => ({ code, objects })),
+        [],
+      )
+    },
+  )
+
+  test('the sample shop has none either', async () => {
+    await using target = await createMaskedDatabase(cluster)
+    const { database } = target
+    const analyst = await target.createRole('analyst')
+    await database.sql.unsafe(readFileSync(new URL('../../../src/sample/shop.sql', import.meta.url), 'utf8'))
+    await database.sql.unsafe(`grant select on all tables in schema public to "${analyst}"`)
+    const wanted = policy([rule('public.customers.email')])
+    await reconcile(database, wanted)
+    const found = await findExposures(database, wanted)
+    const own = found.filter(({ roles, severity }) => roles.includes(analyst) && severity !== 'low')
+    assert.deepEqual(
+      own.map(({ code, objects }) => ({ code, objects })),
+      [],
+    )
+  })
+})
