@@ -6,11 +6,15 @@ import { type LoginKeys, type LoginRights, Logins } from '../../src/enforcement/
 import type { Target } from '../../src/enforcement/policy.ts'
 import { writeVerifier } from '../../src/wire/scram.ts'
 
+export const derivePassword = (password: string, salt: Buffer) => ({
+  password,
+  verifier: () => writeVerifier(password, salt),
+})
+
 export const testKeys: LoginKeys = {
   roleName: loginRoleName,
-  password: (database, principal) => `password of ${principal} in ${database}`,
-  verifier: (database, principal) =>
-    writeVerifier(`password of ${principal} in ${database}`, Buffer.from(principal).subarray(0, 16)),
+  derive: (database, principal) =>
+    derivePassword(`password of ${principal} in ${database}`, Buffer.from(principal).subarray(0, 16)),
   sign: (text) => createHmac('sha256', 'a key').update(text).digest('base64url'),
 }
 
@@ -26,9 +30,9 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
   const people = new Map<string, LoginRights>()
   const bound = new Set<string>([databaseId, ...(options.bound ?? [])])
   /** `afterReading` holds a node up with what it has read. */
-  const createNode = (afterReading: () => Promise<void> = async () => {}) =>
+  const createNode = (afterReading: () => Promise<void> = async () => {}, keys: LoginKeys = testKeys) =>
     new Logins({
-      keys: testKeys,
+      keys,
       readExemptElsewhere: async () => () => false,
       log: pino({ level: 'silent' }),
       source: {

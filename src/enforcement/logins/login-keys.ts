@@ -8,17 +8,14 @@ export function createLoginKeys(
   roleName: LoginKeys['roleName'],
   writeVerifier: (password: string, salt: Buffer) => string,
 ): LoginKeys {
-  const password = (databaseId: string, principalId: string) =>
-    secretBox.derive(`login password ${databaseId} ${principalId}`).toString('base64url')
   const signWith = (key: Buffer, text: string) => createHmac('sha256', key).update(text).digest('base64url')
   return {
     roleName,
-    password,
-    verifier: (databaseId, principalId) =>
-      writeVerifier(
-        password(databaseId, principalId),
-        secretBox.derive(`login salt ${databaseId} ${principalId}`).subarray(0, 16),
-      ),
+    derive(databaseId, principalId) {
+      const password = secretBox.derive(`login password ${databaseId} ${principalId}`).toString('base64url')
+      const salt = secretBox.derive(`login salt ${databaseId} ${principalId}`).subarray(0, 16)
+      return { password, verifier: () => writeVerifier(password, salt) }
+    },
     sign: (text) => signWith(secretBox.derive('login marks'), text),
     signOtherwise(text) {
       const { older, newer } = secretBox.deriveOthers('login marks')

@@ -11,7 +11,7 @@ import { type LoginChange, type LoginPlan, mark } from './diff-logins.ts'
 import { endLoginSessions, waitUntilGone } from './end-login-sessions.ts'
 import type { ObservedLogin } from './observe-logins.ts'
 import { findLogin, isEmpty, planLogins, refuse } from './plan-logins.ts'
-import type { LoginOutcome, LoginsOptions, SettledLogins } from './ports.ts'
+import type { LoginOutcome, LoginPassword, LoginsOptions, SettledLogins } from './ports.ts'
 
 export type { LoginKeys, LoginOutcome, LoginRights, LoginSource, SettledLogins } from './ports.ts'
 export { noLogins } from './ports.ts'
@@ -136,7 +136,7 @@ export class Logins {
     principalId: string,
     reset: boolean,
   ): Promise<LoginOutcome> {
-    const { keys } = this.#options
+    const derived = this.#options.keys.derive(databaseId, principalId)
     let isChanged = false
     for (let attempt = 1; attempt < attempts; attempt++) {
       const planned = await planLogins(this.#options, database.sql, databaseId, principalId)
@@ -149,11 +149,11 @@ export class Logins {
       }
       const isReset = reset && attempt === 1
       if (login?.isFresh && isEmpty(planned.plan) && !isReset) {
-        const password = keys.password(databaseId, principalId)
+        const { password } = derived
         return { kind: 'ready', login: { role: login.name, password }, changed: isChanged }
       }
       const made = await this.#change(database, databaseId, planned.plan, (tx) =>
-        this.#make(tx, databaseId, principalId),
+        this.#make(tx, databaseId, principalId, derived),
       )
       if (made === 'changed') isChanged = true
       if (made !== 'blocked') continue
@@ -165,8 +165,7 @@ export class Logins {
   }
 
   /** Plans again within the transaction. A principal that is refused only there is refused at the next attempt. */
-  async #make(tx: Tx, databaseId: string, principalId: string): Promise<Made> {
-    const { keys } = this.#options
+  async #make(tx: Tx, databaseId: string, principalId: string, derived: LoginPassword): Promise<Made> {
     const planned = await planLogins(this.#options, tx, databaseId, principalId)
     const { snapshot, plan } = planned
     const wanted = planned.wanted.get(principalId)
@@ -174,13 +173,13 @@ export class Logins {
     const { blocked, busy } = await applyLogins(tx, plan)
     if (busy.length > 0) throw new Busy()
     if (blocked.length > 0) return 'blocked'
-    const verifier = keys.verifier(databaseId, principalId)
+    const verifier = derived.verifier()
     if (findLogin(planned, principalId)) {
       await renewPassword(tx, snapshot, wanted.role, verifier)
       // A new password changes no rights.
       return isEmpty(plan) ? 'nothing' : 'changed'
     }
-    await createLogin(tx, snapshot, { databaseId, principalId }, wanted, verifier, keys.sign)
+    await createLogin(tx, snapshot, { databaseId, principalId }, wanted, verifier, this.#options.keys.sign)
     return 'changed'
   }
 

@@ -38,11 +38,16 @@ export interface LoginSource {
 }
 
 /** Values derived from the key of the service: the same on every node. */
+/** Both of one key of the service, which another may replace at any time. */
+export interface LoginPassword {
+  readonly password: string
+  /** The SCRAM verifier, which PostgreSQL gets instead of the password. */
+  verifier(): string
+}
+
 export interface LoginKeys {
   roleName(name: string, database: string): string
-  password(databaseId: string, principalId: string): string
-  /** The SCRAM verifier, which PostgreSQL gets instead of the password. */
-  verifier(databaseId: string, principalId: string): string
+  derive(databaseId: string, principalId: string): LoginPassword
   readonly sign: Sign
   /** Signatures by the other keys of the service, while one replaces the other. */
   readonly signOtherwise?: SignOtherwise

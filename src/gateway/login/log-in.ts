@@ -51,6 +51,9 @@ export async function logIn(client: Greeted, options: LogInOptions): Promise<Est
   return isIn ? { backend, role: options.name, principal: undefined } : undefined
 }
 
+/** The first as the role is, each other with its password set anew. */
+const mostAttempts = 5
+
 async function logInAsPrincipal(client: Greeted, options: LogInOptions): Promise<EstablishedLogin> {
   const { name, database, ports } = options
   const isSecretSent = splitCredentialName(name) === undefined
@@ -59,16 +62,16 @@ async function logInAsPrincipal(client: Greeted, options: LogInOptions): Promise
   const from = clientAddressOf(client.socket)
   const login = new DirectoryLogin({ name, database, from }, ports)
   const principal = await login.check(client)
-  for (let isReset = false; ; isReset = true) {
-    const { role, password } = await login.prepare(principal, isReset)
+  for (let attempt = 1; ; attempt++) {
+    const { role, password } = await login.prepare(principal, attempt > 1)
     const backend = await start(role, options)
     const failed = await proveLogin(backend, password)
     if (!failed) {
       client.socket.write(message('R', int32(0)))
       return { backend, role, principal }
     }
-    // The login role's password was changed, or the service's key is not the one that derived it: reset it once.
-    if (isReset || failed.sqlstate !== sqlstate.invalidPassword)
+    // The login role's password was changed, or derived from another key: while keys change, nodes differ in theirs.
+    if (attempt === mostAttempts || failed.sqlstate !== sqlstate.invalidPassword)
       await login.refuse('LoginRoleRefused', { why: failed.why })
     backend.socket.destroy()
   }

@@ -4,7 +4,7 @@ import { type Database, openDatabase } from '../../../src/db/database.ts'
 import type { LoginOutcome } from '../../../src/enforcement/logins/logins.ts'
 import { writeMark } from '../../../src/enforcement/logins/mark.ts'
 import { clause } from '../../support/clause.ts'
-import { createTestLogins, testKeys } from '../../support/logins.ts'
+import { createTestLogins, derivePassword, testKeys } from '../../support/logins.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
@@ -297,6 +297,20 @@ forEachCluster((cluster) => {
           assert.equal(late.kind === 'ready' && late.changed, false, 'a new password is no new right')
           assert.equal(await isOpen(connect(late)), true)
           assert.ok((await minutesLeft()) > 14)
+        },
+      )
+
+      clause(
+        'GATE-197',
+        'A login whose password is set while the secret key is replaced gets a password and a verifier of one key…',
+        async () => {
+          let key = 0
+          const derive = () => derivePassword(`password of key ${key}`, Buffer.alloc(16, key))
+          const node = directory.createNode(async () => void key++, { ...testKeys, derive })
+          const ana = directory.add('ana', [readers])
+          const outcome = await node.prepare(session, directory.databaseId, ana)
+          assert.ok(key > 1, 'the key was replaced meanwhile')
+          assert.equal(await isOpen(connect(outcome)), true)
         },
       )
 
