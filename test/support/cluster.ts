@@ -81,6 +81,8 @@ async function runOther(parent: string, name: ClusterName) {
       ? prepareBinaries(account, parent, nativeFolder(Number(version))).bin
       : findInstalled()?.bin
   if (!bin) throw new Error('no PostgreSQL is installed on this machine')
+  if (kind !== 'fetched' && name !== `installed-${findInstalled()?.major}`)
+    throw new Error(`${name} is not installed on this machine`)
   const password = randomBytes(12).toString('hex')
   const plan = { bin, directory, account, fast: true }
   await initCluster({ ...plan, version, superuser: 'masquerade', password })

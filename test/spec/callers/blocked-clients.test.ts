@@ -171,4 +171,26 @@ describe('blocked clients of outside issuers', () => {
       await assertRefused(await own.fresh())
     },
   )
+
+  clause(
+    'DIR-332',
+    'Where outside issuers are configured, a signed-in person enables, deletes, restores, purges or makes anew …',
+    async () => {
+      const { applicationId, servicePrincipalId, asOwner } = await register()
+      const { sql } = service.database
+      const block = service.database.transaction(async (tx) => {
+        await tx`
+          update directory_object set properties = properties || '{"accountEnabled": false}' where id = ${servicePrincipalId}`
+        const answer = ask(asOwner, 'DELETE', `/applications/${applicationId}`)
+        await waitUntil('the owner waits for the block', async () => {
+          const [waiting] = await sql`
+            select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+          return waiting !== undefined
+        })
+        return { answer }
+      })
+      const { answer } = await block
+      assert.equal(await answer, 403, 'a block that is being made counts')
+    },
+  )
 })

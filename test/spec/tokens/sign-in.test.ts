@@ -65,6 +65,25 @@ describe('signing in', () => {
     },
   )
 
+  clause('TOK-109', 'A sign-in or consent goes on in the browser alone that sent the form…', async () => {
+    await forgetAttempts()
+    const person = await addPerson(service)
+    const { browser, page } = await openSignIn()
+    const early = new URL(
+      `/${service.tenantId}/oauth2/v2.0/authorize/${page.url.pathname.split('/').at(-1)}`,
+      page.url,
+    )
+    const refused = await browser.open(early)
+    assert.equal(refused.url.href, early.href)
+    assert.equal(refused.status, 400, 'no form was sent')
+    const next = await browser.submitOnly(page, {
+      user: person.userPrincipalName,
+      password: person.password,
+    })
+    assert.equal(next.href, early.href, 'it was the address that goes on')
+    assert.equal((await browser.open(next)).url.origin, client)
+  })
+
   clause(
     'TOK-130',
     'TOK-109 holds for the sign-in that the signed cookie names, whatever the address names. Where the two name different sign-ins, the answer is 400 and no session begins.',
