@@ -23,7 +23,9 @@ export async function openOutput(file: string): Promise<Sink> {
 async function openDraft(file: string): Promise<Sink> {
   const draft = `${file}.new`
   try {
-    const handle = await open(draft, 'w', 0o600)
+    // In a folder that others can write, a link or a file of theirs would take the export elsewhere, or show it.
+    await rm(draft, { force: true })
+    const handle = await open(draft, 'wx', 0o600)
     return {
       write: (piece) => handle.appendFile(piece),
       async finish() {

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
@@ -186,12 +195,17 @@ clause(
     assert.equal(all.code, 0, all.stderr)
     assert.deepEqual(targets(all.stdout), ['/day-30', '/day-20', '/day-10'])
     const file = join(folder, 'part.jsonl.gz')
+    const elsewhere = join(folder, 'elsewhere')
+    writeFileSync(elsewhere, 'untouched')
+    symlinkSync(elsewhere, `${file}.new`)
     const times = ['--since', later(-25).toISOString(), '--until', '15d']
     const part = await run(file, '--gzip', '--json', ...times)
     assert.equal(part.code, 0, part.stderr)
     assert.deepEqual(JSON.parse(part.stdout), { file, entries: 1 })
     assert.deepEqual(targets(gunzipSync(readFileSync(file)).toString()), ['/day-20'])
-    assert.equal(statSync(file).mode & 0o777, 0o600)
+    assert.equal(lstatSync(file).mode & 0o777, 0o600)
+    assert.ok(lstatSync(file).isFile())
+    assert.equal(readFileSync(elsewhere, 'utf8'), 'untouched')
     assert.equal((await run()).code, 2)
     assert.equal((await run('-', '--since', 'yesterday')).code, 2)
     assert.equal((await run(join(folder, 'missing/x'))).code, 1)
