@@ -242,8 +242,8 @@ async function makeDuring(change: (tx: Tx) => Promise<unknown>, token: string, c
     })
     await waitUntil('the request waits for the change, or is over', async () => {
       const [row] = await database.sql`
-        select exists (select from pg_locks where not granted and locktype in ('transactionid', 'tuple')
-          and pid in (select pid from pg_stat_activity where datname = current_database())) as waits`
+        select exists (select from pg_stat_activity where datname = current_database()
+          and wait_event_type = 'Lock' and query ~ '(application_secret|user_password).*for share') as waits`
       return isOver || row?.waits
     })
     return { answer }
