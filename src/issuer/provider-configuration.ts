@@ -128,6 +128,9 @@ export function configureProvider(
     },
     features: {
       devInteractions: { enabled: false },
+      // On by default: our claims bind no token to a key, and a client must not take one for bound.
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
       clientCredentials: { enabled: true },
       deviceFlow: createDeviceFlow(
         async (id) => (await findActiveUser(sql, tenantId, { id }))?.userPrincipalName,

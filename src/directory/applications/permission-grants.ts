@@ -204,7 +204,9 @@ const updateGrant = operation({
     await beforeWrite(context, describeWrite('add', client, { oauth2PermissionGrants: wanted }))
     await withdrawConsent(tx, { ...consent, permissions: gone })
     const origins = await listOriginsFor(tx, tenantId, client_id, userId)
-    await consentPermissions(tx, { ...consent, permissions: wanted, origins })
+    // What was consented before stays at the origins that it was consented for.
+    const fresh = wanted.filter((name) => !permissions.includes(name))
+    await consentPermissions(tx, { ...consent, permissions: fresh, origins })
     const target = `/servicePrincipals/${client_id}`
     audit({
       action: 'consent',

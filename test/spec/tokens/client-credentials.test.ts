@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { after, before, describe } from 'node:test'
+import { SignJWT } from 'jose'
 import * as oidc from 'openid-client'
 import { removeSecret } from '../../../src/directory/applications/application-secret.ts'
 import { revokeApplicationPermissions } from '../../../src/directory/applications/granted-permissions.ts'
@@ -24,6 +26,38 @@ describe('client credentials', () => {
     })
     return { status: response.status, body: (await response.json()) as Record<string, string> }
   }
+
+  clause(
+    'TOK-132',
+    'Access tokens are bearer tokens: the service announces no DPoP and no pushed authorization requests, and a token request with a `DPoP` header gets a `Bearer` token.',
+    async () => {
+      const found = await fetch(`${service.origin}/${service.tenantId}/v2.0/.well-known/openid-configuration`)
+      const announced = Object.keys((await found.json()) as object)
+      assert.deepEqual(
+        announced.filter((name) => /dpop|pushed/.test(name)),
+        [],
+      )
+      const { appId, secret } = await addApplication(service)
+      const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      const proof = await new SignJWT({ htm: 'POST', htu: tokenUrl(), jti: randomUUID() })
+        .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk: publicKey.export({ format: 'jwk' }) })
+        .setIssuedAt()
+        .sign(privateKey)
+      const answer = await fetch(tokenUrl(), {
+        method: 'POST',
+        headers: { DPoP: proof },
+        body: new URLSearchParams({
+          grant_type: 'client_credentials',
+          client_id: appId,
+          client_secret: secret,
+          scope: 'https://graph.microsoft.com/.default',
+        }),
+      })
+      const body = (await answer.json()) as Record<string, string>
+      assert.equal(answer.status, 200, JSON.stringify(body))
+      assert.equal(body.token_type, 'Bearer')
+    },
+  )
 
   clause(
     'TOK-09',

@@ -182,6 +182,32 @@ describe('consents of single people', () => {
     'TOK-122',
     'A consent of one person by TOK-24 counts for answers at the origin that it was given at. At another origin of the…',
     async (t) => {
+      t.diagnostic('an administrator withdraws a part of what a person consented to')
+      const { appId, applicationId, servicePrincipalId, browser, person } = await letRead()
+      const more = await beginSignIn(service, appId, `${basic} Mail.Read Contacts.Read`)
+      await browser.submit(await browser.open(more.url))
+      await addAddress(applicationId)
+      const token = service.tokenFor({ permissions: ['DelegatedPermissionGrant.ReadWrite.All'] })
+      const grants = await service.request('GET', '/v1.0/oauth2PermissionGrants', { token })
+      const grant = grants.body.value.find(
+        (one: { clientId: string; principalId: string | null }) =>
+          one.clientId === servicePrincipalId && one.principalId === person.id,
+      )
+      assert.match(grant.scope, /Contacts\.Read/)
+      const changed = await service.request('PATCH', `/v1.0/oauth2PermissionGrants/${grant.id}`, {
+        token,
+        body: { scope: grant.scope.replace('Contacts.Read', '').trim() },
+      })
+      assert.equal(changed.status, 204, changed.text)
+      const mail = await beginSignIn(service, appId, `${basic} Mail.Read`, { redirect_uri: evil })
+      assert.match((await browser.open(mail.url)).html, /Allow access\?/)
+    },
+  )
+
+  clause(
+    'TOK-122',
+    'A consent of one person by TOK-24 counts for answers at the origin that it was given at. At another origin of the…',
+    async (t) => {
       t.diagnostic('an operator consents for one person')
       const properties = { spa: { redirectUris: [redirectUri] } }
       const { appId } = await addApplication(service, { properties, consented: basic.split(' ') })
