@@ -1,11 +1,12 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Download, History } from 'lucide-react'
-import { lazy, Suspense, useMemo } from 'react'
+import { useMemo } from 'react'
 import { type AuditEvent, type EventKind, eventKinds, eventsQuery, namesQuery } from '../../api/access.ts'
 import { databaseActivityQuery, shownDays } from '../../api/activity.ts'
 import { pathOf } from '../../api/masking.ts'
 import { useReads } from '../../session/readable.tsx'
+import { LazyPart } from '../../shell/lazy-part.tsx'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { type Column, DataTable } from '../../ui/data-table.tsx'
@@ -17,7 +18,7 @@ import { Empty, Loaded, Skeleton } from '../../ui/states.tsx'
 import { countByDay, describeEvent, writeCsv } from './events.ts'
 import { useDatabasePlace } from './use-database.ts'
 
-const DayChart = lazy(async () => ({ default: (await import('../../ui/chart.tsx')).DayChart }))
+const loadChart = () => import('../../ui/chart.tsx')
 const route = '/databases/$subscription/$group/$server/$database/activity'
 
 /** The events of the database, of one kind or all: counted by day, and listed. The service does both. */
@@ -101,9 +102,9 @@ function Days({ kind }: { readonly kind: EventKind | undefined }) {
   return (
     <div className="chart-frame">
       <p className="quiet small">{label}</p>
-      <Suspense fallback={<Skeleton lines={6} />}>
-        <DayChart label={label} days={chart.days} values={chart.values} />
-      </Suspense>
+      <LazyPart name="chart" load={loadChart} lines={6}>
+        {({ DayChart }) => <DayChart label={label} days={chart.days} values={chart.values} />}
+      </LazyPart>
     </div>
   )
 }

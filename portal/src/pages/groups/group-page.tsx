@@ -1,6 +1,6 @@
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Ellipsis, Pencil } from 'lucide-react'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { send } from '../../api/call.ts'
 import {
   directoryPath,
@@ -21,18 +21,17 @@ import { restoreObject } from '../../directory/restore-object.ts'
 import { usePerson } from '../../session/person.tsx'
 import { Readable, useReads } from '../../session/readable.tsx'
 import { useRight } from '../../session/rights.ts'
+import { LazyPart } from '../../shell/lazy-part.tsx'
 import { t } from '../../texts/index.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Menu } from '../../ui/menu.tsx'
 import { NeedsRole } from '../../ui/needs-role.tsx'
 import { type Crumb, Page, Tabs } from '../../ui/page.tsx'
-import { Loaded, Skeleton } from '../../ui/states.tsx'
+import { Loaded } from '../../ui/states.tsx'
 import { EditGroup } from './edit-group.tsx'
 import { GroupMembers } from './group-members.tsx'
 import { GroupKind } from './groups-page.tsx'
 import '../../directory/directory.css'
-
-const Nesting = lazy(async () => ({ default: (await import('./group-nesting.tsx')).GroupNesting }))
 
 const tabs = ['members', 'owners', 'nesting', 'rights'] as const
 type Tab = (typeof tabs)[number]
@@ -98,9 +97,9 @@ function showTab(tab: Tab, group: Group, mayChange: boolean) {
   if (tab === 'rights') return <CarriedRights set="groups" id={group.id} hint={t.groups.rightsHint} />
   if (tab === 'nesting')
     return (
-      <Suspense fallback={<Skeleton lines={8} />}>
-        <Nesting key={group.id} group={group} />
-      </Suspense>
+      <LazyPart name="nesting" load={() => import('./group-nesting.tsx')} lines={8}>
+        {({ GroupNesting }) => <GroupNesting key={group.id} group={group} />}
+      </LazyPart>
     )
   return <GroupMembers group={group} mayChange={mayChange} />
 }

@@ -1,22 +1,23 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Database, VenetianMask } from 'lucide-react'
-import { lazy, Suspense, useMemo } from 'react'
+import { useMemo } from 'react'
 import { eventsQuery, namesQuery } from '../../api/access.ts'
 import { type ActivitySummary, summaryQuery } from '../../api/activity.ts'
 import { allows, databasesQuery, permissionsQuery } from '../../api/masking.ts'
 import { useReads } from '../../session/readable.tsx'
+import { LazyPart } from '../../shell/lazy-part.tsx'
 import { t } from '../../texts/index.ts'
 import { DateText } from '../../ui/date.tsx'
 import { Card, Page } from '../../ui/page.tsx'
-import { Empty, Loaded, Skeleton } from '../../ui/states.tsx'
+import { Empty, Loaded } from '../../ui/states.tsx'
 import { describeEvent, groupAlike } from '../database/events.ts'
 import { DatabasesTable } from '../databases/databases-table.tsx'
 import { Figures } from './figures.tsx'
 import { WelcomeCard } from './welcome-card.tsx'
 import './overview.css'
 
-const DayChart = lazy(async () => ({ default: (await import('../../ui/chart.tsx')).DayChart }))
+const loadChart = () => import('../../ui/chart.tsx')
 const shownLines = 10
 /** More than lines: a person who looks around leaves the same event many times. */
 const newestEvents = 40
@@ -78,9 +79,9 @@ function Lately({ summary }: { readonly summary: ActivitySummary | undefined }) 
       <Card title={t.overview.touches}>
         {readers.length > 0 ? (
           <>
-            <Suspense fallback={<Skeleton lines={6} />}>
-              <DayChart label={t.overview.touches} {...chart} />
-            </Suspense>
+            <LazyPart name="chart" load={loadChart} lines={6}>
+              {({ DayChart }) => <DayChart label={t.overview.touches} {...chart} />}
+            </LazyPart>
             <ul className="readers small" aria-label={t.overview.readers}>
               {readers.map(({ objectId, touches }) => (
                 <li key={objectId}>
