@@ -133,6 +133,8 @@ async function openPageIn({ context, idle }: Profile, origin: string): Promise<O
     async [Symbol.asyncDispose]() {
       if (!page.isClosed()) {
         await page.unrouteAll({ behavior: 'ignoreErrors' })
+        // A page of another origin than the service's has no storage.
+        await page.evaluate('sessionStorage.clear()').catch(() => {})
         // Ends what the page still asks for, as closing it would.
         await page.goto('about:blank')
         page.removeAllListeners()

@@ -1,3 +1,5 @@
+import { forgetDrafts } from './drafts.ts'
+
 const owner = 'masquerade.person'
 const claims = 'masquerade.claims'
 /** Of the browser rather than of a person. */
@@ -40,17 +42,20 @@ type KeptClaims = Omit<Person, 'permissions' | 'directoryRoles'> & {
   readonly directoryRoles: readonly string[]
 }
 
-/** Removes everything that pages kept in this browser for a person: statements and claims. */
+/** Removes everything that pages kept in this browser for a person: statements, claims, and the drafts of this tab. */
 export function forgetPerson(): void {
   const ours = Object.keys(localStorage).filter(
     (key) => key.startsWith('masquerade.') && !shared.includes(key),
   )
   for (const key of ours) localStorage.removeItem(key)
+  forgetDrafts()
 }
 
 /** The next person at this browser finds nothing of the last one, who may have left without signing out. */
 export function keepFor(person: Person): void {
   if (localStorage.getItem(owner) !== person.id) forgetPerson()
+  // Another tab may have signed in this person: the drafts of the last one are left here.
+  forgetDrafts(person.id)
   localStorage.setItem(owner, person.id)
   localStorage.setItem(claims, writeClaims(person))
 }

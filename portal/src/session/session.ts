@@ -1,4 +1,5 @@
 import * as oauth from 'oauth4webapi'
+import { forgetDrafts } from './drafts.ts'
 import { forgetPerson, hasPerson, keepFor, type Person } from './kept.ts'
 import { askSilently, describePerson, exchangeCode, refreshTokens } from './token-answers.ts'
 import {
@@ -68,6 +69,8 @@ export async function openSession(): Promise<Opened> {
     forgetPerson()
     return { kind: 'signed out' }
   }
+  // The person signed out in another tab.
+  if (!hasPerson()) forgetDrafts()
   const isAnswer = carriesAnswer(here)
   const returnTo = isAnswer ? '/' : here.pathname + here.search + here.hash
   try {

@@ -1,7 +1,8 @@
-import { useState } from 'react'
+import { useEffect } from 'react'
 import { type Mask, type MaskingFunction, maskingFunctions } from '../../api/document.ts'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
+import { useDraft } from '../../ui/draft.ts'
 import { SelectField } from '../../ui/field.tsx'
 import type { Proposal } from './document-change.tsx'
 import { MaskOptions } from './mask-options.tsx'
@@ -18,15 +19,20 @@ const asRecommended = 'recommended'
 
 /** One mask for several columns, or the recommended one for each: one impact and one change for all of them. */
 export function BulkMask({
+  draftName,
   targets,
   onReview,
 }: {
+  /** Names the columns, so that a reload keeps what was chosen for them. */
+  readonly draftName: string
   readonly targets: readonly Target[]
   readonly onReview: (proposal: Proposal) => void
 }) {
   const fitting = maskingFunctions.filter((name) => targets.every((target) => target.fitting.includes(name)))
   const hasHints = targets.every(({ hint }) => hint)
-  const [wanted, setWanted] = useState<Mask | typeof asRecommended>()
+  const { draft: wanted, setDraft: setWanted, forgetDraft } = useDraft<Mask | typeof asRecommended>(draftName)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the draft ends with the selection, once; a reload does not come here
+  useEffect(() => forgetDraft, [])
   const chosen = wanted ?? (hasHints ? asRecommended : startMask(fitting[0] ?? 'Default'))
   const isRecommended = chosen === asRecommended && hasHints
   const mask = chosen === asRecommended ? startMask(fitting[0] ?? 'Default') : chosen

@@ -4,9 +4,11 @@ import { Table2, Unplug } from 'lucide-react'
 import { useState } from 'react'
 import { type ColumnEntry, columnsQuery, type TablePlace } from '../../api/catalog.ts'
 import { type Mask, type Recommendation, recommendationsQuery } from '../../api/document.ts'
+import { pathOf } from '../../api/masking.ts'
 import { selectNone, useSelected } from '../../shell/selected.ts'
 import { t } from '../../texts/index.ts'
 import { CodeBlock } from '../../ui/copy.tsx'
+import { useDraft } from '../../ui/draft.ts'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { AcceptRecommendations } from './accept-recommendations.tsx'
@@ -49,7 +51,7 @@ export function DataPage() {
       <div className="stack">
         <AcceptRecommendations />
         {chosen ? (
-          <TableView key={`${schema}.${table}`} table={chosen} />
+          <TableView key={`${pathOf(place)} ${schema}.${table}`} table={chosen} />
         ) : (
           <div className="card">
             <Empty icon={Table2} title={t.data.choose}>
@@ -79,13 +81,14 @@ function ColumnsView({
   const { column } = useSearch({ from: route })
   const navigate = useNavigate({ from: route })
   const { data: recommendations = [] } = useQuery(recommendationsQuery(place))
-  const [draft, setDraft] = useState<{ readonly column: string; readonly mask: Mask }>()
+  const where = `${pathOf(place)} ${table.schema}.${table.table}`
+  const { draft, setDraft, forgetDraft } = useDraft<MaskDraft>(`mask ${where}`)
   const [applied, setApplied] = useState<string>()
   const { drawer, propose } = useDocumentChange()
-  const choose = (name: string | undefined) => {
-    setDraft(undefined)
+  const choose = (next: string | undefined) => {
+    if (draft?.column !== next) setDraft(undefined)
     setApplied(undefined)
-    void navigate({ search: (before) => ({ ...before, column: name, columns: undefined }), replace: true })
+    void navigate({ search: (before) => ({ ...before, column: next, columns: undefined }), replace: true })
   }
   const { selected, select } = useSelected('columns', 'column')
   const hints = recommendations.filter(
@@ -103,7 +106,7 @@ function ColumnsView({
       fitting: fittingFunctions,
     }))
   const chosen = targets.length > 0 ? undefined : columns.find(({ columnName }) => columnName === column)
-  const mask = draftOf(chosen, draft, hints)
+  const mask = draftOf(chosen, mayWrite ? draft : undefined, hints)
   const isDrafted = chosen && mask && isValidMask(mask) && !isSameMask(chosen.rule, mask)
   return (
     <>
@@ -120,6 +123,7 @@ function ColumnsView({
           <Card title={t.data.selectedTitle(targets.length)}>
             <BulkMask
               key={[...selected].join()}
+              draftName={`masks ${where} ${[...selected].join()}`}
               targets={targets}
               onReview={(proposal) => propose(proposal, () => select(selectNone))}
             />
@@ -134,7 +138,10 @@ function ColumnsView({
             mask={mask}
             mayWrite={mayWrite}
             onChange={(next) => setDraft({ column: chosen.columnName, mask: next })}
-            onApplied={() => setApplied(chosen.columnName)}
+            onApplied={() => {
+              forgetDraft()
+              setApplied(chosen.columnName)
+            }}
             onClose={() => choose(undefined)}
           />
         )}
@@ -152,10 +159,15 @@ function ColumnsView({
   )
 }
 
+interface MaskDraft {
+  readonly column: string
+  readonly mask: Mask
+}
+
 /** The mask in the editor: what was chosen there, else the stored one, else the recommended one. */
 function draftOf(
   column: ColumnEntry | undefined,
-  draft: { readonly column: string; readonly mask: Mask } | undefined,
+  draft: MaskDraft | undefined,
   hints: readonly Recommendation[],
 ): Mask | undefined {
   if (!column) return undefined

@@ -3,7 +3,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Download, Upload, VenetianMask } from 'lucide-react'
 import { useState } from 'react'
 import { type DocumentProperties, documentQuery, maskingFunctions, type Policy } from '../../api/document.ts'
-import type { DatabasePlace } from '../../api/masking.ts'
+import { type DatabasePlace, pathOf } from '../../api/masking.ts'
 import { selectNone, useSelected } from '../../shell/selected.ts'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
@@ -162,6 +162,7 @@ function RulesView({
       />
       <Drawer title={t.rules.changeTitle(chosen.length)} isOpen={isEditing} onClose={() => setEditing(false)}>
         <BulkMask
+          draftName={`masks ${pathOf(place)} ${[...selected].join()}`}
           targets={chosen.map((rule) => ({ ...rule, rule, fitting: maskingFunctions }))}
           onReview={change}
         />

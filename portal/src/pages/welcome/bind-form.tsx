@@ -6,12 +6,14 @@ import { databasesQuery, pathOf } from '../../api/masking.ts'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/copy.tsx'
+import { useDraft } from '../../ui/draft.ts'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { FaultNotice } from '../../ui/states.tsx'
 import { toast } from '../../ui/toasts.tsx'
 
 type Tls = keyof typeof t.welcome.tlsModes
 
+/** What a reload keeps of the form. The password is not among it. */
 const start = {
   server: 'main',
   name: '',
@@ -19,34 +21,40 @@ const start = {
   port: '5432',
   database: '',
   user: '',
-  password: '',
+  tls: 'verify-full' as Tls,
 }
 
 /** Binds a database that answers; one that does not is not stored, and the statements that it lacks are shown. */
 export function BindForm() {
-  const [values, setValues] = useState(start)
-  const [tls, setTls] = useState<Tls>('verify-full')
+  const { draft, setDraft, forgetDraft } = useDraft<typeof start>('binding')
+  const values = { ...start, ...draft }
+  const [password, setPassword] = useState('')
   const [error, setError] = useState<unknown>()
   const [isWorking, setWorking] = useState(false)
   const navigate = useNavigate()
   const client = useQueryClient()
   const field = (
-    key: keyof typeof start,
-    more: { hint?: string; type?: string; autoComplete?: string; fault?: string | undefined } = {},
+    key: Exclude<keyof typeof start, 'tls'>,
+    more: { hint?: string; autoComplete?: string; fault?: string | undefined } = {},
   ) => (
     <TextField
       label={t.welcome[key]}
-      required={key !== 'password'}
+      required
       value={values[key]}
-      onChange={({ target }) => setValues({ ...values, [key]: target.value })}
+      onChange={({ target }) => setDraft({ ...values, [key]: target.value })}
       {...more}
     />
   )
+  const clear = () => {
+    setDraft(undefined)
+    setPassword('')
+    setError(undefined)
+  }
   const bind = async (event: FormEvent) => {
     event.preventDefault()
     setWorking(true)
     setError(undefined)
-    const { server, name, host, port, database, user, password } = values
+    const { server, name, host, port, database, user, tls } = values
     const place = { subscription: 'main', group: 'main', server, database: name }
     const binding = { host, port: Number(port), database, user, password, sslmode: tls }
     try {
@@ -55,6 +63,7 @@ export function BindForm() {
         headers: { prefer: 'reachable' },
       })
       await client.invalidateQueries({ queryKey: databasesQuery.queryKey })
+      forgetDraft()
       toast(t.welcome.done(name))
       void navigate({ to: '/databases/$subscription/$group/$server/$database/data', params: place })
     } catch (caught) {
@@ -73,15 +82,22 @@ export function BindForm() {
       {field('database')}
       <SelectField
         label={t.welcome.tls}
-        value={tls}
-        onChange={setTls}
+        value={values.tls}
+        onChange={(tls) => setDraft({ ...values, tls })}
         choices={(Object.keys(t.welcome.tlsModes) as Tls[]).map((value) => ({
           value,
           label: t.welcome.tlsModes[value],
         }))}
       />
       {field('user', { hint: t.welcome.userHint, autoComplete: 'off' })}
-      {field('password', { hint: t.welcome.passwordHint, type: 'password', autoComplete: 'new-password' })}
+      <TextField
+        label={t.welcome.password}
+        hint={t.welcome.passwordHint}
+        type="password"
+        autoComplete="new-password"
+        value={password}
+        onChange={({ target }) => setPassword(target.value)}
+      />
       {error !== undefined && (
         <div className="whole stack">
           <FaultNotice error={error} />
@@ -92,6 +108,11 @@ export function BindForm() {
         <Button type="submit" tone="primary" disabled={isWorking || !isPort(values.port)}>
           {isWorking ? t.welcome.binding : t.welcome.bind}
         </Button>
+        {draft && (
+          <Button tone="ghost" disabled={isWorking} onClick={clear}>
+            {t.states.clear}
+          </Button>
+        )}
       </div>
     </form>
   )
