@@ -22,6 +22,11 @@ export function hasPerson(): boolean {
   return localStorage.getItem(owner) !== null
 }
 
+/** True in a browser that another person has signed in to since: a tab may be left open. */
+export function isTakenFrom(personId: string): boolean {
+  return hasPerson() && localStorage.getItem(owner) !== personId
+}
+
 /** The last person by the claims of their last token, which hold no secret; undefined after a sign-out. */
 export function readKeptPerson(): Person | undefined {
   try {

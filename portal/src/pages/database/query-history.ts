@@ -1,3 +1,5 @@
+import { isTakenFrom } from '../../session/kept.ts'
+
 const most = 50
 
 function keyOf(databaseId: string): string {
@@ -14,30 +16,16 @@ export function readHistory(databaseId: string): readonly string[] {
   }
 }
 
-export function addToHistory(databaseId: string, sql: string): readonly string[] {
+/** A tab whose person has left writes nothing that the next person at this browser would find. */
+export function addToHistory(personId: string, databaseId: string, sql: string): readonly string[] {
+  if (isTakenFrom(personId)) return []
   const next = [sql, ...readHistory(databaseId).filter((one) => one !== sql)].slice(0, most)
-  keep(keyOf(databaseId), JSON.stringify(next))
-  return next
-}
-
-/** The statement in the editor as it was left, run or not; undefined where there was none. */
-export function readDraft(databaseId: string): string | undefined {
-  return localStorage.getItem(draftKeyOf(databaseId)) ?? undefined
-}
-
-export function keepDraft(databaseId: string, sql: string): void {
-  keep(draftKeyOf(databaseId), sql)
-}
-
-function draftKeyOf(databaseId: string): string {
-  return `masquerade.draft ${databaseId}`
-}
-
-/** A browser without room for it goes on without. */
-function keep(key: string, text: string): void {
   try {
-    localStorage.setItem(key, text)
-  } catch {}
+    localStorage.setItem(keyOf(databaseId), JSON.stringify(next))
+  } catch {
+    // A browser without room for it goes on without.
+  }
+  return next
 }
 
 export function forgetHistory(databaseId: string): readonly string[] {

@@ -2,13 +2,15 @@ import { Play, Square } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { pathOf } from '../../api/masking.ts'
 import { runQuery } from '../../api/query.ts'
+import { usePerson } from '../../session/person.tsx'
 import { t } from '../../texts/index.ts'
 import { Button } from '../../ui/button.tsx'
 import { useDebounced } from '../../ui/debounced.ts'
+import { useDraft } from '../../ui/draft.ts'
 import { Checkbox } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { SqlEditor } from '../../ui/sql-editor.tsx'
-import { addToHistory, forgetHistory, keepDraft, readDraft, readHistory } from './query-history.ts'
+import { addToHistory, forgetHistory, readHistory } from './query-history.ts'
 import { type Outcome, OutcomeView } from './query-results.tsx'
 import { useCatalogue } from './use-catalogue.ts'
 import { useDatabasePlace } from './use-database.ts'
@@ -21,7 +23,9 @@ export function QueryPage() {
   const place = useDatabasePlace()
   const id = pathOf(place)
   const [past, setPast] = useState(() => readHistory(id))
-  const [start, setStart] = useState(() => ({ text: readDraft(id) ?? past[0] ?? '', version: 0 }))
+  const person = usePerson()
+  const { draft, setDraft } = useDraft<string>(`query ${id}`)
+  const [start, setStart] = useState(() => ({ text: draft ?? past[0] ?? '', version: 0 }))
   const text = useRef(start.text)
   const [typed, setTyped] = useState(start.text)
   const [isReadOnly, setReadOnly] = useState(true)
@@ -32,7 +36,7 @@ export function QueryPage() {
     if (sql === '' || running) return
     const controller = new AbortController()
     setRunning(controller)
-    setPast(addToHistory(id, sql))
+    setPast(addToHistory(person.id, id, sql))
     const startedAt = performance.now()
     try {
       const answer = await runQuery(place, { sql, isReadOnly, rowLimit }, controller.signal)
@@ -46,8 +50,12 @@ export function QueryPage() {
   const recall = (sql: string) => {
     text.current = sql
     setTyped(sql)
-    keepDraft(id, sql)
+    setDraft(sql)
     setStart(({ version }) => ({ text: sql, version: version + 1 }))
+  }
+  const clear = () => {
+    setPast(forgetHistory(id))
+    setDraft(undefined)
   }
   return (
     <div className="query-page">
@@ -61,7 +69,7 @@ export function QueryPage() {
             onChange={(next) => {
               text.current = next
               setTyped(next)
-              keepDraft(id, next)
+              setDraft(next)
             }}
             onRun={() => void run()}
           />
@@ -89,7 +97,7 @@ export function QueryPage() {
         title={t.query.history}
         actions={
           past.length > 0 && (
-            <Button size="small" tone="ghost" onClick={() => setPast(forgetHistory(id))}>
+            <Button size="small" tone="ghost" onClick={clear}>
               {t.query.clear}
             </Button>
           )
