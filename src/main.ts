@@ -35,7 +35,7 @@ import { createBackendEnding } from './enforcement/logins/end-login-sessions.ts'
 import { createMaskReader } from './enforcement/per-role/create-mask-reader.ts'
 import { countStates } from './enforcement/states/list-states.ts'
 import { expectChecks } from './enforcement/states/restored-states.ts'
-import { recordEvents } from './gateway/audit/record-events.ts'
+import { createEventRecords } from './gateway/audit/record-events.ts'
 import { createLoginRecords } from './gateway/audit/record-logins.ts'
 import { type Gateway, openGateway } from './gateway/gateway.ts'
 import { readLimits } from './gateway/limits.ts'
@@ -301,8 +301,8 @@ export async function startService(options: StartOptions): Promise<Service> {
   }
   if (part) return { ...open, gateway: part.gateway, administrator, stop: stopOnce(cleanup.move(), end) }
   await checks.settled()
-  const masks = createMaskReader(enforcement, source)
   const locator = { guard, findPrimary: createPrimaryFinder(enforcement) }
+  const gatewayMetrics = createGatewayMetrics(metrics.registry)
   const opened = await openGateway({
     host: settings.host,
     port: settings.gatewayPort,
@@ -315,8 +315,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       findPrimary: locator.findPrimary,
       findStandby: (id, role) => enforcement.standbys.choose(id, role),
       lookAtStandbys: (id, roles) => enforcement.standbys.look(id, roles),
-      readMasks: masks.readMasks,
-      readVersion: masks.readVersion,
+      ...createMaskReader(enforcement, source),
       checkToken: createLoginCheck(auth.gatekeeper, (...who) => findLoginName(database.sql, ...who)),
       ...credentials.logins,
       prepareLogin: (id, principalId, isReset) =>
@@ -325,9 +324,9 @@ export async function startService(options: StartOptions): Promise<Service> {
       endBackends: createBackendEnding(enforcement),
       passCancel: createCancelNotice(database.sql),
       ...recordLogins(createLoginRecords(database.sql, tenantId), signIns),
-      recordEvents: (events) => recordEvents(database.sql, tenantId, events, masks.wouldMask),
+      recordEvents: createEventRecords({ database, tenantId, metrics: gatewayMetrics, log }),
       certificate: () => loadConfigured(settings),
-      metrics: createGatewayMetrics(metrics.registry),
+      metrics: gatewayMetrics,
       log,
     },
   })

@@ -1,4 +1,6 @@
+import type { Database } from './database.ts'
 import type { Fragment, Query } from './query.ts'
+import { sqlstateOf } from './sqlstate.ts'
 
 interface Actor {
   readonly kind: string
@@ -55,7 +57,7 @@ function jsonOrNull(tx: Query, value: unknown) {
   return value === undefined || value === null ? null : tx.json(value)
 }
 
-interface LaterEntry extends Omit<Entry, 'before'> {
+export interface LaterEntry extends Omit<Entry, 'before'> {
   readonly at: Date
   readonly actor: Actor
   readonly requestId: string
@@ -74,6 +76,36 @@ export async function writeAudits(tx: Query, entries: readonly LaterEntry[]): Pr
     select at, "tenantId", actor, action, target, after, "requestId"
     from jsonb_to_recordset(${tx.json(rows)}) as entry (
       at timestamptz, "tenantId" uuid, actor jsonb, action text, target text, after jsonb, "requestId" text)`
+}
+
+/** SQLSTATEs of data exceptions and of exceeded limits: the same entry fails each time, however the store is. */
+const refusedContent = /^(22|54)/
+
+/**
+ * The same, except that entries whose content the store refuses are left out: it returns them. They must not keep others from
+ * being written.
+ */
+export async function writeStorableAudits<E extends LaterEntry>(
+  database: Pick<Database, 'sql' | 'transaction'>,
+  entries: readonly E[],
+): Promise<E[]> {
+  try {
+    await writeAudits(database.sql, entries)
+    return []
+  } catch (error) {
+    if (!refusedContent.test(sqlstateOf(error))) throw error
+  }
+  return await database.transaction(async (tx) => {
+    const refused: E[] = []
+    for (const entry of entries)
+      await tx
+        .savepoint(() => writeAudits(tx, [entry]))
+        .catch((error: unknown) => {
+          if (!refusedContent.test(sqlstateOf(error))) throw error
+          refused.push(entry)
+        })
+    return refused
+  })
 }
 
 /** A column that a role read through the gateway and would have seen masked. */

@@ -3,6 +3,7 @@ import { type Attributes, tracer } from '../kernel/tracer.ts'
 import type { ConnectionCheck } from './database-marks.ts'
 import { type DatabaseAddress, type Place, parseDatabaseUrl } from './database-url.ts'
 import { checkConnections, connectionOf, driverOptions, isUnreplicated } from './driver-options.ts'
+import { guardValues } from './guard-answers.ts'
 import { choiceOf, type HostChoice } from './host-choice.ts'
 import { withKnownSettings } from './known-settings.ts'
 import { nameStatement, renameIfStale } from './prepared.ts'
@@ -69,7 +70,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     ...(options.answerTimeoutMs !== undefined && { query_timeout: options.answerTimeoutMs }),
     idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 60_000,
     options: `-c search_path=${options.searchPath ?? schemaName} -c TimeZone=UTC${options.foreign ? steadyOptions : ''}`,
-    types: { getTypeParser: chooseParser },
+    types: { getTypeParser: address.guard ? guardValues(chooseParser) : chooseParser },
     ...(options.check && checkConnections(options.check)),
   })
   const watch = hosts > 1 ? watchPrimary(address, options.foreign && (() => pool.options.options)) : undefined

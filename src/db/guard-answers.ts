@@ -41,6 +41,36 @@ export function guardAnswers(client: unknown): void {
   }
 }
 
+type ChooseParser = (oid: number, format?: 'text' | 'binary') => (text: string) => unknown
+
+/**
+ * For the same servers: refuses values that the store would refuse later, among those of others. No text of PostgreSQL holds
+ * the character of the code 0 or half of a surrogate pair, and no jsonb an escape of either.
+ */
+export function guardValues(choose: ChooseParser): ChooseParser {
+  return (oid, format) => {
+    const parse = choose(oid, format)
+    return (text) => {
+      if (typeof text !== 'string') return parse(text)
+      if (text.includes('\0')) throw new UnreadableAnswer()
+      const value = parse(text)
+      if (text.includes('\\u') && !isStorable(value)) throw new UnreadableAnswer()
+      return value
+    }
+  }
+}
+
+/** Without recursion: the server decides how deep a value is. */
+function isStorable(value: unknown): boolean {
+  const left = [value]
+  while (left.length > 0) {
+    const each = left.pop()
+    if (typeof each === 'string' && (each.includes('\0') || !each.isWellFormed())) return false
+    if (typeof each === 'object' && each !== null) for (const pair of Object.entries(each)) left.push(...pair)
+  }
+  return true
+}
+
 const headBytes = 5
 const error = 'E'.charCodeAt(0)
 const notice = 'N'.charCodeAt(0)

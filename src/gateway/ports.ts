@@ -133,7 +133,11 @@ export interface SessionRecord {
 
 /** An entry of the audit about a session that is under way or over. */
 export type SessionEvent = { readonly session: SessionRecord; readonly at: Date } & (
-  | ({ readonly kind: 'touched' } & Touched)
+  | ({
+      readonly kind: 'touched'
+      /** The policy is only observed, and the role would see masks if it were enforced. */
+      readonly isObserved?: boolean
+    } & Touched)
   | { readonly kind: 'ended'; readonly seconds: number; readonly statements: number }
 )
 
@@ -164,6 +168,8 @@ export interface GatewayPorts {
   readMasks(databaseId: string, roles: readonly string[]): Promise<ReadonlyMap<string, RoleMasks>>
   /** Changes whenever masks or exemptions change. */
   readVersion(databaseId: string): Promise<string>
+  /** Those of the roles that would see masks if the policy of the database were enforced; none where it is, or is off. */
+  findWouldMask(databaseId: string, roles: readonly string[]): Promise<readonly string[]>
   /** Checks whether a password is a valid access token for this user name. */
   checkToken(name: string, token: string): Promise<TokenCheck>
   /** The credential of an account for a database. Null: too many failures. */

@@ -50,6 +50,7 @@ export async function openSessionRunner({
   const connections = new Connections(registry, processes)
   const auditWriter = new AuditWriter({
     record: (events) => ports.recordEvents(events),
+    findWouldMask: (databaseId, roles) => ports.findWouldMask(databaseId, roles),
     onTouched: (touched) => ports.metrics.touched(touched),
     onLost: (count) => ports.metrics.auditLost(count),
     log: ports.log,

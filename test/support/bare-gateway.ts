@@ -71,6 +71,7 @@ export async function openBareGateway(
       lookAtStandbys: async () => ({ standings: new Map(), close: [] }),
       readMasks: (_id, roles) => readMaskedFor(database.sql, roles),
       readVersion: () => readMaskVersion(database.sql),
+      findWouldMask: async () => [],
       checkToken: async () => ({ kind: 'refused' }),
       findCredential: async () => null,
       recordProof: async () => {},

@@ -71,3 +71,45 @@ export function describeColumns(...names: readonly string[]): Buffer {
 export function dataRow(text: string): Buffer {
   return message('D', int16(1), int32(text.length), text)
 }
+
+/** A server like the one behind it that, once told to, writes another text of the same length in place of this one. */
+export async function startForger(port: number, text: string, other: string) {
+  const sockets = new Set<Socket>()
+  const [wanted, forgery] = [Buffer.from(text), Buffer.from(other)]
+  let isForging = false
+  let forged = 0
+  const forge = (bytes: Buffer) => {
+    for (let at = bytes.indexOf(wanted); isForging && at >= 0; at = bytes.indexOf(wanted, at + 1)) {
+      forgery.copy(bytes, at)
+      forged++
+    }
+    return bytes
+  }
+  const server = createServer((client) => {
+    const behind = connect(port, '127.0.0.1')
+    for (const socket of [client, behind]) {
+      sockets.add(socket.on('error', () => {}))
+      socket.on('close', () => {
+        client.destroy()
+        behind.destroy()
+      })
+    }
+    client.pipe(behind)
+    behind.on('data', (bytes) => client.write(forge(bytes)))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    forge(): void {
+      isForging = true
+    },
+    get forged() {
+      return forged
+    },
+    [Symbol.dispose]() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}

@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 export async function openNetwork(url: string, at = 0) {
   const { hostname, port } = new URL(url)
   const lines = new Set<Socket>()
+  let isSilent = false
   const server = createServer((near) => {
     const far = connect(Number(port), hostname)
     for (const socket of [near, far]) {
@@ -16,7 +17,7 @@ export async function openNetwork(url: string, at = 0) {
         far.destroy()
       })
     }
-    near.pipe(far).pipe(near)
+    if (!isSilent) near.pipe(far).pipe(near)
   })
   server.listen(at, '127.0.0.1')
   await once(server, 'listening')
@@ -25,6 +26,11 @@ export async function openNetwork(url: string, at = 0) {
     address: { host: '127.0.0.1', port: (server.address() as AddressInfo).port },
     /** Both ends of every connection. */
     lines: lines as ReadonlySet<Socket>,
+    /** From now on it takes what is sent, by old and new connections, and delivers nothing. */
+    silence(): void {
+      isSilent = true
+      for (const line of lines) line.pause().unpipe()
+    },
     close(): void {
       server.close()
       for (const line of lines) line.destroy()

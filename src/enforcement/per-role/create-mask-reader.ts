@@ -1,6 +1,6 @@
 import type { Sql } from '../../db/sql.ts'
 import type { Controller } from '../controller.ts'
-import { isExempt } from './is-exempt.ts'
+import { findMaskedRoles } from './find-masked-roles.ts'
 import { readMaskedFor, readMaskVersion } from './read-masked.ts'
 import type { ObservedColumn } from './read-watched.ts'
 
@@ -28,10 +28,10 @@ export function createMaskReader(
       return observed ? JSON.stringify(observed) : readMaskVersion(await connect(databaseId))
     },
 
-    /** True when the policy is only observed, and the role would see masks if it were enforced. */
-    async wouldMask(databaseId: string, role: string): Promise<boolean> {
-      if ((await readObserved(databaseId)) === null) return false
-      return !(await isExempt(await connect(databaseId), await controller.readPolicy(databaseId), role))
+    /** Those of the roles that would see masks if the policy were enforced; none where it is, or is off. */
+    async findWouldMask(databaseId: string, roles: readonly string[]): Promise<readonly string[]> {
+      if ((await readObserved(databaseId)) === null) return []
+      return findMaskedRoles(await connect(databaseId), await controller.readPolicy(databaseId), roles)
     },
   }
 }

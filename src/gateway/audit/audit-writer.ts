@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { SessionEvent, SessionRecord } from '../ports.ts'
+import { ObservedQueue } from './observed-queue.ts'
 import { SessionTouches } from './session-touches.ts'
 import type { Touched } from './touch.ts'
 
 export interface AuditWriterOptions {
   record(events: readonly SessionEvent[]): Promise<void>
+  /** Those of the roles that would see masks, were the policy of the database enforced. */
+  findWouldMask(databaseId: string, roles: readonly string[]): Promise<readonly string[]>
   /** Called before a session's touched columns are written to the audit. */
   onTouched(touched: Touched): void
   onLost(count: number): void
@@ -28,6 +31,8 @@ interface Page {
 /** Cap on the events that wait while the store is unavailable. */
 const maxWaiting = 10_000
 const maxBatch = 500
+/** Of the names of columns in a batch: the store takes 256 MB in one value. */
+const maxBatchLength = 16_000_000
 const closeMs = 2_000
 
 /**
@@ -40,6 +45,7 @@ export class AuditWriter {
   readonly #timer: NodeJS.Timeout
   /** Sessions that touched something. */
   readonly #pages = new Set<Page>()
+  readonly #observed: ObservedQueue
   #waiting: SessionEvent[] = []
   #writing: Promise<void> | undefined
   #isAway = false
@@ -48,6 +54,11 @@ export class AuditWriter {
   constructor(options: AuditWriterOptions) {
     this.#options = options
     this.#repeatMs = options.repeatMs ?? 60_000
+    this.#observed = new ObservedQueue({
+      findWouldMask: (databaseId, roles) => options.findWouldMask(databaseId, roles),
+      pass: (event) => this.#wait(event),
+      onAnswer: () => void this.#write(),
+    })
     this.#timer = setInterval(() => void this.#tick(), options.everyMs ?? 1_000).unref()
   }
 
@@ -60,7 +71,7 @@ export class AuditWriter {
         this.#take(page)
         const { statements } = page.touches
         const seconds = (Date.now() - startedAt) / 1000
-        this.#wait({ kind: 'ended', session, at: new Date(), seconds, statements })
+        this.#observed.push({ kind: 'ended', session, at: new Date(), seconds, statements })
       },
     }
   }
@@ -70,6 +81,7 @@ export class AuditWriter {
     clearInterval(this.#timer)
     await Promise.race([this.#writing, sleep(closeMs, undefined, { ref: false })])
     for (const page of this.#pages) this.#take(page)
+    await this.#observed.drain(closeMs)
     await Promise.race([this.#write(), sleep(closeMs, undefined, { ref: false })])
     this.#lost += this.#waiting.length
     this.#tellLost()
@@ -88,7 +100,7 @@ export class AuditWriter {
     const touched = page.touches.take()
     page.writtenAt = Date.now()
     this.#options.onTouched(touched)
-    this.#wait({ kind: 'touched', session: page.session, at: new Date(), ...touched })
+    this.#observed.push({ kind: 'touched', session: page.session, at: new Date(), ...touched })
   }
 
   #wait(event: SessionEvent): void {
@@ -108,7 +120,7 @@ export class AuditWriter {
 
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, maxBatch)
+      const batch = this.#waiting.splice(0, countBatch(this.#waiting))
       try {
         await this.#options.record(batch)
         this.#isAway = false
@@ -128,4 +140,20 @@ export class AuditWriter {
     this.#lost = 0
     if (count > 0) this.#options.log.error({ count }, 'entries of the audit of the gateway were lost')
   }
+}
+
+/** How many of the first events are written together; at least one. */
+function countBatch(events: readonly SessionEvent[]): number {
+  let length = 0
+  const over = events.slice(0, maxBatch).findIndex((event, at) => {
+    length += lengthOf(event)
+    return at > 0 && length > maxBatchLength
+  })
+  return over < 0 ? maxBatch : over
+}
+
+function lengthOf(event: SessionEvent): number {
+  if (event.kind === 'ended') return 0
+  const columns = event.touches.flatMap(({ masked, raw, written }) => [...masked, ...raw, ...written])
+  return columns.reduce((sum, column) => sum + column.length, 0)
 }

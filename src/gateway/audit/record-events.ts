@@ -1,19 +1,21 @@
-import { writeAudits } from '../../db/audit.ts'
-import type { Query } from '../../db/query.ts'
+import type { Logger } from 'pino'
+import { type LaterEntry, writeStorableAudits } from '../../db/audit.ts'
+import type { Database } from '../../db/database.ts'
+import type { GatewayMetrics } from '../metrics.ts'
 import type { SessionEvent } from '../ports.ts'
 import { actorOf } from './record-logins.ts'
 
+export interface EventRecords {
+  readonly database: Pick<Database, 'sql' | 'transaction'>
+  readonly tenantId: string
+  readonly metrics: Pick<GatewayMetrics, 'auditLost'>
+  readonly log: Logger
+}
+
 /** Audits what sessions touched and that they ended, under the id of the entry of their login. */
-export async function recordEvents(
-  sql: Query,
-  tenantId: string,
-  events: readonly SessionEvent[],
-  wouldMask: (databaseId: string, role: string) => Promise<boolean> = async () => false,
-): Promise<void> {
-  const observed = await findObserved(events, wouldMask)
-  await writeAudits(
-    sql,
-    events.map((event) => {
+export function createEventRecords({ database, tenantId, metrics, log }: EventRecords) {
+  return async (events: readonly SessionEvent[]): Promise<void> => {
+    const entries = events.map((event): LaterEntry => {
       const { id, role, principal, database, from } = event.session
       return {
         at: event.at,
@@ -21,37 +23,27 @@ export async function recordEvents(
         requestId: id,
         action: event.kind === 'touched' ? 'gateway/touch' : 'gateway/disconnect',
         target: database.target,
-        after: { role, from, ...describe(event, observed.has(keyOf(event))) },
+        after: { role, from, ...describe(event) },
       }
-    }),
-  )
+    })
+    const refused = await writeStorableAudits(database, entries)
+    if (refused.length === 0) return
+    metrics.auditLost(refused.length)
+    const targets = [...new Set(refused.map(({ target }) => target))]
+    log.error(
+      { count: refused.length, targets },
+      'the store refuses the content of audit entries: they are lost',
+    )
+  }
 }
 
-/** Roles that would see masks, were the policies of their databases enforced. */
-async function findObserved(
-  events: readonly SessionEvent[],
-  wouldMask: (databaseId: string, role: string) => Promise<boolean>,
-): Promise<ReadonlySet<string>> {
-  const touched = new Map(
-    events.filter(({ kind }) => kind === 'touched').map((event) => [keyOf(event), event.session]),
-  )
-  const found = new Set<string>()
-  for (const [key, { database, role }] of touched)
-    if (!database.isUnbound && (await wouldMask(database.id, role))) found.add(key)
-  return found
-}
-
-function keyOf({ session }: SessionEvent): string {
-  return JSON.stringify([session.database.id, session.role])
-}
-
-function describe(event: SessionEvent, isObserved: boolean): object {
+function describe(event: SessionEvent): object {
   if (event.kind === 'ended') return { seconds: event.seconds, statements: event.statements }
   const statements = event.touches.map(({ kind, masked, raw, written, isUnparsed, count }) => ({
     kind,
     count,
     ...(masked.length > 0 && { masked }),
-    ...(raw.length > 0 && { [isObserved ? 'wouldMask' : 'raw']: raw }),
+    ...(raw.length > 0 && { [event.isObserved ? 'wouldMask' : 'raw']: raw }),
     ...(written.length > 0 && { written }),
     ...(isUnparsed && { unparsed: true }),
   }))

@@ -2,6 +2,8 @@ import { type Touch, type Touched, unparsed } from './touch.ts'
 
 /** Different things that a session touches between two entries of the audit. */
 const maxDifferent = 100
+/** Names of columns that they have together. Names come from the database, in any length and number. */
+const maxLength = 2_000_000
 const maxReported = 1_000
 
 /** Columns that the statements of one session touched, until they are written to the audit. */
@@ -9,6 +11,7 @@ export class SessionTouches {
   readonly #onFirst: () => void
   readonly #reported = new Set<string>()
   #counts = new Map<string, { touch: Touch; count: number }>()
+  #length = 0
   #leftOut = 0
   #hasNew = false
   /** How many statements ran. */
@@ -33,6 +36,7 @@ export class SessionTouches {
     for (const key of this.#counts.keys()) this.#reported.add(key)
     const leftOut = this.#leftOut
     this.#counts = new Map()
+    this.#length = 0
     this.#leftOut = 0
     this.#hasNew = false
     return { touches, leftOut }
@@ -49,11 +53,13 @@ export class SessionTouches {
       known.count++
       return
     }
-    if (this.#counts.size >= maxDifferent) {
+    // An entry is begun by what it leaves out, too.
+    if (this.#counts.size === 0 && this.#leftOut === 0) this.#onFirst()
+    if (this.#counts.size >= maxDifferent || this.#length + touch.key.length > maxLength) {
       this.#leftOut++
       return
     }
-    if (this.#counts.size === 0) this.#onFirst()
+    this.#length += touch.key.length
     this.#counts.set(touch.key, { touch, count: 1 })
     this.#hasNew ||= !this.#reported.has(touch.key)
   }

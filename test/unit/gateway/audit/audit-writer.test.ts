@@ -23,11 +23,15 @@ function runA(touches: SessionTouches): void {
   if (readA) touches.count(readA)
 }
 
-function openWriter(record: (events: readonly SessionEvent[]) => Promise<void>) {
+function openWriter(
+  record: (events: readonly SessionEvent[]) => Promise<void>,
+  findWouldMask: (databaseId: string) => Promise<readonly string[]> = async () => [],
+) {
   const lines: { msg: string; count?: number }[] = []
   let lost = 0
   const writer = new AuditWriter({
     record,
+    findWouldMask,
     onTouched: () => {},
     onLost: (count) => {
       lost += count
@@ -87,6 +91,56 @@ describe('what is written into the audit', () => {
       assert.deepEqual([written[0]?.session.id, written.at(-1)?.session.id], ['20', '10019'])
       assert.equal(lines.find(({ msg }) => msg.includes('were lost'))?.count, 20)
       await writer.close()
+    },
+  )
+
+  test('events wait for the answer of their own database alone, in order, and until the end at most', async () => {
+    const written: SessionEvent[] = []
+    const { writer } = openWriter(
+      async (events) => void written.push(...events),
+      (id) => (id === 'silent' ? new Promise(() => {}) : Promise.resolve(['ann'])),
+    )
+    for (const id of ['silent', 'observed']) {
+      const { touches, end } = writer.open({ ...session, database: { ...session.database, id } })
+      runA(touches)
+      end()
+    }
+    const seen = () =>
+      written.map((event) => [
+        event.session.database.id,
+        event.kind === 'touched' ? event.isObserved : event.kind,
+      ])
+    const answered = [
+      ['observed', true],
+      ['observed', 'ended'],
+    ]
+    await waitUntil('the database that answers', () => written.length === 2)
+    assert.deepEqual(seen(), answered)
+    await writer.close()
+    assert.deepEqual(seen(), [...answered, ['silent', undefined], ['silent', 'ended']])
+  })
+
+  clause(
+    'GATE-203',
+    'An entry has up to 2 million characters of names of columns; `leftOut` counts the statements…',
+    async () => {
+      const batches: (readonly SessionEvent[])[] = []
+      const { writer } = openWriter(async (events) => void batches.push(events))
+      const long = (kind: string, length: number) =>
+        touchOf(kind, { ...nothingFound(), raw: new Set(['c'.repeat(length)]) })
+      for (let each = 0; each < 20; each++) {
+        const { touches, end } = writer.open({ ...session, id: String(each) })
+        for (const touch of [long('COPY', 2_000_000), long('SELECT', 1_900_000), long('UPDATE', 1_900_000)])
+          if (touch) touches.count(touch)
+        end()
+      }
+      await writer.close()
+      const touched = batches.flat().filter((event) => event.kind === 'touched')
+      assert.equal(touched.length, 20)
+      for (const { touches, leftOut } of touched)
+        assert.deepEqual([touches.map(({ kind }) => kind), leftOut], [['SELECT'], 2])
+      const longest = batches.map((events) => events.filter(({ kind }) => kind === 'touched').length)
+      assert.deepEqual(longest, [8, 8, 4])
     },
   )
 

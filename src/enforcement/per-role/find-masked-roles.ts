@@ -3,14 +3,15 @@ import { exemptions } from '../grants/roles.ts'
 import { readRoles } from '../observe.ts'
 import type { Policy } from '../policy.ts'
 
-/** True when the role would see raw values under the policy: it is exempt, or a superuser. */
-export async function isExempt(
+/** Those of the roles that would see masks under the policy: neither exempt nor superusers. */
+export async function findMaskedRoles(
   sql: Sql,
   { exemptRoles }: Pick<Policy, 'exemptRoles'>,
-  role: string,
-): Promise<boolean> {
+  names: readonly string[],
+): Promise<string[]> {
   const [server] = await sql<{ version: number }[]>`
     select current_setting('server_version_num')::int as version`
   const roles = await readRoles(sql, server?.version ?? 0)
-  return exemptions(roles, exemptRoles).includes(role) || (roles.get(role)?.superuser ?? false)
+  const exempt = exemptions(roles, exemptRoles)
+  return names.filter((name) => !exempt.includes(name) && !roles.get(name)?.superuser)
 }
