@@ -60,6 +60,7 @@ export async function readWatched(
   const needed = new Set(
     relations.flatMap(({ masked, shows }) => [...masked, ...shows].flatMap(({ needs }) => needs ?? [])),
   )
+  for (const oid of Object.values(statisticsTables)) needed.add(`${oid}/0`)
   const digest = createHash('sha256').update(JSON.stringify(relations)).digest('base64')
   const found = new Map<string, WatchedForRole>()
   for (const { role, readable } of await readReadable(sql, roles, [...needed])) {
@@ -69,15 +70,39 @@ export async function readWatched(
       attribute,
       isRaw: needs !== undefined && may.has(needs),
     })
-    const watched = relations.map(({ masked, shows, ...rest }) => ({
+    const watched: Watched[] = relations.map(({ masked, shows, ...rest }) => ({
       ...rest,
       masked: masked.map(see),
       shows: shows.map(see),
     }))
+    watched.push(...listStatistics(watched, may))
     const own = createHash('sha256').update(readable.sort().join()).digest('base64')
     found.set(role, { watched, digest: `${digest}/${own}` })
   }
   return found
+}
+
+/** Views that show samples of the columns that their reader may read. */
+const statisticsViews = ['pg_stats', 'pg_stats_ext', 'pg_stats_ext_exprs']
+/** The tables below, with samples of all columns, by OIDs that are the same in every PostgreSQL. */
+const statisticsTables = { pg_statistic: 2619, pg_statistic_ext_data: 3429 }
+
+/** Catalogs from which the role reads samples of masked columns, with these columns. It cannot be told which of them it reads. */
+function listStatistics(watched: readonly Watched[], readable: ReadonlySet<string>): Watched[] {
+  const columns = watched.flatMap(({ masked }) => masked)
+  const byName = (some: readonly WatchedColumn[]) => [
+    ...new Map(some.map((each) => [each.column, each])).values(),
+  ]
+  const raw = byName(columns.filter(({ isRaw }) => isRaw))
+  const tables = Object.entries(statisticsTables).filter(([, oid]) => readable.has(`${oid}/0`))
+  const all = tables.length > 0 ? byName(columns).map((each) => ({ ...each, isRaw: true })) : []
+  const catalogs = [
+    ...statisticsViews.map((name) => ({ name, shows: raw })),
+    ...tables.map(([name]) => ({ name, shows: all })),
+  ]
+  return catalogs
+    .filter(({ shows }) => shows.length > 0)
+    .map((each) => ({ ...each, schema: 'pg_catalog', attributes: [], masked: [] }))
 }
 
 interface Source {
@@ -226,13 +251,26 @@ async function readNames(sql: Sql, oids: readonly number[]) {
     where c.oid = any(${oids}::oid[]) order by 2, 3`
 }
 
+/**
+ * What each role can read itself or by SET ROLE, which the gateway does not follow: as a role without INHERIT, or after it has
+ * granted itself a role that it administers.
+ */
 async function readReadable(sql: Sql, roles: readonly string[], needed: readonly string[]) {
   const pairs = needed.map((each) => each.split('/'))
   return await sql<{ role: string; readable: string[] }[]>`
+    with recursive reached (role, oid) as (
+      select r.oid, r.oid from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[])
+      union select r.role, m.roleid from reached r join pg_catalog.pg_auth_members m on m.member = r.oid
+    ), acted as materialized (
+      select r.role, r.oid from reached r where r.role = r.oid or (not pg_catalog.pg_has_role(r.role, r.oid, 'USAGE')
+        and (pg_catalog.pg_has_role(r.role, r.oid, 'MEMBER WITH ADMIN OPTION') or pg_catalog.pg_has_role(r.role, r.oid,
+          case when pg_catalog.current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)))
+    )
     select r.rolname::text as role, array(
       select pg_catalog.concat(w.oid, '/', w.number)
       from unnest(${pairs.map(([oid]) => oid)}::oid[], ${pairs.map(([, number]) => number)}::int2[]) as w(oid, number)
-      where case w.number when 0 then pg_catalog.has_any_column_privilege(r.oid, w.oid, 'SELECT')
-        else pg_catalog.has_column_privilege(r.oid, w.oid, w.number, 'SELECT') end) as readable
+      where exists (select 1 from acted a where a.role = r.oid and case w.number
+        when 0 then pg_catalog.has_any_column_privilege(a.oid, w.oid, 'SELECT')
+        else pg_catalog.has_column_privilege(a.oid, w.oid, w.number, 'SELECT') end)) as readable
     from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[])`
 }

@@ -98,7 +98,10 @@ export class MaskMap {
   /** The schema of the relation that a name without a schema stands for, in the order of the path. */
   resolve(name: string, path: readonly string[]): string | undefined {
     const schemas = this.#homonyms.get(name)
-    return schemas && path.find((schema) => schemas.has(schema))
+    if (!schemas) return undefined
+    // A path that does not list it begins with it.
+    if (schemas.has('pg_catalog') && !path.includes('pg_catalog')) return 'pg_catalog'
+    return path.find((schema) => schemas.has(schema))
   }
 
   findWatched(schema: string, name: string): WatchedRelation | undefined {

@@ -362,6 +362,54 @@ describe('what statements touch', () => {
   )
 
   clause(
+    'GATE-204',
+    'A read that is raw after SET ROLE is recorded as raw, whether or not the session has set the…',
+    async () => {
+      const { role, createRole, database } = gateway.masked()
+      const setter = await createRole('setter', 'LOGIN NOINHERIT')
+      const keeper = await createRole('keeper', 'LOGIN NOINHERIT')
+      await database.sql.unsafe(`grant "${role('auditor')}" to "${setter}"; create role "${role('group')}";
+      grant "${role('group')}" to "${keeper}"`)
+      const read = (name: string, become: string) =>
+        touches(name, async (client) => {
+          await client.query(`set role "${role(become)}"`)
+          return client.query('select email from public.customers').catch(() => {})
+        })
+      assert.deepEqual(await read('setter', 'auditor'), [{ kind: 'SELECT', raw: [email], count: 1 }])
+      assert.deepEqual(await read('keeper', 'group'), [{ kind: 'SELECT', masked: [email], count: 1 }])
+      await database.sql.unsafe(`drop role "${role('group')}"`)
+    },
+  )
+
+  clause(
+    'GATE-205',
+    'A statement that names a catalog with samples of values (`pg_stats`, `pg_stats_ext`,…',
+    async () => {
+      const { sql } = gateway.masked().database
+      await sql.unsafe(
+        'analyze public.customers; create schema own; create view own.pg_stats as select 1 as one',
+      )
+      await sql.unsafe('grant usage on schema own to public; grant select on own.pg_stats to public')
+      const all = [email, 'sales."Kunden Döner"."e-mail"']
+      const reads = async (role: string, from: string) =>
+        touches(role, (client) => client.query(`select * from ${from}`).catch(() => {}))
+      const sampled = await (await gateway.connect('auditor')).query(
+        "select histogram_bounds::text as values from pg_stats where tablename = 'customers' and attname = 'email'",
+      )
+      assert.match(sampled.rows[0].values, /ann@example\.com/)
+      for (const from of ['pg_stats', 'pg_catalog.pg_stats', 'pg_stats_ext', 'pg_stats_ext_exprs'])
+        assert.deepEqual(await reads('auditor', from), [{ kind: 'SELECT', raw: all, count: 1 }], from)
+      assert.deepEqual(await reads('auditor', 'pg_statistic'), [])
+      assert.deepEqual(await reads('auditor', 'own.pg_stats'), [])
+      assert.deepEqual(await reads('analyst', 'pg_stats'), [])
+      const sampler = await gateway.masked().createRole('sampler')
+      await sql.unsafe(`grant select on pg_catalog.pg_statistic to "${sampler}"`)
+      assert.deepEqual(await reads('sampler', 'pg_statistic'), [{ kind: 'SELECT', raw: all, count: 1 }])
+      await sql.unsafe(`revoke select on pg_catalog.pg_statistic from "${sampler}"`)
+    },
+  )
+
+  clause(
     'GATE-46',
     'The first touch of a column by a session is in the audit after a second; further touches…',
     async () => {
