@@ -113,3 +113,44 @@ export async function startForger(port: number, text: string, other: string) {
     },
   }
 }
+
+/** A server like the one behind it that, once told to, ignores what comes by open connections of this application. */
+export async function startIgnoring(port: number, application: string) {
+  const sockets = new Set<Socket>()
+  const ignorable = new Set<Socket>()
+  let ignored = 0
+  let isIgnoring = false
+  const server = createServer((client) => {
+    const behind = connect(port, '127.0.0.1')
+    for (const socket of [client, behind]) {
+      sockets.add(socket.on('error', () => {}))
+      socket.on('close', () => {
+        client.destroy()
+        behind.destroy()
+      })
+    }
+    client.once('data', (startup) => {
+      if (!isIgnoring && startup.includes(application)) ignorable.add(client)
+    })
+    client.on('data', (bytes) => {
+      if (isIgnoring && ignorable.has(client)) ignored++
+      else behind.write(bytes)
+    })
+    behind.pipe(client)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    ignore(): void {
+      isIgnoring = true
+    },
+    get ignored() {
+      return ignored
+    },
+    [Symbol.dispose]() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}

@@ -21,6 +21,8 @@ export class ServerWatch {
   readonly #ports: ServerPorts
   /** When the standbys of a database were last looked at with success. */
   readonly #lookedAt = new Map<string, number>()
+  /** Looks that have not ended: each is taken up again a second after its end or less. */
+  readonly #underWay = new Set<string>()
   readonly #looks: RepeatedLook
 
   constructor(ports: ServerPorts) {
@@ -36,23 +38,30 @@ export class ServerWatch {
     if (sessions.length > 0) await this.#checkStandbys(databaseId, sessions)
   }
 
+  /** Looks under way end no session any more. */
   close(): Promise<void> {
     return this.#looks.close()
   }
 
+  /** Starts looks and waits for none: one database that does not answer must not keep sessions of others. */
   async #look(): Promise<void> {
-    const sessions = this.#ports.list()
-    const byDatabase = (some: readonly RegisteredSession[]) => [
-      ...Map.groupBy(some, ({ databaseId }) => databaseId),
-    ]
-    const atPrimary = byDatabase(sessions.filter(({ cancel }) => cancel.address.others))
-    const atStandbys = byDatabase(sessions.filter(isAtStandby))
-    await Promise.all([
-      ...atPrimary.map(([databaseId, some]) => this.#checkPrimary(databaseId, some)),
-      ...atStandbys.map(([databaseId, some]) => this.#checkStandbys(databaseId, some)),
-    ])
+    const byDatabase = Map.groupBy(this.#ports.list(), ({ databaseId }) => databaseId)
+    for (const [databaseId, sessions] of byDatabase) {
+      const atPrimary = sessions.filter(({ cancel }) => cancel.address.others)
+      const atStandbys = sessions.filter(isAtStandby)
+      if (atPrimary.length > 0)
+        this.#start(`primary of ${databaseId}`, () => this.#checkPrimary(databaseId, atPrimary))
+      if (atStandbys.length > 0)
+        this.#start(`standbys of ${databaseId}`, () => this.#checkStandbys(databaseId, atStandbys))
+    }
     for (const databaseId of this.#lookedAt.keys())
-      if (!atStandbys.some(([id]) => id === databaseId)) this.#lookedAt.delete(databaseId)
+      if (!byDatabase.get(databaseId)?.some(isAtStandby)) this.#lookedAt.delete(databaseId)
+  }
+
+  #start(what: string, look: () => Promise<void>): void {
+    if (this.#underWay.has(what)) return
+    this.#underWay.add(what)
+    void look().finally(() => this.#underWay.delete(what))
   }
 
   async #checkPrimary(databaseId: string, sessions: readonly RegisteredSession[]): Promise<void> {
@@ -81,7 +90,7 @@ export class ServerWatch {
     sessions: readonly RegisteredSession[],
     reason: 'ServerReplaced' | 'StandbyLeft',
   ): Promise<void> {
-    if (sessions.length === 0) return
+    if (sessions.length === 0 || this.#looks.isClosed) return
     const ids = sessions.map(({ id }) => id)
     await this.#ports.end(ids, reason).catch(() => {})
     this.#ports.log.info({ databaseId, reason, ended: ids.length }, 'sessions at other servers ended')
