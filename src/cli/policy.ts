@@ -1,4 +1,5 @@
 import { countOf } from '../kernel/count-of.ts'
+import { foldDisplayName } from '../kernel/fold-display-name.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Exemption } from '../masking/policy/exemptions.ts'
 import { apiHelp, databasePathOf, openApi } from './api.ts'
@@ -61,9 +62,9 @@ const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string
 
   async unexempt(rules, values, name) {
     const { exemptions } = await rules.document()
-    const wanted = name.replace(/^group:/, '').toLowerCase()
+    const wanted = foldDisplayName(name.replace(/^group:/, ''))
     const gone = exemptions.filter(({ entry, name: shown, id }) =>
-      [entry, shown, id].some((one) => one?.toLowerCase() === wanted),
+      [entry, shown, id].some((one) => one !== null && foldDisplayName(one) === wanted),
     )
     if (gone.length === 0)
       throw new OperatorError(`'${name.slice(0, 200)}' is not exempt. Nothing was changed.`, {

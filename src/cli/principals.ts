@@ -62,9 +62,17 @@ export async function findGroup(api: Api, name: string): Promise<Principal> {
 }
 
 async function findNamed(api: Api, set: string, name: string): Promise<readonly Entry[]> {
-  const filter = encodeURIComponent(`displayName eq ${quoteText(name)}`)
+  const spellings = spell(name).map(quoteText).join(',')
+  const filter = encodeURIComponent(`displayName in (${spellings})`)
   const path = `${directory}/${set}?$filter=${filter}&$select=id,displayName,description`
   return (await read<{ value: Entry[] }>(api, path, name))?.value ?? []
+}
+
+/** A filter knows nothing of composition, and in some locales nothing of capitals beyond ASCII. */
+function spell(name: string): string[] {
+  const composed = name.normalize('NFC')
+  const spellings = [name, composed, name.normalize('NFD'), composed.toLowerCase(), composed.toUpperCase()]
+  return [...new Set(spellings)]
 }
 
 /** As a text stands in `$filter`. */

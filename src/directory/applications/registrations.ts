@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { appendChanges } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
+import { foldDisplayName } from '../../kernel/fold-display-name.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { JsonObject } from '../entities/property.ts'
 
@@ -95,7 +96,8 @@ export async function findRegistration(sql: Query, tenantId: string, word: strin
     [appId, applicationId, servicePrincipalId].includes(word.toLowerCase()),
   )
   if (byId) return byId
-  const named = all.filter(({ displayName }) => displayName.toLowerCase() === word.toLowerCase())
+  const wanted = foldDisplayName(word)
+  const named = all.filter(({ displayName }) => foldDisplayName(displayName) === wanted)
   const [only] = named
   return named.length === 1 && only ? only : fail('ObjectNotFound', { id: word })
 }

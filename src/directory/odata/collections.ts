@@ -17,7 +17,7 @@ export function compileCollection(tx: Query, filter: Lambda, scope: Scope, compi
   const { op, variable, inner } = filter
   if (!variable || !inner) return { sql: tx`exists (${from})`, access: 'walk' }
   const variables = new Map(scope.variables).set(variable, within)
-  const condition = compile(inner, { root: scope.root, variables })
+  const condition = compile(inner, { root: scope.root, variables, innermost: variable })
   if (op === 'all')
     return { sql: tx`not exists (${from} and (${condition.sql}) is not true)`, access: 'walk' }
   const served = 'relation' in place ? undefined : findElement(tx, place, variable, inner)

@@ -36,6 +36,8 @@ export interface Scope {
   readonly root: ScopeOfRow
   /** The variables of any and all, by name. */
   readonly variables: ReadonlyMap<string, ScopeOfRow>
+  /** The variable of the any or all directly around. */
+  readonly innermost?: string
 }
 
 /** The row that a path starts at, and the rest of the path. */
@@ -52,11 +54,19 @@ export function placeField(path: string, scope: Scope): Placed {
   return at.self ? { field: at.self, row: at.row } : refuse({ name: path }, 'needs a property behind it')
 }
 
-/** The collection that a path names: a field that holds one, or a relation. */
+/**
+ * The collection that a path names: a field that holds one, or a relation. Inside any and all it belongs to the item:
+ * with any other collection, each level would multiply the work by the number of its items.
+ */
 export function placeCollection(
   path: string,
   scope: Scope,
 ): Placed | { relation: FilteredRelation; row: string } {
+  if (scope.innermost !== undefined && path.split('/', 1)[0] !== scope.innermost)
+    return refuse(
+      { name: path },
+      `is inside any or all, where a collection starts with '${scope.innermost}/'`,
+    )
   const { at, rest } = startPath(path, scope)
   const relation = at.relations?.get(rest.toLowerCase())
   if (relation === 'denied') return fail('InsufficientPrivileges')

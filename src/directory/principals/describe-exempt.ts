@@ -1,4 +1,5 @@
 import type { Query } from '../../db/query.ts'
+import { foldDisplayName } from '../../kernel/fold-display-name.ts'
 import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 
@@ -45,15 +46,19 @@ export async function describeExempt(
   })
 }
 
-/** The groups that have one of these display names, whatever their case and composition; a name need not be unique. */
+/**
+ * The groups that have one of these display names by the one folding; a name need not be unique. The store selects plain
+ * ASCII names, which every locale folds alike. It returns all other names: it does not know the folding.
+ */
 export async function findGroupsNamed(
   sql: Query,
   tenantId: string,
   names: readonly string[],
 ): Promise<{ readonly id: string; readonly name: string }[]> {
-  const spellings = names.flatMap((name) => [name, name.normalize('NFC'), name.normalize('NFD')])
-  return await sql<{ id: string; name: string }[]>`
+  const wanted = new Set(names.map(foldDisplayName))
+  const candidates = await sql<{ id: string; name: string }[]>`
     select id, display_name as name from directory_object
     where tenant_id = ${tenantId} and kind = 'group' and deleted_at is null
-      and lower(coalesce(display_name, '')) = any(${spellings.map((name) => name.toLowerCase())}::text[]) order by id`
+      and (display_name ~ '[^ -~]' or upper(display_name collate "C") = any(${[...wanted]}::text[])) order by id`
+  return candidates.filter(({ name }) => wanted.has(foldDisplayName(name)))
 }

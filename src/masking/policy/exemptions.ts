@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { foldDisplayName } from '../../kernel/fold-display-name.ts'
 import { fail } from '../../kernel/problem.ts'
 import type { DatabaseRow } from '../databases/database-row.ts'
 import type { MaskingPorts, PrincipalType } from '../operation.ts'
@@ -95,18 +96,13 @@ export async function resolveGroups(entries: readonly string[], place: Place): P
   const found = await place.ports.principals.findGroupsNamed(place.tenantId, wanted)
   return entries.map((entry, at) => {
     if (!groupPrefix.test(entry)) return entry
-    const groups = found.filter(({ name }) => comparable(name) === comparable(nameOf(entry)))
+    const groups = found.filter(({ name }) => foldDisplayName(name) === foldDisplayName(nameOf(entry)))
     const [group, ...others] = groups
     if (!group) return refuse(at, `names no group: '${nameOf(entry)}'`)
     if (others.length === 0) return group.id
     const ids = groups.map(({ id }) => id).join(', ')
     return refuse(at, `names several groups: '${nameOf(entry)}'. Name one by its id: ${ids}`)
   })
-}
-
-/** Names that look alike because a letter and its accent are one character or two are the same name. */
-function comparable(name: string): string {
-  return name.normalize('NFC').toLowerCase()
 }
 
 async function lookUp(entries: readonly string[], { tenantId, database, ports }: Place) {

@@ -330,4 +330,39 @@ describe('queries', () => {
       }
     },
   )
+
+  clause(
+    'DIR-341',
+    "Inside `any` and `all` a filter takes `any`, `all` and `$count` of the item's own collections alone…",
+    async () => {
+      const displayName = 'Nested'
+      const appRoles = [{ id: randomUUID(), value: 'x', allowedMemberTypes: ['User'] }]
+      await directory.add('application', { displayName, appId: randomUUID(), tags: ['a', 'b'], appRoles })
+      const mine = (filter: string) => names('applications', `displayName eq 'Nested' and ${filter}`)
+      for (const [type, found] of [
+        ['User', [displayName]],
+        ['Application', []],
+      ] as const)
+        assert.deepEqual(
+          await mine(`appRoles/any(r:r/allowedMemberTypes/any(t:t eq '${type}' and r/value eq 'x'))`),
+          found,
+        )
+      assert.deepEqual(await mine('appRoles/any(r:r/allowedMemberTypes/$count eq 1)'), [displayName])
+      assert.deepEqual(await mine("tags/any(a:a eq 'a') and tags/any(a:a eq 'b')"), [displayName])
+      for (const wrong of [
+        "tags/any(a:tags/any(b:a eq 'x' or b eq 'y'))",
+        "tags/all(a:not tags/all(b:a eq 'x' or b eq 'y'))",
+        "tags/any(a:a eq 'x' and owners/any())",
+        'tags/any(a:owners/$count gt 5)',
+        "appRoles/any(r:r/allowedMemberTypes/any(t:r/allowedMemberTypes/any(u:u eq 'x')))",
+      ]) {
+        const { body } = await call('GET', `/applications?$filter=${encodeURIComponent(wrong)}`, 400)
+        assert.match(
+          body.error.message,
+          /is inside any or all, where a collection starts with '[at]\/'/,
+          wrong,
+        )
+      }
+    },
+  )
 })

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { foldDisplayName } from '../../../src/kernel/fold-display-name.ts'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
@@ -126,6 +128,56 @@ clause(
     }
   },
 )
+
+clause(
+  'MASK-235',
+  'Display names that differ in case or composition alone are one name, in every locale of the store…',
+  async () => {
+    const directory = fillDirectory(service())
+    const unbound = freshDatabase()
+    const mixed = 'Cafe\u0301 Müller'
+    const cases = [
+      ['İnsan Kaynakları', ['i\u0307nsan kaynakları', 'insan kaynaklari', 'INSAN KAYNAKLARI']],
+      ['ΠΩΛΗΣΕΙΣ', ['πωλησεις', 'πωλησεισ']],
+      ['Öffentlichkeit', ['öffentlichkeit', 'O\u0308FFENTLICHKEIT']],
+      [mixed, [mixed.normalize('NFC'), mixed.normalize('NFD').toUpperCase()]],
+      ['Kelvin', ['\u212aelvin', 'KELVIN']],
+    ] as const
+    for (const [name, spellings] of cases) {
+      const end = ` ${randomUUID()}`
+      const id = await directory.group({ displayName: name + end })
+      for (const spelling of [name, ...spellings]) {
+        const { body } = await exempt([`group:${spelling}${end}`], unbound)
+        assert.deepEqual(body.properties?.policy.exemptPrincipals, [id], `${spelling} for ${name}`)
+      }
+      for (const spelling of spellings) {
+        const other = await directory.group({ displayName: spelling + end })
+        for (const wanted of [name, name.normalize('NFC'), ...spellings]) {
+          const several = await exempt([`group:${wanted}${end}`], unbound)
+          assert.equal(several.status, 400, `${wanted} with ${name} and ${spelling}`)
+          for (const one of [id, other]) assert.ok(several.body.error.message.includes(one))
+        }
+        await directory.softDelete(other)
+      }
+      await directory.softDelete(id)
+      assert.equal((await exempt([`group:${name}${end}`], unbound)).status, 400)
+    }
+  },
+)
+
+test('the folding of names joins all that the store lowers to the same text', async () => {
+  const collations = await service().database.sql<{ name: string }[]>`
+    select quote_ident(collname) as name from pg_collation
+    where collname in ('C', 'pg_c_utf8', 'und-x-icu', 'tr-x-icu') and collnamespace = 'pg_catalog'::regnamespace`
+  for (const { name } of [{ name: '"default"' }, ...collations]) {
+    const lowered = await service().database.sql<{ one: string; lower: string }[]>`
+      select chr(code) as one, lower(chr(code) collate ${service().database.sql.unsafe(name)}) as lower
+      from generate_series(1, x'1ffff'::int) code where code not between x'd800'::int and x'dfff'::int
+        and chr(code) <> lower(chr(code) collate ${service().database.sql.unsafe(name)})`
+    const apart = lowered.filter(({ one, lower }) => foldDisplayName(one) !== foldDisplayName(lower))
+    assert.deepEqual(apart, [], name)
+  }
+})
 
 clause(
   'MASK-141',
