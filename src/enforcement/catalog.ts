@@ -1,3 +1,4 @@
+import type { Stamp } from './stamp.ts'
 import type { Departure } from './twins/read-departure.ts'
 
 /** The part of a database's catalog that the controller reads. Names are never quoted. */
@@ -79,6 +80,7 @@ export interface Relation {
   readonly reads: readonly number[]
   /** Inheritance parents and partitioned tables that it is part of, by oid. */
   readonly parents: readonly number[]
+  readonly stamp: Stamp
 }
 
 /** The columns that the data of a materialized view was read from. */
@@ -209,7 +211,7 @@ export interface Snapshot {
   /** Roles that may create in these schemas, by schema. */
   readonly shadowMakers: ReadonlyMap<string, readonly string[]>
   /** Schemas that an owner of twins may not use yet, each with the relations that need it. */
-  readonly closedSchemas: readonly Closed[]
+  readonly closedSchemas: readonly (Closed & { readonly oid: number })[]
   /** Types that an owner of twins may not use yet, quoted. */
   readonly closedTypes: readonly Closed[]
   /** Relations whose twins can neither be compared nor changed now, as another session holds a lock, or none was asked for. */

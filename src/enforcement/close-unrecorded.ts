@@ -6,6 +6,7 @@ import { type KeptRecords, readPlace } from './guard/kept-records.ts'
 import { storeGuard } from './guard/stored-grants.ts'
 import { type PolicySource, type ReconcileOptions, type Turn, takeTurn } from './in-turn.ts'
 import type { Plan, Step } from './plan.ts'
+import { listNamed, type Part, requireSameNames } from './same-names.ts'
 
 /**
  * Denies masked columns in a database in which the role of the binding may not create the schema of its records, and gives
@@ -22,7 +23,8 @@ export async function closeUnrecorded(
   if (rest) await kept.write(rest.place, rest.records)
 }
 
-async function closeAll({ tx, planned: { snapshot, desired }, enter }: Turn, kept: KeptRecords) {
+async function closeAll({ tx, planned, enter }: Turn, kept: KeptRecords) {
+  const { snapshot, desired } = planned
   const { roles, guards, guard } = snapshot
   if (guard.isThere) return undefined
   await enter()
@@ -35,11 +37,14 @@ async function closeAll({ tx, planned: { snapshot, desired }, enter }: Turn, kep
   }
   await kept.write(place, [...records.values()])
   const plan = startPlan(snapshot, desired)
-  const isDone = async (write: (own: Plan) => void) => {
+  const isDone = async (part: Part, write: (own: Plan) => void) => {
     const steps: Step[] = []
     write({ ...plan, steps })
     return await tx
-      .savepoint(() => apply(tx, steps))
+      .savepoint(async () => {
+        await apply(tx, steps)
+        await requireSameNames(tx, listNamed(planned, 'none', part), planned)
+      })
       .then(
         () => true,
         () => false,
@@ -49,9 +54,10 @@ async function closeAll({ tx, planned: { snapshot, desired }, enter }: Turn, kep
     // The owners of the twins may not be there.
     const owners = new Set<string | null>(desired.owners.map(({ name }) => name))
     const grants = wanted.grants.filter(({ grantee }) => !owners.has(grantee))
-    await isDone((own) => grantRelation(own, { ...wanted, grants }))
+    await isDone({ masked: [wanted], released: [] }, (own) => grantRelation(own, { ...wanted, grants }))
   }
   for (const released of desired.released)
-    if (await isDone((own) => giveBackGrants(own, released))) records.delete(released.guard.oid)
+    if (await isDone({ masked: [], released: [released] }, (own) => giveBackGrants(own, released)))
+      records.delete(released.guard.oid)
   return { place, records: [...records.values()] }
 }

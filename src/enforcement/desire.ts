@@ -88,6 +88,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
     return {
       relation,
       pins: pinsOf(own),
+      readsItself: isRead,
       hidesAll: relation.columns.every(({ number }) => hidden.has(number)),
       ...grantAccess(relation, remembered, hidden, exempt, snapshot, reader),
       twin: twinless.has(relation.oid) ? null : twin,

@@ -13,6 +13,7 @@ import { type Basics, observe, readBasics } from './observe.ts'
 import type { Desired, Note, Step } from './plan.ts'
 import type { Policy, Rule, Target } from './policy.ts'
 import type { Reading } from './read-relations.ts'
+import { holdSchemas, requireSameNames } from './same-names.ts'
 import { readTurnFacts, type TurnFacts } from './turn-facts.ts'
 import { listServing } from './twins/assign-twin-owners.ts'
 import { dropInherited } from './twins/drop-copied-twins.ts'
@@ -52,6 +53,8 @@ export interface ReconcileOptions {
   readonly onClosed?: (guardSchema: string) => Promise<unknown>
   /** Decides which node changes the database. Without one, nothing but the lock on the records does. */
   readonly lease?: Lease
+  /** Schemas that were renamed while earlier attempts were made, by oid: a superuser can keep them from it. */
+  readonly exchanged?: readonly number[]
   /** For tests that let the service die between two statements. */
   readonly beforeStep?: (at: number) => void | Promise<void>
 }
@@ -94,6 +97,7 @@ export async function takeTurn<T>(
     await fence.look()
     const begun = await begin(tx, options)
     const { guard } = begun
+    if (begun.superuser && options.exchanged?.length) await holdSchemas(tx, options.exchanged)
     const [, wanted, record, basics, place] = await Promise.all([
       shortenWaits(tx, options),
       typeof policy === 'function' ? policy() : policy,
@@ -196,6 +200,11 @@ async function leaveInherited(
   const steps = dropInherited(whole, desired.twinOwner)
   await enter()
   await apply(tx, steps)
+  await requireSameNames(
+    tx,
+    { relations: whole.relations, roles: [], schemas: [], made: [] },
+    { snapshot, desired },
+  )
   return steps
 }
 

@@ -244,7 +244,7 @@ async function readSurroundings(
     {
       generous: string[]
       shadows: { name: string; owner: string; makers: string[] }[]
-      closedSchemas: Closed[]
+      closedSchemas: (Closed & { oid: number })[]
       closedTypes: Closed[]
       exemptGrantees: string[]
     }[]
@@ -291,7 +291,7 @@ async function readSurroundings(
 /** Schemas of the relations, of the types of their columns, and of the collations of these. */
 function selectClosedSchemas(tx: Sql, oids: readonly number[]) {
   return tx`
-    select jsonb_agg(jsonb_build_object('name', name, 'relations', relations) order by name) from (
+    select jsonb_agg(jsonb_build_object('oid', oid::int8, 'name', name, 'relations', relations) order by name) from (
       with used as materialized (
         select relnamespace as oid, oid as relation from pg_catalog.pg_class where oid = any(${oids}::oid[])
         union select t.typnamespace, a.attrelid from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
@@ -304,9 +304,9 @@ function selectClosedSchemas(tx: Sql, oids: readonly number[]) {
         where n.oid in (select oid from used) and not coalesce(
           has_schema_privilege(r.oid, n.oid, 'USAGE'), has_schema_privilege('public', n.oid, 'USAGE'))
       )
-      select closed.nspname as name, array_agg(used.relation::int8) as relations
+      select closed.oid, closed.nspname as name, array_agg(used.relation::int8) as relations
       from closed join used using (oid) join pg_catalog.pg_class c on c.oid = used.relation and c.relowner = closed.owner
-      group by 1
+      group by 1, 2
     ) s`
 }
 

@@ -33,6 +33,8 @@ export interface Note {
 export interface DesiredRelation extends Access {
   readonly relation: Relation
   readonly pins: readonly Pin[]
+  /** Its twin reads it, and not what it reads. */
+  readonly readsItself: boolean
   readonly hidesAll: boolean
   /** Null while the table is suspended, and where there can be none. */
   readonly twin: DesiredTwin | null

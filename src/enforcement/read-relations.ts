@@ -5,6 +5,7 @@ import { sqlstate } from '../kernel/sqlstate.ts'
 import type { Column, Grant, Relation, RelationKind } from './catalog.ts'
 import { type AclEntry, aclAsJson, listGrants, listRights, type RoleNames } from './grants/read-acl.ts'
 import type { Target } from './policy.ts'
+import { selectStamp } from './stamp.ts'
 import { type FoundRelation, measureView, overLimit } from './view-flood.ts'
 
 /** Lower OIDs are of relations that the server has from its beginning: catalogs, and the views of information_schema. */
@@ -126,7 +127,8 @@ export async function readRelations(
       array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
         where w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
           and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid) as reads,
-      array(select inhparent::int8 from pg_catalog.pg_inherits where inhrelid = c.oid) as parents
+      array(select inhparent::int8 from pg_catalog.pg_inherits where inhrelid = c.oid) as parents,
+      ${selectStamp(tx)} as stamp
     from pg_catalog.pg_class c
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     join pg_catalog.pg_roles o on o.oid = c.relowner

@@ -19,6 +19,7 @@ import {
   takeTurn,
 } from './in-turn.ts'
 import type { DesiredRelation, Note, Step } from './plan.ts'
+import { listCommon, listNamed, requireSameNames } from './same-names.ts'
 import type { Holder } from './sessions/holder.ts'
 import { NameHeld } from './sessions/name-holders.ts'
 import { recordLateReaders } from './sessions/old-readers.ts'
@@ -103,9 +104,12 @@ async function runGroups(
           ]
           if (groups.length > 0) await enter()
           using watch = await watchWaits(target, tx)
-          const { notes, done, unfinished } = await applyGroups(tx, groups, planned, isClosed, watch.take)
-          const copy =
-            own && isGuarded(planned) ? await prepareCopy(tx, own, record, planned, true) : undefined
+          const { notes, done, unfinished } = await applyGroups(tx, groups, planned, mode, watch.take)
+          // What one relation takes was looked at with its group.
+          const [copy] = await Promise.all([
+            own && isGuarded(planned) ? prepareCopy(tx, own, record, planned, true) : undefined,
+            groups.length > 0 ? requireSameNames(tx, listCommon(planned), planned) : undefined,
+          ])
           const outcome = {
             ...planned,
             steps: done,
@@ -140,9 +144,11 @@ async function applyGroups(
   tx: Tx,
   groups: readonly StepGroup[],
   planned: Planned,
-  isClosed: boolean,
+  mode: 'none' | 'careful',
   takeBlockers: () => Holder[],
 ) {
+  const isClosed = mode === 'careful'
+  const run = runsGroups(tx, planned, mode)
   const notes: Note[] = []
   const done: Step[] = []
   const unfinished: Unfinished[] = []
@@ -152,7 +158,7 @@ async function applyGroups(
   const late: StepGroup[] = []
   const setWait = (ms: number) => tx`select set_config('lock_timeout', ${String(ms)}, true)`
   await setWait(groupWaitMs)
-  const isDone = isClosed ? new Set<StepGroup>() : await closeTogether(tx, groups, notes)
+  const isDone = isClosed ? new Set<StepGroup>() : await closeTogether(groups, run, notes)
   for (const group of groups) {
     const { target, steps } = group
     if (isDone.has(group)) {
@@ -168,7 +174,7 @@ async function applyGroups(
     if (group.isLast && unfinished.length + late.length > 0) continue
     hasBegun ||= group.mayWait === true
     try {
-      notes.push(...(await applyGroup(tx, group, planned)))
+      notes.push(...(await applyGroup(tx, group, run, planned)))
       done.push(...steps)
     } catch (error) {
       const code = sqlstateOf(error)
@@ -189,16 +195,39 @@ async function applyGroups(
   return { notes, done, unfinished }
 }
 
+type RunGroups = (groups: readonly StepGroup[]) => Promise<Note[]>
+
+/** Runs groups within a savepoint. They fail when their relations had other names meanwhile. */
+function runsGroups(tx: Tx, planned: Planned, mode: 'none' | 'careful'): RunGroups {
+  const masked = new Map(planned.desired.masked.map((one) => [one.relation.oid, one]))
+  const released = new Map(planned.desired.released.map((one) => [one.guard.oid, one]))
+  return (groups) =>
+    tx.savepoint(async () => {
+      const all = groups.flatMap(({ steps }) => steps)
+      const notes = await apply(tx, all)
+      const oids = [...new Set(groups.flatMap(({ target }) => target?.oid ?? []))]
+      const part = {
+        masked: oids.flatMap((oid) => masked.get(oid) ?? []),
+        released: oids.flatMap((oid) => released.get(oid) ?? []),
+      }
+      if (oids.length > 0) await requireSameNames(tx, listNamed(planned, mode, part), planned)
+      return notes
+    })
+}
+
 const mostTogether = 25
 
 /** Tries many groups under one savepoint, as each of its own costs round trips. Returns those that are done. */
-async function closeTogether(tx: Tx, groups: readonly StepGroup[], notes: Note[]): Promise<Set<StepGroup>> {
+async function closeTogether(
+  groups: readonly StepGroup[],
+  run: RunGroups,
+  notes: Note[],
+): Promise<Set<StepGroup>> {
   const done = new Set<StepGroup>()
   for (let from = 0; from < groups.length; from += mostTogether) {
     const some = groups.slice(from, from + mostTogether)
     try {
-      const all = some.flatMap(({ steps }) => steps)
-      notes.push(...(await tx.savepoint(() => apply(tx, all))))
+      notes.push(...(await run(some)))
       for (const group of some) done.add(group)
     } catch {
       // The rest is done one by one, which tells what is in the way: further tries like this would wait for further locks.
@@ -212,16 +241,16 @@ async function closeTogether(tx: Tx, groups: readonly StepGroup[], notes: Note[]
  * A session that changes a grant of the relation again and again makes ours fail each time with "tuple concurrently
  * updated". A superuser can lock the rows of the catalog first: the next change then waits for us.
  */
-async function applyGroup(tx: Tx, { target, steps }: StepGroup, { snapshot }: Planned): Promise<Note[]> {
+async function applyGroup(tx: Tx, group: StepGroup, run: RunGroups, { snapshot }: Planned): Promise<Note[]> {
   try {
-    return await tx.savepoint(() => apply(tx, steps))
+    return await run([group])
   } catch (error) {
-    const oid = snapshot.superuser ? target?.oid : undefined
+    const oid = snapshot.superuser ? group.target?.oid : undefined
     if (sqlstateOf(error) !== sqlstate.internalError || oid === undefined) throw error
     return await tx.savepoint(async () => {
       await tx`select from pg_catalog.pg_class where oid = ${oid}::int8::oid for update`
       await tx`select from pg_catalog.pg_attribute where attrelid = ${oid}::int8::oid for update`
-      return apply(tx, steps)
+      return run([group])
     })
   }
 }

@@ -17,6 +17,7 @@ import {
 import type { Step } from './plan.ts'
 import type { Reading } from './read-relations.ts'
 import { PartlyEnforced, reconcileByRelation } from './reconcile-by-relation.ts'
+import { listAll, NamesExchanged, requireSameNames } from './same-names.ts'
 import { NameHeld } from './sessions/name-holders.ts'
 import { recordLateReaders } from './sessions/old-readers.ts'
 import { Unfit } from './states/explain-failure.ts'
@@ -60,14 +61,18 @@ export function reconcile(
 async function reconcileUntilDone(
   target: Database,
   policy: PolicySource,
-  options: ReconcileOptions,
+  given: ReconcileOptions,
 ): Promise<Outcome> {
-  for (let attempt = 1; ; attempt++)
+  const exchanged = new Set<number>()
+  for (let attempt = 1; ; attempt++) {
+    const options = { ...given, exchanged: [...exchanged] }
     try {
       return await reconcileAtOnce(target, policy, options)
     } catch (error) {
       const code = sqlstateOf(error)
-      const isConflict = (cause: unknown) => attempt < 5 && conflicts.includes(sqlstateOf(cause))
+      const isConflict = (cause: unknown) =>
+        attempt < 5 && (cause instanceof NamesExchanged || conflicts.includes(sqlstateOf(cause)))
+      if (error instanceof NamesExchanged) for (const schema of error.schemas) exchanged.add(schema)
       if (isConflict(error)) continue
       const isHopeless = code.length !== 5 || concernsAll.test(code)
       if (isHopeless && !readsTooMuch.test(code)) throw error
@@ -80,6 +85,7 @@ async function reconcileUntilDone(
         throw late
       }
     }
+  }
 }
 
 /** The schema of our records, or the owner of the twins, could not be created. */
@@ -124,11 +130,17 @@ async function reconcileAtOnce(
         if (steps.length > 0) await enter()
         const notes = await apply(tx, steps, options.beforeStep)
         const isChanged = steps.length > 0
-        copy = own && isGuarded(outcome) ? await prepareCopy(tx, own, record, planned, isChanged) : undefined
+        const isCopied = own && isGuarded(outcome)
+        const [prepared, version] = await Promise.all([
+          isCopied ? prepareCopy(tx, own, record, planned, isChanged) : undefined,
+          isChanged && !isCopied ? readVersion(tx, planned) : undefined,
+          isChanged ? requireSameNames(tx, listAll(planned, mode), planned) : undefined,
+        ])
+        copy = prepared
         outcome = {
           ...outcome,
           notes: [...outcome.notes, ...notes],
-          record: isChanged ? (copy?.version ?? (await readVersion(tx, planned))) : record,
+          record: isChanged ? (copy?.version ?? version ?? (await readVersion(tx, planned))) : record,
         }
       },
       mode,

@@ -25,6 +25,7 @@ export const sqlstate = {
   tooManyConnections: '53300',
   programLimitExceeded: '54000',
   tooManyColumns: '54011',
+  objectNotInPrerequisiteState: '55000',
   lockNotAvailable: '55P03',
   queryCanceled: '57014',
   adminShutdown: '57P01',

@@ -6,6 +6,7 @@ import type { Column, Relation } from '../catalog.ts'
 import { observe } from '../observe.ts'
 import type { Rule } from '../policy.ts'
 import { lockTimeoutMs, prepare } from '../recommendations/recommend.ts'
+import { selectStamp } from '../stamp.ts'
 import { readTurnFacts } from '../turn-facts.ts'
 import { type AssignedRule, assignMasks, type Masks } from '../twins/assign-masks.ts'
 import { findLegal } from '../twins/find-legal-constants.ts'
@@ -102,7 +103,7 @@ async function readStamp(tx: Tx, schema: string, table: string): Promise<string>
       where n.nspname = ${schema}::text::name and c.relname = ${table}::text::name
       union select i.inhrelid from part join pg_catalog.pg_inherits i on i.inhparent = part.oid
     )
-    select coalesce(pg_catalog.string_agg(pg_catalog.concat_ws('/', c.oid, c.xmin, n.oid, n.xmin), ' ' order by c.oid), '') as stamp
+    select coalesce(pg_catalog.string_agg(pg_catalog.concat_ws('/', c.oid, ${selectStamp(tx)}), ' ' order by c.oid), '') as stamp
     from part join pg_catalog.pg_class c using (oid) join pg_catalog.pg_namespace n on n.oid = c.relnamespace`
   return row?.stamp ?? ''
 }

@@ -1,6 +1,7 @@
 import { ConnectionFailure } from '../../db/sqlstate.ts'
 import { Problem } from '../../kernel/problem.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
+import { NamesExchanged } from '../same-names.ts'
 
 /** The database is not one in which masks can hold. */
 export class Unfit extends Error {}
@@ -47,7 +48,8 @@ const unreachable: Readonly<Record<string, string>> = {
 /** A reason in words, without values of rows. Messages about privileges and dependencies name objects alone. */
 export function explainFailure(error: unknown): Failure {
   const cause = error instanceof Problem && error.cause instanceof Error ? error.cause : error
-  if (cause instanceof Unfit) return { passing: false, reason: cause.message }
+  if (cause instanceof Unfit || cause instanceof NamesExchanged)
+    return { passing: false, reason: cause.message }
   if (cause instanceof ConnectionFailure) {
     const reason = unreachable[cause.code] ?? 'the database cannot be reached'
     return { passing: true, reason }

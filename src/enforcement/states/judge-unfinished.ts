@@ -38,7 +38,8 @@ export function judgeUnfinished(
   blockers: readonly Blocker[],
 ): Judgement {
   const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
-  const isHarmless = ({ oids, isClosed }: Unfinished) => {
+  const isHarmless = ({ oids, isClosed, sqlstate: code }: Unfinished) => {
+    if (code === sqlstate.objectNotInPrerequisiteState) return false
     const relation = relations.get(oids[0] ?? 0)
     if (!relation) return oids.length === 0
     if (relation.definition === null) return false
@@ -77,6 +78,8 @@ function describeRefused({ target, oids, isClosed, reason, sqlstate: code }: Unf
   const effect = isClosed
     ? 'Masked roles cannot read it.'
     : 'Roles that were granted it read it as they did before.'
+  if (code === sqlstate.objectNotInPrerequisiteState)
+    return `${target} could not be changed: ${reason}. ${effect}`
   return `${target} could not be changed: ${reason}. ${effect} Let the role of the binding act for its owner and use its schema, or drop it.`
 }
 

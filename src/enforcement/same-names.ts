@@ -1,0 +1,176 @@
+import { quoteQualified } from '../db/quote.ts'
+import type { Sql } from '../db/sql.ts'
+import { sqlstate } from '../kernel/sqlstate.ts'
+import type { Grant, Relation, Snapshot } from './catalog.ts'
+import type { Remembered } from './grants/access.ts'
+import type { Desired, DesiredRelation } from './plan.ts'
+import type { Reading } from './read-relations.ts'
+
+/**
+ * Statements of a plan name relations, schemas and roles, and each statement sees what is committed by then. A role that owns two
+ * schemas could exchange their names in between, so that a statement meant for one table changes another.
+ */
+export class NamesExchanged extends Error {
+  readonly code = sqlstate.objectNotInPrerequisiteState
+  /** The schemas of the relations, by oid. */
+  readonly schemas: readonly number[]
+
+  constructor(found: readonly Changed[]) {
+    const names = found.slice(0, mostNamed).map(({ name }) => name)
+    super(`other sessions renamed, replaced or gave away ${names.join(', ')} meanwhile`)
+    this.schemas = [...new Set(found.flatMap(({ schema }) => schema ?? []))]
+  }
+}
+
+const mostNamed = 5
+
+interface Changed {
+  readonly name: string
+  readonly schema: number | null
+}
+
+type Stamped = Pick<Relation, 'oid' | 'schema' | 'name' | 'stamp'>
+
+/** What statements name. */
+export interface Named {
+  readonly relations: readonly Stamped[]
+  readonly roles: readonly { readonly oid: number; readonly name: string }[]
+  readonly schemas: readonly { readonly oid: number; readonly name: string }[]
+  /** Relations whose twins were made. */
+  readonly made: readonly DesiredRelation[]
+}
+
+type Plans = { readonly snapshot: Snapshot; readonly desired: Desired }
+
+/** The part of a plan that is about some relations. */
+export type Part = Pick<Desired, 'masked' | 'released'>
+
+/** What a plan, or a part of it, names of its relations. A closing makes no twins. */
+export function listNamed(
+  { snapshot, desired }: Plans,
+  mode: Reading['mode'],
+  { masked, released }: Part = desired,
+): Named {
+  const relations = [...masked, ...released].flatMap(({ relation }) => relation ?? [])
+  const roles = [
+    ...relations.flatMap(listRoles),
+    ...[...masked, ...released].flatMap(({ remembered }) => listAccessRoles(remembered)),
+    ...masked.flatMap((one) => [...listAccessRoles(one), one.twin?.owner ?? '']),
+  ]
+  return {
+    relations,
+    roles: findRoles(snapshot, roles),
+    schemas: [],
+    made: mode === 'none' ? [] : masked.filter(({ twin, isHeld }) => twin && !isHeld),
+  }
+}
+
+/** What a plan names beside its relations. */
+export function listCommon({ snapshot, desired }: Plans): Named {
+  const roles = [...desired.owners.map(({ name }) => name), ...desired.guardReaders]
+  return { relations: [], roles: findRoles(snapshot, roles), schemas: snapshot.closedSchemas, made: [] }
+}
+
+export function listAll(plans: Plans, mode: Reading['mode']): Named {
+  const [named, common] = [listNamed(plans, mode), listCommon(plans)]
+  return { ...named, roles: [...named.roles, ...common.roles], schemas: common.schemas }
+}
+
+function findRoles({ roles }: Snapshot, names: readonly string[]): Named['roles'] {
+  return [...new Set(names)].flatMap((name) => roles.get(name) ?? [])
+}
+
+function listRoles({ owner, grants, columns, rights }: Relation): string[] {
+  return [owner, ...listGrantRoles([...grants, ...columns.flatMap(({ acl }) => acl), ...rights])]
+}
+
+function listAccessRoles({ grants, columnGrants, rights }: Remembered): string[] {
+  return listGrantRoles([...grants, ...columnGrants, ...rights])
+}
+
+function listGrantRoles(grants: readonly Grant[]): string[] {
+  return grants.flatMap(({ grantor, grantee }) => (grantee === null ? [grantor] : [grantor, grantee]))
+}
+
+/**
+ * Runs after the last statement that names something: what it named is still what was read, and each twin reads what it is
+ * to read. Rejects with `NamesExchanged`; the transaction is to be undone then.
+ */
+export async function requireSameNames(tx: Sql, named: Named, { snapshot, desired }: Plans): Promise<void> {
+  const twins =
+    named.made.length === 0 ? tx`` : tx`union all ${selectMisled(tx, named.made, snapshot, desired)}`
+  const found = await tx<Changed[]>`
+    ${selectMoved(tx, named.relations)} union all ${selectRenamed(tx, named)} ${twins}`
+  if (found.length > 0) throw new NamesExchanged(found)
+}
+
+/**
+ * Relations that are gone, have other names or another owner, or whose schema was changed by another transaction. A version of the
+ * schema's row that we see and whose transaction is under way is our own; its subtransactions have later numbers.
+ */
+function selectMoved(tx: Sql, relations: readonly Stamped[]) {
+  const full = tx`((m.id >> 32 << 32) + n.xmin::text::int8)`
+  return tx`
+    select t.label as name, t.schema::int8 as schema from unnest(${relations.map(({ oid }) => oid)}::int8[]::oid[],
+      ${relations.map(({ schema, name }) => quoteQualified(schema, name))}::text[],
+      ${relations.map(({ schema }) => schema)}::text[], ${relations.map(({ name }) => name)}::text[],
+      ${relations.map(({ stamp }) => stamp.schema)}::int8[]::oid[],
+      ${relations.map(({ stamp }) => stamp.schemaVersion)}::text[],
+      ${relations.map(({ stamp }) => stamp.owner)}::int8[]::oid[]
+    ) as t(oid, label, schema_name, name, schema, version, owner)
+    where not exists (
+      select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace,
+        (select pg_catalog.txid_current_if_assigned() as id) m
+      where c.oid = t.oid and c.relname = t.name and c.relowner = t.owner and n.oid = t.schema and n.nspname = t.schema_name
+        and case when n.xmin::text = t.version then true
+          when ${full} >= m.id then pg_catalog.txid_status(${full}) = 'in progress' else false end)`
+}
+
+/** Who may rename a role may act as it, so one that has its name back is as good as before. The plan itself drops some. */
+function selectRenamed(tx: Sql, { roles, schemas }: Named) {
+  return tx`
+    select pg_catalog.format('role %I', t.name), null from unnest(${roles.map(({ oid }) => oid)}::int8[]::oid[],
+      ${roles.map(({ name }) => name)}::text[]) as t(oid, name)
+    where exists (select 1 from pg_catalog.pg_roles r where (r.oid = t.oid) <> (r.rolname = t.name))
+    union all
+    select pg_catalog.format('schema %I', t.name), t.oid::int8 from unnest(
+      ${schemas.map(({ oid }) => oid)}::int8[]::oid[], ${schemas.map(({ name }) => name)}::text[]) as t(oid, name)
+    where not exists (select 1 from pg_catalog.pg_namespace n where n.oid = t.oid and n.nspname = t.name)`
+}
+
+/**
+ * Twins that read something else than they are to: the relation itself; or, for the twin of a view, what the view reads, with the
+ * recorded twins in place of what is masked. A constant of type regclass reads nothing, and does not stand in the list of relations of a query.
+ */
+function selectMisled(tx: Sql, made: readonly DesiredRelation[], snapshot: Snapshot, desired: Desired) {
+  const twins = made.flatMap(({ twin }) => twin ?? [])
+  const released = desired.released.map(({ guard }) => guard.oid)
+  return tx`
+    select pg_catalog.format('what the twin %I.%I reads', t.s, t.r), null from unnest(${twins.map(({ schema }) => schema)}::text[],
+      ${twins.map(({ name }) => name)}::text[], ${made.map(({ relation }) => relation.oid)}::int8[]::oid[],
+      ${made.map(({ readsItself }) => readsItself)}::boolean[],
+      ${made.map(({ relation }) => relation.restrictions.length > 0)}::boolean[]) as t(s, r, own, reads_own, is_restricted)
+    join pg_catalog.pg_namespace n on n.nspname = t.s
+    join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.r
+    join pg_catalog.pg_rewrite w on w.ev_class = c.oid
+    where t.reads_own and not exists (select 1 from ${readsOf(tx, tx`w`)} d where d.oid = t.own) or exists (
+      select 1 from ${readsOf(tx, tx`w`)} d join pg_catalog.pg_class x on x.oid = d.oid
+      join pg_catalog.pg_namespace h on h.oid = x.relnamespace
+      where d.oid <> c.oid and case when t.reads_own then d.oid <> t.own and not t.is_restricted
+          else not exists (select 1 from pg_catalog.pg_rewrite v cross join ${readsOf(tx, tx`v`)} e
+            left join ${tx(snapshot.guard.schema)}.relation g on g.oid = e.oid and g.oid <> all(${released}::int8[]::oid[])
+            where v.ev_class = t.own and v.rulename = '_RETURN' and case when g.oid is null then e.oid = d.oid
+              else g.twin ->> 'schema' = h.nspname and g.twin ->> 'name' = x.relname end) end
+        and pg_catalog.strpos(w.ev_action::text, ':relid ' || d.oid || ' ') > 0)`
+}
+
+/** Relations that a rule of the catalog depends on. */
+function readsOf(tx: Sql, rule: ReturnType<Sql['unsafe']>) {
+  return tx`lateral (select d.refobjid as oid from pg_catalog.pg_depend d where d.objid = ${rule}.oid
+    and d.classid = 'pg_catalog.pg_rewrite'::regclass and d.refclassid = 'pg_catalog.pg_class'::regclass)`
+}
+
+/** Keeps other sessions from renaming schemas until the end of the transaction; one that is at it is not waited for. */
+export async function holdSchemas(tx: Sql, schemas: readonly number[]): Promise<void> {
+  await tx`select from pg_catalog.pg_namespace where oid = any(${schemas}::int8[]::oid[]) order by oid for update skip locked`
+}
