@@ -1,3 +1,4 @@
+import type { Effort } from './effort.ts'
 import type { Collector } from './read-from.ts'
 import type {
   Assignment,
@@ -37,11 +38,15 @@ export class ReferenceCollector implements References, Collector {
   readonly executes: string[] = []
   hasHiddenCode = false
   readonly queries = new Queries()
+  readonly effort: Effort
   readonly #catalog: Catalog
   readonly #work: Work[] = []
+  /** Columns of each relation that are in `reads`; undefined stands for all of them. */
+  readonly #read = new Map<RelationReference, Set<string | undefined>>()
 
-  constructor(catalog: Catalog) {
+  constructor(catalog: Catalog, effort: Effort) {
     this.#catalog = catalog
+    this.effort = effort
   }
 
   /** The part of the tree to look at next. */
@@ -73,31 +78,43 @@ export class ReferenceCollector implements References, Collector {
   }
 
   sourceOf(relation: RelationReference): Source {
-    return relationSource(relation, this.#catalog.locate(relation.range))
+    return relationSource(relation, this.#catalog.locate(relation.range), this.effort)
   }
 
   column({ fields, location }: Node, scope: Scope): ColumnReference {
     const path = readStrings(fields)
     const isStar = path.length < fields.length
     const qualifier = isStar ? path : path.slice(0, -1)
-    const named = qualifier.length > 1 ? findNamed(qualifier, scope) : []
+    const named = qualifier.length > 1 ? findNamed(qualifier, scope, this.effort) : []
     const qualified = (named ?? []).flatMap(({ relation }) => relation ?? [])
     const reference = { path, isStar, at: location ?? 0, qualified }
     this.columns.push(reference)
-    const origins = findOrigins(reference, scope)
+    const origins = findOrigins(reference, scope, this.effort)
     this.read(origins)
     if (scope.into) this.#putInto(scope.into, reference, origins, scope)
-    for (const { uses } of upwards(scope)) uses?.push(reference)
+    for (const { uses } of upwards(scope, this.effort)) {
+      this.effort.spend()
+      uses?.push(reference)
+    }
     return reference
   }
 
   #putInto(value: Value, { path, isStar }: ColumnReference, origins: readonly Origin[], scope: Scope): void {
-    value.from.push(...origins)
-    if (value.isStar && isStar) value.sources = path.length === 0 ? scope.sources : findNamed(path, scope)
+    for (const origin of origins) value.from.push(origin)
+    if (value.isStar && isStar)
+      value.sources = path.length === 0 ? scope.sources : findNamed(path, scope, this.effort)
   }
 
+  /** Keeps one entry for each relation and column. */
   read(origins: readonly Origin[]): void {
-    for (const origin of origins) if ('relation' in origin) this.reads.push(origin)
+    for (const origin of origins) {
+      if (!('relation' in origin)) continue
+      const { relation, column } = origin
+      const known = this.#read.get(relation) ?? new Set()
+      if (known.has(column)) continue
+      this.#read.set(relation, known.add(column))
+      this.reads.push(origin)
+    }
   }
 
   create({ rel, colNames }: Node, stored: Query): void {

@@ -1,7 +1,7 @@
 import { Lexer } from './lexer.ts'
 import { refuseSql } from './refusal.ts'
 
-/** How much of a text is parsed. Together they bound the time: nothing in here can be interrupted. */
+/** How much of a text is parsed and resolved. Together they bound the time: nothing in here can be interrupted. */
 export interface Limits {
   /** Of the text, in UTF-8. */
   readonly bytes: number
@@ -11,6 +11,8 @@ export interface Limits {
   readonly depth: number
   /** Objects of the syntax tree. */
   readonly nodes: number
+  /** Of the analysis, as `Effort` counts them: references times the sources that each may mean. */
+  readonly steps: number
 }
 
 /**
@@ -20,10 +22,16 @@ export interface Limits {
 const depth = 2_000
 
 /** Statements come one after the other and other sessions wait for them. Long lists of literals are cut out before. */
-export const statementLimits: Limits = { bytes: 65_536, tokens: 3_000, depth, nodes: 100_000 }
+export const statementLimits: Limits = { bytes: 65_536, tokens: 3_000, depth, nodes: 100_000, steps: 200_000 }
 
 /** Definitions of views are parsed once for a change of the rules; a view may have 1,600 columns. */
-export const viewLimits: Limits = { bytes: 1_048_576, tokens: 50_000, depth, nodes: 1_000_000 }
+export const viewLimits: Limits = {
+  bytes: 1_048_576,
+  tokens: 50_000,
+  depth,
+  nodes: 1_000_000,
+  steps: 10_000_000,
+}
 
 /** Words that nest the tree deeper with each repetition and without brackets, and by how much. */
 const chained = new Map(

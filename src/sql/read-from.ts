@@ -1,11 +1,13 @@
+import type { Effort } from './effort.ts'
 import type { Origin, Query, RelationReference, RelationUse } from './references.ts'
-import { commonWith, joinSource, querySource, type Scope, type Source } from './scope.ts'
+import { commonWith, joinSource, querySource, type Scope, type Source, usingSource } from './scope.ts'
 import { type Node, type RangeVar, readStrings, unwrap } from './syntax-tree.ts'
 import { createValue, type Queries } from './values.ts'
 
 /** Gathers what a FROM clause refers to. */
 export interface Collector {
   readonly queries: Queries
+  readonly effort: Effort
   read(origins: readonly Origin[]): void
   /** A part of the tree that is looked at when its scope is complete. */
   later(node: Node, scope: Scope): void
@@ -49,36 +51,50 @@ function readSingle(item: Node, scope: Scope, into: Collector, options: FromOpti
     case 'RangeVar':
       return [readRelation(node, scope, into, options)]
     case 'RangeTableSample':
-      into.later([node.method, node.args, node.repeatable], { ...scope, sources: [...scope.sources] })
+      into.later([node.method, node.args, node.repeatable], { ...scope, sources: copySources(scope, into) })
       return readItem(node.relation, scope, into, { locked: 'all' })
     case 'RangeSubselect':
-      into.later(node.subquery, { ...scope, sources: node.lateral ? [...scope.sources] : [] })
-      return [nameQuery(node.alias, into.queries.find(node.subquery))]
+      into.later(node.subquery, { ...scope, sources: node.lateral ? copySources(scope, into) : [] })
+      return [nameQuery(node.alias, into.queries.find(node.subquery), into)]
     default: {
       // All that a function returns is made of what it is given.
       const value = createValue()
-      into.later(item, { ...scope, sources: [...scope.sources], into: value })
-      return [nameQuery(node?.alias, { parts: [[value]] })]
+      into.later(item, { ...scope, sources: copySources(scope, into), into: value })
+      return [nameQuery(node?.alias, { parts: [[value]] }, into)]
     }
   }
 }
 
-function nameQuery(alias: Node, query: Query): Source {
+/** What stands before an item: its scope grows by what stands behind. */
+function copySources({ sources }: Scope, { effort }: Collector): Source[] {
+  effort.scan(sources.length)
+  return [...sources]
+}
+
+function nameQuery(alias: Node, query: Query, { effort }: Collector): Source {
   // A function without an alias for its columns gives them names of its own.
-  return querySource(alias?.aliasname, { query, renamed: readStrings(alias?.colnames) })
+  return querySource(alias?.aliasname, { query, renamed: readStrings(alias?.colnames) }, effort)
 }
 
 function readJoin(node: Node, left: Source[], scope: Scope, into: Collector, options: FromOptions): Source[] {
+  const { effort } = into
   const right = readItem(node.rarg, { ...scope, sources: [...scope.sources, ...left] }, into, options)
   const parts = [...left, ...right]
-  for (const name of readStrings(node.usingClause)) into.read(parts.flatMap((part) => part.find(name) ?? []))
-  if (node.isNatural) into.read([...commonWith(left, right), ...commonWith(right, left)])
+  effort.scan(scope.sources.length + 2 * parts.length)
+  for (const name of readStrings(node.usingClause)) {
+    effort.scan(parts.length)
+    into.read(parts.flatMap((part) => part.find(name) ?? []))
+  }
+  if (node.isNatural) {
+    into.read(commonWith(left, right, effort))
+    into.read(commonWith(right, left, effort))
+  }
   into.later(node.quals, { ...scope, sources: parts })
   const { alias, join_using_alias: using } = node
-  const named = using ? [...parts, querySource(using.aliasname)] : parts
+  const named = using ? [...parts, usingSource(using.aliasname)] : parts
   if (!alias) return named
-  const join = joinSource(alias.aliasname, parts, alias.colnames !== undefined)
-  return [...named.map((part) => ({ ...part, isHidden: true })), join]
+  const join = joinSource(alias.aliasname, parts, alias.colnames !== undefined, effort)
+  return [...named.map((part) => (part.isHidden ? part : { ...part, isHidden: true })), join]
 }
 
 function readRelation(
@@ -91,7 +107,7 @@ function readRelation(
   const named = range.schemaname === undefined ? scope.queries.get(range.relname) : undefined
   if (named) {
     const renamed = readStrings(range.alias?.colnames)
-    return querySource(name, renamed.length > 0 ? { ...named, renamed } : named)
+    return querySource(name, renamed.length > 0 ? { ...named, renamed } : named, into.effort)
   }
   const needsTable = locked === 'all' || locked?.has(name) === true
   return into.sourceOf(into.refer(range, 'read', { needsTable, takesQuery }))

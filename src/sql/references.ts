@@ -1,3 +1,4 @@
+import type { Effort } from './effort.ts'
 import type { RangeVar } from './syntax-tree.ts'
 
 /**
@@ -119,6 +120,8 @@ export interface References {
   readonly executes: readonly string[]
   /** It has code in a string: DO, or the body of a function. */
   readonly hasHiddenCode: boolean
+  /** Of the whole text: what looks at the references goes on counting. */
+  readonly effort: Effort
 }
 
 /** Facts about relations that the text does not tell. */

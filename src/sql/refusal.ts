@@ -3,6 +3,7 @@ const reasons = {
   TooLong: 'the text is too long to be parsed',
   TooDeep: 'the text is nested too deeply to be parsed',
   TooManyNodes: 'the syntax tree has too many nodes',
+  TooManySteps: 'the references of the text take too many steps to resolve',
   NotSql: "PostgreSQL's parser does not accept the text",
   ParserLost: 'the parser is not loaded, or is being replaced',
   NameNotFound: 'no name stands where the parser found one',

@@ -1,4 +1,6 @@
 import { namesOf, ReferenceCollector } from './collect-references.ts'
+import { Effort } from './effort.ts'
+import { statementLimits } from './limits.ts'
 import type { Statement } from './parse.ts'
 import { findOptions, readFrom } from './read-from.ts'
 import type { Catalog, ColumnReference, References } from './references.ts'
@@ -25,10 +27,14 @@ const accessShare = 1
 
 /**
  * Finds everything that a statement refers to, by the meaning that names have in it. Where that is uncertain it is every
- * column that may be meant.
+ * column that may be meant. Statements of one text share an effort. Refuses what takes more steps than that has.
  */
-export function resolveReferences({ stmt }: Statement, catalog: Catalog): References {
-  const resolver = new Resolver(catalog)
+export function resolveReferences(
+  { stmt }: Statement,
+  catalog: Catalog,
+  effort = new Effort(statementLimits),
+): References {
+  const resolver = new Resolver(catalog, effort)
   resolver.walk(stmt)
   return resolver
 }
@@ -232,10 +238,12 @@ class Resolver extends ReferenceCollector {
     const list: Node[] = (withClause?.ctes ?? []).map((item: Node) => item.CommonTableExpr)
     if (list.length === 0) return { outer, queries: outer.queries, sources: [] }
     const queries = new Map(outer.queries)
+    this.effort.spend(queries.size)
     const add = ({ ctename, ctequery, aliascolnames }: Node) =>
       queries.set(ctename, { query: this.queries.find(ctequery), renamed: readStrings(aliascolnames) })
     if (withClause.recursive) list.forEach(add)
     for (const cte of list) {
+      this.effort.spend(queries.size)
       this.later(cte.ctequery, {
         outer: { ...outer, into: undefined },
         queries: new Map(queries),

@@ -1,4 +1,6 @@
+import type { Effort } from './effort.ts'
 import type { ColumnReference, Origin, Query, RelationReference, Value } from './references.ts'
+import type { Node } from './syntax-tree.ts'
 
 /** Something in FROM, and the columns that references to it may mean. */
 export interface Source {
@@ -25,52 +27,108 @@ export interface NamedQuery {
 }
 
 /** A subquery, a name of WITH or a function: what it reads is found where it stands. */
-export function querySource(name: string | undefined, named?: NamedQuery): Source {
-  if (!named) return { name, schema: null, all: [], find: () => undefined }
-  return { name, schema: null, all: [named], find: (column) => [{ ...named, column }] }
+export function querySource(name: string | undefined, named: NamedQuery, effort: Effort): Source {
+  return {
+    name,
+    schema: null,
+    all: [named],
+    find(column) {
+      effort.spend()
+      return [{ ...named, column }]
+    },
+  }
+}
+
+/** The alias of USING, which stands for columns that the parts of its join have too. */
+export function usingSource(name: string): Source {
+  return { name, schema: null, all: [], find: () => undefined }
+}
+
+/** Places of columns by name. The catalog gives the same list for every reference to a relation. */
+const places = new WeakMap<readonly string[], ReadonlyMap<string, number>>()
+
+function placesOf(columns: readonly string[]): ReadonlyMap<string, number> {
+  const known = places.get(columns)
+  if (known) return known
+  // The first of several wins: an alias may give a name twice.
+  const found = new Map(columns.map((name, at) => [name, at] as const).toReversed())
+  places.set(columns, found)
+  return found
 }
 
 /** An alias may give other names to the first columns. */
 export function relationSource(
   relation: RelationReference,
   { schema, columns }: { schema?: string | undefined; columns?: readonly string[] | undefined },
+  effort: Effort,
 ): Source {
   const { alias, relname } = relation.range
   const own = { name: alias?.aliasname ?? relname, schema: alias ? null : schema, relation }
   const all = [{ relation }]
   if (!columns) return { ...own, all, find: () => undefined }
-  const renamed = (alias?.colnames ?? []).map((item) => item.String?.sval as string)
-  const called = [...renamed, ...columns.slice(renamed.length)]
+  const called = alias?.colnames ? renameFirst(columns, alias.colnames, effort) : columns
   return {
     ...own,
     columns: called,
     all,
     find(column) {
-      const at = called.indexOf(column)
-      if (at < 0) return systemColumns.has(column) ? [] : undefined
+      effort.spend()
+      const at = placesOf(called).get(column)
+      if (at === undefined) return systemColumns.has(column) ? [] : undefined
       return [{ relation, column: columns[at] }]
     },
   }
 }
 
-/** A join with a name of its own. With its columns renamed, any of them may be any of its parts'. */
-export function joinSource(name: string, parts: readonly Source[], isRenamed: boolean): Source {
-  const all = parts.flatMap((part) => part.all)
+function renameFirst(columns: readonly string[], names: readonly Node[], effort: Effort): string[] {
+  effort.spend(columns.length)
+  return [...names.map((item) => item.String?.sval as string), ...columns.slice(names.length)]
+}
+
+/**
+ * A join with a name of its own. With its columns renamed, any of them may be any of its parts'. A join among the parts stands
+ * for the parts that it hides: counted again, they would double with each join around them.
+ */
+export function joinSource(
+  name: string,
+  parts: readonly Source[],
+  isRenamed: boolean,
+  effort: Effort,
+): Source {
+  const visible = parts.filter(({ isHidden }) => !isHidden)
+  const all = allOf(visible, effort)
   return {
     name,
     schema: null,
     all,
-    find: (column) => (isRenamed ? all : parts.flatMap((part) => part.find(column) ?? [])),
+    find(column) {
+      effort.spend(isRenamed ? all.length : 1)
+      return isRenamed ? all : visible.flatMap((part) => part.find(column) ?? [])
+    },
   }
 }
 
+function allOf(sources: readonly Source[], effort: Effort): Origin[] {
+  const all: Origin[] = []
+  for (const source of sources) {
+    effort.spend(source.all.length)
+    for (const origin of source.all) all.push(origin)
+  }
+  return all
+}
+
 /** The columns that NATURAL compares: those that the other side has too, all where that is not known. */
-export function commonWith(side: readonly Source[], other: readonly Source[]): Origin[] {
-  const isKnown = other.every(({ columns }) => columns !== undefined)
-  const names = new Set(other.flatMap(({ columns }) => columns ?? []))
-  return side.flatMap((source) =>
-    isKnown ? [...names].flatMap((name) => source.find(name) ?? []) : source.all,
-  )
+export function commonWith(side: readonly Source[], other: readonly Source[], effort: Effort): Origin[] {
+  effort.scan(other.length)
+  if (other.some(({ columns }) => columns === undefined)) return allOf(side, effort)
+  const names = new Set<string>()
+  for (const { columns = [] } of other) {
+    effort.scan(columns.length)
+    for (const name of columns) names.add(name)
+  }
+  const found: Origin[] = []
+  for (const source of side) for (const name of names) found.push(...(source.find(name) ?? []))
+  return found
 }
 
 /** One level of a query: what names in it may mean, from the inside out. */
@@ -91,35 +149,42 @@ export const topScope: Scope = { outer: undefined, queries: new Map(), sources: 
 export function findOrigins(
   { path, isStar }: Pick<ColumnReference, 'path' | 'isStar'>,
   scope: Scope,
+  effort: Effort,
 ): readonly Origin[] {
-  if (isStar && path.length === 0) return scope.sources.flatMap((source) => source.all)
+  if (isStar && path.length === 0) return allOf(scope.sources, effort)
   const [last = ''] = path.slice(-1)
-  if (!isStar && path.length === 1) return findColumn(last, scope)
-  const named = findNamed(isStar ? path : path.slice(0, -1), scope)
+  if (!isStar && path.length === 1) return findColumn(last, scope, effort)
+  const named = findNamed(isStar ? path : path.slice(0, -1), scope, effort)
   // A name that stands for nothing here is PostgreSQL's to understand: it may be any of them.
-  const sources = named ?? [...upwards(scope)].flatMap((each) => each.sources)
-  if (isStar) return sources.flatMap((source) => source.all)
+  const sources = named ?? [...upwards(scope, effort)].flatMap((each) => each.sources)
+  if (isStar) return allOf(sources, effort)
+  effort.scan(sources.length)
   // A name that is no column may be a function of the whole row.
-  return sources.flatMap((source) => source.find(last) ?? (named ? source.all : []))
+  return sources.flatMap((source) => source.find(last) ?? (named ? allOf([source], effort) : []))
 }
 
 /** A column of the nearest level that has it for certain, or else the whole row of something called so. */
-function findColumn(name: string, from: Scope): readonly Origin[] {
+function findColumn(name: string, from: Scope, effort: Effort): readonly Origin[] {
   const found: Origin[] = []
-  for (const scope of upwards(from)) {
+  for (const scope of upwards(from, effort)) {
+    effort.scan(scope.sources.length)
     const here = scope.sources.map((source) => source.find(name))
-    found.push(...here.flatMap((columns) => columns ?? []))
+    for (const columns of here) for (const column of columns ?? []) found.push(column)
     if (scope.sources.some((source, at) => source.columns !== undefined && here[at] !== undefined))
       return found
   }
-  found.push(...(findNamed([name], from) ?? []).flatMap((source) => source.all))
-  return found
+  return [...found, ...allOf(findNamed([name], from, effort) ?? [], effort)]
 }
 
 /** The sources of a name at the nearest level that has it. */
-export function findNamed(qualifier: readonly string[], from: Scope): readonly Source[] | undefined {
+export function findNamed(
+  qualifier: readonly string[],
+  from: Scope,
+  effort: Effort,
+): readonly Source[] | undefined {
   const [schema, name] = qualifier.length === 1 ? [undefined, qualifier[0]] : qualifier.slice(-2)
-  for (const scope of upwards(from)) {
+  for (const scope of upwards(from, effort)) {
+    effort.scan(scope.sources.length)
     const found = scope.sources.filter(
       (source) =>
         source.name === name &&
@@ -130,6 +195,10 @@ export function findNamed(qualifier: readonly string[], from: Scope): readonly S
   return undefined
 }
 
-export function* upwards(from: Scope): Generator<Scope> {
-  for (let scope: Scope | undefined = from; scope; scope = scope.outer) yield scope
+/** Levels in which names may mean something. Those of a chain of set operations have nothing. */
+export function* upwards(from: Scope, effort: Effort): Generator<Scope> {
+  for (let scope: Scope | undefined = from; scope; scope = scope.outer) {
+    effort.scan(1)
+    if (scope.sources.length > 0 || scope.uses) yield scope
+  }
 }

@@ -6,3 +6,16 @@ export function readSearchPath(text: string, role: string): string[] {
     return name === '$user' ? role : name
   })
 }
+
+/** Names without a schema are looked for in each of them. */
+const maxSchemas = 10_000
+
+/**
+ * The first schemas of a path, each once. Relations in others are not found, and so not moved: PostgreSQL denies their masked
+ * columns.
+ */
+export function limitPath(path: readonly string[]): readonly string[] {
+  const distinct = new Set(path)
+  if (distinct.size === path.length && path.length <= maxSchemas) return path
+  return [...distinct].slice(0, maxSchemas)
+}

@@ -1,3 +1,4 @@
+import type { Effort } from './effort.ts'
 import type { Assignment, ColumnOrigin, Origin, Query, QueryOrigin, Value } from './references.ts'
 import { type Node, readStrings, unwrap } from './syntax-tree.ts'
 
@@ -45,12 +46,13 @@ function valueFor({ ResTarget: target }: Node): Value {
 }
 
 /** Every column that something is made of, however many queries are between. */
-export function traceColumns(origins: readonly Origin[]): ColumnOrigin[] {
+export function traceColumns(origins: readonly Origin[], effort: Effort): ColumnOrigin[] {
   const found: ColumnOrigin[] = []
   const seen = new Set<Value>()
   const asked = new Map<Query, Set<string | undefined>>()
   const open = [...origins]
   for (let origin = open.pop(); origin; origin = open.pop()) {
+    effort.spend()
     if ('relation' in origin) {
       found.push(origin)
       continue
@@ -59,12 +61,14 @@ export function traceColumns(origins: readonly Origin[]): ColumnOrigin[] {
     const columns = asked.get(query) ?? new Set()
     if (columns.has(column)) continue
     asked.set(query, columns.add(column))
+    for (const part of query.parts) effort.scan(part.length)
     for (const value of findValues(origin)) {
-      if (value.isStar && value.sources && column !== undefined && origin.renamed.length === 0)
-        open.push(...value.sources.flatMap((source) => source.find(column) ?? []))
-      else if (!seen.has(value)) {
+      if (value.isStar && value.sources && column !== undefined && origin.renamed.length === 0) {
+        effort.scan(value.sources.length)
+        for (const source of value.sources) for (const found of source.find(column) ?? []) open.push(found)
+      } else if (!seen.has(value)) {
         seen.add(value)
-        open.push(...value.from)
+        for (const part of value.from) open.push(part)
       }
     }
   }
@@ -91,15 +95,22 @@ export interface Stored {
   readonly origins: readonly ColumnOrigin[]
 }
 
-export function traceAssignment({ columns, stored }: Assignment): Stored[] {
-  if (!('parts' in stored)) return [{ column: columns?.[0], origins: traceColumns(stored.from) }]
+export function traceAssignment({ columns, stored }: Assignment, effort: Effort): Stored[] {
+  if (!('parts' in stored)) return [{ column: columns?.[0], origins: traceColumns(stored.from, effort) }]
   const { parts } = stored
+  for (const part of parts) effort.scan(part.length)
   if (parts.some((part) => part.some(({ isStar }) => isStar)))
-    return [{ origins: traceColumns([{ query: stored, renamed: [] }]) }]
+    return [{ origins: traceColumns([{ query: stored, renamed: [] }], effort) }]
   const width = parts.reduce((most, part) => Math.max(most, part.length), 0)
-  return Array.from({ length: width }, (_, at) => ({
-    column: columns?.[at],
-    at,
-    origins: traceColumns(parts.flatMap((part) => part[at]?.from ?? [])),
-  }))
+  return Array.from({ length: width }, (_, at) => {
+    effort.spend(parts.length)
+    return {
+      column: columns?.[at],
+      at,
+      origins: traceColumns(
+        parts.flatMap((part) => part[at]?.from ?? []),
+        effort,
+      ),
+    }
+  })
 }

@@ -1,3 +1,4 @@
+import { Effort } from '../../sql/effort.ts'
 import { viewLimits } from '../../sql/limits.ts'
 import { findNameEnd } from '../../sql/name-end.ts'
 import { parseStatements } from '../../sql/parse.ts'
@@ -23,8 +24,9 @@ export function moveRelations(
   const move = (at: number, parts: number, to: string | undefined) => {
     if (to !== undefined) splices.push({ from: at, to: findNameEnd(bytes, at, parts), text: Buffer.from(to) })
   }
+  const effort = new Effort(viewLimits)
   for (const statement of parseStatements(text, viewLimits)) {
-    const { relations, types } = resolveReferences(statement, noCatalog)
+    const { relations, types } = resolveReferences(statement, noCatalog, effort)
     for (const { range, at, parts } of relations)
       move(at, parts, choose(range.schemaname, range.relname, range.inh !== true))
     // Rows of a relation are of a type of its name, which has to move along.

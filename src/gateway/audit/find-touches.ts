@@ -1,8 +1,10 @@
+import type { Effort } from '../../sql/effort.ts'
 import type { Statement } from '../../sql/parse.ts'
 import type { References, RelationReference } from '../../sql/references.ts'
 import { unwrap } from '../../sql/syntax-tree.ts'
 import type { WatchedColumn, WatchedRelation } from '../ports.ts'
 import { findSchema, findWatched, isMoved, type Names } from '../rewrite/names.ts'
+import { findMaskedColumns } from '../rewrite/watched-columns.ts'
 import { kindOf } from './statement-kind.ts'
 import { runsText } from './text-runners.ts'
 import { type Found, nothingFound, type StatementEffect, touchOf } from './touch.ts'
@@ -13,7 +15,7 @@ import { type Found, nothingFound, type StatementEffect, touchOf } from './touch
  */
 export function findTouches({ stmt }: Statement, references: References, names: Names): StatementEffect {
   const [kind, node] = unwrap(stmt)
-  const toucher = new Toucher(names)
+  const toucher = new Toucher(names, references.effort)
   for (const relation of references.relations) toucher.touch(relation)
   for (const { relation, column } of references.reads) toucher.readColumn(relation, column)
   for (const { relation, columns } of references.writes) toucher.write(relation, columns)
@@ -31,9 +33,14 @@ class Toucher {
   dependsOnPath = false
   readonly #names: Names
   readonly #watched = new Map<RelationReference, WatchedRelation | undefined>()
+  readonly #effort: Effort
+  /** Lists of columns that are in `found`, as masked or raw and as moved. */
+  readonly #kept = new Set<readonly WatchedColumn[]>()
+  readonly #moved = new Set<readonly WatchedColumn[]>()
 
-  constructor(names: Names) {
+  constructor(names: Names, effort: Effort) {
     this.#names = names
+    this.#effort = effort
   }
 
   /** A lock says nothing about rows, nor do the columns and the name that a new table is to have. */
@@ -52,17 +59,19 @@ class Toucher {
     const relation = this.#find(reference)
     const reads = use === 'copyTo' || (use === 'read' && range.inh === true)
     const moves = (use === 'read' || use === 'copyTo') && isMoved(this.#names, relation, reads)
-    const columns = relation?.masked.filter(({ attribute }) => column === undefined || attribute === column)
-    this.#read(columns, moves)
+    this.#read(relation && findMaskedColumns(relation, column), moves)
   }
 
   /** Without a list, all of it. What is written through a view goes to any of the columns that it shows. */
   write(reference: RelationReference, columns: readonly string[] | undefined): void {
     const relation = this.#find(reference)
-    for (const { column, attribute } of relation?.masked ?? [])
-      if (!columns || columns.includes(attribute)) this.found.written.add(column)
+    if (!relation) return
+    const { masked, shows } = relation
+    this.#effort.scan((columns?.length ?? masked.length) + shows.length)
+    const written = columns?.flatMap((name) => findMaskedColumns(relation, name)) ?? masked
+    for (const { column } of written) this.found.written.add(column)
     if (!columns || columns.length > 0)
-      for (const { column } of relation?.shows ?? []) this.found.written.add(column)
+      for (const { column } of shows) this.found.written.add(column)
   }
 
   #find(reference: RelationReference): WatchedRelation | undefined {
@@ -77,7 +86,11 @@ class Toucher {
   }
 
   #read(columns: readonly WatchedColumn[] | undefined, moves = false): void {
-    for (const { column, isRaw } of columns ?? [])
+    const read = moves ? this.#moved : this.#kept
+    if (!columns || columns.length === 0 || read.has(columns)) return
+    read.add(columns)
+    this.#effort.scan(columns.length)
+    for (const { column, isRaw } of columns)
       (isRaw && !moves ? this.found.raw : this.found.masked).add(column)
   }
 }

@@ -1,4 +1,5 @@
 import { quoteIdentifier } from '../../db/quote.ts'
+import type { Effort } from '../../sql/effort.ts'
 import { findListEnd, findNameEnd } from '../../sql/name-end.ts'
 import type { ColumnReference, References, RelationReference } from '../../sql/references.ts'
 import type { Splice } from '../../sql/splice.ts'
@@ -23,12 +24,20 @@ export interface Moves {
  * The names in a statement that move: reads go to the twins, targets of writes stay. `bytes` is the text with one character
  * for each byte of UTF-8.
  */
-export function findMoves({ relations, columns, groupings }: References, names: Names, bytes: string): Moves {
-  const mover = new Mover(names, bytes)
+export function findMoves(
+  { relations, columns, groupings, effort }: References,
+  names: Names,
+  bytes: string,
+): Moves {
+  const mover = new Mover(names, bytes, effort)
   for (const relation of relations) mover.move(relation)
   for (const column of columns) mover.moveQualifier(column)
   for (const grouping of groupings)
-    for (const { at, columns } of findGrouped(grouping, (relation) => findMoved(relation, names)))
+    for (const { at, columns } of findGrouped(
+      grouping,
+      (relation) => findMoved(relation, names),
+      effort,
+    ))
       mover.put(at, at, columns)
   return mover
 }
@@ -39,15 +48,22 @@ class Mover implements Moves {
   readonly masked = new Set<MaskedRelation>()
   readonly #names: Names
   readonly #bytes: string
+  readonly #effort: Effort
+  /** A text that stands in several places is held once. */
+  readonly #texts = new Map<string, Buffer>()
   readonly #targets = new Map<RelationReference, Target>()
 
-  constructor(names: Names, bytes: string) {
+  constructor(names: Names, bytes: string, effort: Effort) {
     this.#names = names
     this.#bytes = bytes
+    this.#effort = effort
   }
 
   put(from: number, to: number, text: string): void {
-    this.splices.push({ from, to, text: Buffer.from(text) })
+    this.#effort.scan(text.length)
+    const bytes = this.#texts.get(text) ?? Buffer.from(text)
+    this.#texts.set(text, bytes)
+    this.splices.push({ from, to, text: bytes })
   }
 
   move(reference: RelationReference): void {

@@ -1,4 +1,5 @@
 import { quoteIdentifier } from '../../db/quote.ts'
+import type { Effort } from '../../sql/effort.ts'
 import type { ColumnReference, Grouping, RelationReference } from '../../sql/references.ts'
 import type { MaskedRelation } from '../ports.ts'
 
@@ -22,18 +23,21 @@ interface Source {
 export function findGrouped(
   { keys, relations, uses }: Grouping,
   moved: (relation: RelationReference) => MaskedRelation | undefined,
+  effort: Effort,
 ): Grouped[] {
   return relations.flatMap((reference) => {
     const { alias } = reference.range
     const relation = alias?.colnames ? undefined : moved(reference)
-    if (!relation) return []
+    if (!relation || relation.key.length === 0) return []
     const source = { alias: alias?.aliasname ?? relation.twin.name, isBare: !alias, relation }
     const { key, dependent } = relation
-    const grouped = keys.map((ref) => columnOf(ref, source))
-    if (key.length === 0 || !key.every((column) => grouped.includes(column))) return []
+    effort.spend(keys.length)
+    const grouped = new Set(keys.map((ref) => columnOf(ref, source)))
+    if (!key.every((column) => grouped.has(column))) return []
+    effort.spend(uses.length + dependent.length)
     const used = new Set(uses.map((ref) => columnOf(ref, source)))
     const missing = dependent.filter(
-      (column) => !grouped.includes(column) && (used.has(column) || used.has('*')),
+      (column) => !grouped.has(column) && (used.has(column) || used.has('*')),
     )
     if (missing.length === 0) return []
     const name = quoteIdentifier(source.alias)

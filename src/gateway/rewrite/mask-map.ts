@@ -13,6 +13,8 @@ const word = /[\p{L}\p{N}\p{M}_$]+/gu
 const maxNameBytes = 63
 const maxTexts = 1_000
 const maxPaths = 8
+/** Schemas of a path that are looked through for each reference. In a longer one names are looked for once. */
+const longPath = 100
 
 let versions = 0
 
@@ -22,6 +24,10 @@ export class MaskMap {
   readonly #homonyms = new Map<string, Set<string>>()
   readonly #baseOfTwin = new Map<string, MaskedRelation>()
   readonly #watched = new Map<string, Map<string, WatchedRelation>>()
+  /** Of names that several relations have: found once, and asked for with every reference. */
+  readonly #watchedAnywhere = new Map<string, WatchedRelation>()
+  readonly #pathDependence = new Map<string, boolean>()
+  readonly #resolved = new WeakMap<readonly string[], Map<string, string | undefined>>()
   readonly #words = new Set<string>([...nameChanging, ...running])
   /** A name without any word in it: then every text has to be looked at. */
   #isWordless = false
@@ -99,9 +105,11 @@ export class MaskMap {
   resolve(name: string, path: readonly string[]): string | undefined {
     const schemas = this.#homonyms.get(name)
     if (!schemas) return undefined
-    // A path that does not list it begins with it.
-    if (schemas.has('pg_catalog') && !path.includes('pg_catalog')) return 'pg_catalog'
-    return path.find((schema) => schemas.has(schema))
+    if (path.length <= longPath) return findFirst(schemas, path)
+    const resolved = this.#resolved.get(path) ?? new Map<string, string | undefined>()
+    this.#resolved.set(path, resolved)
+    if (!resolved.has(name)) resolved.set(name, findFirst(schemas, path))
+    return resolved.get(name)
   }
 
   findWatched(schema: string, name: string): WatchedRelation | undefined {
@@ -110,6 +118,14 @@ export class MaskMap {
 
   /** By another search path, a name that means the one of this schema would mean something that may show more. */
   dependsOnPath(name: string, schema: string | undefined): boolean {
+    if (!this.#homonyms.has(name)) return false
+    const key = JSON.stringify([schema ?? null, name])
+    const depends = this.#pathDependence.get(key) ?? this.#findPathDependence(name, schema)
+    this.#pathDependence.set(key, depends)
+    return depends
+  }
+
+  #findPathDependence(name: string, schema: string | undefined): boolean {
     const meant = schema === undefined ? undefined : this.findWatched(schema, name)
     for (const each of this.#homonyms.get(name) ?? []) {
       const other = each === schema ? meant : this.findWatched(each, name)
@@ -122,11 +138,21 @@ export class MaskMap {
   findWatchedAnywhere(name: string): WatchedRelation | undefined {
     const [first, ...others] = this.#watched.get(name)?.values() ?? []
     if (!first || others.length === 0) return first
+    const known = this.#watchedAnywhere.get(name)
+    if (known) return known
     const shows = others.flatMap((other) => [...other.masked, ...other.shows])
-    return { ...first, shows: [...first.shows, ...shows] }
+    const together = { ...first, shows: [...first.shows, ...shows] }
+    this.#watchedAnywhere.set(name, together)
+    return together
   }
 
   findBase(schema: string, name: string): MaskedRelation | undefined {
     return this.#baseOfTwin.get(JSON.stringify([schema, name]))
   }
+}
+
+function findFirst(schemas: ReadonlySet<string>, path: readonly string[]): string | undefined {
+  // A path that does not list it begins with it.
+  if (schemas.has('pg_catalog') && !path.includes('pg_catalog')) return 'pg_catalog'
+  return path.find((schema) => schemas.has(schema))
 }

@@ -1,6 +1,7 @@
 import type { Statement } from '../../sql/parse.ts'
+import { limitPath } from '../../sql/search-path.ts'
 import { type Node, unwrap } from '../../sql/syntax-tree.ts'
-import type { Names } from './names.ts'
+import { hideName, type Names } from './names.ts'
 import type { NameChanges } from './text-analysis.ts'
 
 /** How a statement changes the meaning of names for later statements. */
@@ -42,13 +43,33 @@ function findPath({ kind, name, args }: Node): NameChanges {
   return schemas.every((schema: unknown) => typeof schema === 'string') ? { path: schemas } : {}
 }
 
-/** The meaning of names after a statement. The session's initial path is not known here: nothing is assumed of it. */
-export function changeNames(names: Names, { path, hides, uncovers }: NameChanges): Names {
-  if (path === undefined && hides === undefined && uncovers === undefined) return names
-  const hidden = new Set(uncovers === 'all' ? [] : names.hidden)
-  if (uncovers !== undefined) hidden.delete(uncovers)
-  if (hides !== undefined) hidden.add(hides)
-  return { ...names, hidden, path: Array.isArray(path) ? path : names.path }
+/** The meaning of names from statement to statement of one text. */
+export class ChangingNames {
+  /** At the next statement. What it holds changes with the next change. */
+  current: Names
+  /** Copied once for the text: the names that it begins with are the session's. */
+  #hidden: Set<string> | undefined
+
+  constructor(names: Names) {
+    this.current = names
+  }
+
+  /** The session's initial path is not known here: nothing is assumed of it. */
+  change({ path, hides, uncovers }: NameChanges): void {
+    if (hides !== undefined || uncovers !== undefined) {
+      this.#hidden ??= new Set(this.current.hidden)
+      if (uncovers === 'all') this.#hidden.clear()
+      else if (uncovers !== undefined) this.#hidden.delete(uncovers)
+      if (hides !== undefined) hideName(this.#hidden, hides)
+    }
+    if (!this.#hidden && !Array.isArray(path)) return
+    const { hidden: before, path: known } = this.current
+    this.current = {
+      ...this.current,
+      hidden: this.#hidden ?? before,
+      path: Array.isArray(path) ? limitPath(path) : known,
+    }
+  }
 }
 
 export function changesNames({ path, hides, uncovers }: NameChanges): boolean {

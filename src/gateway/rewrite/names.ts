@@ -17,6 +17,20 @@ export interface Names {
   readonly allowsCopies?: boolean | undefined
 }
 
+/** Temporary relations of a session, those of a text that the server refuses among them. */
+export const maxHidden = 2_000
+
+/** Beyond the limit the oldest is forgotten: its name then leads to a twin, and never to a masked table. */
+export function hideName(hidden: Set<string>, name: string): void {
+  hidden.delete(name)
+  hidden.add(name)
+  if (hidden.size <= maxHidden) return
+  for (const oldest of hidden) {
+    hidden.delete(oldest)
+    return
+  }
+}
+
 /** The masked relation of a name; undefined also where a temporary one comes first. */
 export function findMasked(names: Names, range: RangeVar): MaskedRelation | undefined {
   const schema = isTemporary(names, range) ? undefined : findSchema(names, range)

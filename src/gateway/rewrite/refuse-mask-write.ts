@@ -1,7 +1,10 @@
+import type { Effort } from '../../sql/effort.ts'
 import type { ColumnOrigin, References, RelationReference } from '../../sql/references.ts'
 import { traceAssignment } from '../../sql/values.ts'
+import type { WatchedColumn } from '../ports.ts'
 import { findWatched, isMoved, isTemporary, type Names } from './names.ts'
 import type { StatementRefusal } from './text-analysis.ts'
+import { findMaskedColumns } from './watched-columns.ts'
 
 const insufficientPrivilege = '42501'
 
@@ -9,14 +12,17 @@ const insufficientPrivilege = '42501'
  * A masked role reads masks, and must not store them: in the masked column they would overwrite the data, in other tables
  * they would pass for it. Undefined: the statement stores nothing that it read from a masked column.
  */
-export function refuseMaskWrite({ assignments }: References, names: Names): StatementRefusal | undefined {
+export function refuseMaskWrite(
+  { assignments, effort }: References,
+  names: Names,
+): StatementRefusal | undefined {
   if (names.masks.relations.length === 0) return undefined
   for (const assignment of assignments) {
     const { relation } = assignment
     // It ends with the session, and no other session reads it.
     if (isTemporary(names, relation.range)) continue
-    for (const { column, at, origins } of traceAssignment(assignment)) {
-      const masked = findMaskedOrigin(origins, names)
+    for (const { column, at, origins } of traceAssignment(assignment, effort)) {
+      const masked = findMaskedOrigin(origins, names, effort)
       if (masked === undefined) continue
       const overwrites = isMaskedTarget(relation, column, at, names)
       if (names.allowsCopies && !overwrites) continue
@@ -27,14 +33,20 @@ export function refuseMaskWrite({ assignments }: References, names: Names): Stat
 }
 
 /** A column whose values are masks for this role. What it may not read at all, PostgreSQL denies. */
-function findMaskedOrigin(origins: readonly ColumnOrigin[], names: Names): string | undefined {
+function findMaskedOrigin(
+  origins: readonly ColumnOrigin[],
+  names: Names,
+  effort: Effort,
+): string | undefined {
   for (const { relation, column } of origins) {
     const watched = relation.use === 'read' ? findWatched(names, relation.range) : undefined
     if (!watched) continue
     const moves = isMoved(names, watched, relation.range.inh === true)
-    const own = watched.masked.filter(({ attribute }) => column === undefined || attribute === column)
+    const isMask = ({ isRaw }: WatchedColumn) => moves || !isRaw
+    const own = findMaskedColumns(watched, column)
+    effort.scan(own.length + watched.shows.length)
     // It is not known which column of a view shows which of its tables.
-    const found = [...own, ...watched.shows].find(({ isRaw }) => moves || !isRaw)
+    const found = own.find(isMask) ?? watched.shows.find(isMask)
     if (found) return found.column
   }
   return undefined

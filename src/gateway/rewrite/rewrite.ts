@@ -1,3 +1,4 @@
+import { Effort } from '../../sql/effort.ts'
 import { statementLimits } from '../../sql/limits.ts'
 import { parseStatements, type Statement } from '../../sql/parse.ts'
 import { SqlRefusal } from '../../sql/refusal.ts'
@@ -7,7 +8,7 @@ import { findTouches } from '../audit/find-touches.ts'
 import { type StatementEffect, unparsed } from '../audit/touch.ts'
 import type { MaskedRelation } from '../ports.ts'
 import { findMoves } from './find-moves.ts'
-import { changeNames, changesNames, findNameChanges } from './name-changes.ts'
+import { ChangingNames, changesNames, findNameChanges } from './name-changes.ts'
 import { catalogOf, type Names } from './names.ts'
 import { refuseMaskWrite } from './refuse-mask-write.ts'
 import type { NameChanges, StatementRefusal, TextAnalysis } from './text-analysis.ts'
@@ -46,13 +47,15 @@ function rewriteStatements(statements: readonly Statement[], bytes: string, name
   const splices: Splice[] = []
   const nameChanges: NameChanges[] = []
   const effects: StatementEffect[] = []
-  let current = names
+  const effort = new Effort(statementLimits)
+  const changing = new ChangingNames(names)
   let readsTwin = false
   const masked = new Set<MaskedRelation>()
   let isPathKnown = true
   let refusal: StatementRefusal | undefined
   for (const statement of statements) {
-    const references = resolveReferences(statement, catalogOf(current))
+    const { current } = changing
+    const references = resolveReferences(statement, catalogOf(current), effort)
     const moves = findMoves(references, current, bytes)
     refusal ??= refuseMaskWrite(references, current)
     splices.push(...moves.splices)
@@ -68,7 +71,7 @@ function rewriteStatements(statements: readonly Statement[], bytes: string, name
     const changes = findNameChanges(statement)
     isPathKnown = Array.isArray(changes.path) || (isPathKnown && keepsPath(statement))
     nameChanges.push(changes)
-    current = changeNames(current, changes)
+    changing.change(changes)
   }
   return {
     splices: refusal ? unparsable : orderSplices(splices),

@@ -1,4 +1,5 @@
-import { readSearchPath } from '../../sql/search-path.ts'
+import { limitPath, readSearchPath } from '../../sql/search-path.ts'
+import { hideName } from '../rewrite/names.ts'
 import type { NameChanges } from '../rewrite/text-analysis.ts'
 
 /** The meaning of names without a schema in one session: its search path and its temporary relations. */
@@ -11,7 +12,7 @@ export class NameScope {
 
   constructor(role: string, initialPath: string) {
     this.#role = role
-    this.#initialPath = readSearchPath(initialPath, role)
+    this.#initialPath = limitPath(readSearchPath(initialPath, role))
     this.#path = this.#initialPath
     this.#pathKey = JSON.stringify(this.#path)
   }
@@ -40,11 +41,11 @@ export class NameScope {
     else if (path) this.#setPath(path.map((schema) => (schema === '$user' ? this.#role : schema)))
     if (uncovers === 'all') this.#hidden.clear()
     else if (uncovers !== undefined) this.#hidden.delete(uncovers)
-    if (hides !== undefined) this.#hidden.add(hides)
+    if (hides !== undefined) hideName(this.#hidden, hides)
   }
 
   #setPath(path: readonly string[]): void {
-    this.#path = path
-    this.#pathKey = JSON.stringify(path)
+    this.#path = limitPath(path)
+    this.#pathKey = JSON.stringify(this.#path)
   }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { moveRelations } from '../../../src/enforcement/twins/move-relations.ts'
+import { Effort } from '../../../src/sql/effort.ts'
 import { type Limits, statementLimits, viewLimits } from '../../../src/sql/limits.ts'
 import { parseStatements } from '../../../src/sql/parse.ts'
 import { SteadyParser } from '../../../src/sql/parser-instance.ts'
@@ -10,13 +11,14 @@ import { resolveReferences } from '../../../src/sql/resolve.ts'
 import { anyText, bomb } from './sql-grammar.ts'
 
 const noCatalog = { locate: () => ({}) }
-const reasons = new Set(['TooLong', 'TooDeep', 'TooManyNodes', 'NotSql'])
+const reasons = new Set(['TooLong', 'TooDeep', 'TooManyNodes', 'TooManySteps', 'NotSql'])
 
 /** How many statements were resolved; undefined: the room refused the text. */
 function read(text: string, limits: Limits): number | undefined {
   try {
     const statements = parseStatements(text, limits)
-    for (const statement of statements) resolveReferences(statement, noCatalog)
+    const effort = new Effort(limits)
+    for (const statement of statements) resolveReferences(statement, noCatalog, effort)
     assert.ok(Buffer.byteLength(text) <= limits.bytes)
     assert.ok(countNodes(statements) <= limits.nodes)
     return statements.length
