@@ -1,4 +1,5 @@
 import { apostrophe, classOf, dash, digit, dollar, letter, quote, slash, space } from './characters.ts'
+import { findNumberEnd } from './number-end.ts'
 
 /** A plain string has no letters before its quote. A sign is one character of an operator, or a bracket, comma or dot. */
 export type Token = 'word' | 'number' | 'parameter' | 'plain string' | 'string' | 'name' | 'sign' | 'end'
@@ -6,7 +7,6 @@ export type Token = 'word' | 'number' | 'parameter' | 'plain string' | 'string' 
 const apostropheCode = 0x27
 const quoteCode = 0x22
 const backslashCode = 0x5c
-const dotCode = 0x2e
 const dollarCode = 0x24
 const dollarTag = /\$(?:[a-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/iy
 /** A string goes on after a line break, which comments may surround. */
@@ -66,7 +66,7 @@ export class Lexer {
         return this.#findWordEnd(from)
       case digit: {
         this.kind = 'number'
-        const end = endOfWord(text, from, dotCode)
+        const end = findNumberEnd(text, from)
         return text.charCodeAt(end) === apostropheCode ? -1 : end
       }
       case apostrophe:
@@ -77,7 +77,7 @@ export class Lexer {
         return endOfQuoted(text, from, false)
       case dollar:
         this.kind = classOf(next) === digit ? 'parameter' : 'string'
-        return this.kind === 'parameter' ? endOfWord(text, from + 1, dotCode) : endOfDollarQuoted(text, from)
+        return this.kind === 'parameter' ? endOfParameter(text, from) : endOfDollarQuoted(text, from)
       default:
         this.kind = 'sign'
         return from + 1
@@ -142,6 +142,13 @@ function endOfWord(text: string, from: number, more: number): number {
     if (kind !== letter && kind !== digit && code !== more) break
   }
   return at
+}
+
+/** -1: a letter follows, which PostgreSQL to 14 reads as the next word. */
+function endOfParameter(text: string, from: number): number {
+  let at = from + 1
+  while (classOf(text.charCodeAt(at)) === digit) at++
+  return at < text.length && classOf(text.charCodeAt(at)) === letter ? -1 : at
 }
 
 function match(pattern: RegExp, text: string, at: number): number {

@@ -1,4 +1,5 @@
 import * as characters from './characters.ts'
+import { findNumberEnd } from './number-end.ts'
 import type { Splice } from './splice.ts'
 
 /** A text with every number and string in it made the same, so that ad hoc statements share one. */
@@ -12,6 +13,9 @@ export interface Template {
   readonly longest: number
   readonly hasLiterals: boolean
 }
+
+/** Of a number with an exponent, a prefix or underscores. Texts with longer ones have no template. */
+const maxNumberBytes = 64
 
 /** Longer texts have none: they seldom come again. */
 export const maxTemplateBytes = 4_096
@@ -50,6 +54,7 @@ for (let code = 0; code < 0x80; code++)
 const quoteCode = 0x27
 const backslashCode = 0x5c
 const starCode = 0x2a
+const dotCode = 0x2e
 const one = 0x31
 const letterA = 0x61
 
@@ -84,6 +89,7 @@ export function findTemplate(bytes: Buffer, from: number, to: number): Template 
         break
       case digit:
         at = endOfNumber(bytes, at, to)
+        if (at < 0) return undefined
         written[out++] = one
         endLiteral(out, at - from)
         break
@@ -92,6 +98,7 @@ export function findTemplate(bytes: Buffer, from: number, to: number): Template 
         if (kinds[bytes[at] ?? 0] === digit && at < to) {
           if (start > from && isWordPart(bytes[start - 1] ?? 0)) return undefined
           at = endOfNumber(bytes, at, to)
+          if (at < 0) return undefined
           written[out++] = one
           endLiteral(out, at - from)
         } else written[out++] = code
@@ -174,12 +181,19 @@ function isWordPart(code: number): boolean {
   return kind === word || kind === digit
 }
 
+/** -1: it is not certain where the number ends. */
 function endOfNumber(bytes: Buffer, from: number, to: number): number {
+  let at = endOfDigits(bytes, from, to)
+  if (at < to && bytes[at] === dotCode) at = endOfDigits(bytes, at + 1, to)
+  const next = at < to ? kinds[bytes[at] ?? 0] : plain
+  if (next !== word && next !== dot) return at
+  const piece = bytes.toString('latin1', from, Math.min(to, from + maxNumberBytes))
+  const end = findNumberEnd(piece, 0)
+  return end < 0 || end === maxNumberBytes ? -1 : from + end
+}
+
+function endOfDigits(bytes: Buffer, from: number, to: number): number {
   let at = from
-  while (at < to) {
-    const kind = kinds[bytes[at] ?? 0]
-    if (kind !== digit && kind !== word && kind !== dot) break
-    at++
-  }
+  while (at < to && kinds[bytes[at] ?? 0] === digit) at++
   return at
 }

@@ -128,6 +128,10 @@ const reasons = {
     sqlstate: sqlstate.programLimitExceeded,
     message: 'a message of {bytes} bytes is longer than the {limit} that the gateway takes',
   },
+  TooManyUnanswered: {
+    sqlstate: sqlstate.programLimitExceeded,
+    message: 'the database has not answered the last {limit} messages of this session',
+  },
   StartupTimeout: { sqlstate: sqlstate.connectionFailure, message: 'the login took too long' },
   IdleTimeout: { sqlstate: sqlstate.idleSessionTimeout, message: 'the connection was idle for too long' },
   Shutdown: { sqlstate: sqlstate.adminShutdown, message: 'the gateway is shutting down' },

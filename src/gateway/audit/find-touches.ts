@@ -70,8 +70,7 @@ class Toucher {
     this.#effort.scan((columns?.length ?? masked.length) + shows.length)
     const written = columns?.flatMap((name) => findMaskedColumns(relation, name)) ?? masked
     for (const { column } of written) this.found.written.add(column)
-    if (!columns || columns.length > 0)
-      for (const { column } of shows) this.found.written.add(column)
+    if (!columns || columns.length > 0) for (const { column } of shows) this.found.written.add(column)
   }
 
   #find(reference: RelationReference): WatchedRelation | undefined {

@@ -33,11 +33,7 @@ export function findMoves(
   for (const relation of relations) mover.move(relation)
   for (const column of columns) mover.moveQualifier(column)
   for (const grouping of groupings)
-    for (const { at, columns } of findGrouped(
-      grouping,
-      (relation) => findMoved(relation, names),
-      effort,
-    ))
+    for (const { at, columns } of findGrouped(grouping, (relation) => findMoved(relation, names), effort))
       mover.put(at, at, columns)
   return mover
 }
@@ -60,10 +56,18 @@ class Mover implements Moves {
   }
 
   put(from: number, to: number, text: string): void {
+    this.splices.push({ from, to, text: this.#hold(text) })
+  }
+
+  /** A step for each byte: they stay with the analysis in a cache. */
+  #hold(text: string): Buffer {
     this.#effort.scan(text.length)
-    const bytes = this.#texts.get(text) ?? Buffer.from(text)
+    const known = this.#texts.get(text)
+    if (known) return known
+    this.#effort.spend(text.length)
+    const bytes = Buffer.from(text)
     this.#texts.set(text, bytes)
-    this.splices.push({ from, to, text: bytes })
+    return bytes
   }
 
   move(reference: RelationReference): void {

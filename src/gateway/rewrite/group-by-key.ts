@@ -36,9 +36,7 @@ export function findGrouped(
     if (!key.every((column) => grouped.has(column))) return []
     effort.spend(uses.length + dependent.length)
     const used = new Set(uses.map((ref) => columnOf(ref, source)))
-    const missing = dependent.filter(
-      (column) => !grouped.has(column) && (used.has(column) || used.has('*')),
-    )
+    const missing = dependent.filter((column) => !grouped.has(column) && (used.has(column) || used.has('*')))
     if (missing.length === 0) return []
     const name = quoteIdentifier(source.alias)
     return [

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Lexer } from '../../../src/sql/lexer.ts'
+import { checkText, statementLimits } from '../../../src/sql/limits.ts'
 import { maskEscapes } from '../../../src/sql/mask-escapes.ts'
 import { shorten } from '../../../src/sql/shorten.ts'
+import { clause } from '../../support/clause.ts'
 import { anyText, bomb } from './sql-grammar.ts'
 
 function lex(
@@ -23,6 +25,7 @@ describe('the lexer', () => {
     "x'ff' B'1' n'x' U&'\\0061' u&\"a\"": 'string string word plain string string name',
     "E'a'\n'b\\'c' E'd' -- e\n 'f'": 'string string',
     '1.5e10 .5 1_000 0xff': 'number sign number number number',
+    '1.5e-10+1. 0b1_0 0o7 $1.a': 'number sign number number number parameter sign word',
     'a/* b /* c */ d */e--f\n+-1': 'word word sign sign number',
     'größe 😀': 'word word',
   }
@@ -35,6 +38,17 @@ describe('the lexer', () => {
         kinds,
       )
     })
+  clause(
+    'GATE-213',
+    'A text with a letter right behind a number or a parameter, as in `1from`, is not looked into…',
+    () => {
+      for (const number of ['1', '1.', '1.5', '1e5', '1e', '1e+', '0x', '0x1', '0o', '1_', '$1'])
+        assert.ok(!lex(`select a, ${number}grom t`).isCertain, number)
+      const long = `select ${'1,'.repeat(3_000)}'a',1from t`
+      assert.equal(shorten(long), undefined)
+      assert.throws(() => checkText('select 1from t', statementLimits), /does not accept/)
+    },
+  )
   for (const text of ["'a", '"a', '/* a', '$a$ b', '$', "E'a\\'"])
     test(`${text} has no end`, () => assert.ok(!lex(text).isCertain))
   test('where backslashes count it knows when it cannot tell', () => {

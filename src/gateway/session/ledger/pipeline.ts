@@ -1,5 +1,6 @@
 import { mapPosition } from '../../../sql/splice.ts'
 import { type Field, readFields, writeFields } from '../../../wire/messages.ts'
+import { refuse } from '../../../wire/refusal.ts'
 import type { SentText, StatementRefusal } from '../../rewrite/text-analysis.ts'
 import type { PreparedStatement } from './prepared-statement.ts'
 
@@ -32,6 +33,11 @@ interface Sent {
 const maxHeldBytes = 4 << 20
 /** The server never answers the end of a COPY that did not begin: a client that sends more desynchronises its own session. */
 const maxCopyEnds = 1_000
+/**
+ * Messages of one session that wait for an answer. A client that pipelines does not come near: messages of 40 bytes and more
+ * that a server has not read fill the buffers of the network first.
+ */
+export const maxUnanswered = 200_000
 /** A pipeline that never runs empty is cut from time to time. */
 const compactAt = 1_000
 
@@ -191,7 +197,7 @@ export class Pipeline {
     const refusal = rewritten?.refusal
     const own = readFields(frame)
     if (refusal && own.some(([code, text]) => code === 'C' && text === syntaxError))
-      return writeFields(frame.toString('latin1', 0, 1), refuse(own, refusal))
+      return writeFields(frame.toString('latin1', 0, 1), explain(own, refusal))
     const fields = own.flatMap((field): Field[] => {
       const [code, text] = field
       if (code !== 'P') return [field]
@@ -207,6 +213,8 @@ export class Pipeline {
       this.#skip(one)
       return
     }
+    if (this.#sent.length - this.#done >= maxUnanswered)
+      refuse('TooManyUnanswered', { limit: String(maxUnanswered) })
     if (one.endsCopy) this.#copyEnds++
     const size = sizeOf(one)
     if (size > 0 && this.#heldBytes + size > maxHeldBytes) {
@@ -251,7 +259,7 @@ export class Pipeline {
 }
 
 /** The server was sent a text that it cannot parse: the client is told why. */
-function refuse(fields: readonly Field[], { sqlstate, message, hint }: StatementRefusal): Field[] {
+function explain(fields: readonly Field[], { sqlstate, message, hint }: StatementRefusal): Field[] {
   const kept = fields.filter(([code]) => code === 'S' || code === 'V')
   const bytes = (text: string) => Buffer.from(text).toString('latin1')
   return [...kept, ['C', sqlstate], ['M', bytes(message)], ['H', bytes(hint)]]

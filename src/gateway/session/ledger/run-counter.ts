@@ -95,6 +95,7 @@ export class RunCounter {
   #eachMeaning(head: PreparedStatement, segment: number, visit: (one: PreparedStatement) => void): void {
     let count = 0
     for (let one: PreparedStatement | undefined = head; one; one = one.previous) {
+      while (one.previous?.state === 'gone') one.previous = one.previous.previous
       if (one.state === 'gone') continue
       if (++count > maxMeanings) {
         this.#touches.countUnknown()

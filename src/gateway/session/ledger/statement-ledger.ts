@@ -125,7 +125,8 @@ export class StatementLedger {
 
   /** Undefined: a portal, or a statement that the ledger does not hold. */
   sendClose(statement?: PreparedStatement): void {
-    for (let one = statement; one; one = one.previous) {
+    // Those before one that is closing are closing too: a pipeline may have many under one name.
+    for (let one = statement; one && !one.isClosing; one = one.previous) {
       one.isClosing = true
       this.#unsettled.add(one)
     }

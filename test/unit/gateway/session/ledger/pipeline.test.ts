@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Pipeline } from '../../../../../src/gateway/session/ledger/pipeline.ts'
+import { maxUnanswered, Pipeline } from '../../../../../src/gateway/session/ledger/pipeline.ts'
 import { PreparedStatement } from '../../../../../src/gateway/session/ledger/prepared-statement.ts'
 import { readFields, writeFields } from '../../../../../src/wire/messages.ts'
 
@@ -24,6 +24,21 @@ describe('statements that were not answered', () => {
     pipeline.failed()
     pipeline.ready()
     assert.ok(pipeline.isDone)
+  })
+
+  test('are limited in number, answered and skipped ones not counted', () => {
+    const pipeline = new Pipeline()
+    for (let count = 0; count < 2 * maxUnanswered; count++) {
+      pipeline.sendClose()
+      pipeline.answered()
+    }
+    pipeline.sendClose()
+    pipeline.failed()
+    for (let count = 0; count < 2 * maxUnanswered; count++) pipeline.sendClose()
+    pipeline.sendSync()
+    pipeline.ready()
+    for (let count = 0; count < maxUnanswered; count++) pipeline.sendClose()
+    assert.throws(() => pipeline.sendClose(), { sqlstate: '54000' })
   })
 
   test('of a text that is as the client wrote it nothing changes', () => {
