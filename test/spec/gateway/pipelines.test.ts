@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
 import { int32, message, query, readFields } from '../../../src/wire/messages.ts'
 import { openBareGateway } from '../../support/bare-gateway.ts'
 import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedTable, type MaskedTable, maskedEmail } from '../../support/masked-table.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const sync = message('S')
 const parse = (text: string, name = '') => message('P', `${name}\0${text}\0`, Buffer.alloc(2))
@@ -121,6 +125,103 @@ describe('messages that come before others are answered', () => {
         await client.close()
       })
     })
+
+  /** Writes as the gateway reads, until it ends the session or so many messages are sent. Returns its last error. */
+  const flood = async (client: Client, frame: Buffer, most: number) => {
+    const piece = Buffer.concat(Array<Buffer>(10_000).fill(frame))
+    const closed = new Promise<void>((resolve) => client.stream.once('close', () => resolve()))
+    client.stream.on('error', () => {})
+    let error: string | undefined
+    const heard = (async () => {
+      for (;;) {
+        const answer = await client.reader.takeFrame(1 << 20)
+        if (answer[0] === 0x45) error = new Map(readFields(answer)).get('C')
+      }
+    })().catch(() => {})
+    for (let sent = 0; sent < most && error !== '54000' && !client.stream.destroyed; sent += 10_000) {
+      const isFull = !client.stream.write(piece)
+      if (!isFull) continue
+      const drained = new Promise<void>((resolve) => client.stream.once('drain', () => resolve()))
+      await Promise.race([drained, closed])
+    }
+    if (error !== '54000') await Promise.race([heard, setTimeout(2_000)])
+    client.stream.destroy()
+    return error
+  }
+  const unanswered =
+    'A session with 200,000 messages that the database has not answered ends with 54000, and so…'
+  const close = message('C', 'Sx\0')
+
+  clause('GATE-212', unanswered, async (t) => {
+    await t.test('a query behind a failed Bind, and no Sync', async () => {
+      const client = await open()
+      client.write(query('select pg_backend_pid()'))
+      const pid = Number((await client.read()).values[0])
+      client.write(bind('nope'), query('select 1'))
+      await until(client, 'E')
+      assert.equal(await flood(client, close, 3_000_000), '54000')
+      await waitUntil('the backend is gone', async () => {
+        const { sql } = target.database
+        return (await sql`select from pg_stat_activity where pid = ${pid}`).length === 0
+      })
+    })
+
+    await t.test('a database that reads and never answers', async () => {
+      let isSilent = false
+      const { hostname, port } = new URL(target.url)
+      const lines = new Set<Socket>()
+      const server = createServer((near) => {
+        const far = connect(Number(port), hostname)
+        for (const line of [near, far]) lines.add(line.on('error', () => {}))
+        near.on('data', (bytes) => void (isSilent || far.write(bytes)))
+        near.on('close', () => far.destroy())
+        far.pipe(near)
+      })
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const place = { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
+      const other = await openBareGateway(target.database, target.url, {}, place)
+      const client = await open(other)
+      isSilent = true
+      assert.equal(await flood(client, sync, 3_000_000), '54000')
+      await waitUntil('the connections to the database are closed', () =>
+        [...lines].every((line) => line.destroyed),
+      )
+      await other.close(0)
+      server.close()
+    })
+
+    await t.test('a pipeline of thirty thousand statements behind a slow one', async () => {
+      const client = await open()
+      const statements = 30_000
+      const one = Buffer.concat([parse('select email from public.t where id = 1'), bind(), execute])
+      client.write(query('select pg_sleep(1)'))
+      for (let sent = 0; sent < statements; sent += 1_000)
+        client.stream.write(Buffer.concat(Array<Buffer>(1_000).fill(one)))
+      client.write(sync)
+      const { values, error } = await client.read(2)
+      assert.equal(error, undefined)
+      assert.equal(values.length, statements + 1)
+      assert.ok(values.slice(1).every((value) => value?.toString() === maskedEmail))
+      await checkStep(client)
+      await client.close()
+    })
+
+    await t.test('prepared statements, each with a Sync, behind a slow one', async () => {
+      const client = await open()
+      const statements = 60_000
+      client.write(parse('select 1', 'a'), sync)
+      await client.read()
+      const one = Buffer.concat([bind('a'), execute, sync])
+      client.write(query('select pg_sleep(1)'))
+      for (let sent = 0; sent < statements; sent += 1_000)
+        client.stream.write(Buffer.concat(Array<Buffer>(1_000).fill(one)))
+      const { error } = await client.read(1 + statements)
+      assert.equal(error, undefined)
+      await checkStep(client)
+      await client.close()
+    })
+  })
 
   test('a session with such a COPY is idle after it', async () => {
     const hasty = await openBareGateway(target.database, target.url, { idleMs: 500 })
