@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pino from 'pino'
+import { unparsed } from '../../../../src/gateway/audit/touch.ts'
 import { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
 import { catalogOf, maxHidden } from '../../../../src/gateway/rewrite/names.ts'
 import { rewriteText } from '../../../../src/gateway/rewrite/rewrite.ts'
@@ -133,6 +134,22 @@ describe('names of a session', () => {
       hearsPath: true,
       log: pino({ level: 'silent' }),
     })
+
+  clause(
+    'GATE-213',
+    'A text with a letter right behind a number or a parameter, as in `1from`, is not looked into, and the audit says…',
+    () => {
+      const texts = open()
+      const filler = `, ${many(3_000, () => '1')}`
+      for (const number of ['1', '1.', '1.5', '1e5', '0x', '$1'])
+        for (const text of [`select c1,${number}from p`, `select c1${filler},${number}from p`]) {
+          assert.equal(rewrite(texts, text), text)
+          assert.equal(texts.effects, unparsed, text.slice(-20))
+        }
+      rewrite(texts, 'select c1,1 from p')
+      assert.ok(texts.effects.every(({ touch }) => touch?.masked.includes('public.p.c1')))
+    },
+  )
 
   clause(
     'GATE-211',
