@@ -17,5 +17,7 @@ const maxSchemas = 10_000
 export function limitPath(path: readonly string[]): readonly string[] {
   const distinct = new Set(path)
   if (distinct.size === path.length && path.length <= maxSchemas) return path
-  return [...distinct].slice(0, maxSchemas)
+  const first = [...distinct].slice(0, maxSchemas)
+  // A path without it would begin with it.
+  return distinct.has('pg_catalog') && !first.includes('pg_catalog') ? [...first, 'pg_catalog'] : first
 }
