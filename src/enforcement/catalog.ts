@@ -183,6 +183,12 @@ export interface TwinRole {
   /** The role of the binding may make other roles members of it. */
   readonly isAdministered: boolean
   readonly members: readonly Intruder[]
+  /** A superuser or the role of the binding made either of these a member of it, as the controller does with each that it creates. */
+  readonly isMarked: boolean
+  /** It owns no function in this database, and no relation outside the schemas of twins. */
+  readonly isBare: boolean
+  /** The controller created it, or it was prepared: another role cannot have made it under the name. */
+  readonly isOurs: boolean
   /** Owners of what its own views read in this database: no other role can add to these. Null: not asked for. */
   readonly reads: readonly string[] | null
 }
@@ -208,7 +214,7 @@ export interface Snapshot {
   readonly roles: ReadonlyMap<string, Role>
   /** Schemas that are named like ours, each with its owner. */
   readonly shadowSchemas: ReadonlyMap<string, string>
-  /** Roles that may create in these schemas, by schema. */
+  /** Roles that may create in these schemas, by schema; PUBLIC as `public`. */
   readonly shadowMakers: ReadonlyMap<string, readonly string[]>
   /** Schemas that an owner of twins may not use yet, each with the relations that need it. */
   readonly closedSchemas: readonly (Closed & { readonly oid: number })[]

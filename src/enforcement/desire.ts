@@ -18,9 +18,10 @@ import {
 import type { Desired, DesiredRelation, DesiredTwin, Note, Released } from './plan.ts'
 import type { Policy } from './policy.ts'
 import { assignMasks, type Masks, pinsOf } from './twins/assign-masks.ts'
-import { assignTwinOwners } from './twins/assign-twin-owners.ts'
+import { assignTwinOwners, listChosen } from './twins/assign-twin-owners.ts'
 import { chooseTwinOwner, isRevocable, type TwinOwner } from './twins/choose-twin-owner.ts'
 import { describeMasks } from './twins/comments.ts'
+import { describeStrays } from './twins/stray-makers.ts'
 import { tableTwinSelect, viewTwinSelect } from './twins/twin-select.ts'
 import { describeUnmanaged, listUnclosed } from './unclosed.ts'
 
@@ -108,12 +109,18 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
         remembered: relation ? remember(relation, guard, snapshot, twins) : nothing,
       }
     })
-  const makers = listRoleMakers(snapshot.roles, exempt.roles, snapshot.user)
+  const roleMakers = listRoleMakers(snapshot.roles, exempt.roles, snapshot.user)
   for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])
     if (!matches(entry, snapshot, policy)) notes.push(exemptsNothing(entry))
-  for (const entry of policy.takenNames ?? []) notes.push(exemptNameTaken(entry, makers))
+  for (const entry of policy.takenNames ?? []) notes.push(exemptNameTaken(entry, roleMakers))
   const owners = masked.length > 0 ? [chooseTwinOwner(snapshot, snapshot.twinRoles), ...listReaders()] : []
-  if (masked.length > 0) notes.push(...listIntruders(snapshot, owners), ...listTakenNames(snapshot, owners))
+  const makers = [twinOwner, ...owners.map(({ name }) => name), ...listChosen(snapshot).map(({ name }) => name)]
+  if (masked.length > 0)
+    notes.push(
+      ...listIntruders(snapshot, owners),
+      ...listTakenNames(snapshot, owners),
+      ...describeStrays(snapshot, { twinOwner, makers }),
+    )
   if (!exempt.everybody) notes.push(...listOwnedCopies(ordered, masks, exempt.roles, snapshot))
   const names = [...exempt.roles].sort()
   const recordedExempt = exempt.everybody ? [everybody] : names
@@ -121,6 +128,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
   return {
     twinOwner,
     owners,
+    makers,
     masked,
     released,
     unclosed,

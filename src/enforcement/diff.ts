@@ -20,6 +20,7 @@ import type { Desired, DesiredRelation, Plan, Released, Step } from './plan.ts'
 import { recordReaders } from './sessions/old-readers.ts'
 import { isRevocable, type TwinOwner } from './twins/choose-twin-owner.ts'
 import { dropIdleOwners, dropTwinOwners } from './twins/drop-twin-owner.ts'
+import { revokeStrays } from './twins/stray-makers.ts'
 import { dropReleased, dropRemade, findRemade, makeTwin } from './twins/twin-steps.ts'
 
 /** Pure and printable: what it takes to get from what is there to what should be. Empty when nothing is to be done. */
@@ -106,6 +107,7 @@ export function prepareSchemas({ steps, snapshot, desired }: Plan): void {
         why: 'its twins are there',
         as: desired.twinOwner,
       })
+  steps.push(...revokeStrays(snapshot, desired))
   const owners = new Set(desired.owners.map(({ name }) => name))
   const readers = new Map(
     desired.masked.flatMap(({ relation, twin }) =>
@@ -147,9 +149,10 @@ export function prepareOwner(steps: Step[], snapshot: Snapshot, { name, intruder
       why: 'no other role acts as an owner of twins',
     })
   const holds = snapshot.roles.get(snapshot.user)?.memberOf.includes(name)
-  if (holds || (known && snapshot.superuser)) return
+  const isMarked = snapshot.twinRoles.some((role) => role.name === name && role.isMarked)
+  if (holds || (isMarked && snapshot.superuser)) return
   const self = snapshot.version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''
-  steps.push({ sql: `GRANT ${owner} TO CURRENT_USER${self}`, why: 'to make twins in its name' })
+  steps.push({ sql: `GRANT ${owner} TO CURRENT_USER${self}`, why: 'to make twins in its name, and to know it again' })
 }
 
 export function maskRelation(plan: Plan, wanted: DesiredRelation, remade: ReadonlySet<number>): void {

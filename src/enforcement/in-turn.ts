@@ -113,6 +113,7 @@ export async function takeTurn<T>(
       exemptOids: record ? record.exemptOids : [],
       guardReaders: record?.guardReaders ?? [],
       guardedOwners: record?.guardedOwners ?? [],
+      twinKeepers: record?.twinKeepers ?? [],
       kept: guard.isThere ? [] : ((await options.kept?.read(await readPlace(tx))) ?? []),
     }
     const version = record?.version ?? ''

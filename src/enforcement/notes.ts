@@ -1,7 +1,7 @@
 import type { Place } from '../db/database-url.ts'
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
 import type { Intruder, Relation, Snapshot } from './catalog.ts'
-import { guardSchema, readServed, twinOwnerName } from './names.ts'
+import { guardSchema, readServed, twinOwnerName, twinOwnerPrefix } from './names.ts'
 import type { Note } from './plan.ts'
 
 export function noTwin({ schema, name }: Pick<Relation, 'schema' | 'name'>): Note {
@@ -13,13 +13,24 @@ export function noTwin({ schema, name }: Pick<Relation, 'schema' | 'name'>): Not
 /** Another owner's twins have the role that is there, and one role must not read tables of several owners. */
 export function noTwinOwner(
   { schema, name, owner }: Relation,
-  { user, version }: Snapshot,
+  { user, version, roles }: Snapshot,
   twinOwner: string,
 ): Note {
   const target = `${schema}.${name}`
+  if (roles.has(twinOwner)) return { code: 'NoTwin', target, message: describeNameless(target, owner) }
   const statements = prepareTwinOwner(twinOwner, user, version)
   const message = `${target} has no masked twin: the twins of what ${quoteIdentifier(owner)} owns need a role of their own, which the role of the binding cannot create. It is closed to all roles that are not exempt. Run: ${statements.join('; ')}.`
   return { code: 'NoTwin', target, message }
+}
+
+function describeNameless(target: string, owner: string): string {
+  return `${target} has no masked twin: other roles have every name of the role for the twins of what ${quoteIdentifier(owner)} owns. It is closed to all roles that are not exempt. Drop the roles ${twinOwnerPrefix}… that are not this service's.`
+}
+
+/** Another role could have placed code in the schema, which runs for those who have it in their search path. */
+export function createRevoked(schema: string, role: string): Note {
+  const message = `${role} could create objects in ${quoteIdentifier(schema)}, where only owners of twins may, and cannot any more. Look for functions there that are not yours: SELECT oid::regprocedure FROM pg_proc WHERE pronamespace = '${quoteIdentifier(schema)}'::regnamespace.`
+  return { code: 'CreateRevoked', target: schema, message }
 }
 
 /** For an operator, where the role of the binding may not create roles. */

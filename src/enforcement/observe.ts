@@ -12,13 +12,13 @@ import type {
 } from './catalog.ts'
 import { type AclEntry, aclAsJson, listGrants, type RoleNames } from './grants/read-acl.ts'
 import { recallGuard, type StoredGuard } from './guard/stored-grants.ts'
-import { shadowPrefix } from './names.ts'
+import { everybody, shadowPrefix } from './names.ts'
 import type { Target } from './policy.ts'
 import { readCopySources } from './read-copy-sources.ts'
 import { findRelations, isOn, type Reading, readRelations } from './read-relations.ts'
 import type { TurnFacts } from './turn-facts.ts'
-import { listServing } from './twins/assign-twin-owners.ts'
-import { chooseTwinOwner, readTwinRoles } from './twins/choose-twin-owner.ts'
+import { listChosen } from './twins/assign-twin-owners.ts'
+import { chooseTwinOwner, readTwinRoles, recognise } from './twins/choose-twin-owner.ts'
 import { listUnread, refuseFlood } from './view-flood.ts'
 
 /** What does not depend on the policy: it is read beside it. */
@@ -47,11 +47,10 @@ export async function observe(
   known?: Basics,
 ): Promise<Snapshot> {
   const { version, database, user, superuser, createsRoles, watched, guard, exempt } = facts
-  const { twinRoles, roles } = known ?? (await readBasics(tx, facts))
+  const { twinRoles: named, roles } = known ?? (await readBasics(tx, facts))
+  const twinRoles = recognise(named, facts.twinKeepers)
   const { name: twinOwner } = chooseTwinOwner(facts, twinRoles)
-  const serving = listServing({ ...facts, twinRoles }).filter(
-    ({ name, served }) => name === chooseTwinOwner(facts, twinRoles, served).name,
-  )
+  const serving = listChosen({ ...facts, twinRoles })
   const keptOids = facts.kept.map(({ oid }) => oid)
   const found = await findRelations(tx, targets, guard.isThere ? guard.schema : keptOids, scope, twinOwner)
   if (mode === 'all') refuseFlood(found)
@@ -235,7 +234,7 @@ async function readSurroundings(
   }: {
     oids: readonly number[]
     twinOwner: string
-    serving: ReturnType<typeof listServing>
+    serving: ReturnType<typeof listChosen>
     exemptRoles: readonly string[]
   },
 ) {
@@ -264,8 +263,9 @@ async function readSurroundings(
         select r.rolname::text from pg_catalog.pg_default_acl d join pg_catalog.pg_roles r on r.oid = d.defaclrole
         where d.defaclobjtype = 'r') as generous,
       coalesce((select jsonb_agg(jsonb_build_object('name', n.nspname, 'owner', o.rolname, 'makers', array(
-          select m.rolname from pg_catalog.aclexplode(n.nspacl) a join pg_catalog.pg_roles m on m.oid = a.grantee
-          where a.privilege_type = 'CREATE'))) from pg_catalog.pg_namespace n
+          select coalesce(m.rolname, ${everybody}) from pg_catalog.aclexplode(n.nspacl) a
+          left join pg_catalog.pg_roles m on m.oid = a.grantee
+          where a.privilege_type = 'CREATE' and a.grantee <> n.nspowner and (a.grantee = 0 or m.oid is not null)))) from pg_catalog.pg_namespace n
         join pg_catalog.pg_roles o on o.oid = n.nspowner where pg_catalog.starts_with(n.nspname, ${shadowPrefix})), '[]') as shadows,
       coalesce((${selectClosedSchemas(tx, oids)}), '[]') as "closedSchemas",
       coalesce((${selectClosedTypes(tx, oids)}), '[]') as "closedTypes",

@@ -7,6 +7,7 @@ export interface Note {
   readonly code:
     | 'ColumnMissing'
     | 'ColumnRenamed'
+    | 'CreateRevoked'
     | 'ExemptNameTaken'
     | 'ExemptsNothing'
     | 'FunctionDoesNotFit'
@@ -75,6 +76,8 @@ export interface Desired {
   readonly twinOwner: string
   /** The roles that own twins of tables, that one first; none where nothing is masked. */
   readonly owners: readonly TwinOwner[]
+  /** The roles that may create in the schemas of twins. */
+  readonly makers: readonly string[]
   /** In an order in which each twin reads only earlier ones. */
   readonly masked: readonly DesiredRelation[]
   /** To be given back as they were. */

@@ -9,6 +9,7 @@ import {
   selectGuard,
   writeGuardMark,
 } from './guard/find-guard.ts'
+import type { GuardRecord } from './guard/read-record.ts'
 import { refusesWriters } from './guard/refuse-writers.ts'
 import type { StoredGuard } from './guard/stored-grants.ts'
 import { idleMs } from './lease.ts'
@@ -19,6 +20,7 @@ import type { TwinOwnerFacts } from './twins/choose-twin-owner.ts'
 export interface TurnFacts
   extends TwinOwnerFacts,
     Pick<Snapshot, 'watched' | 'guard' | 'exempt' | 'exemptOids' | 'guardReaders' | 'guardedOwners'> {
+  readonly twinKeepers: GuardRecord['twinKeepers']
   /** The limit of statements, as a setting. */
   readonly statementTimeout: string
   /** Records that the service keeps itself, where the database has none. */
@@ -26,7 +28,10 @@ export interface TurnFacts
 }
 
 interface BeginRow
-  extends Omit<TurnFacts, 'guard' | 'exempt' | 'exemptOids' | 'guardReaders' | 'guardedOwners' | 'kept'> {
+  extends Omit<
+    TurnFacts,
+    'guard' | 'exempt' | 'exemptOids' | 'guardReaders' | 'guardedOwners' | 'twinKeepers' | 'kept'
+  > {
   readonly schema: string | null
   readonly owner: number
   readonly isOurs: boolean
@@ -91,6 +96,7 @@ export async function readTurnFacts(tx: Tx, lockTimeoutMs: number, sign?: SignGu
     exemptOids: [],
     guardReaders: [],
     guardedOwners: [],
+    twinKeepers: [],
     kept: [],
     guard: {
       schema: schema ?? chooseGuardName(namesakes),

@@ -13,6 +13,11 @@ export interface GuardRecord
   readonly owner: string | null
   /** False: this database is a copy of the one they were made in. */
   readonly madeHere: boolean
+  /**
+   * OIDs of the roles that own the twins of recorded tables, and the schemas of these: no other role could create there. Twins of
+   * views do not count, as they belong to the owners of these.
+   */
+  readonly twinKeepers: readonly number[]
   /** The tables are not those that the record was written in: it came with a dump. */
   readonly isRestored: boolean
 }
@@ -42,7 +47,12 @@ export async function readRecord(sql: Sql, schema: string | null): Promise<Guard
         left join pg_catalog.pg_namespace s on s.nspname = g.twin ->> 'schema'
         left join pg_catalog.pg_class t on t.relnamespace = s.oid and t.relname = g.twin ->> 'name'
         left join pg_catalog.pg_roles w on w.oid = t.relowner group by 1) one),
-        '[]') as "guardedOwners"
+        '[]') as "guardedOwners",
+      coalesce((select jsonb_agg(distinct k.oid::int8) from ${sql(schema)}.relation g
+        join pg_catalog.pg_class c on c.oid = g.oid and c.relkind in ('r', 'p', 'f')
+        join pg_catalog.pg_namespace s on s.nspname = g.twin ->> 'schema'
+        join pg_catalog.pg_class t on t.relnamespace = s.oid and t.relname = g.twin ->> 'name' and t.relkind = 'v',
+        unnest(array[t.relowner, s.nspowner]) as k(oid)), '[]') as "twinKeepers"
     from ${sql(schema)}.policy p, pg_catalog.pg_namespace n, pg_catalog.pg_database d
     where n.nspname = ${schema} and d.datname = current_database()`
   return row ?? null

@@ -1,6 +1,6 @@
 import type { Relation, Role, Snapshot } from '../catalog.ts'
 import { isTwinOwnerName, readServed } from '../names.ts'
-import { chooseTwinOwner, type TwinOwner, type TwinOwnerFacts } from './choose-twin-owner.ts'
+import { chooseTwinOwner, isHeld, type TwinOwner, type TwinOwnerFacts } from './choose-twin-owner.ts'
 
 /** The owners of twins of a database, by the owner of the relations that they read. */
 export interface TwinOwners {
@@ -77,15 +77,17 @@ export function isTwinOwner(
 }
 
 /** The roles of this database that serve one owner each, with the OID of that owner. */
-export function listServing({
-  database,
-  user,
-  superuser,
-  twinRoles,
-}: Omit<Facts, 'roles' | 'guardedOwners'>) {
-  return twinRoles.flatMap(({ oid, name, members }) => {
-    const served = readServed(database, name)
-    const isOurs = superuser || members.some(({ member }) => member === user)
-    return served !== undefined && isOurs ? [{ oid, name, served }] : []
+export function listServing(facts: Omit<Facts, 'roles' | 'guardedOwners'>) {
+  return facts.twinRoles.flatMap((role) => {
+    const { oid, name } = role
+    const served = readServed(facts.database, name)
+    return served !== undefined && isHeld(facts, role) ? [{ oid, name, served }] : []
   })
+}
+
+/** Without those of which another one takes the place. */
+export function listChosen(facts: Omit<Facts, 'roles' | 'guardedOwners'>) {
+  return listServing(facts).filter(
+    ({ name, served }) => name === chooseTwinOwner(facts, facts.twinRoles, served).name,
+  )
 }

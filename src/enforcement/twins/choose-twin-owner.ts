@@ -1,6 +1,6 @@
 import type { Sql } from '../../db/sql.ts'
 import type { Intruder, TwinRole } from '../catalog.ts'
-import { nameAttempts, twinOwnerName, twinOwnerPrefix } from '../names.ts'
+import { nameAttempts, shadowPrefix, twinOwnerName, twinOwnerPrefix } from '../names.ts'
 
 /** The facts that decide under which name the role of the binding can have an owner of twins. */
 export interface TwinOwnerFacts {
@@ -21,9 +21,8 @@ export interface TwinOwner {
 const names = 4
 
 /**
- * Chooses a role that owns twins. A role that may create roles can create one of that name first, and pass it on to
- * itself later. Superusers take such a role over, as do roles with CREATEROLE before PostgreSQL 16. Others leave it alone
- * and use another name, where they can create a role of it. `served`: the OID of the role whose tables it is to read. Such a
+ * Chooses a role that owns twins. A role that may create roles can create one of that name first, and keep what no REVOKE
+ * takes: a session that acts as it, a function of it. Such a role is left alone, and one of another name is created. `served`: the OID of the role whose tables it is to read. Such a
  * role is not usable while another role can act as it, or give itself that right, and the binding cannot revoke that.
  */
 export function chooseTwinOwner(
@@ -33,25 +32,23 @@ export function chooseTwinOwner(
 ): TwinOwner {
   const { version, database, user, superuser, createsRoles } = facts
   const byName = new Map(taken.map((role) => [role.name, role]))
-  const isMaster = superuser || (createsRoles && version < 160000)
+  const canCreate = superuser || createsRoles
   const describe = (name: string): TwinOwner => {
-    const members = byName.get(name)?.members ?? []
-    const isMember = members.some(({ member }) => member === user)
+    const role = byName.get(name)
     return {
       name,
-      intruders: members.filter(({ member }) => member !== user),
-      isUsable: isMaster || isMember || (createsRoles && !byName.has(name)),
+      intruders: role?.members.filter(({ member }) => member !== user) ?? [],
+      isUsable: role ? isHeld(facts, role) : canCreate,
     }
   }
   const first = describe(twinOwnerName(database, 0, served))
-  if (isMaster) return first
   if (served !== undefined) return chooseServing()
   for (let from = 0; ; from += names) {
     const wanted = Array.from({ length: names }, (_, at) => describe(twinOwnerName(database, from + at)))
     const there = wanted.filter(({ name, isUsable }) => isUsable && byName.has(name))
     const ours = there.find(({ intruders }) => intruders.every((one) => isRevocable(one, facts)))
     if (ours) return ours
-    if (!createsRoles) return there[0] ?? first
+    if (!canCreate) return there[0] ?? first
     const free = wanted.find(({ name }) => !byName.has(name))
     if (free) return free
   }
@@ -61,11 +58,31 @@ export function chooseTwinOwner(
     const wanted = nameAttempts(database, served).map(describe)
     const ours = wanted.find(({ name, isUsable, intruders }) => {
       const role = byName.get(name)
-      const mayRevoke = createsRoles || version >= 160000 || role?.isAdministered === true
+      const mayRevoke = canCreate || version >= 160000 || role?.isAdministered === true
       return role && isUsable && intruders.every((one) => mayRevoke && isRevocable(one, facts))
     })
     return ours ?? wanted.find(({ name }) => !byName.has(name)) ?? { ...first, isUsable: false }
   }
+}
+
+/** A superuser may act as any role, as may one with CREATEROLE before PostgreSQL 16: it takes those alone that are ours. */
+export function isHeld({ version, user, superuser, createsRoles }: TwinOwnerFacts, role: TwinRole): boolean {
+  if (superuser || (createsRoles && version < 160000)) return role.isOurs
+  return role.members.some(({ member }) => member === user)
+}
+
+/**
+ * Roles that lost their mark, as with a former role of the binding, are known by the record: `keepers` own the twins of
+ * recorded tables, or the schemas of these. An earlier release took roles of others over; one that owns code stays out.
+ */
+export function recognise(
+  roles: readonly Omit<TwinRole, 'isOurs'>[],
+  keepers: readonly number[],
+): TwinRole[] {
+  return roles.map((role) => ({
+    ...role,
+    isOurs: role.isMarked || (role.isBare && keepers.includes(role.oid)),
+  }))
 }
 
 /** The role that owns the schemas of the twins, outside of a turn, where nothing is known of the server yet. */
@@ -96,7 +113,8 @@ export async function readTwinRoles(sql: Sql, facts: TwinOwnerFacts): Promise<Tw
   const mayAct = version >= 160000 ? sql`m.inherit_option or m.set_option` : sql`true`
   // Where a role can be created for every owner of tables, none is shared by chance.
   const shared = superuser || createsRoles ? [] : nameAttempts(database)
-  return await sql<TwinRole[]>`
+  const isTrusted = (role: string) => sql`(${sql(role)}.rolsuper or ${sql(role)}.rolname = current_user)`
+  const roles = await sql<Omit<TwinRole, 'isOurs'>[]>`
     select r.oid::int8 as oid, r.rolname::text as name,
       pg_catalog.pg_has_role(r.oid, 'MEMBER WITH ADMIN OPTION') as "isAdministered", coalesce((
       select jsonb_agg(jsonb_build_object('member', e.rolname, 'grantor', g.rolname, 'mayAct', ${mayAct})
@@ -104,6 +122,14 @@ export async function readTwinRoles(sql: Sql, facts: TwinOwnerFacts): Promise<Tw
       from pg_catalog.pg_auth_members m join pg_catalog.pg_roles e on e.oid = m.member
         and (not e.rolsuper or e.rolname = current_user)
       left join pg_catalog.pg_roles g on g.oid = m.grantor where m.roleid = r.oid), '[]') as members,
+      exists (select from pg_catalog.pg_auth_members m join pg_catalog.pg_roles e on e.oid = m.member and ${isTrusted('e')}
+        join pg_catalog.pg_roles g on g.oid = m.grantor and ${isTrusted('g')} where m.roleid = r.oid) as "isMarked",
+      not exists (select from pg_catalog.pg_shdepend d where d.refclassid = 'pg_catalog.pg_authid'::regclass
+        and d.refobjid = r.oid and d.deptype = 'o'
+        and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())
+        and (d.classid = 'pg_catalog.pg_proc'::regclass or d.classid = 'pg_catalog.pg_class'::regclass and exists (
+          select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+          where c.oid = d.objid and not pg_catalog.starts_with(n.nspname, ${shadowPrefix})))) as "isBare",
       case when r.rolname = any(${shared}::text[]) then array(
         select distinct o.rolname::text from pg_catalog.pg_shdepend d join pg_catalog.pg_rewrite w on w.ev_class = d.objid
         join pg_catalog.pg_depend s on s.classid = 'pg_catalog.pg_rewrite'::regclass and s.objid = w.oid
@@ -113,4 +139,5 @@ export async function readTwinRoles(sql: Sql, facts: TwinOwnerFacts): Promise<Tw
           and d.classid = 'pg_catalog.pg_class'::regclass and d.deptype = 'o'
           and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())) end as reads
     from pg_catalog.pg_roles r where pg_catalog.starts_with(r.rolname::text, ${twinOwnerPrefix}) order by r.oid`
+  return recognise(roles, [])
 }

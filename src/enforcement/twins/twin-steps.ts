@@ -6,6 +6,7 @@ import { isTwinOwnerName } from '../names.ts'
 import { noTwin } from '../notes.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Plan, Released, Step } from '../plan.ts'
 import { commentAgain, commentColumns } from './comments.ts'
+import { refuseStrays } from './stray-makers.ts'
 
 /** Relations whose twins must go or cannot be replaced in place. */
 export function findRemade({ snapshot, desired, guards, twins }: Plan): ReadonlySet<number> {
@@ -191,7 +192,7 @@ function giveTwin({ superuser, version }: Snapshot, name: string, from: string, 
 function createTwin(
   twin: DesiredTwin,
   relation: Relation,
-  { twinOwner, owners }: Desired,
+  desired: Desired,
   comments: readonly string[],
 ): Step[] {
   const columns = twin.columns.map(quoteIdentifier).join(', ')
@@ -206,9 +207,15 @@ function createTwin(
     why: `the masked twin of ${relation.schema}.${relation.name}`,
     as: twin.owner,
   }
+  const { twinOwner, owners } = desired
   if (owners.some(({ name }) => name === twin.owner)) return [create]
   const privilege = `CREATE ON SCHEMA ${quoteIdentifier(twin.schema)}`
   const owner = quoteIdentifier(twin.owner)
   const step = (sql: string): Step => ({ sql, why: 'the owner of a view owns its twin', as: twinOwner })
-  return [step(`GRANT ${privilege} TO ${owner}`), create, step(`REVOKE ${privilege} FROM ${owner}`)]
+  return [
+    step(`GRANT ${privilege} TO ${owner}`),
+    create,
+    step(`REVOKE ${privilege} FROM ${owner}`),
+    refuseStrays(twin.schema, desired),
+  ]
 }
