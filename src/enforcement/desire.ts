@@ -114,7 +114,11 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
     if (!matches(entry, snapshot, policy)) notes.push(exemptsNothing(entry))
   for (const entry of policy.takenNames ?? []) notes.push(exemptNameTaken(entry, roleMakers))
   const owners = masked.length > 0 ? [chooseTwinOwner(snapshot, snapshot.twinRoles), ...listReaders()] : []
-  const makers = [twinOwner, ...owners.map(({ name }) => name), ...listChosen(snapshot).map(({ name }) => name)]
+  const makers = [
+    twinOwner,
+    ...owners.map(({ name }) => name),
+    ...listChosen(snapshot).map(({ name }) => name),
+  ]
   if (masked.length > 0)
     notes.push(
       ...listIntruders(snapshot, owners),

@@ -152,7 +152,10 @@ export function prepareOwner(steps: Step[], snapshot: Snapshot, { name, intruder
   const isMarked = snapshot.twinRoles.some((role) => role.name === name && role.isMarked)
   if (holds || (isMarked && snapshot.superuser)) return
   const self = snapshot.version >= 160000 ? ' WITH SET TRUE, INHERIT FALSE' : ''
-  steps.push({ sql: `GRANT ${owner} TO CURRENT_USER${self}`, why: 'to make twins in its name, and to know it again' })
+  steps.push({
+    sql: `GRANT ${owner} TO CURRENT_USER${self}`,
+    why: 'to make twins in its name, and to know it again',
+  })
 }
 
 export function maskRelation(plan: Plan, wanted: DesiredRelation, remade: ReadonlySet<number>): void {

@@ -29,9 +29,7 @@ function listStrays({ shadowSchemas, shadowMakers }: Snapshot, { twinOwner, make
   const known = new Set(makers)
   return [...shadowMakers]
     .filter(([schema]) => shadowSchemas.get(schema) === twinOwner)
-    .flatMap(([schema, roles]) =>
-      roles.filter((role) => !known.has(role)).map((role) => ({ schema, role })),
-    )
+    .flatMap(([schema, roles]) => roles.filter((role) => !known.has(role)).map((role) => ({ schema, role })))
 }
 
 function nameRole(role: string): string {
