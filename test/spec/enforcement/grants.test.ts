@@ -234,11 +234,14 @@ forEachCluster((cluster) => {
           assert.equal(await reads(name, `set role "${twins}"; select mail from public.t`), 'denied', name)
           assert.equal(await reads(name, 'select * from masquerade_guard.relation'), 'denied', name)
         }
-        const [row] = await run(`select rolcanlogin from pg_roles where rolname = '${twins}'`)
-        assert.equal(row?.rolcanlogin, false)
-        await run(`grant "${twins}" to :ann`)
+        const [used] = await run(`select relowner::regrole::text as role, rolcanlogin from pg_class c
+          join pg_roles r on r.oid = c.relowner where c.oid = 'masked_public.t'::regclass`)
+        assert.equal(used?.rolcanlogin, false)
+        await run(`grant ${used?.role} to :ann; alter role ${used?.role} login`)
         assert.ok((await reconcile(target.database, policy(rules, [roles.auditor]))).steps.length > 0)
-        assert.equal(await reads('ann', `set role "${twins}"; select mail from public.t`), 'denied')
+        assert.equal(await reads('ann', `set role ${used?.role}; select mail from public.t`), 'denied')
+        const [role] = await run(`select rolcanlogin from pg_roles where rolname = '${used?.role}'`)
+        assert.equal(role?.rolcanlogin, false)
         await run(
           `alter default privileges revoke all on schemas from :ann; alter default privileges revoke all on tables from :ann`,
         )

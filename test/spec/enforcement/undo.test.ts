@@ -201,7 +201,7 @@ clause(
     // A restored copy on the same server uses the role of the twins: it is not in the way here.
     await using copy = await createMaskedDatabase(dumped)
     const twins = `masquerade_twins_${target.url.replace(/^.*\//, '')}`
-    await target.database.sql.unsafe(`create role ${twins}`)
+    await target.database.sql.unsafe(`create role ${twins}; grant ${twins} to current_user`)
     await copy.database.sql.unsafe(`create schema masked authorization ${twins}`)
     const [left, ...others] = (await send('POST', url)).body.left
     assert.deepEqual([left.name, left.isHarmless, others], [twins, true, []])
