@@ -69,7 +69,7 @@ async function checkHome(
     {
       code: 'NoTwinOwner',
       message: row
-        ? `The role of the binding cannot act as ${twins}, which owns the masked twins.`
+        ? `The role of the binding cannot act as ${twins}, which owns the masked twins. If you did not create that role, drop it first.`
         : `The role of the binding cannot create ${twins}, which is to own the masked twins.`,
       statements: row ? [joinTwinOwner(name, user, version)] : prepareTwinOwner(name, user, version),
     },
