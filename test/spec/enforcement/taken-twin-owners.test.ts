@@ -38,7 +38,7 @@ forEachCluster((cluster) => {
       opened.push(session)
       return session
     }
-    const refused = /permission denied for table/
+    const refused = /permission denied for (table|view)/
     const listMakers = async () => {
       const rows =
         await run(`select coalesce(r.rolname, 'public') as role from pg_namespace n, aclexplode(n.nspacl) a
