@@ -24,7 +24,7 @@ import { createSqlGraph } from './directory/membership/sql-graph.ts'
 import { openNotifications } from './directory/notifications/open-notifications.ts'
 import { permissionTables } from './directory/permissions.ts'
 import { findLoginName } from './directory/principals/find-login-name.ts'
-import { loginRoleName } from './directory/principals/login-role.ts'
+import { mayBeLoginRole } from './directory/principals/login-role.ts'
 import { createPrincipalPorts } from './directory/principals/principal-ports.ts'
 import { createRightsCheck, readEveryoneMay } from './directory/rights/person-rights.ts'
 import { directoryRoom } from './directory/room.ts'
@@ -240,7 +240,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     changePassword: (...change) => changePassword(database, tenantId, ...change),
     everyoneMay,
     hasOutsideIssuers: settings.trustedIssuersFile !== undefined,
-    ...createGivenRights(loginRoleName),
+    ...createGivenRights(mayBeLoginRole),
     secrets: secretBox,
     notifications,
     changeLogDays: settings.changeLogDays,

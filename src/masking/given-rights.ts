@@ -16,8 +16,8 @@ interface DatabaseColumns {
   readonly databaseName: string
 }
 
-/** The name of the role that a principal logs in as in one database; the directory decides it. */
-type NameLoginRole = (principalName: string, database: string) => string
+/** True for the name of a role that a principal logs in as in some database; the directory decides it. */
+type MayBeLoginRole = (role: string, principalName: string) => boolean
 
 /**
  * Every right that masking gives to one of the principals: role assignments, mapped database roles, and entries of exempt
@@ -30,7 +30,7 @@ async function readGivenRights(
   sql: Query,
   tenantId: string,
   { ids, names }: { readonly ids: readonly string[]; readonly names: readonly string[] },
-  nameLoginRole: NameLoginRole,
+  mayBeLoginRole: MayBeLoginRole,
 ): Promise<GivenRight[]> {
   const rows = await sql<RightRow[]>`
     select 'maskingRole' as type, role as name, principal_id::text as given, shown_scope as scope,
@@ -60,7 +60,7 @@ async function readGivenRights(
         scope: scope ?? idOf(place, canonicalNamespace),
         given,
       })),
-    ...(await findExemptions(sql, tenantId, exempt, { ids, names }, nameLoginRole)),
+    ...findExemptions(exempt, { ids, names }, mayBeLoginRole),
   ]
 }
 
@@ -73,51 +73,22 @@ interface RightRow extends DatabaseColumns {
   readonly scope: string | null
 }
 
-/**
- * Entries of exempt lists that name one of the principals. An entry may also be the name of the login role that a user has
- * in one database: `name/database`, or a hash of it where that is too long for a role.
- */
-async function findExemptions(
-  sql: Query,
-  tenantId: string,
+/** Entries of exempt lists that name one of the principals, or the login role that one has in some database. */
+function findExemptions(
   lists: readonly RightRow[],
   { ids, names }: { readonly ids: readonly string[]; readonly names: readonly string[] },
-  nameLoginRole: NameLoginRole,
-): Promise<GivenRight[]> {
-  const hashedNames = lists.some(({ given }) => hashedEntry.test(given))
-    ? await listLoginRoles(sql, tenantId, names, nameLoginRole)
-    : new Map<string, string>()
+  mayBeLoginRole: MayBeLoginRole,
+): GivenRight[] {
   return lists.flatMap((row) => {
     const entries = row.given.split(';').map(foldPrincipalName)
-    const hashed = new Set(entries.map((entry) => hashedNames.get(entry)))
-    const isNamed = (name: string) => entries.some((entry) => entry === name || entry.startsWith(`${name}/`))
-    const named = names.filter((name) => isNamed(foldPrincipalName(name)) || hashed.has(name))
-    return [...ids.filter(isNamed), ...named.map(foldPrincipalName)].map((given) => ({
+    const isNamed = (name: string) => entries.some((entry) => entry === name || mayBeLoginRole(entry, name))
+    return [...ids, ...names.map(foldPrincipalName)].filter(isNamed).map((given) => ({
       type: 'exemption',
       name: null,
       scope: idOf(row, canonicalNamespace),
       given,
     }))
   })
-}
-
-const hashedEntry = /\/[0-9a-f]{16}(;|$)/i
-
-/** The principal of each login role, by the folded name of the role. Roles of all databases of a server are its roles. */
-async function listLoginRoles(
-  sql: Query,
-  tenantId: string,
-  names: readonly string[],
-  nameLoginRole: NameLoginRole,
-): Promise<Map<string, string>> {
-  const rows = await sql<{ database: string }[]>`
-    select distinct binding ->> 'database' as database from masked_database
-    where tenant_id = ${tenantId} and binding is not null`
-  return new Map(
-    rows.flatMap(({ database }) =>
-      names.map((name) => [foldPrincipalName(nameLoginRole(name, database)), name] as const),
-    ),
-  )
 }
 
 function wasReached(sql: Query) {
@@ -162,13 +133,13 @@ export async function readRootOwners(sql: Query, tenantId: string): Promise<stri
 }
 
 /** The questions that the directory asks about rights which masking gives. */
-export function createGivenRights(nameLoginRole: NameLoginRole) {
+export function createGivenRights(mayBeLoginRole: MayBeLoginRole) {
   return {
     readRootOwners,
     readGivenRights: (
       sql: Query,
       tenantId: string,
       principals: { readonly ids: readonly string[]; readonly names: readonly string[] },
-    ) => readGivenRights(sql, tenantId, principals, nameLoginRole),
+    ) => readGivenRights(sql, tenantId, principals, mayBeLoginRole),
   }
 }

@@ -14,7 +14,23 @@ export function loginRoleName(principalName: string, database: string): string {
   const isReserved = name.startsWith('pg_')
   if (Buffer.byteLength(name) <= maxBytes && !isReserved) return name
   const hash = createHash('sha256').update(name).digest('hex').slice(0, hashLength)
-  let head = isReserved ? `_${name}` : name
+  return `${cut(isReserved ? `_${name}` : name)}/${hash}`
+}
+
+/**
+ * True for a role that the principal logs in as in some database, whatever that is called. Of a hashed name the visible part
+ * is compared: the database may be bound later. Names that agree in all of that part count alike.
+ */
+export function mayBeLoginRole(role: string, principalName: string): boolean {
+  const name = `${foldPrincipalName(principalName)}/`
+  const start = name.startsWith('pg_') ? `_${name}` : name
+  const folded = foldPrincipalName(role)
+  const [, head] = /^(.+)\/[0-9a-f]{16}$/s.exec(folded) ?? []
+  return folded.startsWith(name) || folded.startsWith(start) || head === cut(start)
+}
+
+function cut(name: string): string {
+  let head = name
   while (Buffer.byteLength(head) > maxBytes - hashLength - 1) head = [...head].slice(0, -1).join('')
-  return `${head}/${hash}`
+  return head
 }

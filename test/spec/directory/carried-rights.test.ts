@@ -630,6 +630,30 @@ clause(
 )
 
 clause(
+  'DIR-342',
+  "An entry that is a login role's hashed name counts by its visible part, whatever the database is called: also while no binding has that database…",
+  async () => {
+    const long = `long-${randomUUID()}`
+    const create = async (name: string) => {
+      const { status } = await ask(await tokenOf('User Administrator'), 'POST', '/users', {
+        displayName: 'X',
+        mailNickname: 'x',
+        accountEnabled: true,
+        userPrincipalName: `${name}@example.com`,
+        passwordProfile: { password: 'a long-winded Phrase 42' },
+      })
+      return status
+    }
+    for (const name of [long, `pg_${long}`]) {
+      await exempt(loginRoleName(`${name}@example.com`, `unbound-${randomUUID()}`))
+      assert.equal(await create(name.toUpperCase()), 403, 'no binding has the database')
+      assert.equal(await create(`b${name}`), 201, 'another name')
+      assert.equal(await create(name.slice(0, 30)), 201, 'a shorter name')
+    }
+  },
+)
+
+clause(
   'DIR-165',
   'Adding members or owners with `Prefer: handling=lenient` is audited as giving rights only for…',
   async () => {
