@@ -9,6 +9,7 @@ import { Fence } from './guard/fence.ts'
 import { type KeptRecords, readPlace } from './guard/kept-records.ts'
 import { readRecord, readRecordVersion } from './guard/read-record.ts'
 import { idleMs, type Lease } from './lease.ts'
+import { isTwinOwnerName } from './names.ts'
 import { type Basics, observe, readBasics } from './observe.ts'
 import type { Desired, Note, Step } from './plan.ts'
 import type { Policy, Rule, Target } from './policy.ts'
@@ -203,7 +204,15 @@ async function leaveInherited(
   await apply(tx, steps)
   await requireSameNames(
     tx,
-    { relations: whole.relations, roles: [], schemas: [], made: [] },
+    // The twins are gone by now, and whatever else their owners had here.
+    {
+      relations: whole.relations.filter(
+        ({ schema, owner }) => ![whole.shadowSchemas.get(schema) ?? '', owner].some(isTwinOwnerName),
+      ),
+      roles: [],
+      schemas: [],
+      made: [],
+    },
     { snapshot, desired },
   )
   return steps
