@@ -127,7 +127,7 @@ export interface Pin {
   readonly table: string
   readonly column: string
   readonly number: number
-  /** It is a generated column that is computed from the one of the rule. */
+  /** It is a generated column that is computed from the one of the rule, or the same column of a parent, partition or child. */
   readonly computed?: true
 }
 

@@ -6,7 +6,7 @@ import { fits } from './masks.ts'
 /** Rules by attribute number. */
 export type Masks = Map<number, AssignedRule>
 
-/** Computed: a generated column has it because of the column that it is computed from. */
+/** Computed: a generated column has it because of the column that it is computed from, here or in a part of the table. */
 export type AssignedRule = Rule & { readonly isComputed?: true }
 
 /**
@@ -30,8 +30,8 @@ export function assignMasks(
     ({ pin }) => keyOf(pin.rule, pin),
   )
 
-  const mask = (relation: Relation, column: Column, rule: Rule, isOwn: boolean) => {
-    const own = masks.get(relation.oid) ?? new Map<number, Rule>()
+  const mask = (relation: Relation, column: Column, rule: AssignedRule, isOwn: boolean) => {
+    const own: Masks = masks.get(relation.oid) ?? new Map()
     if (!isOwn && own.has(column.number)) return
     masks.set(relation.oid, own.set(column.number, fits(column, rule) ? rule : asDefault(rule)))
   }
@@ -54,28 +54,36 @@ export function assignMasks(
     }
     if (!named && held.length === 0) notes.push(missing(rule, target))
   }
-  spread(snapshot.relations, masks, mask)
-  for (const relation of snapshot.relations) maskComputed(relation, masks.get(relation.oid))
+  // A partition or child may compute a column otherwise than its parent does, which shows it. Ends: a round adds masks.
+  for (let changed = [...masks.keys()]; changed.length > 0; ) {
+    spread(snapshot.relations, changed, masks, mask)
+    changed = snapshot.relations
+      .filter((relation) => maskComputed(relation, masks.get(relation.oid)))
+      .map(({ oid }) => oid)
+  }
   return { masks, notes }
 }
 
 /**
  * A generated column over a masked one gets a mask too, where it has no rule of its own: always `Default`, as the function
- * of the other column may show another part of this value.
+ * of the other column may show another part of this value. Returns whether one got a mask.
  */
-function maskComputed({ columns }: Relation, masks: Masks | undefined): void {
-  if (!masks) return
+function maskComputed({ columns }: Relation, masks: Masks | undefined): boolean {
+  if (!masks) return false
+  const before = masks.size
   for (const { number, computedFrom } of columns) {
     const source = computedFrom.map((each) => masks.get(each)).find((rule) => rule !== undefined)
     if (source && !masks.has(number)) masks.set(number, { ...asDefault(source), isComputed: true })
   }
+  return masks.size > before
 }
 
 /** A row is read through every table that it is part of: a mask goes down to all parts, and up to what they are part of. */
 function spread(
   relations: readonly Relation[],
+  changed: readonly number[],
   masks: ReadonlyMap<number, Masks>,
-  mask: (relation: Relation, column: Column, rule: Rule, isOwn: boolean) => void,
+  mask: (relation: Relation, column: Column, rule: AssignedRule, isOwn: boolean) => void,
 ): void {
   const byOid = new Map(relations.map((relation) => [relation.oid, relation]))
   const kin = new Map<number, Relation[]>(relations.map(({ oid }) => [oid, []]))
@@ -84,7 +92,7 @@ function spread(
       kin.get(child.oid)?.push(parent)
       kin.get(parent.oid)?.push(child)
     }
-  const queue = [...masks.keys()]
+  const queue = [...changed]
   for (let oid = queue.shift(); oid !== undefined; oid = queue.shift())
     for (const [number, rule] of masks.get(oid) ?? []) {
       const name = byOid.get(oid)?.columns.find((column) => column.number === number)?.name
