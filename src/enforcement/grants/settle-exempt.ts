@@ -48,8 +48,7 @@ export async function settleExempt(
 ): Promise<SettledExempt> {
   const named = entries.filter((entry) => entry.toLowerCase() !== everybody)
   const place = named.length === 0 ? '' : await readPlace(sql)
-  const rows = stored.filter((row) => place === '' || row.place === place)
-  const known: KnownRoles = new Map(rows.map(({ entry, oid, isTaken }) => [entry, { oid, isTaken }]))
+  const known: KnownRoles = new Map(stored.flatMap((row) => carryOver(row, place)))
   if (named.length === 0 && known.size === 0) return { exemptRoles: entries, takenNames: [] }
   const [server] = await sql<{ version: number; user: string }[]>`
     select current_setting('server_version_num')::int as version, current_user::text as user`
@@ -73,6 +72,17 @@ export async function settleExempt(
   if (isStored && !isSame(known, next)) await store.write(place, next)
   return { exemptRoles: entries.filter((entry) => !takenNames.includes(entry)), takenNames }
 }
+
+/**
+ * Databases of a server share its roles, so an entry counts for a database that was made anew. Another server gives OIDs to
+ * other roles: there an entry is looked at as if it were new, unless its name was taken. That stays refused.
+ */
+function carryOver({ entry, place, oid, isTaken }: StoredRole, now: string): [string, KnownRole][] {
+  if (now === '' || systemOf(place) === systemOf(now)) return [[entry, { oid, isTaken }]]
+  return isTaken ? [[entry, { oid: null, isTaken }]] : []
+}
+
+const systemOf = (place: string) => place.slice(0, place.indexOf('/'))
 
 function isSame(one: KnownRoles, other: KnownRoles): boolean {
   const isEqual = (a: KnownRole, b: KnownRole | undefined) => a.oid === b?.oid && a.isTaken === b.isTaken

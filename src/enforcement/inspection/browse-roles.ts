@@ -38,7 +38,8 @@ export interface RolesPage {
 
 /**
  * What roles see of a table by their privileges, the role of exactly this name first; null: there is no such table. Login roles
- * stand for principals of the directory, of whom there may be many, and are left out with the roles of the system.
+ * stand for principals of the directory, of whom there may be many, and are left out with the roles of the system and those
+ * that own twins.
  */
 export async function browseRoles(
   database: Database,
@@ -52,11 +53,11 @@ export async function browseRoles(
     if (!relation) return null
     const exempt = exemptions(await readRoles(tx, relation.version), exemptRoles)
     const found = await readSights(tx, relation, wanted)
-    const others = found.filter(({ role }) => !isTwinOwnerName(role))
+    const others = found.filter((sight) => !isOfService(sight))
     const page = others.slice(0, wanted.limit)
     const isCut = found.length === wanted.limit + spare
     const last = others.length > page.length ? page.at(-1) : isCut ? found.at(-1) : undefined
-    const roles = page.map(({ isMighty, ...sight }) => ({
+    const roles = page.map(({ isMighty, ownsTwin: _, ...sight }) => ({
       ...sight,
       keepsRaw: isMighty || exempt.includes(sight.role),
     }))
@@ -85,7 +86,19 @@ async function findRelation(tx: Tx, { schema, table }: RolesWanted): Promise<Fou
   return found
 }
 
-type FoundSight = Omit<RoleSight, 'keepsRaw'> & { readonly isMighty: boolean }
+interface FoundSight extends Omit<RoleSight, 'keepsRaw'> {
+  readonly isMighty: boolean
+  readonly ownsTwin: boolean
+}
+
+/**
+ * Any role that may create roles can give one the name of an owner of twins. So the name counts only for a role that owns the
+ * twin of this table, or sees nothing of it, as those of other tables and databases.
+ */
+function isOfService({ role, canLogIn, isMighty, ownsTwin, rawColumns, maskedColumns }: FoundSight): boolean {
+  const seesNothing = !isMighty && rawColumns.length === 0 && maskedColumns.length === 0
+  return isTwinOwnerName(role) && !canLogIn && (ownsTwin || seesNothing)
+}
 
 /** Twin owners are taken off the list afterwards: there are few. */
 const spare = 50
@@ -112,6 +125,7 @@ async function readSights(
       order by r.rolname <> ${search}::text, r.rolname limit ${limit + spare})
     select r.rolname::text as role, r.rolcanlogin as "canLogIn",
       r.rolsuper or pg_catalog.pg_has_role(r.oid, c.relowner, 'USAGE') ${readsAll} as "isMighty",
+      r.oid = coalesce((select t.relowner from pg_catalog.pg_class t where t.oid = ${twin}::int8::oid), 0) as "ownsTwin",
       array(select x.attname::text from (${readable(oid)}) x) as "rawColumns",
       array(select x.attname::text from (${readable(twin)}) x
         where x.attname not in (${readable(oid)})) as "maskedColumns"

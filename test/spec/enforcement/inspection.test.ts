@@ -257,6 +257,33 @@ describe('looking into a bound database', () => {
   )
 
   clause(
+    'ENF-274',
+    'The list of the roles of a table leaves out owners of twins, and no other role that has a name of theirs and reads the table.',
+    async () => {
+      const { database, role, url } = bound()
+      const [twins, made] = [
+        `masquerade_twins_${url.replace(/^.*\//, '')}`,
+        `masquerade_twins_${role('made')}`,
+      ]
+      const list = async (search: string) => {
+        const path = `${db}/schemas/public/tables/person/roles?search=${search}&${apiVersion}`
+        return (await masking.send('GET', path)).body.value.map((one: { role: string }) => one.role)
+      }
+      await database.sql.unsafe(`create role "${made}"; grant select (note) on public.person to "${made}"`)
+      try {
+        assert.deepEqual(await list(twins), [])
+        assert.deepEqual(await list(made), [made])
+        await database.sql.unsafe(
+          `revoke select (note) on public.person from "${made}"; alter role "${made}" login`,
+        )
+        assert.deepEqual(await list(made), [made])
+      } finally {
+        await database.sql.unsafe(`drop owned by "${made}"; drop role "${made}"`)
+      }
+    },
+  )
+
+  clause(
     'MASK-229',
     'The list of the roles of a table has a `nextLink` while more follow in the order of their names; it keeps `search`.',
     async () => {
