@@ -11,14 +11,16 @@ export function aclEntries(sql: Sql, acl: Query<Row[]>, privileges: readonly str
 }
 
 /** The same of the table `c` together with its columns whose numbers are in the list. */
-export function writerEntries(sql: Sql, numbers: Query<Row[]>) {
-  return sql`${aclEntries(sql, sql`c.relacl`, writing)} || coalesce((
+export function writerEntries(
+  sql: Sql,
+  numbers: Query<Row[]>,
+  privileges: readonly string[] = ['INSERT', 'UPDATE'],
+) {
+  return sql`${aclEntries(sql, sql`c.relacl`, privileges)} || coalesce((
     select jsonb_agg(g) from pg_catalog.pg_attribute a,
-      lateral jsonb_array_elements(${aclEntries(sql, sql`a.attacl`, writing)}) g
+      lateral jsonb_array_elements(${aclEntries(sql, sql`a.attacl`, privileges)}) g
     where a.attrelid = c.oid and a.attnum = any(${numbers})), '[]')`
 }
-
-const writing = ['INSERT', 'UPDATE']
 
 /** The grantees that are to see masks; null when there are none. The owner needs no grant. */
 export function findMaskedGrantees(

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
+import { after, before, describe, test } from 'node:test'
+import { findExposures } from '../../../src/enforcement/exposures/find-exposures.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
-import { listPrivileges } from '../../support/privileges.ts'
 import { forEachCluster } from '../../support/postgres.ts'
+import { listPrivileges } from '../../support/privileges.ts'
 
 const canary = 'zelda.canary'
 
@@ -84,5 +85,68 @@ forEachCluster((cluster) => {
         }
       },
     )
+  })
+
+  describe('expressions of masked tables', () => {
+    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+    let [analyst, auditor, steward]: string[] = []
+    before(async () => {
+      target = await createMaskedDatabase(cluster)
+      analyst = await target.createRole('analyst')
+      auditor = await target.createRole('auditor')
+      steward = await target.createRole('steward')
+    })
+    after(() => target[Symbol.asyncDispose]())
+    const run = (sql: string) => target.database.sql.unsafe(sql)
+    const list = async (name: string) => {
+      const found = await findExposures(
+        target.database,
+        policy([rule(`app.${name}.mail`)], [String(auditor)]),
+      )
+      return found
+        .filter(({ code }) => /^(Expression|Check|Unique)Oracle$/.test(code))
+        .map(({ code, objects, roles }) => [
+          code,
+          objects.map(({ name }) => name.replaceAll('"', '')).join(' '),
+          roles.join(' '),
+        ])
+    }
+
+    test('of one column alone, and of roles that cannot update another, are none', async () => {
+      await run(`create schema app; grant usage on schema app to public;
+        create table app.calm (id int, mail text, note text, extra text,
+          low text generated always as (lower(mail)) stored check (low <> ''), joined text generated always as (mail || note) stored);
+        create index on app.calm (lower(mail), lower(note)); create index on app.calm (note) where mail > 'm';
+        create statistics app.calm_made on (mail || note), id from app.calm;
+        create view app.counts as select mail || note as note, count(*) from app.calm group by 1;
+        create view app.extras as select extra from app.calm;
+        create view app.invoked as select note from app.calm; alter view app.invoked owner to "${analyst}";
+        grant insert, update (mail, extra), delete on app.calm to "${analyst}"; grant update on app.calm to "${auditor}";
+        grant update on app.counts, app.extras, app.invoked to "${steward}"`)
+      assert.deepEqual(await list('calm'), [])
+    })
+
+    test('of statistics are one for the owner of the database, who may run ANALYZE', async () => {
+      await run(`create table app.counted (id int, mail text, note text);
+        create statistics app.made on (mail || note), id from app.counted;
+        grant update (note) on app.counted to "${analyst}", "${steward}";
+        alter database "${target.url.replace(/^.*\//, '')}" owner to "${steward}"`)
+      assert.deepEqual(await list('counted'), [['ExpressionOracle', 'app.counted app.made', String(steward)]])
+      await run(`alter database "${target.url.replace(/^.*\//, '')}" owner to current_user`)
+      assert.deepEqual(await list('counted'), [])
+    })
+
+    test('that partitions have from their table are listed once for rights on the table', async () => {
+      await run(`create table app.years (id int, mail text, note text) partition by list (id);
+        create table app.year1 partition of app.years for values in (1); create table app.year2 partition of app.years for values in (2);
+        create index years_made on app.years ((mail || note)); alter table app.years add check (mail <> note);
+        grant update on app.years to "${analyst}"; grant update (note) on app.year2 to "${steward}"`)
+      assert.deepEqual((await list('years')).sort(), [
+        ['CheckOracle', 'app.year2 years_check', String(steward)],
+        ['CheckOracle', 'app.years years_check', String(analyst)],
+        ['ExpressionOracle', 'app.year2 app.year2_expr_idx', String(steward)],
+        ['ExpressionOracle', 'app.years app.years_made', String(analyst)],
+      ])
+    })
   })
 })

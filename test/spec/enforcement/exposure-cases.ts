@@ -39,6 +39,18 @@ const guess = (insert: string) => async (session: Database) =>
     (error: { code?: string }) => `refused ${error.code}`,
   )
 
+/** The error of the server in its own words, which `Database` keeps values out of. Undone afterwards. */
+const provoke = (statements: string) => async (_session: Database, _owner: Database, url: string) => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(`begin; ${statements}; rollback`)
+    return 'nothing'
+  } finally {
+    await client.end()
+  }
+}
+
 /** The whole cluster as the replication protocol hands it out, searched for the canary. */
 async function takeBackup(url: string): Promise<string> {
   const { hostname, port, username, password } = new URL(url)
@@ -61,6 +73,10 @@ async function takeBackup(url: string): Promise<string> {
   await client.query(`BASE_BACKUP (CHECKPOINT 'fast', MANIFEST 'no')`).finally(() => client.end())
   return seen
 }
+
+/** An expression that fails with the masked value as soon as the note is another one. */
+const orFail = (value: string, type: string) =>
+  `case when note = 'hello' then ${value} else email::${type} end`
 
 export const exposureCases: readonly ExposureCase[] = [
   { code: 'Superuser', what: 'a superuser', roles: { boss: 'LOGIN SUPERUSER' }, as: 'boss', leak: readIt },
@@ -281,6 +297,120 @@ export const exposureCases: readonly ExposureCase[] = [
     what: 'INSERT under a unique index of the row as a whole',
     before: `create function public.key(public.person) returns text immutable language sql as 'select ($1).email';
       create unique index on public.person (public.key(person)); grant insert on public.person to $analyst`,
+    leak: guess(`insert into public.person (id, email) values (99, '${canary}')`),
+    shows: /refused 23505/,
+  },
+  {
+    code: 'ExpressionOracle',
+    what: 'UPDATE of a column that a stored generated column uses with a masked one',
+    severity: 'medium',
+    before: `alter table public.person add made numeric generated always as (${orFail('0', 'numeric')}) stored;
+      grant update (note) on public.person to $analyst`,
+    leak: provoke(`update public.person set note = 'x'`),
+  },
+  {
+    code: 'ExpressionOracle',
+    what: 'UPDATE of a column that a virtual generated column uses with a masked one',
+    versions: { from: 180000 },
+    before: `alter table public.person add made numeric generated always as (${orFail('0', 'numeric')}) virtual not null;
+      grant update on public.person to $analyst`,
+    leak: provoke(`update public.person set note = 'x'`),
+  },
+  {
+    code: 'ExpressionOracle',
+    what: 'UPDATE under an index of an expression',
+    before: `create index on public.person (id, (${orFail('0', 'numeric')})); grant update on public.person to $analyst`,
+    leak: provoke(`update public.person set note = 'x'`),
+  },
+  {
+    code: 'ExpressionOracle',
+    what: 'UPDATE under a partial index',
+    before: `create index on public.person (id) where ${orFail('true', 'boolean')}; grant update (note) on public.person to public`,
+    leak: provoke(`update public.person set note = 'x'`),
+  },
+  {
+    code: 'ExpressionOracle',
+    what: 'UPDATE under an index of the row as a whole',
+    before: `create function public.made(public.person) returns numeric immutable language sql
+        as $f$ select case when ($1).note = 'hello' then 0 else ($1).email::numeric end $f$;
+      create index on public.person (public.made(person)); grant update on public.person to $analyst`,
+    leak: provoke(`update public.person set note = 'x'`),
+  },
+  {
+    code: 'ExpressionOracle',
+    what: 'UPDATE under a partition key',
+    before: `create table public.split (email text, note text) partition by list ((${orFail('0', 'numeric')}));
+      create table public.zero partition of public.split for values in (0);
+      insert into public.split values ('${canary}', 'hello'); grant update (note) on public.split to $analyst`,
+    leak: provoke(`update public.split set note = 'x'`),
+  },
+  {
+    code: 'ExpressionOracle',
+    what: 'UPDATE under a row policy that compares a masked column with another one',
+    before: `alter table public.person enable row level security;
+      create policy below on public.person to $analyst using (note = 'hello' or email < note); grant update on public.person to $analyst`,
+    leak: `update public.person set note = 'zelda.d'; select 'seen ' || count(id) from public.person`,
+    shows: /seen 1/,
+  },
+  {
+    code: 'ExpressionOracle',
+    what: 'ANALYZE by a member of pg_maintain after UPDATE under extended statistics',
+    versions: { from: 170000 },
+    before: `create statistics public.made on (${orFail('0', 'numeric')}) from public.person; grant update on public.person to $analyst`,
+    setup: 'grant pg_maintain to $analyst',
+    leak: provoke(`update public.person set note = 'x'; analyze public.person`),
+  },
+  {
+    code: 'ExpressionOracle',
+    clause: 'ENF-272',
+    what: 'UPDATE of the parent of a table with an index of an expression',
+    before: `create table public.base (note text); alter table public.person inherit public.base;
+      create index on public.person ((${orFail('0', 'numeric')})); grant update (note) on public.base to $analyst`,
+    leak: provoke(`update public.base set note = 'x'`),
+  },
+  {
+    code: 'ExpressionOracle',
+    clause: 'ENF-272',
+    what: 'UPDATE of a view of a view, also of the parent',
+    before: `create table public.base (note text); alter table public.person inherit public.base;
+      create index on public.person ((${orFail('0', 'numeric')}));
+      create view public.notes as select note as text from public.base; create view public.texts as select text as it from public.notes;
+      grant update on public.base, public.notes, public.texts to $analyst`,
+    leak: provoke(`update public.texts set it = 'x'`),
+  },
+  {
+    code: 'CheckOracle',
+    clause: 'ENF-272',
+    what: 'UPDATE of the parent of a table with a check',
+    before: `create table public.base (note text); alter table public.person inherit public.base, add check (note = 'hello' or email < note);
+      grant update on public.base to $analyst`,
+    leak: guess(`update public.base set note = 'zelda.b'`),
+    shows: /refused 23514/,
+  },
+  {
+    code: 'CheckOracle',
+    clause: 'ENF-272',
+    what: 'UPDATE under a check of one column that is generated from others',
+    before: `alter table public.person add below boolean generated always as (note = 'hello' or email < note) stored check (below);
+      grant update (note) on public.person to $analyst`,
+    leak: guess(`update public.person set note = 'zelda.b'`),
+    shows: /refused 23514/,
+  },
+  {
+    code: 'UniqueOracle',
+    clause: 'ENF-272',
+    what: 'INSERT into the parent of a partition that has a unique index',
+    before: `create table public.split (id int, email text) partition by list (id);
+      create table public.one partition of public.split (unique (email)) for values in (1);
+      insert into public.split values (1, '${canary}'); grant insert on public.split to $analyst`,
+    leak: guess(`insert into public.split values (1, '${canary}')`),
+    shows: /refused 23505/,
+  },
+  {
+    code: 'UniqueOracle',
+    clause: 'ENF-272',
+    what: 'INSERT of a column from which one under a unique index is generated',
+    before: `alter table public.person add low text generated always as (lower(email)) stored unique; grant insert (id, email) on public.person to $analyst`,
     leak: guess(`insert into public.person (id, email) values (99, '${canary}')`),
     shows: /refused 23505/,
   },

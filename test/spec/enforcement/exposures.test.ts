@@ -26,6 +26,7 @@ const clauses: Readonly<Record<string, readonly string[]>> = {
   'ENF-113': ['RowPolicyOracle'],
   'ENF-221': ['ReferencesCode', 'TriggerCode', 'ForeignKeyCode', 'PolicyCode'],
   'ENF-228': ['LocksTables'],
+  'ENF-271': ['ExpressionOracle'],
   'ENF-229': ['WritesAllData'],
 }
 
@@ -104,6 +105,18 @@ forEachCluster((cluster) => {
     'ENF-229',
     'A member of pg_write_all_data, which may write and lock every table, is listed as high.',
     playAll('ENF-229'),
+  )
+
+  clause(
+    'ENF-271',
+    'Expressions that PostgreSQL evaluates over a masked column together with another column of the row, which a masked role may update, are listed as medium…',
+    playAll('ENF-271'),
+  )
+
+  clause(
+    'ENF-272',
+    'Where an exposure is about writing a masked table, rights to write a table that it is part of count too, and those on a view…',
+    playAll('ENF-272'),
   )
 })
 
