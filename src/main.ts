@@ -124,9 +124,11 @@ export async function startService(options: StartOptions): Promise<Service> {
     embedded: part?.isEmbedded ?? server !== undefined,
     log,
     assignmentsOf: readAssignments(database.sql, graph),
-    readStandings: (holders) => readStandings(database.sql, tenantId, holders),
-    findOpenSignIns: (ids) => findOpenSignIns(database.sql, ids),
-    findOpenCredentials: (ids) => findOpenCredentials(database.sql, ids),
+    revocationSources: (sql) => ({
+      readStandings: (holders) => readStandings(sql, tenantId, holders),
+      findOpenSignIns: (ids) => findOpenSignIns(sql, ids),
+      findOpenCredentials: (ids) => findOpenCredentials(sql, ids),
+    }),
     requireAnyRight: createRightsCheck(database.sql, everyoneMay),
     origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
   })

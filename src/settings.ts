@@ -103,7 +103,12 @@ const schema = {
     secret: true,
     read: (text) => readUrl(text, ['postgres:', 'postgresql:']),
   } as Setting<string | undefined>,
-  DATABASE_POOL_SIZE: whole('10', 1, 500, 'Connections that this node keeps to its database.'),
+  DATABASE_POOL_SIZE: whole(
+    '10',
+    1,
+    500,
+    'Connections that this node keeps to its database. Two more ask again, before a directory write commits, whether its caller may.',
+  ),
   EMBEDDED_PORT: port('0', 'Loopback port of the embedded PostgreSQL.'),
   PUBLIC_URL: {
     doc: 'The HTTPS address under which clients reach the service, when it is not the listening address; tokens are issued in its name.',

@@ -53,6 +53,9 @@ export interface AuditEntry {
   readonly after?: unknown
 }
 
+/** Rejects when the caller may not, by what `sql` reads. */
+export type Ask = (sql: Query) => Promise<void>
+
 export interface Context<Ports, Body, Options> {
   readonly params: Params
   readonly query: Options
@@ -63,6 +66,8 @@ export interface Context<Ports, Body, Options> {
   readonly request: RequestFacts
   /** Written in the transaction of the change itself. */
   readonly audit: (entry: AuditEntry) => void
+  /** Asks before the commit once more whether the caller may, of what other transactions have committed by then. */
+  readonly askAgain: (ask: Ask) => void
   /** Handles another request of the same caller with every check that a request of its own passes. */
   readonly sendInner: (request: InnerRequest) => Promise<InnerAnswer>
   /** Functions of other rooms that the operation calls; `main.ts` passes them in. */
@@ -80,7 +85,7 @@ export interface Answer {
 }
 
 /** The context of an operation before its transaction begins; `tx` is the pool. */
-export type Preparation<Ports, Body, Options> = Omit<Context<Ports, Body, Options>, 'audit'>
+export type Preparation<Ports, Body, Options> = Omit<Context<Ports, Body, Options>, 'audit' | 'askAgain'>
 
 export interface BodyLimits extends JsonLimits {
   readonly bytes: number

@@ -20,6 +20,11 @@ export interface Gatekeeper {
   openSession(authorization: string): Promise<{ readonly caller: Caller; readonly grounds: TokenGrounds }>
   /** Throws or rejects when the caller may not, or when none of the rights is one of the signed-in person. */
   permit(caller: Caller, permission: Permission, params: Params, rights?: Rights): Soon<void>
+  /**
+   * Rejects when the token of the caller was revoked after the caller was authenticated. It reads the store past what is
+   * remembered and past open transactions: a revocation that the caller's own transaction makes does not count.
+   */
+  confirm(caller: Caller): Promise<void>
   /** Throws or rejects when the caller has used up its allowance. */
   throttle(caller: Caller): Promise<void> | void
 }
@@ -31,6 +36,8 @@ export interface GatekeeperParts {
   readonly memory: Pick<Memory, 'era'>
   standingOf(objectId: string, applicationId: string): Promise<Remembered<Standing | undefined>>
   isSignInOpen(signInId: string): Promise<Remembered<boolean>>
+  /** For each of the tokens whether it was revoked by now; it remembers nothing, and needs no connection of a transaction. */
+  findRevoked(tokens: readonly TokenGrounds[]): Promise<readonly boolean[]>
   throttle(caller: Caller): Promise<void> | void
   /** Throws unless the signed-in person has one of the rights over the object that the path names. */
   requireAnyRight(caller: Caller, rights: readonly RightName[], params: Params): Promise<void>
@@ -51,6 +58,8 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
   // A client sends the same token with every request, and finding it among all tokens takes longer than the rest of a
   // check. It is forgotten with its connection.
   const last = new WeakMap<object, Admission>()
+  // Callers whose token was verified. Those of the emulator have none.
+  const tokens = new WeakMap<Caller, VerifiedToken>()
 
   const openSession = async (authorization: string | undefined, connection?: object) => {
     const { era } = memory
@@ -64,7 +73,9 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
     const untilMs = Math.min(token.untilMs, standing.untilMs, signIn.untilMs)
     if (connection && authorization !== undefined)
       last.set(connection, { authorization, token, untilMs, era })
-    return { caller: makeCaller(token.facts), grounds }
+    const caller = makeCaller(token.facts)
+    tokens.set(caller, token)
+    return { caller, grounds }
   }
 
   return {
@@ -83,6 +94,14 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
       permitByTable(caller, permission)
       if (rights === undefined || rights.length === 0) return
       return parts.requireAnyRight(caller, [rights].flat(), params)
+    },
+
+    async confirm(caller) {
+      const token = tokens.get(caller)
+      if (!token) return
+      const [revoked] = await parts.findRevoked([groundsOf(token)])
+      if (revoked || !isKeyHeld(token))
+        fail('RightsRequired', { reason: 'The token was revoked while the request waited.' })
     },
 
     throttle: parts.throttle,

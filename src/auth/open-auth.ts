@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
+import type { Query } from '../db/query.ts'
 import type { SecretRing } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
 import { createGatekeeper, type Gatekeeper, type GatekeeperParts } from './gatekeeper.ts'
@@ -26,13 +27,14 @@ export interface Auth {
   close(): void
 }
 
-export interface AuthOptions extends RevocationSources {
+export interface AuthOptions {
   readonly settings: Settings
   readonly database: Database
   readonly tenantId: string
   readonly embedded: boolean
   readonly assignmentsOf: AssignmentsOf
   readonly requireAnyRight: GatekeeperParts['requireAnyRight']
+  revocationSources(sql: Query): RevocationSources
   readonly log: Logger
   /** How many nodes run, this one included. */
   countNodes(): number
@@ -53,6 +55,7 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
     log,
   })
   const identity = createIdentity(tenantId, origin, settings.audiences)
+  const sources = options.revocationSources(database.sql)
   const memory = new Memory(settings.tokenCheckSeconds)
   const gatekeeper = createGatekeeper({
     assignmentsOf,
@@ -60,15 +63,16 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
     requireAnyRight: options.requireAnyRight,
     verifier: createVerifier({ identity, signingKeys, outsideIssuers }),
     standingOf: memory.remember(
-      async (objectId, applicationId) => (await options.readStandings([{ objectId, applicationId }]))[0],
+      async (objectId, applicationId) => (await sources.readStandings([{ objectId, applicationId }]))[0],
     ),
-    isSignInOpen: memory.remember(async (id) => (await options.findOpenSignIns([id])).has(id)),
+    findRevoked: createRevocationCheck(options.revocationSources(database.aside)),
+    isSignInOpen: memory.remember(async (id) => (await sources.findOpenSignIns([id])).has(id)),
     throttle: createThrottle(settings.rateLimit ?? (options.embedded ? 0 : defaultRequestsPerSecond), {
       countNodes: options.countNodes,
       take: createSharedTaking(database.sql),
     }),
   })
-  const findRevoked = createRevocationCheck(options)
+  const findRevoked = createRevocationCheck(sources)
   return {
     identity,
     secretBox,

@@ -38,6 +38,11 @@ export type DatabaseOptions = {
 export type Database = {
   /** For single statements, each a transaction of its own. */
   sql: Sql
+  /**
+   * The same for statements that an open transaction waits for. They have connections of their own: transactions that hold
+   * all others would wait for each other. Send nothing here that waits for a lock.
+   */
+  aside: Sql
   /** Runs `run` again from its start after a serialization failure or deadlock, so it must have no other effects. */
   transaction<T>(run: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T>
   /** Where the primary of several hosts was last seen; undefined: there is one host, or none was seen yet. */
@@ -52,12 +57,13 @@ export type Database = {
 export const schemaName = 'masquerade'
 const attempts = 6
 const closeTimeoutMs = 5_000
+const asideConnections = 2
 
 export function openDatabase(options: DatabaseOptions): Database {
   const address = typeof options.url === 'string' ? parseDatabaseUrl(options.url) : options.url
   const choice = choiceOf(address)
   const hosts = choice.count
-  const pool = new pg.Pool({
+  const poolOptions: pg.PoolConfig = {
     ...driverOptions(address),
     max: options.poolSize ?? 10,
     connectionTimeoutMillis: hosts > 1 ? 4_000 : 10_000,
@@ -72,20 +78,23 @@ export function openDatabase(options: DatabaseOptions): Database {
     options: `-c search_path=${options.searchPath ?? schemaName} -c TimeZone=UTC${options.foreign ? steadyOptions : ''}`,
     types: { getTypeParser: address.guard ? guardValues(chooseParser) : chooseParser },
     ...(options.check && checkConnections(options.check)),
-  })
+  }
+  const pool = new pg.Pool(poolOptions)
+  const asidePool = new pg.Pool({ ...poolOptions, min: 0, max: asideConnections })
   const watch = hosts > 1 ? watchPrimary(address, options.foreign && (() => pool.options.options)) : undefined
   // A connection that is lost while idle is replaced when the next is needed.
-  pool.on('error', () => {})
+  for (const one of [pool, asidePool]) one.on('error', () => {})
   let closed: Promise<void> | undefined
   const passOn = (error: unknown): never => {
     const translated = translateDatabaseError(error)
     options.onFailure?.(translated)
     throw translated
   }
+  const sqlOf = (one: pg.Pool) =>
+    createSql((statement) => withKnownSettings(one, () => sendAlone(one, choice, statement)).catch(passOn))
   return {
-    sql: createSql((statement) =>
-      withKnownSettings(pool, () => sendAlone(pool, choice, statement)).catch(passOn),
-    ),
+    sql: sqlOf(pool),
+    aside: sqlOf(asidePool),
     transaction: (run, settings) =>
       repeat(async () => {
         const client = await withKnownSettings(pool, () => takeConnection(pool, choice))
@@ -95,7 +104,10 @@ export function openDatabase(options: DatabaseOptions): Database {
     system: () => choice.system,
     strangers: () => choice.strangers,
     close: () => {
-      closed ??= Promise.race([Promise.all([pool.end(), watch?.close()]).then(() => {}), giveUp()])
+      closed ??= Promise.race([
+        Promise.all([pool.end(), asidePool.end(), watch?.close()]).then(() => {}),
+        giveUp(),
+      ])
       return closed
     },
   }

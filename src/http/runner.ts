@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Answer, AuditEntry, Context, Operation } from '../api/operation.ts'
+import type { Answer, Ask, AuditEntry, Context, Operation } from '../api/operation.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Gatekeeper } from '../auth/gatekeeper.ts'
 import { writeAuditOf } from '../db/audit.ts'
@@ -67,6 +67,20 @@ function readmit(runner: Runner, request: ApiRequest): Soon<Caller> {
   )
 }
 
+/**
+ * DIR-340: asks again before the commit of a directory write, which has all its locks by then. Masking asks by itself, for
+ * the role at the scope of the write.
+ */
+async function confirm(
+  { gatekeeper, database }: Runner,
+  { permission }: Operation,
+  caller: Caller,
+  asks: readonly Ask[],
+): Promise<void> {
+  if ('action' in permission) return
+  await Promise.all([gatekeeper.confirm(caller), ...asks.map((ask) => ask(database.aside))])
+}
+
 /** authenticate → permit happened in `admit`; here: parse → run → render. */
 export async function perform(runner: Runner, request: ApiRequest, reply: ApiReply): Promise<void> {
   const { operation, ports, dialect } = request.route
@@ -78,6 +92,7 @@ export async function perform(runner: Runner, request: ApiRequest, reply: ApiRep
   const isRead = readsOnly(operation)
   const facts = new HttpFacts(request, dialect.surface)
   const entries: AuditEntry[] = []
+  const asks: Ask[] = []
   let context: Context<unknown, unknown, unknown> = {
     caller: admitted instanceof Promise ? await admitted : admitted,
     params: request.params,
@@ -86,6 +101,7 @@ export async function perform(runner: Runner, request: ApiRequest, reply: ApiRep
     tx: database.sql,
     request: facts,
     audit: (entry) => void entries.push(entry),
+    askAgain: (ask) => void asks.push(ask),
     sendInner: (inner) => sendInner(runner.handleInner, request, inner),
     ports,
   }
@@ -96,8 +112,10 @@ export async function perform(runner: Runner, request: ApiRequest, reply: ApiRep
   const write = async (tx: Query): Promise<Answer> => {
     // A transaction that is tried again writes what its last try did.
     entries.length = 0
+    asks.length = 0
     const answer = await operation.run({ ...context, tx }, prepared)
-    if (entries.length > 0) await audit(tx)
+    // Over two connections: the transaction, and the locks that it holds, last no longer for the question.
+    await Promise.all([entries.length > 0 && audit(tx), confirm(runner, operation, context.caller, asks)])
     return answer
   }
   const answer = isRead ? await operation.run(context, prepared) : await database.transaction(write)

@@ -2,11 +2,11 @@ import { type TObject, type TSchema, Type } from 'typebox'
 import {
   type Answer,
   type AuditEntry,
-  type Context,
   created,
   noContent,
   type Operation,
   ok,
+  type Preparation,
   type RequestFacts,
 } from '../api/operation.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -35,7 +35,7 @@ export interface Site {
 
 export type Audit = (entry: AuditEntry) => void
 
-type AnyContext = Omit<Context<MaskingPorts, unknown, unknown>, 'audit'>
+type AnyContext = Preparation<MaskingPorts, unknown, unknown>
 
 export function siteOf({ params, caller, tx, request, ports }: AnyContext): Site {
   const namespace = namespaceOfRequest({ request, ports })

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../api/operation.ts'
+import type { Ask, AuditEntry } from '../../api/operation.ts'
 import type { Caller } from '../../auth/caller.ts'
 import type { Query } from '../../db/query.ts'
 import type { DirectoryPorts } from '../operation.ts'
@@ -10,6 +10,7 @@ export interface WriteContext {
   readonly caller: Caller
   readonly ports: DirectoryPorts
   readonly audit: (entry: AuditEntry) => void
+  readonly askAgain: (ask: Ask) => void
 }
 
 /** A write that the caller is about to make. */

@@ -37,10 +37,12 @@ export function readBound(bound: Json | undefined, property: string): ObjectRefe
  * group that exists. Returns the changes for the log.
  */
 export async function bindReferences(
-  context: EntityContext,
+  creation: EntityContext,
   { row: group, path }: Located<DirectoryObject>,
   body: JsonObject,
 ): Promise<Change[]> {
+  // Other transactions do not see the group yet, so they neither give nor revoke rights over it.
+  const context = { ...creation, askAgain: () => {} }
   const owners = await addOwners(context, group, readBound(body[bindOwners], bindOwners))
   const references = readBound(body[bindMembers], bindMembers)
   if (references.length === 0) return owners

@@ -20,7 +20,7 @@ const guardedProperties = [...memberProperties, 'displayName']
  * or the existence of such a group gives or takes the rights, so it takes more than the permission to change groups.
  */
 export async function requireForCarryingGroup(context: WriteContext, write: EntityWrite): Promise<void> {
-  const { tx, caller, ports, audit } = context
+  const { tx, caller, ports, audit, askAgain } = context
   const { verb, kind, id, before, changes } = write
   const sets = (names: readonly string[]) => names.some((name) => Object.hasOwn(changes, name))
   const isPlain = verb === 'update' && !sets(guardedProperties)
@@ -41,12 +41,15 @@ export async function requireForCarryingGroup(context: WriteContext, write: Enti
     requirePermissions(caller, roleAssignablePermissions)
   // A deleted group shows among no members: who gave the rights may not have known of it, and its owner may.
   const owned = verb === 'restore' ? undefined : id
-  if (!(await mayChangeHolders(tx, caller, owned))) {
+  const ask = async (sql: Query) => {
+    if (await mayChangeHolders(sql, caller, owned)) return
     const carried = rights.length > 0 ? nameRights(rights) : 'the directory roles that it can hold'
     fail('RightsRequired', {
       reason: `Members of the group have ${carried}: to change them, the signed-in person must ${verb === 'restore' ? '' : 'own the group or '}be Privileged Role Administrator or Global Administrator, and an application needs RoleManagement.ReadWrite.Directory.`,
     })
   }
+  await ask(tx)
+  askAgain(ask)
   if (rights.length === 0 || (verb === 'update' && !sets(memberProperties))) return
   const said = { verb, ...changes, carriedRights: rights }
   const isLoss = verb === 'remove' || verb === 'delete' || verb === 'purge'

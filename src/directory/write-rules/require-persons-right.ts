@@ -1,4 +1,5 @@
 import { findRight, holdsAnyRole, type RightName } from '../../auth/effective-rights.ts'
+import type { Query } from '../../db/query.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
 import { type RightTarget, refuseDeed, requireRight } from '../rights/person-rights.ts'
 import { isSelfService } from '../rights/self-service.ts'
@@ -9,14 +10,20 @@ interface Needed {
   readonly target: RightTarget
 }
 
-/** DIR-156: a delegated token writes nothing that its person may not write. Application tokens have no person. */
+/**
+ * DIR-156: a delegated token writes nothing that its person may not write. Application tokens have no person. A bond with
+ * the target, such as ownership, can be revoked while the write waits, so the question is asked once more (DIR-340).
+ */
 export async function requirePersonsRight(
-  { tx, caller, ports }: WriteContext,
+  { tx, caller, ports, askAgain }: WriteContext,
   write: EntityWrite,
 ): Promise<void> {
   if (caller.kind === 'application') return
-  for (const { right, target } of findNeeded(write))
-    await requireRight(tx, ports.everyoneMay, caller, right, target)
+  for (const { right, target } of findNeeded(write)) {
+    const ask = (sql: Query) => requireRight(sql, ports.everyoneMay, caller, right, target)
+    await ask(tx)
+    askAgain(ask)
+  }
   const isPlain = !holdsAnyRole(caller, findRight('updateUser').roles)
   if (write.kind === 'user' && write.verb === 'update' && isPlain) requireSelfService(write)
 }
