@@ -15,7 +15,7 @@ import { quietOutages } from './db/quiet-outages.ts'
 import { openStore } from './db/store.ts'
 import { StoreHealth, storeStates } from './db/store-health.ts'
 import { openServiceDescription } from './describe-service.ts'
-import { readStandings } from './directory/accounts/standing.ts'
+import { mayBeRevoked, readStandings } from './directory/accounts/standing.ts'
 import { recordLogins } from './directory/audit-logs/record-logins.ts'
 import { SignInLog } from './directory/audit-logs/sign-in-log.ts'
 import { bootstrap } from './directory/first-start/bootstrap.ts'
@@ -53,7 +53,7 @@ import { describeStart, HttpPool } from './http-workers.ts'
 import { localOrigins, pagesAt, readHostNames } from './issuer/address.ts'
 import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
-import { findOpenSignIns } from './issuer/state-adapter.ts'
+import { findOpenSignIns, hasSignInEnded } from './issuer/state-adapter.ts'
 import { createNetworkList } from './kernel/network.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound, selectBound } from './masking/binding/find-bound.ts'
@@ -124,6 +124,11 @@ export async function startService(options: StartOptions): Promise<Service> {
     embedded: part?.isEmbedded ?? server !== undefined,
     log,
     assignmentsOf: readAssignments(database.sql, graph),
+    mayBeRevoked: (sql, grounds) => {
+      const isDoubtful = mayBeRevoked(sql, tenantId, grounds)
+      const { signInId } = grounds
+      return signInId === undefined ? isDoubtful : sql`(${isDoubtful} or ${hasSignInEnded(sql, signInId)})`
+    },
     revocationSources: (sql) => ({
       readStandings: (holders) => readStandings(sql, tenantId, holders),
       findOpenSignIns: (ids) => findOpenSignIns(sql, ids),

@@ -1,3 +1,4 @@
+import type { Fragment, Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
 import type { Soon } from '../kernel/soon.ts'
 import type { TokenGrounds } from '../kernel/token-grounds.ts'
@@ -25,6 +26,8 @@ export interface Gatekeeper {
    * remembered and past open transactions: a revocation that the caller's own transaction makes does not count.
    */
   confirm(caller: Caller): Promise<void>
+  /** A column `doubtful` for a statement of the caller's transaction: while it is false, `confirm` would not reject. */
+  selectDoubt(sql: Query, caller: Caller): Fragment
   /** Throws or rejects when the caller has used up its allowance. */
   throttle(caller: Caller): Promise<void> | void
 }
@@ -38,6 +41,8 @@ export interface GatekeeperParts {
   isSignInOpen(signInId: string): Promise<Remembered<boolean>>
   /** For each of the tokens whether it was revoked by now; it remembers nothing, and needs no connection of a transaction. */
   findRevoked(tokens: readonly TokenGrounds[]): Promise<readonly boolean[]>
+  /** A condition for a larger statement: false only when the token was not revoked. */
+  mayBeRevoked(sql: Query, token: TokenGrounds): Fragment
   throttle(caller: Caller): Promise<void> | void
   /** Throws unless the signed-in person has one of the rights over the object that the path names. */
   requireAnyRight(caller: Caller, rights: readonly RightName[], params: Params): Promise<void>
@@ -102,6 +107,14 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
       const [revoked] = await parts.findRevoked([groundsOf(token)])
       if (revoked || !isKeyHeld(token))
         fail('RightsRequired', { reason: 'The token was revoked while the request waited.' })
+    },
+
+    selectDoubt(sql, caller) {
+      const token = tokens.get(caller)
+      if (!token) return sql`false as doubtful`
+      return isKeyHeld(token)
+        ? sql`${parts.mayBeRevoked(sql, groundsOf(token))} as doubtful`
+        : sql`true as doubtful`
     },
 
     throttle: parts.throttle,

@@ -34,6 +34,7 @@ export interface AuthOptions {
   readonly embedded: boolean
   readonly assignmentsOf: AssignmentsOf
   readonly requireAnyRight: GatekeeperParts['requireAnyRight']
+  readonly mayBeRevoked: GatekeeperParts['mayBeRevoked']
   revocationSources(sql: Query): RevocationSources
   readonly log: Logger
   /** How many nodes run, this one included. */
@@ -61,6 +62,7 @@ export async function openAuth(options: AuthOptions): Promise<Auth> {
     assignmentsOf,
     memory,
     requireAnyRight: options.requireAnyRight,
+    mayBeRevoked: options.mayBeRevoked,
     verifier: createVerifier({ identity, signingKeys, outsideIssuers }),
     standingOf: memory.remember(
       async (objectId, applicationId) => (await sources.readStandings([{ objectId, applicationId }]))[0],

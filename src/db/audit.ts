@@ -1,5 +1,6 @@
 import type { Database } from './database.ts'
 import type { Fragment, Query } from './query.ts'
+import type { Row } from './sql.ts'
 import { sqlstateOf } from './sqlstate.ts'
 
 interface Actor {
@@ -18,31 +19,42 @@ interface Entry {
 
 /** Writes an audit entry in the transaction of the change it describes: both are kept, or neither. */
 export async function writeAudit(tx: Query, actor: Actor, requestId: string, entry: Entry): Promise<void> {
+  await insertAudit(tx, actor, requestId, entry, tx``)
+}
+
+async function insertAudit(tx: Query, actor: Actor, requestId: string, entry: Entry, returning: Fragment) {
   const { kind, objectId, applicationId } = actor
-  await tx`
+  return await tx<Row[]>`
     insert into masquerade.audit_event (tenant_id, actor, action, target, before, after, request_id)
     values (
       ${actor.tenantId}, ${tx.json({ kind, objectId, applicationId })}, ${entry.action}, ${foldTarget(entry.target)},
       ${jsonOrNull(tx, entry.before)}, ${jsonOrNull(tx, entry.after)}, ${requestId}
-    )`
+    ) ${returning}`
 }
 
-/** Writes the entries of one request; many in one statement. */
+/**
+ * Writes the entries of one request; many in one statement. Returns what the statement reads beside it, where it is asked to:
+ * a question that every write asks takes no statement of its own.
+ */
 export async function writeAuditOf(
   tx: Query,
   actor: Actor,
   requestId: string,
   entries: readonly Entry[],
-): Promise<void> {
+  question?: Fragment,
+): Promise<Row | undefined> {
   const [first, ...more] = entries
-  if (first && more.length === 0) return await writeAudit(tx, actor, requestId, first)
-  if (!first) return
+  const returning = question ? tx`returning ${question}` : tx``
+  if (!first) return undefined
+  if (more.length === 0) return (await insertAudit(tx, actor, requestId, first, returning))[0]
   const { kind, objectId, applicationId } = actor
   const rows = entries.map((entry) => ({ ...entry, target: foldTarget(entry.target) }))
-  await tx`
+  const [answer] = await tx<Row[]>`
     insert into masquerade.audit_event (tenant_id, actor, action, target, before, after, request_id)
     select ${actor.tenantId}, ${tx.json({ kind, objectId, applicationId })}, action, target, before, after, ${requestId}
-    from jsonb_to_recordset(${tx.json(rows)}) as entry (action text, target text, before jsonb, after jsonb)`
+    from jsonb_to_recordset(${tx.json(rows)}) as entry (action text, target text, before jsonb, after jsonb)
+    ${returning}`
+  return answer
 }
 
 /**

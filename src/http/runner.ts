@@ -4,7 +4,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { Gatekeeper } from '../auth/gatekeeper.ts'
 import { writeAuditOf } from '../db/audit.ts'
 import type { Database } from '../db/database.ts'
-import type { Query } from '../db/query.ts'
+import type { Fragment, Query } from '../db/query.ts'
 import { fail } from '../kernel/problem.ts'
 import { after, type Soon } from '../kernel/soon.ts'
 import { readBody } from './body.ts'
@@ -68,17 +68,17 @@ function readmit(runner: Runner, request: ApiRequest): Soon<Caller> {
 }
 
 /**
- * DIR-340: asks again before the commit of a directory write, which has all its locks by then. Masking asks by itself, for
- * the role at the scope of the write.
+ * DIR-340: asks again before the commit of a directory write, which has all its locks by then. The statement that writes the
+ * audit tells whether there is any doubt about the token. The answer comes from outside of the transaction, whose own
+ * changes do not count. Masking asks by itself, for the role at the scope of the write.
  */
 async function confirm(
   { gatekeeper, database }: Runner,
-  { permission }: Operation,
   caller: Caller,
   asks: readonly Ask[],
+  isDoubtful: boolean,
 ): Promise<void> {
-  if ('action' in permission) return
-  await Promise.all([gatekeeper.confirm(caller), ...asks.map((ask) => ask(database.aside))])
+  await Promise.all([isDoubtful && gatekeeper.confirm(caller), ...asks.map((ask) => ask(database.aside))])
 }
 
 /** authenticate → permit happened in `admit`; here: parse → run → render. */
@@ -108,14 +108,17 @@ export async function perform(runner: Runner, request: ApiRequest, reply: ApiRep
   if (!isRead) runner.requireRoom()
   const prepared = operation.prepare && (await operation.prepare(context))
   if (operation.prepare) context = { ...context, caller: await readmit(runner, request) }
-  const audit = (tx: Query) => writeAuditOf(tx, context.caller, facts.id, entries)
+  const isConfirmed = !('action' in operation.permission)
+  const audit = (tx: Query, question?: Fragment) =>
+    writeAuditOf(tx, context.caller, facts.id, entries, question)
   const write = async (tx: Query): Promise<Answer> => {
     // A transaction that is tried again writes what its last try did.
     entries.length = 0
     asks.length = 0
     const answer = await operation.run({ ...context, tx }, prepared)
-    // Over two connections: the transaction, and the locks that it holds, last no longer for the question.
-    await Promise.all([entries.length > 0 && audit(tx), confirm(runner, operation, context.caller, asks)])
+    const { caller } = context
+    const said = await audit(tx, isConfirmed ? runner.gatekeeper.selectDoubt(tx, caller) : undefined)
+    if (isConfirmed) await confirm(runner, caller, asks, said?.doubtful !== false)
     return answer
   }
   const answer = isRead ? await operation.run(context, prepared) : await database.transaction(write)

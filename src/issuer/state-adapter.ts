@@ -1,5 +1,5 @@
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
-import type { Query } from '../db/query.ts'
+import type { Fragment, Query } from '../db/query.ts'
 import type { RequireRoom } from '../db/store-health.ts'
 import type { SecretBox } from '../kernel/secret-box.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
@@ -150,6 +150,12 @@ export async function purgeState(sql: Query): Promise<void> {
  * Those of the sign-ins that go on. A token names its grant in `sid`; the grant goes when it is revoked, replayed or signed
  * out of.
  */
+/** A condition for a larger statement: true when the sign-in has ended. */
+export function hasSignInEnded(sql: Query, signInId: string): Fragment {
+  return sql`not exists (select from oidc_state
+    where model = 'Grant' and id = ${signInId} and (expires_at is null or expires_at > now()))`
+}
+
 export async function findOpenSignIns(sql: Query, signInIds: readonly string[]): Promise<Set<string>> {
   const rows = await sql<{ id: string }[]>`
     select id from oidc_state

@@ -1,5 +1,6 @@
 import type { Standing, TokenHolder } from '../../auth/principals.ts'
-import type { Query } from '../../db/query.ts'
+import type { Fragment, Query } from '../../db/query.ts'
+import type { TokenGrounds } from '../../kernel/token-grounds.ts'
 
 interface Row {
   readonly kind: string | null
@@ -53,6 +54,23 @@ export async function awaitRevocations(
         where tenant_id = ${tenantId} and principal_id = ${principal} and client_id = ${client} for share`,
     ),
   )
+}
+
+/**
+ * A condition for a larger statement: false only when the token of the holder stands. Each way to shut out a principal leaves
+ * a row of `token_cutoff`, and no write removes one. A client that is not there leaves its own out of sight.
+ */
+export function mayBeRevoked(
+  sql: Query,
+  tenantId: string,
+  { objectId, applicationId, issuedAtMs }: TokenHolder & Pick<TokenGrounds, 'issuedAtMs'>,
+): Fragment {
+  return sql`(
+    select count(*) = 0 or coalesce(max(greatest(client.created_at, (select max(valid_from) from token_cutoff
+        where tenant_id = ${tenantId} and principal_id in (${objectId}::uuid, client.id)))), '-infinity')
+      >= to_timestamp(${issuedAtMs}::float8 / 1000) - interval '1 second'
+    from directory_object as client
+    where client.tenant_id = ${tenantId} and client.kind = 'servicePrincipal' and client.app_id = ${applicationId})`
 }
 
 /** The standing of a principal, and of the application that got its token, in the directory. */
