@@ -107,7 +107,7 @@ const schema = {
     '10',
     1,
     500,
-    'Connections that this node keeps to its database. Two more ask again, before a directory write commits, whether its caller may.',
+    'Connections that this node keeps to its database. Up to two more ask again whether the caller of a directory write may, where that is in doubt.',
   ),
   EMBEDDED_PORT: port('0', 'Loopback port of the embedded PostgreSQL.'),
   PUBLIC_URL: {

@@ -260,6 +260,19 @@ describe('rights that are revoked while a write waits', () => {
     })
   })
 
+  test('DIR-340: a sign-in', async () => {
+    const [id, sid] = [await directory.user(), randomUUID()]
+    const { sql } = service.database
+    await sql`insert into oidc_state (model, id, payload) values ('Grant', ${sid}, '{}')`
+    const claims = service.tokens.claimsFor({ principal: id, permissions: all })
+    await assertRefused({
+      token: service.tokens.signToken({ ...claims, sid }),
+      write: ['PATCH', '/me', { city: 'Ghent' }],
+      hold: holdObject(id),
+      revoke: () => sql`delete from oidc_state where model = 'Grant' and id = ${sid}`,
+    })
+  })
+
   test('DIR-340: the account of a person who writes about themselves', async () => {
     const id = await directory.user()
     const disable = `update masquerade.directory_object
