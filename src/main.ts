@@ -15,7 +15,6 @@ import { quietOutages } from './db/quiet-outages.ts'
 import { openStore } from './db/store.ts'
 import { StoreHealth, storeStates } from './db/store-health.ts'
 import { openServiceDescription } from './describe-service.ts'
-import { mayBeRevoked, readStandings } from './directory/accounts/standing.ts'
 import { recordLogins } from './directory/audit-logs/record-logins.ts'
 import { SignInLog } from './directory/audit-logs/sign-in-log.ts'
 import { bootstrap } from './directory/first-start/bootstrap.ts'
@@ -53,18 +52,17 @@ import { describeStart, HttpPool } from './http-workers.ts'
 import { localOrigins, pagesAt, readHostNames } from './issuer/address.ts'
 import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
-import { findOpenSignIns, hasSignInEnded } from './issuer/state-adapter.ts'
 import { createNetworkList } from './kernel/network.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound, selectBound } from './masking/binding/find-bound.ts'
 import { findUnbound } from './masking/binding/find-unbound.ts'
-import { findOpenCredentials } from './masking/credentials/credential-store.ts'
 import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
 import { openCredentials } from './open-credentials.ts'
 import { createEnforcementPorts, createExaminers, openEnforcement, openFollower } from './open-enforcement.ts'
 import { addPortal } from './portal/add-portal.ts'
+import { createRevocationPorts } from './revocation-ports.ts'
 import { bringSample } from './sample/bring-sample.ts'
 import type { Service, StartOptions } from './service.ts'
 import { version } from './version.ts'
@@ -124,16 +122,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     embedded: part?.isEmbedded ?? server !== undefined,
     log,
     assignmentsOf: readAssignments(database.sql, graph),
-    mayBeRevoked: (sql, grounds) => {
-      const isDoubtful = mayBeRevoked(sql, tenantId, grounds)
-      const { signInId } = grounds
-      return signInId === undefined ? isDoubtful : sql`(${isDoubtful} or ${hasSignInEnded(sql, signInId)})`
-    },
-    revocationSources: (sql) => ({
-      readStandings: (holders) => readStandings(sql, tenantId, holders),
-      findOpenSignIns: (ids) => findOpenSignIns(sql, ids),
-      findOpenCredentials: (ids) => findOpenCredentials(sql, ids),
-    }),
+    ...createRevocationPorts(tenantId),
     requireAnyRight: createRightsCheck(database.sql, everyoneMay),
     origin: () => publicOrigin({ publicUrl: settings.publicUrl, ...place }),
   })

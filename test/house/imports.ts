@@ -36,6 +36,7 @@ export const directions: Record<string, readonly string[] | 'everything'> = {
   'open-credentials.ts': 'everything',
   'open-enforcement.ts': 'everything',
   'open-tracing.ts': 'everything',
+  'revocation-ports.ts': 'everything',
   'main.ts': 'everything',
   'service.ts': 'everything',
   'http-worker.ts': 'everything',
