@@ -105,10 +105,13 @@ async function runGroups(
           if (groups.length > 0) await enter()
           using watch = await watchWaits(target, tx)
           const { notes, done, unfinished } = await applyGroups(tx, groups, planned, mode, watch.take)
-          // What one relation takes was looked at with its group.
+          // What one relation takes was looked at with its group. Schemas were, with their relations: one role that renames a
+          // schema of its own again and again must not keep the others from being closed.
           const [copy] = await Promise.all([
             own && isGuarded(planned) ? prepareCopy(tx, own, record, planned, true) : undefined,
-            groups.length > 0 ? requireSameNames(tx, listCommon(planned), planned) : undefined,
+            groups.length > 0
+              ? requireSameNames(tx, { ...listCommon(planned), schemas: [] }, planned)
+              : undefined,
           ])
           const outcome = {
             ...planned,

@@ -1,5 +1,7 @@
 import { quoteQualified } from '../db/quote.ts'
 import type { Sql } from '../db/sql.ts'
+import { sqlstateOf } from '../db/sqlstate.ts'
+import type { Tx } from '../db/transaction.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import type { Grant, Relation, Snapshot } from './catalog.ts'
 import type { Remembered } from './grants/access.ts'
@@ -166,11 +168,21 @@ function selectMisled(tx: Sql, made: readonly DesiredRelation[], snapshot: Snaps
 
 /** Relations that a rule of the catalog depends on. */
 function readsOf(tx: Sql, rule: ReturnType<Sql['unsafe']>) {
-  return tx`lateral (select d.refobjid as oid from pg_catalog.pg_depend d where d.objid = ${rule}.oid
-    and d.classid = 'pg_catalog.pg_rewrite'::regclass and d.refclassid = 'pg_catalog.pg_class'::regclass)`
+  // There is a row for each column. `offset 0`: conditions on the whole rule are not tried for each of them.
+  return tx`lateral (select distinct d.refobjid as oid from pg_catalog.pg_depend d where d.objid = ${rule}.oid
+    and d.classid = 'pg_catalog.pg_rewrite'::regclass and d.refclassid = 'pg_catalog.pg_class'::regclass offset 0)`
 }
 
-/** Keeps other sessions from renaming schemas until the end of the transaction; one that is at it is not waited for. */
-export async function holdSchemas(tx: Sql, schemas: readonly number[]): Promise<void> {
-  await tx`select from pg_catalog.pg_namespace where oid = any(${schemas}::int8[]::oid[]) order by oid for update skip locked`
+/** For one session that changes a schema; the next one then waits for us. */
+const holdMs = 300
+
+/** Keeps other sessions from renaming schemas until the end of the transaction. A session that is at it is waited for shortly. */
+export async function holdSchemas(tx: Tx, schemas: readonly number[]): Promise<void> {
+  const hold = tx.savepoint(async () => {
+    await tx`select set_config('lock_timeout', ${String(holdMs)}, true)`
+    await tx`select from pg_catalog.pg_namespace where oid = any(${schemas}::int8[]::oid[]) order by oid for update`
+  })
+  await hold.catch((error: unknown) => {
+    if (sqlstateOf(error) !== sqlstate.lockNotAvailable) throw error
+  })
 }

@@ -89,7 +89,7 @@ function readPartitionKeys(scene: Scene): Promise<Expression[]> {
   return readExpressions(
     scene,
     sql`select partrelid as oid, 'partition key' as kind, pg_catalog.pg_get_partkeydef(partrelid) as name,
-        pg_catalog.concat('{', (select pg_catalog.string_agg(':varattno ' || k, ' ') from unnest(partattrs::int2[]) k), ' ',
+        pg_catalog.concat('{', (select pg_catalog.string_agg(':varattno ' || k, ' ') from unnest(partattrs::int2[]) k where k > 0), ' ',
           partexprs::text, '}') as tree
       from pg_catalog.pg_partitioned_table`,
   )

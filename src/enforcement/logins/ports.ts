@@ -37,7 +37,6 @@ export interface LoginSource {
   ): Promise<{ readonly rights: readonly LoginRights[]; readonly tables: readonly Target[] }>
 }
 
-/** Values derived from the key of the service: the same on every node. */
 /** Both of one key of the service, which another may replace at any time. */
 export interface LoginPassword {
   readonly password: string
@@ -45,6 +44,7 @@ export interface LoginPassword {
   verifier(): string
 }
 
+/** Values derived from the key of the service: the same on every node. */
 export interface LoginKeys {
   roleName(name: string, database: string): string
   derive(databaseId: string, principalId: string): LoginPassword

@@ -18,7 +18,7 @@ interface Asked {
 }
 
 /** Events of one database beyond these do not wait for its answer. */
-const maxWaiting = 1_000
+const maxWaiting = 10_000
 
 /**
  * Holds events until their database has said which roles would be masked: one question at a time for each database, and none that

@@ -21,7 +21,7 @@ const settledMs = 60_000
 /** Connections on their way to a worker, beyond those that are logged in: a flood of them stops here. */
 const maxUnderWay = 1_000
 /** On top of what sessions are given to end. */
-const closeGraceMs = 6_000
+const closeGraceMs = 9_000
 
 /** Runs sessions in worker processes. Each connection goes to the worker with the fewest. */
 export async function openWorkers(options: PoolOptions): Promise<SessionRunner> {

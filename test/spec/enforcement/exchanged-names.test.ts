@@ -241,6 +241,44 @@ forEachCluster((cluster) => {
     )
 
     clause(
+      'ENF-267',
+      'Where names are exchanged again and again, the relations that they are of stay closed, others are changed as the policy says…',
+      async () => {
+        await prepare()
+        await run(`grant select on vault.person to "${analyst}";
+          create table app.open (id int, mail text); alter table app.open owner to "${owner}";
+          grant select on app.open to public`)
+        // No superuser, who would keep the schema.
+        const binder = await target.createRole('binder', 'LOGIN CREATEROLE')
+        await run(`grant create on database "${target.url.replace(/^.*\//, '')}" to "${binder}";
+          grant "${owner}", "${analyst}" to "${binder}"; grant create on schema app to "${owner}"`)
+        await act('create materialized view lair.m as select id from vault.person')
+        await act('revoke usage on schema lair from public')
+        let [current, renames, isOver] = ['lair', 0, false]
+        const renaming = (async () => {
+          for (; !isOver; renames++) {
+            const next = `lair_${renames}`
+            await act(
+              `begin; alter schema "${current}" rename to "${next}"; select pg_catalog.pg_sleep(0.015); commit`,
+            )
+            current = next
+          }
+        })()
+        await waitUntil('the schema is being renamed', () => renames > 2)
+        const wider = policy([...rules.rules, rule('app.open.mail')])
+        const error = await reconcile(target.connectAs('binder'), wider).catch((cause: unknown) => cause)
+        isOver = true
+        await renaming
+        assert.ok(renames > 5)
+        for (const text of ['select mail from app.open', 'select mail from vault.person'])
+          await isDenied(text)
+        if (error instanceof Error) assert.ok(error instanceof PartlyEnforced, error.message)
+        await act(`alter schema "${current}" rename to lair`)
+        await reconcile(target.connectAs('binder'), policy([]))
+      },
+    )
+
+    clause(
       'ENF-268',
       'A superuser as the role of the binding keeps schemas that were renamed during a turn from being…',
       async () => {
