@@ -28,7 +28,7 @@ const pictures: Readonly<Record<string, Picture>> = {
 const [origin = '', user = '', password = '', ...wanted] = process.argv.slice(2)
 const folder = process.env.FOLDER ?? join(import.meta.dirname, '../docs/portal')
 
-/** A shop whose masked columns nobody has read through the gateway has no chart. */
+/** Where no role has read masked columns through the gateway, the overview has no chart. */
 async function waitForReads(page: Page): Promise<void> {
   const none = page.getByText('Nobody has read masked columns yet')
   await page.locator('canvas').or(none).waitFor()

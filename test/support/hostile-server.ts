@@ -114,7 +114,7 @@ export async function startForger(port: number, text: string, other: string) {
   }
 }
 
-/** A server like the one behind it that, once told to, ignores what comes by open connections of this application. */
+/** A server like the one behind it that ignores, once a test says so, messages by open connections of this application. */
 export async function startIgnoring(port: number, application: string) {
   const sockets = new Set<Socket>()
   const ignorable = new Set<Socket>()
