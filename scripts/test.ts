@@ -1,6 +1,7 @@
 // npm test: the checks, then every test. npm run test:all: more runs of what is random, and every test that uses a
 // database on each PostgreSQL that we support. npm run check: the checks and the house tests. With names of files or
-// folders: the tests in them. With --slow, tests of a second and longer are named. The last line is always the tally.
+// folders: the tests in them. With --slow, tests of a second and longer are named. What failed among other files is
+// shown once more at the end. The last line is always the tally.
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
@@ -10,7 +11,7 @@ import type { ClusterName } from '../test/support/cluster.ts'
 import { fetchPostgres, otherMajors } from './test/fetch-postgres.ts'
 import { runCheck } from './test/run-check.ts'
 import { type RunOptions, runFiles } from './test/run-files.ts'
-import { addTally, describeTally, emptyTally, type Report, type Tally } from './test/tally.ts'
+import { addTally, describeTally, emptyTally, type Report, shorten, type Tally } from './test/tally.ts'
 import { openTemporaryFolder } from './test/temporary-folder.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -38,12 +39,15 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     stopping.abort()
   })
 
+/** What to show before the tally, because the first showing of it may be thousands of lines above. */
+const failures: string[] = []
 const tally = await runEverything().catch((error: unknown): Tally => {
   console.log(error instanceof UsageError ? error.message : error)
   return { ...emptyTally, failed: 1 }
 })
 if (signalReceived) console.log(`Stopped by ${signalReceived}.`)
 else if (tally.passed + tally.failed === 0) console.log('No test ran.')
+for (const text of failures) console.log(text)
 console.log(describeTally(tally))
 process.exitCode = signalReceived
   ? 128 + constants.signals[signalReceived]
@@ -57,8 +61,10 @@ async function runEverything(): Promise<Tally> {
   const { names, namePattern, isCheckOnly, isAll, isSlowShown } = readArguments()
   const files = names.length > 0 ? names.flatMap(findTests) : findTests(isCheckOnly ? 'test/house' : 'test')
   let total = emptyTally
+  const isOneFile = names.length > 0 && files.length === 1
   const print = (report: Report) => {
     console.log(report.text)
+    if (report.tally.failed > 0 && !isOneFile) failures.push(shorten(report.text))
     total = addTally(total, report.tally)
   }
   // Generous, because a machine may be busy with other things.

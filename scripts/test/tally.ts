@@ -40,3 +40,10 @@ export function describeOutcome(name: string, tally: Tally, durationMs: number):
 export function indent(text: string): string {
   return text.replace(/^(?=.)/gm, '    ')
 }
+
+/** The head of a long text, with the number of lines that follow it. */
+export function shorten(text: string, most = 40): string {
+  const lines = text.split('\n')
+  if (lines.length <= most) return text
+  return [...lines.slice(0, most), indent(`… ${lines.length - most} lines more, above`)].join('\n')
+}

@@ -123,6 +123,17 @@ test('a failure is shown with its place, its error and what the file printed', a
   assert.match(text, /a trace/)
 })
 
+test('a failure among other files is shown again before the tally, a long one in part', async () => {
+  const failing = `console.log('a trace\\n'.repeat(100)); test('f', () => { throw new Error('the reason') })`
+  const { lines } = await runFiles([failing, ...Array.from({ length: 5 }, () => fine)])
+  const again = lines.findLastIndex((line) => /^✗ \S*sample\.test\.ts/.test(line))
+  const end = lines.slice(again).join('\n')
+  assert.equal(lines.filter((line) => /^✗ \S*sample\.test\.ts/.test(line)).length, 2)
+  assert.match(end, /the reason/)
+  assert.match(end, /… \d+ lines more, above\n5 passed, 1 failed$/)
+  assert.ok(lines.length - again < 50)
+})
+
 test('a good file takes one line', async () => {
   const { lines } = await runTests(`console.log('a trace'); ${fine}`)
   assert.equal(lines.length, 2)
