@@ -70,9 +70,10 @@ async function reconcileUntilDone(
       return await reconcileAtOnce(target, policy, options)
     } catch (error) {
       const code = sqlstateOf(error)
-      const isConflict = (cause: unknown) =>
-        attempt < 5 && (cause instanceof NamesExchanged || conflicts.includes(sqlstateOf(cause)))
-      if (error instanceof NamesExchanged) for (const schema of error.schemas) exchanged.add(schema)
+      const isConflict = (cause: unknown) => {
+        if (cause instanceof NamesExchanged) for (const schema of cause.schemas) exchanged.add(schema)
+        return attempt < 5 && (cause instanceof NamesExchanged || conflicts.includes(sqlstateOf(cause)))
+      }
       if (isConflict(error)) continue
       const isHopeless = code.length !== 5 || concernsAll.test(code)
       if (isHopeless && !readsTooMuch.test(code)) throw error

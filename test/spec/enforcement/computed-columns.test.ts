@@ -136,6 +136,17 @@ forEachCluster((cluster) => {
       assert.deepEqual(await list('counted'), [])
     })
 
+    test('of a partition key are one where it reads the masked column beside another', async () => {
+      await run(`create table app.lowered (id int, mail text, note text) partition by list (lower(note));
+        create table app.mingled (id int, mail text, note text) partition by list ((mail || note));
+        grant update (note) on app.lowered, app.mingled to "${analyst}"`)
+      assert.deepEqual(await list('lowered'), [])
+      assert.deepEqual(
+        (await list('mingled')).map(([code, , roles]) => [code, roles]),
+        [['ExpressionOracle', analyst]],
+      )
+    })
+
     test('that partitions have from their table are listed once for rights on the table', async () => {
       await run(`create table app.years (id int, mail text, note text) partition by list (id);
         create table app.year1 partition of app.years for values in (1); create table app.year2 partition of app.years for values in (2);
