@@ -233,7 +233,9 @@ clause(
 
 /** Asks for a credential while a transaction that ends its ground is under way; returns the status of the answer. */
 async function makeDuring(change: (tx: Tx) => Promise<unknown>, token: string, currentPassword: string) {
-  const { database } = gateway.masking.service()
+  const { database, tokens } = gateway.masking.service()
+  // The change may lock the rows that a token's principal still waits to be written to.
+  await tokens.settled()
   const asked = await database.transaction(async (tx) => {
     await change(tx)
     let isOver = false
