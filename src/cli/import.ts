@@ -52,6 +52,8 @@ userPrincipalName, the group of its displayName, the application of its appId or
 Also servicePrincipal, application, orgContact, device, directoryRole, extensionProperty and schemaExtension: what
 'masquerade export' writes. In CSV the header tells what the rows are: userPrincipalName for users, group and member for
 memberships by name, else displayName for groups; a column 'type' says it for each row. An empty field says nothing.
+A membership names its group by displayName or id. Its member is a user by userPrincipalName, a group by a displayName
+without an @, or either by id.
 
   userPrincipalName,displayName,department,businessPhones
   ana@example.com,Ana,Sales,+32 1

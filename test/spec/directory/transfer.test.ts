@@ -15,14 +15,20 @@ import { startTestService, type TestService } from '../../support/service.ts'
 
 const userAdministrator = 'fe930be7-5e62-47db-91af-98c3a49a38b1'
 
-async function importText({ transaction, sql }: Database, text: string, chunkLength = 1000) {
+async function importText(
+  { transaction, sql }: Database,
+  text: string,
+  { chunkLength = 1000, format = 'json' as 'csv' | 'json' } = {},
+) {
   const [instance] = await sql<{ tenant_id: string }[]>`select tenant_id from instance`
   const bytes = Buffer.from(text)
   async function* chunks() {
     for (let at = 0; at < bytes.length; at += chunkLength) yield bytes.subarray(at, at + chunkLength)
   }
   const tenantId = instance?.tenant_id ?? ''
-  return await transaction((tx) => importDirectory(tx, { tenantId, fileName: 'test', chunks: chunks() }))
+  return await transaction((tx) =>
+    importDirectory(tx, { tenantId, fileName: 'test', chunks: chunks(), format }),
+  )
 }
 
 async function exportText({ transaction, sql }: Database): Promise<string> {
@@ -116,7 +122,7 @@ describe('import and export', () => {
     'DIR-146',
     'Directory objects and their relations can be imported and exported in bulk.',
     async () => {
-      const { lines: counts, created } = await importText(one.database, lines(...company), 7)
+      const { lines: counts, created } = await importText(one.database, lines(...company), { chunkLength: 7 })
       assert.equal(created, 17)
       assert.deepEqual(counts, { object: 9, member: 4, roleMember: 1, owner: 1, extension: 1, definition: 1 })
       const text = await exportText(one.database)
@@ -345,6 +351,55 @@ describe('import and export', () => {
       assert.equal(await exportText(one.database), before)
     })
 
+  clause(
+    'DIR-343',
+    'In the CSV of memberships the form of a name decides what it names: a member with an `@` is a user alone, a UUID an id alone, …',
+    async () => {
+      const { database } = one
+      const nameless = randomUUID()
+      const gone = `gone-${nameless}@example.com`
+      const name = (title: string) => `${title} ${nameless}`
+      const [upn, userId, crewId] = [`ann-${nameless}@example.com`, randomUUID(), randomUUID()]
+      await importText(
+        database,
+        lines(
+          user({ id: userId, userPrincipalName: upn }),
+          group({ id: crewId, displayName: name('Crew') }),
+          group({ displayName: name('Inner') }),
+          // Planted by a person who may create groups.
+          ...[gone, upn, nameless, crewId, userId].map((displayName) => group({ displayName })),
+        ),
+      )
+      const load = (...rows: string[]) =>
+        importText(database, ['group,member', ...rows, ''].join('\n'), { format: 'csv' })
+      const planted: [string, RegExp][] = [
+        [`${name('Crew')},${gone}`, /^There is no user gone-/],
+        [`${name('Crew')},${gone.toUpperCase()}`, /^There is no user GONE-/],
+        [`${name('Crew')},${nameless}`, /^There is no user or group with the id /],
+        [`${nameless},${upn}`, /^There is no group with the id /],
+        [`${name('Crew')},${name('Nowhere')}`, /^There is no group Nowhere /],
+      ]
+      for (const [row, reason] of planted) {
+        const failed: unknown = await load(row).catch((error: unknown) => error)
+        assert.ok(failed instanceof ImportFailed, row)
+        assert.match(failed.faults[0]?.reason ?? '', reason)
+      }
+      const { created } = await load(
+        `${crewId.toUpperCase()},${upn.toUpperCase()}`,
+        `${name('Crew')},${name('Inner')}`,
+        `${name('Inner')},${userId.toUpperCase()}`,
+      )
+      assert.equal(created, 3)
+      const members = await database.sql<{ name: string }[]>`
+        select coalesce(user_principal_name, display_name) as name
+        from member_edge join directory_object on id = member_id where container_id = ${crewId} order by kind desc`
+      assert.deepEqual(
+        members.map((member) => member.name),
+        [upn, name('Inner')],
+      )
+    },
+  )
+
   test('a file that is not UTF-8 is refused', async () => {
     const failed = await importText(one.database, '').then(async () => {
       const bytes = Buffer.concat([Buffer.from(lines(group())), Buffer.from([0xff, 0xfe, 0x0a])])
@@ -480,7 +535,7 @@ describe('import and export from the command line', () => {
       assert.match(await run(members), /: 0 created, 0 changed, 2 unchanged/)
       const faulty = await attempt(await file('bad.csv', 'group,member\nCrow,x@y.z\nCrew,x@y.z\n'))
       assert.match(faulty.stderr, /bad\.csv:2: There is no group Crow\.\n/)
-      assert.match(faulty.stderr, /bad\.csv:3: There is no user or group x@y\.z\.\n/)
+      assert.match(faulty.stderr, /bad\.csv:3: There is no user x@y\.z\.\n/)
       const open = await attempt(await file('open.csv', 'displayName\n"x\n'))
       assert.match(open.stderr, /open\.csv:2: A quote is open/)
       const weak = await attempt(
