@@ -58,9 +58,9 @@ export class PreparedStatement {
     this.name = name
     this.segment = segment
     this.text = text
-    this.effects = effects
+    this.effects = effectsOfOne(effects)
     this.version = version
-    this.path = dependsOnPath(effects) ? path : undefined
+    this.path = dependsOnPath(this.effects) ? path : undefined
     this.isFresh = effects.length > 0
   }
 
@@ -70,11 +70,24 @@ export class PreparedStatement {
 
   /** The gateway has read its text again, under other masks. */
   readAgain({ effects, version, path }: Omit<StatementFacts, 'name'>): void {
-    this.effects = effects
+    this.effects = effectsOfOne(effects)
     this.version = version
-    this.path = dependsOnPath(effects) ? path : undefined
+    this.path = dependsOnPath(this.effects) ? path : undefined
     this.isFresh = effects.length > 0
   }
+}
+
+/**
+ * The effects of a text that PostgreSQL can run under a name. It refuses several statements in one Parse, and EXECUTE in the
+ * body of a function: such a text may do anything, so that its runs need not go through all of its effects.
+ */
+function effectsOfOne(effects: readonly StatementEffect[]): readonly StatementEffect[] {
+  let statements = 0
+  for (const effect of effects) {
+    if (!isUnparsed(effect)) statements++
+    if (statements > 1 || effect.executes.length > 1) return unparsed
+  }
+  return effects
 }
 
 function dependsOnPath(effects: readonly StatementEffect[]): boolean {
