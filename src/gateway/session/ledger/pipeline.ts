@@ -13,8 +13,8 @@ interface Sent {
   readonly isOurs?: true
   /** A Sync: the server does not answer it while it takes in a COPY. */
   readonly isSync?: true
-  /** A CopyDone or CopyFail, which the server does not answer. */
-  readonly endsCopy?: true
+  /** So many CopyDone and CopyFail in a row, which the server does not answer. */
+  copyEnds?: number
   /** The statement that the server has once it answers. */
   readonly prepared?: PreparedStatement | undefined
   /** Statements that the query prepares by PREPARE, in order. */
@@ -38,7 +38,7 @@ const maxCopyEnds = 1_000
  * that a server has not read fill the buffers of the network first.
  */
 export const maxUnanswered = 200_000
-/** A pipeline that never runs empty is cut from time to time. */
+/** A pipeline that never runs empty is cut when so many messages of it, and half of it, were answered. */
 const compactAt = 1_000
 
 const syntaxError = '42601'
@@ -46,7 +46,6 @@ const syntaxError = '42601'
 const last: Sent = { ends: true, rewritten: undefined }
 const unended: Sent = { ends: false, rewritten: undefined }
 const sync: Sent = { ends: true, rewritten: undefined, isSync: true }
-const copyEnd: Sent = { ends: false, rewritten: undefined, endsCopy: true }
 const own: Sent = { ends: true, rewritten: undefined, isOurs: true }
 
 /** Messages in the order in which the server will answer them: tells which of them an answer or an error is about. */
@@ -120,7 +119,8 @@ export class Pipeline {
   }
 
   sendCopyEnd(): void {
-    if (!this.#isCopying && this.#copyEnds < maxCopyEnds) this.#send(copyEnd)
+    if (!this.#isCopying && this.#copyEnds < maxCopyEnds)
+      this.#send({ ends: false, rewritten: undefined, copyEnds: 1 })
     this.#isCopying = false
   }
 
@@ -143,15 +143,27 @@ export class Pipeline {
     this.#send(own)
   }
 
-  /** The server takes in a COPY: it answers no Sync before the end of that. */
+  /**
+   * The server takes in a COPY: it answers no Sync before the end of that. Any other message ends the COPY by an error. What it
+   * looks at is dropped, so that a server that repeats itself finds nothing to look at again.
+   */
   copying(): void {
-    const pending = this.#sent.slice(this.#done)
-    const end = pending.findIndex((one) => one.endsCopy)
-    const during = end < 0 ? pending : pending.slice(0, end)
-    this.#isCopying = end < 0
-    if (end >= 0) this.#copyEnds--
-    this.#sent = [...during.filter((one) => !one.isSync), ...(end < 0 ? [] : pending.slice(end + 1))]
-    this.#done = 0
+    const sent = this.#sent
+    let at = this.#done
+    // By messages, all before the Execute that copies was answered.
+    const first = this.#first()
+    const query = first?.ends && !first.isSync ? first : undefined
+    if (query) at = this.#passCopyEnds() + 1
+    while (sent[at]?.isSync) at++
+    const end = sent[at]
+    this.#isCopying = end === undefined
+    if (end?.copyEnds) {
+      this.#copyEnds--
+      if (--end.copyEnds === 0) at++
+    }
+    if (query) sent[--at] = query
+    this.#done = at
+    this.#trim()
   }
 
   /** An error ends a COPY, too. Outside of a simple query the server ignores everything before the next Sync. */
@@ -208,14 +220,21 @@ export class Pipeline {
 
   #send(one: Sent): void {
     this.#isQuiet = false
-    if (!one.ends && !one.endsCopy) this.#isOpen = true
+    if (!one.ends && !one.copyEnds) this.#isOpen = true
     if (this.#isSkipping) {
       this.#skip(one)
       return
     }
     if (this.#sent.length - this.#done >= maxUnanswered)
       refuse('TooManyUnanswered', { limit: String(maxUnanswered) })
-    if (one.endsCopy) this.#copyEnds++
+    if (one.copyEnds) {
+      this.#copyEnds++
+      const before = this.#sent.at(-1)
+      if (before?.copyEnds) {
+        before.copyEnds++
+        return
+      }
+    }
     const size = sizeOf(one)
     if (size > 0 && this.#heldBytes + size > maxHeldBytes) {
       if (one.prepared) one.prepared.text = undefined
@@ -229,9 +248,8 @@ export class Pipeline {
 
   /** The server does not answer the end of a COPY: it stays until the message behind it is answered. */
   #first(): Sent | undefined {
-    let at = this.#done
-    while (this.#sent[at]?.endsCopy) at++
-    return this.#sent[at]
+    const one = this.#sent[this.#done]
+    return one?.copyEnds ? this.#sent[this.#done + 1] : one
   }
 
   #skipFirst(first: Sent): void {
@@ -247,12 +265,23 @@ export class Pipeline {
   #finishFirst(): void {
     const first = this.#first()
     if (first) this.#heldBytes -= sizeOf(first)
-    for (; this.#sent[this.#done]?.endsCopy; this.#done++) this.#copyEnds--
-    this.#done++
+    this.#done = this.#passCopyEnds() + 1
+    this.#trim()
+  }
+
+  /** Returns where the first message stands: what the client sent to end a COPY before it ended none. */
+  #passCopyEnds(): number {
+    const { copyEnds = 0 } = this.#sent[this.#done] ?? {}
+    this.#copyEnds -= copyEnds
+    return copyEnds > 0 ? this.#done + 1 : this.#done
+  }
+
+  #trim(): void {
+    const { length } = this.#sent
+    if (this.#done < length && (this.#done < compactAt || 2 * this.#done < length)) return
     // Mostly there is one; emptied by its length, the array would be made anew for every statement.
-    if (this.#sent.length === 1) this.#sent.pop()
-    else if (this.#done >= this.#sent.length) this.#sent.length = 0
-    else if (this.#done < compactAt) return
+    if (length === 1) this.#sent.pop()
+    else if (this.#done >= length) this.#sent.length = 0
     else this.#sent = this.#sent.slice(this.#done)
     this.#done = 0
   }

@@ -45,6 +45,7 @@ function open() {
   })
   return {
     send: (...frames: Buffer[]) => void conversation.hearClient(Buffer.concat(frames)),
+    answer: (...frames: Buffer[]) => void conversation.hearBackend(Buffer.concat(frames)),
     counts: () => touches.take().touches.map(({ kind, count, isUnparsed }) => [kind, count, isUnparsed]),
   }
 }
@@ -80,6 +81,43 @@ describe('the steps that a message takes', () => {
         assert.deepEqual(counts(), [['UNKNOWN', 2, true]])
         send(parse('begin; select email from t', 'q'), bind('q'), bind('q'))
         assert.deepEqual(counts(), [['SELECT', 2, false]])
+      })
+    },
+  )
+
+  clause(
+    'GATE-221',
+    'An answer of the database takes steps by what it answers, and not by the messages that wait behind…',
+    async (t) => {
+      const copyIn = message('G', Buffer.alloc(3))
+      const ready = message('Z', 'I')
+      const copy = query('copy t from stdin')
+      const most = 100
+
+      await t.test('CopyInResponse before other messages', (t) => {
+        const { send, answer } = open()
+        send(times(120, copy), times(10_000, parse('')))
+        const repeated = count(() => answer(times(100, copyIn))) / 100
+        const failed = count(() => answer(times(100, message('E', '\0'), ready, copyIn))) / 100
+        t.diagnostic(`${repeated} steps, ${failed} with error and ReadyForQuery`)
+        assert.ok(repeated < most && failed < 2 * most)
+      })
+
+      await t.test('CopyInResponse before Syncs, which are passed once', (t) => {
+        const { send, answer } = open()
+        send(copy, times(10_000, sync))
+        const first = count(() => answer(copyIn))
+        const again = count(() => answer(times(100, copyIn))) / 100
+        t.diagnostic(`${first / 10_000} steps for each Sync, then ${again} for each answer`)
+        assert.ok(first < most * 10_000 && again < most)
+      })
+
+      await t.test('answers behind CopyDone', (t) => {
+        const { send, answer } = open()
+        send(times(1_000, message('c')), query('select 1'))
+        const steps = count(() => answer(times(100, message('N', '\0')))) / 100
+        t.diagnostic(`${steps} steps`)
+        assert.ok(steps < most)
       })
     },
   )
