@@ -32,16 +32,21 @@ export function createLoginRecords(
         () => false,
       )
       if (!isRare) return
-      const shown = name.slice(0, maxNameLength)
+      const shown = cut(name, maxNameLength)
       // Without a valid token, the name is only the client's claim: the actor is unknown.
       const actor = actorOf(tenantId, principal, shown)
       await writeAudit(sql, principal ? actor : { ...actor, kind: 'unknown' }, randomUUID(), {
         action: 'gateway/refuse',
         target,
-        after: { name: shown, from, reason: reason.slice(0, 2 * maxNameLength) },
+        after: { name: shown, from, reason: cut(reason, 2 * maxNameLength) },
       })
     },
   }
+}
+
+/** Half of a surrogate pair at the cut becomes U+FFFD: the store refuses it. */
+function cut(text: string, length: number): string {
+  return text.slice(0, length).toWellFormed()
 }
 
 export function actorOf(tenantId: string, principal: Principal | undefined, name: string) {

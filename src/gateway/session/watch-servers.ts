@@ -51,8 +51,10 @@ export class ServerWatch {
       const atStandbys = sessions.filter(isAtStandby)
       if (atPrimary.length > 0)
         this.#start(`primary of ${databaseId}`, () => this.#checkPrimary(databaseId, atPrimary))
-      if (atStandbys.length > 0)
-        this.#start(`standbys of ${databaseId}`, () => this.#checkStandbys(databaseId, atStandbys))
+      if (atStandbys.length === 0) continue
+      this.#start(`standbys of ${databaseId}`, () => this.#checkStandbys(databaseId, atStandbys))
+      // A look at a primary that hangs ends much later.
+      if (this.#isUnknown(databaseId)) void this.#end(databaseId, atStandbys, 'StandbyLeft')
     }
     for (const databaseId of this.#lookedAt.keys())
       if (!byDatabase.get(databaseId)?.some(isAtStandby)) this.#lookedAt.delete(databaseId)
@@ -72,17 +74,20 @@ export class ServerWatch {
 
   async #checkStandbys(databaseId: string, sessions: readonly RegisteredSession[]): Promise<void> {
     const now = performance.now()
-    const lookedAt = this.#lookedAt.get(databaseId) ?? now
-    this.#lookedAt.set(databaseId, lookedAt)
+    if (!this.#lookedAt.has(databaseId)) this.#lookedAt.set(databaseId, now)
     const roles = [...new Set(sessions.map(({ role }) => role))]
     const look = await this.#ports.lookAtStandbys(databaseId, roles).catch(() => undefined)
     if (look) this.#lookedAt.set(databaseId, now)
-    else if (now - lookedAt < mostUnknownMs) return
+    else if (!this.#isUnknown(databaseId)) return
     const left = sessions.filter(({ role, cancel: { address } }) => {
       const isClose = look?.close.some((place) => isSamePlace(place, address))
       return !isClose || (look?.standings.get(role) ?? '') !== address.standing
     })
     await this.#end(databaseId, left, 'StandbyLeft')
+  }
+
+  #isUnknown(databaseId: string): boolean {
+    return performance.now() - (this.#lookedAt.get(databaseId) ?? Number.POSITIVE_INFINITY) >= mostUnknownMs
   }
 
   async #end(

@@ -12,11 +12,11 @@ import { freshDatabase } from '../../support/masking.ts'
 describe('directory logins that are refused', () => {
   const gateway = useGateway()
 
-  const attempt = async (localAddress: string): Promise<string | undefined> => {
+  const attempt = async (localAddress: string, user = 'nobody@example.com'): Promise<string | undefined> => {
     const socket = connect({ port: gateway.port(), host: '127.0.0.1', localAddress })
     socket.on('error', () => {})
     const reader = new ByteReader(socket)
-    const parameters = { user: 'nobody@example.com', database: gateway.name }
+    const parameters = { user, database: gateway.name }
     socket.write(Buffer.concat([writeStartup(Object.entries(parameters)), message('p', 'wrong\0')]))
     const asked = await reader.takeFrame(1 << 16)
     assert.equal(asked.readUInt32BE(5), 3)
@@ -45,6 +45,20 @@ describe('directory logins that are refused', () => {
       const metrics = await gateway.masking.service().request('GET', '/metrics')
       const refused = metrics.text.split('\n').filter((line) => line.includes('sqlstate="28P01"'))
       assert.match(refused.join('\n'), /^masquerade_gateway_\w+\{sqlstate="28P01"\} 33$/)
+    },
+  )
+
+  clause(
+    'GATE-226',
+    'The audit has at most 256 characters of the name of a refused login and 512 of the reason. Half…',
+    async () => {
+      const from = '127.0.0.3'
+      const name = `${'n'.repeat(255)}😀`
+      assert.equal(await attempt(from, `${name}@example.com`), '28P01')
+      const [entry] = await gateway.masking.service().database.sql`
+        select after ->> 'name' as name from masquerade.audit_event
+        where action = 'gateway/refuse' and after ->> 'from' = ${from}`
+      assert.equal(entry?.name, `${'n'.repeat(255)}\ufffd`)
     },
   )
 
