@@ -22,6 +22,8 @@ forEachCluster((cluster) => {
       let version = 0
       let [readers, writers, database, binder]: [string, string, string, string] = ['', '', '', '']
       let directory: ReturnType<typeof createTestLogins>
+      /** Databases whose login roles are made here, by their ids. */
+      const ids: string[] = []
       const opened: Database[] = []
       const run = (text: string) => target.database.sql.unsafe(text)
 
@@ -42,7 +44,7 @@ forEachCluster((cluster) => {
           await adopt(readers, writers)
           session = target.connectAs('binder')
         }
-        directory = createTestLogins(session)
+        directory = createLogins()
       })
       afterEach(async () => {
         directory.clear()
@@ -50,8 +52,10 @@ forEachCluster((cluster) => {
       })
       after(async () => {
         await Promise.all(opened.map((one) => one.close()))
+        // Roles of the same kind that other tests make at the same server are theirs to drop.
         for (const { name } of await run(
-          `select rolname as name from pg_roles where rolname like '%${database}%' or rolname like 'masquerade former%'`,
+          `select rolname as name from pg_roles where rolname like '%${database}%'
+            or rolname like 'masquerade former%' and shobj_description(oid, 'pg_authid') ~ '${ids.join('|')}'`,
         ))
           await run(
             `drop owned by "${name.replaceAll('"', '""')}"; drop role "${name.replaceAll('"', '""')}"`,
@@ -59,6 +63,11 @@ forEachCluster((cluster) => {
         await target[Symbol.asyncDispose]()
       })
 
+      const createLogins = (bound: readonly string[] = []) => {
+        const made = createTestLogins(session, { bound })
+        ids.push(made.databaseId)
+        return made
+      }
       /** What it takes for the role of the binding to hand roles on. */
       const adopt = async (...roles: string[]) => {
         if (binding === 'a superuser' || version < 160000) return
@@ -425,7 +434,7 @@ forEachCluster((cluster) => {
               assert.equal(ended, ends ? 1 : 0, given)
               assert.deepEqual(notes, [], given)
               assert.ok(await isOpen(connect(await directory.prepare(ana))), given)
-              await run(`select pg_terminate_backend(pid) from pg_stat_activity where usename = '${name}'`)
+              await endSessions(name)
               continue
             }
             assert.equal(after?.login, false, given)
@@ -440,7 +449,7 @@ forEachCluster((cluster) => {
               await isOpen(connect(await directory.prepare(ana))),
               'it is put right when that is gone',
             )
-            await run(`select pg_terminate_backend(pid) from pg_stat_activity where usename = '${name}'`)
+            await endSessions(name)
           }
           // Only a superuser can change a role that is a superuser; but the gateway refuses its logins.
           await run(`alter role "${name}" superuser`)
@@ -453,6 +462,14 @@ forEachCluster((cluster) => {
         },
       )
 
+      /** A session that was told to end is listed until it has, and would be counted with the next ones. */
+      const endSessions = (name: string) =>
+        waitUntil('the end of the sessions', async () => {
+          const open = await run(
+            `select pg_terminate_backend(pid) from pg_stat_activity where usename = '${name}'`,
+          )
+          return open.length === 0
+        })
       const membersOf = async (name: string) =>
         await run(`select 1 from pg_auth_members m join pg_roles r on r.oid = m.roleid join pg_roles e on e.oid = m.member
           where r.rolname = '${name}' and e.rolname <> '${binder}'`)
@@ -498,7 +515,7 @@ forEachCluster((cluster) => {
       test('login roles of another database of the server are not ours', async () => {
         const ana = directory.add('ana@contoso.com', [readers])
         await directory.prepare(ana)
-        const other = createTestLogins(session, { bound: [directory.databaseId] })
+        const other = createLogins([directory.databaseId])
         assert.deepEqual((await other.settle()).changed, 0)
         const same = other.add('ana@contoso.com', [readers])
         assert.equal((await other.prepare(same)).kind, 'nameTaken')
@@ -511,7 +528,7 @@ forEachCluster((cluster) => {
         const one = connect(await directory.prepare(ana))
         await one.sql`select 1`
         const before = await describeRole(name)
-        const next = createTestLogins(session)
+        const next = createLogins()
         const outcome = await next.prepare(next.add('ana@contoso.com', [readers]))
         assert.ok(await isOpen(connect(outcome)))
         const after = await describeRole(name)
@@ -525,7 +542,7 @@ forEachCluster((cluster) => {
         assert.equal(await describeFormer(before?.oid), undefined)
 
         await directory.prepare(ana)
-        const again = createTestLogins(session)
+        const again = createLogins()
         again.add('ana@contoso.com', [writers], ana)
         assert.ok(await isOpen(connect(await again.prepare(ana))), 'the same person keeps the role')
         assert.deepEqual((await describeRole(name))?.memberOf, [writers])

@@ -177,9 +177,11 @@ describe('a session through the gateway', () => {
     await analyst.end()
 
     async function findSleeper() {
+      // Other tests have statements of the same text at the same server.
       return waitUntil('the statement', async () => {
         const [found] = await gateway.masked().database.sql`
-          select pid from pg_stat_activity where query like '%pg_sleep(60)' and state = 'active' and pid <> pg_backend_pid()`
+          select pid from pg_stat_activity
+          where datname = current_database() and query = 'select pg_sleep(60)' and state = 'active'`
         return found
       })
     }
@@ -196,7 +198,13 @@ describe('a session through the gateway', () => {
     await analyst.query("begin; insert into public.notes (body) values ('half')")
     const [own] = (await analyst.query('select pg_backend_pid() as pid')).rows
     const slow = assert.rejects(analyst.query('select pg_sleep(60)'), { code: '57P01' })
-    await gateway.masked().database.sql`select pg_terminate_backend(${own.pid})`
+    const { sql } = gateway.masked().database
+    await waitUntil('the statement', async () => {
+      const found = await sql`
+        select from pg_stat_activity where pid = ${own.pid} and query = 'select pg_sleep(60)' and state = 'active'`
+      return found.length > 0
+    })
+    await sql`select pg_terminate_backend(${own.pid})`
     await slow
     const left = await gateway.masked().database.sql`select 1 from public.notes where body = 'half'`
     assert.equal(left.length, 0)
