@@ -24,13 +24,13 @@ describe('a node killed while it delivers notifications', () => {
   let directory: string
   let environment: Record<string, string>
   const received: Notification[] = []
-  let onReceived: () => void = () => {}
+  let onReceived: () => unknown = () => {}
   const client = createServer(async (request, response) => {
     const token = new URL(request.url ?? '', 'http://client').searchParams.get('validationToken')
     const text = (await request.toArray()).join('')
     if (token !== null) return void response.writeHead(200, { 'content-type': 'text/plain' }).end(token)
     received.push(...JSON.parse(text).value)
-    onReceived()
+    await onReceived()
     response.writeHead(202).end()
   })
 
@@ -80,10 +80,15 @@ describe('a node killed while it delivers notifications', () => {
         notificationUrl: `http://127.0.0.1:${port}`,
         expirationDateTime: new Date(Date.now() + 3_600_000).toISOString(),
       })
-      // The client has the notification, and the node dies before it can record that.
-      onReceived = () => killed.child.kill('SIGKILL')
+      // The client has the notification, and the node dies before it can record that, and after it has answered its caller.
       const group = { displayName: 'G', mailNickname: 'g', mailEnabled: false, securityEnabled: true }
+      const answered = Promise.withResolvers<void>()
+      onReceived = async () => {
+        await answered.promise
+        killed.child.kill('SIGKILL')
+      }
       const made = await post('/groups', group)
+      answered.resolve()
       await killed.ended
       const [first] = received
       assert.equal(first?.resourceData.id, made.id)

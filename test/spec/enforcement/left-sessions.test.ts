@@ -87,7 +87,14 @@ forEachCluster((cluster) => {
           `alter role "${auditor}_gone" rename to "${auditor}"; grant pg_signal_backend to "${owner}"`,
         )
         assert.deepEqual(await audit(), [])
-        await waitUntil('the session ends', () => isOver(reader))
+        // The client hears of the end before the server forgets the session.
+        await waitUntil('the session ends', async () => {
+          const [one] = await run(
+            `select exists (select from pg_stat_activity where pid = ${reader.pid}) as left`,
+          )
+          return one?.left === false
+        })
+        assert.equal(await isOver(reader), true)
         assert.deepEqual(await audit(), [])
         assert.equal(await isOver(later), false)
         const [record] = await run('select open from masquerade_guard.policy')
