@@ -105,8 +105,7 @@ export function createGatekeeper(parts: GatekeeperParts): Gatekeeper {
       const token = tokens.get(caller)
       if (!token) return
       const [revoked] = await parts.findRevoked([groundsOf(token)])
-      if (revoked || !isKeyHeld(token))
-        fail('RightsRequired', { reason: 'The token was revoked while the request waited.' })
+      if (revoked || !isKeyHeld(token)) fail('RevokedMeanwhile')
     },
 
     selectDoubt(sql, caller) {

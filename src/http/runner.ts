@@ -68,9 +68,9 @@ function readmit(runner: Runner, request: ApiRequest): Soon<Caller> {
 }
 
 /**
- * DIR-340: asks again before the commit of a directory write, which has all its locks by then. The statement that writes the
+ * DIR-340, MASK-236: asks again before the commit of a write, which has all its locks by then. The statement that writes the
  * audit tells whether there is any doubt about the token. The answer comes from outside of the transaction, whose own
- * changes do not count. Masking asks by itself, for the role at the scope of the write.
+ * changes do not count. Masking asks for the role at the scope of the write by itself, within the transaction.
  */
 async function confirm(
   { gatekeeper, database }: Runner,
@@ -108,7 +108,6 @@ export async function perform(runner: Runner, request: ApiRequest, reply: ApiRep
   if (!isRead) runner.requireRoom()
   const prepared = operation.prepare && (await operation.prepare(context))
   if (operation.prepare) context = { ...context, caller: await readmit(runner, request) }
-  const isConfirmed = !('action' in operation.permission)
   const audit = (tx: Query, question?: Fragment) =>
     writeAuditOf(tx, context.caller, facts.id, entries, question)
   const write = async (tx: Query): Promise<Answer> => {
@@ -117,8 +116,8 @@ export async function perform(runner: Runner, request: ApiRequest, reply: ApiRep
     asks.length = 0
     const answer = await operation.run({ ...context, tx }, prepared)
     const { caller } = context
-    const said = await audit(tx, isConfirmed ? runner.gatekeeper.selectDoubt(tx, caller) : undefined)
-    if (isConfirmed) await confirm(runner, caller, asks, said?.doubtful !== false)
+    const said = await audit(tx, runner.gatekeeper.selectDoubt(tx, caller))
+    await confirm(runner, caller, asks, said?.doubtful !== false)
     return answer
   }
   const answer = isRead ? await operation.run(context, prepared) : await database.transaction(write)

@@ -43,6 +43,13 @@ export const requestProblems = {
     message:
       "The client '{client}' with object id '{objectId}' does not have authorization to perform action '{action}' over scope '{scope}'.",
   },
+  RevokedMeanwhile: {
+    status: 403,
+    code: 'Authorization_RequestDenied',
+    message:
+      'Insufficient privileges to complete the operation. The token was revoked while the request waited.',
+    masking: { code: 'AuthorizationFailed', message: 'The token was revoked while the request waited.' },
+  },
   DelegatedOnly: {
     status: 400,
     code: 'BadRequest',

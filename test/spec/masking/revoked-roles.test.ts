@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
+import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import type { Tx } from '../../../src/db/database.ts'
+import {
+  consentPermissions,
+  withdrawConsent,
+} from '../../../src/directory/applications/granted-permissions.ts'
 import { lockAssignments } from '../../../src/masking/role-assignments/confirm-role.ts'
 import { clause } from '../../support/clause.ts'
 import { apiVersion, emailRule, policyUrl, ruleUrl, useMasking } from '../../support/masking.ts'
@@ -52,15 +58,30 @@ async function readAll({ server, db }: Place, revoked: string): Promise<unknown>
       (select jsonb_agg(to_jsonb(a) order by id) from role_assignment a where id <> ${revoked}) as assignments`
 }
 
-/** Sends a request of an Owner of the server, and revokes that role while the request waits for what `hold` holds. */
-async function revokeAround(
-  { hold, revoke }: { hold: Hold; revoke: (tx: Tx, url: string, id: string) => Promise<unknown> },
-  request: (place: Place) => Request,
-): Promise<void> {
-  const { database, tokenFor } = service()
+/** An Owner of the server. */
+interface Holder {
+  readonly principalId: string
+  /** The role assignment. */
+  readonly id: string
+  readonly url: string
+  /** The sign-in of the token. */
+  readonly sid: string
+}
+interface Revocation {
+  readonly hold: Hold
+  readonly revoke: (tx: Tx, holder: Holder) => Promise<unknown>
+}
+
+/** Sends a request of an Owner of the server, and revokes a right of theirs while the request waits for what `hold` holds. */
+async function race({ hold, revoke }: Revocation, request: (place: Place) => Request) {
+  const { database, tokens } = service()
   const place = await makePlace()
   const [method, path, body] = request(place)
-  const token = tokenFor({ role: 'Owner', scope: place.server })
+  const sid = randomUUID()
+  await database.sql`insert into oidc_state (model, id, payload) values ('Grant', ${sid}, '{}')`
+  const claims = tokens.claimsFor({ role: 'Owner', scope: place.server })
+  // It shares no second with a revocation, as tokens of the issuer.
+  const token = tokens.signToken({ ...claims, sid, [issueTimeClaim]: Date.now() })
   const ask = (...[verb, url, sent]: Request) =>
     service().request(verb, url.includes('?') ? url : `${url}?${apiVersion}`, { token, body: sent })
   assert.equal((await ask('GET', place.db)).status, 200)
@@ -76,21 +97,26 @@ async function revokeAround(
         select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
       return waiting.count > 0
     })
-    await revoke(tx, rolesUrl(place.server, id), id)
+    await revoke(tx, { principalId: String(claims.oid), id, url: rolesUrl(place.server, id), sid })
     return { answer }
   })
   const answer = await begun.answer
-  assert.equal(answer.status, 403, answer.text)
-  assert.equal(answer.body.error.code, 'AuthorizationFailed')
-  assert.deepEqual(await readAll(place, id), before)
+  return { answer, before, afterwards: await readAll(place, id) }
 }
 
-const revokeByOwner = async (_: Tx, url: string) => assert.equal((await send('DELETE', url)).status, 200)
+async function revokeAround(revocation: Revocation, request: (place: Place) => Request): Promise<void> {
+  const { answer, before, afterwards } = await race(revocation, request)
+  assert.equal(answer.status, 403, answer.text)
+  assert.equal(answer.body.error.code, 'AuthorizationFailed')
+  assert.deepEqual(afterwards, before)
+}
+
+const revokeByOwner = async (_: Tx, { url }: Holder) => assert.equal((await send('DELETE', url)).status, 200)
 const atDatabase = { hold: holdDatabase, revoke: revokeByOwner }
 const atServer = { hold: holdServer, revoke: revokeByOwner }
 const atAssignments = {
   hold: (tx: Tx) => lockAssignments(tx),
-  revoke: (tx: Tx, _: string, id: string) => tx`delete from role_assignment where id = ${id}`,
+  revoke: (tx: Tx, { id }: Holder) => tx`delete from role_assignment where id = ${id}`,
 }
 
 clause('MASK-227', 'A write counts the roles of its caller again when it has its locks: one that…', () =>
@@ -134,4 +160,72 @@ test('MASK-227: a role assignment and its end are refused after the wait for ano
   const properties = { principalId: service().tokens.shared.user, roleName: 'Owner' }
   await revokeAround(atAssignments, ({ db }) => ['PUT', rolesUrl(db, randomUUID()), { properties }])
   await revokeAround(atAssignments, ({ db, assignment }) => ['DELETE', rolesUrl(db, assignment)])
+})
+
+/** By an application that may do everything in the directory. */
+async function administer(method: string, path: string, body?: unknown): Promise<void> {
+  const token = service().tokenFor({ kind: 'application', permissions: Object.keys(knownPermissions) })
+  const answer = await service().request(method, `/v1.0${path}`, {
+    token,
+    ...(body !== undefined && { body }),
+  })
+  assert.ok(answer.status < 300, answer.text)
+}
+
+const disable: Revocation['revoke'] = (_, { principalId }) =>
+  administer('PATCH', `/users/${principalId}`, { accountEnabled: false })
+
+clause(
+  'MASK-236',
+  'A write that waited for a lock asks again behind it whether the token of its caller stands. …',
+  () =>
+    revokeAround({ hold: holdDatabase, revoke: disable }, ({ db }) => [
+      'PUT',
+      policyUrl(db),
+      { properties: { dataMaskingState: 'Enabled', exemptPrincipals: 'eve' } },
+    ]),
+)
+
+for (const [what, request] of Object.entries(writes))
+  test(`MASK-236: ${what} of a disabled account is refused after the wait for the database`, () =>
+    revokeAround({ hold: holdDatabase, revoke: disable }, request))
+
+test('MASK-236: servers and role assignments of a disabled account are refused', async () => {
+  const properties = { principalId: service().tokens.shared.user, roleName: 'Owner' }
+  const [ofServer, ofAssignment] = [holdServer, atAssignments.hold].map((hold) => ({ hold, revoke: disable }))
+  assert.ok(ofServer && ofAssignment)
+  await revokeAround(ofServer, ({ server }) => ['PUT', server, { tags: { team: 'eve' } }])
+  await revokeAround(ofAssignment, ({ db }) => ['PUT', rolesUrl(db, randomUUID()), { properties }])
+  await revokeAround(ofAssignment, ({ db, assignment }) => ['DELETE', rolesUrl(db, assignment)])
+})
+
+const revocations: Readonly<Record<string, Revocation['revoke']>> = {
+  'the account was deleted': (_, { principalId }) => administer('DELETE', `/users/${principalId}`),
+  'all sign-ins were revoked': (_, { principalId }) =>
+    administer('POST', `/users/${principalId}/revokeSignInSessions`),
+  'the sign-in was ended': (_, { sid }) =>
+    service().database.sql`delete from oidc_state where model = 'Grant' and id = ${sid}`,
+  'the consent was withdrawn': async (_, { principalId: userId }) => {
+    const { database, tenantId, tokens } = service()
+    const { servicePrincipal: servicePrincipalId } = tokens.shared
+    const consent = { tenantId, servicePrincipalId, userId, permissions: ['user_impersonation'] }
+    await database.transaction((tx) => consentPermissions(tx, consent))
+    await database.transaction((tx) => withdrawConsent(tx, consent))
+  },
+}
+for (const [why, revoke] of Object.entries(revocations))
+  test(`MASK-236: a rule is refused where ${why}`, () =>
+    revokeAround({ hold: holdDatabase, revoke }, ({ db }) => [
+      'PUT',
+      ruleUrl(db, 'r'),
+      { properties: { ...emailRule, columnName: 'other' } },
+    ]))
+
+test('MASK-236: a write that waited is done where the token stands', async () => {
+  const { answer } = await race({ hold: holdDatabase, revoke: async () => {} }, ({ db }) => [
+    'PUT',
+    db,
+    { tags: { team: 'eve' } },
+  ])
+  assert.equal(answer.status, 200, answer.text)
 })
