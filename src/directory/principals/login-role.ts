@@ -3,6 +3,9 @@ import { foldPrincipalName } from '../../kernel/fold-principal-name.ts'
 
 const maxBytes = 63
 const hashLength = 16
+/** How many bytes of a hashed name stand before the slash and the hash. */
+export const visibleBytes = maxBytes - hashLength - 1
+const hashedName = /^(.+)\/[0-9a-f]{16}$/s
 
 /**
  * The role that a principal logs in as in one database. All databases of a server share their roles: with one role for
@@ -25,12 +28,23 @@ export function mayBeLoginRole(role: string, principalName: string): boolean {
   const name = `${foldPrincipalName(principalName)}/`
   const start = name.startsWith('pg_') ? `_${name}` : name
   const folded = foldPrincipalName(role)
-  const [, head] = /^(.+)\/[0-9a-f]{16}$/s.exec(folded) ?? []
-  return folded.startsWith(name) || folded.startsWith(start) || head === cut(start)
+  return folded.startsWith(name) || folded.startsWith(start) || hashedName.exec(folded)?.[1] === cut(start)
+}
+
+/**
+ * The texts by which a login role, folded, tells its principal: the part up to the first slash with the slash, and the visible
+ * part of a hashed name. One of them is the principal's name with a slash, after `_` where it is reserved, cut to `visibleBytes`.
+ * New names have no slash.
+ */
+export function listRoleStarts(role: string): string[] {
+  const slash = role.indexOf('/')
+  if (slash < 0) return []
+  const [, head] = hashedName.exec(role) ?? []
+  return [role.slice(0, slash + 1), ...(head === undefined ? [] : [head])]
 }
 
 function cut(name: string): string {
   let head = name
-  while (Buffer.byteLength(head) > maxBytes - hashLength - 1) head = [...head].slice(0, -1).join('')
+  while (Buffer.byteLength(head) > visibleBytes) head = [...head].slice(0, -1).join('')
   return head
 }

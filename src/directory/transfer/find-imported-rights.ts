@@ -1,5 +1,6 @@
 import type { Tx } from '../../db/database.ts'
 import { isUuid } from '../../kernel/uuid.ts'
+import { listRoleStarts, visibleBytes } from '../principals/login-role.ts'
 import type { GivenRight } from '../rights/carried-rights.ts'
 
 /** Principals that an import gave rights to, and the object that has the rights. */
@@ -26,7 +27,8 @@ interface Row {
 
 /**
  * The rights that the staged lines of an import gave: members and owners of groups that carry rights, at any depth,
- * members of directory roles, and new objects whose id or name already has rights.
+ * members of directory roles, and new objects whose id, name or login role already has rights. New names are ASCII (DIR-168):
+ * their characters are bytes.
  */
 export async function findImportedRights(
   tx: Tx,
@@ -34,6 +36,7 @@ export async function findImportedRights(
   given: readonly GivenRight[],
 ): Promise<ImportedRights[]> {
   const names = [...new Set(given.map((right) => right.given))]
+  const roles = names.flatMap((role) => listRoleStarts(role).map((start) => ({ role, start })))
   const rows = await tx<Row[]>`
     with recursive bearer (id, role) as (
       select id, case when kind = 'directoryRole' then display_name end from directory_object
@@ -53,14 +56,25 @@ export async function findImportedRights(
       select bearer, role, 'owner', member_id from within
       join import_owner on container_id = within.id
       join directory_object owned on owned.tenant_id = ${tenantId} and owned.id = container_id and owned.kind = 'group'
-    ), named (bearer, role, "as", id) as (
-      select name, null, 'object', id from (
+    ), object (id, name) as not materialized (
+      select id, name from (
         select id, unnest(array[id::text, lower((properties ->> 'userPrincipalName') collate "C"), lower((properties ->> 'appId') collate "C")]) as name
         from (
           select id, kind, properties from import_object
           union all select id, kind, merged from import_update where lower((merged ->> 'userPrincipalName') collate "C") <> lower((stored ->> 'userPrincipalName') collate "C")
         ) written where kind in ('user', 'group', 'servicePrincipal')
-      ) object where name = any(${names})
+      ) written where name is not null
+    ), login (id, start) as (
+      select id, unnest(array[name || '/', free, left(free, ${visibleBytes})]) from (
+        select id, name, case when starts_with(name, 'pg_') then '_' else '' end || name || '/' as free from object
+        where ${roles.length > 0}
+      ) freed
+    ), named (bearer, role, "as", id) as (
+      select name, null, 'object', id from object where name = any(${names})
+      union
+      select listed.role, null, 'object', id from login
+      join unnest(${roles.map(({ role }) => role)}::text[], ${roles.map(({ start }) => start)}::text[]) listed (role, start)
+        using (start)
     )
     select bearer::text, role, "as", count(*)::int as count, (array_agg(id::text order by id))[:${mostIds}::int] as ids
     from (select bearer::text, role, "as", id from imported union all select bearer, role, "as", id from named) found

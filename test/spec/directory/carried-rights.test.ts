@@ -760,6 +760,62 @@ clause(
 )
 
 clause(
+  'DIR-344',
+  'For the audit of an import, an exempt list has the name of an object also by a login role of it, in…',
+  async () => {
+    const unique = randomUUID()
+    const upns = {
+      short: `s-${unique.slice(0, 8)}@example.com`,
+      reserved: `pg_${unique.slice(0, 8)}@example.com`,
+      long: `l-${unique}-${unique.slice(0, 8)}@example.com`,
+      renamed: `r-${unique.slice(0, 8)}@example.com`,
+      other: `o-${unique}@example.com`,
+    }
+    const appId = randomUUID()
+    const entries = {
+      short: loginRoleName(upns.short, 'shop'),
+      reserved: loginRoleName(upns.reserved, 'shop'),
+      long: loginRoleName(upns.long, 'shop'),
+      renamed: loginRoleName(upns.renamed, `unbound-${unique}-${unique}`),
+      client: `${appId}/shop`,
+    }
+    // These begin like names of imported users, and are the names of others.
+    const others = [
+      upns.other.slice(0, 46),
+      `${upns.other}.example/shop`,
+      `${upns.short.slice(0, -1)}/0123456789abcdef`,
+      `${upns.other.slice(0, 30)}/0123456789abcdef`,
+    ]
+    await exempt([...Object.values(entries), ...others].join(';'))
+    const before = await directory().user()
+    const ids: Record<string, string> = { renamed: before, client: randomUUID() }
+    const rows: object[] = [
+      { type: 'servicePrincipal', id: ids.client, displayName: 'Client', appId },
+      ...Object.entries(upns).map(([key, upn]) => {
+        ids[key] ??= randomUUID()
+        const userPrincipalName = upn.toUpperCase()
+        return { type: 'user', id: ids[key], userPrincipalName, displayName: key, mailNickname: key }
+      }),
+    ]
+    const { database, tenantId } = service()
+    async function* chunks() {
+      yield Buffer.from(rows.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    }
+    await database.transaction((tx) =>
+      importDirectory(tx, { tenantId, fileName: 'x', chunks: chunks(), listGivenRights }),
+    )
+    const [entry] = await database.sql<
+      { given: { bearer: string; ids: string[]; rights: string[] }[] | null }[]
+    >`
+      select after -> 'givenRights' as given from audit_event where action = 'import directory' order by id desc limit 1`
+    const shown = Object.fromEntries((entry?.given ?? []).map(({ bearer, ids: whose }) => [bearer, whose]))
+    const expected = Object.entries(entries).map(([key, role]) => [role.toLowerCase(), [ids[key]]])
+    assert.deepEqual(shown, Object.fromEntries(expected))
+    for (const { rights } of entry?.given ?? []) assert.match(String(rights), /^exemption \/sub/)
+  },
+)
+
+clause(
   'DIR-167',
   '`displayName` of a group that carries rights is changed only by callers who may change its members…',
   async () => {
