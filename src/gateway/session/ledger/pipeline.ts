@@ -27,15 +27,20 @@ interface Sent {
   readonly renews?: PreparedStatement | undefined
   /** Its text was changed, and the gateway does not hold it. */
   readonly isForgotten?: true
+  /** Of texts and of touches that it makes the gateway hold, when it was sent. */
+  textBytes?: number
+  touchBytes?: number
 }
 
 /** Texts of unanswered statements of one session. Errors about statements beyond carry no position. */
 const maxHeldBytes = 4 << 20
+/** What unanswered statements of one session touch. Of statements beyond, further runs may touch anything. */
+const maxTouchBytes = 4 << 20
 /** The server never answers the end of a COPY that did not begin: a client that sends more desynchronises its own session. */
 const maxCopyEnds = 1_000
 /**
- * Messages of one session that wait for an answer. A client that pipelines does not come near: messages of 40 bytes and more
- * that a server has not read fill the buffers of the network first.
+ * Messages of one session that wait for an answer, and statements of PREPARE in them. A client that pipelines does not come
+ * near: messages of 40 bytes and more that a server has not read fill the buffers of the network first.
  */
 export const maxUnanswered = 200_000
 /** A pipeline that never runs empty is cut when so many messages of it, and half of it, were answered. */
@@ -59,6 +64,9 @@ export class Pipeline {
   /** After an error of the extended protocol the server ignores everything before the next Sync. */
   #isSkipping = false
   #heldBytes = 0
+  #touchBytes = 0
+  /** Statements of PREPARE in queries that were not answered. */
+  #preparing = 0
   #copyEnds = 0
   /** Messages of the extended protocol that no Sync has followed yet. */
   #isOpen = false
@@ -185,7 +193,10 @@ export class Pipeline {
 
   /** The statement that the tag PREPARE is about; undefined: it is not known which. */
   answeredPrepare(): PreparedStatement | undefined {
-    return this.#first()?.prepares?.shift()
+    const prepares = this.#first()?.prepares
+    if (!prepares || prepares.length === 0) return undefined
+    this.#preparing--
+    return prepares.shift()
   }
 
   ready(): void {
@@ -225,8 +236,10 @@ export class Pipeline {
       this.#skip(one)
       return
     }
-    if (this.#sent.length - this.#done >= maxUnanswered)
+    const prepares = one.prepares?.length ?? 0
+    if (this.#sent.length - this.#done + this.#preparing + prepares >= maxUnanswered)
       refuse('TooManyUnanswered', { limit: String(maxUnanswered) })
+    this.#preparing += prepares
     if (one.copyEnds) {
       this.#copyEnds++
       const before = this.#sent.at(-1)
@@ -235,15 +248,30 @@ export class Pipeline {
         return
       }
     }
-    const size = sizeOf(one)
+    this.#sent.push(this.#hold(one))
+  }
+
+  /** The message with as much of its texts and touches as the gateway holds. */
+  #hold(one: Sent): Sent {
+    const touches = touchBytesOf(one)
+    if (touches > 0 && this.#touchBytes + touches > maxTouchBytes) {
+      one.prepared?.forgetTouches()
+      for (const statement of one.prepares ?? []) statement?.forgetTouches()
+    } else if (touches > 0) {
+      one.touchBytes = touches
+      this.#touchBytes += touches
+    }
+    const size = textBytesOf(one)
     if (size > 0 && this.#heldBytes + size > maxHeldBytes) {
       if (one.prepared) one.prepared.text = undefined
       const isForgotten = one.rewritten && ({ isForgotten: true } as const)
-      this.#sent.push({ ...one, rewritten: undefined, ...isForgotten })
-      return
+      return { ...one, rewritten: undefined, ...isForgotten }
     }
-    this.#heldBytes += size
-    this.#sent.push(one)
+    if (size > 0) {
+      one.textBytes = size
+      this.#heldBytes += size
+    }
+    return one
   }
 
   /** The server does not answer the end of a COPY: it stays until the message behind it is answered. */
@@ -257,14 +285,17 @@ export class Pipeline {
     this.#skip(first)
   }
 
-  #skip({ prepared, prepares }: Sent): void {
+  #skip({ prepared, prepares, renews }: Sent): void {
     if (prepared) this.#onSkipped(prepared)
+    if (renews) renews.renewals--
     if (prepares) for (const statement of prepares) if (statement) this.#onSkipped(statement)
   }
 
   #finishFirst(): void {
-    const first = this.#first()
-    if (first) this.#heldBytes -= sizeOf(first)
+    const { textBytes = 0, touchBytes = 0, prepares } = this.#first() ?? {}
+    this.#heldBytes -= textBytes
+    this.#touchBytes -= touchBytes
+    this.#preparing -= prepares?.length ?? 0
     this.#done = this.#passCopyEnds() + 1
     this.#trim()
   }
@@ -294,6 +325,12 @@ function explain(fields: readonly Field[], { sqlstate, message, hint }: Statemen
   return [...kept, ['C', sqlstate], ['M', bytes(message)], ['H', bytes(hint)]]
 }
 
-function sizeOf({ rewritten, prepared }: Sent): number {
+function textBytesOf({ rewritten, prepared }: Sent): number {
   return (rewritten?.original.length ?? 0) + (prepared?.textBytes ?? 0)
+}
+
+function touchBytesOf({ prepared, prepares }: Sent): number {
+  let bytes = prepared?.touchBytes ?? 0
+  if (prepares) for (const statement of prepares) bytes += statement?.touchBytes ?? 0
+  return bytes
 }

@@ -68,6 +68,21 @@ export class PreparedStatement {
     return this.text ? this.text.parse.length + entryBytes : 0
   }
 
+  /** Of the touches in its effects: their lists and their keys. */
+  get touchBytes(): number {
+    let bytes = 0
+    for (const effect of this.effects)
+      if (effect.touch && !isUnparsed(effect)) bytes += 2 * effect.touch.key.length
+    return bytes
+  }
+
+  /** Its further runs may touch anything. */
+  forgetTouches(): void {
+    if (this.touchBytes === 0) return
+    this.effects = unparsed
+    this.path = undefined
+  }
+
   /** The gateway has read its text again, under other masks. */
   readAgain({ effects, version, path }: Omit<StatementFacts, 'name'>): void {
     this.effects = effectsOfOne(effects)

@@ -25,16 +25,20 @@ export class RunCounter {
     this.#statements = statements
   }
 
-  /** A simple query runs. Returns what it prepares, in the order in which the server will confirm it. */
+  /**
+   * A simple query runs. Returns what it prepares, in the order in which the server will confirm it. `isAnswerable`: the ledger
+   * will recognise that.
+   */
   runQuery(
     effects: readonly StatementEffect[],
     state: ReadingState,
     segment: number,
+    isAnswerable: boolean,
   ): (PreparedStatement | undefined)[] | undefined {
     let prepared: (PreparedStatement | undefined)[] | undefined
     this.#run(effects, state, segment, (name, own, { version, path = unknownPath }) => {
       prepared ??= []
-      prepared.push(this.#statements.add({ name, effects: own, version, path }, segment, true))
+      prepared.push(this.#statements.add({ name, effects: own, version, path }, segment, isAnswerable))
     })
     return prepared
   }

@@ -7,6 +7,14 @@ import { PreparedStatements } from './prepared-statements.ts'
 import { type ReadingState, RunCounter, unknownPath } from './run-counter.ts'
 import { SettingsReport } from './settings-report.ts'
 
+/** Statements whose Close or renewal has no answer. Beyond, the gateway prepares none of them again. */
+const maxUnsettled = 10_000
+/**
+ * Renewals of one statement for the same masks that have no answer. A client that pipelines more gets along with these, unless
+ * they fail in a failed transaction.
+ */
+const maxRenewals = 16
+
 /**
  * The statements that a session has sent to its server and those that the server has prepared for it.
  *
@@ -57,7 +65,7 @@ export class StatementLedger {
   sendQuery(effects: readonly StatementEffect[], state: ReadingState, moved?: SentText): void {
     this.#touches.statements++
     this.#segment++
-    const prepares = this.#runs.runQuery(effects, state, this.#segment)
+    const prepares = this.#runs.runQuery(effects, state, this.#segment, !this.#pipeline.isMixed)
     this.#endSegment()
     this.#pipeline.sendLast(moved, prepares)
   }
@@ -77,10 +85,16 @@ export class StatementLedger {
     this.#hasMoved ||= moved !== undefined
     if (effects.length > 0) this.#runs.runText(effects, state, this.#segment)
     const { version, path = unknownPath } = state
+    const { isMixed } = this.#pipeline
     const isKnown = name === '' && effects.length === 0 && this.#statements.isUnnamedClean(version)
     const prepared = isKnown
       ? undefined
-      : this.#statements.add({ name, effects, version, path, text }, this.#segment, !this.#pipeline.isMixed)
+      : this.#statements.add(
+          // The gateway prepares nothing again in a mixed session.
+          { name, effects, version, path, text: isMixed ? undefined : text },
+          this.#segment,
+          !isMixed,
+        )
     this.#pipeline.sendParse(moved, prepared)
   }
 
@@ -126,10 +140,11 @@ export class StatementLedger {
   /** Undefined: a portal, or a statement that the ledger does not hold. */
   sendClose(statement?: PreparedStatement): void {
     // Those before one that is closing are closing too: a pipeline may have many under one name.
-    for (let one = statement; one && !one.isClosing; one = one.previous) {
-      one.isClosing = true
-      this.#unsettled.add(one)
-    }
+    if (!this.#pipeline.isMixed)
+      for (let one = statement; one && !one.isClosing; one = one.previous) {
+        one.isClosing = true
+        this.#unsettle(one)
+      }
     this.#pipeline.sendClose(statement)
   }
 
@@ -144,9 +159,11 @@ export class StatementLedger {
 
   /** Whether the server is certain to have the statement, but for other masks than those of now. */
   needsRenewal(statement: PreparedStatement, version: number): boolean {
-    const { renewedIn, state, text, isClosing } = statement
-    if (statement.version === version && (renewedIn === neverRenewed || renewedIn === this.#segment))
-      return false
+    const { renewedIn, renewals, state, text, isClosing } = statement
+    if (statement.version === version) {
+      if (renewedIn === neverRenewed || renewedIn === this.#segment) return false
+      if (renewals >= maxRenewals) return false
+    }
     if (state !== 'held' || !text || isClosing) return false
     // The gateway sends nothing of its own while it cannot tell which answers are its own.
     return !this.#pipeline.isSkipping && !this.#pipeline.isMixed
@@ -174,7 +191,7 @@ export class StatementLedger {
     statement.text = text
     statement.renewals++
     statement.renewedIn = this.#segment
-    this.#unsettled.add(statement)
+    this.#unsettle(statement)
     this.#pipeline.sendRenewal(statement, moved)
   }
 
@@ -225,6 +242,15 @@ export class StatementLedger {
     const corrected = this.#pipeline.correct(frame, this.#hasMoved)
     this.#pipeline.failed()
     return corrected
+  }
+
+  /** A client that always has something under way never settles anything. */
+  #unsettle(statement: PreparedStatement): void {
+    if (this.#unsettled.size >= maxUnsettled && !this.#unsettled.has(statement)) {
+      for (const one of this.#unsettled) this.#statements.dropText(one)
+      this.#unsettled.clear()
+    }
+    this.#unsettled.add(statement)
   }
 
   #endSegment(): void {
