@@ -146,16 +146,16 @@ export async function purgeState(sql: Query): Promise<void> {
   await sql`delete from sign_in_attempt where last_failure_at < now() - interval '1 day'`
 }
 
-/**
- * Those of the sign-ins that go on. A token names its grant in `sid`; the grant goes when it is revoked, replayed or signed
- * out of.
- */
 /** A condition for a larger statement: true when the sign-in has ended. */
 export function hasSignInEnded(sql: Query, signInId: string): Fragment {
   return sql`not exists (select from oidc_state
     where model = 'Grant' and id = ${signInId} and (expires_at is null or expires_at > now()))`
 }
 
+/**
+ * Those of the sign-ins that go on. A token names its grant in `sid`; the grant goes when it is revoked, replayed or signed
+ * out of.
+ */
 export async function findOpenSignIns(sql: Query, signInIds: readonly string[]): Promise<Set<string>> {
   const rows = await sql<{ id: string }[]>`
     select id from oidc_state
