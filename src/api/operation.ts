@@ -66,8 +66,11 @@ export interface Context<Ports, Body, Options> {
   readonly request: RequestFacts
   /** Written in the transaction of the change itself. */
   readonly audit: (entry: AuditEntry) => void
-  /** Asks before the commit once more whether the caller may, of what other transactions have committed by then. */
-  readonly askAgain: (ask: Ask) => void
+  /**
+   * Asks before the commit once more whether the caller may, of what other transactions have committed by then. Questions
+   * about the same are asked once.
+   */
+  readonly askAgain: (about: string, ask: Ask) => void
   /** Handles another request of the same caller with every check that a request of its own passes. */
   readonly sendInner: (request: InnerRequest) => Promise<InnerAnswer>
   /** Functions of other rooms that the operation calls; `main.ts` passes them in. */

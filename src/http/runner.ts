@@ -75,10 +75,11 @@ function readmit(runner: Runner, request: ApiRequest): Soon<Caller> {
 async function confirm(
   { gatekeeper, database }: Runner,
   caller: Caller,
-  asks: readonly Ask[],
+  asks: ReadonlyMap<string, Ask>,
   isDoubtful: boolean,
 ): Promise<void> {
-  await Promise.all([isDoubtful && gatekeeper.confirm(caller), ...asks.map((ask) => ask(database.aside))])
+  const answers = [...asks.values()].map((ask) => ask(database.aside))
+  await Promise.all([isDoubtful && gatekeeper.confirm(caller), ...answers])
 }
 
 /** authenticate → permit happened in `admit`; here: parse → run → render. */
@@ -92,7 +93,7 @@ export async function perform(runner: Runner, request: ApiRequest, reply: ApiRep
   const isRead = readsOnly(operation)
   const facts = new HttpFacts(request, dialect.surface)
   const entries: AuditEntry[] = []
-  const asks: Ask[] = []
+  const asks = new Map<string, Ask>()
   let context: Context<unknown, unknown, unknown> = {
     caller: admitted instanceof Promise ? await admitted : admitted,
     params: request.params,
@@ -101,7 +102,7 @@ export async function perform(runner: Runner, request: ApiRequest, reply: ApiRep
     tx: database.sql,
     request: facts,
     audit: (entry) => void entries.push(entry),
-    askAgain: (ask) => void asks.push(ask),
+    askAgain: (about, ask) => void asks.set(about, ask),
     sendInner: (inner) => sendInner(runner.handleInner, request, inner),
     ports,
   }
@@ -113,7 +114,7 @@ export async function perform(runner: Runner, request: ApiRequest, reply: ApiRep
   const write = async (tx: Query): Promise<Answer> => {
     // A transaction that is tried again writes what its last try did.
     entries.length = 0
-    asks.length = 0
+    asks.clear()
     const answer = await operation.run({ ...context, tx }, prepared)
     const { caller } = context
     const said = await audit(tx, runner.gatekeeper.selectDoubt(tx, caller))

@@ -10,7 +10,7 @@ export interface WriteContext {
   readonly caller: Caller
   readonly ports: DirectoryPorts
   readonly audit: (entry: AuditEntry) => void
-  readonly askAgain: (ask: Ask) => void
+  readonly askAgain: (about: string, ask: Ask) => void
 }
 
 /** A write that the caller is about to make. */

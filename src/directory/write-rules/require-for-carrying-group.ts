@@ -49,7 +49,7 @@ export async function requireForCarryingGroup(context: WriteContext, write: Enti
     })
   }
   await ask(tx)
-  askAgain(ask)
+  askAgain(`holders of ${owned}`, ask)
   if (rights.length === 0 || (verb === 'update' && !sets(memberProperties))) return
   const said = { verb, ...changes, carriedRights: rights }
   const isLoss = verb === 'remove' || verb === 'delete' || verb === 'purge'

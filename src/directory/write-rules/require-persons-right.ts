@@ -22,7 +22,7 @@ export async function requirePersonsRight(
   for (const { right, target } of findNeeded(write)) {
     const ask = (sql: Query) => requireRight(sql, ports.everyoneMay, caller, right, target)
     await ask(tx)
-    askAgain(ask)
+    askAgain(JSON.stringify([right, target]), ask)
   }
   const isPlain = !holdsAnyRole(caller, findRight('updateUser').roles)
   if (write.kind === 'user' && write.verb === 'update' && isPlain) requireSelfService(write)

@@ -320,6 +320,42 @@ describe('rights that are revoked while a write waits', () => {
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([204]))
   })
 
+  clause(
+    'DIR-345',
+    'For each right over one object a write asks again once, however many entities it writes: a conversation…',
+    async () => {
+      const { database } = service
+      const [member, group] = [await directory.user(), await directory.group({ groupTypes: ['Unified'] })]
+      await directory.join(member, group)
+      const token = tokenOf({ principal: member, permissions: all })
+      const post = { body: { contentType: 'text', content: 'x' } }
+      const { aside } = database
+      /** How often statements before the commit are sent. */
+      const countAsked = async (threads: number, posts: number) => {
+        let asked = 0
+        const count: ProxyHandler<typeof aside> = {
+          apply: (sql, self, given) => {
+            asked++
+            return Reflect.apply(sql, self, given)
+          },
+        }
+        database.aside = new Proxy(aside, count)
+        try {
+          const thread = { topic: 't', posts: Array(posts).fill(post) }
+          const body = { topic: 't', threads: Array(threads).fill(thread) }
+          const { status, text } = await ask(token, ['POST', `/groups/${group}/conversations`, body])
+          assert.equal(status, 201, text)
+          return asked
+        } finally {
+          database.aside = aside
+        }
+      }
+      const once = await countAsked(1, 1)
+      assert.ok(once > 0, 'the service asks')
+      assert.equal(await countAsked(4, 5), once)
+    },
+  )
+
   test('DIR-340: a person creates a group with members as its first owner', async () => {
     const [id, member] = [await directory.user(), await directory.user()]
     const created = await ask(tokenOf({ principal: id, permissions: all }), [
