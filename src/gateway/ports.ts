@@ -74,6 +74,18 @@ export interface WatchedRelation {
   readonly shows: readonly WatchedColumn[]
 }
 
+/** A relation that shares its name with a masked one. */
+export interface Homonym {
+  readonly schema: string
+  readonly name: string
+  /** False: the role may not use the schema, which then is not on its path, but a role that it may become may. */
+  readonly isUsable?: boolean
+  /** Some role that it may become passes the schema over. */
+  readonly isUncertain?: boolean
+  /** The schema is named like another role that it may become: `$user` may be this schema. */
+  readonly isOfRole?: boolean
+}
+
 export interface RoleMasks {
   readonly relations: readonly MaskedRelation[]
   /** Of every role, the exempt ones too: nothing moves by it. */
@@ -81,7 +93,7 @@ export interface RoleMasks {
   /** Stands for `watched`, which is long: another one as soon as that is. */
   readonly watchedDigest?: string
   /** Every relation that shares its name with a masked one: whose turn it is depends on the search path. */
-  readonly homonyms: readonly { readonly schema: string; readonly name: string }[]
+  readonly homonyms: readonly Homonym[]
   /** They could not be read yet. */
   readonly isUnknown?: boolean
   /** Schemas of ours that this role cannot use as a whole: the controller's notes, and with them the twins. */

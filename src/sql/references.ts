@@ -130,5 +130,7 @@ export interface Catalog {
   locate(range: RangeVar): {
     readonly schema?: string | undefined
     readonly columns?: readonly string[] | undefined
+    /** The name may mean another relation, with other columns. */
+    readonly mayLackColumns?: boolean
   }
 }

@@ -1,5 +1,5 @@
 import type { Effort } from './effort.ts'
-import type { ColumnReference, Origin, Query, RelationReference, Value } from './references.ts'
+import type { Catalog, ColumnReference, Origin, Query, RelationReference, Value } from './references.ts'
 import type { Node } from './syntax-tree.ts'
 
 /** Something in FROM, and the columns that references to it may mean. */
@@ -59,7 +59,7 @@ function placesOf(columns: readonly string[]): ReadonlyMap<string, number> {
 /** An alias may give other names to the first columns. */
 export function relationSource(
   relation: RelationReference,
-  { schema, columns }: { schema?: string | undefined; columns?: readonly string[] | undefined },
+  { schema, columns, mayLackColumns }: ReturnType<Catalog['locate']>,
   effort: Effort,
 ): Source {
   const { alias, relname } = relation.range
@@ -69,7 +69,7 @@ export function relationSource(
   const called = alias?.colnames ? renameFirst(columns, alias.colnames, effort) : columns
   return {
     ...own,
-    columns: called,
+    ...(!mayLackColumns && { columns: called }),
     all,
     find(column) {
       effort.spend()

@@ -1,10 +1,45 @@
-/** The schemas of a search path as `SHOW search_path` writes them. */
-export function readSearchPath(text: string, role: string): string[] {
-  const items = text.match(/"(?:[^"]|"")*"|[^,\s"]+/g) ?? []
-  return items.map((item) => {
-    const name = item.startsWith('"') ? item.slice(1, -1).replaceAll('""', '"') : item.toLowerCase()
-    return name === '$user' ? role : name
-  })
+/** In a search path, the schema that is named like the current role. */
+export const userSchema = '$user'
+
+export interface SearchPath {
+  readonly schemas: readonly string[]
+  /** PostgreSQL reads the same names, whatever its encoding. */
+  readonly isExact: boolean
+}
+
+const item = /"(?:[^"]|"")*"|[^, \t\n\r\f\v"]+/g
+const list = /^\s*(?:x(?:\s*,\s*x)*\s*)?$/
+/** PostgreSQL cuts longer ones. */
+const maxNameBytes = 63
+
+/**
+ * The schemas of a search path as `SHOW search_path` writes them. A path by `set_config` is as the client wrote it: without quotes
+ * PostgreSQL lowers ASCII, and in encodings of one byte other letters too, by its locale.
+ */
+export function readSearchPath(text: string): SearchPath {
+  const items = text.match(item) ?? []
+  const schemas = items.map((each) =>
+    each.startsWith('"') ? each.slice(1, -1).replaceAll('""', '"') : each.replace(/[A-Z]+/g, lower),
+  )
+  const isExact =
+    list.test(text.replace(item, 'x')) &&
+    !text.includes('\ufffd') &&
+    items.every((each) => each.startsWith('"') || isAscii(each)) &&
+    schemas.every((name) => Buffer.byteLength(name) <= maxNameBytes)
+  return { schemas, isExact }
+}
+
+/** The schemas that a statement sets: whether they were quoted is not known. */
+export function pathOf(schemas: readonly string[]): SearchPath {
+  return { schemas, isExact: schemas.every((name) => isAscii(name) && name.length <= maxNameBytes) }
+}
+
+export function isAscii(text: string): boolean {
+  return /^[\0-\x7f]*$/.test(text)
+}
+
+function lower(letters: string): string {
+  return letters.toLowerCase()
 }
 
 /** Names without a schema are looked for in each of them. */

@@ -1,5 +1,6 @@
 import type { Sql } from '../../db/sql.ts'
 import { findGuard } from '../guard/find-guard.ts'
+import { type Homonym, readHomonyms } from './read-homonyms.ts'
 import { type ObservedColumn, readWatched, type Watched } from './read-watched.ts'
 
 /** A relation with a twin: the facts that are needed to move reads to the twin. */
@@ -18,7 +19,7 @@ export interface MaskedForRole {
   /** Columns that are masked for other roles are among them. */
   readonly watched: readonly Watched[]
   readonly watchedDigest: string
-  readonly homonyms: readonly { readonly schema: string; readonly name: string }[]
+  readonly homonyms: readonly Homonym[]
   /** Our own schemas, for every role but that of the binding and superusers. */
   readonly hides: readonly string[]
 }
@@ -111,19 +112,6 @@ async function readMoved(sql: Sql, guard: string, roles: readonly string[]) {
       and not (pg_catalog.has_table_privilege(r.oid, m.oid, 'SELECT') or not exists (
         select 1 from pg_catalog.pg_attribute a where a.attrelid = m.oid and a.attnum > 0 and not a.attisdropped
           and not pg_catalog.has_column_privilege(r.oid, m.oid, a.attnum, 'SELECT')))
-    order by 1, 2, 3`
-}
-
-type Homonym = { readonly schema: string; readonly name: string }
-
-/** Schemas that a role may not use are not on its search path. */
-async function readHomonyms(sql: Sql, roles: readonly string[], names: readonly string[]) {
-  return await sql<(Homonym & { role: string })[]>`
-    select r.rolname::text as role, n.nspname::text as schema, c.relname::text as name
-    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    join pg_catalog.pg_roles r on r.rolname = any(${roles}::text[])
-    where c.relname = any(${[...new Set(names)]}::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
-      and pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE') and n.nspname !~ '^pg_(toast_)?temp_'
     order by 1, 2, 3`
 }
 

@@ -3,7 +3,8 @@ import type { Statement } from '../../sql/parse.ts'
 import type { References, RelationReference } from '../../sql/references.ts'
 import { unwrap } from '../../sql/syntax-tree.ts'
 import type { WatchedColumn, WatchedRelation } from '../ports.ts'
-import { findSchema, findWatched, isMoved, type Names } from '../rewrite/names.ts'
+import { isReplaced } from '../rewrite/find-moves.ts'
+import { findPossible, findSchema, findWatched, type Names } from '../rewrite/names.ts'
 import { findMaskedColumns } from '../rewrite/watched-columns.ts'
 import { kindOf } from './statement-kind.ts'
 import { runsText } from './text-runners.ts'
@@ -45,20 +46,19 @@ class Toucher {
 
   /** A lock says nothing about rows, nor do the columns and the name that a new table is to have. */
   touch(reference: RelationReference): void {
-    const { use, range } = reference
+    const { use } = reference
     if (use === 'lock' || use === 'lockToRead' || use === 'like' || use === 'create') return
     const relation = this.#find(reference)
     if (use === 'other') this.#read(relation?.masked)
-    if (use === 'read') this.#read(relation?.shows, isMoved(this.#names, relation, range.inh === true))
+    if (use === 'read') this.#read(relation?.shows, isReplaced(reference, this.#names))
     else if (use === 'target' || use === 'copyTo' || use === 'other') this.#read(relation?.shows)
   }
 
   /** Without a column, all of them. */
   readColumn(reference: RelationReference, column: string | undefined): void {
-    const { use, range } = reference
+    const { use } = reference
     const relation = this.#find(reference)
-    const reads = use === 'copyTo' || (use === 'read' && range.inh === true)
-    const moves = (use === 'read' || use === 'copyTo') && isMoved(this.#names, relation, reads)
+    const moves = (use === 'read' || use === 'copyTo') && isReplaced(reference, this.#names)
     this.#read(relation && findMaskedColumns(relation, column), moves)
   }
 
@@ -79,7 +79,8 @@ class Toucher {
     const { masks } = this.#names
     if (range.schemaname === undefined)
       this.dependsOnPath ||= masks.dependsOnPath(range.relname, findSchema(this.#names, range))
-    const relation = findWatched(this.#names, range)
+    const find = isReplaced(reference, this.#names) ? findWatched : findPossible
+    const relation = find(this.#names, range)
     this.#watched.set(reference, relation)
     return relation
   }

@@ -125,10 +125,10 @@ class Mover implements Moves {
     return true
   }
 
-  #moveCopy({ range, at, parts, columns }: RelationReference): void {
-    const relation = findMasked(this.#names, range) ?? findBase(this.#names, range)
-    // COPY of a parent leaves its children's rows out, which its twin cannot.
-    if (!relation || relation.hasChildren) return
+  #moveCopy(reference: RelationReference): void {
+    const { at, parts, columns } = reference
+    const relation = findCopied(reference, this.#names)
+    if (!relation) return
     const end = findNameEnd(this.#bytes, at, parts)
     const list = (columns ?? relation.columns).map(quoteIdentifier).join(', ')
     const query = `(SELECT ${list} FROM ${render(relation.twin)})`
@@ -152,6 +152,31 @@ class Mover implements Moves {
   #replaceName({ at, parts }: RelationReference, text: string): void {
     this.put(at, findNameEnd(this.#bytes, at, parts), text)
   }
+}
+
+/** The server gets the name of a twin, or of its table, with a schema: its search path does not matter. */
+export function isReplaced(reference: RelationReference, names: Names): boolean {
+  switch (reference.use) {
+    case 'read':
+    case 'lockToRead':
+    case 'like':
+      return findMoved(reference, names) !== undefined
+    case 'insert':
+    case 'target':
+    case 'copyFrom':
+    case 'lock':
+      return findBase(names, reference.range) !== undefined
+    case 'copyTo':
+      return findCopied(reference, names) !== undefined
+    default:
+      return false
+  }
+}
+
+/** COPY of a parent leaves its children's rows out, which its twin cannot. */
+function findCopied({ range }: RelationReference, names: Names): MaskedRelation | undefined {
+  const relation = findMasked(names, range) ?? findBase(names, range)
+  return relation?.hasChildren ? undefined : relation
 }
 
 /**

@@ -2,6 +2,7 @@ import { BoundedCache } from '../../kernel/cache.ts'
 import { covers } from '../audit/covers.ts'
 import { textRunners } from '../audit/text-runners.ts'
 import type { MaskedRelation, RoleMasks, WatchedRelation } from '../ports.ts'
+import { Homonyms, type Lookup } from './homonyms.ts'
 import type { TextAnalysis } from './text-analysis.ts'
 import { TextCache } from './text-cache.ts'
 
@@ -13,21 +14,21 @@ const word = /[\p{L}\p{N}\p{M}_$]+/gu
 const maxNameBytes = 63
 const maxTexts = 1_000
 const maxPaths = 8
-/** Schemas of a path that are looked through for each reference. In a longer one names are looked for once. */
-const longPath = 100
+/** A session can make any number of sets of relations by its search path. */
+const maxJoined = 50
+const maxMeanings = 100
 
 let versions = 0
 
 /** The relations that move for one role, indexed for lookup. */
 export class MaskMap {
   readonly #byName = new Map<string, Map<string, MaskedRelation>>()
-  readonly #homonyms = new Map<string, Set<string>>()
+  readonly #homonyms: Homonyms
   readonly #baseOfTwin = new Map<string, MaskedRelation>()
   readonly #watched = new Map<string, Map<string, WatchedRelation>>()
   /** Of names that several relations have: found once, and asked for with every reference. */
-  readonly #watchedAnywhere = new Map<string, WatchedRelation>()
+  readonly #joined = new BoundedCache<WatchedRelation>(maxJoined)
   readonly #pathDependence = new Map<string, boolean>()
-  readonly #resolved = new WeakMap<readonly string[], Map<string, string | undefined>>()
   readonly #words = new Set<string>([...nameChanging, ...running])
   /** A name without any word in it: then every text has to be looked at. */
   #isWordless = false
@@ -63,8 +64,7 @@ export class MaskMap {
       this.#watched.set(name, same.set(schema, relation))
       this.#addWord(name)
     }
-    for (const { name, schema } of homonyms)
-      this.#homonyms.set(name, (this.#homonyms.get(name) ?? new Set()).add(schema))
+    this.#homonyms = new Homonyms(homonyms)
   }
 
   #addWord(name: string): void {
@@ -102,14 +102,13 @@ export class MaskMap {
   }
 
   /** The schema of the relation that a name without a schema stands for, in the order of the path. */
-  resolve(name: string, path: readonly string[]): string | undefined {
-    const schemas = this.#homonyms.get(name)
-    if (!schemas) return undefined
-    if (path.length <= longPath) return findFirst(schemas, path)
-    const resolved = this.#resolved.get(path) ?? new Map<string, string | undefined>()
-    this.#resolved.set(path, resolved)
-    if (!resolved.has(name)) resolved.set(name, findFirst(schemas, path))
-    return resolved.get(name)
+  resolve(name: string, lookup: Lookup): string | undefined {
+    return this.#homonyms.resolve(name, lookup)
+  }
+
+  /** More than one: which of them it is depends on the role that the session has become. */
+  findMeanings(name: string, lookup: Lookup): readonly string[] {
+    return this.#homonyms.findMeanings(name, lookup)
   }
 
   findWatched(schema: string, name: string): WatchedRelation | undefined {
@@ -127,7 +126,7 @@ export class MaskMap {
 
   #findPathDependence(name: string, schema: string | undefined): boolean {
     const meant = schema === undefined ? undefined : this.findWatched(schema, name)
-    for (const each of this.#homonyms.get(name) ?? []) {
+    for (const each of this.#homonyms.schemasOf(name)) {
       const other = each === schema ? meant : this.findWatched(each, name)
       if (each !== schema && !(meant && other && covers(meant, other))) return true
     }
@@ -136,23 +135,29 @@ export class MaskMap {
 
   /** Whichever of that name is meant: all that they show together. */
   findWatchedAnywhere(name: string): WatchedRelation | undefined {
-    const [first, ...others] = this.#watched.get(name)?.values() ?? []
-    if (!first || others.length === 0) return first
-    const known = this.#watchedAnywhere.get(name)
+    return this.#join(JSON.stringify(name), () => [...(this.#watched.get(name)?.values() ?? [])])
+  }
+
+  /** The same of those in these schemas. */
+  findWatchedAmong(name: string, schemas: readonly string[]): WatchedRelation | undefined {
+    if (schemas.length > maxMeanings) return this.findWatchedAnywhere(name)
+    const key = JSON.stringify([name, ...schemas])
+    return this.#join(key, () => schemas.flatMap((schema) => this.findWatched(schema, name) ?? []))
+  }
+
+  /** Of the first the columns are told apart. The others show all of theirs. */
+  #join(key: string, find: () => readonly WatchedRelation[]): WatchedRelation | undefined {
+    const known = this.#joined.get(key)
     if (known) return known
+    const [first, ...others] = find()
+    if (!first || others.length === 0) return first
     const shows = others.flatMap((other) => [...other.masked, ...other.shows])
-    const together = { ...first, shows: [...first.shows, ...shows] }
-    this.#watchedAnywhere.set(name, together)
-    return together
+    const joined = { ...first, shows: [...first.shows, ...shows] }
+    this.#joined.set(key, joined)
+    return joined
   }
 
   findBase(schema: string, name: string): MaskedRelation | undefined {
     return this.#baseOfTwin.get(JSON.stringify([schema, name]))
   }
-}
-
-function findFirst(schemas: ReadonlySet<string>, path: readonly string[]): string | undefined {
-  // A path that does not list it begins with it.
-  if (schemas.has('pg_catalog') && !path.includes('pg_catalog')) return 'pg_catalog'
-  return path.find((schema) => schemas.has(schema))
 }

@@ -1,5 +1,5 @@
 import type { Statement } from '../../sql/parse.ts'
-import { limitPath } from '../../sql/search-path.ts'
+import { limitPath, pathOf } from '../../sql/search-path.ts'
 import { type Node, unwrap } from '../../sql/syntax-tree.ts'
 import { hideName, type Names } from './names.ts'
 import type { NameChanges } from './text-analysis.ts'
@@ -70,6 +70,11 @@ export class ChangingNames {
       path: Array.isArray(path) ? limitPath(path) : known,
     }
   }
+}
+
+/** The path is the one that the statement sets, for certain. */
+export function setsPath({ path }: NameChanges): boolean {
+  return Array.isArray(path) && pathOf(path).isExact
 }
 
 export function changesNames({ path, hides, uncovers }: NameChanges): boolean {

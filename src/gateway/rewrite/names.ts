@@ -8,6 +8,8 @@ import type { MaskMap } from './mask-map.ts'
 export interface Names {
   readonly masks: MaskMap
   readonly database: string
+  /** Of the login. */
+  readonly role?: string | undefined
   readonly path: readonly string[]
   /** Temporary relations, which come before everything else. */
   readonly hidden: ReadonlySet<string>
@@ -56,21 +58,37 @@ export function findWatched(names: Names, range: RangeVar): WatchedRelation | un
     : masks.findWatched(schema, range.relname)
 }
 
-export function findSchema(
-  { masks, database, path }: Names,
-  { catalogname, schemaname, relname }: RangeVar,
-): string | undefined {
-  if (catalogname !== undefined && catalogname !== database) return undefined
-  return schemaname ?? masks.resolve(relname, path)
+export function findSchema(names: Names, { catalogname, schemaname, relname }: RangeVar): string | undefined {
+  if (catalogname !== undefined && catalogname !== names.database) return undefined
+  return schemaname ?? names.masks.resolve(relname, names)
+}
+
+/**
+ * The watched relation that the server may read by a name that it gets as it is. If the role that the session has become decides
+ * which one is meant, all that they show together.
+ */
+export function findPossible(names: Names, range: RangeVar): WatchedRelation | undefined {
+  const { masks } = names
+  if (!isUncertain(names, range)) return findWatched(names, range)
+  const schema = findSchema(names, range)
+  const meanings = masks.findMeanings(range.relname, names)
+  const others = meanings.filter((each) => each !== schema)
+  return masks.findWatchedAmong(range.relname, schema === undefined ? others : [schema, ...others])
+}
+
+/** The role that the session has become decides which relation is meant. */
+export function isUncertain(names: Names, { schemaname, relname }: RangeVar): boolean {
+  return schemaname === undefined && names.masks.findMeanings(relname, names).length > 1
 }
 
 /** The catalog by which names of columns are resolved: what is known of it are the relations with masks. */
 export function catalogOf(names: Names): Catalog {
   return {
     locate(range) {
-      const watched = findWatched(names, range)
+      const watched = findPossible(names, range)
       const schema = isTemporary(names, range) ? undefined : findSchema(names, range)
-      return { schema, columns: watched?.attributes.length ? watched.attributes : undefined }
+      const columns = watched?.attributes.length ? watched.attributes : undefined
+      return { schema, columns, mayLackColumns: isUncertain(names, range) }
     },
   }
 }

@@ -8,7 +8,7 @@ import { findTouches } from '../audit/find-touches.ts'
 import { type StatementEffect, unparsed } from '../audit/touch.ts'
 import type { MaskedRelation } from '../ports.ts'
 import { findMoves } from './find-moves.ts'
-import { ChangingNames, changesNames, findNameChanges } from './name-changes.ts'
+import { ChangingNames, changesNames, findNameChanges, setsPath } from './name-changes.ts'
 import { catalogOf, type Names } from './names.ts'
 import { refuseMaskWrite } from './refuse-mask-write.ts'
 import type { NameChanges, StatementRefusal, TextAnalysis } from './text-analysis.ts'
@@ -69,7 +69,7 @@ function rewriteStatements(statements: readonly Statement[], bytes: string, name
       effects.push(effect)
     if (effect.dependsOnPath && !isPathKnown) effects.push(...unparsed)
     const changes = findNameChanges(statement)
-    isPathKnown = Array.isArray(changes.path) || (isPathKnown && keepsPath(statement))
+    isPathKnown = setsPath(changes) || (isPathKnown && keepsPath(statement))
     nameChanges.push(changes)
     changing.change(changes)
   }

@@ -1,24 +1,30 @@
-import { limitPath, readSearchPath } from '../../sql/search-path.ts'
+import { isAscii, limitPath, pathOf, readSearchPath, type SearchPath } from '../../sql/search-path.ts'
 import { hideName } from '../rewrite/names.ts'
 import type { NameChanges } from '../rewrite/text-analysis.ts'
 
 /** The meaning of names without a schema in one session: its search path and its temporary relations. */
 export class NameScope {
-  readonly #role: string
-  readonly #initialPath: readonly string[]
+  readonly #initialPath: SearchPath
   readonly #hidden = new Set<string>()
-  #path: readonly string[]
+  #reported: SearchPath
+  #path: SearchPath
   #pathKey: string
 
-  constructor(role: string, initialPath: string) {
-    this.#role = role
-    this.#initialPath = limitPath(readSearchPath(initialPath, role))
+  /** `isUtf8`: so is the path. Otherwise its letters beyond ASCII are not known. */
+  constructor(initialPath: string, isUtf8 = true) {
+    this.#initialPath = readPath(initialPath, isUtf8)
+    this.#reported = this.#initialPath
     this.#path = this.#initialPath
-    this.#pathKey = JSON.stringify(this.#path)
+    this.#pathKey = JSON.stringify(this.#path.schemas)
   }
 
   get path(): readonly string[] {
-    return this.#path
+    return this.#path.schemas
+  }
+
+  /** The server reported this path, and reads the same names in it. False: it follows from statements that may never run. */
+  get isPathCertain(): boolean {
+    return this.#path === this.#reported && this.#path.isExact
   }
 
   /** Stands for the path: equal for equal ones. */
@@ -31,21 +37,49 @@ export class NameScope {
     return this.#hidden
   }
 
-  /** The server reports its path; what followed from the client's statements was a guess until then. */
-  setReportedPath(value: string): void {
-    this.#setPath(readSearchPath(value, this.#role))
+  setReportedPath(value: string, isUtf8 = true): void {
+    this.#reported = readPath(value, isUtf8)
+    this.#setPath(this.#reported)
+  }
+
+  /** The server may have reported its path in this encoding already. */
+  changeEncoding(): void {
+    if (this.#reported.schemas.every(isAscii)) return
+    const isCurrent = this.#path === this.#reported
+    this.#reported = { ...this.#reported, isExact: false }
+    if (isCurrent) this.#path = this.#reported
+  }
+
+  /**
+   * The server has reported all changes. A statement that failed, was rolled back or never ran has left no report, and its path
+   * is not the server's. Returns whether the path is another one now.
+   */
+  settle(): boolean {
+    if (this.#path === this.#reported) return false
+    const before = this.#pathKey
+    this.#setPath(this.#reported)
+    return this.#pathKey !== before
   }
 
   change({ path, hides, uncovers }: NameChanges): void {
     if (path === 'initial') this.#setPath(this.#initialPath)
-    else if (path) this.#setPath(path.map((schema) => (schema === '$user' ? this.#role : schema)))
+    else if (path) this.#setPath(limit(pathOf(path)))
     if (uncovers === 'all') this.#hidden.clear()
     else if (uncovers !== undefined) this.#hidden.delete(uncovers)
     if (hides !== undefined) hideName(this.#hidden, hides)
   }
 
-  #setPath(path: readonly string[]): void {
-    this.#path = limitPath(path)
-    this.#pathKey = JSON.stringify(this.#path)
+  #setPath(path: SearchPath): void {
+    this.#path = path
+    this.#pathKey = JSON.stringify(path.schemas)
   }
+}
+
+function readPath(text: string, isUtf8: boolean): SearchPath {
+  const path = limit(readSearchPath(text))
+  return isUtf8 || path.schemas.every(isAscii) ? path : { ...path, isExact: false }
+}
+
+function limit({ schemas, isExact }: SearchPath): SearchPath {
+  return { schemas: limitPath(schemas), isExact }
 }

@@ -37,6 +37,7 @@ export class ServerMessages {
         return undefined
       case codes.Ready:
         ledger.hearReady()
+        if (ledger.areSettingsKnown) this.#texts.settle()
         this.#phase.status = bytes[from + headBytes] ?? 0
         return undefined
       case codes.CopyIn:

@@ -62,16 +62,27 @@ export class StatementTexts {
   constructor(options: StatementTextsOptions) {
     this.#options = options
     this.#reader = new TextReader(options.parameters)
-    this.#scope = new NameScope(options.role, options.parameters.get('search_path') ?? '')
+    this.#scope = new NameScope(options.parameters.get('search_path') ?? '', this.#reader.isUtf8)
     if (options.tellsMasks) this.notices = new MaskNotices((text) => this.#reader.writeMessage(text))
   }
 
   /** The server reports a setting. */
   setParameter(name: string, value: string): void {
     this.#reader.setParameter(name, value)
-    if (name !== 'search_path') return
-    this.#scope.setReportedPath(value)
+    if (name === 'client_encoding') this.#scope.changeEncoding()
+    else if (name === 'search_path') this.#scope.setReportedPath(value, this.#reader.isUtf8)
+    else return
     this.#cache = undefined
+  }
+
+  /** No report of the server is pending. */
+  settle(): void {
+    if (this.#options.hearsPath && this.#scope.settle()) this.#cache = undefined
+  }
+
+  /** True when the path is the server's unless a report is pending. */
+  get #isPathKnown(): boolean {
+    return this.#options.hearsPath === true && this.#scope.isPathCertain
   }
 
   /** The session has forbidden itself to read views, as pg_dump does. */
@@ -100,7 +111,7 @@ export class StatementTexts {
   /** The masks and the path of now. Asked for every execution, so it is made once for each change. */
   stateOf(areSettingsKnown: boolean): ReadingState {
     const { version } = this
-    const path = areSettingsKnown ? this.#scope.pathKey : undefined
+    const path = areSettingsKnown && this.#isPathKnown ? this.#scope.pathKey : undefined
     if (this.#state.version !== version || this.#state.path !== path) this.#state = { version, path }
     return this.#state
   }
@@ -117,10 +128,11 @@ export class StatementTexts {
    */
   rewrite(bytes: Buffer, from = 0, to = bytes.length, areSettingsKnown = true): RewrittenText | undefined {
     const masks = this.#options.masks()
+    const isPathKnown = areSettingsKnown && this.#isPathKnown
     const moved = this.#rewrite(bytes, from, to, masks)
     if (moved) this.notices?.note(moved.analysis.masked)
     const { effects } = this
-    if (effects !== unparsed && (!areSettingsKnown || !this.#options.hearsPath) && !masks.isEmpty) {
+    if (effects !== unparsed && !isPathKnown && !masks.isEmpty) {
       const isUncertain =
         effects.some(({ dependsOnPath }) => dependsOnPath) || (!areSettingsKnown && !isPlain(bytes, from, to))
       if (isUncertain) this.#effects = [...effects, ...unparsed]
@@ -218,10 +230,10 @@ export class StatementTexts {
 
   #parse(string: string, masks: MaskMap, hiding?: Hiding): TextAnalysis | undefined {
     if (!hiding && !masks.concerns(string)) return nothingMoves
-    const { database, log } = this.#options
+    const { database, role, log } = this.#options
     const { path, hidden } = this.#scope
     const { allowsCopies } = this.#options
-    const names: Names = { masks, database, path, hidden, hiding, allowsCopies }
+    const names: Names = { masks, database, role, path, hidden, hiding, allowsCopies }
     try {
       const short = string.length > maxTemplateBytes ? shorten(string) : undefined
       const found = short && rewriteText(Buffer.from(short.text), names)

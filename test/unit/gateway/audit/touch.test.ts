@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { rewriteText } from '../../../../src/gateway/rewrite/rewrite.ts'
 import { cases } from './touch-cases.ts'
-import { exemptRole, look, maskedRole, touched, wanted } from './touch-scene.ts'
+import { changingRole, exemptRole, look, maskedRole, touched, wanted } from './touch-scene.ts'
 
 describe('what a statement touches', () => {
   for (const [text, short] of cases) {
@@ -40,6 +40,21 @@ describe('what a statement touches', () => {
     assert.ok(!isUncertain(`${sets}; select body from notes`, ['sales', 'public']))
     assert.ok(!isUncertain('begin; set search_path = public; table customers', ['sales']))
     assert.ok(!isUncertain('table customers', ['sales']))
+  })
+
+  test('a name that is not moved means all that it may mean to another role', () => {
+    const raw = new Set(['raw public.customers.email'])
+    const path = ['sales', 'public']
+    assert.deepEqual(touched(changingRole, 'select email from customers', path), raw)
+    assert.deepEqual(touched(exemptRole, 'select email from customers', path), new Set())
+    assert.deepEqual(touched(changingRole, 'select id from customers', path), new Set())
+    // A column that the other relation may lack is one of the next level.
+    const inner = 'select (select pay from customers) from staff'
+    assert.ok(touched(changingRole, inner, path).has('public.staff.pay'))
+    // What is moved is masked, and what cannot be moved is not.
+    const moved = new Set(['public.customers.email'])
+    assert.deepEqual(touched(changingRole, 'select email from customers', ['public', 'sales']), moved)
+    assert.deepEqual(touched(changingRole, 'select email from customers for update'), raw)
   })
 
   test('a temporary table of the name of a masked one is no excuse', () => {

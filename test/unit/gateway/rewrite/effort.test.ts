@@ -167,7 +167,7 @@ describe('names of a session', () => {
       assert.equal(rewrite(texts, 'table p'), 'table "masked_public"."p"')
       const inOneText = `create temp table p (); table p; drop table p; table p`
       assert.equal(rewrite(texts, inOneText), inOneText.replace(/p$/, '"masked_public"."p"'))
-      const scope = new NameScope('ann', 'public')
+      const scope = new NameScope('public')
       for (let at = 0; at < 3 * maxHidden; at++) scope.change({ hides: `a${at}` })
       assert.equal(scope.hidden.size, maxHidden)
       assert.ok(scope.hidden.has(`a${3 * maxHidden - 1}`))
@@ -186,7 +186,7 @@ describe('names of a session', () => {
       assert.equal(rewrite(texts, 'table p'), 'table p')
       texts.setParameter('search_path', `${'a, '.repeat(20_000)} public`)
       assert.equal(rewrite(texts, 'table p'), 'table "masked_public"."p"')
-      const scope = new NameScope('ann', path(200_000))
+      const scope = new NameScope(path(200_000))
       assert.equal(scope.path.length, 10_000)
     },
   )

@@ -79,9 +79,14 @@ describe('rewriting', () => {
   })
 
   test('search paths', () => {
-    assert.deepEqual(readSearchPath('"$user", public', 'Ann'), ['Ann', 'public'])
-    assert.deepEqual(readSearchPath('a,"b, ""c""" ,  D', 'x'), ['a', 'b, "c"', 'd'])
-    assert.deepEqual(readSearchPath('', 'x'), [])
+    const exact = (...schemas: string[]) => ({ schemas, isExact: true })
+    assert.deepEqual(readSearchPath('"$user", public'), exact('$user', 'public'))
+    assert.deepEqual(readSearchPath('a,"b, ""c""" ,  D\n'), exact('a', 'b, "c"', 'd'))
+    assert.deepEqual(readSearchPath('"Bücher",public'), exact('Bücher', 'public'))
+    assert.deepEqual(readSearchPath(''), exact())
+    assert.deepEqual(readSearchPath('BÜCHER, a').schemas, ['bÜcher', 'a'])
+    for (const text of ['bücher', 'a"b', 'a\u00a0b', '"\ufffd"', 'a'.repeat(64), `"${'ü'.repeat(32)}"`])
+      assert.equal(readSearchPath(`${text}, public`).isExact, false, text)
   })
 
   test('other encodings of the client', () => {

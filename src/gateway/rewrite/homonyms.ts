@@ -1,0 +1,85 @@
+import { userSchema } from '../../sql/search-path.ts'
+import type { Homonym } from '../ports.ts'
+
+/** Schemas of a path that are looked through for each reference. In a longer one names are looked for once. */
+const longPath = 100
+
+/** How names without a schema are looked for: in a session of this role, by this path. */
+export interface Lookup {
+  readonly path: readonly string[]
+  /** Of the login. `$user` is the current one, which may be another. */
+  readonly role?: string | undefined
+}
+
+interface Resolved {
+  readonly schema: string | undefined
+  readonly meanings: readonly string[]
+}
+
+/** The relations that share their names with masked ones. */
+export class Homonyms {
+  readonly #byName = new Map<string, Map<string, Homonym>>()
+  /** Schemas with the names of roles that a session may become. */
+  readonly #ofRoles = new Map<string, string[]>()
+  readonly #resolved = new WeakMap<readonly string[], Map<string, Resolved>>()
+
+  constructor(homonyms: readonly Homonym[]) {
+    for (const homonym of homonyms) {
+      const { name, schema } = homonym
+      this.#byName.set(name, (this.#byName.get(name) ?? new Map()).set(schema, homonym))
+      if (!homonym.isOfRole) continue
+      const ofRoles = this.#ofRoles.get(name) ?? []
+      this.#ofRoles.set(name, ofRoles)
+      ofRoles.push(schema)
+    }
+  }
+
+  has(name: string): boolean {
+    return this.#byName.has(name)
+  }
+
+  /** The schemas of all of that name. */
+  schemasOf(name: string): Iterable<string> {
+    return this.#byName.get(name)?.keys() ?? []
+  }
+
+  /** The schema of the relation that a name stands for to the role of the login, in the order of the path. */
+  resolve(name: string, lookup: Lookup): string | undefined {
+    return this.#find(name, lookup)?.schema
+  }
+
+  /** The schemas of all relations that the name may stand for, by the role that the session has become meanwhile. */
+  findMeanings(name: string, lookup: Lookup): readonly string[] {
+    return this.#find(name, lookup)?.meanings ?? []
+  }
+
+  #find(name: string, lookup: Lookup): Resolved | undefined {
+    const homonyms = this.#byName.get(name)
+    if (!homonyms) return undefined
+    const { path } = lookup
+    if (path.length <= longPath) return this.#look(name, homonyms, lookup)
+    const known = this.#resolved.get(path) ?? new Map<string, Resolved>()
+    this.#resolved.set(path, known)
+    const found = known.get(name) ?? this.#look(name, homonyms, lookup)
+    known.set(name, found)
+    return found
+  }
+
+  #look(name: string, homonyms: ReadonlyMap<string, Homonym>, { path, role }: Lookup): Resolved {
+    // A path that does not list it begins with it.
+    if (homonyms.has('pg_catalog') && !path.includes('pg_catalog'))
+      return { schema: 'pg_catalog', meanings: ['pg_catalog'] }
+    let first: string | undefined
+    const meanings = new Set<string>()
+    for (const each of path) {
+      if (each === userSchema) for (const schema of this.#ofRoles.get(name) ?? []) meanings.add(schema)
+      const schema = each === userSchema ? role : each
+      const homonym = schema === undefined ? undefined : homonyms.get(schema)
+      if (!homonym) continue
+      meanings.add(homonym.schema)
+      if (homonym.isUsable !== false) first ??= homonym.schema
+      if (!homonym.isUncertain) break
+    }
+    return { schema: first, meanings: [...meanings] }
+  }
+}
