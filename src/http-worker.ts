@@ -41,6 +41,8 @@ async function run(name: string, args: unknown[]): Promise<unknown> {
       return undefined
     case 'metrics':
       return await service?.registry.getMetricsAsJSON()
+    case 'drain':
+      return service?.drain()
     case 'close':
       return await service?.stop()
     default:
@@ -51,6 +53,7 @@ async function run(name: string, args: unknown[]): Promise<unknown> {
 async function open({
   settings,
   nodeId,
+  nodeCertificate,
   isEmbedded,
   portalFolder,
   logLevel,
@@ -61,6 +64,7 @@ async function open({
     ...(portalFolder !== undefined && { portalFolder }),
     part: {
       nodeId,
+      nodeCertificate,
       isEmbedded,
       gateway,
       metrics: async () => String(await channel.ask('metrics')),

@@ -8,6 +8,7 @@ import type { KnownKeys } from './db/nodes.ts'
 import { Channel, type Message } from './gateway/workers/channel.ts'
 import { passedOn } from './gateway/workers/start-worker.ts'
 import type { Listeners } from './http/listen.ts'
+import type { NodeCertificate } from './kernel/node-name.ts'
 import type { StartOptions } from './service.ts'
 import type { Settings } from './settings.ts'
 
@@ -15,6 +16,7 @@ import type { Settings } from './settings.ts'
 export interface WorkerStart {
   readonly settings: Settings
   readonly nodeId: string
+  readonly nodeCertificate: NodeCertificate
   readonly isEmbedded: boolean
   readonly portalFolder: string | undefined
   readonly logLevel: string
@@ -49,12 +51,17 @@ interface Running {
 
 export function describeStart(
   { settings, portalFolder, log }: StartOptions,
-  server: EmbeddedPostgres | undefined,
-  nodeId: string,
+  {
+    server,
+    ...node
+  }: Pick<WorkerStart, 'nodeId' | 'nodeCertificate'> & { readonly server: EmbeddedPostgres | undefined },
 ): WorkerStart {
   return {
-    settings: { ...settings, databaseUrl: server?.url ?? settings.databaseUrl },
-    nodeId,
+    settings: {
+      ...settings,
+      databaseUrl: server ? `${server.url}?require_auth=scram-sha-256` : settings.databaseUrl,
+    },
+    ...node,
     isEmbedded: server !== undefined,
     portalFolder,
     logLevel: log.level,
@@ -71,6 +78,7 @@ export class HttpPool {
   readonly #options: PoolOptions
   readonly #running = new Set<Running>()
   #gatewayPort = 0
+  #isDraining = false
   #isClosed = false
 
   constructor(options: PoolOptions) {
@@ -112,6 +120,12 @@ export class HttpPool {
     for (const { channel } of this.#running) channel.tell('gateway', [port])
   }
 
+  /** Before the close, while sessions of the gateway end. */
+  drain(): void {
+    this.#isDraining = true
+    for (const { channel } of this.#running) channel.tell('drain', [])
+  }
+
   async #start(delayMs: number): Promise<WorkerOpened> {
     const { start, log } = this.#options
     cluster.setupPrimary({
@@ -133,6 +147,7 @@ export class HttpPool {
       running.keys = opened.keys
       this.#running.add(running)
       running.channel.tell('gateway', [this.#gatewayPort])
+      if (this.#isDraining) running.channel.tell('drain', [])
       void ended.then(() => {
         this.#running.delete(running)
         if (this.#isClosed) return

@@ -42,6 +42,7 @@ import { createGatewayMetrics } from './gateway/metrics.ts'
 import { createQueryPort } from './gateway/query/query-port.ts'
 import { loadConfigured } from './http/certificates.ts'
 import { listen } from './http/listen.ts'
+import { createNodeCertificate } from './http/local-ca.ts'
 import { createMetrics } from './http/metrics.ts'
 import { mountBefore } from './http/mount.ts'
 import { addPages, type Readiness } from './http/pages.ts'
@@ -53,6 +54,7 @@ import { localOrigins, pagesAt, readHostNames } from './issuer/address.ts'
 import { changePassword } from './issuer/change-password.ts'
 import { openIssuer } from './issuer/issuer.ts'
 import { createNetworkList } from './kernel/network.ts'
+import { stopOnce } from './kernel/stop-once.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
 import { findBound, selectBound } from './masking/binding/find-bound.ts'
 import { findUnbound } from './masking/binding/find-unbound.ts'
@@ -181,6 +183,8 @@ export async function startService(options: StartOptions): Promise<Service> {
     enforcement.start()
     metrics.showStates(() => countStates(database.sql, selectBound))
   }
+  const nodeCertificate = part?.nodeCertificate ?? (await createNodeCertificate())
+  let draining = false
   let gateway: Gateway | undefined = part?.gateway
   const settle = async (id: string) => {
     const report = await enforcement.settle(id)
@@ -227,7 +231,12 @@ export async function startService(options: StartOptions): Promise<Service> {
     principals: createPrincipalPorts(database.sql, graph),
     ...description.ports,
     mayAct: (tx, ...deed) => mayAct(readAssignments(tx, createSqlGraph(tx)), ...deed),
-    runQuery: createQueryPort(() => gateway, settings, findLoginName.bind(null, database.sql)),
+    runQuery: createQueryPort({
+      gatewayNow: () => (draining ? undefined : gateway),
+      settings,
+      certificate: nodeCertificate.cert,
+      findName: findLoginName.bind(null, database.sql),
+    }),
     ...credentials.makers,
     rolesOf: (tx, caller) => readRoles(readAssignments(tx, createSqlGraph(tx)), caller),
   })
@@ -245,7 +254,6 @@ export async function startService(options: StartOptions): Promise<Service> {
   checkOperations([...masking.operations, ...directory.operations], permissionTables)
   const checks = expectChecks(database.sql, selectBound, await readRestoredAt(database.sql))
   const isTrustedProxy = createNetworkList(settings.trustedProxies)
-  let draining = false
   const accepting = () => !draining
   const readiness: Readiness[] = [
     { name: 'service', check: async () => (draining ? 'shutting down' : null) },
@@ -274,7 +282,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   const mounted = mountBefore(handler, issuer, { name: 'tokens', metrics, headers, accepting })
   if (settings.httpWorkers > 1 && !part)
     pool = new HttpPool({
-      start: describeStart(options, server, description.nodeId),
+      start: describeStart(options, { server, nodeId: description.nodeId, nodeCertificate }),
       registry: metrics.registry,
       log,
       refresh,
@@ -286,16 +294,21 @@ export async function startService(options: StartOptions): Promise<Service> {
         settings,
         handler: readForwarded(emulator?.keepStrangersOut(mounted) ?? mounted, isTrustedProxy),
         certificates: () => loadConfigured(settings),
+        nodeCertificate,
         log,
       })
   place = listeners
   cleanup.defer(() => listeners.close(settings.shutdownTimeoutSeconds * 1000))
 
-  const open = { listeners, memberships, enforcement, database, store, auth, registry: metrics.registry }
-  const end = () => {
+  const drain = () => {
     draining = true
+    pool?.drain()
   }
-  if (part) return { ...open, gateway: part.gateway, administrator, stop: stopOnce(cleanup.move(), end) }
+  const open = {
+    ...{ listeners, memberships, enforcement, database, store, auth, administrator, drain },
+    ...{ registry: metrics.registry, nodeCertificate: nodeCertificate.cert },
+  }
+  if (part) return { ...open, gateway: part.gateway, stop: stopOnce(cleanup.move(), drain) }
   await checks.settled()
   const locator = { guard, findPrimary: createPrimaryFinder(enforcement) }
   const gatewayMetrics = createGatewayMetrics(metrics.registry)
@@ -322,6 +335,7 @@ export async function startService(options: StartOptions): Promise<Service> {
       ...recordLogins(createLoginRecords(database.sql, tenantId), signIns),
       recordEvents: createEventRecords({ database, tenantId, metrics: gatewayMetrics, log }),
       certificate: () => loadConfigured(settings),
+      nodeCertificate: async () => nodeCertificate,
       metrics: gatewayMetrics,
       log,
     },
@@ -330,16 +344,7 @@ export async function startService(options: StartOptions): Promise<Service> {
   pool?.setGatewayPort(opened.port)
   cleanup.defer(() => opened.close(settings.shutdownTimeoutSeconds * 1000))
 
-  const service = { ...open, gateway: opened, administrator }
+  const service = { ...open, gateway: opened }
   await bringSample(settings, service, onProgress ?? (() => {}))
-  return { ...service, stop: stopOnce(cleanup.move(), end) }
-}
-
-function stopOnce(parts: AsyncDisposableStack, onStop: () => void): () => Promise<void> {
-  let stopping: Promise<void> | undefined
-  return () => {
-    onStop()
-    stopping ??= parts.disposeAsync()
-    return stopping
-  }
+  return { ...service, stop: stopOnce(cleanup.move(), drain) }
 }

@@ -9,6 +9,7 @@ import type { OpenedGraph } from './directory/membership/open-graph.ts'
 import type { Controller } from './enforcement/controller.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import type { Listeners } from './http/listen.ts'
+import type { NodeCertificate } from './kernel/node-name.ts'
 import type { Settings } from './settings.ts'
 
 export interface Service {
@@ -22,6 +23,10 @@ export interface Service {
   readonly registry: Registry
   /** The administrator of the first start; undefined once the account was deleted. */
   readonly administrator: Administrator | undefined
+  /** PEM of the certificate by which this node proves itself to its operator's commands. */
+  readonly nodeCertificate: string
+  /** Says that the node is about to stop: it is not ready any more, and begins no statements at the gateway. */
+  drain(): void
   stop(): Promise<void>
 }
 
@@ -37,6 +42,7 @@ export interface StartOptions {
   /** This process serves HTTP for a node, which has the gateway and looks after masked databases. */
   readonly part?: NodePart & {
     readonly gateway: Gateway
+    readonly nodeCertificate: NodeCertificate
     /** The metrics of all processes of the node. */
     metrics(): Promise<string>
   }

@@ -3,11 +3,12 @@ import { isSafeUrl } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { isDirectoryPath } from '../kernel/surface.ts'
 import { exitCodes } from './exit-codes.ts'
+import { fetchOwn, type Sent } from './fetch-own.ts'
 import { readInput } from './input.ts'
 import { startCommand } from './invocation.ts'
 import { currentToken } from './login.ts'
 import { openOperatorAccess } from './operator.ts'
-import { readRunFile, urlOf } from './run-file.ts'
+import { type RunFile, readRunFile } from './run-file.ts'
 import { readSession } from './session.ts'
 import { currentSettings, outputClosed } from './surroundings.ts'
 import { trustCa } from './trust-ca.ts'
@@ -72,8 +73,13 @@ const timeoutMs = 60_000
 export async function openApi(values: ApiValues): Promise<Api> {
   let access = await chooseAccess(values)
   if (access.caFile) trustCa(access.caFile)
-  const attempt = (method: string, path: string, body: unknown, headers: Readonly<Record<string, string>>) =>
-    reach(`${access.url}${withVersion(path)}`, {
+  const attempt = (
+    method: string,
+    path: string,
+    body: unknown,
+    headers: Readonly<Record<string, string>>,
+  ) => {
+    const sent: Sent = {
       method,
       headers: {
         ...headers,
@@ -81,9 +87,13 @@ export async function openApi(values: ApiValues): Promise<Api> {
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-      redirect: 'error',
       signal: AbortSignal.timeout(timeoutMs),
-    })
+    }
+    const { at } = access
+    return typeof at === 'string'
+      ? reach(`${at}${withVersion(path)}`, { ...sent, redirect: 'error' })
+      : fetchOwn(at, withVersion(path), sent)
+  }
   return {
     async send<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
       let response = await attempt(method, path, body, headers)
@@ -137,13 +147,19 @@ function withVersion(path: string): string {
   return `${path}${path.includes('?') ? '&' : '?'}${apiVersion}`
 }
 
-async function chooseAccess(
-  values: ApiValues,
-): Promise<{ url: string; token: string; caFile: string | null }> {
+interface Access {
+  /** A URL, or the service of this data directory. */
+  readonly at: string | RunFile
+  readonly token: string
+  readonly caFile: string | null
+}
+
+async function chooseAccess(values: ApiValues): Promise<Access> {
   const settings = currentSettings()
-  const local = async () => {
+  const place = async () => {
+    if (values.url !== undefined) return checkUrl(values.url)
     const run = await readRunFile(settings.dataDir)
-    if (run) return urlOf(run)
+    if (run) return run
     throw new OperatorError(
       `No service runs in ${settings.dataDir}. Start it with '${startCommand}', or say --url and --token.`,
       { exitCode: exitCodes.unreachable },
@@ -151,10 +167,10 @@ async function chooseAccess(
   }
   const caFile = values.ca ?? null
   const sent = values.token === '-' ? (await readInput('-')).trim() : values.token
-  if (sent !== undefined) return { url: checkUrl(values.url ?? (await local())), token: sent, caFile }
+  if (sent !== undefined) return { at: await place(), token: sent, caFile }
   const session = values.admin ? null : await readSession()
   if (session && (values.url === undefined || values.url === session.url))
-    return { url: session.url, token: await currentToken(), caFile: caFile ?? session.caFile }
+    return { at: session.url, token: await currentToken(), caFile: caFile ?? session.caFile }
   if (values.url !== undefined && !values.admin)
     throw new OperatorError(`Not signed in to ${values.url}. Say --token, or run 'masquerade login --url'.`, {
       exitCode: exitCodes.denied,
@@ -164,7 +180,7 @@ async function chooseAccess(
     { ...access, sql: access.database.sql },
     { for: { kind: 'administrator' }, permissions: [], lifetimeSeconds: 600, audience: undefined },
   )
-  return { url: checkUrl(values.url ?? (await local())), token, caFile }
+  return { at: await place(), token, caFile }
 }
 
 /** A token goes over the network only where it is encrypted. */

@@ -81,6 +81,9 @@ function readEmbeddedAddress(dataDir: string): DatabaseAddress {
     user: 'masquerade',
     password: readPrivate(dataDir, 'postgres-password'),
     database: 'masquerade',
+    // After the server was killed, any user of the machine may listen at its port.
+    weakestPassword: 'scram-sha-256',
+    requiresProof: true,
   }
 }
 

@@ -1,15 +1,13 @@
-import { rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { prepareDataDir } from '../db/data-directory.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Service } from '../main.ts'
 import { ensurePortal } from '../portal/build-portal.ts'
-import type { Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { openLog } from './log.ts'
 import { showProgress } from './progress.ts'
-import type { RunFile } from './run-file.ts'
+import { describePlace, writeRunFile } from './run-file.ts'
 import { renderScreen } from './screen.ts'
 import { currentSettings, report } from './surroundings.ts'
 
@@ -52,10 +50,10 @@ a terminal. Settings are environment variables: docs/settings.md.`,
     } finally {
       progress.end()
     }
-    const runFile = await writeRunFile(settings, service)
+    const runFile = await writeRunFile(settings.dataDir, service)
     report(
       values,
-      describeRun(service),
+      describePlace(service),
       await renderScreen(settings, service, file, portalFolder !== undefined),
     )
     log.info({ httpPort: service.listeners.httpPort, httpsPort: service.listeners.httpsPort }, 'ready')
@@ -78,17 +76,4 @@ async function findPortal(log: Logger, onProgress: (step: string) => void): Prom
     log.error({ err }, 'the portal is left out')
     return undefined
   }
-}
-
-/** Tells the other commands where the running service listens. */
-async function writeRunFile(settings: Settings, service: Service): Promise<string> {
-  const file = join(settings.dataDir, 'run.json')
-  await writeFile(file, JSON.stringify(describeRun(service)), { mode: 0o600 })
-  return file
-}
-
-function describeRun({ listeners, auth, gateway }: Service): RunFile {
-  const { host, httpPort, httpsPort } = listeners
-  const origin = auth.identity.origin()
-  return { pid: process.pid, host, httpPort, httpsPort, origin, gatewayPort: gateway.port }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { DatabaseAddress, Place } from '../db/database-url.ts'
+import type { NodeCertificate } from '../kernel/node-name.ts'
 import type { TokenGrounds } from '../kernel/token-grounds.ts'
 import type { Touched } from './audit/touch.ts'
 import type { GatewayMetrics } from './metrics.ts'
@@ -206,6 +207,8 @@ export interface GatewayPorts {
   /** Audits touched columns and ends of sessions, some time after they happened. */
   recordEvents(events: readonly SessionEvent[]): Promise<void>
   certificate(): Promise<{ readonly cert: string; readonly key: string }>
+  /** For clients that ask for this very node. */
+  nodeCertificate(): Promise<NodeCertificate>
   readonly metrics: GatewayMetrics
   readonly log: Logger
 }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { createNetworkList } from '../kernel/network.ts'
+import { nodeName } from '../kernel/node-name.ts'
 import type { RefusalName } from '../wire/refusal.ts'
 import { AuditWriter } from './audit/audit-writer.ts'
 import type { GatewayLimits, GatewayPorts } from './ports.ts'
@@ -38,6 +39,7 @@ export async function openSessionRunner({
   processes,
 }: SessionRunnerOptions): Promise<SessionRunner> {
   let context = await readContext(ports)
+  const ownContext = createSecureContext({ ...(await ports.nodeCertificate()), minVersion: 'TLSv1.2' })
   const renewal = setInterval(() => {
     readContext(ports).then(
       (fresh) => {
@@ -60,7 +62,7 @@ export async function openSessionRunner({
     limits,
     masks,
     auditWriter,
-    tlsContext: () => context,
+    tlsContext: (name) => (name === nodeName ? ownContext : context),
     isProxy: createNetworkList(limits.proxies),
     relocate: (socket) => connections.relocate(socket),
     introduce: (socket, signal) => connections.introduce(socket, signal),

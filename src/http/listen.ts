@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { bracketHost, reachableAddress } from '../kernel/network.ts'
+import { type NodeCertificate, nodeName } from '../kernel/node-name.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { describe, Problem } from '../kernel/problem.ts'
 import { boundPipelines } from './bound-pipelines.ts'
@@ -27,17 +28,20 @@ interface ListenOptions {
   readonly settings: { readonly host: string; readonly httpPort: number; readonly httpsPort: number }
   readonly handler: Handler
   readonly certificates: () => Promise<Certificates>
+  readonly nodeCertificate: NodeCertificate
   readonly log: Logger
 }
 
 const renewalCheckMs = 6 * 60 * 60 * 1000
 
-export async function listen({ settings, handler, certificates, log }: ListenOptions): Promise<Listeners> {
+export async function listen(options: ListenOptions): Promise<Listeners> {
+  const { settings, handler, certificates, nodeCertificate, log } = options
   await using cleanup = new AsyncDisposableStack()
   const tls = await certificates()
   const traced = boundPipelines(traceRequests(handler))
   const http = createServer(limits, traced)
   const https = createTlsServer({ ...limits, cert: tls.cert, key: tls.key, minVersion: 'TLSv1.2' }, traced)
+  https.addContext(nodeName, { ...nodeCertificate, minVersion: 'TLSv1.2' })
 
   for (const server of [http, https]) server.on('connect', refuseTunnel)
 

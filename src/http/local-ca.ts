@@ -1,5 +1,6 @@
 import { randomBytes, webcrypto } from 'node:crypto'
 import { isIP } from 'node:net'
+import { type NodeCertificate, nodeName } from '../kernel/node-name.ts'
 import { createNameConstraints } from './name-constraints.ts'
 import * as x509 from './x509.ts'
 
@@ -63,6 +64,26 @@ export async function issueCertificate(
       ),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
       await x509.AuthorityKeyIdentifierExtension.create(ca.certificate.publicKey),
+    ],
+  })
+  return { cert: toPem(certificate), key: await exportKey(keys.privateKey) }
+}
+
+/** A self-signed certificate for one process and its children. It is valid at any time: the key lives no longer than they do. */
+export async function createNodeCertificate(): Promise<NodeCertificate> {
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: [{ CN: [nodeName] }],
+    serialNumber: createSerialNumber(),
+    notBefore: new Date('2000-01-01T00:00:00Z'),
+    notAfter: new Date('2100-01-01T00:00:00Z'),
+    keys,
+    signingAlgorithm: algorithm,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension([{ type: 'dns', value: nodeName }]),
     ],
   })
   return { cert: toPem(certificate), key: await exportKey(keys.privateKey) }

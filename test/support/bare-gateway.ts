@@ -83,6 +83,7 @@ export async function openBareGateway(
       recordRefusal: async () => {},
       recordEvents: async () => {},
       certificate: async () => certificate,
+      nodeCertificate: async () => certificate,
       metrics: createGatewayMetrics(new Registry()),
       log: pino({ level: 'silent' }),
       ...ports,

@@ -1,7 +1,7 @@
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { run } from '../../src/cli/run.ts'
+import { writeRunFile } from '../../src/cli/run-file.ts'
 import { runWithin } from '../../src/cli/surroundings.ts'
 import type { Outcome } from './command.ts'
 import type { TestService } from './service.ts'
@@ -47,10 +47,7 @@ export async function runHere(args: readonly string[], around: Around = {}): Pro
 
 /** Writes what a started service writes for the commands beside it, and returns their environment. */
 export async function settleIn(service: TestService): Promise<Record<string, string>> {
-  const { httpPort, httpsPort, host } = service.listeners
-  const run = { pid: process.pid, host, httpPort, httpsPort, gatewayPort: service.gateway.port }
-  const origin = service.auth.identity.origin()
-  await writeFile(join(service.dataDir, 'run.json'), JSON.stringify({ ...run, origin }))
+  await writeRunFile(service.dataDir, service)
   return {
     MASQUERADE_DATA_DIR: service.dataDir,
     MASQUERADE_DATABASE_URL: service.databaseUrl,

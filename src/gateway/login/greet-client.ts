@@ -14,7 +14,8 @@ export interface Greeted {
 }
 
 export interface GreetOptions {
-  readonly context: () => SecureContext
+  /** By the name that the client asks for. */
+  readonly context: (name?: string) => SecureContext
   readonly allowPlaintext: boolean
   /** A trusted proxy has connected: it tells the client's address first, and is refused without. */
   readonly isProxied: boolean
@@ -92,7 +93,12 @@ function acceptTls(
 ): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const secureContext = context()
-    const socket = new TLSSocket(plain, { isServer: true, secureContext, ALPNProtocols: [protocol] })
+    const socket = new TLSSocket(plain, {
+      isServer: true,
+      secureContext,
+      SNICallback: (name, done) => done(null, context(name)),
+      ALPNProtocols: [protocol],
+    })
     socket.on('error', () => {})
     onTls(socket)
     const ended = () => {

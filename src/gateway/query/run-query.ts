@@ -2,6 +2,7 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
 import { guardAnswers } from '../../db/guard-answers.ts'
+import { nodeName } from '../../kernel/node-name.ts'
 import { codeOf, sqlstate } from '../../kernel/sqlstate.ts'
 import { localProxyHeader } from '../../wire/proxy-header.ts'
 
@@ -38,26 +39,32 @@ const connectTimeoutMs = 10_000
 const mostBytes = 16 * 1024 * 1024
 const asTheyAre = { getTypeParser: () => (text: string) => text }
 
+/** The gateway of this node. */
+export interface GatewayAddress {
+  readonly host: string
+  readonly port: number
+  /** The certificate that proves it. */
+  readonly certificate: string
+  /** Connections from here have to begin as a proxy's do. */
+  readonly isProxy: boolean
+}
+
 /**
  * Runs one statement through the gateway, as any client of the person would: masks, privileges, audit and the end of
  * sessions are the gateway's. The extended protocol takes one statement, so a transaction that is read-only stays so.
  */
-export async function runQuery(
-  { host, port, isProxy }: { readonly host: string; readonly port: number; readonly isProxy: boolean },
-  request: QueryRequest,
-): Promise<QueryOutcome> {
+export async function runQuery(gateway: GatewayAddress, request: QueryRequest): Promise<QueryOutcome> {
   const { database, user, token, isReadOnly, timeoutMs, signal } = request
   const client = new pg.Client({
-    host,
-    port,
-    ...(isProxy && { stream: openAsProxy }),
+    host: anyAddress,
+    stream: () => new GatewaySocket(gateway),
     database,
     user,
     password: token,
     application_name: 'masquerade portal',
     connectionTimeoutMillis: connectTimeoutMs,
-    // The other end is this very process: there is no name to verify.
-    ssl: { rejectUnauthorized: false },
+    // Another program may have the port once the gateway has closed: the token is for this node alone.
+    ssl: { ca: gateway.certificate, servername: nodeName },
   })
   client.on('error', () => {})
   // The gateway passes on what the database sends.
@@ -92,11 +99,23 @@ export async function runQuery(
   }
 }
 
-/** A connection that begins as the gateway expects it of a proxy, which speaks for itself here. */
-function openAsProxy(): Socket {
-  const socket = new Socket()
-  socket.once('connect', () => socket.write(localProxyHeader))
-  return socket
+/** The driver would ask for the certificate of a host that has a name; for an address, it asks for the name that it is told. */
+const anyAddress = '127.0.0.1'
+
+/** Connects to the gateway, whatever address the driver says, and begins as the gateway expects it of a proxy. */
+class GatewaySocket extends Socket {
+  readonly #gateway: GatewayAddress
+
+  constructor(gateway: GatewayAddress) {
+    super()
+    this.#gateway = gateway
+    if (gateway.isProxy) this.once('connect', () => this.write(localProxyHeader))
+  }
+
+  override connect(): this {
+    const { host, port } = this.#gateway
+    return super.connect(port, host)
+  }
 }
 
 /** Stops at the row after the limit: the rest of a read is not worth receiving, and a write goes on to its end. */

@@ -14,7 +14,8 @@ export interface GatewayContext {
   readonly limits: GatewayLimits
   readonly masks: MaskCache
   readonly auditWriter: AuditWriter
-  tlsContext(): SecureContext
+  /** By the name that the client asks for. */
+  tlsContext(name?: string): SecureContext
   /** True for addresses of proxies, which begin each connection by telling the client's address. */
   isProxy(address: string): boolean
   /** Counts a connection by the address that its proxy told. */

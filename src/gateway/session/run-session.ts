@@ -35,7 +35,7 @@ export async function runSession(plain: Socket, gateway: GatewayContext): Promis
   plain.once('close', () => abort.abort())
   const run = async () => {
     const greeted = await greetClient(plain, {
-      context: () => gateway.tlsContext(),
+      context: (name) => gateway.tlsContext(name),
       allowPlaintext: gateway.limits.allowPlaintext,
       isProxied: gateway.isProxy(plain.remoteAddress ?? ''),
       signal: abort.signal,

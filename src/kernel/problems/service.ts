@@ -33,4 +33,10 @@ export const serviceProblems = {
     code: 'ServiceUnavailable',
     message: 'This node is shutting down. Try again.',
   },
+  GatewayClosed: {
+    status: 503,
+    code: 'ServiceUnavailable',
+    message:
+      'The gateway of this node takes no connections: the node is starting or shutting down. Try again shortly.',
+  },
 } as const satisfies Record<string, Kind>

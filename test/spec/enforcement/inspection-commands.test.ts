@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { writeRunFile } from '../../../src/cli/run-file.ts'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
 import { runHere, settleIn } from '../../support/run-here.ts'
@@ -15,10 +16,8 @@ describe('looking into a bound database from the command line', () => {
     'The bound databases and the states of their masks are shown by `masquerade status`, which then ends with 4 when one has failed, and counted by state on `/metrics`.',
     async () => {
       const service = masking.service()
-      const { dataDir, origin, databaseUrl } = service
-      const httpPort = Number(new URL(origin).port)
-      const run = { pid: process.pid, host: '127.0.0.1', httpPort, httpsPort: 0, origin }
-      await writeFile(join(dataDir, 'run.json'), JSON.stringify(run))
+      const { dataDir, databaseUrl } = service
+      await writeRunFile(dataDir, service)
       const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
       const metrics = async () => (await service.request('GET', '/metrics')).text
 

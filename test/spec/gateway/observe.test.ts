@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { writeRunFile } from '../../../src/cli/run-file.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { policyUrl } from '../../support/masking.ts'
@@ -104,10 +104,8 @@ clause(
   'MASK-145',
   '`masquerade status` says of each bound database whether it is `Enforced`, `Observing`, `Disabled`, `Pending` or `Failed`, since when, and for what reason it is pending or has failed.',
   async () => {
-    const { dataDir, databaseUrl, listeners, auth } = service()
-    const { httpPort, httpsPort } = listeners
-    const facts = { pid: process.pid, host: '127.0.0.1', httpPort, httpsPort, origin: auth.identity.origin() }
-    await writeFile(`${dataDir}/run.json`, JSON.stringify(facts))
+    const { dataDir, databaseUrl } = service()
+    await writeRunFile(dataDir, service())
     const readState = async () => {
       const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
       const { stdout } = await runHere(['status', '--json'], { environment })

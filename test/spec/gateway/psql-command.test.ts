@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { writeRunFile } from '../../../src/cli/run-file.ts'
 import { createCa, toPem } from '../../../src/http/local-ca.ts'
 import { clause } from '../../support/clause.ts'
 import { findProgram } from '../../support/find-program.ts'
@@ -23,13 +24,10 @@ describe('masquerade psql', () => {
   let folder = ''
   let environment: Record<string, string> = {}
   before(async () => {
-    const { dataDir, databaseUrl, auth, listeners } = masking.service()
-    const origin = auth.identity.origin()
+    const { dataDir, databaseUrl } = masking.service()
     folder = await mkdtemp(join(tmpdir(), 'masquerade-psql-'))
     for (const part of ['empty', 'fake', 'config']) await mkdir(join(folder, part))
-    const { httpPort, httpsPort } = listeners
-    const run = { pid: process.pid, host: '127.0.0.1', httpPort, httpsPort, origin, gatewayPort: port() }
-    await writeFile(join(dataDir, 'run.json'), JSON.stringify(run))
+    await writeRunFile(dataDir, masking.service())
     const fake = `#!/bin/sh\nprintf '%s\\n' "$@"; env | grep ^PG | sort; exit 7\n`
     await writeFile(join(folder, 'fake', 'psql'), fake)
     await chmod(join(folder, 'fake', 'psql'), 0o755)

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { writeRunFile } from '../../../src/cli/run-file.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
@@ -38,10 +37,8 @@ describe('databases that are not bound', () => {
     'GATE-93',
     '`masquerade status` lists the databases on the servers of bound databases that are not bound themselves. The gateway refuses them as unknown (3D000).',
     async () => {
-      const { dataDir, origin, databaseUrl } = gateway.masking.service()
-      const httpPort = Number(new URL(origin).port)
-      const run = { pid: process.pid, host: '127.0.0.1', httpPort, httpsPort: 0, origin }
-      await writeFile(join(dataDir, 'run.json'), JSON.stringify(run))
+      const { dataDir, databaseUrl } = gateway.masking.service()
+      await writeRunFile(dataDir, gateway.masking.service())
       const environment = { MASQUERADE_DATA_DIR: dataDir, MASQUERADE_DATABASE_URL: databaseUrl }
       const { host, port, database } = bindingOf(gateway.masked().url)
       const { stdout, stderr } = await runHere(['status', '--json'], { environment })

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { writeRunFile } from '../../../src/cli/run-file.ts'
 import { clause } from '../../support/clause.ts'
 import { runCommand } from '../../support/command.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
@@ -246,14 +247,8 @@ test('databases are bound, listed and unbound', async () => {
 test('whoever can read the data directory needs no token', async () => {
   const db = freshDatabase()
   await putRule(db, 'r', emailRule)
-  const { dataDir, databaseUrl, listeners, auth } = service()
-  const place = {
-    pid: process.pid,
-    host: '127.0.0.1',
-    httpPort: listeners.httpPort,
-    httpsPort: listeners.httpsPort,
-  }
-  await writeFile(join(dataDir, 'run.json'), JSON.stringify({ ...place, origin: auth.identity.origin() }))
+  const { dataDir, databaseUrl } = service()
+  await writeRunFile(dataDir, service())
   const { code, stdout, stderr } = await runCommand(['rules', 'list', '-d', shortOf(db)], {
     XDG_CONFIG_HOME: folder,
     MASQUERADE_DATA_DIR: dataDir,

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { writeRunFile } from '../../../src/cli/run-file.ts'
 import { readText } from '../../house/tree.ts'
 import { createMaskedDatabase } from '../../support/masked-database.ts'
 import { listPrivileges } from '../../support/privileges.ts'
@@ -32,10 +33,8 @@ test('the commands of docs/your-own-database.md work as they stand', async () =>
       insert into public.customers values (1, 'ann@example.com', '4111111111111111');
       grant usage on schema public to public; grant select on public.customers to ${roles.join(', ')}`)
     const before = await listPrivileges(target.database, roles)
-    const { dataDir, databaseUrl, listeners, auth } = service
-    const { httpPort, httpsPort } = listeners
-    const facts = { pid: process.pid, host: '127.0.0.1', httpPort, httpsPort, origin: auth.identity.origin() }
-    await writeFile(join(dataDir, 'run.json'), JSON.stringify(facts))
+    const { dataDir, databaseUrl } = service
+    await writeRunFile(dataDir, service)
     const environment = {
       XDG_CONFIG_HOME: folder,
       MASQUERADE_DATA_DIR: dataDir,
