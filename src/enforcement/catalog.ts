@@ -163,6 +163,17 @@ export interface ObservedTwin {
   readonly comments: Readonly<Record<string, string | null>>
 }
 
+/** A view in a schema of twins that may have to be closed, as the plan makes or keeps it for no relation. */
+export interface StrayTwin extends ObservedTwin {
+  readonly oid: number
+  /** The relation whose record names it, by oid; null: none does. */
+  readonly recordedFor: number | null
+  /** Roles other than its owner that have a privilege on it or on a column. Null: PUBLIC. */
+  readonly grantees: readonly (string | null)[]
+  /** The role of the binding may take on that of its owner. */
+  readonly isSettable: boolean
+}
+
 export interface Closed {
   readonly name: string
   readonly relations: readonly number[]
@@ -211,6 +222,11 @@ export interface Snapshot {
   readonly relations: readonly Relation[]
   readonly guards: readonly Guard[]
   readonly twins: readonly ObservedTwin[]
+  /**
+   * Views in schemas of twins that no record names, or that read relations in view other than the one whose twin they are; and
+   * those that have the name of a relation in view.
+   */
+  readonly strays: readonly StrayTwin[]
   readonly roles: ReadonlyMap<string, Role>
   /** Schemas that are named like ours, each with its owner. */
   readonly shadowSchemas: ReadonlyMap<string, string>

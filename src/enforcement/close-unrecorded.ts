@@ -7,6 +7,7 @@ import { storeGuard } from './guard/stored-grants.ts'
 import { type PolicySource, type ReconcileOptions, type Turn, takeTurn } from './in-turn.ts'
 import type { Plan, Step } from './plan.ts'
 import { listNamed, type Part, requireSameNames } from './same-names.ts'
+import { closeStray } from './twins/close-strays.ts'
 
 /**
  * Denies masked columns in a database in which the role of the binding may not create the schema of its records, and gives
@@ -50,6 +51,8 @@ async function closeAll({ tx, planned, enter }: Turn, kept: KeptRecords) {
         () => false,
       )
   }
+  for (const stray of desired.strays)
+    await isDone({ masked: [], released: [] }, (own) => closeStray(own, stray))
   for (const wanted of desired.masked) {
     // The owners of the twins may not be there.
     const owners = new Set<string | null>(desired.owners.map(({ name }) => name))

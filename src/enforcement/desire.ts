@@ -14,7 +14,9 @@ import {
   ownerReads,
   rowSecurity,
   sharedTwinOwner,
+  twinClosed,
 } from './notes.ts'
+import { orderWithStrays } from './order-by-reads.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Note, Released } from './plan.ts'
 import type { Policy } from './policy.ts'
 import { assignMasks, type Masks, pinsOf } from './twins/assign-masks.ts'
@@ -29,8 +31,10 @@ import { describeUnmanaged, listUnclosed } from './unclosed.ts'
 export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desired {
   const { twinOwner } = snapshot
   const { masks, notes } = assignMasks(snapshot, policy)
-  const ordered = orderByReads(snapshot.relations, masks)
-  const affected = new Set(ordered.map(({ oid }) => oid))
+  const isTaken = (name: string) => (snapshot.shadowSchemas.get(name) ?? twinOwner) !== twinOwner
+  const nameTwin = ({ schema, name }: Relation) => quoteQualified(shadowSchemaName(schema, isTaken), name)
+  const { ordered, strays, barred } = orderWithStrays(snapshot, policy, masks, nameTwin)
+  const affected = new Set([...ordered.map(({ oid }) => oid), ...barred])
   const guards = new Map(snapshot.guards.map((guard) => [guard.oid, guard]))
   const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
   const twins = new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
@@ -50,12 +54,11 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
       heir,
     )
   const ownerless = read.filter((relation) => twinOwners.of(relation) === null)
-  const twinless = findTwinless(ordered, policy, notes, describe, ownerless)
+  const twinless = findTwinless(ordered, policy, notes, describe, ownerless, barred)
   for (const relation of ownerless) {
     const oid = snapshot.roles.get(relation.owner)?.oid ?? 0
     notes.push(noTwinOwner(relation, snapshot, chooseTwinOwner(snapshot, snapshot.twinRoles, oid).name))
   }
-  const isTaken = (name: string) => (snapshot.shadowSchemas.get(name) ?? twinOwner) !== twinOwner
   const shadows = new Map(ordered.map(({ schema }) => [schema, shadowSchemaName(schema, isTaken)]))
   const moves = new Map(
     ordered.map(({ schema, name }) => [
@@ -109,6 +112,14 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
         remembered: relation ? remember(relation, guard, snapshot, twins) : nothing,
       }
     })
+  const made = new Set(masked.flatMap(({ twin }) => (twin ? [quoteQualified(twin.schema, twin.name)] : [])))
+  const closed = strays.map((stray) => ({
+    ...stray,
+    isReplaced: stray.recordedFor === null && made.has(quoteQualified(stray.schema, stray.name)),
+  }))
+  for (const stray of closed)
+    if (!stray.isReplaced && released.every(({ guard }) => guard.oid !== stray.recordedFor))
+      notes.push(twinClosed(stray))
   const roleMakers = listRoleMakers(snapshot.roles, exempt.roles, snapshot.user)
   for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])
     if (!matches(entry, snapshot, policy)) notes.push(exemptsNothing(entry))
@@ -135,6 +146,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
     makers,
     masked,
     released,
+    strays: closed,
     unclosed,
     exempt: names,
     recordedExempt,
@@ -203,33 +215,9 @@ function isRefused(guard: Guard | undefined, twin: DesiredTwin): boolean {
   return guard?.twin?.made === null && guard.twin.wanted === wantedText(twin)
 }
 
-/** Relations with a mask and every view over them, each after the relations that it reads. Views cannot read in a circle. */
-function orderByReads(relations: readonly Relation[], masks: ReadonlyMap<number, Masks>): Relation[] {
-  const affected = new Set(masks.keys())
-  const readers = Map.groupBy(
-    relations.flatMap((view) => view.reads.map((oid) => ({ oid, view }))),
-    ({ oid }) => oid,
-  )
-  for (const oid of affected)
-    for (const { view } of readers.get(oid) ?? []) if (view.definition !== null) affected.add(view.oid)
-  const byOid = new Map(relations.map((relation) => [relation.oid, relation]))
-  const ordered = new Set<Relation>()
-  const place = (relation: Relation) => {
-    if (ordered.has(relation) || !affected.has(relation.oid)) return
-    if (relation.definition !== null)
-      for (const oid of relation.reads) {
-        const read = byOid.get(oid)
-        if (read) place(read)
-      }
-    ordered.add(relation)
-  }
-  for (const relation of relations) place(relation)
-  return [...ordered]
-}
-
 /**
  * Tables and views that get no twin: suspended tables; tables without an owner for it; views that we may not act for; views over a table with row policies that
- * restrict certain roles, as these would not be found any more. And whatever reads one of them.
+ * restrict certain roles, as these would not be found any more. And whatever reads one of them, or a stray that is `barred`.
  */
 function findTwinless(
   ordered: readonly Relation[],
@@ -237,8 +225,9 @@ function findTwinless(
   notes: Note[],
   describe: (unmanaged: Relation) => Note,
   ownerless: readonly Relation[],
+  barred: ReadonlySet<number>,
 ): ReadonlySet<number> {
-  const found = new Set<number>()
+  const found = new Set(barred)
   const restricted = new Set(
     ordered.filter(({ restrictions }) => restrictions.length > 0).map(({ oid }) => oid),
   )

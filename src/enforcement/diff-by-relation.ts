@@ -24,10 +24,11 @@ import {
   writeExempt,
   writeGuard,
 } from './guard/guard-steps.ts'
-import type { Desired, DesiredRelation, Plan, Step } from './plan.ts'
+import type { Desired, DesiredRelation, OpenStray, Plan, Step } from './plan.ts'
 import { recordReaders } from './sessions/old-readers.ts'
 import type { TwinOwner } from './twins/choose-twin-owner.ts'
-import { dropOrKeep, findRemade, inDropOrder, isAsMade, nameTwin } from './twins/twin-steps.ts'
+import { closeStray } from './twins/close-strays.ts'
+import { dropOrKeep, findRemade, inDropOrder, isAsMade, listStanding, nameTwin } from './twins/twin-steps.ts'
 
 /** Steps that are done together or not at all, whatever becomes of other groups. */
 export interface StepGroup {
@@ -49,6 +50,8 @@ export function diffClosings(snapshot: Snapshot, desired: Desired): StepGroup[] 
   const plan = startPlan(snapshot, desired)
   const home = desired.owners.filter(({ name }) => name === desired.twinOwner)
   const groups = [groupOf(null, plan, ({ steps }) => prepareBase(steps, plan, home))]
+  for (const stray of desired.strays)
+    groups.push(groupOf(nameStray(stray), plan, (own) => closeStray(own, stray)))
   for (const wanted of desired.masked.map((one) => withoutAbsent(one, snapshot, desired))) {
     // A lock on the relation itself must not keep its twin open.
     groups.push(groupOf(targetOf(wanted), plan, (own) => closeTwin(own, wanted)))
@@ -75,9 +78,10 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
   const free = masked.filter(({ isHeld }) => !isHeld)
   const remade = findRemade(plan)
   for (const wanted of free.toReversed()) {
-    const name = remade.has(wanted.relation.oid) && nameTwin(plan, wanted.relation.oid)
-    const step = { sql: `DROP VIEW ${name}`, why: 'a twin that has other columns now', as: twinOwner }
-    if (name) groups.push({ target: targetOf(wanted), steps: [step] })
+    for (const name of remade.has(wanted.relation.oid) ? listStanding(plan, wanted) : []) {
+      const step = { sql: `DROP VIEW ${name}`, why: 'a twin that has other columns now', as: twinOwner }
+      groups.push({ target: targetOf(wanted), steps: [step] })
+    }
   }
   const isDeferred = ({ relation }: DesiredRelation) => snapshot.deferred.has(relation.oid)
   for (const wanted of [...free.filter((one) => !isDeferred(one)), ...free.filter(isDeferred)])
@@ -112,6 +116,10 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
 export function listHeld(snapshot: Snapshot, desired: Desired): DesiredRelation[] {
   const plan = startPlan(snapshot, desired)
   return desired.masked.filter((wanted) => wanted.isHeld && !examineTwin(plan, wanted).isKept)
+}
+
+function nameStray({ schema, name, oid }: OpenStray): NonNullable<StepGroup['target']> {
+  return { name: quoteQualified(schema, name), oid }
 }
 
 function targetOf({ relation }: DesiredRelation): NonNullable<StepGroup['target']> {

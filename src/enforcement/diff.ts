@@ -19,15 +19,18 @@ import {
 import type { Desired, DesiredRelation, Plan, Released, Step } from './plan.ts'
 import { recordReaders } from './sessions/old-readers.ts'
 import { isRevocable, type TwinOwner } from './twins/choose-twin-owner.ts'
+import { closeStray } from './twins/close-strays.ts'
 import { dropIdleOwners, dropTwinOwners } from './twins/drop-twin-owner.ts'
 import { revokeStrays } from './twins/stray-makers.ts'
-import { dropReleased, dropRemade, findRemade, makeTwin } from './twins/twin-steps.ts'
+import { dropReleased, dropRemade, findRemade, findStray, makeTwin } from './twins/twin-steps.ts'
 
 /** Pure and printable: what it takes to get from what is there to what should be. Empty when nothing is to be done. */
 export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   const plan = startPlan(snapshot, desired)
   const { steps } = plan
   prepare(plan)
+  // One that is replaced gets its grants with its new definition.
+  for (const stray of desired.strays) if (!stray.isReplaced) closeStray(plan, stray)
   const remade = findRemade(plan)
   dropRemade(plan, remade)
   for (const wanted of desired.masked) maskRelation(plan, wanted, remade)
@@ -50,6 +53,11 @@ export function startPlan(snapshot: Snapshot, desired: Desired): Plan {
     desired,
     guards: new Map(snapshot.guards.map((guard) => [guard.oid, guard])),
     twins: new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin])),
+    strays: new Map(
+      snapshot.strays
+        .filter(({ recordedFor }) => recordedFor === null)
+        .map((twin) => [quoteQualified(twin.schema, twin.name), twin]),
+    ),
   }
 }
 
@@ -218,6 +226,8 @@ export function leave({ steps, snapshot, desired }: Plan): void {
   steps.push(...dropTwinOwners(desired.twinOwner, departure))
 }
 
-export function dropIdle({ snapshot, desired }: Plan): Step[] {
-  return snapshot.departure ? dropIdleOwners(desired.twinOwner, snapshot.departure, snapshot.twins) : []
+export function dropIdle({ snapshot, desired, strays }: Plan): Step[] {
+  if (!snapshot.departure) return []
+  const replaced = desired.masked.flatMap(({ twin }) => findStray(strays, twin) ?? [])
+  return dropIdleOwners(desired.twinOwner, snapshot.departure, [...snapshot.twins, ...replaced])
 }

@@ -1,6 +1,6 @@
 import type { Place } from '../db/database-url.ts'
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
-import type { Intruder, Relation, Snapshot } from './catalog.ts'
+import type { Intruder, Relation, Snapshot, StrayTwin } from './catalog.ts'
 import { guardSchema, readServed, twinOwnerName, twinOwnerPrefix } from './names.ts'
 import type { Note } from './plan.ts'
 
@@ -8,6 +8,14 @@ export function noTwin({ schema, name }: Pick<Relation, 'schema' | 'name'>): Not
   const target = `${schema}.${name}`
   const message = `${target} shows masked data and cannot have a masked twin: its definition is too large, or PostgreSQL refused it over twins (a view that groups by a primary key must name every column in GROUP BY; ONLY, TABLESAMPLE and system columns are for tables). It is closed to all roles that are not exempt.`
   return { code: 'NoTwin', target, message }
+}
+
+/** It was made for a mask that is gone, stayed for objects of others, and would show raw values now. */
+export function twinClosed({ schema, name }: Pick<StrayTwin, 'schema' | 'name'>): Note {
+  const target = `${schema}.${name}`
+  const twin = quoteQualified(schema, name)
+  const message = `${target} is left from an earlier mask and reads data that is masked now. It is closed to all roles, and views over it to those that are not exempt. To remove them: DROP VIEW ${twin} CASCADE.`
+  return { code: 'TwinKept', target, message }
 }
 
 /** Another owner's twins have the role that is there, and one role must not read tables of several owners. */

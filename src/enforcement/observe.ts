@@ -1,3 +1,4 @@
+import { quoteQualified } from '../db/quote.ts'
 import type { Sql } from '../db/sql.ts'
 import type { Tx } from '../db/transaction.ts'
 import type {
@@ -8,6 +9,7 @@ import type {
   Relation,
   Role,
   Snapshot,
+  StrayTwin,
   TwinRole,
 } from './catalog.ts'
 import { type AclEntry, aclAsJson, listGrants, type RoleNames } from './grants/read-acl.ts'
@@ -19,6 +21,7 @@ import { findRelations, isOn, type Reading, readRelations } from './read-relatio
 import type { TurnFacts } from './turn-facts.ts'
 import { listChosen } from './twins/assign-twin-owners.ts'
 import { chooseTwinOwner, readTwinRoles, recognise } from './twins/choose-twin-owner.ts'
+import { type FoundStray, findStrays } from './twins/find-strays.ts'
 import { listUnread, refuseFlood } from './view-flood.ts'
 
 /** What does not depend on the policy: it is read beside it. */
@@ -52,7 +55,13 @@ export async function observe(
   const { name: twinOwner } = chooseTwinOwner(facts, twinRoles)
   const serving = listChosen({ ...facts, twinRoles })
   const keptOids = facts.kept.map(({ oid }) => oid)
-  const found = await findRelations(tx, targets, guard.isThere ? guard.schema : keptOids, scope, twinOwner)
+  const { relations: found, twins: foundTwins } = await findRelations(
+    tx,
+    targets,
+    guard.isThere ? guard.schema : keptOids,
+    scope,
+    twinOwner,
+  )
   if (mode === 'all') refuseFlood(found)
   const deferred: ReadonlySet<number> =
     mode === 'all'
@@ -70,12 +79,20 @@ export async function observe(
   const names: RoleNames = new Map([...roles.values()].map(({ oid, name }) => [oid, name]))
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
   const reading: Reading = { mode, locked, statementTimeout: facts.statementTimeout }
-  const [guards, surroundings, relations] = await Promise.all([
+  const records = guard.isThere ? guard.schema : facts.kept
+  const [guards, surroundings, relations, strays] = await Promise.all([
     guard.isThere
       ? readGuards(tx, guard, oids, names, scope)
       : facts.kept.map((row) => recallGuard(row, names)),
     readSurroundings(tx, facts, { oids, twinOwner, serving, exemptRoles }),
     readRelations(tx, oids, version, reading, names),
+    findStrays(tx, {
+      relations: found.map(({ oid }) => oid),
+      twins: foundTwins,
+      records,
+      twinOwner,
+      version,
+    }),
   ])
   const held = new Set(relations.filter((one) => isHeld(one, mode, locked)).map(({ oid }) => oid))
   return {
@@ -101,6 +118,7 @@ export async function observe(
       guards.flatMap(({ oid, twin }) => (twin ? [{ ...twin, isHeld: held.has(oid) }] : [])),
       names,
     ),
+    strays: await readStrays(tx, strays, names),
     roles,
     departure: null,
     twinOwner,
@@ -173,6 +191,20 @@ async function readTwins(
       listGrants(one.acl, names).map((grant) => ({ ...grant, column: one.column })),
     ),
   }))
+}
+
+/** Their definitions are not read, as that takes a lock. */
+async function readStrays(tx: Sql, strays: readonly FoundStray[], names: RoleNames): Promise<StrayTwin[]> {
+  const twins = await readTwins(
+    tx,
+    strays.map(({ schema, name }) => ({ schema, name, isHeld: true })),
+    names,
+  )
+  const byName = new Map(twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
+  return strays.flatMap((stray) => {
+    const twin = byName.get(quoteQualified(stray.schema, stray.name))
+    return twin ? [{ ...twin, ...stray }] : []
+  })
 }
 
 /** A member holds a role when it may SET ROLE to it or inherits from it; since 16 an ADMIN option alone gives neither. */

@@ -1,4 +1,4 @@
-import type { Guard, ObservedTwin, Pin, Relation, Snapshot } from './catalog.ts'
+import type { Guard, ObservedTwin, Pin, Relation, Snapshot, StrayTwin } from './catalog.ts'
 import type { Access, Remembered } from './grants/access.ts'
 import type { TwinOwner } from './twins/choose-twin-owner.ts'
 
@@ -63,6 +63,12 @@ export interface Released {
   readonly remembered: Remembered
 }
 
+/** A view in a schema of twins that reads something masked, and is the twin of nothing masked. */
+export interface OpenStray extends StrayTwin {
+  /** A twin is made in its place, which takes its grants. */
+  readonly isReplaced: boolean
+}
+
 /** A relation that holds raw values itself, and that the role of the binding may not close. */
 export interface Unclosed {
   readonly relation: Relation
@@ -82,6 +88,8 @@ export interface Desired {
   readonly masked: readonly DesiredRelation[]
   /** To be given back as they were. */
   readonly released: readonly Released[]
+  /** To be closed to every role. */
+  readonly strays: readonly OpenStray[]
   /** Not to be closed by the role of the binding. */
   readonly unclosed: readonly Unclosed[]
   /** Every role that is exempt, itself or through another. */
@@ -121,4 +129,6 @@ export interface Plan {
   readonly desired: Desired
   readonly guards: ReadonlyMap<number, Guard>
   readonly twins: ReadonlyMap<string, ObservedTwin>
+  /** Views without a record where twins are, by name. */
+  readonly strays: ReadonlyMap<string, ObservedTwin>
 }

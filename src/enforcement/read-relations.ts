@@ -13,7 +13,8 @@ const firstOfUsers = 16_384
 
 /**
  * The named tables, their parents and other parts, every view over any of these at any depth, and all guarded
- * relations. Twins are in schemas of their owner; temporary relations are left out, as no other session reads them.
+ * relations; and, by themselves, those of them that are in schemas of twins, by oid. Temporary relations are left out, as no
+ * other session reads them.
  * Relations of the server and of our records are never ours to change, whatever a record says.
  * `guarded`: the schema of our records, or the relations that the service keeps records of itself.
  */
@@ -23,7 +24,7 @@ export async function findRelations(
   guarded: string | readonly number[],
   scope: 'all' | 'targets',
   twinOwner: string,
-): Promise<FoundRelation[]> {
+): Promise<{ relations: FoundRelation[]; twins: number[] }> {
   const guards = typeof guarded === 'string' ? tx`${tx(guarded)}.relation` : null
   const kept = typeof guarded === 'string' ? [] : guarded
   const seeds =
@@ -40,7 +41,7 @@ export async function findRelations(
         where w.ev_class = reached.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
           and d.refclassid = 'pg_catalog.pg_class'::regclass`
     : tx``
-  return await tx<FoundRelation[]>`
+  const found = await tx<(FoundRelation & { readonly isTwin: boolean })[]>`
     with recursive named as (
       select c.oid from unnest(${targets.map(({ schema }) => schema)}::text[], ${targets.map(({ table }) => table)}::text[]) as t(s, r)
       join pg_catalog.pg_namespace n on n.nspname = t.s
@@ -60,13 +61,18 @@ export async function findRelations(
         ${alsoRead}
       ) next
     )
-    select c.oid::int8 as oid, c.relowner::int8 as owner, ${measureView(tx)} as view
+    select c.oid::int8 as oid, c.relowner::int8 as owner, h.oid is not null as "isTwin",
+      case when h.oid is null then ${measureView(tx)} end as view
     from reached join pg_catalog.pg_class c using (oid)
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    left join pg_catalog.pg_roles h on h.oid = n.nspowner and h.rolname = ${twinOwner}
     where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.relpersistence <> 't' and c.oid >= ${firstOfUsers}
       and n.nspname is distinct from ${typeof guarded === 'string' ? guarded : null}
-      and n.nspowner is distinct from (select oid from pg_catalog.pg_roles where rolname = ${twinOwner})
     order by 1`
+  return {
+    relations: found.filter(({ isTwin }) => !isTwin).map(({ oid, owner, view }) => ({ oid, owner, view })),
+    twins: found.filter(({ isTwin }) => isTwin).map(({ oid }) => oid),
+  }
 }
 
 const kinds: Readonly<Record<string, RelationKind>> = {

@@ -15,7 +15,7 @@ export async function findOwned(
 ): Promise<Map<number, string[]>> {
   const guard = await findGuard(sql)
   const twinOwner = await findTwinOwner(sql)
-  const found = await findRelations(sql, tables, guard ?? [], 'all', twinOwner)
+  const { relations: found } = await findRelations(sql, tables, guard ?? [], 'all', twinOwner)
   const oids = found.map(({ oid }) => oid)
   // Views over twins are none of it.
   const isCopy = guard ? sql`exists (select 1 from ${sql(guard)}.relation g where g.oid = c.oid)` : sql`true`

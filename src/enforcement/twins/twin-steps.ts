@@ -3,21 +3,22 @@ import type { ObservedTwin, Relation, Snapshot, Twin } from '../catalog.ts'
 import { actAs, clearPrivileges, named, setGrants } from '../grants/grant-steps.ts'
 import { wantedText } from '../guard/guard-steps.ts'
 import { isTwinOwnerName } from '../names.ts'
-import { noTwin } from '../notes.ts'
+import { noTwin, twinClosed } from '../notes.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Plan, Released, Step } from '../plan.ts'
 import { commentAgain, commentColumns } from './comments.ts'
 import { refuseStrays } from './stray-makers.ts'
 
 /** Relations whose twins must go or cannot be replaced in place. */
-export function findRemade({ snapshot, desired, guards, twins }: Plan): ReadonlySet<number> {
+export function findRemade({ snapshot, desired, guards, twins, strays }: Plan): ReadonlySet<number> {
   const gone = new Set<number>()
   for (const { relation, twin } of desired.masked) {
     const known = guards.get(relation.oid)?.twin
-    const observed = known && twins.get(quoteQualified(known.schema, known.name))
+    const observed = (known && twins.get(quoteQualified(known.schema, known.name))) ?? findStray(strays, twin)
     if (!observed) continue
-    const moved = !twin || known.schema !== twin.schema || known.name !== twin.name
     if (
-      moved ||
+      !twin ||
+      observed.schema !== twin.schema ||
+      observed.name !== twin.name ||
       (observed.owner !== twin.owner && !canReown(snapshot, desired, observed, twin)) ||
       !replaceable(observed, twin, relation) ||
       relation.reads.some((oid) => gone.has(oid))
@@ -29,11 +30,23 @@ export function findRemade({ snapshot, desired, guards, twins }: Plan): Readonly
 
 export function dropRemade(plan: Plan, remade: ReadonlySet<number>): void {
   const { steps, desired } = plan
-  const names = desired.masked.flatMap(({ relation }) =>
-    remade.has(relation.oid) ? (nameTwin(plan, relation.oid) ?? []) : [],
+  const names = desired.masked.flatMap((wanted) =>
+    remade.has(wanted.relation.oid) ? listStanding(plan, wanted) : [],
   )
   const why = 'twins that are not wanted or have other columns now'
   if (names.length > 0) steps.push({ sql: `DROP VIEW ${names.join(', ')}`, why, as: desired.twinOwner })
+}
+
+/** The twin of a relation, and what stands where it is to have one. */
+export function listStanding(plan: Plan, { relation, twin }: DesiredRelation): string[] {
+  const stray = findStray(plan.strays, twin)
+  const names = [nameTwin(plan, relation.oid), stray && quoteQualified(stray.schema, stray.name)]
+  return [...new Set(names.flatMap((name) => name ?? []))]
+}
+
+/** The view without a record that stands where a twin is to be. */
+export function findStray(strays: Plan['strays'], twin: DesiredTwin | null): ObservedTwin | undefined {
+  return twin ? strays.get(quoteQualified(twin.schema, twin.name)) : undefined
 }
 
 /** After the grants of the relations were given back: a twin that has to stay needs one of its own. */
@@ -64,20 +77,22 @@ export function nameTwin({ guards, twins }: Plan, oid: number): string | undefin
 export function dropOrKeep({ twins, desired }: Plan, { relation }: Released, name: string): Step {
   const { twinOwner } = desired
   const owner = twins.get(name)?.owner ?? twinOwner
-  const stays: Step = relation
-    ? {
-        sql: `GRANT SELECT ON ${quoteQualified(relation.schema, relation.name)} TO ${quoteIdentifier(owner)}`,
-        why: 'its twin stays, as objects of others read it',
-        ...actAs(relation),
-      }
-    : { sql: 'SELECT 1', why: 'objects of others read it' }
+  const stray = desired.strays.find((one) => quoteQualified(one.schema, one.name) === name)
+  const stays: Step =
+    relation && !stray
+      ? {
+          sql: `GRANT SELECT ON ${quoteQualified(relation.schema, relation.name)} TO ${quoteIdentifier(owner)}`,
+          why: 'its twin stays, as objects of others read it',
+          ...actAs(relation),
+        }
+      : { sql: 'SELECT 1', why: 'objects of others read it' }
   const message = `${name} stays and shows masked values, because other views read it. To remove both: DROP VIEW ${name} CASCADE.`
   return {
     sql: `DROP VIEW ${name}`,
     why: 'the twin of a relation without a mask',
     as: twinOwner,
     orElse: stays,
-    note: { code: 'TwinKept', target: name, message },
+    note: stray ? twinClosed(stray) : { code: 'TwinKept', target: name, message },
   }
 }
 
@@ -112,7 +127,7 @@ function replaceable(observed: ObservedTwin, twin: DesiredTwin, relation: Relati
 
 /** Returns whether it is made anew. */
 export function makeTwin(
-  { steps, snapshot, guards, twins, desired }: Plan,
+  { steps, snapshot, guards, twins, strays, desired }: Plan,
   { relation, remembered }: DesiredRelation,
   twin: DesiredTwin,
   names: ReadonlyMap<number, string>,
@@ -121,7 +136,7 @@ export function makeTwin(
   const { owner } = twin
   const name = quoteQualified(twin.schema, twin.name)
   const known = guards.get(relation.oid)?.twin
-  const observed = dropped ? undefined : twins.get(name)
+  const observed = dropped ? undefined : (twins.get(name) ?? strays.get(name))
   const isKnown = known?.wanted === wantedText(twin)
   // PostgreSQL has refused this very twin before: asking again would change nothing.
   if (isKnown && known.made === null) return false

@@ -1,0 +1,65 @@
+import type { Sql } from '../../db/sql.ts'
+import type { StrayTwin } from '../catalog.ts'
+import type { StoredGuard } from '../guard/stored-grants.ts'
+
+export type FoundStray = Pick<
+  StrayTwin,
+  'oid' | 'schema' | 'name' | 'recordedFor' | 'grantees' | 'isSettable'
+>
+
+interface Search {
+  /** In view, by oid. */
+  readonly relations: readonly number[]
+  /** Views in schemas of twins that read any of these, by oid. */
+  readonly twins: readonly number[]
+  /** The schema of our records, or those that the service keeps itself. */
+  readonly records: string | readonly StoredGuard[]
+  readonly twinOwner: string
+  readonly version: number
+}
+
+/**
+ * Finds views in schemas of twins that are not, or may not be, the twin of a masked relation: those without a record, and those
+ * that read a relation in view other than their own, as the twin of a view does that was dropped or replaced since.
+ */
+export async function findStrays(
+  tx: Sql,
+  { relations, twins, records, twinOwner, version }: Search,
+): Promise<FoundStray[]> {
+  if (relations.length === 0) return []
+  const kept =
+    typeof records === 'string' ? [] : records.flatMap(({ oid, twin }) => (twin ? [{ oid, twin }] : []))
+  const record =
+    typeof records === 'string'
+      ? tx`select oid, twin ->> 'schema' as schema, twin ->> 'name' as name from ${tx(records)}.relation`
+      : tx`select * from unnest(${kept.map(({ oid }) => oid)}::int8[]::oid[], ${kept.map(({ twin }) => twin.schema)}::text[],
+          ${kept.map(({ twin }) => twin.name)}::text[]) as r(oid, schema, name)`
+  const take = version >= 160000 ? 'SET' : 'MEMBER'
+  return await tx<FoundStray[]>`
+    with home as materialized (
+      select n.oid, n.nspname from pg_catalog.pg_namespace n join pg_catalog.pg_roles r on r.oid = n.nspowner
+      where r.rolname = ${twinOwner}
+    ), found as materialized (
+      select oid, bool_or(reads) as reads from (
+        select unnest(${twins}::int8[]::oid[]) as oid, true as reads
+        union all
+        select c.oid, false from pg_catalog.pg_class o join pg_catalog.pg_class c on c.relname = o.relname
+        join home h on h.oid = c.relnamespace where o.oid = any(${relations}::int8[]::oid[])) each group by 1
+    ), view as materialized (
+      select c.oid, c.relname, c.relowner, c.relacl, h.nspname, f.reads
+      from found f join pg_catalog.pg_class c on c.oid = f.oid and c.relkind = 'v' join home h on h.oid = c.relnamespace
+    )
+    select v.oid::int8 as oid, v.nspname::text as schema, v.relname::text as name, g.oid::int8 as "recordedFor",
+      pg_catalog.pg_has_role(v.relowner, ${take}) as "isSettable",
+      array(select r.rolname::text from (
+          select a.grantee from pg_catalog.aclexplode(v.relacl) a
+          union select a.grantee from pg_catalog.pg_attribute c, pg_catalog.aclexplode(c.attacl) a
+            where c.attrelid = v.oid and c.attnum > 0) given
+        left join pg_catalog.pg_roles r on r.oid = given.grantee where given.grantee <> v.relowner) as grantees
+    from view v left join (${record}) g on g.schema = v.nspname and g.name = v.relname
+    where g.oid is null or v.reads and exists (
+      select 1 from pg_catalog.pg_rewrite w join pg_catalog.pg_depend d on d.objid = w.oid
+      where w.ev_class = v.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
+        and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid not in (g.oid, v.oid)
+        and d.refobjid = any(${relations}::int8[]::oid[]))`
+}
