@@ -21,7 +21,7 @@ import type { Desired, DesiredRelation, DesiredTwin, Note, Released } from './pl
 import type { Policy } from './policy.ts'
 import { assignMasks, type Masks, pinsOf } from './twins/assign-masks.ts'
 import { assignTwinOwners, listChosen } from './twins/assign-twin-owners.ts'
-import { chooseTwinOwner, isRevocable, type TwinOwner } from './twins/choose-twin-owner.ts'
+import { chooseTwinOwner, indexNames, isRevocable, type TwinOwner } from './twins/choose-twin-owner.ts'
 import { describeMasks } from './twins/comments.ts'
 import { describeStrays } from './twins/stray-makers.ts'
 import { tableTwinSelect, viewTwinSelect } from './twins/twin-select.ts'
@@ -54,10 +54,11 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
       heir,
     )
   const ownerless = read.filter((relation) => twinOwners.of(relation) === null)
+  const taken = indexNames(snapshot.twinRoles)
   const twinless = findTwinless(ordered, policy, notes, describe, ownerless, barred)
   for (const relation of ownerless) {
     const oid = snapshot.roles.get(relation.owner)?.oid ?? 0
-    notes.push(noTwinOwner(relation, snapshot, chooseTwinOwner(snapshot, snapshot.twinRoles, oid).name))
+    notes.push(noTwinOwner(relation, snapshot, chooseTwinOwner(snapshot, taken, oid).name))
   }
   const shadows = new Map(ordered.map(({ schema }) => [schema, shadowSchemaName(schema, isTaken)]))
   const moves = new Map(
@@ -115,7 +116,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
   const made = new Set(masked.flatMap(({ twin }) => (twin ? [quoteQualified(twin.schema, twin.name)] : [])))
   const closed = strays.map((stray) => ({
     ...stray,
-    isReplaced: stray.recordedFor === null && made.has(quoteQualified(stray.schema, stray.name)),
+    isReplaced: made.has(quoteQualified(stray.schema, stray.name)),
   }))
   for (const stray of closed)
     if (!stray.isReplaced && released.every(({ guard }) => guard.oid !== stray.recordedFor))
@@ -124,7 +125,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
   for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])
     if (!matches(entry, snapshot, policy)) notes.push(exemptsNothing(entry))
   for (const entry of policy.takenNames ?? []) notes.push(exemptNameTaken(entry, roleMakers))
-  const owners = masked.length > 0 ? [chooseTwinOwner(snapshot, snapshot.twinRoles), ...listReaders()] : []
+  const owners = masked.length > 0 ? [chooseTwinOwner(snapshot, taken), ...listReaders()] : []
   const makers = [
     twinOwner,
     ...owners.map(({ name }) => name),

@@ -28,7 +28,14 @@ import type { Desired, DesiredRelation, OpenStray, Plan, Step } from './plan.ts'
 import { recordReaders } from './sessions/old-readers.ts'
 import type { TwinOwner } from './twins/choose-twin-owner.ts'
 import { closeStray } from './twins/close-strays.ts'
-import { dropOrKeep, findRemade, inDropOrder, isAsMade, listStanding, nameTwin } from './twins/twin-steps.ts'
+import {
+  dropOrKeep,
+  findRemade,
+  inDropOrder,
+  isAsMade,
+  listStanding,
+  nameReleased,
+} from './twins/twin-steps.ts'
 
 /** Steps that are done together or not at all, whatever becomes of other groups. */
 export interface StepGroup {
@@ -90,7 +97,7 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
       mayWait: isDeferred(wanted),
     })
   for (const one of inDropOrder(released)) {
-    const twin = nameTwin(plan, one.guard.oid)
+    const twin = nameReleased(plan, one)
     const name = one.relation
       ? quoteQualified(one.relation.schema, one.relation.name)
       : (twin ?? 'a dropped relation')

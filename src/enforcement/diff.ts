@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { quoteIdentifier, quoteQualified } from '../db/quote.ts'
-import type { Closed, Relation, Snapshot } from './catalog.ts'
+import type { Closed, Relation, Snapshot, Twin } from './catalog.ts'
 import { restoreAclOrders } from './grants/acl-order.ts'
 import { actAs, named, restoreGrants, setGrants } from './grants/grant-steps.ts'
 import { restoreRights, setRights } from './grants/right-steps.ts'
@@ -53,12 +53,19 @@ export function startPlan(snapshot: Snapshot, desired: Desired): Plan {
     desired,
     guards: new Map(snapshot.guards.map((guard) => [guard.oid, guard])),
     twins: new Map(snapshot.twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin])),
-    strays: new Map(
-      snapshot.strays
-        .filter(({ recordedFor }) => recordedFor === null)
-        .map((twin) => [quoteQualified(twin.schema, twin.name), twin]),
-    ),
+    strays: listStrays(snapshot, desired),
   }
+}
+
+/** Views where twins are that no record names, or the record of a relation that is given back. */
+function listStrays({ strays, twins }: Snapshot, { released }: Desired): Plan['strays'] {
+  const nameOf = ({ schema, name }: Pick<Twin, 'schema' | 'name'>) => quoteQualified(schema, name)
+  const left = new Set(released.flatMap(({ guard }) => (guard.twin ? [nameOf(guard.twin)] : [])))
+  const found = [
+    ...strays.filter(({ recordedFor }) => recordedFor === null),
+    ...twins.filter((twin) => left.has(nameOf(twin))),
+  ]
+  return new Map(found.map((twin) => [nameOf(twin), twin]))
 }
 
 export function hasOtherExempt({ snapshot, desired }: Plan): boolean {
@@ -229,5 +236,6 @@ export function leave({ steps, snapshot, desired }: Plan): void {
 export function dropIdle({ snapshot, desired, strays }: Plan): Step[] {
   if (!snapshot.departure) return []
   const replaced = desired.masked.flatMap(({ twin }) => findStray(strays, twin) ?? [])
-  return dropIdleOwners(desired.twinOwner, snapshot.departure, [...snapshot.twins, ...replaced])
+  const twins = new Set([...snapshot.twins, ...replaced])
+  return dropIdleOwners(desired.twinOwner, snapshot.departure, [...twins])
 }

@@ -34,7 +34,9 @@ export function readServed(database: string, name: string): number | undefined {
   const oid = name.startsWith(twinOwnerPrefix) && /^[0-9]{1,10}(?=_)/.exec(name.slice(twinOwnerPrefix.length))
   if (!oid) return undefined
   const served = Number(oid[0])
-  return nameAttempts(database, served).includes(name) ? served : undefined
+  for (let attempt = 0; attempt < mostAttempts; attempt++)
+    if (twinOwnerName(database, attempt, served) === name) return served
+  return undefined
 }
 
 export function nameAttempts(database: string, served?: number): string[] {

@@ -25,8 +25,7 @@ export function orderWithStrays(
   const wanted = new Set(
     ordered.filter((one) => one.managed !== 'not' && !isSuspended(one)).map((one) => nameTwin(one)),
   )
-  const isReplaced = ({ schema, name, recordedFor }: StrayTwin) =>
-    recordedFor === null && wanted.has(quoteQualified(schema, name))
+  const isReplaced = ({ schema, name }: StrayTwin) => wanted.has(quoteQualified(schema, name))
   const found = new Set<StrayTwin>()
   const barred = new Set<number>()
   for (let before = -1; found.size > before; ) {

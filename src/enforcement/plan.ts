@@ -129,6 +129,6 @@ export interface Plan {
   readonly desired: Desired
   readonly guards: ReadonlyMap<number, Guard>
   readonly twins: ReadonlyMap<string, ObservedTwin>
-  /** Views without a record where twins are, by name. */
+  /** Views where twins are that no record names, or that of a relation that is given back; by name. */
   readonly strays: ReadonlyMap<string, ObservedTwin>
 }

@@ -1,6 +1,12 @@
 import type { Relation, Role, Snapshot } from '../catalog.ts'
 import { isTwinOwnerName, readServed } from '../names.ts'
-import { chooseTwinOwner, isHeld, type TwinOwner, type TwinOwnerFacts } from './choose-twin-owner.ts'
+import {
+  chooseTwinOwner,
+  indexNames,
+  isHeld,
+  type TwinOwner,
+  type TwinOwnerFacts,
+} from './choose-twin-owner.ts'
 
 /** The owners of twins of a database, by the owner of the relations that they read. */
 export interface TwinOwners {
@@ -21,9 +27,10 @@ interface Facts extends TwinOwnerFacts, Pick<Snapshot, 'twinRoles' | 'guardedOwn
  */
 export function assignTwinOwners(facts: Facts, read: readonly Pick<Relation, 'owner'>[]): TwinOwners {
   const { roles, user, twinRoles } = facts
-  const shared = chooseTwinOwner(facts, twinRoles)
+  const taken = indexNames(twinRoles)
+  const shared = chooseTwinOwner(facts, taken)
   const isTrusted = (owner: string) => owner === user || roles.get(owner)?.superuser === true
-  const findOwn = (owner: string) => chooseTwinOwner(facts, twinRoles, roles.get(owner)?.oid ?? 0)
+  const findOwn = (owner: string) => chooseTwinOwner(facts, taken, roles.get(owner)?.oid ?? 0)
   const isSame = (one: string, other: string) => one === other || (isTrusted(one) && isTrusted(other))
   const canCreate = facts.superuser || facts.createsRoles
   const sharing = canCreate ? user : chooseSharing()
@@ -51,7 +58,7 @@ export function assignTwinOwners(facts: Facts, read: readonly Pick<Relation, 'ow
     const recorded = facts.guardedOwners.filter(({ isRead }) => isRead)
     const served = recorded.filter(({ twinOwners }) => twinOwners.includes(shared.name))
     // Twins without a record stay while objects of others read them.
-    const kept = (twinRoles.find(({ name }) => name === shared.name)?.reads ?? []).map((owner) => ({ owner }))
+    const kept = (taken.get(shared.name)?.reads ?? []).map((owner) => ({ owner }))
     const candidates: readonly { readonly owner: string; readonly relations?: number }[] =
       [served, kept, recorded].find(({ length }) => length > 0) ?? read
     const count = (owner: string) =>
@@ -79,15 +86,16 @@ export function isTwinOwner(
 /** The roles of this database that serve one owner each, with the OID of that owner. */
 export function listServing(facts: Omit<Facts, 'roles' | 'guardedOwners'>) {
   return facts.twinRoles.flatMap((role) => {
+    // Reading a name takes hashes: any role can make thousands of these, and grant them to none of ours.
+    if (!isHeld(facts, role)) return []
     const { oid, name } = role
     const served = readServed(facts.database, name)
-    return served !== undefined && isHeld(facts, role) ? [{ oid, name, served }] : []
+    return served === undefined ? [] : [{ oid, name, served }]
   })
 }
 
 /** Without those of which another one takes the place. */
 export function listChosen(facts: Omit<Facts, 'roles' | 'guardedOwners'>) {
-  return listServing(facts).filter(
-    ({ name, served }) => name === chooseTwinOwner(facts, facts.twinRoles, served).name,
-  )
+  const taken = indexNames(facts.twinRoles)
+  return listServing(facts).filter(({ name, served }) => name === chooseTwinOwner(facts, taken, served).name)
 }

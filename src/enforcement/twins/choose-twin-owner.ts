@@ -18,6 +18,14 @@ export interface TwinOwner {
   readonly isUsable: boolean
 }
 
+/** Roles that are named like owners of twins, by name. */
+export type TakenNames = ReadonlyMap<string, TwinRole>
+
+/** Once for many choices: other roles can make thousands of such names. */
+export function indexNames(roles: readonly TwinRole[]): TakenNames {
+  return new Map(roles.map((role) => [role.name, role]))
+}
+
 const names = 4
 
 /**
@@ -27,11 +35,11 @@ const names = 4
  */
 export function chooseTwinOwner(
   facts: TwinOwnerFacts,
-  taken: readonly TwinRole[],
+  taken: readonly TwinRole[] | TakenNames,
   served?: number,
 ): TwinOwner {
   const { version, database, user, superuser, createsRoles } = facts
-  const byName = new Map(taken.map((role) => [role.name, role]))
+  const byName = 'length' in taken ? indexNames(taken) : taken
   const canCreate = superuser || createsRoles
   const describe = (name: string): TwinOwner => {
     const role = byName.get(name)

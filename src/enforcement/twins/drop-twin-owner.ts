@@ -47,10 +47,11 @@ export function dropIdleOwners(
     ])
 }
 
-function close({ role, opened }: Departing): Step[] {
-  return opened.map((name) => ({
-    sql: `REVOKE ALL ON ${name} FROM ${quoteIdentifier(role)}`,
+function close({ role, opened, read }: Departing): Step[] {
+  const revoke = (what: string): Step => ({
+    sql: `REVOKE ALL ON ${what} FROM ${quoteIdentifier(role)}`,
     why: 'no twin reads there any more',
     orElse: { sql: 'SELECT 1', why: 'another role gave it' },
-  }))
+  })
+  return [...opened.map(revoke), ...read.map(({ name, owner }) => ({ ...revoke(name), as: owner }))]
 }

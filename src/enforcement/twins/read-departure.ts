@@ -9,6 +9,8 @@ export interface Departing {
   readonly twins: number
   /** Schemas and types of others that it may use, as REVOKE names them: `SCHEMA sales`, `TYPE sales.mood`. */
   readonly opened: readonly string[]
+  /** Relations of others that it may read, quoted, each with its owner: a twin that stayed read them. */
+  readonly read: readonly { readonly name: string; readonly owner: string }[]
   /** Schemas of twins that it may create in, quoted. */
   readonly makesIn: readonly string[]
 }
@@ -47,6 +49,13 @@ export async function readDeparture(sql: Sql, home: string, roles: readonly stri
           select pg_catalog.quote_ident(n.nspname) from pg_catalog.pg_namespace n
           where n.oid in (select oid from home) and n.nspowner <> r.oid
             and exists (select 1 from pg_catalog.aclexplode(n.nspacl) a where a.grantee = r.oid) order by 1),
+        'read', coalesce((select jsonb_agg(jsonb_build_object('name', pg_catalog.format('%I.%I', n.nspname, t.relname), 'owner', o.rolname)
+            order by t.oid)
+          from pg_catalog.pg_shdepend d join pg_catalog.pg_class t on t.oid = d.objid and t.relowner <> r.oid
+          join pg_catalog.pg_namespace n on n.oid = t.relnamespace join pg_catalog.pg_roles o on o.oid = t.relowner
+          where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid and d.deptype = 'a'
+            and d.classid = 'pg_catalog.pg_class'::regclass and d.objsubid = 0
+            and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())), '[]'),
         'opened', array(
           select 'SCHEMA ' || pg_catalog.quote_ident(n.nspname) from pg_catalog.pg_namespace n
           where n.nspowner <> r.oid and n.oid not in (select oid from home)

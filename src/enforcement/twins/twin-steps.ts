@@ -44,7 +44,7 @@ export function listStanding(plan: Plan, { relation, twin }: DesiredRelation): s
   return [...new Set(names.flatMap((name) => name ?? []))]
 }
 
-/** The view without a record that stands where a twin is to be. */
+/** The view that stands where a twin is to be made, and is not the relation's own. */
 export function findStray(strays: Plan['strays'], twin: DesiredTwin | null): ObservedTwin | undefined {
   return twin ? strays.get(quoteQualified(twin.schema, twin.name)) : undefined
 }
@@ -53,7 +53,7 @@ export function findStray(strays: Plan['strays'], twin: DesiredTwin | null): Obs
 export function dropReleased(plan: Plan): void {
   const { steps, desired } = plan
   const released = desired.released.flatMap((one) => {
-    const name = nameTwin(plan, one.guard.oid)
+    const name = nameReleased(plan, one)
     return name === undefined ? [] : [{ ...one, name }]
   })
   if (released.length === 0) return
@@ -66,8 +66,15 @@ export function dropReleased(plan: Plan): void {
   })
 }
 
+/** The twin of a relation that is given back; none where another relation has a twin in its place. */
+export function nameReleased(plan: Plan, { guard }: Released): string | undefined {
+  const { schema, name } = guard.twin ?? {}
+  const isTaken = plan.desired.masked.some(({ twin }) => twin?.schema === schema && twin?.name === name)
+  return isTaken ? undefined : nameTwin(plan, guard.oid)
+}
+
 /** The twin of a relation, where it is there. */
-export function nameTwin({ guards, twins }: Plan, oid: number): string | undefined {
+function nameTwin({ guards, twins }: Plan, oid: number): string | undefined {
   const twin = guards.get(oid)?.twin
   const name = twin && quoteQualified(twin.schema, twin.name)
   return name && twins.has(name) ? name : undefined

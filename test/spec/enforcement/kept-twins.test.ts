@@ -210,4 +210,23 @@ forEachCluster((cluster) => {
       }
     },
   )
+
+  clause(
+    'ENF-283',
+    'A view that is dropped and created again under its name, with the same columns or others, has its twin after the next turn.',
+    async () => {
+      const one = await prepare(cluster)
+      await using _ = one.target
+      await one.mask('app.person.mail')
+      for (const columns of ['p.mail, s.work', 's.work, p.mail']) {
+        await one.run(`drop view app.contact;
+          create view app.contact as select ${columns} from app.person p join app.staff s using (id);
+          alter view app.contact owner to "${one.owner}"; grant select on app.contact to "${one.mallory}"`)
+        const { notes } = await one.mask('app.person.mail')
+        assert.deepEqual(notes, [])
+        assert.match(await one.read('select mail from masked_app.contact'), /XXXX/)
+        assert.deepEqual((await one.mask('app.person.mail')).steps, [])
+      }
+    },
+  )
 })
