@@ -22,7 +22,7 @@ import type { TurnFacts } from './turn-facts.ts'
 import { listChosen } from './twins/assign-twin-owners.ts'
 import { chooseTwinOwner, readTwinRoles, recognise } from './twins/choose-twin-owner.ts'
 import { type FoundStray, findStrays } from './twins/find-strays.ts'
-import { listUnread, refuseFlood } from './view-flood.ts'
+import { type FoundRelation, listUnread, refuseFlood } from './view-flood.ts'
 
 /** What does not depend on the policy: it is read beside it. */
 export interface Basics {
@@ -118,7 +118,7 @@ export async function observe(
       guards.flatMap(({ oid, twin }) => (twin ? [{ ...twin, isHeld: held.has(oid) }] : [])),
       names,
     ),
-    strays: await readStrays(tx, strays, names),
+    strays: await readStrays(tx, withoutUnread(strays, unread), names),
     roles,
     departure: null,
     twinOwner,
@@ -191,6 +191,12 @@ async function readTwins(
       listGrants(one.acl, names).map((grant) => ({ ...grant, column: one.column })),
     ),
   }))
+}
+
+/** The twin of a view that may wait shows no raw values either: it belongs to the same owner. */
+function withoutUnread(strays: readonly FoundStray[], unread: readonly FoundRelation[]): FoundStray[] {
+  const waiting = new Set<number | null>(unread.map(({ oid }) => oid))
+  return strays.filter(({ recordedFor }) => !waiting.has(recordedFor))
 }
 
 /** Their definitions are not read, as that takes a lock. */
