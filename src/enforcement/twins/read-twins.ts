@@ -1,0 +1,73 @@
+import { quoteQualified } from '../../db/quote.ts'
+import type { Sql } from '../../db/sql.ts'
+import type { ObservedTwin, StrayTwin } from '../catalog.ts'
+import { type AclEntry, aclAsJson, listGrants, type RoleNames } from '../grants/read-acl.ts'
+import { isOn } from '../read-relations.ts'
+import type { FoundRelation } from '../view-flood.ts'
+import type { FoundStray } from './find-strays.ts'
+
+/** As stored: more than one of ours takes. The owner of a view owns its twin, and may comment on it. */
+const mostComment = 4000
+
+interface TwinRow extends Omit<ObservedTwin, 'grants' | 'columnGrants'> {
+  readonly acl: readonly AclEntry[]
+  readonly columnAcls: readonly { readonly column: string; readonly acl: readonly AclEntry[] }[]
+}
+
+export async function readTwins(
+  tx: Sql,
+  twins: readonly { schema: string; name: string; isHeld: boolean }[],
+  names: RoleNames,
+): Promise<ObservedTwin[]> {
+  if (twins.length === 0) return []
+  const rows = await tx<TwinRow[]>`
+    select n.nspname::text as schema, c.relname::text as name, o.rolname::text as owner,
+      case when not t.is_held then pg_catalog.pg_get_viewdef(c.oid) end as definition,
+      array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
+        where t.is_held and w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
+          and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid) as reads,
+      ${isOn(tx, 'security_barrier')} as "securityBarrier", ${isOn(tx, 'security_invoker')} as "securityInvoker",
+      ${aclAsJson(tx, tx`c.relacl`)} as acl,
+      (select json_agg(json_build_object('name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod))
+        order by a.attnum) from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0) as columns,
+      coalesce((select json_agg(json_build_object('column', a.attname, 'acl', ${aclAsJson(tx, tx`a.attacl`)}) order by a.attnum)
+        from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and a.attacl is not null), '[]') as "columnAcls",
+      coalesce((select json_object_agg(d.objsubid, case when pg_catalog.pg_column_size(d.description) <= ${mostComment} then d.description end) from pg_catalog.pg_description d
+        where d.objoid = c.oid and d.classoid = 'pg_catalog.pg_class'::regclass and d.objsubid > 0), '{}') as comments
+    from unnest(${twins.map(({ schema }) => schema)}::text[], ${twins.map(({ name }) => name)}::text[],
+      ${twins.map(({ isHeld }) => isHeld)}::boolean[]) as t(s, r, is_held)
+    join pg_catalog.pg_namespace n on n.nspname = t.s
+    join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.r
+    join pg_catalog.pg_roles o on o.oid = c.relowner`
+  return rows.map(({ acl, columnAcls, ...twin }) => ({
+    ...twin,
+    grants: listGrants(acl, names),
+    columnGrants: columnAcls.flatMap((one) =>
+      listGrants(one.acl, names).map((grant) => ({ ...grant, column: one.column })),
+    ),
+  }))
+}
+
+/**
+ * Their definitions are not read, as that takes a lock. Twins of views that are `unread`, as they may wait, are left out: they belong to
+ * the owners of these, which see no raw values.
+ */
+export async function readStrays(
+  tx: Sql,
+  found: readonly FoundStray[],
+  unread: readonly FoundRelation[],
+  names: RoleNames,
+): Promise<StrayTwin[]> {
+  const waiting = new Set<number | null>(unread.map(({ oid }) => oid))
+  const strays = found.filter(({ recordedFor }) => !waiting.has(recordedFor))
+  const twins = await readTwins(
+    tx,
+    strays.map(({ schema, name }) => ({ schema, name, isHeld: true })),
+    names,
+  )
+  const byName = new Map(twins.map((twin) => [quoteQualified(twin.schema, twin.name), twin]))
+  return strays.flatMap((stray) => {
+    const twin = byName.get(quoteQualified(stray.schema, stray.name))
+    return twin ? [{ ...twin, ...stray }] : []
+  })
+}
