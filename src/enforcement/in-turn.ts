@@ -3,6 +3,7 @@ import type { Tx } from '../db/transaction.ts'
 import { apply } from './apply.ts'
 import type { Snapshot } from './catalog.ts'
 import { desire } from './desire.ts'
+import { listJudged } from './grants/roles.ts'
 import { type Claimant, claim } from './guard/claim.ts'
 import { type CopyPlace, openCopy } from './guard/copy-records.ts'
 import { Fence } from './guard/fence.ts'
@@ -233,14 +234,17 @@ async function plan(
   )
   const targets = focus ?? [...tables.values()]
   // For few relations, planning takes longer than running. Lists of many are hashed in a plan of their own alone.
-  const [, observed] = await Promise.all([
+  const [, seen] = await Promise.all([
     focus && tx`set local plan_cache_mode = force_generic_plan`,
     observe(tx, facts, targets, focus ? 'targets' : 'all', mode, policy.exemptRoles, basics),
   ])
+  const exemptRoles = listJudged(policy, seen.roles)
+  const exemptGrantees = seen.exemptGrantees.filter((role) => exemptRoles.includes(role))
+  const observed = { ...seen, exemptGrantees }
   const rules = focus ? policy.rules.filter(concerns(observed, focus)) : policy.rules
   // Closing waits for no check of a domain.
   const snapshot = mode === 'none' ? observed : await findLegal(tx, observed, rules, facts.statementTimeout)
-  const desired = desire(snapshot, { ...policy, rules }, policy.rules.length === 0)
+  const desired = desire(snapshot, { ...policy, rules, exemptRoles }, policy.rules.length === 0)
   const leaving = focus ? [] : listLeaving(snapshot, desired)
   return {
     policy,

@@ -49,7 +49,11 @@ export class PolicyReader {
     if (exemptPrincipals.length === 0) return policy
     const settled = settledLogins?.logins ?? (await logins.list(database.sql, databaseId))
     const exempt = new Set(exemptPrincipals)
-    const roles = settled.filter(({ mark }) => exempt.has(mark.principalId)).map(({ name }) => name)
-    return { ...policy, exemptRoles: [...new Set([...policy.exemptRoles, ...roles])].sort() }
+    const roles = settled.filter(({ mark }) => exempt.has(mark.principalId))
+    return {
+      ...policy,
+      exemptRoles: [...new Set([...policy.exemptRoles, ...roles.map(({ name }) => name)])].sort(),
+      judgedRoles: new Map([...policy.judgedRoles, ...roles.map(({ name, oid }) => [name, oid] as const)]),
+    }
   }
 }

@@ -23,6 +23,8 @@ export interface Policy {
   readonly namedEntries?: readonly string[]
   /** Entries that exempt nothing, because a role took the name later that a masked role may have created. */
   readonly takenNames?: readonly string[]
+  /** The OIDs of the roles that entries and names of login roles were judged by. Null: there was none, so that none is exempt by it. */
+  readonly judgedRoles?: ReadonlyMap<string, number | null>
   /** Tables that are being migrated: no twin, nothing unmasked. */
   readonly suspended: readonly { readonly schema: string; readonly table: string }[]
 }

@@ -1,10 +1,22 @@
 import type { Role } from '../catalog.ts'
+import type { Policy } from '../policy.ts'
 
 /** A role and every role that it is a member of, at any depth. Membership may go in a circle through nothing but itself. */
 export function withAncestors(roles: ReadonlyMap<string, Role>, name: string): ReadonlySet<string> {
   const found = new Set([name])
   for (const each of found) for (const parent of roles.get(each)?.memberOf ?? []) found.add(parent)
   return found
+}
+
+/** The entries of an exempt list whose names still lead to the roles that they were judged by. Others count again with the next turn. */
+export function listJudged(
+  { exemptRoles, judgedRoles }: Pick<Policy, 'exemptRoles' | 'judgedRoles'>,
+  roles: ReadonlyMap<string, Role>,
+): string[] {
+  return exemptRoles.filter((entry) => {
+    const [judged, role] = [judgedRoles?.get(entry), roles.get(entry)]
+    return judged === undefined || role === undefined || role.oid === judged
+  })
 }
 
 /** Masked roles with CREATEROLE. `user`: the role of the binding. */

@@ -30,6 +30,7 @@ export interface SettledExempt {
   readonly exemptRoles: readonly string[]
   /** Entries whose name a role took later, which a masked role may have created: they exempt nothing. */
   readonly takenNames: readonly string[]
+  readonly judgedRoles: NonNullable<Policy['judgedRoles']>
 }
 
 /**
@@ -49,7 +50,8 @@ export async function settleExempt(
   const named = entries.filter((entry) => entry.toLowerCase() !== everybody)
   const place = named.length === 0 ? '' : await readPlace(sql)
   const known: KnownRoles = new Map(stored.flatMap((row) => carryOver(row, place)))
-  if (named.length === 0 && known.size === 0) return { exemptRoles: entries, takenNames: [] }
+  if (named.length === 0 && known.size === 0)
+    return { exemptRoles: entries, takenNames: [], judgedRoles: new Map() }
   const [server] = await sql<{ version: number; user: string }[]>`
     select current_setting('server_version_num')::int as version, current_user::text as user`
   const roles = await readRoles(sql, server?.version ?? 0)
@@ -70,7 +72,11 @@ export async function settleExempt(
   }
   const next = new Map(named.map((entry) => [entry, keep(entry)]))
   if (isStored && !isSame(known, next)) await store.write(place, next)
-  return { exemptRoles: entries.filter((entry) => !takenNames.includes(entry)), takenNames }
+  return {
+    exemptRoles: entries.filter((entry) => !takenNames.includes(entry)),
+    takenNames,
+    judgedRoles: new Map(named.map((entry) => [entry, oidOf(entry)])),
+  }
 }
 
 /**
