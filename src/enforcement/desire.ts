@@ -1,5 +1,5 @@
 import { quoteQualified } from '../db/quote.ts'
-import type { Guard, Relation, Snapshot } from './catalog.ts'
+import type { Guard, Relation, Snapshot, StrayTwin } from './catalog.ts'
 import { grantAccess, type Remembered, remember } from './grants/access.ts'
 import { exemptions, listRoleMakers } from './grants/roles.ts'
 import { listGuardReaders } from './guard/guard-readers.ts'
@@ -27,13 +27,21 @@ import { describeStrays } from './twins/stray-makers.ts'
 import { tableTwinSelect, viewTwinSelect } from './twins/twin-select.ts'
 import { describeUnmanaged, listUnclosed } from './unclosed.ts'
 
-/** Pure: from what is there and what the policy says to what should be there. */
-export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desired {
+/**
+ * Pure: from what is there and what the policy says to what should be there. `lasting`: strays, by oid, that no twin replaces although
+ * the relation of that name is masked.
+ */
+export function desire(
+  snapshot: Snapshot,
+  policy: Policy,
+  empty: boolean,
+  lasting: ReadonlySet<number> = new Set(),
+): Desired {
   const { twinOwner } = snapshot
   const { masks, notes } = assignMasks(snapshot, policy)
   const isTaken = (name: string) => (snapshot.shadowSchemas.get(name) ?? twinOwner) !== twinOwner
   const nameTwin = ({ schema, name }: Relation) => quoteQualified(shadowSchemaName(schema, isTaken), name)
-  const { ordered, strays, barred } = orderWithStrays(snapshot, policy, masks, nameTwin)
+  const { ordered, strays, barred } = orderWithStrays(snapshot, policy, masks, nameTwin, lasting)
   const affected = new Set([...ordered.map(({ oid }) => oid), ...barred])
   const guards = new Map(snapshot.guards.map((guard) => [guard.oid, guard]))
   const relations = new Map(snapshot.relations.map((relation) => [relation.oid, relation]))
@@ -100,6 +108,16 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
       isHeld,
     }
   })
+  const made = new Set(
+    masked.flatMap(({ relation, twin }) =>
+      twin && !isRefused(guards.get(relation.oid), twin) ? [quoteQualified(twin.schema, twin.name)] : [],
+    ),
+  )
+  const isMade = ({ schema, name }: StrayTwin) => made.has(quoteQualified(schema, name))
+  const left = strays.filter((stray) => !barred.has(stray.oid) && !isMade(stray))
+  // What reads a stray that stays shows raw values: that is closed, too.
+  if (left.length > 0)
+    return desire(snapshot, policy, empty, new Set([...lasting, ...left.map(({ oid }) => oid)]))
   for (const { relation, twin } of masked)
     if (twin && isRefused(guards.get(relation.oid), twin)) notes.push(noTwin(relation))
   const released = snapshot.guards
@@ -113,11 +131,7 @@ export function desire(snapshot: Snapshot, policy: Policy, empty: boolean): Desi
         remembered: relation ? remember(relation, guard, snapshot, twins) : nothing,
       }
     })
-  const made = new Set(masked.flatMap(({ twin }) => (twin ? [quoteQualified(twin.schema, twin.name)] : [])))
-  const closed = strays.map((stray) => ({
-    ...stray,
-    isReplaced: made.has(quoteQualified(stray.schema, stray.name)),
-  }))
+  const closed = strays.map((stray) => ({ ...stray, isReplaced: isMade(stray) }))
   for (const stray of closed)
     if (!stray.isReplaced && released.every(({ guard }) => guard.oid !== stray.recordedFor))
       notes.push(twinClosed(stray))

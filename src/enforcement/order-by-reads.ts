@@ -12,12 +12,13 @@ interface Order {
   readonly barred: ReadonlySet<number>
 }
 
-/** `nameTwin`: the name of the twin of a relation, quoted. */
+/** `nameTwin`: the name of the twin of a relation, quoted. `lasting`: strays, by oid, that the twin of that name does not replace. */
 export function orderWithStrays(
   { relations, strays }: Pick<Snapshot, 'relations' | 'strays'>,
   { suspended }: Policy,
   masks: ReadonlyMap<number, Masks>,
   nameTwin: (relation: Relation) => string,
+  lasting: ReadonlySet<number>,
 ): Order {
   let ordered = orderByReads(relations, masks, new Set())
   const isSuspended = ({ schema, name }: Relation) =>
@@ -25,7 +26,8 @@ export function orderWithStrays(
   const wanted = new Set(
     ordered.filter((one) => one.managed !== 'not' && !isSuspended(one)).map((one) => nameTwin(one)),
   )
-  const isReplaced = ({ schema, name }: StrayTwin) => wanted.has(quoteQualified(schema, name))
+  const isReplaced = ({ oid, schema, name }: StrayTwin) =>
+    !lasting.has(oid) && wanted.has(quoteQualified(schema, name))
   const found = new Set<StrayTwin>()
   const barred = new Set<number>()
   for (let before = -1; found.size > before; ) {

@@ -222,7 +222,11 @@ export class Standbys {
     const now = performance.now()
     follower.marks.push({ at: now, lsn: mark.lsn })
     const lsns = follower.marks.map(({ lsn }) => lsn)
-    const replayed = (await hasReplayed(follower.database, mark, lsns)) ?? []
+    // One standby that does not answer must not keep the look at the others.
+    const giveUp = new Promise<undefined>((resolve) => {
+      setTimeout(resolve, settleWaitMs, undefined).unref()
+    })
+    const replayed = (await Promise.race([hasReplayed(follower.database, mark, lsns), giveUp])) ?? []
     const reached = replayed.lastIndexOf(true)
     if (reached >= 0) follower.caughtUpAt = follower.marks[reached]?.at ?? follower.caughtUpAt
     follower.marks = follower.marks.slice(reached + 1).slice(-60)

@@ -57,6 +57,8 @@ export async function findStrays(
             where c.attrelid = v.oid and c.attnum > 0) given
         left join pg_catalog.pg_roles r on r.oid = given.grantee where given.grantee <> v.relowner) as grantees
     from view v left join (${record}) g on g.schema = v.nspname and g.name = v.relname
+      -- That of a relation which is gone counts as none: another may have its name by now.
+      and exists (select 1 from pg_catalog.pg_class k where k.oid = g.oid)
     where g.oid is null or v.reads and exists (
       select 1 from pg_catalog.pg_rewrite w join pg_catalog.pg_depend d on d.objid = w.oid
       where w.ev_class = v.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass

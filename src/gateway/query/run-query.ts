@@ -64,7 +64,7 @@ export async function runQuery(gateway: GatewayAddress, request: QueryRequest): 
     application_name: 'masquerade portal',
     connectionTimeoutMillis: connectTimeoutMs,
     // Another program may have the port once the gateway has closed: the token is for this node alone.
-    ssl: { ca: gateway.certificate, servername: nodeName },
+    ssl: { ca: gateway.certificate, servername: nodeName, rejectUnauthorized: true },
   })
   client.on('error', () => {})
   // The gateway passes on what the database sends.

@@ -1,7 +1,7 @@
 import { userSchema } from '../../sql/search-path.ts'
 import type { Homonym } from '../ports.ts'
 
-/** Schemas of a path that are looked through for each reference. In a longer one names are looked for once. */
+/** Schemas that are looked through for each reference, those of `$user` included. Where there are more, names are looked for once. */
 const longPath = 100
 
 /** How names without a schema are looked for: in a session of this role, by this path. */
@@ -57,7 +57,8 @@ export class Homonyms {
     const homonyms = this.#byName.get(name)
     if (!homonyms) return undefined
     const { path } = lookup
-    if (path.length <= longPath) return this.#look(name, homonyms, lookup)
+    const count = path.length + (this.#ofRoles.get(name)?.length ?? 0)
+    if (count <= longPath) return this.#look(name, homonyms, lookup)
     const known = this.#resolved.get(path) ?? new Map<string, Resolved>()
     this.#resolved.set(path, known)
     const found = known.get(name) ?? this.#look(name, homonyms, lookup)

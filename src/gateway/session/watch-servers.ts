@@ -52,18 +52,22 @@ export class ServerWatch {
       if (atPrimary.length > 0)
         this.#start(`primary of ${databaseId}`, () => this.#checkPrimary(databaseId, atPrimary))
       if (atStandbys.length === 0) continue
-      this.#start(`standbys of ${databaseId}`, () => this.#checkStandbys(databaseId, atStandbys))
+      if (!this.#lookedAt.has(databaseId)) this.#lookedAt.set(databaseId, performance.now())
+      const look = () => this.#checkStandbys(databaseId, atStandbys)
+      const isHanging = !this.#start(`standbys of ${databaseId}`, look)
       // A look at a primary that hangs ends much later.
-      if (this.#isUnknown(databaseId)) void this.#end(databaseId, atStandbys, 'StandbyLeft')
+      if (isHanging && this.#isUnknown(databaseId)) void this.#end(databaseId, atStandbys, 'StandbyLeft')
     }
     for (const databaseId of this.#lookedAt.keys())
       if (!byDatabase.get(databaseId)?.some(isAtStandby)) this.#lookedAt.delete(databaseId)
   }
 
-  #start(what: string, look: () => Promise<void>): void {
-    if (this.#underWay.has(what)) return
+  /** Returns false where the last look is still under way. */
+  #start(what: string, look: () => Promise<void>): boolean {
+    if (this.#underWay.has(what)) return false
     this.#underWay.add(what)
     void look().finally(() => this.#underWay.delete(what))
+    return true
   }
 
   async #checkPrimary(databaseId: string, sessions: readonly RegisteredSession[]): Promise<void> {

@@ -146,6 +146,29 @@ forEachCluster((cluster) => {
     },
   )
 
+  clause(
+    'ENF-280',
+    'A twin that no record names, such as one that stayed for objects of other roles (ENF-71), is closed to every role by the turn that masks a relation which it reads, whatever the names of the relation and of its schema are by then. A view of another role over it has no twin then. …',
+    async (t) => {
+      t.diagnostic('where the relation of its name gets no twin')
+      const one = await prepare(cluster)
+      await using _ = one.target
+      await one.mask('app.person.mail')
+      await one.run(`set role "${one.owner}"; create view app.report as select work from masked_app.contact;
+        grant select on app.report to "${one.mallory}"; reset role`)
+      await one.mask()
+      assert.match(await one.read('select work from app.report'), /zqcanary/)
+      await one.run(`alter table app.staff enable row level security; create policy rest on app.staff as restrictive to "${one.mallory}" using (true);
+        create policy every on app.staff using (true)`)
+      await one.mask('app.staff.work')
+      await one.showsNothing(
+        'select work from app.report',
+        'select work from masked_app.contact',
+        'select work from masked_app.report',
+      )
+    },
+  )
+
   clause('ENF-280', 'A twin that no record names, such as one that stayed for objects…', async () => {
     for (const { name, move } of moves) {
       const one = await prepare(cluster)
@@ -227,6 +250,26 @@ forEachCluster((cluster) => {
         assert.match(await one.read('select mail from masked_app.contact'), /XXXX/)
         assert.deepEqual((await one.mask('app.person.mail')).steps, [])
       }
+    },
+  )
+
+  clause(
+    'ENF-283',
+    'A view that is dropped and created again under its name, with the same columns or others, has its twin after the next turn.',
+    async (t) => {
+      t.diagnostic('a turn that looks at one table alone')
+      const one = await prepare(cluster)
+      await using _ = one.target
+      await one.mask('app.person.mail')
+      await one.run(`drop view app.contact;
+        create view app.contact as select s.work, p.mail from app.person p join app.staff s using (id);
+        alter view app.contact owner to "${one.owner}"; grant select on app.contact to "${one.mallory}"`)
+      const rules = policy([rule('app.person.mail'), rule('app.person.phone')])
+      const focus = () => [{ schema: 'app', table: 'person' }]
+      await reconcile(one.target.database, rules, { focus }).catch((error: unknown) => {
+        if (!(error instanceof PartlyEnforced)) throw error
+      })
+      assert.match(await one.read('select mail from masked_app.contact'), /XXXX/)
     },
   )
 })

@@ -25,7 +25,7 @@ describe('commands after the service was killed', () => {
 
   clause(
     'SVC-111',
-    'A command sends a token to the service of its data directory only once the service has proven itself…',
+    'A command of the operator (`--admin`, `--token`) sends a token to the service of its data directory only once…',
     async () => {
       const list = (...more: string[]) => runHere(['group', 'list', ...more], { environment })
       // The names of the operator's certificate do not matter, and the command need not know where it is.
