@@ -84,11 +84,14 @@ describe('rights that are revoked while a write waits', () => {
     await Promise.all([holder.connect(), reader.connect()])
     try {
       await holder.query('begin')
+      const held = await holder.query('select pg_backend_pid() as pid')
       await holder.query(text, values)
       const begun = ask(token, write)
+      // Not by the holder: within its transaction it sees no session that is newer than its first look.
       await waitUntil('the write waits', async () => {
-        const { rowCount } = await holder.query(
-          'select from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))',
+        const { rowCount } = await reader.query(
+          'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
+          [held.rows[0].pid],
         )
         return rowCount
       })
