@@ -204,6 +204,7 @@ export class Controller {
         known,
         isPartial && before,
       )
+      this.#obstructions.forget(databaseId)
       if (unfinished.length === 0) this.#enforced.set(databaseId, outcome)
       else this.#enforced.delete(databaseId)
       const isUnasked = occasion === 'audit' && before !== undefined && settled.changed === 0
@@ -265,6 +266,7 @@ export class Controller {
       claimant: this.#options.source.claimantOf(databaseId),
       kept: this.#options.states.keptRecordsOf(databaseId),
       lease: this.#options.leaseOf(databaseId),
+      overdue: () => this.#blockers.listOverdue(databaseId),
       onClosed: (schema: string) =>
         this.#raw.endExempt({
           database,
@@ -277,7 +279,7 @@ export class Controller {
     }
     const readPolicy = () => this.#policies.read(database, databaseId, logins)
     const clear = (outcome: Outcome, unfinished: readonly Unfinished[]) =>
-      this.#blockers.clear(database.sql, databaseId, guardOf(outcome), unfinished)
+      this.#blockers.clear(database.sql, databaseId, outcome, unfinished)
     return await reconcilePatiently(database, readPolicy, options, occasion, clear)
   }
 
@@ -313,13 +315,12 @@ export class Controller {
   ): Promise<Report | undefined> {
     const { states, log } = this.#options
     const schema = guardOf(outcome)
-    const isDone = unfinished.length === 0
-    const clearing = isDone ? null : await this.#blockers.clear(database.sql, databaseId, schema, unfinished)
+    const clearing = await this.#blockers.clear(database.sql, databaseId, outcome, unfinished)
     const isCut = unfinished.some(({ sqlstate: code }) => code === sqlstate.programLimitExceeded)
-    this.#auditAfter(databaseId, isCut ? pauseMs : (clearing?.dueMs ?? null))
+    this.#auditAfter(databaseId, isCut ? pauseMs : clearing.dueMs)
     const isHeld = async () => (await findBlockers(database.sql, schema, unfinished)).length > 0
-    this.#releases.expect(databaseId, clearing?.blockers.length ? isHeld : null)
-    const judgement = judgeUnfinished(outcome, unfinished, clearing?.blockers ?? [])
+    this.#releases.expect(databaseId, clearing.blockers.length > 0 ? isHeld : null)
+    const judgement = judgeUnfinished(outcome, unfinished, clearing.blockers)
     const target = this.#connections.targetOf(databaseId)
     const record = { schema, open: left.open }
     const lag = await this.standbys.judge(databaseId, target, database, outcome.steps.length > 0, record)

@@ -55,6 +55,8 @@ export interface ReconcileOptions {
   readonly onClosed?: (guardSchema: string) => Promise<unknown>
   /** Decides which node changes the database. Without one, nothing but the lock on the records does. */
   readonly lease?: Lease
+  /** Relations that were kept from being closed for too long, by oid: sessions in the way are ended meanwhile. */
+  readonly overdue?: () => ReadonlySet<number>
   /** Schemas that were renamed while earlier attempts were made, by oid: a superuser can keep them from it. */
   readonly exchanged?: readonly number[]
   /** For tests that let the service die between two statements. */

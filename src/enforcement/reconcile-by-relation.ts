@@ -23,6 +23,7 @@ import { listCommon, listNamed, requireSameNames } from './same-names.ts'
 import type { Holder } from './sessions/holder.ts'
 import { NameHeld } from './sessions/name-holders.ts'
 import { recordLateReaders } from './sessions/old-readers.ts'
+import { watchWaits } from './sessions/watch-waits.ts'
 
 /** Something that could not be done, while everything else was. */
 export interface Unfinished {
@@ -60,7 +61,12 @@ export async function reconcileByRelation(
   options: ReconcileOptions,
   cause: unknown,
 ): Promise<Outcome> {
-  const closed = await runGroups(target, policy, options, 'none')
+  const first = await runGroups(target, policy, options, 'none')
+  const overdue = options.overdue?.() ?? new Set<number>()
+  const isOverdue = ({ oids: [oid = 0] }: Unfinished) => overdue.has(oid)
+  const closed = first.unfinished.some(isOverdue)
+    ? join(first, await runGroups(target, policy, options, 'none', overdue), isOverdue)
+    : first
   await recordLateReaders(target, closed.outcome.snapshot.guard.schema, findNewlyHidden(closed.outcome))
   if (isGuarded(closed.outcome)) await options.onClosed?.(closed.outcome.snapshot.guard.schema)
   await closed.copy?.write()
@@ -82,11 +88,25 @@ export async function reconcileByRelation(
   return outcome
 }
 
+type Ran = Awaited<ReturnType<typeof runGroups>>
+
+function join(first: Ran, second: Ran, isRepeated: (one: Unfinished) => boolean): Ran {
+  const { outcome, copy } = second
+  return {
+    ...second,
+    outcome: { ...outcome, steps: [...first.outcome.steps, ...outcome.steps] },
+    copy: copy ?? first.copy,
+    unfinished: [...first.unfinished.filter((one) => !isRepeated(one)), ...second.unfinished],
+  }
+}
+
+/** `insisted`: only these relations, by oid, are changed, and sessions in the way are ended meanwhile. */
 async function runGroups(
   target: Database,
   policy: PolicySource,
   options: ReconcileOptions,
   mode: 'none' | 'careful',
+  insisted?: ReadonlySet<number>,
 ) {
   const isClosed = mode === 'careful'
   const diff = isClosed ? diffOpenings : diffClosings
@@ -99,12 +119,19 @@ async function runGroups(
         async ({ tx, record, planned, claimed, copy: own, enter }: Turn) => {
           const { snapshot, desired } = planned
           const groups = [
-            ...diff(snapshot, desired),
+            ...diff(snapshot, desired).filter(({ target: one }) => !insisted || insisted.has(one?.oid ?? 0)),
             ...(claimed.length > 0 ? [{ target: null, steps: claimed }] : []),
           ]
           if (groups.length > 0) await enter()
-          using watch = await watchWaits(target, tx)
-          const { notes, done, unfinished } = await applyGroups(tx, groups, planned, mode, watch.take)
+          using watch = await watchWaits(target, tx, insisted ? desired.exempt : null)
+          const { notes, done, unfinished } = await applyGroups(
+            tx,
+            groups,
+            planned,
+            mode,
+            insisted ? insistent : usual,
+            watch.take,
+          )
           // What one relation takes was looked at with its group. Schemas were, with their relations: one role that renames a
           // schema of its own again and again must not keep the others from being closed.
           const [copy] = await Promise.all([
@@ -136,8 +163,8 @@ async function runGroups(
 }
 
 /** So long locks are waited for in all; after that no longer than a moment for each. */
-const patienceMs = 500
-const groupWaitMs = 100
+const usual = { groupMs: 100, inAllMs: 500 }
+const insistent = { groupMs: 2000, inAllMs: 2000 }
 const momentMs = 5
 
 /** After so long the turn ends for views that may wait: other changes wait for it. */
@@ -148,6 +175,7 @@ async function applyGroups(
   groups: readonly StepGroup[],
   planned: Planned,
   mode: 'none' | 'careful',
+  wait: typeof usual,
   takeBlockers: () => Holder[],
 ) {
   const isClosed = mode === 'careful'
@@ -160,7 +188,7 @@ async function applyGroups(
   let hasBegun = false
   const late: StepGroup[] = []
   const setWait = (ms: number) => tx`select set_config('lock_timeout', ${String(ms)}, true)`
-  await setWait(groupWaitMs)
+  await setWait(wait.groupMs)
   const isDone = isClosed ? new Set<StepGroup>() : await closeTogether(groups, run, notes)
   for (const group of groups) {
     const { target, steps } = group
@@ -189,9 +217,9 @@ async function applyGroups(
       const oids = target.oid === undefined ? [] : [target.oid, ...readsOf(planned, target.oid)]
       const blockers = takeBlockers()
       unfinished.push({ target: target.name, oids, sqlstate: code, reason, isClosed, blockers })
-      const isPatient = waitedMs < patienceMs
+      const isPatient = waitedMs < wait.inAllMs
       if (code === sqlstate.lockNotAvailable) waitedMs += Date.now() - from
-      if (isPatient && waitedMs >= patienceMs) await setWait(momentMs)
+      if (isPatient && waitedMs >= wait.inAllMs) await setWait(momentMs)
     }
   }
   if (late.length > 0) unfinished.push(describeLate(late))
@@ -292,40 +320,6 @@ function describeUnread({ unreadViews }: Snapshot): Unfinished[] {
       isClosed: true,
     },
   ]
-}
-
-const sampleMs = 30
-
-/** Samples, over another connection, which sessions the transaction waits for: no catalog tells that of all locks. */
-async function watchWaits(target: Database, tx: Tx) {
-  const [row] = await tx<{ pid: number }[]>`select pg_catalog.pg_backend_pid() as pid`
-  const pid = row?.pid ?? 0
-  const seen = new Map<string, Holder>()
-  let isAsking = false
-  const sample = async () => {
-    if (isAsking) return
-    isAsking = true
-    // A prepared transaction has no process: PostgreSQL names it 0, and the transaction that we wait for tells its name.
-    const rows = await target.sql<{ pid: number; gid: string | null }[]>`
-      select b.pid, null as gid from pg_catalog.unnest(pg_catalog.pg_blocking_pids(${pid})) as b(pid) where b.pid <> 0
-      union all
-      select 0, x.gid from pg_catalog.pg_locks l join pg_catalog.pg_prepared_xacts x on x.transaction = l.transactionid
-      where l.pid = ${pid} and not l.granted`.catch(() => [])
-    for (const { pid: blocking, gid } of rows)
-      seen.set(`${blocking} ${gid}`, gid === null ? { pid: blocking } : { gid })
-    isAsking = false
-  }
-  const timer = setInterval(() => void sample(), sampleMs)
-  return {
-    take() {
-      const holders = [...seen.values()]
-      seen.clear()
-      return holders
-    },
-    [Symbol.dispose]() {
-      clearInterval(timer)
-    },
-  }
 }
 
 function readsOf({ snapshot }: Planned, oid: number): readonly number[] {

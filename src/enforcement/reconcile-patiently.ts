@@ -5,7 +5,7 @@ import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
 import { attempts, countAttempts, type Occasion, patientAttempts } from './states/attempts.ts'
 import { explainFailure } from './states/explain-failure.ts'
 import { isOutOfLocks } from './states/find-cause.ts'
-import { isPassing } from './states/judge-unfinished.ts'
+import { isPassing } from './states/is-passing.ts'
 
 /**
  * "tuple concurrently updated" and locks held for a moment are tried again. `clear` ends sessions in the way that are due,

@@ -1,6 +1,8 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
+import type { Outcome } from '../in-turn.ts'
 import type { Unfinished } from '../reconcile-by-relation.ts'
+import { isPassing } from '../states/is-passing.ts'
 import { type Holder, nameHolder, statementToEnd } from './holder.ts'
 import { endSession, signalSession } from './signal-session.ts'
 
@@ -23,13 +25,18 @@ export interface Clearing {
 
 const cancelMs = 300
 
+/** A relation that is overdue, and was not closed this time either, is tried again after so long. */
+const againMs = 1000
+
 /**
  * Remembers since when sessions hold locks against enforcement. Those that do so for longer than a limit are cancelled,
- * and ended if that does not help, where the role of the binding may.
+ * and ended if that does not help, where the role of the binding may. A relation with readable values that waits for
+ * longer than the limit waits for no session any more: sessions could take turns.
  */
 export class BlockerWatch {
   readonly #limitMs: number
   readonly #since = new Map<string, number>()
+  readonly #waiting = new Map<string, Map<number, number>>()
 
   constructor(limitMs: number) {
     this.#limitMs = limitMs
@@ -38,23 +45,57 @@ export class BlockerWatch {
   async clear(
     sql: Sql,
     databaseId: string,
-    guardSchema: string,
+    outcome: Pick<Outcome, 'snapshot' | 'isWhole'>,
     unfinished: readonly Unfinished[],
   ): Promise<Clearing> {
-    const look = () => findBlockers(sql, guardSchema, unfinished)
-    const blockers = await look()
     const now = Date.now()
+    const waiting = this.#count(databaseId, outcome, unfinished, now)
+    if (unfinished.length === 0) return { blockers: [], ended: 0, dueMs: null }
+    const look = () => findBlockers(sql, outcome.snapshot.guard.schema, unfinished)
+    const blockers = await look()
     const keyOf = ({ holder }: Blocker) => `${databaseId} ${nameHolder(holder)}`
     const present = new Set(blockers.map(keyOf))
     for (const key of this.#since.keys())
       if (key.startsWith(`${databaseId} `) && !present.has(key)) this.#since.delete(key)
     for (const key of present) if (!this.#since.has(key)) this.#since.set(key, now)
+    const oidOf = new Map(unfinished.map(({ target, oids }) => [target, oids[0] ?? 0]))
+    const sinceOf = (one: Blocker) =>
+      Math.min(this.#since.get(keyOf(one)) ?? now, waiting.get(oidOf.get(one.target) ?? 0) ?? now)
     const endable = blockers.filter((one) => !one.isSpared && isEndable(one, unfinished))
-    const leftMs = (one: Blocker) => this.#limitMs - (now - (this.#since.get(keyOf(one)) ?? now))
-    const due = endable.filter((one) => leftMs(one) <= 0)
-    const waits = endable.filter((one) => !due.includes(one)).map(leftMs)
+    const leftMs = (since: number) => this.#limitMs - (now - since)
+    const due = endable.filter((one) => leftMs(sinceOf(one)) <= 0)
+    const waits = [
+      ...endable.filter((one) => !due.includes(one)).map((one) => leftMs(sinceOf(one))),
+      ...[...waiting.values()].map((since) => (leftMs(since) > 0 ? leftMs(since) : againMs)),
+    ]
     const dueMs = waits.length === 0 ? null : Math.min(...waits)
     return { blockers, ended: await this.#end(sql, due, look), dueMs }
+  }
+
+  /** Relations that have waited to be closed for longer than the limit, by oid. */
+  listOverdue(databaseId: string): ReadonlySet<number> {
+    const waiting = this.#waiting.get(databaseId) ?? new Map<number, number>()
+    const end = Date.now() - this.#limitMs
+    return new Set([...waiting].filter(([, since]) => since <= end).map(([oid]) => oid))
+  }
+
+  /** Since when relations wait to be closed. A look at some tables says nothing about the others. */
+  #count(
+    databaseId: string,
+    { snapshot, isWhole }: Pick<Outcome, 'snapshot' | 'isWhole'>,
+    unfinished: readonly Unfinished[],
+    now: number,
+  ): ReadonlyMap<number, number> {
+    const before = this.#waiting.get(databaseId) ?? new Map<number, number>()
+    const seen = new Set(snapshot.relations.map(({ oid }) => oid))
+    const open = unfinished
+      .filter((one) => !one.isClosed && isPassing(one))
+      .flatMap(({ oids }) => oids[0] ?? [])
+    const counted = new Map(isWhole ? [] : [...before].filter(([oid]) => !seen.has(oid)))
+    for (const oid of open) counted.set(oid, before.get(oid) ?? now)
+    if (counted.size > 0) this.#waiting.set(databaseId, counted)
+    else this.#waiting.delete(databaseId)
+    return counted
   }
 
   async #end(sql: Sql, due: readonly Blocker[], look: () => Promise<Blocker[]>): Promise<number> {

@@ -2,7 +2,7 @@ import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { isSpared, type ObstructiveSession, OverdueSessions } from './overdue-sessions.ts'
 
-/** More locks than programs take, dumps of large databases apart. */
+/** More locks than programs take, dumps of large databases apart: if such sessions are there, others are not to blame. */
 const manyLocks = 1000
 
 interface Hoard extends ObstructiveSession {
@@ -20,6 +20,10 @@ export class LockHoards {
     this.#overdue = new OverdueSessions(limitMs)
   }
 
+  forget(databaseId: string): void {
+    this.#overdue.forget(databaseId)
+  }
+
   /** After the server had no lock left. Returns what to say, and when to try again. */
   async clear(
     sql: Sql,
@@ -33,11 +37,14 @@ export class LockHoards {
 }
 
 async function findHoards(sql: Sql, exempt: readonly string[]): Promise<Hoard[]> {
-  return await sql<Hoard[]>`
+  const hoards = await sql<Hoard[]>`
     select a.pid::int4 as pid, r.rolname::text as role, l.locks::int4 as locks, ${isSpared(sql, exempt)} as "isSpared"
     from (select pid, count(*) as locks from pg_catalog.pg_locks group by 1) l
     join pg_catalog.pg_stat_activity a on a.pid = l.pid join pg_catalog.pg_roles r on r.oid = a.usesysid
-    where l.locks >= ${manyLocks} order by l.locks desc limit 20`
+    -- The server has memory for so many locks of each session, on average.
+    where l.locks > pg_catalog.current_setting('max_locks_per_transaction')::int4 order by l.locks desc limit 20`
+  const isMany = ({ locks }: Hoard) => locks >= manyLocks
+  return hoards.some((one) => isMany(one) && !one.isSpared) ? hoards.filter(isMany) : hoards
 }
 
 function describeHoards(hoards: readonly Hoard[]): string {

@@ -27,6 +27,10 @@ export class NameHolders {
     this.#overdue = new OverdueSessions(limitMs)
   }
 
+  forget(databaseId: string): void {
+    this.#overdue.forget(databaseId)
+  }
+
   /** Returns what to say, when to try again, and a look for whether the names are still held. */
   async clear(
     sql: Sql,

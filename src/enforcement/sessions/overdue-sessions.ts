@@ -16,7 +16,22 @@ export function isSpared(sql: Sql, exempt: readonly string[]) {
       and pg_catalog.pg_has_role(r.oid, e.oid, 'MEMBER')))`
 }
 
-/** Remembers since when sessions are in the way, and ends those of masked roles after a limit. */
+/** Ends those of these sessions that are not spared. */
+export async function endInTheWay(
+  sql: Sql,
+  exempt: readonly string[],
+  pids: readonly number[],
+): Promise<void> {
+  const rows = await sql<{ pid: number }[]>`
+    select a.pid::int4 as pid from pg_catalog.pg_stat_activity a join pg_catalog.pg_roles r on r.oid = a.usesysid
+    where a.pid = any(${pids}::int4[]) and not ${isSpared(sql, exempt)}`
+  for (const { pid } of rows) await endSession(sql, pid)
+}
+
+/**
+ * Remembers since when sessions of masked roles are in the way of a database, and ends them after a limit. The time counts for
+ * the database: sessions could take turns.
+ */
 export class OverdueSessions {
   readonly #limitMs: number
   readonly #since = new Map<string, number>()
@@ -31,21 +46,19 @@ export class OverdueSessions {
     databaseId: string,
     sessions: readonly ObstructiveSession[],
   ): Promise<number | null> {
-    const now = Date.now()
-    const present = new Set(sessions.map(({ pid }) => `${databaseId} ${pid}`))
-    for (const key of this.#since.keys())
-      if (key.startsWith(`${databaseId} `) && !present.has(key)) this.#since.delete(key)
-    const waits: number[] = []
+    const endable = sessions.filter((one) => !one.isSpared)
+    if (endable.length === 0) return null
+    const since = this.#since.get(databaseId) ?? Date.now()
+    this.#since.set(databaseId, since)
+    const leftMs = this.#limitMs - (Date.now() - since)
+    if (leftMs > 0) return leftMs
     let ended = 0
-    for (const { pid, isSpared: spared } of sessions) {
-      const key = `${databaseId} ${pid}`
-      const since = this.#since.get(key) ?? now
-      this.#since.set(key, since)
-      const leftMs = this.#limitMs - (now - since)
-      if (!spared && leftMs > 0) waits.push(leftMs)
-      else if (!spared && (await endSession(sql, pid))) ended++
-    }
-    if (ended > 0) return 0
-    return waits.length === 0 ? null : Math.min(...waits)
+    for (const { pid } of endable) if (await endSession(sql, pid)) ended++
+    return ended > 0 ? 0 : null
+  }
+
+  /** Nothing is in the way any more. */
+  forget(databaseId: string): void {
+    this.#since.delete(databaseId)
   }
 }

@@ -38,6 +38,12 @@ export class Obstructions {
     this.hoards = new LockHoards(limitMs)
     this.names = new NameHolders(limitMs)
   }
+
+  /** The database could be changed: nothing is in the way of everything. */
+  forget(databaseId: string): void {
+    this.hoards.forget(databaseId)
+    this.names.forget(databaseId)
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Unfinished } from '../reconcile-by-relation.ts'
 import { type Blocker, describeBlocker } from '../sessions/blockers.ts'
 import { statementToEnd } from '../sessions/holder.ts'
 import { capNotes, joinReasons } from './cap-notes.ts'
+import { isPassing } from './is-passing.ts'
 import type { StateStore } from './state-store.ts'
 
 export interface Judgement {
@@ -13,19 +14,6 @@ export interface Judgement {
   readonly reason: string
   readonly notes: readonly Note[]
   readonly lacksPrivilege: boolean
-}
-
-const passing: readonly string[] = [
-  sqlstate.lockNotAvailable,
-  sqlstate.serializationFailure,
-  sqlstate.deadlockDetected,
-  sqlstate.internalError,
-  sqlstate.programLimitExceeded,
-]
-
-/** True when it may go away by itself. */
-export function isPassing({ sqlstate: code }: Unfinished): boolean {
-  return passing.includes(code)
 }
 
 /**

@@ -222,6 +222,34 @@ forEachCluster((cluster) => {
       if (!endsSessions) return
 
       clause(
+        'ENF-296',
+        'Sessions of masked roles that take turns at holding a lock, each for less than the limit, keep no raw value…',
+        async () => {
+          await exempt(auditor)
+          let isOn = true
+          const takeTurns = async () => {
+            while (isOn) {
+              const client = await connect('analyst')
+              while (isOn && !(await isOver(client, `${block}; select pg_sleep(0.6); commit`)));
+            }
+          }
+          const relay = [takeTurns(), takeTurns(), takeTurns()]
+          const held = `select from pg_locks where relation = 'app.people'::regclass and mode = 'AccessExclusiveLock'`
+          await waitUntil('they take turns', async () => (await run(held)).length === relay.length)
+          try {
+            await exempt()
+            await waitUntil('the column is closed', () => isDenied('select mail from app.people'))
+            await waitUntil('they still take turns', async () => (await run(held)).length > 0)
+          } finally {
+            isOn = false
+            await Promise.all(relay)
+          }
+          await untilEnforced()
+          assert.ok(await isDenied('select mail from app.people'))
+        },
+      )
+
+      clause(
         'ENF-114',
         'A prepared transaction that holds a lock is named as a session is. One of a masked role that keeps raw values…',
         async () => {
