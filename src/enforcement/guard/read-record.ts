@@ -27,6 +27,14 @@ export async function readRecord(sql: Sql, schema: string | null): Promise<Guard
   if (schema === null) return null
   // As JSON, because records that are older than the mark have no columns for it.
   const [row] = await sql<GuardRecord[]>`
+    with held as materialized (
+      -- Few rows for very many relations.
+      select c.relowner as owner, c.relkind in ('r', 'p', 'f') as is_table, g.pins <> '[]' as is_pinned,
+        t.relowner as twin_owner, s.nspowner as schema_owner, t.relkind = 'v' as is_view, count(*) as relations
+      from (select oid, pins, twin ->> 'schema' as schema, twin ->> 'name' as name from ${sql(schema)}.relation) g
+      join pg_catalog.pg_class c on c.oid = g.oid left join pg_catalog.pg_namespace s on s.nspname = g.schema
+      left join pg_catalog.pg_class t on t.relnamespace = s.oid and t.relname = g.name group by 1, 2, 3, 4, 5, 6
+    )
     select p.exempt, pg_catalog.to_jsonb(p) -> 'exempt_oids' as "exemptOids", (${selectVersion(sql, schema)}) as version, pg_catalog.to_jsonb(p) ->> 'owner' as owner,
       coalesce((pg_catalog.to_jsonb(p) ->> 'epoch')::int8, 0) as epoch,
       coalesce(pg_catalog.to_jsonb(p) ->> 'database' = d.oid::text, false) as "madeHere",
@@ -40,19 +48,13 @@ export async function readRecord(sql: Sql, schema: string | null): Promise<Guard
         where a.privilege_type = 'USAGE' and a.grantee <> n.nspowner and (a.grantee = 0 or r.oid is not null)),
         '[]') as "guardReaders",
       coalesce((select jsonb_agg(one) from (
-        select o.rolname as owner, count(*) filter (where c.relkind in ('r', 'p', 'f')) as relations,
-          bool_or(c.relkind in ('r', 'p', 'f') or g.pins <> '[]') as "isRead",
-          array_remove(array_agg(distinct w.rolname::text), null) as "twinOwners" from ${sql(schema)}.relation g
-        join pg_catalog.pg_class c on c.oid = g.oid join pg_catalog.pg_roles o on o.oid = c.relowner
-        left join pg_catalog.pg_namespace s on s.nspname = g.twin ->> 'schema'
-        left join pg_catalog.pg_class t on t.relnamespace = s.oid and t.relname = g.twin ->> 'name'
-        left join pg_catalog.pg_roles w on w.oid = t.relowner group by 1) one),
+        select o.rolname as owner, coalesce(sum(h.relations) filter (where h.is_table), 0) as relations,
+          bool_or(h.is_table or h.is_pinned) as "isRead",
+          array_remove(array_agg(distinct w.rolname::text), null) as "twinOwners" from held h
+        join pg_catalog.pg_roles o on o.oid = h.owner left join pg_catalog.pg_roles w on w.oid = h.twin_owner group by 1) one),
         '[]') as "guardedOwners",
-      coalesce((select jsonb_agg(distinct k.oid::int8) from ${sql(schema)}.relation g
-        join pg_catalog.pg_class c on c.oid = g.oid and c.relkind in ('r', 'p', 'f')
-        join pg_catalog.pg_namespace s on s.nspname = g.twin ->> 'schema'
-        join pg_catalog.pg_class t on t.relnamespace = s.oid and t.relname = g.twin ->> 'name' and t.relkind = 'v',
-        unnest(array[t.relowner, s.nspowner]) as k(oid)), '[]') as "twinKeepers"
+      coalesce((select jsonb_agg(distinct k.oid::int8) from held h, unnest(array[h.twin_owner, h.schema_owner]) as k(oid)
+        where h.is_table and h.is_view), '[]') as "twinKeepers"
     from ${sql(schema)}.policy p, pg_catalog.pg_namespace n, pg_catalog.pg_database d
     where n.nspname = ${schema} and d.datname = current_database()`
   return row ?? null

@@ -130,9 +130,9 @@ export async function readTwinRoles(sql: Sql, facts: TwinOwnerFacts): Promise<Tw
       from pg_catalog.pg_auth_members m join pg_catalog.pg_roles e on e.oid = m.member
         and (not e.rolsuper or e.rolname = current_user)
       left join pg_catalog.pg_roles g on g.oid = m.grantor where m.roleid = r.oid), '[]') as members,
-      exists (select from pg_catalog.pg_auth_members m join pg_catalog.pg_roles e on e.oid = m.member and ${isTrusted('e')}
-        join pg_catalog.pg_roles g on g.oid = m.grantor and ${isTrusted('g')} where m.roleid = r.oid) as "isMarked",
-      not exists (select from pg_catalog.pg_shdepend d where d.refclassid = 'pg_catalog.pg_authid'::regclass
+      k.is_marked as "isMarked",
+      -- It is asked of roles without a mark alone: those with one own very many twins.
+      k.is_marked or not exists (select from pg_catalog.pg_shdepend d where d.refclassid = 'pg_catalog.pg_authid'::regclass
         and d.refobjid = r.oid and d.deptype = 'o'
         and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())
         and (d.classid = 'pg_catalog.pg_proc'::regclass or d.classid = 'pg_catalog.pg_class'::regclass and exists (
@@ -146,6 +146,9 @@ export async function readTwinRoles(sql: Sql, facts: TwinOwnerFacts): Promise<Tw
         where d.refclassid = 'pg_catalog.pg_authid'::regclass and d.refobjid = r.oid
           and d.classid = 'pg_catalog.pg_class'::regclass and d.deptype = 'o'
           and d.dbid = (select oid from pg_catalog.pg_database where datname = current_database())) end as reads
-    from pg_catalog.pg_roles r where pg_catalog.starts_with(r.rolname::text, ${twinOwnerPrefix}) order by r.oid`
+    from pg_catalog.pg_roles r cross join lateral (select exists (
+        select from pg_catalog.pg_auth_members m join pg_catalog.pg_roles e on e.oid = m.member and ${isTrusted('e')}
+        join pg_catalog.pg_roles g on g.oid = m.grantor and ${isTrusted('g')} where m.roleid = r.oid)) as k(is_marked)
+    where pg_catalog.starts_with(r.rolname::text, ${twinOwnerPrefix}) order by r.oid`
   return recognise(roles, [])
 }
