@@ -28,7 +28,10 @@ export async function runStatements(
   const client = new pg.Client({
     host: place.host,
     port: place.port,
+    // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
     ssl: {
+      rejectUnauthorized: true,
+      host: place.name,
       ...(place.caFile && { ca: readFileSync(place.caFile) }),
       ...(place.name !== place.host && { servername: place.name }),
     },

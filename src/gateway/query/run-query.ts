@@ -88,7 +88,9 @@ export async function runQuery(gateway: GatewayAddress, request: QueryRequest): 
     await client.query(`begin ${isReadOnly ? 'read only' : 'read write'}`)
     await client.query(`set local statement_timeout = ${Math.trunc(timeoutMs)}`)
     const answer = await readRows(client, request, end)
-    await client.query(isReadOnly ? 'rollback' : 'commit').catch(() => {})
+    // What was read stands without its end. A write is stored by the commit alone, where deferred constraints are looked at.
+    if (isReadOnly) await client.query('rollback').catch(() => {})
+    else await client.query('commit')
     return answer
   } catch (error) {
     return refused(received > mostBytes ? new TooLarge() : error)

@@ -83,6 +83,31 @@ clause(
 )
 
 clause(
+  'GATE-235',
+  'What PostgreSQL says against the commit of a query (MASK-204) is in `error` as well, as of a deferred constraint…',
+  async () => {
+    const reader = await people.user()
+    await people.map(reader.id)
+    const { sql } = gateway.masked().database
+    await sql.unsafe(`
+      create table parent (id int primary key);
+      create table child (id int references parent deferrable initially deferred);
+      insert into parent values (1);
+      grant select, insert on parent, child to public`)
+    const write = async (text: string) => {
+      const body = { sql: text, isReadOnly: false }
+      const path = `${gateway.db}/query?${apiVersion}`
+      return (await gateway.masking.service().request('POST', path, { token: reader.token, body })).body
+    }
+    const broken = await write('insert into child values (7) returning id')
+    assert.deepEqual([broken.error?.code, broken.rows, broken.affected], ['23503', [], null])
+    const kept = await write('insert into child values (1) returning id')
+    assert.deepEqual([kept.error, kept.rows, kept.affected], [null, [['1']], 1])
+    assert.deepEqual([...(await sql`select id from child`)], [{ id: 1 }])
+  },
+)
+
+clause(
   'MASK-213',
   'The answer of a query has at most 16 MB: a larger one ends the session, changes nothing and has the error `54000`. …',
   async () => {
