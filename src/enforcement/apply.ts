@@ -79,7 +79,8 @@ async function runSegment(tx: Tx, send: Send, segment: Segment, notes: Note[]): 
   } catch (error) {
     if (!orElse && !isRefused(error)) throw error
     const told = orElse ? note : refusal
-    for (const step of orElse ? [orElse] : otherwise) await runSegment(tx, sendTogether(tx), [step], notes)
+    for (const steps of listSegments(orElse ? [orElse] : otherwise))
+      await runSegment(tx, sendTogether(tx), steps, notes)
     if (told) notes.push(told)
   }
 }

@@ -28,6 +28,7 @@ import type { Desired, DesiredRelation, OpenStray, Plan, Step } from './plan.ts'
 import { recordReaders } from './sessions/old-readers.ts'
 import type { TwinOwner } from './twins/choose-twin-owner.ts'
 import { closeStray } from './twins/close-strays.ts'
+import { removeTwin } from './twins/remove-twin.ts'
 import {
   dropOrKeep,
   findRemade,
@@ -73,7 +74,7 @@ export function diffClosings(snapshot: Snapshot, desired: Desired): StepGroup[] 
 /** The rest of the plan, relation by relation: twins are made, and relations without a mask are given back. */
 export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] {
   const plan = startPlan(snapshot, desired)
-  const { twinOwner, masked, released, empty } = desired
+  const { masked, released, empty } = desired
   const groups: StepGroup[] = []
   if (masked.length > 0) {
     groups.push(groupOf(null, plan, ({ steps }) => prepareBase(steps, plan, desired.owners)))
@@ -85,8 +86,8 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
   const free = masked.filter(({ isHeld }) => !isHeld)
   const remade = findRemade(plan)
   for (const wanted of free.toReversed()) {
-    for (const name of remade.has(wanted.relation.oid) ? listStanding(plan, wanted) : []) {
-      const step = { sql: `DROP VIEW ${name}`, why: 'a twin that has other columns now', as: twinOwner }
+    for (const twin of remade.has(wanted.relation.oid) ? listStanding(plan, wanted) : []) {
+      const step = removeTwin(plan, twin, 'a twin that has other columns now')
       groups.push({ target: targetOf(wanted), steps: [step] })
     }
   }

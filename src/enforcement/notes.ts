@@ -18,6 +18,14 @@ export function twinClosed({ schema, name }: Pick<StrayTwin, 'schema' | 'name'>)
   return { code: 'TwinKept', target, message }
 }
 
+/** It had to go, and objects of others read it. */
+export function twinEmptied({ schema, name }: Pick<StrayTwin, 'schema' | 'name'>): Note {
+  const target = `${schema}.${name}`
+  const twin = quoteQualified(schema, name)
+  const message = `Objects of other roles read ${target} as it was. What stays for them reads nothing, and they fail: create them again. It goes when nothing reads it. To find them, see the detail of: DROP VIEW ${twin}.`
+  return { code: 'TwinKept', target, message }
+}
+
 /** Another owner's twins have the role that is there, and one role must not read tables of several owners. */
 export function noTwinOwner(
   { schema, name, owner }: Relation,

@@ -142,6 +142,15 @@ export function markClosed(schema: string, oid: number): Step {
   }
 }
 
+/** What stands under its name is not the twin any more. */
+export function forgetTwin(schema: string, twinSchema: string, name: string): Step {
+  return {
+    sql: `UPDATE ${tableIn(schema)} SET twin = NULL, updated_at = now()
+      WHERE twin ->> 'schema' = ${quoteLiteral(twinSchema)} AND twin ->> 'name' = ${quoteLiteral(name)}`,
+    why: 'it is the twin of nothing now',
+  }
+}
+
 function rowOf({ remembered, rights, pins, lent, hidesAll, twin }: DesiredRelation) {
   const kept: Omit<Twin, 'made'> | null = twin && {
     schema: twin.schema,

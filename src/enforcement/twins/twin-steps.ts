@@ -6,6 +6,7 @@ import { isTwinOwnerName } from '../names.ts'
 import { noTwin, twinClosed } from '../notes.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Plan, Released, Step } from '../plan.ts'
 import { commentAgain, commentColumns } from './comments.ts'
+import { removeTwin, removeTwins } from './remove-twin.ts'
 import { refuseStrays } from './stray-makers.ts'
 
 /** Relations whose twins must go or cannot be replaced in place. */
@@ -13,14 +14,15 @@ export function findRemade({ snapshot, desired, guards, twins, strays }: Plan): 
   const gone = new Set<number>()
   for (const { relation, twin } of desired.masked) {
     const known = guards.get(relation.oid)?.twin
-    const observed = (known && twins.get(quoteQualified(known.schema, known.name))) ?? findStray(strays, twin)
+    const own = known && twins.get(quoteQualified(known.schema, known.name))
+    const observed = own ?? findStray(strays, twin)
     if (!observed) continue
     if (
       !twin ||
       observed.schema !== twin.schema ||
       observed.name !== twin.name ||
       (observed.owner !== twin.owner && !canReown(snapshot, desired, observed, twin)) ||
-      !replaceable(observed, twin, relation) ||
+      !replaceable(observed, twin, relation, observed === own) ||
       relation.reads.some((oid) => gone.has(oid))
     )
       gone.add(relation.oid)
@@ -29,19 +31,18 @@ export function findRemade({ snapshot, desired, guards, twins, strays }: Plan): 
 }
 
 export function dropRemade(plan: Plan, remade: ReadonlySet<number>): void {
-  const { steps, desired } = plan
-  const names = desired.masked.flatMap((wanted) =>
-    remade.has(wanted.relation.oid) ? listStanding(plan, wanted) : [],
-  )
-  const why = 'twins that are not wanted or have other columns now'
-  if (names.length > 0) steps.push({ sql: `DROP VIEW ${names.join(', ')}`, why, as: desired.twinOwner })
+  const standing = plan.desired.masked
+    .toReversed()
+    .flatMap((wanted) => (remade.has(wanted.relation.oid) ? listStanding(plan, wanted) : []))
+  plan.steps.push(...removeTwins(plan, standing, 'twins that are not wanted or have other columns now'))
 }
 
 /** The twin of a relation, and what stands where it is to have one. */
-export function listStanding(plan: Plan, { relation, twin }: DesiredRelation): string[] {
+export function listStanding(plan: Plan, { relation, twin }: DesiredRelation): ObservedTwin[] {
+  const own = plan.twins.get(nameTwin(plan, relation.oid) ?? '')
   const stray = findStray(plan.strays, twin)
-  const names = [nameTwin(plan, relation.oid), stray && quoteQualified(stray.schema, stray.name)]
-  return [...new Set(names.flatMap((name) => name ?? []))]
+  const found = [own, stray].flatMap((one) => one ?? [])
+  return [...new Map(found.map((one) => [quoteQualified(one.schema, one.name), one])).values()]
 }
 
 /** The view that stands where a twin is to be made, and is not the relation's own. */
@@ -121,26 +122,35 @@ export function inDropOrder<R extends Released>(released: readonly R[]): R[] {
 
 /**
  * CREATE OR REPLACE VIEW keeps what depends on the twin, but only takes the same columns, and new ones at the end. Under a mask, a
- * column of a domain has the type below it; in the twin of a view either is possible.
+ * column of a domain has the type below it; in the twin of a view either is possible. `isOwn`: the relation's own twin reads each of its
+ * columns, which PostgreSQL does not drop then, so one of another name was renamed.
  */
-function replaceable(observed: ObservedTwin, twin: DesiredTwin, relation: Relation): boolean {
+function replaceable(
+  observed: ObservedTwin,
+  twin: DesiredTwin,
+  { columns, definition }: Relation,
+  isOwn: boolean,
+): boolean {
   return observed.columns.every(({ name, type }, at) => {
-    const { type: own, baseType } = relation.columns[at] ?? {}
-    const isMasked = twin.comments.has(name)
-    const types = relation.definition !== null ? [own, baseType] : [isMasked ? baseType : own]
-    return name === twin.columns[at] && types.includes(type)
+    const column = columns[at]
+    if (!column || !(isOwn || name === column.name)) return false
+    const isMasked = twin.comments.has(column.name)
+    const types =
+      definition !== null ? [column.type, column.baseType] : [isMasked ? column.baseType : column.type]
+    return types.includes(type)
   })
 }
 
 /** Returns whether it is made anew. */
 export function makeTwin(
-  { steps, snapshot, guards, twins, strays, desired }: Plan,
-  { relation, remembered }: DesiredRelation,
+  plan: Plan,
+  wanted: DesiredRelation,
   twin: DesiredTwin,
   names: ReadonlyMap<number, string>,
   dropped: boolean,
 ): boolean {
-  const { owner } = twin
+  const { steps, guards, twins, strays } = plan
+  const { relation } = wanted
   const name = quoteQualified(twin.schema, twin.name)
   const known = guards.get(relation.oid)?.twin
   const observed = dropped ? undefined : (twins.get(name) ?? strays.get(name))
@@ -148,8 +158,33 @@ export function makeTwin(
   // PostgreSQL has refused this very twin before: asking again would change nothing.
   if (isKnown && known.made === null) return false
   const asWanted = isKnown && observed !== undefined && isDefinedAsMade(known, observed, twin)
+  // A view that cannot have a twin has none, nor keeps an older one that may show more; the view itself is closed.
+  const gone = removeTwin(plan, { ...twin, owner: observed?.owner ?? twin.owner }, 'a twin that is refused')
+  const together = `${relation.schema}.${relation.name}`
+  const refusal = noTwin(relation)
+  const anew = writeTwin(plan, wanted, twin, names, undefined, false)
+  // PostgreSQL may still make it where nothing stands.
+  const otherwise = [gone, ...anew.map((step) => ({ ...step, together, otherwise: [], refusal }))]
+  const alternative = observed ? { otherwise } : { otherwise: [gone], refusal }
+  const made = writeTwin(plan, wanted, twin, names, observed, asWanted)
+  steps.push(...made.map((step) => ({ ...step, together, ...alternative })))
+  return !asWanted
+}
+
+/** Makes a twin where `observed` stands, with its comments and grants. */
+function writeTwin(
+  { snapshot, desired }: Plan,
+  { relation, remembered }: DesiredRelation,
+  twin: DesiredTwin,
+  names: ReadonlyMap<number, string>,
+  observed: ObservedTwin | undefined,
+  asWanted: boolean,
+): Step[] {
+  const { owner } = twin
+  const name = quoteQualified(twin.schema, twin.name)
   const comments = commentColumns(twin, observed)
   const made = observed && observed.owner !== owner ? giveTwin(snapshot, name, observed.owner, owner) : []
+  if (observed) made.push(...renameColumns(observed, twin))
   made.push(...(asWanted ? commentAgain(comments, owner) : createTwin(twin, relation, desired, comments)))
   if (!observed && snapshot.generous.has(owner)) made.push(clearPrivileges(name, owner))
   const reader = { grantor: owner, grantee: relation.owner, grantable: false }
@@ -158,17 +193,39 @@ export function makeTwin(
     columnGrants: named(remembered.columnGrants, names),
   }
   const seen = { grants: [], columnGrants: [], ...observed }
-  const grants = seen.grants.filter(({ grantee }) => grantee !== observed?.owner)
-  setGrants(made, name, owner, { ...seen, grants }, wanted, owner)
-  // A view that cannot have a twin has none, nor keeps an older one that may show more; the view itself is closed.
-  const gone = {
-    sql: `DROP VIEW IF EXISTS ${name} CASCADE`,
-    why: 'a twin that is refused',
-    as: desired.twinOwner,
-  }
-  const together = `${relation.schema}.${relation.name}`
-  steps.push(...made.map((step) => ({ ...step, together, otherwise: [gone], refusal: noTwin(relation) })))
-  return !asWanted
+  const renamed = new Map(observed?.columns.map((column, at) => [column.name, twin.columns[at]]))
+  setGrants(
+    made,
+    name,
+    owner,
+    {
+      grants: seen.grants.filter(({ grantee }) => grantee !== observed?.owner),
+      columnGrants: seen.columnGrants.map((one) => ({ ...one, column: renamed.get(one.column) ?? one.column })),
+    },
+    wanted,
+    owner,
+  )
+  return made
+}
+
+/** Two columns may have exchanged their names: each gets one that no column has first. */
+function renameColumns(observed: ObservedTwin, { columns, owner }: DesiredTwin): Step[] {
+  const renamed = observed.columns.flatMap(({ name }, at) => {
+    const to = columns[at]
+    return to === undefined || to === name ? [] : [{ from: name, to }]
+  })
+  const taken = new Set([...columns, ...observed.columns.map(({ name }) => name)])
+  let prefix = 'renamed'
+  while ([...taken].some((name) => name.startsWith(prefix))) prefix += '_'
+  const rename = (from: string, to: string): Step => ({
+    sql: `ALTER VIEW ${quoteQualified(observed.schema, observed.name)} RENAME COLUMN ${quoteIdentifier(from)} TO ${quoteIdentifier(to)}`,
+    why: 'a column was renamed',
+    as: owner,
+  })
+  return [
+    ...renamed.map(({ from }, at) => rename(from, `${prefix}${at}`)),
+    ...renamed.map(({ to }, at) => rename(`${prefix}${at}`, to)),
+  ]
 }
 
 export function isAsMade(known: Twin, observed: ObservedTwin, twin: DesiredTwin): boolean {
