@@ -1,5 +1,6 @@
 import type { Stamp } from './stamp.ts'
 import type { Departure } from './twins/read-departure.ts'
+import type { EmptiedTwin } from './twins/read-emptied.ts'
 
 /** The part of a database's catalog that the controller reads. Names are never quoted. */
 export interface Column {
@@ -227,6 +228,8 @@ export interface Snapshot {
    * those that have the name of a relation in view.
    */
   readonly strays: readonly StrayTwin[]
+  /** What is left of twins for objects of others. Read with everything alone. */
+  readonly emptied: readonly EmptiedTwin[]
   readonly roles: ReadonlyMap<string, Role>
   /** Schemas that are named like ours, each with its owner. */
   readonly shadowSchemas: ReadonlyMap<string, string>

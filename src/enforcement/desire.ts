@@ -15,6 +15,7 @@ import {
   rowSecurity,
   sharedTwinOwner,
   twinClosed,
+  twinEmptied,
 } from './notes.ts'
 import { orderWithStrays } from './order-by-reads.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Note, Released } from './plan.ts'
@@ -135,6 +136,8 @@ export function desire(
   for (const stray of closed)
     if (!stray.isReplaced && released.every(({ guard }) => guard.oid !== stray.recordedFor))
       notes.push(twinClosed(stray))
+  for (const emptied of snapshot.emptied)
+    if (emptied.isRead && !made.has(quoteQualified(emptied.schema, emptied.name))) notes.push(twinEmptied(emptied))
   const roleMakers = listRoleMakers(snapshot.roles, exempt.roles, snapshot.user)
   for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])
     if (!matches(entry, snapshot, policy)) notes.push(exemptsNothing(entry))

@@ -28,7 +28,7 @@ import type { Desired, DesiredRelation, OpenStray, Plan, Step } from './plan.ts'
 import { recordReaders } from './sessions/old-readers.ts'
 import type { TwinOwner } from './twins/choose-twin-owner.ts'
 import { closeStray } from './twins/close-strays.ts'
-import { removeTwin } from './twins/remove-twin.ts'
+import { dropEmptied, removeTwin } from './twins/remove-twin.ts'
 import {
   dropOrKeep,
   findRemade,
@@ -111,7 +111,10 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
     )
   }
   groups.push({ target: { name: 'guard' }, steps: grantGuard(plan) })
-  if (!empty) groups.push({ target: { name: 'owners of twins' }, steps: dropIdle(plan) })
+  if (!empty) {
+    groups.push({ target: { name: 'former twins' }, steps: dropEmptied(plan) })
+    groups.push({ target: { name: 'owners of twins' }, steps: dropIdle(plan) })
+  }
   if (empty)
     groups.push({
       ...groupOf({ name: quoteIdentifier(snapshot.guard.schema) }, plan, leave),

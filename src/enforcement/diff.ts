@@ -21,6 +21,7 @@ import { recordReaders } from './sessions/old-readers.ts'
 import { isRevocable, type TwinOwner } from './twins/choose-twin-owner.ts'
 import { closeStray } from './twins/close-strays.ts'
 import { dropIdleOwners, dropTwinOwners } from './twins/drop-twin-owner.ts'
+import { dropEmptied } from './twins/remove-twin.ts'
 import { revokeStrays } from './twins/stray-makers.ts'
 import { dropReleased, dropRemade, findRemade, findStray, makeTwin } from './twins/twin-steps.ts'
 
@@ -42,7 +43,7 @@ export function diff(snapshot: Snapshot, desired: Desired): Step[] {
   const hidden = findNewlyHidden(plan)
   if (hidden.length > 0) steps.push(recordReaders(snapshot.guard.schema, hidden))
   if (desired.empty) leave(plan)
-  else steps.push(...dropIdle(plan))
+  else steps.push(...dropEmptied(plan), ...dropIdle(plan))
   return steps
 }
 

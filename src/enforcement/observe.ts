@@ -11,6 +11,7 @@ import type { TurnFacts } from './turn-facts.ts'
 import { listChosen } from './twins/assign-twin-owners.ts'
 import { chooseTwinOwner, readTwinRoles, recognise } from './twins/choose-twin-owner.ts'
 import { findStrays } from './twins/find-strays.ts'
+import { readEmptied } from './twins/read-emptied.ts'
 import { readStrays, readTwins } from './twins/read-twins.ts'
 import { listUnread, refuseFlood } from './view-flood.ts'
 
@@ -70,7 +71,7 @@ export async function observe(
   const locked: ReadonlySet<number> = mode === 'careful' ? await readLocked(tx) : new Set()
   const reading: Reading = { mode, locked, statementTimeout: facts.statementTimeout }
   const records = guard.isThere ? guard.schema : facts.kept
-  const [guards, surroundings, relations, strays] = await Promise.all([
+  const [guards, surroundings, relations, strays, emptied] = await Promise.all([
     guard.isThere
       ? readGuards(tx, guard, oids, names, scope)
       : facts.kept.map((row) => recallGuard(row, names)),
@@ -83,6 +84,7 @@ export async function observe(
       twinOwner,
       version,
     }),
+    scope === 'all' ? readEmptied(tx, twinOwner) : [],
   ])
   const held = new Set(relations.filter((one) => isHeld(one, mode, locked)).map(({ oid }) => oid))
   return {
@@ -109,6 +111,7 @@ export async function observe(
       names,
     ),
     strays: await readStrays(tx, strays, unread, names),
+    emptied,
     roles,
     departure: null,
     twinOwner,

@@ -35,6 +35,22 @@ export function removeTwins(plan: Plan, twins: readonly Standing[], why: string)
   ]
 }
 
+/** Drops what is left of twins once nothing reads it, unless a twin is made in its place. */
+export function dropEmptied({ snapshot, desired }: Plan): Step[] {
+  const isWanted = (name: string) =>
+    desired.masked.some(({ twin }) => twin && quoteQualified(twin.schema, twin.name) === name)
+  return snapshot.emptied
+    .filter(({ isRead }) => !isRead)
+    .map(({ schema, name }) => quoteQualified(schema, name))
+    .filter((name) => !isWanted(name))
+    .map((name) => ({
+      sql: `DROP VIEW IF EXISTS ${name}`,
+      why: 'nothing reads what is left of the twin',
+      as: desired.twinOwner,
+      orElse: { sql: 'SELECT 1', why: 'something reads it by now' },
+    }))
+}
+
 /**
  * A view that reads nothing holds up no change of the table, and nothing that reads the view shows a value. It fails rather than being
  * empty: a materialized view over it keeps its rows.

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import pg from 'pg'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { clause } from '../../support/clause.ts'
 import type { ClusterName } from '../../support/cluster.ts'
@@ -30,11 +31,18 @@ async function prepare(cluster: ClusterName, isSuperuser: boolean) {
     grant create on database "${database}" to "${binder}"; grant "${owner}" to "${binder}"`)
   const binding = isSuperuser ? target.database : target.connectAs('binder')
   const runAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
-  const read = (name: string, text: string): Promise<string> =>
-    runAs(name, text).then(
-      (rows) => JSON.stringify(rows),
-      (error: Error) => error.message,
-    )
+  /** As a client reads: our own errors carry no text of PostgreSQL about values. */
+  const read = async (name: string, text: string): Promise<string> => {
+    const client = new pg.Client({ connectionString: target.urlOf(name) })
+    await client.connect()
+    try {
+      return JSON.stringify((await client.query(text)).rows)
+    } catch (error) {
+      return String(error)
+    } finally {
+      await client.end()
+    }
+  }
   const base = policy([rule('app.person.mail')], [auditor])
   const mask = (change: Partial<typeof base> = {}) => reconcile(binding, { ...base, ...change })
   await mask()
