@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { ObservedTwin } from '../catalog.ts'
-import { twinEmptied } from '../notes.ts'
 import { forgetTwin } from '../guard/guard-steps.ts'
+import { twinEmptied } from '../notes.ts'
 import type { Plan, Step } from '../plan.ts'
 import { refuseStrays } from './stray-makers.ts'
 

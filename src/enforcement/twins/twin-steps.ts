@@ -200,7 +200,10 @@ function writeTwin(
     owner,
     {
       grants: seen.grants.filter(({ grantee }) => grantee !== observed?.owner),
-      columnGrants: seen.columnGrants.map((one) => ({ ...one, column: renamed.get(one.column) ?? one.column })),
+      columnGrants: seen.columnGrants.map((one) => ({
+        ...one,
+        column: renamed.get(one.column) ?? one.column,
+      })),
     },
     wanted,
     owner,

@@ -105,12 +105,18 @@ forEachCluster((cluster) => {
           const one = await prepare(cluster, isSuperuser)
           await using _ = one.target
           const { notes } = await one.mask({ suspended })
-          assert.ok(notes.some(({ code }) => code === 'TwinKept'), what)
+          assert.ok(
+            notes.some(({ code }) => code === 'TwinKept'),
+            what,
+          )
           await one.settles({ suspended })
           assert.match(await one.read('clerk', 'select mail from masked_app.person'), /create .* again/)
           await one.run(change)
           const again = await one.mask()
-          assert.ok(again.notes.some(({ code }) => code === 'TwinKept'), what)
+          assert.ok(
+            again.notes.some(({ code }) => code === 'TwinKept'),
+            what,
+          )
           await one.settles()
           for (const name of ['clerk', 'mallory']) {
             assert.match(await one.read(name, `select ${columns} from masked_app.person`), /"mail":"XXXX"/)
@@ -119,13 +125,16 @@ forEachCluster((cluster) => {
             assert.match(await one.read(name, 'select mail from app.person'), /permission denied/)
           }
           assert.match(await one.read('auditor', 'select mail from app.person'), /zqcanary/)
-          for (const answer of await one.readViews('*')) assert.match(answer, /masked_app.person.*again/, what)
+          for (const answer of await one.readViews('*'))
+            assert.match(answer, /masked_app.person.*again/, what)
           await one.run('drop view app.list, desk.list')
           await one.settles()
           await one.run('drop view lair.list')
           await one.mask()
           await one.settles()
-          const left = await one.run(`select relname from pg_class where relnamespace = 'masked_app'::regnamespace`)
+          const left = await one.run(
+            `select relname from pg_class where relnamespace = 'masked_app'::regnamespace`,
+          )
           assert.deepEqual(left, [{ relname: 'person' }], what)
           await one.mask({ rules: [] })
           assert.deepEqual(await one.run(`select from pg_namespace where nspname like 'mas%'`), [])
@@ -158,6 +167,47 @@ forEachCluster((cluster) => {
   )
 
   clause(
+    'ENF-300',
+    'An object that another role built on a twin keeps nobody from the twin: where the columns of the table or view…',
+    async () => {
+      for (const isSuperuser of either)
+        for (const isLocked of either) {
+          const one = await prepare(cluster, isSuperuser)
+          await using _ = one.target
+          const contact = (columns: string) =>
+            one.runAs(
+              'owner',
+              `create view app.contact as select ${columns} from app.person; grant select on app.contact to public`,
+            )
+          await one.runAs(
+            'owner',
+            `create table app.other (word text); insert into app.other values ('${canary}')`,
+          )
+          await contact('id, mail')
+          await one.mask()
+          await one.runAs('mallory', 'create view lair.contact as select * from masked_app.contact')
+          await one.runAs('owner', 'drop view app.contact')
+          await contact('mail, city, id')
+          const rules = [rule('app.person.mail'), rule('app.other.word')]
+          // A lock on one relation makes the turn go relation by relation.
+          if (isLocked)
+            await one.target.connectAs('owner').transaction(async (tx) => {
+              await tx.unsafe('lock table app.other in access exclusive mode')
+              await assert.rejects(one.mask({ rules }), /app.*other/)
+              assert.match(
+                await one.read('clerk', 'select * from masked_app.contact'),
+                /"XXXX","city":"Rome"/,
+              )
+            })
+          await one.mask({ rules })
+          await one.settles({ rules })
+          assert.match(await one.read('clerk', 'select * from masked_app.contact'), /"XXXX","city":"Rome"/)
+          assert.doesNotMatch(await one.read('mallory', 'select * from lair.contact'), /zqcanary/)
+        }
+    },
+  )
+
+  clause(
     'ENF-301',
     'Views over a twin go on to work where its columns stay, are renamed or get others behind them, also after their table…',
     async () => {
@@ -173,7 +223,9 @@ forEachCluster((cluster) => {
         await one.settles({ rules })
         await shows('mail', /XXXX/)
         assert.match(await one.read('clerk', 'select note from masked_app.person'), /XXXX/)
-        await one.run('alter table app.person rename city to town; alter table app.person rename note to remark')
+        await one.run(
+          'alter table app.person rename city to town; alter table app.person rename note to remark',
+        )
         await one.run(`alter table app.person rename id to swap; alter table app.person rename mail to id;
           alter table app.person rename swap to mail`)
         const renamed = [rule('app.person.id'), rule('app.person.remark')]
