@@ -71,6 +71,11 @@ export interface Context<Ports, Body, Options> {
    * about the same are asked once.
    */
   readonly askAgain: (about: string, ask: Ask) => void
+  /**
+   * Rejects when the token of the caller, or the permission or right that the operation declares, was revoked after the
+   * request was admitted. For reads that wait.
+   */
+  readonly confirm: () => Promise<void>
   /** Handles another request of the same caller with every check that a request of its own passes. */
   readonly sendInner: (request: InnerRequest) => Promise<InnerAnswer>
   /** Functions of other rooms that the operation calls; `main.ts` passes them in. */

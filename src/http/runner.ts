@@ -82,6 +82,11 @@ async function confirm(
   await Promise.all([isDoubtful && gatekeeper.confirm(caller), ...answers])
 }
 
+/** MASK-240: what a read asks that waited, where a write asks at its commit. */
+async function confirmRead(runner: Runner, request: ApiRequest, caller: Caller): Promise<void> {
+  await Promise.all([runner.gatekeeper.confirm(caller), permit(runner, request, caller)])
+}
+
 /** authenticate → permit happened in `admit`; here: parse → run → render. */
 export async function perform(runner: Runner, request: ApiRequest, reply: ApiReply): Promise<void> {
   const { operation, ports, dialect } = request.route
@@ -94,8 +99,9 @@ export async function perform(runner: Runner, request: ApiRequest, reply: ApiRep
   const facts = new HttpFacts(request, dialect.surface)
   const entries: AuditEntry[] = []
   const asks = new Map<string, Ask>()
+  const caller = admitted instanceof Promise ? await admitted : admitted
   let context: Context<unknown, unknown, unknown> = {
-    caller: admitted instanceof Promise ? await admitted : admitted,
+    caller,
     params: request.params,
     query: readQuery(operation, request),
     body: large ? large.value : readBody(operation, request),
@@ -103,6 +109,7 @@ export async function perform(runner: Runner, request: ApiRequest, reply: ApiRep
     request: facts,
     audit: (entry) => void entries.push(entry),
     askAgain: (about, ask) => void asks.set(about, ask),
+    confirm: () => confirmRead(runner, request, caller),
     sendInner: (inner) => sendInner(runner.handleInner, request, inner),
     ports,
   }

@@ -31,11 +31,24 @@ export interface InspectorOptions {
   claimantOf(databaseId: string): Claimant
 }
 
+interface Look<Admitted = unknown> {
+  readonly databaseId: string
+  /** Rejects when the caller may not look any more. */
+  readonly admit: () => Promise<Admitted>
+}
+
 /** Looks into masked databases for people, and changes nothing there. */
 export function createInspector({ connect, readPolicy, claimantOf }: InspectorOptions) {
   const queue = new LookQueue()
-  const look = <T>(databaseId: string, run: (database: Database) => Promise<T>) =>
-    queue.run(databaseId, () => lookNow(databaseId, run))
+
+  /** MASK-240: a right that was revoked while the look waited or ran must not be used. */
+  const look = <A, T>({ databaseId, admit }: Look<A>, run: (database: Database, admitted: A) => Promise<T>) =>
+    queue.run(databaseId, async () => {
+      const admitted = await admit()
+      const found = await lookNow(databaseId, (database) => run(database, admitted))
+      await admit()
+      return found
+    })
 
   /** Explains failures of the masked database by kind alone, and never with a value. */
   async function lookNow<T>(databaseId: string, run: (database: Database) => Promise<T>): Promise<T> {
@@ -49,35 +62,35 @@ export function createInspector({ connect, readPolicy, claimantOf }: InspectorOp
     }
   }
   return {
-    browseTables: (databaseId: string, wanted: TablesWanted): Promise<TableEntry[]> =>
-      look(databaseId, (database) => browseTables(database, wanted)),
+    browseTables: (into: Look, wanted: TablesWanted): Promise<TableEntry[]> =>
+      look(into, (database) => browseTables(database, wanted)),
 
-    findColumns: (databaseId: string, search: string, limit: number): Promise<FoundColumn[]> =>
-      look(databaseId, (database) => findColumns(database, search, limit)),
+    findColumns: (into: Look, search: string, limit: number): Promise<FoundColumn[]> =>
+      look(into, (database) => findColumns(database, search, limit)),
 
-    browseColumns: (databaseId: string, schema: string, table: string): Promise<ColumnEntry[]> =>
-      look(databaseId, (database) => browseColumns(database, schema, table)),
+    browseColumns: (into: Look, schema: string, table: string): Promise<ColumnEntry[]> =>
+      look(into, (database) => browseColumns(database, schema, table)),
 
-    browseRoles: (databaseId: string, wanted: RolesWanted): Promise<RolesPage | null> =>
-      look(databaseId, (database) => browseRoles(database, () => readPolicy(databaseId), wanted)),
+    browseRoles: (into: Look, wanted: RolesWanted): Promise<RolesPage | null> =>
+      look(into, (database) => browseRoles(database, () => readPolicy(into.databaseId), wanted)),
 
-    findTwins: (databaseId: string, relations: readonly number[]): Promise<TwinColumn[]> =>
-      look(databaseId, (database) => findTwins(database, relations)),
+    findTwins: (into: Look, relations: readonly number[]): Promise<TwinColumn[]> =>
+      look(into, (database) => findTwins(database, relations)),
 
-    findExposures: (databaseId: string): Promise<Exposure[]> =>
-      look(databaseId, (database) =>
-        findExposures(database, () => readPolicy(databaseId), claimantOf(databaseId)),
+    findExposures: (into: Look): Promise<Exposure[]> =>
+      look(into, (database) =>
+        findExposures(database, () => readPolicy(into.databaseId), claimantOf(into.databaseId)),
       ),
 
-    findImpact: (databaseId: string, proposed: Proposal): Promise<Impact> =>
-      look(databaseId, (database) =>
-        findImpact(database, () => readPolicy(databaseId, proposed), claimantOf(databaseId)),
+    findImpact: (into: Look, proposed: Proposal): Promise<Impact> =>
+      look(into, (database) =>
+        findImpact(database, () => readPolicy(into.databaseId, proposed), claimantOf(into.databaseId)),
       ),
 
-    recommend: (databaseId: string, ruled: readonly ColumnPlace[]): Promise<Recommendation[]> =>
-      look(databaseId, (database) => recommend(database, ruled)),
+    recommend: (into: Look, ruled: readonly ColumnPlace[]): Promise<Recommendation[]> =>
+      look(into, (database) => recommend(database, ruled)),
 
-    preview: (databaseId: string, request: PreviewRequest): Promise<Preview | typeof draftRefused | null> =>
-      look(databaseId, (database) => preview(database, request)),
+    preview: (into: Look<PreviewRequest>): Promise<Preview | typeof draftRefused | null> =>
+      look(into, preview),
   }
 }

@@ -50,6 +50,11 @@ export const requestProblems = {
       'Insufficient privileges to complete the operation. The token was revoked while the request waited.',
     masking: { code: 'AuthorizationFailed', message: 'The token was revoked while the request waited.' },
   },
+  ExemptionRevokedMeanwhile: {
+    status: 403,
+    code: 'AuthorizationFailed',
+    message: 'The exemption of the caller was revoked while the request waited.',
+  },
   DelegatedOnly: {
     status: 400,
     code: 'BadRequest',

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { findDatabase } from '../databases/database-row.ts'
+import { lookInto } from '../enforcement/inspection.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { ruleRows } from '../rules/rule.ts'
@@ -37,11 +38,11 @@ export const findColumns = operation({
     }),
   },
 
-  async run({ params, query: { search }, caller, tx, ports }) {
+  async run({ params, query: { search }, caller, tx, ports, confirm }) {
     refuseZeroInSearch(search)
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound) return withEnforcement(ok({ value: [] }), database, ports, false)
-    const found = await ports.inspection.findColumns(database.id, search, mostColumns)
+    const found = await ports.inspection.findColumns(lookInto(database, confirm), search, mostColumns)
     const rules = new Map(
       (await ruleRows.list(tx, database.id)).map(({ schemaName, tableName, columnName, name }) => [
         JSON.stringify([schemaName, tableName, columnName]),

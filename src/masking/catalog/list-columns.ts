@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
 import { findDatabase } from '../databases/database-row.ts'
+import { lookInto } from '../enforcement/inspection.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { fittingFunctions } from '../rules/fit-column.ts'
@@ -40,12 +41,12 @@ export const listColumns = operation({
   permission: { action: 'Vendor.Sql/servers/databases/read', scope: scopeOf },
   answers: { 200: Type.Object({ value: Type.Array(columnAnswer) }) },
 
-  async run({ params, caller, tx, ports, request }) {
+  async run({ params, caller, tx, ports, confirm, request }) {
     const { schemaName = '', tableName = '' } = params
     refuseZero({ schemaName, tableName })
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     const columns = database?.bound
-      ? await ports.inspection.browseColumns(database.id, schemaName, tableName)
+      ? await ports.inspection.browseColumns(lookInto(database, confirm), schemaName, tableName)
       : []
     if (!database || columns.length === 0) return fail('ResourceNotFound', { id: request.path })
     const all = await ruleRows.list(tx, database.id)

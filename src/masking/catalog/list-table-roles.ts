@@ -3,6 +3,7 @@ import { ok } from '../../api/operation.ts'
 import { queryOption } from '../../api/query-option.ts'
 import { fail } from '../../kernel/problem.ts'
 import { findDatabase } from '../databases/database-row.ts'
+import { lookInto } from '../enforcement/inspection.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { decodeSkipToken, encodeSkipToken, nextLink } from '../page.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
@@ -48,14 +49,16 @@ export const listTableRoles = operation({
     }),
   },
 
-  async run({ params, query: { search = '', $skipToken }, caller, tx, ports, request }) {
+  async run({ params, query: { search = '', $skipToken }, caller, tx, ports, confirm, request }) {
     const { schemaName = '', tableName = '' } = params
     refuseZero({ schemaName, tableName })
     refuseZeroInSearch(search)
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     const [after = null] = decodeSkipToken($skipToken, 1) ?? []
     const wanted = { schema: schemaName, table: tableName, search, after, limit: mostRoles }
-    const page = database?.bound ? await ports.inspection.browseRoles(database.id, wanted) : null
+    const page = database?.bound
+      ? await ports.inspection.browseRoles(lookInto(database, confirm), wanted)
+      : null
     if (!database || !page) return fail('ResourceNotFound', { id: request.path })
     const { roles, last } = page
     const next = last !== null && {

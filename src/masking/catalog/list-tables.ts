@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { findDatabase } from '../databases/database-row.ts'
+import { lookInto } from '../enforcement/inspection.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { decodeSkipToken, encodeSkipToken, nextLink } from '../page.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
@@ -34,14 +35,14 @@ export const listTables = operation({
   }),
   answers: { 200: Type.Object({ value: Type.Array(tableAnswer), nextLink: Type.Optional(Type.String()) }) },
 
-  async run({ params, query, caller, tx, ports, request }) {
+  async run({ params, query, caller, tx, ports, confirm, request }) {
     const { search = '' } = query
     refuseZeroInSearch(search)
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound) return withEnforcement(ok({ value: [] }), database, ports, false)
     const [schema = '', table = ''] = decodeSkipToken(query.$skipToken, 2) ?? []
     const wanted = { search, after: { schema, table }, limit: pageSize + 1 }
-    const found = await ports.inspection.browseTables(database.id, wanted)
+    const found = await ports.inspection.browseTables(lookInto(database, confirm), wanted)
     const page = found.slice(0, pageSize)
     const last = page.at(-1)
     const ruled = Map.groupBy(await ruleRows.list(tx, database.id), ({ schemaName, tableName }) =>

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { ok } from '../../api/operation.ts'
 import { fail } from '../../kernel/problem.ts'
-import { noImpact } from '../enforcement/inspection.ts'
+import { lookInto, noImpact } from '../enforcement/inspection.ts'
 import { operation, ownApiVersions, withEnforcement } from '../operation.ts'
 import { databasePath, idOf, readDatabasePlace, scopeOf } from '../place.ts'
 import { renderPolicy } from '../policy/policy.ts'
@@ -45,10 +45,13 @@ export const restoreDatabase = operation({
   answers: { 200: restoreAnswer },
 
   /** The plan of a dry run. */
-  async prepare({ params, query, caller, tx, ports }) {
+  async prepare({ params, query, caller, tx, ports, confirm }) {
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound || query.dryRun !== 'true') return null
-    const { statements } = await ports.inspection.findImpact(database.id, { rules: [], exempt: [] })
+    const { statements } = await ports.inspection.findImpact(lookInto(database, confirm), {
+      rules: [],
+      exempt: [],
+    })
     const left = await ports.enforcement.findLeftovers(database.id)
     const { state, reason } = await ports.enforcement.report(database.id)
     const mappings = await mappingRows.list(tx, database.id)

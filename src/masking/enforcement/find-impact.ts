@@ -16,7 +16,7 @@ import { allowSight, describeExemptions, exemptionAnswer } from '../policy/exemp
 import { siteOf } from '../resource.ts'
 import { ruleParts, ruleRows } from '../rules/rule.ts'
 import { nullableString, strict } from '../schemas.ts'
-import { noImpact } from './inspection.ts'
+import { lookInto, noImpact } from './inspection.ts'
 import { asEnforced, type ProposedPolicy } from './proposed-policy.ts'
 
 const { policy, rules } = documentProperties.properties
@@ -96,7 +96,7 @@ export const findImpact = operation({
     const change = compareRules(stored, document.rules)
     const impact = database?.bound
       ? await site.ports.inspection.findImpact(
-          database.id,
+          lookInto(database, context.confirm),
           propose(document, database, change.created.length > 0),
         )
       : noImpact

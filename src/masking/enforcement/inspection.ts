@@ -135,31 +135,45 @@ export interface RolesPage {
   readonly last: string | null
 }
 
+/** Looks wait in turn, some of them for minutes. */
+export interface Look<Admitted = unknown> {
+  readonly databaseId: string
+  /** Rejects when the caller may not look any more. It is asked when the look has its place, and once more behind it. */
+  readonly admit: () => Promise<Admitted>
+}
+
 /** Looks into bound databases without changing them. Fails with `BoundDatabaseUnusable` where it cannot look. */
 export interface Inspection {
-  browseTables(databaseId: string, wanted: TablesWanted): Promise<readonly TableEntry[]>
+  browseTables(look: Look, wanted: TablesWanted): Promise<readonly TableEntry[]>
   /** None: there is no such table. */
-  browseColumns(databaseId: string, schema: string, table: string): Promise<readonly ColumnEntry[]>
+  browseColumns(look: Look, schema: string, table: string): Promise<readonly ColumnEntry[]>
   /** Null: there is no such table. */
-  browseRoles(databaseId: string, wanted: RolesWanted): Promise<RolesPage | null>
+  browseRoles(look: Look, wanted: RolesWanted): Promise<RolesPage | null>
   /** Columns of any table by a part of `schema.table.column`, in the order of their names. */
   findColumns(
-    databaseId: string,
+    look: Look,
     search: string,
     limit: number,
   ): Promise<readonly (ColumnPlace & { readonly type: string })[]>
   /** The columns of tables that stand behind columns of these relations, as far as they are twins. */
   findTwins(
-    databaseId: string,
+    look: Look,
     relations: readonly number[],
   ): Promise<readonly (ColumnPlace & { readonly relation: number; readonly position: number })[]>
-  findExposures(databaseId: string): Promise<readonly Exposure[]>
+  findExposures(look: Look): Promise<readonly Exposure[]>
   /** The consequences of a policy that need not be stored. */
-  findImpact(databaseId: string, proposed: ProposedPolicy): Promise<Impact>
+  findImpact(look: Look, proposed: ProposedPolicy): Promise<Impact>
   /** Columns that look sensitive, but for those that have a rule. */
-  recommend(databaseId: string, ruled: readonly ColumnPlace[]): Promise<readonly Recommendation[]>
+  recommend(look: Look, ruled: readonly ColumnPlace[]): Promise<readonly Recommendation[]>
   /** Null: there is no such table, or it is a view. Refused: the draft would show more than the stored rules do. */
-  preview(databaseId: string, request: PreviewRequest): Promise<Preview | 'draftRefused' | null>
+  preview(look: Look<PreviewRequest>): Promise<Preview | 'draftRefused' | null>
+}
+
+export function lookInto<Admitted>(
+  { id: databaseId }: { readonly id: string },
+  admit: () => Promise<Admitted>,
+): Look<Admitted> {
+  return { databaseId, admit }
 }
 
 export function asColumnPlace(rule: Pick<RuleProperties, ColumnField>): ColumnPlace {

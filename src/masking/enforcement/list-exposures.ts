@@ -7,6 +7,7 @@ import { columnFields, maskingFunctions } from '../rules/rule-fields.ts'
 import { each, nullableString, oneOf } from '../schemas.ts'
 import { keepCount } from './counted-findings.ts'
 import { closedExposure, concernedObjects, keepExposures, severities } from './found-exposures.ts'
+import { lookInto } from './inspection.ts'
 
 const suggestedRule = Type.Object({
   ...each(columnFields, Type.String()),
@@ -51,10 +52,10 @@ export const listExposures = operation({
     }),
   },
 
-  async run({ params, caller, tx, ports }) {
+  async run({ params, caller, tx, ports, confirm }) {
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound) return withEnforcement(ok({ value: [], closed: [] }), database, ports, false)
-    const value = await ports.inspection.findExposures(database.id)
+    const value = await ports.inspection.findExposures(lookInto(database, confirm))
     await keepCount(tx, database.id, 'exposure', value)
     const closed = await keepExposures(tx, database.id, value)
     return withEnforcement(ok({ value, closed }), database, ports, false)

@@ -7,7 +7,7 @@ import { ruleRows } from '../rules/rule.ts'
 import { columnFields, maskFields, maskingFunctions, pick } from '../rules/rule-fields.ts'
 import { each, nullableString, oneOf } from '../schemas.ts'
 import { keepCount } from './counted-findings.ts'
-import { asColumnPlace, type Recommendation } from './inspection.ts'
+import { asColumnPlace, lookInto, type Recommendation } from './inspection.ts'
 
 const recommendation = Type.Object(
   {
@@ -31,11 +31,11 @@ export const listRecommendations = operation({
   permission: { action: 'Vendor.Sql/servers/databases/dataMaskingPolicies/read', scope: scopeOf },
   answers: { 200: Type.Object({ value: Type.Array(recommendation) }) },
 
-  async run({ params, caller, tx, ports }) {
+  async run({ params, caller, tx, ports, confirm }) {
     const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
     if (!database?.bound) return withEnforcement(ok({ value: [] }), database, ports, false)
     const rules = await ruleRows.list(tx, database.id)
-    const found = await ports.inspection.recommend(database.id, rules.map(asColumnPlace))
+    const found = await ports.inspection.recommend(lookInto(database, confirm), rules.map(asColumnPlace))
     await keepCount(tx, database.id, 'recommendation', found)
     return withEnforcement(ok({ value: found.map(render) }), database, ports, false)
   },

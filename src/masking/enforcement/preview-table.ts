@@ -10,7 +10,7 @@ import { ruleInput, ruleRows } from '../rules/rule.ts'
 import { maskFields, pick, type RuleProperties } from '../rules/rule-fields.ts'
 import { validateRule } from '../rules/validate-rule.ts'
 import { nullableString, strict } from '../schemas.ts'
-import { asColumnPlace, type Mask } from './inspection.ts'
+import { asColumnPlace, lookInto, type Mask, type PreviewRequest } from './inspection.ts'
 
 const mostRows = 50
 const usualRows = 10
@@ -56,29 +56,37 @@ export const previewTable = operation({
   body: previewInput,
   answers: { 200: previewAnswer },
 
-  async run({ params, body, caller, tx, audit, ports }) {
-    const database = await findDatabase(tx, caller.tenantId, readDatabasePlace(params))
+  async run({ params, body, caller, tx, audit, ports, confirm }) {
+    const find = () => findDatabase(tx, caller.tenantId, readDatabasePlace(params))
+    const database = await find()
     if (!database?.bound) fail('InvalidPreview', { reason: 'the database is not bound to a PostgreSQL' })
     const draft = body.rule && (await readDraft(body, database, ports))
-    const saved = await ruleRows.list(tx, database.id)
-    const entries = splitEntries(database.exemptPrincipals)
-    const raw = await ports.principals.isExempt(caller.tenantId, caller.objectId, entries)
     const top = body.top ?? usualRows
-    const shown = await ports.inspection.preview(database.id, {
-      schema: body.schemaName,
-      table: body.tableName,
-      rules: saved.map(asMask),
-      draft: draft && asMask(draft),
-      top,
-      raw,
-    })
+    let asked: PreviewRequest | undefined
+    const admit = async (): Promise<PreviewRequest> => {
+      await confirm()
+      // The policy and the groups of the caller change while the look waits.
+      const entries = splitEntries((await find())?.exemptPrincipals ?? '')
+      const raw = await ports.principals.isExempt(caller.tenantId, caller.objectId, entries)
+      if (asked?.raw && !raw) fail('ExemptionRevokedMeanwhile')
+      asked ??= {
+        schema: body.schemaName,
+        table: body.tableName,
+        rules: (await ruleRows.list(tx, database.id)).map(asMask),
+        draft: draft && asMask(draft),
+        top,
+        raw,
+      }
+      return asked
+    }
+    const shown = await ports.inspection.preview(lookInto(database, admit))
     if (shown === 'draftRefused') return fail('DraftNeedsExemption', {}, { target: 'rule' })
     if (!shown)
       fail('InvalidPreview', {
         reason: `${body.schemaName}.${body.tableName} is not a table of the bound database`,
       })
     const { schemaName, tableName, rule } = body
-    const after = { schemaName, tableName, top, raw, ...(rule && { rule }) }
+    const after = { schemaName, tableName, top, raw: asked?.raw, ...(rule && { rule }) }
     audit({ action: 'previewTable', target: scopeOf(params), after })
     return withEnforcement(ok(shown), database, ports, false)
   },

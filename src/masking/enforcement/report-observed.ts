@@ -10,7 +10,7 @@ import { siteOf } from '../resource.ts'
 import { ruleRows } from '../rules/rule.ts'
 import { dateTime } from '../schemas.ts'
 import { roleImpacts } from './find-impact.ts'
-import { noImpact } from './inspection.ts'
+import { lookInto, noImpact } from './inspection.ts'
 import { asEnforced } from './proposed-policy.ts'
 
 const reportAnswer = Type.Object({
@@ -50,7 +50,7 @@ export const reportObserved = operation({
     // While the name is free, all touches are those of an earlier database.
     const gateway = database ? await selectObservedTouches(site.tx, site.tenantId, keyOf(place), since) : []
     const { roles } = database?.bound
-      ? await site.ports.inspection.findImpact(database.id, {
+      ? await site.ports.inspection.findImpact(lookInto(database, context.confirm), {
           rules: (await ruleRows.list(site.tx, database.id)).map(asEnforced),
           exempt: splitEntries(database.exemptPrincipals),
         })

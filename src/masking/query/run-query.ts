@@ -3,6 +3,7 @@ import { ok } from '../../api/operation.ts'
 import type { Query } from '../../db/query.ts'
 import { fail } from '../../kernel/problem.ts'
 import { findDatabase } from '../databases/database-row.ts'
+import { lookInto } from '../enforcement/inspection.ts'
 import { operation, ownApiVersions } from '../operation.ts'
 import { databasePath, readDatabasePlace, scopeOf } from '../place.ts'
 import { ruleRows } from '../rules/rule.ts'
@@ -59,7 +60,7 @@ export const runQuery = operation({
   answers: { 200: queryAnswer },
   errors: [403],
 
-  async run({ params, body, caller, tx, ports, request }) {
+  async run({ params, body, caller, tx, ports, request, confirm }) {
     const place = readDatabasePlace(params)
     // One answer whether there is no such database or no role for the caller: it tells no names.
     const refuse = (): never =>
@@ -72,8 +73,11 @@ export const runQuery = operation({
     const database = await findDatabase(tx, caller.tenantId, place)
     if (!database?.gatewayName) return refuse()
     // The gateway asks the database, which may be down: its answer would then tell that there is one.
-    const groups = await ports.principals.groupsOf(caller.tenantId, caller.objectId)
-    if (!(await isMapped(tx, database.id, [caller.objectId, ...groups]))) return refuse()
+    const requireMapping = async () => {
+      const groups = await ports.principals.groupsOf(caller.tenantId, caller.objectId)
+      if (!(await isMapped(tx, database.id, [caller.objectId, ...groups]))) refuse()
+    }
+    await requireMapping()
     const outcome = await ports.runQuery(caller, {
       database: database.gatewayName,
       token: request.token,
@@ -85,7 +89,8 @@ export const runQuery = operation({
     })
     if (outcome === 'loginRefused') return refuse()
     const relations = outcome.columns.map(({ relation }) => relation).filter((relation) => relation > 0)
-    const twins = relations.length > 0 ? await ports.inspection.findTwins(database.id, relations) : []
+    const look = lookInto(database, () => Promise.all([confirm(), requireMapping()]))
+    const twins = relations.length > 0 ? await ports.inspection.findTwins(look, relations) : []
     const rules = twins.length > 0 ? await ruleRows.list(tx, database.id) : []
     const columns = outcome.columns.map(({ name, relation, position }) => {
       const column = twins.find((twin) => twin.relation === relation && twin.position === position)
