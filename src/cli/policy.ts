@@ -1,6 +1,7 @@
 import { countOf } from '../kernel/count-of.ts'
 import { foldDisplayName } from '../kernel/fold-display-name.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { isUuid } from '../kernel/uuid.ts'
 import type { Exemption } from '../masking/policy/exemptions.ts'
 import { apiHelp, databasePathOf, openApi } from './api.ts'
 import { commandOf, type ValuesOf } from './command.ts'
@@ -62,9 +63,13 @@ const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string
 
   async unexempt(rules, values, name) {
     const { exemptions } = await rules.document()
-    const wanted = foldDisplayName(name.replace(/^group:/, ''))
+    const plain = name.replace(/^group:/, '')
+    const wanted = foldDisplayName(plain)
+    // A UUID is an id alone (DIR-350).
     const gone = exemptions.filter(({ entry, name: shown, id }) =>
-      [entry, shown, id].some((one) => one !== null && foldDisplayName(one) === wanted),
+      [entry, isUuid(plain) ? null : shown, id].some(
+        (one) => one !== null && foldDisplayName(one) === wanted,
+      ),
     )
     if (gone.length === 0)
       throw new OperatorError(`'${name.slice(0, 200)}' is not exempt. Nothing was changed.`, {

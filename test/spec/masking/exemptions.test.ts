@@ -179,6 +179,33 @@ test('the folding of names joins all that the store lowers to the same text', as
   }
 })
 
+test('DIR-350: unexempt takes a UUID for an id alone', async () => {
+  const gone = randomUUID()
+  const planted = await fillDirectory(service()).group({ displayName: gone })
+  await exempt([planted])
+  const token = service().tokenFor({ role: 'Owner' })
+  await service().tokens.settled()
+  const place = db.split('/').filter((_, at) => [2, 4, 8, 10].includes(at))
+  const unexempt = (name: string) =>
+    runHere(
+      [
+        'policy',
+        'unexempt',
+        name,
+        '--yes',
+        '-d',
+        place.join('/'),
+        '--url',
+        service().origin,
+        '--token',
+        token,
+      ],
+      { environment: { XDG_CONFIG_HOME: '/nonexistent' } },
+    )
+  for (const name of [gone, `group:${gone}`]) assert.equal((await unexempt(name)).code, 5)
+  assert.equal((await unexempt(planted)).code, 0)
+})
+
 clause(
   'MASK-141',
   '`masquerade policy show`, `enable`, `disable`, `exempt` and `unexempt` show and change the policy of a database. A change by which roles would lose raw values shows its impact and asks on a terminal; elsewhere `--yes` is needed. Entries that match nothing are said.',

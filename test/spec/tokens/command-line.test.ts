@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
@@ -57,6 +58,25 @@ describe('the commands about people and applications', () => {
         ['create application', 'add secret', 'grant permissions'],
       )
       assert.equal(JSON.stringify(audit).includes(secret), false)
+    },
+  )
+
+  clause(
+    'DIR-350',
+    'Commands take a UUID for an id alone, of applications, users, groups and exempt principals: an object that has…',
+    async () => {
+      const gone = randomUUID()
+      const appId = await run('application', 'create', gone)
+      const permissions = ['--permission', 'User.Read.All']
+      for (const args of [['secret'], ['grant', ...permissions], ['consent', ...permissions]]) {
+        const [verb = '', ...further] = args
+        for (const word of [gone, gone.toUpperCase()]) {
+          const { code, stderr } = await runHere(['application', verb, word, ...further], { environment })
+          assert.notEqual(code, 0)
+          assert.match(stderr, new RegExp(word))
+        }
+        await run('application', verb, appId, ...further)
+      }
     },
   )
 
