@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
 import { apiVersion, policyUrl } from '../../support/masking.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { holdsFor, waitUntil } from '../../support/wait-until.ts'
 
 const lockedTables = Array.from({ length: 16 }, (_, at) => `public.slow${at}`)
 /** Longer than a request takes to its place in the queue. */
@@ -64,7 +63,9 @@ describe('looks that wait', () => {
     const taken = [1, 2].map(() => masking.send('GET', `${policyUrl(db)}/recommendations`))
     await tables.waitForLooks(2)
     const sent = send()
-    await delay(arrivalMs)
+    let answered = 0
+    for (const one of sent) void one.finally(() => answered++)
+    await holdsFor(arrivalMs, 'the requests wait', () => answered === 0)
     await change()
     const answers = await Promise.all(sent)
     for (const { status } of await Promise.all(taken)) assert.equal(status, 200)
