@@ -52,15 +52,33 @@ export async function bringPeople(gateway: Gateway) {
 
 /** Resolves with the code of the error that ends an open session; rejects when nothing does in time. */
 export function ended(client: pg.Client, withinMs: number): Promise<string | undefined> {
-  return new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error('the session goes on')), withinMs)
-    let code: string | undefined
-    client.on('error', (error: Error & { code?: string }) => {
-      code ??= error.code
-    })
-    client.once('end', () => {
-      clearTimeout(late)
-      resolve(code)
-    })
+  return endedBy(client, withinMs, () => Promise.resolve())
+}
+
+/** Less than a database that does not answer delays whatever waits for it. */
+const answerMs = 20_000
+
+/**
+ * The same of a change that ends it. The time begins with the answer to the change, which may take long on a busy machine; rejects
+ * when the answer takes longer than `answerMs`.
+ */
+export async function endedBy(
+  client: pg.Client,
+  withinMs: number,
+  change: () => Promise<unknown>,
+): Promise<string | undefined> {
+  let code: string | undefined
+  client.on('error', (error: Error & { code?: string }) => {
+    code ??= error.code
   })
+  const end = new Promise((resolve) => client.once('end', resolve))
+  await inTime(change(), answerMs, 'the change is not answered')
+  await inTime(end, withinMs, 'the session goes on')
+  return code
+}
+
+async function inTime(awaited: Promise<unknown>, withinMs: number, complaint: string): Promise<void> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(complaint)), withinMs)
+  await Promise.race([awaited, late.promise]).finally(() => clearTimeout(timer))
 }

@@ -137,10 +137,18 @@ describe('a service killed while it enforces a rule', () => {
     const next = await start()
     let isOver = false
     const cut = async () => {
+      const { sql } = target.database
+      let told: readonly { pid: number }[] = []
       while (!isOver)
-        await target.database.sql`
-          select pg_terminate_backend(pid) from pg_stat_activity
+        told = await sql<{ pid: number }[]>`
+          select pid, pg_terminate_backend(pid) from pg_stat_activity
           where datname = current_database() and application_name = 'masquerade enforcement'`
+      // One that is still to end would cut the next attempt too.
+      await waitUntil('the sessions that were cut are gone', async () => {
+        const left =
+          await sql`select from pg_stat_activity where pid = any(${told.map(({ pid }) => pid)}::int[])`
+        return left.length === 0
+      })
     }
     const cutting = cut()
     await next.restore()

@@ -10,6 +10,7 @@ import { dumpSchema, listPrivileges } from '../../support/privileges.ts'
 import { rules as rentalRules } from '../../support/rental/rules.ts'
 import { schema as rental } from '../../support/rental/schema.ts'
 import { runHere } from '../../support/run-here.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const { send, service } = useMasking({ MASQUERADE_AUDIT_SECONDS: '3600' })
 const [usual = 'embedded-18'] = listClusters()
@@ -164,9 +165,13 @@ for (const [name, one] of Object.entries(cases))
           or shobj_description(oid, 'pg_authid') like '%' || ${principalId} || '%'`
           assert.deepEqual([...left], [])
           assert.equal((await send('GET', db)).body.properties.binding, null)
-          const sessions = await target.database.sql`
-          select pid from pg_stat_activity where datname = current_database() and application_name = 'masquerade enforcement'`
-          assert.deepEqual([...sessions], [])
+          const hasNoSession = async () => {
+            const sessions = await target.database.sql`
+              select pid from pg_stat_activity where datname = current_database() and application_name = 'masquerade enforcement'`
+            return sessions.length === 0
+          }
+          // A session that was closed is listed until its process has ended.
+          await waitUntil('no session of the service is left', hasNoSession, { withinMs: 1_000 })
         },
       )
 

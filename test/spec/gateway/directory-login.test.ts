@@ -5,7 +5,7 @@ import pg from 'pg'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { policyUrl } from '../../support/masking.ts'
-import { bringPeople, ended } from '../../support/people.ts'
+import { bringPeople, endedBy } from '../../support/people.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 const raw = 'ann@example.com'
@@ -186,9 +186,8 @@ describe('a login with a directory account', () => {
       const client = await people.connect(ana.name, ana.token)
       await client.query('begin')
       await client.query('declare c cursor for select * from public.customers')
-      const end = ended(client, patienceMs)
-      await people.leave(own, ana.id)
-      assert.equal(await end, '57P01')
+      const leave = () => people.leave(own, ana.id)
+      assert.equal(await endedBy(client, patienceMs, leave), '57P01')
       await assert.rejects(people.connect(ana.name, ana.token), { code: '28000' })
       await people.directory.join(ana.id, own)
       const again = await people.connect(ana.name, ana.token)
@@ -226,20 +225,22 @@ describe('a login with a directory account', () => {
       const ana = await people.user()
       const mapping = await people.map(ana.id)
       const first = await people.connect(ana.name, ana.token)
-      const firstEnd = ended(first, patienceMs)
-      assert.equal((await gateway.masking.send('DELETE', mapping)).status, 200)
-      assert.equal(await firstEnd, '57P01')
+      const unmap = async () => {
+        assert.equal((await gateway.masking.send('DELETE', mapping)).status, 200)
+      }
+      assert.equal(await endedBy(first, patienceMs, unmap), '57P01')
 
       const bob = await people.user(group)
       const second = await people.connect(bob.name, bob.token)
-      const secondEnd = ended(second, patienceMs)
       const service = gateway.masking.service()
-      const disabled = await service.request('PATCH', `/v1.0/users/${bob.id}`, {
-        token: service.tokenFor({ permissions: ['User.ReadWrite.All', 'Directory.ReadWrite.All'] }),
-        body: { accountEnabled: false },
-      })
-      assert.equal(disabled.status, 204, disabled.text)
-      assert.equal(await secondEnd, '57P01')
+      const disable = async () => {
+        const disabled = await service.request('PATCH', `/v1.0/users/${bob.id}`, {
+          token: service.tokenFor({ permissions: ['User.ReadWrite.All', 'Directory.ReadWrite.All'] }),
+          body: { accountEnabled: false },
+        })
+        assert.equal(disabled.status, 204, disabled.text)
+      }
+      assert.equal(await endedBy(second, patienceMs, disable), '57P01')
       await assert.rejects(people.connect(bob.name, bob.token))
     },
   )
@@ -260,9 +261,8 @@ describe('a login with a directory account', () => {
       assert.equal((await masking.putPolicy(db, exempt)).status, 200, policyUrl(db))
       const client = await people.connect(ana.name, ana.token)
       assert.equal((await client.query(read)).rows[0].email, raw)
-      const end = ended(client, patienceMs)
-      await people.leave(inner, ana.id)
-      assert.equal(await end, '57P01')
+      const leave = () => people.leave(inner, ana.id)
+      assert.equal(await endedBy(client, patienceMs, leave), '57P01')
       const again = await people.connect(ana.name, ana.token)
       assert.equal((await again.query(read)).rows[0].email, masked)
       await again.end()

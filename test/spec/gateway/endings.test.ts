@@ -56,12 +56,13 @@ describe('how sessions of the gateway end', () => {
     const ended = new Promise((resolve) => idle.once('end', resolve))
     const busy = await login(gateway)
     const done = busy.query('select 1 as one, pg_sleep(1)')
-    const isRunning = async () =>
-      (
-        await target.database
-          .sql`select 1 from pg_stat_activity where query like '%as one, pg_sleep(1)' and pid <> pg_backend_pid()`
-      ).length > 0
-    while (!(await isRunning()));
+    await waitUntil('the statement', async () => {
+      const found = await target.database.sql`
+        select from pg_stat_activity
+        where datname = current_database() and query like '%as one, pg_sleep(1)' and state = 'active'
+          and pid <> pg_backend_pid()`
+      return found.length > 0
+    })
     const closed = gateway.close(20_000)
     await ended
     assert.equal((await done).rows[0].one, 1)
@@ -85,11 +86,13 @@ describe('how sessions of the gateway end', () => {
     assert.equal(new Map(readFields(answer)).get('C'), '08006')
     await hasty.close(0)
 
-    // On a busy machine a login takes its time.
-    const gateway = await openBareGateway(target.database, target.url, { idleMs: 2_000, connections: 1 })
-    const client = await login(gateway)
-    const error = once(client, 'error')
-    await assert.rejects(login(gateway), { code: '53300' })
+    // Two gateways: on a busy machine the second login may take longer than the first session may be idle.
+    const full = await openBareGateway(target.database, target.url, { connections: 1 })
+    await login(full)
+    await assert.rejects(login(full), { code: '53300' })
+    await full.close(0)
+    const gateway = await openBareGateway(target.database, target.url, { idleMs: 2_000 })
+    const error = once(await login(gateway), 'error')
     assert.equal((await error)[0].code, '57P05')
     await gateway.close(0)
   })
@@ -113,24 +116,27 @@ describe('how sessions of the gateway end', () => {
 
   // A session that says nothing that the database works on is idle; one that waits for a statement is not.
   clause('GATE-19', limits, async () => {
-    const gateway = await openBareGateway(target.database, target.url, { idleMs: 400 })
+    // Longer than a busy machine takes from the end of a login to its first statement.
+    const gateway = await openBareGateway(target.database, target.url, { idleMs: 1_500 })
     const silences: Record<string, Buffer> = {
       'one byte': Buffer.from('Q'),
       'a lone Flush': message('H'),
       'Parse without Sync': message('P', '\0select 1\0', Buffer.alloc(2)),
     }
-    for (const [name, bytes] of Object.entries(silences)) {
+    const fallSilent = async (name: string, speak: (client: pg.Client) => unknown) => {
       const client = await login(gateway)
       const error = once(client, 'error')
-      streamOf(client).write(bytes)
+      await speak(client)
       assert.equal((await error)[0].code, '57P05', name)
     }
-    const open = await login(gateway)
-    const error = once(open, 'error')
-    await open.query('begin')
-    assert.equal((await error)[0].code, '57P05')
+    await Promise.all([
+      ...Object.entries(silences).map(([name, bytes]) =>
+        fallSilent(name, (client) => streamOf(client).write(bytes)),
+      ),
+      fallSilent('an open transaction', (client) => client.query('begin')),
+    ])
     const busy = await login(gateway)
-    assert.equal((await busy.query('select 1 as one, pg_sleep(1.5)')).rows[0].one, 1)
+    assert.equal((await busy.query('select 1 as one, pg_sleep(3)')).rows[0].one, 1)
     await gateway.close(0)
   })
 

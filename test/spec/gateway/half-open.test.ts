@@ -97,13 +97,13 @@ describe('connections that never log in', () => {
     const slow = assert.rejects(client.query('select pg_sleep(60)'), { code: '57014' })
     await assert.rejects(login(full), { code: '53300' })
     // A cancel request that comes before the statement is for nothing.
-    const isRunning = async () =>
-      (
-        await target.database
-          .sql`select 1 from pg_stat_activity where query = 'select pg_sleep(60)' and state = 'active'`
-      ).length > 0
-    while (!(await isRunning()));
     const { processID, secretKey } = client as unknown as { processID: number; secretKey: number }
+    await waitUntil('the statement', async () => {
+      const found = await target.database.sql`
+        select from pg_stat_activity
+        where pid = ${processID} and query = 'select pg_sleep(60)' and state = 'active'`
+      return found.length > 0
+    })
     const socket = connect(full.port, '127.0.0.1')
     socket.resume().write(writeCancel(processID, int32(secretKey)))
     await slow

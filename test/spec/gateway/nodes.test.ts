@@ -5,7 +5,7 @@ import pg from 'pg'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { apiVersion } from '../../support/masking.ts'
-import { bringPeople, ended } from '../../support/people.ts'
+import { bringPeople, endedBy } from '../../support/people.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 import { retryUntil } from '../../support/wait-until.ts'
 
@@ -110,8 +110,9 @@ describe('two nodes over one store', () => {
           seen = (await client.query(read)).rows[0].email
         assert.equal(seen, 'ann@example.com')
         // Sessions of a role that was exempt may hold cursors with raw values.
-        const end = ended(client, patienceMs)
-        await exempt(`${auditor}`)
+        const withdrawn = exempt(`${auditor}`)
+        const end = endedBy(client, patienceMs, () => withdrawn)
+        await withdrawn
         const other = await connectElsewhere(analyst ?? '', 'secret')
         assert.deepEqual(await eventually(() => other.query(read)), [{ email: 'aXXX@XXXX.com' }])
         assert.equal(await end, '57P01')
@@ -159,9 +160,8 @@ describe('two nodes over one store', () => {
       // Until the controller has followed the test before, the twin may be closed.
       const rows = await eventually(() => client.query('select email from public.customers where id = 2'))
       assert.deepEqual(rows, [{ email: 'bXXX@XXXX.com' }])
-      const end = ended(client, patienceMs)
-      await people.leave(group, ana.id)
-      assert.equal(await end, '57P01')
+      const leave = () => people.leave(group, ana.id)
+      assert.equal(await endedBy(client, patienceMs, leave), '57P01')
     },
   )
 })

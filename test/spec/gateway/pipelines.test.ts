@@ -222,7 +222,7 @@ describe('messages that come before others are answered', () => {
   })
 
   test('a session with such a COPY is idle after it', async () => {
-    const hasty = await openBareGateway(target.database, target.url, { idleMs: 500 })
+    const hasty = await openBareGateway(target.database, target.url, { idleMs: 2_000 })
     const client = await open(hasty)
     client.write(parse('copy public.t (id) from stdin'), bind(), execute, sync)
     await until(client, 'G')

@@ -5,7 +5,7 @@ import { useGateway } from '../../support/gateway.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
 import { freshDatabase } from '../../support/masking.ts'
 import { type Network, openNetwork } from '../../support/network.ts'
-import { bringPeople, ended } from '../../support/people.ts'
+import { bringPeople, endedBy } from '../../support/people.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
 describe('a bound database that does not answer any more', () => {
@@ -41,9 +41,8 @@ describe('a bound database that does not answer any more', () => {
       const isAsked = () => [...network.lines].some((line) => line.readableLength > 0)
       await waitUntil('the follower is at the silent database', isAsked)
 
-      const end = ended(client, 4_000)
-      await people.leave(group, ana.id)
-      assert.equal(await end, '57P01')
+      const leave = () => people.leave(group, ana.id)
+      assert.equal(await endedBy(client, 4_000, leave), '57P01')
     },
   )
 })

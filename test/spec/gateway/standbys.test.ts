@@ -7,7 +7,7 @@ import { useBoundPair } from '../../support/bound-pair.ts'
 import { clause } from '../../support/clause.ts'
 import { freshDatabase, policyUrl } from '../../support/masking.ts'
 import { openNetwork } from '../../support/network.ts'
-import { ended } from '../../support/people.ts'
+import { ended, endedBy } from '../../support/people.ts'
 import { retryUntil, waitUntil } from '../../support/wait-until.ts'
 
 const schema = `
@@ -63,6 +63,11 @@ describe('standbys of a masked database', () => {
   async function whilePaused(run: () => Promise<void>) {
     await standby.sql`select pg_wal_replay_pause()`
     try {
+      // The function asks for the pause and does not wait for it.
+      await waitUntil('the replay is paused', async () => {
+        const [row] = await standby.sql`select pg_get_wal_replay_pause_state() = 'paused' as paused`
+        return row?.paused
+      })
       await run()
     } finally {
       await standby.sql`select pg_wal_replay_resume()`
@@ -213,8 +218,8 @@ describe('standbys of a masked database', () => {
       const auditor = await connectToStandby('auditor')
       await auditor.query(`begin; declare raw cursor for ${read}`)
       const analyst = await connectToStandby('analyst')
-      const ends = [auditor, analyst].map((client) => ended(client, 5_000))
-      await exempt('')
+      const withdrawn = exempt('')
+      const ends = [auditor, analyst].map((client) => endedBy(client, 5_000, () => withdrawn))
       assert.deepEqual(await Promise.all(ends), ['57P01', '57P01'])
       const later = await connectToStandby('auditor')
       assert.deepEqual((await later.query(read)).rows, [{ email: 'aXXX@XXXX.com' }])
