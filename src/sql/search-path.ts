@@ -26,12 +26,13 @@ export function readSearchPath(text: string): SearchPath {
     !text.includes('\ufffd') &&
     items.every((each) => each.startsWith('"') || isAscii(each)) &&
     schemas.every((name) => Buffer.byteLength(name) <= maxNameBytes)
-  return { schemas, isExact }
+  return limitPath({ schemas, isExact })
 }
 
 /** The schemas that a statement sets: whether they were quoted is not known. */
 export function pathOf(schemas: readonly string[]): SearchPath {
-  return { schemas, isExact: schemas.every((name) => isAscii(name) && name.length <= maxNameBytes) }
+  const isExact = schemas.every((name) => isAscii(name) && name.length <= maxNameBytes)
+  return limitPath({ schemas, isExact })
 }
 
 export function isAscii(text: string): boolean {
@@ -47,12 +48,14 @@ const maxSchemas = 10_000
 
 /**
  * The first schemas of a path, each once. Relations in others are not found, and so not moved: PostgreSQL denies their masked
- * columns.
+ * columns. Which of them a name means is not known then.
  */
-export function limitPath(path: readonly string[]): readonly string[] {
-  const distinct = new Set(path)
-  if (distinct.size === path.length && path.length <= maxSchemas) return path
+function limitPath({ schemas, isExact }: SearchPath): SearchPath {
+  const distinct = new Set(schemas)
+  if (distinct.size <= maxSchemas)
+    return { schemas: distinct.size === schemas.length ? schemas : [...distinct], isExact }
   const first = [...distinct].slice(0, maxSchemas)
   // A path without it would begin with it.
-  return distinct.has('pg_catalog') && !first.includes('pg_catalog') ? [...first, 'pg_catalog'] : first
+  if (distinct.has('pg_catalog') && !first.includes('pg_catalog')) first.push('pg_catalog')
+  return { schemas: first, isExact: false }
 }

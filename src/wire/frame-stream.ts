@@ -14,7 +14,7 @@ export interface FrameStreamOptions {
    */
   look(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined
   /** A watched frame passes unseen. */
-  miss?(type: number): void
+  miss(type: number): void
 }
 
 const headBytes = 5
@@ -77,7 +77,7 @@ export class FrameStream {
       if (length < 4 || length > maxLength) refuseLength(length, maxLength)
       const to = at + length + 1
       if (isWhole && (kind === passes || length > watchLimit)) {
-        if (kind === watched) this.#options.miss?.(type)
+        if (kind === watched) this.#options.miss(type)
         at = to
       } else if (kind === passes) {
         this.#headFilled = chunk.copy(this.#head, 0, at)
@@ -127,7 +127,7 @@ export class FrameStream {
       if (this.#headFilled < headBytes) return at
       const length = this.#takeLength()
       if (length > this.#options.watchLimit) {
-        this.#options.miss?.(this.#head[0] ?? 0)
+        this.#options.miss(this.#head[0] ?? 0)
         out.push(Buffer.from(this.#head))
         this.#passing = length - 4
         return at

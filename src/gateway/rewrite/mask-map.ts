@@ -1,4 +1,5 @@
 import { BoundedCache } from '../../kernel/cache.ts'
+import { isAscii } from '../../sql/search-path.ts'
 import { covers } from '../audit/covers.ts'
 import { textRunners } from '../audit/text-runners.ts'
 import type { MaskedRelation, RoleMasks, WatchedRelation } from '../ports.ts'
@@ -12,6 +13,8 @@ const nameChanging = ['search_path', 'schema', 'discard', 'reset']
 const running = ['prepare', 'execute', 'do', 'function', 'procedure', ...textRunners]
 const word = /[\p{L}\p{N}\p{M}_$]+/gu
 const maxNameBytes = 63
+/** Of a name that PostgreSQL has cut: it cuts in front of a character. */
+const shortestCut = 60
 const maxTexts = 1_000
 const maxPaths = 8
 /** A session can make any number of sets of relations by its search path. */
@@ -68,7 +71,12 @@ export class MaskMap {
   }
 
   #addWord(name: string): void {
-    const longest = (name.toLowerCase().match(word) ?? []).sort((a, b) => b.length - a.length)[0]
+    const folded = fold(name)
+    const words = folded.match(word) ?? []
+    // The last word of a name that PostgreSQL has cut may be longer in a text. One of a single word is then longer than any name.
+    const isCut = words.length > 0 && words[0] !== folded && Buffer.byteLength(name) >= shortestCut
+    if (isCut && folded.endsWith(words.at(-1) ?? '')) words.pop()
+    const longest = words.sort((a, b) => b.length - a.length)[0]
     if (longest === undefined) this.#isWordless = true
     else this.#words.add(longest)
   }
@@ -82,7 +90,7 @@ export class MaskMap {
     if (this.isEmpty) return false
     // Names may be spelled by code points, or be cut to their first 63 bytes. What is temporary may run anything.
     if (this.#isWordless || /u&"|pg_temp/i.test(text)) return true
-    for (const [found] of text.toLowerCase().matchAll(word))
+    for (const [found] of fold(text).matchAll(word))
       if (this.#words.has(found) || found.length * 3 > maxNameBytes) {
         if (this.#words.has(found) || Buffer.byteLength(found) > maxNameBytes) return true
       }
@@ -160,4 +168,9 @@ export class MaskMap {
   findBase(schema: string, name: string): MaskedRelation | undefined {
     return this.#baseOfTwin.get(JSON.stringify([schema, name]))
   }
+}
+
+/** As PostgreSQL folds names. Letters beyond ASCII stay: their small ones depend on their neighbours, and may be shorter. */
+function fold(text: string): string {
+  return isAscii(text) ? text.toLowerCase() : text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }

@@ -1,5 +1,5 @@
 import type { Statement } from '../../sql/parse.ts'
-import { limitPath, pathOf } from '../../sql/search-path.ts'
+import { pathOf } from '../../sql/search-path.ts'
 import { type Node, unwrap } from '../../sql/syntax-tree.ts'
 import { hideName, type Names } from './names.ts'
 import type { NameChanges } from './text-analysis.ts'
@@ -67,7 +67,7 @@ export class ChangingNames {
     this.current = {
       ...this.current,
       hidden: this.#hidden ?? before,
-      path: Array.isArray(path) ? limitPath(path) : known,
+      path: Array.isArray(path) ? pathOf(path).schemas : known,
     }
   }
 }

@@ -39,6 +39,7 @@ export class Conversation {
       watchLimit: maxTextBytes,
       maxLength: longest,
       look: (type, bytes, from, to) => server.look(type, bytes, from, to),
+      miss: (type) => server.miss(type),
     })
   }
 

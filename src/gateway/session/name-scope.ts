@@ -1,4 +1,4 @@
-import { isAscii, limitPath, pathOf, readSearchPath, type SearchPath } from '../../sql/search-path.ts'
+import { isAscii, pathOf, readSearchPath, type SearchPath } from '../../sql/search-path.ts'
 import { hideName } from '../rewrite/names.ts'
 import type { NameChanges } from '../rewrite/text-analysis.ts'
 
@@ -44,7 +44,11 @@ export class NameScope {
 
   /** The server may have reported its path in this encoding already. */
   changeEncoding(): void {
-    if (this.#reported.schemas.every(isAscii)) return
+    if (!this.#reported.schemas.every(isAscii)) this.missPath()
+  }
+
+  /** The server may have any path until it reports the next one. */
+  missPath(): void {
     const isCurrent = this.#path === this.#reported
     this.#reported = { ...this.#reported, isExact: false }
     if (isCurrent) this.#path = this.#reported
@@ -63,7 +67,7 @@ export class NameScope {
 
   change({ path, hides, uncovers }: NameChanges): void {
     if (path === 'initial') this.#setPath(this.#initialPath)
-    else if (path) this.#setPath(limit(pathOf(path)))
+    else if (path) this.#setPath(pathOf(path))
     if (uncovers === 'all') this.#hidden.clear()
     else if (uncovers !== undefined) this.#hidden.delete(uncovers)
     if (hides !== undefined) hideName(this.#hidden, hides)
@@ -76,10 +80,6 @@ export class NameScope {
 }
 
 function readPath(text: string, isUtf8: boolean): SearchPath {
-  const path = limit(readSearchPath(text))
+  const path = readSearchPath(text)
   return isUtf8 || path.schemas.every(isAscii) ? path : { ...path, isExact: false }
-}
-
-function limit({ schemas, isExact }: SearchPath): SearchPath {
-  return { schemas: limitPath(schemas), isExact }
 }

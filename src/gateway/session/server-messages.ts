@@ -1,5 +1,6 @@
 import { codes } from '../../wire/codes.ts'
 import { readFields, readParameter } from '../../wire/messages.ts'
+import { violation } from '../../wire/refusal.ts'
 import type { StatementLedger } from './ledger/statement-ledger.ts'
 import type { SessionPhase } from './session-phase.ts'
 import type { StatementTexts } from './statement-texts.ts'
@@ -27,6 +28,13 @@ export class ServerMessages {
     const sent = isOurs && isAnswer && !this.#phase.isOver ? nothing : other
     const notices = this.#texts.notices?.take()
     return notices ? Buffer.concat([notices, sent ?? bytes.subarray(from, to)]) : sent
+  }
+
+  /** A message that is too long to be held passes unread. Others than these are never long. */
+  miss(type: number): void {
+    if (type === codes.ParameterStatus) this.#texts.missParameter()
+    else if (type === codes.Error) this.#ledger.missError()
+    else if (type !== codes.Notice) violation('an answer of the database is too long')
   }
 
   #hear(type: number, bytes: Buffer, from: number, to: number): Buffer | undefined {

@@ -75,6 +75,11 @@ export class StatementTexts {
     this.#cache = undefined
   }
 
+  /** The server reports a setting by a message that the gateway has not read: of its own settings, only the path is ever so long. */
+  missParameter(): void {
+    this.#scope.missPath()
+  }
+
   /** No report of the server is pending. */
   settle(): void {
     if (this.#options.hearsPath && this.#scope.settle()) this.#cache = undefined

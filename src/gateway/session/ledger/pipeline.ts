@@ -85,8 +85,8 @@ export class Pipeline {
   }
 
   /**
-   * The client once sent a simple query behind messages without a Sync, which drivers hardly do. The gateway cannot tell
-   * whether an error skips that query, so it cannot attribute answers any more.
+   * The client once sent a simple query behind messages without a Sync, or a Sync within a COPY, which drivers hardly do. The
+   * gateway cannot tell whether an error skips that query, or the COPY that Sync, so it cannot attribute answers any more.
    */
   get isMixed(): boolean {
     return this.#isMixed
@@ -123,7 +123,9 @@ export class Pipeline {
     this.#isSkipping = false
     this.#isOpen = false
     this.#isQuiet = false
-    if (!this.#isCopying) this.#send(sync)
+    // The server ignores it, unless the COPY has failed by then: it is not known whether it answers.
+    if (this.#isCopying) this.#isMixed = true
+    else this.#send(sync)
   }
 
   sendCopyEnd(): void {

@@ -43,14 +43,27 @@ export class RunCounter {
     return prepared
   }
 
-  /** A text runs, or will run, by message: the server's answer does not tell which of its statements it is about. */
-  runText(effects: readonly StatementEffect[], state: ReadingState, segment: number): void {
-    this.#run(effects, state, segment, (name, own, { version, path = unknownPath }) => {
+  /**
+   * A text runs, or will run, by message: the server's answer does not tell which of its statements it is about. `isCounted`: what it
+   * touches itself was counted before. What it prepares or executes may be another statement by now.
+   */
+  runText(
+    effects: readonly StatementEffect[],
+    state: ReadingState,
+    segment: number,
+    isCounted = false,
+  ): void {
+    const note = (
+      name: string,
+      own: readonly StatementEffect[],
+      { version, path = unknownPath }: ReadingState,
+    ) => {
       const known = this.#statements.get(name)
       const isSame = known?.version === version && known.effects[0]?.touch?.key === own[0]?.touch?.key
-      if (!isSame || (known.path ?? path) !== path)
+      if (!isSame || known.path !== (own[0]?.dependsOnPath ? path : undefined))
         this.#statements.add({ name, effects: own, version, path }, segment, false)
-    })
+    }
+    this.#run(effects, state, segment, note, isCounted)
   }
 
   /** The client binds a prepared statement. Runs for every execution. */
@@ -61,8 +74,9 @@ export class RunCounter {
 
   #runOne(statement: PreparedStatement, state: ReadingState, segment: number): void {
     if (isStale(statement, state)) this.#touches.countUnknown()
-    if (statement.isFresh) statement.isFresh = false
-    else if (statement.effects.length > 0) this.runText(statement.effects, state, segment)
+    const { isFresh, effects } = statement
+    statement.isFresh = false
+    if (effects.length > 0) this.runText(effects, state, segment, isFresh)
   }
 
   #run(
@@ -70,10 +84,11 @@ export class RunCounter {
     state: ReadingState,
     segment: number,
     prepare: (name: string, effects: readonly StatementEffect[], state: ReadingState) => void,
+    isCounted = false,
   ): void {
     for (const { touch, prepares, executes, dependsOnPath, isPathUnknown } of effects) {
       const here = isPathUnknown ? { version: state.version, path: undefined } : state
-      if (touch) this.#touches.count(touch)
+      if (touch && !isCounted) this.#touches.count(touch)
       if (prepares !== undefined)
         prepare(
           toLatin1(prepares),

@@ -244,6 +244,11 @@ export class StatementLedger {
     return corrected
   }
 
+  /** An error that the client gets as it is. */
+  missError(): void {
+    this.#pipeline.failed()
+  }
+
   /** A client that always has something under way never settles anything. */
   #unsettle(statement: PreparedStatement): void {
     if (this.#unsettled.size >= maxUnsettled && !this.#unsettled.has(statement)) {
