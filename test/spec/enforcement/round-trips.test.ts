@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { NetworkLink } from '../../cluster/proxy.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { NetworkLink } from '../../cluster/proxy.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { apiVersion, freshDatabase, ruleUrl } from '../../support/masking.ts'
