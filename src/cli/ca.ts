@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type Command, readArgs } from './command.ts'
+import { ownCaName, readOwnFile } from './own-file.ts'
 import { currentSettings, report } from './surroundings.ts'
 
 const options = { json: { type: 'boolean' } } as const
@@ -23,15 +23,12 @@ The CA is made on the first start of the service. With a certificate of your own
       throw new OperatorError(
         'The service uses your own certificate (MASQUERADE_TLS_CERT_FILE); there is no local CA.',
       )
-    const file = join(settings.dataDir, 'tls', 'ca.pem')
-    try {
-      const certificate = await readFile(file, 'utf8')
-      report(values, { file, certificate }, certificate)
-    } catch (cause) {
-      throw new OperatorError(`There is no CA at ${file}. It is made on the first start: masquerade serve.`, {
-        cause,
-      })
-    }
+    const found = await readOwnFile(settings.dataDir, ownCaName)
+    if (!found)
+      throw new OperatorError(
+        `There is no CA at ${join(settings.dataDir, ownCaName)}. It is made on the first start: masquerade serve.`,
+      )
+    report(values, { file: found.path, certificate: found.text }, found.text)
     return 0
   },
 }

@@ -1,12 +1,13 @@
 import { X509Certificate } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { isLoopbackHost, reachableAddress } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Settings } from '../settings.ts'
 import { startCommand } from './invocation.ts'
-import { type RunFile, readRunFile } from './run-file.ts'
+import { type OwnFile, ownCaName, readOwnFile } from './own-file.ts'
+import { type FoundRun, type RunFile, readRunFile } from './run-file.ts'
 import { readSession, type Session } from './session.ts'
 
 /** The gateway to connect to, and how to know that it is the right one. */
@@ -51,18 +52,31 @@ export async function findGateway(settings: Settings, wishes: Wishes): Promise<G
   const signedIn = await readSession()
   const { url: sentUrl, ca } = wishes
   const url = sentUrl?.replace(/\/+$/, '')
-  const isOwnSession = signedIn !== null && run !== null && isAt(run, signedIn.url)
+  const own = run && (await readOwnTrust(settings))
+  const isOwnSession =
+    signedIn !== null &&
+    run !== null &&
+    own !== null &&
+    isAt(run, signedIn.url) &&
+    provesItself(own, signedIn)
   const isOwn =
-    run !== null && (url ? isAt(run, url) : isOwnSession || signedIn === null || wishes.prefersOwn)
+    run !== null &&
+    (url
+      ? isAt(run, url) && (isOwnSession || signedIn?.url !== url)
+      : isOwnSession || signedIn === null || wishes.prefersOwn)
   const given = ca === undefined ? null : resolve(ca)
-  if (run && isOwn) {
+  if (run && own && isOwn) {
     const place = wishes.gateway ? readPlace(wishes.gateway) : ownPlace(run)
-    const own = ownTrust(settings)
-    const isReal = place.name === place.host && isIP(place.host) === 0
-    const named = own.name && !wishes.gateway && !isReal ? { ...place, name: own.name } : place
+    const name = wishes.gateway ? undefined : own.nameOf(place.name)
     const caFile = given ?? own.caFile
     const session = isOwnSession ? signedIn : null
-    return { place: { ...named, caFile }, session, isOwn: true, url: run.origin, caFile }
+    return {
+      place: { ...place, ...(name && { name }), caFile },
+      session,
+      isOwn: true,
+      url: run.origin,
+      caFile,
+    }
   }
   const session = signedIn && (url === undefined || url === signedIn.url) ? signedIn : null
   const origin = url ?? session?.url
@@ -82,11 +96,12 @@ function isAt({ origin, httpPort, httpsPort }: RunFile, url: string): boolean {
 }
 
 /** Its certificate is for `localhost` wherever it listens; libpq before 15 takes no certificate for an address. */
-function ownPlace({ host, gatewayPort }: RunFile): Omit<GatewayPlace, 'caFile'> {
+function ownPlace({ host, hostName, gatewayPort }: FoundRun): Omit<GatewayPlace, 'caFile'> {
   if (gatewayPort === undefined)
     throw new OperatorError('The service that runs is an older one: start it again, or say --gateway.')
   const address = reachableAddress(host)
-  return { name: isLoopbackHost(address) ? 'localhost' : address, host: address, port: gatewayPort }
+  const name = hostName ?? (isLoopbackHost(address) ? 'localhost' : address)
+  return { name, host: address, port: gatewayPort }
 }
 
 function readPlace(text: string): Omit<GatewayPlace, 'caFile'> {
@@ -103,21 +118,52 @@ function hostOf(url: string): string {
   return URL.parse(url)?.hostname || 'localhost'
 }
 
+interface OwnTrust {
+  /** Null: the CAs of the system. */
+  readonly caFile: string | null
+  /** The CA of the data directory, if it is the one to trust. */
+  readonly ca: OwnFile | null
+  /** The operator's settings name the certificate, and not the data directory. */
+  readonly isOfSettings: boolean
+  /** The name to verify in place of `name`, if it is another. */
+  nameOf(name: string): string | undefined
+}
+
 /**
  * The CA to trust for the service of this data directory: its own CA, or the operator's certificate if that is
- * self-signed. Null: the CAs of the system.
+ * self-signed.
  */
-function ownTrust({ dataDir, tlsCertFile }: Settings): { caFile: string | null; name?: string } {
+async function readOwnTrust({ dataDir, tlsCertFile }: Settings): Promise<OwnTrust> {
   if (tlsCertFile === undefined) {
-    const file = join(dataDir, 'tls', 'ca.pem')
-    return { caFile: existsSync(file) ? file : null }
+    const ca = await readOwnFile(dataDir, ownCaName)
+    return { caFile: ca?.path ?? null, ca, isOfSettings: false, nameOf: () => undefined }
   }
   try {
     const certificate = new X509Certificate(readFileSync(tlsCertFile))
-    const [, name] = /DNS:([^*,\s]+)(?:,|$)/.exec(certificate.subjectAltName ?? '') ?? []
+    const [, first] = /DNS:([^*,\s]+)(?:,|$)/.exec(certificate.subjectAltName ?? '') ?? []
     const isSelfSigned = certificate.checkIssued(certificate)
-    return { caFile: isSelfSigned ? resolve(tlsCertFile) : null, ...(name && { name }) }
+    const isFor = (name: string) => isIP(name) === 0 && certificate.checkHost(name) !== undefined
+    return {
+      caFile: isSelfSigned ? resolve(tlsCertFile) : null,
+      ca: null,
+      isOfSettings: true,
+      nameOf: (name) => (isFor(name) && name !== 'localhost' ? name : first),
+    }
   } catch (cause) {
     throw new OperatorError(`The certificate ${tlsCertFile} cannot be read.`, { cause })
+  }
+}
+
+/**
+ * A data directory from elsewhere, as of an archive, can name any service as its own. It gets the token of a sign-in only if the
+ * gateway proves itself by what that sign-in trusts.
+ */
+function provesItself({ ca, isOfSettings }: OwnTrust, { caFile }: Session): boolean {
+  if (isOfSettings) return true
+  if (ca === null || caFile === null) return false
+  try {
+    return readFileSync(caFile, 'utf8') === ca.text
+  } catch {
+    return false
   }
 }

@@ -1,12 +1,14 @@
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
 import * as oidc from 'openid-client'
 import { firstPartyApplications } from '../auth/first-party.ts'
 import { publicOrigin } from '../auth/identity.ts'
-import { isSafeUrl } from '../kernel/network.ts'
+import { isLoopbackHost, isSafeUrl } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
+import type { Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { exitCodes } from './exit-codes.ts'
+import { ownCaName, readOwnFile } from './own-file.ts'
 import { readRunFile } from './run-file.ts'
 import { readSession, type Session, writeSession } from './session.ts'
 import { currentSettings, print, report, warn } from './surroundings.ts'
@@ -46,9 +48,10 @@ Shows an address and a code: open the address in a browser, enter the code and s
       return 0
     }
     const settings = currentSettings()
-    const ownCa = join(settings.dataDir, 'tls', 'ca.pem')
-    const caFile = values.ca ? resolve(values.ca) : existsSync(ownCa) ? ownCa : null
     const url = values.url ?? (await readRunFile(settings.dataDir))?.origin ?? publicOrigin(settings)
+    const isOwn = values.url === undefined || isOfThisMachine(settings, url)
+    const ownCa = values.ca || !isOwn ? null : await readOwnFile(settings.dataDir, ownCaName)
+    const caFile = values.ca ? resolve(values.ca) : (ownCa?.path ?? null)
     const say = values.json ? warn : print
     const session = await signIn(url.replace(/\/$/, ''), caFile, say)
     await writeSession(session)
@@ -56,6 +59,13 @@ Shows an address and a code: open the address in a browser, enter the code and s
     report(values, { url: session.url, userPrincipalName }, `Signed in as ${userPrincipalName}.\n`)
     return 0
   },
+}
+
+/** The CA of a data directory is for the service of this machine: it vouches for no other that is named. */
+function isOfThisMachine(settings: Settings, url: string): boolean {
+  const { hostname: host = '', origin = '' } = URL.parse(url) ?? {}
+  const names = [hostname(), ...settings.tlsHostNames].map((name) => name.toLowerCase())
+  return isLoopbackHost(host) || names.includes(host) || origin === publicOrigin(settings)
 }
 
 /** Shows where to sign in and waits for it. Nothing is kept. */

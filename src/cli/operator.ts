@@ -12,7 +12,8 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import type { SecretRing } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
 import { startCommand } from './invocation.ts'
-import { readRunFile } from './run-file.ts'
+import { readOwnFile } from './own-file.ts'
+import { readOrigin } from './run-file.ts'
 
 /** Access of an operator who can read the data directory: the service's database and its keys. */
 export interface OperatorAccess extends AsyncDisposable {
@@ -26,6 +27,9 @@ export interface OperatorAccess extends AsyncDisposable {
 
 export async function openOperatorAccess(settings: Settings): Promise<OperatorAccess> {
   const { dataDir } = settings
+  // The store and the key of another user are no place for what the operator writes.
+  for (const name of ['postgres-port', 'postgres-password', 'secret.key']) await readOwnFile(dataDir, name)
+  const origin = await readOrigin(dataDir)
   const url = addressOf(settings)
   const database = openDatabase({ url, poolSize: 1 })
   try {
@@ -37,13 +41,12 @@ export async function openOperatorAccess(settings: Settings): Promise<OperatorAc
       rotationDays: settings.keyRotationDays,
       log: pino({ level: 'silent' }),
     })
-    const run = await readRunFile(dataDir)
     return {
       database,
       tenantId,
       signingKeys,
       secrets: secretBox,
-      origin: run?.origin ?? publicOrigin(settings),
+      origin: origin ?? publicOrigin(settings),
       async [Symbol.asyncDispose]() {
         signingKeys.close()
         await database.close()

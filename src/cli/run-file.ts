@@ -1,7 +1,18 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { lookup } from 'node:dns/promises'
+import { writeFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
-import { bracketHost, reachableAddress } from '../kernel/network.ts'
+import {
+  bracketHost,
+  createNetworkList,
+  isEveryInterface,
+  isLoopbackHost,
+  reachableAddress,
+} from '../kernel/network.ts'
+import { OperatorError } from '../kernel/operator-error.ts'
 import type { Service } from '../service.ts'
+import { readOwnFile } from './own-file.ts'
 
 /** Written by a running service into its data directory, for the commands to find it. */
 export interface RunFile {
@@ -16,17 +27,50 @@ export interface RunFile {
   readonly certificate?: string
 }
 
-export async function readRunFile(dataDir: string): Promise<RunFile | null> {
+/** As the commands find it: `host` is an address of this machine. */
+export interface FoundRun extends RunFile {
+  /** The name that the service listens by, where it has one. */
+  readonly hostName?: string
+}
+
+/** Null: no service runs there. Throws when others could have written it, or it leads to another machine. */
+export async function readRunFile(dataDir: string): Promise<FoundRun | null> {
+  const run = await readTrusted(dataDir)
+  if (!run) return null
+  const { host } = run
+  if (isOwnAddress(host)) return run
+  const found = isIP(host) === 0 ? await lookup(host, { all: true }).catch(() => []) : []
+  const own = found.find(({ address }) => isOwnAddress(address))
+  if (own) return { ...run, host: own.address, hostName: host }
+  throw new OperatorError(
+    `${join(dataDir, runFileName)} says that its service is at ${host.slice(0, 253)}, which is not an address of this machine: nothing is sent there. Say --url.`,
+  )
+}
+
+/** In whose name the service of a data directory issues tokens, wherever it listens, or listened before this machine moved. */
+export async function readOrigin(dataDir: string): Promise<string | undefined> {
+  return (await readTrusted(dataDir))?.origin
+}
+
+async function readTrusted(dataDir: string): Promise<RunFile | null> {
+  const file = await readOwnFile(dataDir, runFileName)
   try {
-    return JSON.parse(await readFile(fileIn(dataDir), 'utf8')) as RunFile
+    const run = JSON.parse(file?.text ?? 'null') as RunFile
+    return typeof run?.host === 'string' ? run : null
   } catch {
     return null
   }
 }
 
+function isOwnAddress(host: string): boolean {
+  if (isLoopbackHost(host) || isEveryInterface(host)) return true
+  const all = Object.values(networkInterfaces()).flatMap((cards) => cards ?? [])
+  return createNetworkList(all.map(({ address }) => address.split('%', 1)[0] ?? ''))(host)
+}
+
 /** Tells the other commands where the running service listens. Returns the name of the file. */
 export async function writeRunFile(dataDir: string, service: DescribedService): Promise<string> {
-  const file = fileIn(dataDir)
+  const file = join(dataDir, runFileName)
   await writeFile(file, JSON.stringify(describeRun(service)), { mode: 0o600 })
   return file
 }
@@ -52,4 +96,4 @@ export function urlOf({ host, httpPort }: RunFile): string {
   return `http://${bracketHost(reachableAddress(host))}:${httpPort}`
 }
 
-const fileIn = (dataDir: string) => join(dataDir, 'run.json')
+const runFileName = 'run.json'

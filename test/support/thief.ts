@@ -14,10 +14,13 @@ export interface Thief extends AsyncDisposable {
   readonly heard: readonly string[]
 }
 
-/** In the place of PostgreSQL or the gateway, with a certificate of its own for the name that the client asks for. */
-export async function stealPasswords(port = 0): Promise<Thief> {
+/** In the place of PostgreSQL or the gateway, with a certificate of its own for the name that the client asks for, or with this one. */
+export async function stealPasswords(
+  port = 0,
+  certificate?: { readonly cert: string; readonly key: string },
+): Promise<Thief> {
   const heard: string[] = []
-  const context = createSecureContext(await createNodeCertificate())
+  const context = createSecureContext(certificate ?? (await createNodeCertificate()))
   const hear = async (socket: Socket) => {
     let client = socket
     let reader = new ByteReader(client)
@@ -43,10 +46,14 @@ export async function stealPasswords(port = 0): Promise<Thief> {
 }
 
 /** In the place of HTTP or HTTPS. */
-export async function stealTokens(port: number, isEncrypted: boolean): Promise<Thief> {
+export async function stealTokens(
+  port: number,
+  isEncrypted: boolean,
+  certificate?: { readonly cert: string; readonly key: string },
+): Promise<Thief> {
   const heard: string[] = []
-  const certificate = await createNodeCertificate()
-  const server = isEncrypted ? createHttpsServer(certificate) : createHttpServer()
+  const shown = certificate ?? (await createNodeCertificate())
+  const server = isEncrypted ? createHttpsServer(shown) : createHttpServer()
   server.on('request', ({ headers }, response) => {
     if (headers.authorization !== undefined) heard.push(headers.authorization)
     response.setHeader('content-type', 'application/json').end('{"value":[]}')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { findGateway } from '../../../src/cli/gateway-place.ts'
@@ -8,11 +8,16 @@ import { environmentFor } from '../../../src/cli/run-psql.ts'
 import { createCa, issueCertificate, toPem } from '../../../src/http/local-ca.ts'
 import { readSettings } from '../../../src/settings.ts'
 
+const otherAddresses = () =>
+  Object.values(networkInterfaces()).flatMap((cards = []) =>
+    cards.filter(({ internal, family }) => !internal && family === 'IPv4').map(({ address }) => address),
+  )
+
 describe('the gateway to connect to', () => {
   let folder = ''
   const former = process.env.XDG_CONFIG_HOME
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'masquerade-place-'))
+    folder = await realpath(await mkdtemp(join(tmpdir(), 'masquerade-place-')))
     process.env.XDG_CONFIG_HOME = join(folder, 'config')
     await mkdir(join(folder, 'config', 'masquerade'), { recursive: true })
     await mkdir(join(folder, 'tls'))
@@ -42,12 +47,12 @@ describe('the gateway to connect to', () => {
         gatewayPort: 7000,
       }),
     )
-  const signedInTo = (url: string) =>
+  const signedInTo = (url: string, caFile = '/some/ca.pem') =>
     writeFile(
       sessionFile(),
       JSON.stringify({
         url,
-        caFile: '/some/ca.pem',
+        caFile,
         userPrincipalName: 'ana@contoso.com',
         accessToken: 't',
         expiresAtMs: Date.now() + 3_600_000,
@@ -64,8 +69,8 @@ describe('the gateway to connect to', () => {
       ['127.0.0.1', '127.0.0.1', 'localhost'],
       ['0.0.0.0', '127.0.0.1', 'localhost'],
       ['::', '::1', 'localhost'],
-      ['192.0.2.7', '192.0.2.7', '192.0.2.7'],
-      ['db.example.com', 'db.example.com', 'db.example.com'],
+      ['localhost', 'localhost', 'localhost'],
+      ...otherAddresses().map((address) => [address, address, address] as const),
     ] as const) {
       await listens(listening)
       const { place, isOwn } = await find()
@@ -86,9 +91,30 @@ describe('the gateway to connect to', () => {
     const own = await find({ prefersOwn: true })
     assert.deepEqual([own.isOwn, own.session], [true, null])
     for (const url of ['https://masks.example.com', 'https://localhost:8443', 'http://127.0.0.1:8080']) {
-      await signedInTo(url)
-      const { isOwn, session } = await find()
-      assert.deepEqual([isOwn, session?.url], [true, url])
+      await signedInTo(url, ownCa())
+      const { isOwn, session, place } = await find()
+      assert.deepEqual([isOwn, session?.url, place.caFile], [true, url, ownCa()])
+    }
+  })
+
+  test('that of the sign-in, whatever a data directory with another CA says', async () => {
+    for (const url of ['https://masks.example.com', 'https://localhost:8443', 'http://127.0.0.1:8080'])
+      for (const wishes of [{}, { url }]) {
+        await signedInTo(url)
+        const { isOwn, session, place } = await find(wishes)
+        const host = new URL(url).hostname
+        assert.deepEqual([isOwn, session?.url], [false, url])
+        assert.deepEqual(place, { host, name: host, port: 6432, caFile: '/some/ca.pem' })
+      }
+  })
+
+  test('none on another machine', async () => {
+    for (const host of ['192.0.2.7', '2001:db8::7', 'masks.invalid']) {
+      await listens(host)
+      await assert.rejects(
+        find(),
+        /run\.json says that its service is at .*, which is not an address of this/,
+      )
     }
   })
 
