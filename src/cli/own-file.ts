@@ -39,10 +39,10 @@ export async function readOwnFile(dataDir: string, name: string): Promise<OwnFil
     refuseOthers(folder, owner, users)
     if (around !== folder) refuseOthers(around, await lstat(around), users)
     refuseOthers(path, opened, users)
+    const found = await lstat(path)
+    if (found.ino !== opened.ino || found.dev !== opened.dev)
+      throw new OperatorError(`${path} was replaced while it was read. Run the command again.`)
   }
-  const found = await lstat(path)
-  if (found.ino !== opened.ino || found.dev !== opened.dev)
-    throw new OperatorError(`${path} was replaced while it was read. Run the command again.`)
   return { path, text: await file.readFile('utf8') }
 }
 

@@ -120,6 +120,10 @@ describe('a data directory that somebody planted', () => {
         stderr,
       )
 
+      // The group with the number of the user is that user's own, as in a volume of Kubernetes.
+      await chmod(dataDir, 0o770)
+      assert.equal((await runHere(['ca'], { environment: inFolder() })).code, 0)
+
       // Root means the service of the user who owns a directory that is named by its whole path, and of the user before sudo.
       for (const part of ['.', 'tls', 'tls/ca.pem']) await chown(join(dataDir, part), stranger, stranger)
       for (const environment of [
