@@ -6,7 +6,7 @@ import type { Params, Permission } from '../../auth/permission.ts'
 import type { Change } from '../../db/change-log.ts'
 import type { ExpandItem } from '../odata/expand.ts'
 import type { ListSource } from '../odata/list.ts'
-import type { WriteContext } from './entity-write.ts'
+import type { Owner, WriteContext } from './entity-write.ts'
 import type { Described, Json, JsonObject, Stored } from './property.ts'
 import type { Rendering } from './show-entity.ts'
 
@@ -25,7 +25,7 @@ export interface Listing {
 /** The collection that a path names, to create an entity in. */
 export interface Collection<Row> {
   /** The directory object that the collection belongs to. */
-  readonly owner?: Stored
+  readonly owner?: Owner
   insert(properties: JsonObject): Promise<Located<Row>>
 }
 
@@ -35,7 +35,7 @@ export interface Located<Row> {
   readonly set: string
   /** The one spelling of its path for links and the audit: `/users/{id}/messages/{id}`. */
   readonly path: string
-  readonly owner?: Stored
+  readonly owner?: Owner
 }
 
 /** Rules for creating an entity beyond its table of properties. */

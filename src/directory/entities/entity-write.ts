@@ -13,6 +13,12 @@ export interface WriteContext {
   readonly askAgain: (about: string, ask: Ask) => void
 }
 
+/** The directory object that an item, an extension or a definition belongs to. */
+export interface Owner extends Stored {
+  /** For an extension: the kind of the object's item that has it; undefined: the object itself has it. */
+  readonly item?: string
+}
+
 /** A write that the caller is about to make. */
 export interface EntityWrite {
   /** `add` and `remove` are about references and credentials that the entity holds, such as members or secrets. */
@@ -21,8 +27,7 @@ export interface EntityWrite {
   readonly kind: string
   /** Undefined while the entity is created. */
   readonly id: string | undefined
-  /** The directory object that an item, an extension or a definition belongs to. */
-  readonly owner?: { readonly kind: string; readonly id: string }
+  readonly owner?: Pick<Owner, 'kind' | 'id' | 'item'>
   /** Stored properties before the write; empty on creation. */
   readonly before: JsonObject
   /** Properties that the write sets, null where it clears one; for `add` and `remove` the list that it changes. */
@@ -34,7 +39,7 @@ export function describeWrite(
   verb: Exclude<EntityWrite['verb'], 'create'>,
   { kind, id, properties: before }: Stored,
   changes: JsonObject = {},
-  owner?: Stored,
+  owner?: Owner,
 ): EntityWrite {
   return { verb, kind, id, before, changes, ...(owner && { owner }) }
 }

@@ -6,6 +6,7 @@ import { type Found, findResource } from '../addresses/find-resource.ts'
 import { contextPathOf, pathOf } from '../addresses/resource-path.ts'
 import { operationsOn } from '../entities/entity-operations.ts'
 import type { EntitySet, Located } from '../entities/entity-set.ts'
+import type { Owner } from '../entities/entity-write.ts'
 import type { JsonObject, Stored } from '../entities/property.ts'
 import { collectionSchema, extensionSchema } from '../entities/schemas.ts'
 import { contextOf } from '../entities/show-entity.ts'
@@ -59,7 +60,7 @@ function extensionSet(address: ExtensibleAddress): EntitySet<OpenExtension> {
       const { tenantId, applicationId } = caller
       const found = await findResource(tx, caller, address, params, { writes: true, lock: true })
       return {
-        owner: found.object,
+        owner: ownerOf(found),
         async insert({ extensionName, ...data }) {
           const name = String(extensionName)
           await insertExtension(tx, tenantId, found, { name, applicationId, data })
@@ -114,8 +115,12 @@ function locate(found: Found, name: string, data: JsonObject, shownId: string): 
     row: { id: name, kind: 'openExtension', properties: data, found, shownId },
     set: setOf(found),
     path: `${pathOf(found)}/extensions/${name}`,
-    owner: found.object,
+    owner: ownerOf(found),
   }
+}
+
+function ownerOf({ object, item }: Found): Owner {
+  return item ? { ...object, item: item.kind } : object
 }
 
 const changeKinds = {

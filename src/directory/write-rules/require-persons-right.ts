@@ -1,6 +1,7 @@
 import { findRight, holdsAnyRole, type RightName } from '../../auth/effective-rights.ts'
 import type { Query } from '../../db/query.ts'
 import type { EntityWrite, WriteContext } from '../entities/entity-write.ts'
+import { extensionRights } from '../rights/declared-rights.ts'
 import { type RightTarget, refuseDeed, requireRight } from '../rights/person-rights.ts'
 import { isSelfService } from '../rights/self-service.ts'
 
@@ -61,19 +62,22 @@ function findNeeded(write: EntityWrite): Needed[] {
         { right: 'defineSchema', target: { key: undefined, appId: String(before.owner ?? changes.owner) } },
       ]
     case 'openExtension':
-      return [over(extensionRights[owner?.kind ?? ''] ?? 'manageRoles', owner?.id ?? '')]
+      return [over(findRightOverExtension(owner), owner?.id ?? '')]
     default:
-      // Items: those of a mailbox belong to a user, those of a group's calendar and conversations to the group.
-      return [over(owner?.kind === 'group' ? 'writeGroupItems' : 'writeMailbox', owner?.id ?? '')]
+      return [over(findRightOverItem(owner), owner?.id ?? '')]
   }
 }
 
-/** Extensions of items come here as those of the user or group that has the items; the operation says the rest. */
-const extensionRights: Readonly<Record<string, RightName>> = {
-  user: 'extendUser',
-  group: 'writeGroupItems',
-  device: 'writeDevices',
-  organization: 'writeOrganization',
+/** Items of a mailbox belong to a user, those of a group's calendar and conversations to the group. */
+function findRightOverItem(owner: EntityWrite['owner']): RightName {
+  return owner?.kind === 'group' ? 'writeGroupItems' : 'writeMailbox'
+}
+
+/** DIR-352: the right that admitted the request. A member of a group writes its items, and not the group. */
+function findRightOverExtension(owner: EntityWrite['owner']): RightName {
+  if (owner?.item !== undefined) return findRightOverItem(owner)
+  const declared: Readonly<Record<string, RightName>> = extensionRights
+  return declared[owner?.kind ?? ''] ?? 'manageRoles'
 }
 
 function isWhole({ verb }: EntityWrite): boolean {

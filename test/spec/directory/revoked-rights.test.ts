@@ -324,6 +324,39 @@ describe('rights that are revoked while a write waits', () => {
   })
 
   clause(
+    'DIR-352',
+    'An open extension of a group takes the right to update the group, when the request is admitted and when it is…',
+    async () => {
+      const [owner, group] = [await directory.user(), await directory.group()]
+      await own(owner, group)
+      await directory.join(owner, group)
+      const token = tokenOf({ principal: owner, permissions: all })
+      const body = {
+        '@odata.type': 'microsoft.graph.openTypeExtension',
+        extensionName: 'com.example.color',
+        color: 'red',
+      }
+      const path = `/groups/${group}/extensions`
+      const revoke = () => service.database.sql`delete from owner_edge where object_id = ${group}`
+      await assertRefused({ token, write: ['POST', path, body], hold: holdObject(group), revoke })
+
+      const writer = await directory.user()
+      const directoryRoles = [directoryRoleTemplates['Directory Writers']]
+      const ofWriter = tokenOf({ principal: writer, permissions: all, directoryRoles })
+      const made = await ask(ofWriter, ['POST', path, body])
+      assert.equal(made.status, 201, made.text)
+      const extension = `${path}/com.example.color`
+      for (const write of [
+        ['PATCH', extension, { color: 'blue' }],
+        ['DELETE', extension],
+      ] as const) {
+        const answer = await ask(ofWriter, write)
+        assert.equal(answer.status, 204, answer.text)
+      }
+    },
+  )
+
+  clause(
     'DIR-345',
     'For each right over one object a write asks again once, however many entities it writes: a conversation…',
     async () => {
