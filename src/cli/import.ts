@@ -53,7 +53,8 @@ Also servicePrincipal, application, orgContact, device, directoryRole, extension
 'masquerade export' writes. In CSV the header tells what the rows are: userPrincipalName for users, group and member for
 memberships by name, else displayName for groups; a column 'type' says it for each row. An empty field says nothing.
 A membership names its group by displayName or id. Its member is a user by userPrincipalName, a group by a displayName
-without an @, or either by id.
+without an @, or either by id. A group becomes a member of a group that carries rights by its id alone: any person who may
+create groups could give one that displayName.
 
   userPrincipalName,displayName,department,businessPhones
   ana@example.com,Ana,Sales,+32 1

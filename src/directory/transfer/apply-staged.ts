@@ -1,6 +1,7 @@
 import type { Tx } from '../../db/database.ts'
 import type { Fragment } from '../../db/query.ts'
 import { memberKinds, ownerKinds, roleMemberKinds } from '../membership/relations.ts'
+import type { GivenRight } from '../rights/carried-rights.ts'
 import {
   type EdgeRules,
   type Fault,
@@ -23,6 +24,8 @@ interface Staged {
   readonly definitions: readonly Definition[]
   /** The faults of single lines, which were found while reading. */
   readonly faults: readonly Fault[]
+  /** The rights that masking gives. */
+  listGiven(): Promise<readonly GivenRight[]>
   /** Called once every line has its ids, before any is dropped. */
   rememberSpoken(): Promise<Spoken> | undefined
 }
@@ -62,7 +65,7 @@ export async function applyStaged(tx: Tx, tenantId: string, staged: Staged): Pro
   const left = () => Math.max(maxFaults - faults.length, 1)
 
   faults.push(...(await matchByName(tx, tenantId, left())))
-  faults.push(...(await resolveNamedMembers(tx, tenantId, left())))
+  faults.push(...(await resolveNamedMembers(tx, tenantId, left(), staged.listGiven)))
   const spoken = await staged.rememberSpoken()
   const same = await dropRepeated(tx, tenantId, counts)
   const objects = await applyObjects(tx, tenantId, counts.object, faults)

@@ -29,7 +29,7 @@ interface Import {
   /** New users without a first password get an invitation that ends after these hours. */
   readonly inviteHours?: number
   onProgress?(step: string, lines: number): void
-  /** The rights that masking gives, for the audit: an import may bring members of groups that carry rights. */
+  /** The rights that masking gives: an import may bring members of groups that carry rights. */
   listGivenRights?(tx: Tx, tenantId: string): Promise<readonly GivenRight[]>
   /** The principals that own masking at `/`: one that can sign in has to remain. */
   readRootOwners?(tx: Tx, tenantId: string): Promise<readonly string[]>
@@ -49,16 +49,18 @@ export async function importDirectory(tx: Tx, wishes: Import): Promise<ImportOut
   await stage.finish()
   const lines = { ...stage.counts, definition: definitions.length }
   await createUpdateTables(tx)
+  const listGiven = async () => (await listGivenRights?.(tx, tenantId)) ?? []
   const applied = await applyStaged(tx, tenantId, {
     counts: lines,
     definitions,
     faults,
+    listGiven,
     rememberSpoken: () => (wishes.prune ? rememberSpoken(tx, stage.counts) : undefined),
   })
   const pruned = applied.spoken ? await prune(tx, tenantId, applied.spoken) : nothingPruned
   const invitations = await setFirstPasswords(tx, tenantId, passwords, wishes.inviteHours)
   await checkAdministrators()
-  const given = await findImportedRights(tx, tenantId, (await listGivenRights?.(tx, tenantId)) ?? [])
+  const given = await findImportedRights(tx, tenantId, await listGiven())
   const { created, changed, unchanged } = applied
   const { removed, names: removedNames, unnamed: removedOthers } = pruned
   const actor = { kind: 'operator', tenantId, objectId: tenantId, applicationId: tenantId }

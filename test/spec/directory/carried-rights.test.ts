@@ -5,6 +5,7 @@ import { type DirectoryRole, directoryRoleTemplates } from '../../../src/auth/di
 import { knownPermissions } from '../../../src/auth/known-permissions.ts'
 import { loginRoleName } from '../../../src/directory/principals/login-role.ts'
 import { importDirectory } from '../../../src/directory/transfer/import-directory.ts'
+import { ImportFailed } from '../../../src/directory/transfer/import-result.ts'
 import { listGivenRights } from '../../../src/masking/given-rights.ts'
 import { clause } from '../../support/clause.ts'
 import { fillDirectory } from '../../support/directory.ts'
@@ -686,6 +687,46 @@ clause(
     const both = { 'members@odata.bind': [refer(there)['@odata.id'], refer(fresh)['@odata.id']] }
     assert.equal((await add(token, 'PATCH', '', both)).status, 204)
     assert.deepEqual(await given(), [[fresh]])
+  },
+)
+
+clause(
+  'DIR-351',
+  'In the CSV of memberships a group becomes a member of a group that carries rights (DIR-157), or that carries them by…',
+  async () => {
+    const { database, tenantId } = service()
+    const load = (...rows: string[]) => {
+      async function* chunks() {
+        yield Buffer.from(['group,member', ...rows, ''].join('\n'))
+      }
+      const file = { tenantId, fileName: 'x', format: 'csv', chunks: chunks(), listGivenRights } as const
+      return database.transaction((tx) => importDirectory(tx, file))
+    }
+    const refuse = async (line: number, ...rows: string[]) => {
+      const failed: unknown = await load(...rows).catch((error: unknown) => error)
+      assert.ok(failed instanceof ImportFailed, rows.join(' '))
+      assert.deepEqual(
+        failed.faults.map((fault) => fault.line),
+        [line],
+      )
+      assert.match(
+        failed.faults[0]?.reason ?? '',
+        /^Members of .* have rights, .* Give the id of the member\.$/,
+      )
+    }
+    const [plain, name] = [await directory().group(), `Contractors ${randomUUID()}`]
+    const planted = await directory().group({ displayName: name })
+    assert.equal((await load(`${plain},${name}`)).created, 1)
+    for (const [way, { type, make }] of Object.entries(ways)) {
+      // A group that can hold roles takes no group as a member.
+      if (type === 'directoryRole') continue
+      const carrying = await make()
+      await refuse(2, `${carrying},${name}`)
+      const between = await directory().group()
+      await refuse(3, `${carrying},${between}`, `${between},${name}`)
+      assert.equal((await load(`${carrying},${planted}`)).created, 1, way)
+      assert.equal((await load(`${carrying},${name}`)).unchanged, 1, way)
+    }
   },
 )
 
