@@ -73,7 +73,7 @@ export class ClientMessages {
     sent?.writeUInt32BE(sent.length - 1, 1)
     if (type === codes.Parse) {
       // Drivers send an unnamed statement anew each time.
-      const held = text.name === '' ? undefined : this.#copyParse(text, bytes, from, to, moved)
+      const held = text.name === '' ? undefined : this.#copyParse(text.to, bytes, from, to, moved)
       ledger.sendParse(text.name, effects, state, { moved, text: held })
       return sent
     }
@@ -86,7 +86,7 @@ export class ClientMessages {
   }
 
   #copyParse(
-    text: { readonly from: number; readonly to: number },
+    end: number,
     bytes: Buffer,
     from: number,
     to: number,
@@ -95,7 +95,8 @@ export class ClientMessages {
     // A copy: the next read overwrites the bytes. In memory of its own: it may stay for days.
     const parse = Buffer.allocUnsafeSlow(to - from)
     bytes.copy(parse, 0, from, to)
-    const reading = this.#options.texts.readingOf(bytes, text.from, text.to)
+    // Of the name too.
+    const reading = this.#options.texts.readingOf(bytes, from + headBytes, end)
     return { parse, splices: moved?.splices ?? [], reading }
   }
 

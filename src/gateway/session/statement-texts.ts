@@ -117,7 +117,10 @@ export class StatementTexts {
   stateOf(areSettingsKnown: boolean): ReadingState {
     const { version } = this
     const path = areSettingsKnown && this.#isPathKnown ? this.#scope.pathKey : undefined
-    if (this.#state.version !== version || this.#state.path !== path) this.#state = { version, path }
+    const areLettersUnknown = !(areSettingsKnown && this.#reader.isUtf8Alone)
+    const { version: before, path: last, areLettersUnknown: were } = this.#state
+    if (before !== version || last !== path || were !== areLettersUnknown)
+      this.#state = { version, path, areLettersUnknown }
     return this.#state
   }
 

@@ -10,6 +10,8 @@ const known = ['client_encoding', 'server_encoding', 'standard_conforming_string
 export class TextReader {
   readonly #parameters: Map<string, string>
   #encoding: ClientEncoding | undefined
+  /** Client and server use UTF-8: letters stay what they are. */
+  isUtf8Alone = false
 
   constructor(parameters: ReadonlyMap<string, string>) {
     this.#parameters = new Map([...parameters].filter(([name]) => known.includes(name)))
@@ -73,7 +75,10 @@ export class TextReader {
 
   #findEncoding(): ClientEncoding | undefined {
     const client = this.#parameters.get('client_encoding') ?? 'UTF8'
-    return findEncoding(client, this.#parameters.get('server_encoding') ?? 'UTF8')
+    const server = this.#parameters.get('server_encoding') ?? 'UTF8'
+    const encoding = findEncoding(client, server)
+    this.isUtf8Alone = encoding === utf8 && findEncoding(server, server) === utf8
+    return encoding
   }
 }
 

@@ -184,6 +184,35 @@ forEachCluster((cluster) => {
     )
 
     clause(
+      'GATE-240',
+      'Where client and database do not both use UTF-8, or may not any more, a name of a prepared statement…',
+      async () => {
+        const inLatin = query('set client_encoding = latin1')
+        const inUtf = query('set client_encoding = utf8')
+        const sync = message('S')
+        const text = (sql: string) => message('Q', latin(sql))
+        const prepared = text(`prepare "é" as ${reads}`)
+        assert.deepEqual(await send([inLatin], [inPublic], [prepared], [inPrivate], run('é')), ['unparsed'])
+        const parsed = parse('é', reads)
+        const executed = text('execute "é"')
+        assert.deepEqual(await send([inLatin], [inPublic], [parsed, sync], [inPrivate], [executed]), [
+          'unparsed',
+        ])
+        // The same bytes are two names.
+        const letter = 'Ã©'
+        const twice = [[parse(letter, reads), sync], [inLatin], [parse(letter, 'select 1'), sync], [inUtf]]
+        assert.deepEqual(await send([inPublic], ...twice, [inPrivate], run(letter)), ['unparsed'])
+        // One name by other bytes.
+        const other = [[parse(letter, 'select 1'), sync], [inLatin], [text('deallocate "é"')], [parsed, sync]]
+        assert.deepEqual(await send([inPublic], ...other, [inUtf], [inPrivate], run(letter)), ['unparsed'])
+        if (!hearsPath) return
+        // A name that both read alike is one as any other.
+        const plain = await send([inPrivate], [parse(letter, reads), sync], run(letter))
+        assert.deepEqual(plain, ['private.people.email'])
+      },
+    )
+
+    clause(
       'GATE-238',
       'A search path of more than 10,000 schemas is not certain: a statement whose names depend on the…',
       async () => {

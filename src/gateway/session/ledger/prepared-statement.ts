@@ -1,3 +1,4 @@
+import { isAscii } from '../../../sql/search-path.ts'
 import type { Splice } from '../../../sql/splice.ts'
 import { type StatementEffect, unparsed } from '../../audit/touch.ts'
 
@@ -31,6 +32,8 @@ export const neverRenewed = -1
 /** A statement that the server has, or may have, under a name. */
 export class PreparedStatement {
   readonly name: string
+  /** Its name has letters beyond ASCII. */
+  readonly hasLetters: boolean
   text: PreparedText | undefined
   effects: readonly StatementEffect[]
   version: number
@@ -56,6 +59,7 @@ export class PreparedStatement {
   constructor(facts: StatementFacts, segment: number) {
     const { name, effects, version, path, text } = facts
     this.name = name
+    this.hasLetters = !isAscii(name)
     this.segment = segment
     this.text = text
     this.effects = effectsOfOne(effects)
@@ -91,6 +95,9 @@ export class PreparedStatement {
     this.isFresh = effects.length > 0
   }
 }
+
+/** A statement by a name that the gateway has not read as the server has: it was read under no masks, and may touch anything. */
+export const nameless = new PreparedStatement({ name: '', effects: [], version: -1, path: '' }, -1)
 
 /**
  * The effects of a text that PostgreSQL can run under a name. It refuses several statements in one Parse, and EXECUTE in the

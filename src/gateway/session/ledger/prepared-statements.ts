@@ -1,6 +1,7 @@
+import { isAscii } from '../../../sql/search-path.ts'
 import { unparsed } from '../../audit/touch.ts'
 import { ByteTable } from '../../rewrite/byte-table.ts'
-import { maxNameBytes, PreparedStatement, type StatementFacts } from './prepared-statement.ts'
+import { maxNameBytes, nameless, PreparedStatement, type StatementFacts } from './prepared-statement.ts'
 
 /** Statements beyond are counted when they are prepared, and not again. */
 const maxNames = 2_000
@@ -16,6 +17,8 @@ const recentNames = 64
  */
 export class PreparedStatements {
   readonly #byName = new Map<string, PreparedStatement>()
+  /** Names with letters beyond ASCII. */
+  readonly #lettered = new Set<string>()
   /** Every execution looks a name up: the last ones are found by their bytes, without making a string of them. */
   readonly #recent = new ByteTable<PreparedStatement | undefined>(recentNames)
   /** Drivers prepare it anew for every statement. */
@@ -29,6 +32,11 @@ export class PreparedStatements {
     return name === '' ? this.#unnamed : this.#byName.get(name.slice(0, maxNameBytes))
   }
 
+  /** The same, or what a name that is not held may mean. */
+  getMeant(name: string): PreparedStatement | undefined {
+    return this.get(name) ?? (isAscii(name) ? this.#unread : nameless)
+  }
+
   /** The statement whose name begins at `start` and ends with a zero. */
   find(bytes: Buffer, start: number): PreparedStatement | undefined {
     if (bytes[start] === 0) return this.#unnamed
@@ -37,7 +45,8 @@ export class PreparedStatements {
     while (end < limit && bytes[end] !== 0) end++
     const recent = this.#recent.find(bytes, start, end)
     if (recent) return recent.value
-    const found = this.#byName.get(bytes.toString('latin1', start, end))
+    const name = bytes.toString('latin1', start, end)
+    const found = this.#byName.get(name) ?? (isAscii(name) ? undefined : nameless)
     this.#recent.set(Buffer.from(bytes.subarray(start, end)), found)
     return found
   }
@@ -69,6 +78,16 @@ export class PreparedStatements {
     this.dropTexts()
     this.add({ ...facts, name: '' }, segment, false)
     this.#unread = new PreparedStatement({ ...facts, name: '' }, segment)
+  }
+
+  /** A statement on its way to the server whose name the server may read differently: every name with letters may mean it. */
+  addNameless(): undefined {
+    for (const name of this.#lettered) {
+      for (let one = this.#byName.get(name); one; one = one.previous) this.dropText(one)
+      this.#byName.delete(name)
+    }
+    this.#lettered.clear()
+    this.#recent.clear()
   }
 
   /** The statement that an unknown name may mean: one that passed unread. */
@@ -131,7 +150,12 @@ export class PreparedStatements {
       return
     }
     this.#recent.clear()
-    if (head) this.#byName.set(name, head)
-    else this.#byName.delete(name)
+    if (head) {
+      this.#byName.set(name, head)
+      if (head.hasLetters) this.#lettered.add(name)
+    } else {
+      this.#byName.delete(name)
+      this.#lettered.delete(name)
+    }
   }
 }

@@ -1,3 +1,4 @@
+import { isAscii } from '../../../sql/search-path.ts'
 import type { SessionTouches } from '../../audit/session-touches.ts'
 import type { StatementEffect } from '../../audit/touch.ts'
 import type { PreparedStatement } from './prepared-statement.ts'
@@ -8,6 +9,8 @@ export interface ReadingState {
   readonly version: number
   /** Undefined: the server may have another one by now. */
   readonly path: string | undefined
+  /** The server may read other letters than ASCII differently. */
+  readonly areLettersUnknown?: boolean | undefined
 }
 
 /** A search path that equals no other: the server may have any. */
@@ -38,7 +41,8 @@ export class RunCounter {
     let prepared: (PreparedStatement | undefined)[] | undefined
     this.#run(effects, state, segment, (name, own, { version, path = unknownPath }) => {
       prepared ??= []
-      prepared.push(this.#statements.add({ name, effects: own, version, path }, segment, isAnswerable))
+      if (isUnknown(name, state)) prepared.push(this.#statements.addNameless())
+      else prepared.push(this.#statements.add({ name, effects: own, version, path }, segment, isAnswerable))
     })
     return prepared
   }
@@ -58,6 +62,10 @@ export class RunCounter {
       own: readonly StatementEffect[],
       { version, path = unknownPath }: ReadingState,
     ) => {
+      if (isUnknown(name, state)) {
+        this.#statements.addNameless()
+        return
+      }
       const known = this.#statements.get(name)
       const isSame = known?.version === version && known.effects[0]?.touch?.key === own[0]?.touch?.key
       if (!isSame || known.path !== (own[0]?.dependsOnPath ? path : undefined))
@@ -68,6 +76,7 @@ export class RunCounter {
 
   /** The client binds a prepared statement. Runs for every execution. */
   runPrepared(statement: PreparedStatement, state: ReadingState, segment: number): void {
+    if (statement.hasLetters && state.areLettersUnknown) this.#touches.countUnknown()
     if (statement.state === 'held') this.#runOne(statement, state, segment)
     else this.#eachMeaning(statement, segment, (one) => this.#runOne(one, state, segment))
   }
@@ -87,7 +96,7 @@ export class RunCounter {
     isCounted = false,
   ): void {
     for (const { touch, prepares, executes, dependsOnPath, isPathUnknown } of effects) {
-      const here = isPathUnknown ? { version: state.version, path: undefined } : state
+      const here = isPathUnknown ? { ...state, path: undefined } : state
       if (touch && !isCounted) this.#touches.count(touch)
       if (prepares !== undefined)
         prepare(
@@ -101,8 +110,9 @@ export class RunCounter {
 
   /** EXECUTE. What it runs executes nothing further, so a statement that names itself ends. */
   #execute(name: string, state: ReadingState, segment: number): void {
-    const statement = this.#statements.get(name) ?? this.#statements.unread
+    const statement = this.#statements.getMeant(name)
     if (!statement) return
+    if (isUnknown(name, state)) this.#touches.countUnknown()
     this.#eachMeaning(statement, segment, (one) => {
       if (isStale(one, state)) this.#touches.countUnknown()
       if (one.isFresh) one.isFresh = false
@@ -130,6 +140,11 @@ export class RunCounter {
 function isStale(statement: PreparedStatement, { version, path = unknownPath }: ReadingState): boolean {
   if (statement.version !== version) return true
   return statement.path !== undefined && (path === unknownPath || statement.path !== path)
+}
+
+/** It is not certain which name the server reads. */
+export function isUnknown(name: string, { areLettersUnknown }: ReadingState): boolean {
+  return areLettersUnknown === true && !isAscii(name)
 }
 
 /** Names come as letters from the parser and as bytes from the wire. */

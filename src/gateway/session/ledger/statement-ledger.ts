@@ -2,9 +2,9 @@ import type { SessionTouches } from '../../audit/session-touches.ts'
 import type { StatementEffect } from '../../audit/touch.ts'
 import type { SentText } from '../../rewrite/text-analysis.ts'
 import { Pipeline } from './pipeline.ts'
-import { neverRenewed, type PreparedStatement, type PreparedText } from './prepared-statement.ts'
+import { nameless, neverRenewed, type PreparedStatement, type PreparedText } from './prepared-statement.ts'
 import { PreparedStatements } from './prepared-statements.ts'
-import { type ReadingState, RunCounter, unknownPath } from './run-counter.ts'
+import { isUnknown, type ReadingState, RunCounter, unknownPath } from './run-counter.ts'
 import { SettingsReport } from './settings-report.ts'
 
 /** Statements whose Close or renewal has no answer. Beyond, the gateway prepares none of them again. */
@@ -84,6 +84,10 @@ export class StatementLedger {
   ): void {
     this.#hasMoved ||= moved !== undefined
     if (effects.length > 0) this.#runs.runText(effects, state, this.#segment)
+    if (isUnknown(name, state)) {
+      this.#pipeline.sendParse(moved, this.#statements.addNameless())
+      return
+    }
     const { version, path = unknownPath } = state
     const { isMixed } = this.#pipeline
     const isKnown = name === '' && effects.length === 0 && this.#statements.isUnnamedClean(version)
@@ -139,6 +143,10 @@ export class StatementLedger {
 
   /** Undefined: a portal, or a statement that the ledger does not hold. */
   sendClose(statement?: PreparedStatement): void {
+    if (statement === nameless) {
+      this.#pipeline.sendClose()
+      return
+    }
     // Those before one that is closing are closing too: a pipeline may have many under one name.
     if (!this.#pipeline.isMixed)
       for (let one = statement; one && !one.isClosing; one = one.previous) {
