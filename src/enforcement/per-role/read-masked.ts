@@ -29,7 +29,8 @@ const incomparable = ['json', 'xml', 'point', 'line', 'lseg', 'box', 'path', 'po
 
 /**
  * Another text as soon as masks or exemptions are other ones, or there is a new view or another definition of one: it may read
- * twins. A replaced view keeps its OID, and gets another transaction.
+ * twins. A replaced view keeps its OID, and gets another transaction. Names of views, of relations with masks and of schemas count
+ * as such: their rows change with every TRUNCATE and REFRESH, too.
  */
 export async function readMaskVersion(sql: Sql): Promise<string> {
   const guard = await findGuard(sql)
@@ -37,7 +38,13 @@ export async function readMaskVersion(sql: Sql): Promise<string> {
   const [row] = await sql<{ version: string }[]>`
     select concat_ws('/', count(*), max(updated_at), sum(oid::bigint),
       (select exempt::text from ${sql(guard)}.policy), 
-      (select concat_ws('.', count(*), sum(xmin::text::int8)) from pg_catalog.pg_rewrite where oid >= 16384)) as version
+      (select concat_ws('.', count(*), sum(w.xmin::text::int8),
+          sum(pg_catalog.hashtextextended(pg_catalog.concat(c.relnamespace, '.', c.relname), c.oid::int8)))
+        from pg_catalog.pg_rewrite w join pg_catalog.pg_class c on c.oid = w.ev_class where w.oid >= 16384),
+      (select sum(pg_catalog.hashtextextended(pg_catalog.concat(c.relnamespace, '.', c.relname), c.oid::int8))
+        from ${sql(guard)}.relation g join pg_catalog.pg_class c on c.oid = g.oid),
+      (select sum(pg_catalog.hashtextextended(nspname::text, oid::int8)) from pg_catalog.pg_namespace
+        where nspname !~ '^pg_')) as version
     from ${sql(guard)}.relation where twin is not null`
   return row?.version ?? ''
 }

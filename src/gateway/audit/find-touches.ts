@@ -1,7 +1,7 @@
 import type { Effort } from '../../sql/effort.ts'
 import type { Statement } from '../../sql/parse.ts'
 import type { References, RelationReference } from '../../sql/references.ts'
-import { unwrap } from '../../sql/syntax-tree.ts'
+import { type Node, unwrap } from '../../sql/syntax-tree.ts'
 import type { WatchedColumn, WatchedRelation } from '../ports.ts'
 import { isReplaced } from '../rewrite/find-moves.ts'
 import { findPossible, findSchema, findWatched, type Names } from '../rewrite/names.ts'
@@ -20,13 +20,21 @@ export function findTouches({ stmt }: Statement, references: References, names: 
   for (const relation of references.relations) toucher.touch(relation)
   for (const { relation, column } of references.reads) toucher.readColumn(relation, column)
   for (const { relation, columns } of references.writes) toucher.write(relation, columns)
-  toucher.found.isUnparsed = references.hasHiddenCode || references.calls.some(runsText)
+  toucher.found.isUnparsed =
+    references.hasHiddenCode || references.calls.some(runsText) || renamesWatched(kind, node, names)
   return {
     touch: touchOf(kindOf(kind, node), toucher.found),
     prepares: kind === 'PrepareStmt' ? node.name : undefined,
     executes: references.executes,
     dependsOnPath: toucher.dependsOnPath,
   }
+}
+
+/** Reads by the new name are not recognised before the gateway has heard of it. */
+function renamesWatched(kind: string | undefined, node: Node, names: Names): boolean {
+  if (kind !== 'RenameStmt' && kind !== 'AlterObjectSchemaStmt') return false
+  if (node.renameType === 'OBJECT_SCHEMA') return true
+  return node.relation !== undefined && findPossible(names, node.relation) !== undefined
 }
 
 class Toucher {

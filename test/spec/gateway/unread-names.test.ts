@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
+import { readMaskVersion } from '../../../src/enforcement/per-role/read-masked.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import type { Gateway } from '../../../src/gateway/gateway.ts'
 import type { SessionEvent } from '../../../src/gateway/ports.ts'
@@ -209,6 +211,46 @@ forEachCluster((cluster) => {
         // A name that both read alike is one as any other.
         const plain = await send([inPrivate], [parse(letter, reads), sync], run(letter))
         assert.deepEqual(plain, ['private.people.email'])
+      },
+    )
+
+    clause(
+      'GATE-241',
+      'The gateway knows the new name of a view, of a relation with masks and of a schema a second after…',
+      async () => {
+        const { sql } = target.database
+        await sql.unsafe(`create schema moved; create view public.seen as select email from private.people;
+          create materialized view public.kept as select 1 as n; create table public.other (n int);
+          grant select on public.seen to "${role('auditor')}"; alter view public.seen owner to "${role('auditor')}";
+          grant create on schema public, moved to "${role('auditor')}"; grant usage on schema moved to "${role('auditor')}"`)
+        let version = await readMaskVersion(sql)
+        const changes = async (text: string) => {
+          await sql.unsafe(text)
+          const before = version
+          version = await readMaskVersion(sql)
+          return version !== before
+        }
+        for (const [text, undo] of [
+          ['alter view public.seen rename to saw', 'alter view public.saw rename to seen'],
+          ['alter view public.seen set schema moved', 'alter view moved.seen set schema public'],
+          ['alter table private.people rename to persons', 'alter table private.persons rename to people'],
+          ['alter schema private rename to secret', 'alter schema secret rename to private'],
+        ] as const) {
+          assert.ok(await changes(text), text)
+          assert.ok(await changes(undo), undo)
+        }
+        for (const text of ['truncate public.other', 'refresh materialized view public.kept'])
+          assert.ok(!(await changes(text)), text)
+        for (const change of ['alter view seen rename to saw', 'alter view saw set schema moved']) {
+          // Whatever the gateway knows by now.
+          await setTimeout(2_500)
+          const name = change.endsWith('moved') ? 'moved.saw' : 'saw'
+          assert.ok(
+            (await touches('auditor', change, `select email from ${name}`)).includes('unparsed'),
+            change,
+          )
+        }
+        await sql.unsafe('drop view moved.saw')
       },
     )
 
