@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { readMaskVersion } from '../../../src/enforcement/per-role/read-masked.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
@@ -241,14 +240,16 @@ forEachCluster((cluster) => {
         }
         for (const text of ['truncate public.other', 'refresh materialized view public.kept'])
           assert.ok(!(await changes(text)), text)
-        for (const change of ['alter view seen rename to saw', 'alter view saw set schema moved']) {
-          // Whatever the gateway knows by now.
-          await setTimeout(2_500)
-          const name = change.endsWith('moved') ? 'moved.saw' : 'saw'
-          assert.ok(
-            (await touches('auditor', change, `select email from ${name}`)).includes('unparsed'),
-            change,
-          )
+        for (const [name, change, next] of [
+          ['seen', 'alter view seen rename to saw', 'saw'],
+          ['saw', 'alter view saw set schema moved', 'moved.saw'],
+        ] as const) {
+          await waitUntil('the gateway knows the name', async () => {
+            const found = await touches('auditor', `select email from ${name}`)
+            return found.includes('private.people.email')
+          })
+          const found = await touches('auditor', change, `select email from ${next}`)
+          assert.ok(found.includes('unparsed'), change)
         }
         await sql.unsafe('drop view moved.saw')
       },
