@@ -14,13 +14,25 @@ export function closeStray({ steps, snapshot, desired }: Plan, stray: OpenStray)
   const name = quoteQualified(stray.schema, stray.name)
   const why = 'it reads data that is masked now, and no record names it'
   if (!stray.isSettable) {
-    steps.push({ sql: `DROP VIEW ${name} CASCADE`, why, as: desired.twinOwner })
+    steps.push(refuseSettable(oid, snapshot.version), {
+      sql: `DROP VIEW ${name} CASCADE`,
+      why,
+      as: desired.twinOwner,
+    })
     return
   }
   const from = grantees.map(quoteGrantee).join(', ')
   steps.push({ sql: `REVOKE ALL ON ${name} FROM ${from} CASCADE`, why, as: stray.owner }, refuseOpen(oid))
   if (recordedFor !== null && snapshot.guard.isThere)
     steps.push(markClosed(snapshot.guard.schema, recordedFor))
+}
+
+/** The binding may have become a member of the owner since the turn looked: then the turn is undone, and the next one closes the view. */
+function refuseSettable(oid: number, version: number) {
+  const take = version >= 160000 ? 'SET' : 'MEMBER'
+  const body = `BEGIN IF EXISTS (SELECT FROM pg_class c WHERE c.oid = ${oid} AND pg_has_role(c.relowner, '${take}'))
+    THEN RAISE 'the owner of a former twin can be acted for by now' USING ERRCODE = '${sqlstate.serializationFailure}'; END IF; END`
+  return { sql: `DO ${quoteLiteral(body)}`, why: 'what can be closed is not dropped' }
 }
 
 /** REVOKE names roles, and a role with CREATEROLE can give a name to another one in between: then the turn is undone. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { ReconcileOptions } from '../../../src/enforcement/in-turn.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.ts'
 import { clause } from '../../support/clause.ts'
@@ -61,6 +62,47 @@ const moves = [
 
 forEachCluster((cluster) => {
   const either = hasAllVariants(cluster) ? [false, true] : [false]
+
+  clause(
+    'ENF-304',
+    'A former twin that the binding cannot close, as it may not act for the owner, is dropped with what reads it only…',
+    async () => {
+      for (const isMember of [true, false]) {
+        const one = await prepare(cluster, false)
+        await using _ = one.target
+        const third = await one.target.createRole('third', 'NOLOGIN')
+        const binder = one.target.role('binder')
+        await one.run(`grant "${third}" to "${binder}"; grant create on schema app to "${third}";
+          grant select on app.person, app.staff to "${third}"; alter view app.contact owner to "${third}"`)
+        const mask = (options: ReconcileOptions, ...columns: string[]) =>
+          reconcile(
+            one.target.connectAs('binder'),
+            policy(
+              columns.map((column) => rule(column)),
+              [third],
+            ),
+            options,
+          )
+        await mask({}, 'app.person.mail')
+        await one.runAs('mallory', 'create view lair.copy as select * from masked_app.contact')
+        await one.run(`drop view app.contact; revoke "${third}" from "${binder}"`)
+        let isFirst = true
+        const beforeStep = async () => {
+          if (isFirst && isMember) await one.run(`grant "${third}" to "${binder}"`)
+          isFirst = false
+        }
+        await mask({ beforeStep }, 'app.person.mail', 'app.staff.work')
+        await one.showsNothing(
+          'select work from lair.copy',
+          'select work from masked_app.contact',
+          'select work from app.staff',
+        )
+        const left = await one.run(`select from pg_class where oid = to_regclass('lair.copy')`)
+        assert.equal(left.length, isMember ? 1 : 0)
+        assert.deepEqual((await mask({}, 'app.person.mail', 'app.staff.work')).steps, [])
+      }
+    },
+  )
 
   clause(
     'ENF-280',
