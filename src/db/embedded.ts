@@ -93,6 +93,8 @@ async function start(dataDirectory: string, options: EmbeddedOptions): Promise<E
     user: superuser,
     password,
     database: databaseName,
+    // After the server has ended, any user of the machine may listen at its port; the socket is in a private directory.
+    ...(server.socketDirectory === undefined && { weakestPassword: 'scram-sha-256', requiresProof: true }),
   }
   try {
     await ensureDatabase(address)

@@ -19,6 +19,8 @@ import { connectDatabase } from '../../../src/db/connect.ts'
 import { startEmbedded } from '../../../src/db/embedded.ts'
 import { isAlive } from '../../../src/db/server/stale-server.ts'
 import { OperatorError } from '../../../src/kernel/operator-error.ts'
+import { clause } from '../../support/clause.ts'
+import { stealPasswords } from '../../support/thief.ts'
 
 const isRoot = process.getuid?.() === 0
 
@@ -139,6 +141,20 @@ describe('the embedded database', { concurrency: 2 }, () => {
       await embedded.stop()
     }
   })
+
+  clause(
+    'SVC-112',
+    'Where the path of the data directory is too long for a unix socket, the service sends the password of its embedded database…',
+    async () => {
+      using directory = makeDirectory()
+      const dataDir = path.join(directory.path, 'long'.repeat(30))
+      const { address, port, stop } = await startEmbedded({ dataDir, fast: true })
+      await stop()
+      await using thief = await stealPasswords(port)
+      await assert.rejects(connectDatabase({ url: address }))
+      assert.deepEqual(thief.heard, [])
+    },
+  )
 
   it('recovers after its service was killed and left the server running', async () => {
     using directory = copyPrepared()
