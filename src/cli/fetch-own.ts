@@ -48,7 +48,7 @@ export async function fetchOwn(run: RunFile, path: string, sent: Sent): Promise<
     const { code = (cause as Error).name } = cause as { code?: string }
     const place = `https://${bracketHost(address)}:${httpsPort}`
     const words = isForeign.test(code)
-      ? `Another program listens at ${place}: the service was killed. Start it with '${startCommand}'.`
+      ? `The program at ${place} has not proven to be the service of this data directory: the service is starting again, or it was killed and another program has its port. Try again in a moment, or start it with '${startCommand}'.`
       : `${place} cannot be reached (${code}).`
     throw new OperatorError(words, { exitCode: exitCodes.unreachable, cause })
   }
