@@ -1,6 +1,7 @@
 import { connect, createServer } from 'node:net'
 import { countOf } from '../../kernel/count-of.ts'
 import { reachableAddress } from '../../kernel/network.ts'
+import { OperatorError } from '../../kernel/operator-error.ts'
 import type { Exposure } from '../../masking/enforcement/inspection.ts'
 import type { Settings } from '../../settings.ts'
 import { type Api, databasePathOf, openApi, Refused } from '../api.ts'
@@ -10,6 +11,7 @@ import { type RunFile, readRunFile, urlOf } from '../run-file.ts'
 import { type Finding, ok, problem, skipped, warning } from './finding.ts'
 
 const answerMs = 5000
+const restart = `stop the service, then ${startCommand}`
 
 /**
  * The running service: its pages, its gateway, and the ways around masks that it finds in bound databases. `databaseIds`: null
@@ -22,7 +24,7 @@ export async function examineService(
   const run = await readRunFile(settings.dataDir)
   const { isRunning, ...service } = await examineReadiness(run)
   if (run && service.state === 'ok')
-    return [service, await examineGateway(run), ...(await examineExposures(databaseIds))]
+    return [service, await examineGateway(run), ...(await examineExposures(run, databaseIds))]
   const ports = isRunning ? [] : [await examinePorts(settings)]
   const reason = isRunning ? 'The service is not ready.' : 'The service does not run.'
   return [...ports, service, ...['gateway', 'exposures'].map((check) => skipped(check, reason))]
@@ -92,13 +94,24 @@ async function examineGateway({ host, gatewayPort = 0 }: RunFile): Promise<Findi
 }
 
 /** Null: the service cannot be asked. */
-async function examineExposures(databaseIds: readonly string[] | null): Promise<Finding[]> {
-  if (databaseIds === null) return [skipped('exposures', 'No token is valid while the clock is off.')]
+async function examineExposures(
+  { certificate }: RunFile,
+  databaseIds: readonly string[] | null,
+): Promise<Finding[]> {
+  const check = 'exposures'
+  if (databaseIds === null) return [skipped(check, 'No token is valid while the clock is off.')]
+  if (certificate === undefined)
+    return [warning(check, 'The service is of an earlier release: commands send it no token.', restart)]
   if (databaseIds.length === 0) return []
-  const api = await openApi({ admin: true })
   const findings: Finding[] = []
-  for (const id of databaseIds)
-    findings.push(...(await examineDrift(api, id)), await examineDatabase(api, id))
+  try {
+    const api = await openApi({ admin: true })
+    for (const id of databaseIds)
+      findings.push(...(await examineDrift(api, id)), await examineDatabase(api, id))
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error
+    findings.push(problem(check, error.message, 'masquerade status, and the log'))
+  }
   return findings
 }
 

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { writeRunFile } from '../../../src/cli/run-file.ts'
+import { createNodeCertificate } from '../../../src/http/local-ca.ts'
 import { useBoundDatabase } from '../../support/bound-database.ts'
 import { clause } from '../../support/clause.ts'
 import { runHere, settleIn } from '../../support/run-here.ts'
@@ -58,6 +59,37 @@ describe('looking into a bound database from the command line', () => {
     })
     await masking.putPolicy(db, { dataMaskingState: 'Enabled' })
   })
+
+  clause(
+    'SVC-114',
+    'Beside a service of an earlier release, which cannot prove itself, `masquerade doctor` says so and goes on…',
+    async () => {
+      const environment = await settleIn(masking.service())
+      const file = join(masking.service().dataDir, 'run.json')
+      const text = await readFile(file, 'utf8')
+      const { certificate: _, ...older } = JSON.parse(text)
+      const examine = async (run: object) => {
+        await writeFile(file, JSON.stringify(run))
+        const { stdout, stderr } = await runHere(['doctor', '--json'], { environment })
+        await writeFile(file, text)
+        assert.equal(stderr, '')
+        const findings = JSON.parse(stdout) as { check: string; state: string; message: string }[]
+        assert.deepEqual(
+          findings.slice(-3).map(({ check }) => check),
+          ['service', 'gateway', 'exposures'],
+        )
+        return findings.at(-1)
+      }
+      const beside = await examine(older)
+      assert.equal(beside?.state, 'warning')
+      assert.match(beside.message, /^The service is of an earlier release/)
+      // A program that is not the service, and is found only when it is asked.
+      const { cert } = await createNodeCertificate()
+      const unproven = await examine({ ...older, certificate: cert })
+      assert.equal(unproven?.state, 'problem')
+      assert.match(unproven.message, /has not proven to be the service/)
+    },
+  )
 
   const command = (...args: string[]) => {
     const service = masking.service()
