@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { MaskMap } from '../../../../src/gateway/rewrite/mask-map.ts'
 import { rewriteText } from '../../../../src/gateway/rewrite/rewrite.ts'
 import { cases } from './touch-cases.ts'
 import { changingRole, exemptRole, look, maskedRole, touched, wanted } from './touch-scene.ts'
@@ -55,6 +56,26 @@ describe('what a statement touches', () => {
     const moved = new Set(['public.customers.email'])
     assert.deepEqual(touched(changingRole, 'select email from customers', ['public', 'sales']), moved)
     assert.deepEqual(touched(changingRole, 'select email from customers for update'), raw)
+  })
+
+  test('a name with very many meanings touches all of them', () => {
+    const schemas = Array.from({ length: 150 }, (_, at) => `s${at}`)
+    const masked = (schema: string) => [{ column: `${schema}.t.c`, attribute: 'c', isRaw: true }]
+    const masks = new MaskMap({
+      relations: [],
+      homonyms: schemas.map((schema) => ({ schema, name: 't', isUncertain: true })),
+      watched: schemas.map((schema) => ({
+        schema,
+        name: 't',
+        attributes: ['c'],
+        masked: masked(schema),
+        shows: [],
+      })),
+    })
+    for (const count of [100, 101, 150]) {
+      const found = touched(masks, 'select c from t', schemas.slice(0, count))
+      for (const schema of schemas.slice(0, count)) assert.ok(found.has(`raw ${schema}.t.c`), schema)
+    }
   })
 
   test('a temporary table of the name of a masked one is no excuse', () => {
