@@ -4,6 +4,7 @@ import { countOf } from '../kernel/count-of.ts'
 import { selectBound } from '../masking/binding/find-bound.ts'
 import { listUnbound, type UnboundDatabases } from '../masking/binding/list-unbound.ts'
 import type { Settings } from '../settings.ts'
+import { askReadiness } from './ask-readiness.ts'
 import { type Command, readArgs } from './command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { readRunFile, urlOf } from './run-file.ts'
@@ -50,15 +51,12 @@ interface Report {
 async function inspect(dataDir: string): Promise<Report> {
   const run = await readRunFile(dataDir)
   if (!run) return { state: 'not running' }
-  const url = urlOf(run)
-  try {
-    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5000) })
-    const body = (await response.json()) as { notReady?: Report['notReady'] }
-    if (response.ok) return { state: 'ready', url, pid: run.pid }
-    return { state: 'not ready', url, pid: run.pid, ...(body.notReady && { notReady: body.notReady }) }
-  } catch {
-    return { state: 'not running' } // the file of a service that was killed
-  }
+  const readiness = await askReadiness(run)
+  if (!readiness) return { state: 'not running' } // the file of a service that was killed
+  const place = { url: urlOf(run), pid: run.pid }
+  const { isReady, notReady } = readiness
+  if (isReady) return { state: 'ready', ...place }
+  return { state: 'not ready', ...place, ...(notReady.length > 0 && { notReady }) }
 }
 
 async function readDatabases(settings: Settings): Promise<Pick<Report, 'databases' | 'unbound'>> {
