@@ -1,6 +1,7 @@
 import { countOf } from '../kernel/count-of.ts'
 import { foldDisplayName } from '../kernel/fold-display-name.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
+import { trimDisplayName } from '../kernel/trim-display-name.ts'
 import { isUuid } from '../kernel/uuid.ts'
 import type { Exemption } from '../masking/policy/exemptions.ts'
 import { apiHelp, databasePathOf, openApi } from './api.ts'
@@ -63,7 +64,7 @@ const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string
 
   async unexempt(rules, values, name) {
     const { exemptions } = await rules.document()
-    const plain = name.replace(/^group:/, '')
+    const plain = trimDisplayName(name.replace(/^group:/i, ''))
     const wanted = foldDisplayName(plain)
     // A UUID is an id alone (DIR-350).
     const gone = exemptions.filter(({ entry, name: shown, id }) =>

@@ -1,5 +1,6 @@
 import { OperatorError } from '../kernel/operator-error.ts'
 import { pathPrefix } from '../kernel/surface.ts'
+import { trimDisplayName } from '../kernel/trim-display-name.ts'
 import { isUuid } from '../kernel/uuid.ts'
 import { type Api, listAll, Refused } from './api.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -30,7 +31,8 @@ application by its appId, and any of them by its object id.`
  * Finds a user by userPrincipalName, a group by a unique display name, an application by its appId, and each by object
  * id. A name with an `@` is never a group's: a person who may create groups could name one like a user.
  */
-export async function findPrincipal(api: Api, text: string): Promise<Principal> {
+export async function findPrincipal(api: Api, sent: string): Promise<Principal> {
+  const text = trimDisplayName(sent)
   if (isUuid(text)) return findById(api, text.toLowerCase())
   return text.includes('@') ? findUser(api, text) : findGroup(api, text)
 }
@@ -42,7 +44,8 @@ export async function findUser(api: Api, name: string): Promise<Principal> {
 }
 
 /** A group by a unique display name or object id. */
-export async function findGroup(api: Api, name: string): Promise<Principal> {
+export async function findGroup(api: Api, sent: string): Promise<Principal> {
+  const name = trimDisplayName(sent)
   if (isUuid(name)) {
     const group = await read<Entry>(api, `${directory}/groups/${name}`, name)
     return group ? { id: group.id, name, ...nameOf(group) } : refuseMissing(`There is no group '${name}'.`)

@@ -3,6 +3,7 @@ import { appendChanges } from '../../db/change-log.ts'
 import type { Query } from '../../db/query.ts'
 import { foldDisplayName } from '../../kernel/fold-display-name.ts'
 import { fail } from '../../kernel/problem.ts'
+import { trimDisplayName } from '../../kernel/trim-display-name.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import type { JsonObject } from '../entities/property.ts'
 
@@ -94,7 +95,8 @@ export async function listRegistrations(sql: Query, tenantId: string): Promise<R
  * By client id, object id or unambiguous name. A UUID is an id alone (DIR-350): a person who may register applications could
  * name one like the id of a deleted one.
  */
-export async function findRegistration(sql: Query, tenantId: string, word: string): Promise<Registration> {
+export async function findRegistration(sql: Query, tenantId: string, sent: string): Promise<Registration> {
+  const word = trimDisplayName(sent)
   const all = await listRegistrations(sql, tenantId)
   const byId = all.find(({ appId, applicationId, servicePrincipalId }) =>
     [appId, applicationId, servicePrincipalId].includes(word.toLowerCase()),

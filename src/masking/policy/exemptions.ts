@@ -1,6 +1,8 @@
 import { Type } from 'typebox'
 import { foldDisplayName } from '../../kernel/fold-display-name.ts'
 import { fail } from '../../kernel/problem.ts'
+import { trimDisplayName } from '../../kernel/trim-display-name.ts'
+import { isUuid } from '../../kernel/uuid.ts'
 import type { DatabaseRow } from '../databases/database-row.ts'
 import type { MaskingPorts, PrincipalType } from '../operation.ts'
 import { scopeOf } from '../place.ts'
@@ -90,12 +92,15 @@ const groupPrefix = /^group:/i
  * nothing any more.
  */
 export async function resolveGroups(entries: readonly string[], place: Place): Promise<string[]> {
-  const nameOf = (entry: string) => entry.replace(groupPrefix, '')
+  const nameOf = (entry: string) => trimDisplayName(entry.replace(groupPrefix, ''))
   const wanted = entries.filter((entry) => groupPrefix.test(entry)).map(nameOf)
   if (wanted.length === 0) return [...entries]
   const found = await place.ports.principals.findGroupsNamed(place.tenantId, wanted)
   return entries.map((entry, at) => {
     if (!groupPrefix.test(entry)) return entry
+    // MASK-242: a group that has the UUID of a deleted one as its name is not meant.
+    if (isUuid(nameOf(entry)))
+      return refuse(at, `has an id behind 'group:'. Give the id by itself: ${nameOf(entry)}`)
     const groups = found.filter(({ name }) => foldDisplayName(name) === foldDisplayName(nameOf(entry)))
     const [group, ...others] = groups
     if (!group) return refuse(at, `names no group: '${nameOf(entry)}'`)

@@ -179,6 +179,29 @@ test('the folding of names joins all that the store lowers to the same text', as
   }
 })
 
+clause(
+  'MASK-242',
+  'Behind `group:` a UUID is 400: an id is given by itself. Blanks and invisible characters at the ends of the name do…',
+  async () => {
+    const directory = fillDirectory(service())
+    const [gone, name] = [randomUUID(), `Auditors ${randomUUID()}`]
+    const blanks = [' ', '\u00a0', '\u200b', '\u2060', '\u3164']
+    const dressed = blanks.flatMap((blank) => [`${blank}${name}`, `${name}${blank}`])
+    const entries = [gone, gone.toUpperCase(), ` ${gone}`, name, ...dressed].map((one) => `group:${one}`)
+    for (const displayName of [gone, ...dressed]) await directory.group({ displayName })
+    for (const entry of entries) {
+      const { status, body } = await exempt([entry])
+      assert.equal(status, 400, entry)
+      assert.match(body.error.message, entry.includes('uditors') ? /names no group/ : /Give the id by itself/)
+    }
+    const id = await directory.group({ displayName: name })
+    for (const one of [name, ...dressed]) {
+      const { body } = await exempt([`group:${one}`])
+      assert.deepEqual(body.properties.policy.exemptPrincipals, [id])
+    }
+  },
+)
+
 test('DIR-350: unexempt takes a UUID for an id alone', async () => {
   const gone = randomUUID()
   const planted = await fillDirectory(service()).group({ displayName: gone })

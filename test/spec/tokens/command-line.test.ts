@@ -62,6 +62,28 @@ describe('the commands about people and applications', () => {
   )
 
   clause(
+    'DIR-353',
+    'Blanks and invisible characters at the ends of a name that a command finds a group or application by do not count. …',
+    async () => {
+      const name = `Sync ${randomUUID()}`
+      const dressed = [` ${name}`, `${name}\u200b`]
+      const grant = (word: string) =>
+        runHere(['application', 'grant', word, '--permission', 'User.Read.All'], { environment })
+      for (const one of dressed) {
+        await run('application', 'create', one)
+        assert.notEqual((await grant(one)).code, 0)
+      }
+      const appId = await run('application', 'create', name)
+      for (const one of dressed) assert.equal((await grant(one)).code, 0)
+      const listed = await run('application', 'list')
+      assert.deepEqual(
+        listed.split('\n').filter((line) => line.includes(name) && line.includes('User.Read.All')),
+        [`${appId}  ${name}  (User.Read.All)`],
+      )
+    },
+  )
+
+  clause(
     'DIR-350',
     'Commands take a UUID for an id alone, of applications, users, groups and exempt principals: an object that has…',
     async () => {
