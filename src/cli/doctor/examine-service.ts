@@ -5,6 +5,7 @@ import { OperatorError } from '../../kernel/operator-error.ts'
 import type { Exposure } from '../../masking/enforcement/inspection.ts'
 import type { Settings } from '../../settings.ts'
 import { type Api, databasePathOf, openApi, Refused } from '../api.ts'
+import { askReadiness } from '../ask-readiness.ts'
 import { startCommand } from '../invocation.ts'
 import { quoteArgument } from '../quote-argument.ts'
 import { type RunFile, readRunFile, urlOf } from '../run-file.ts'
@@ -21,7 +22,15 @@ export async function examineService(
   settings: Settings,
   databaseIds: readonly string[] | null,
 ): Promise<Finding[]> {
-  const run = await readRunFile(settings.dataDir)
+  let run: RunFile | null
+  try {
+    run = await readRunFile(settings.dataDir)
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error
+    const fix = 'set MASQUERADE_DATA_DIR to the one of the service'
+    const rest = ['gateway', 'exposures'].map((check) => skipped(check, 'Nothing says where the service is.'))
+    return [problem('service', error.message, fix), ...rest]
+  }
   const { isRunning, ...service } = await examineReadiness(run)
   if (run && service.state === 'ok')
     return [service, await examineGateway(run), ...(await examineExposures(run, databaseIds))]
@@ -57,16 +66,12 @@ async function examineReadiness(run: RunFile | null): Promise<Finding & { readon
   const stopped = (words: string) => ({ ...problem(check, words, startCommand), isRunning: false })
   if (!run) return stopped('It does not run.')
   const url = urlOf(run)
-  try {
-    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(answerMs) })
-    if (response.ok) return { ...ok(check, `It is ready at ${url}.`), isRunning: true }
-    const { notReady = [] } = (await response.json()) as { notReady?: { name: string; reason: string }[] }
-    const reasons = notReady.map(({ name, reason }) => `${name}: ${reason}`).join('; ')
-    const words = `It runs and is not ready. ${reasons}`
-    return { ...problem(check, words, 'masquerade status'), isRunning: true }
-  } catch {
-    return stopped(`Nothing answers at ${url}: it was killed.`)
-  }
+  const readiness = await askReadiness(run)
+  if (!readiness) return stopped(`It does not answer at ${url}: it was killed, or it is starting again.`)
+  if (readiness.isReady) return { ...ok(check, `It is ready at ${url}.`), isRunning: true }
+  const reasons = readiness.notReady.map(({ name, reason }) => `${name}: ${reason}`).join('; ')
+  const words = `It runs and is not ready. ${reasons}`
+  return { ...problem(check, words, 'masquerade status'), isRunning: true }
 }
 
 /** Asks for TLS as a client of PostgreSQL does. */

@@ -18,13 +18,18 @@ describe('looking at a service that was killed', () => {
 
   clause(
     'SVC-116',
-    '`masquerade status` believes what a service says of its readiness once the service has proven itself (SVC-111)…',
+    '`masquerade status` and `doctor` believe what a service says of its readiness once the service has proven itself (SVC-111)…',
     async () => {
       const look = async () => {
         const { code, stdout } = await runHere(['status', '--json'], { environment })
         return [code, JSON.parse(stdout).state]
       }
-      assert.deepEqual(await look(), [0, 'ready'])
+      const examine = async () => {
+        const { stdout } = await runHere(['doctor', '--json'], { environment })
+        const findings = JSON.parse(stdout) as { check: string; state: string }[]
+        return findings.find(({ check }) => check === 'service')?.state
+      }
+      assert.deepEqual([...(await look()), await examine()], [0, 'ready', 'ok'])
       const file = join(service.dataDir, 'run.json')
       const text = await readFile(file, 'utf8')
       const { certificate: _, ...older } = JSON.parse(text)
@@ -37,7 +42,7 @@ describe('looking at a service that was killed', () => {
       assert.deepEqual(await look(), [3, 'not running'])
       await using _plain = await stealTokens(httpPort, false)
       await using _encrypted = await stealTokens(httpsPort, true)
-      assert.deepEqual(await look(), [3, 'not running'])
+      assert.deepEqual([...(await look()), await examine()], [3, 'not running', 'problem'])
     },
   )
 })

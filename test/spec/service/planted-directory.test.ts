@@ -110,6 +110,9 @@ describe('a data directory that somebody planted', () => {
       )
       await refuses(owned)
       await refuses(owned, inFolder(link))
+      const seen = await runHere(['doctor'], { environment: inFolder() })
+      assert.equal(seen.code, 4, seen.stderr)
+      assert.match(seen.stdout, /PROBLEM {2}service: \S+ belongs to the user with the id 54321/)
 
       // The folder is the user's, and one file in it is not.
       for (const part of ['.', 'tls', 'tls/ca.pem']) await chown(join(dataDir, part), 0, 0)
