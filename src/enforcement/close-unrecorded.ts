@@ -1,12 +1,13 @@
 import type { Database } from '../db/database.ts'
 import { apply } from './apply.ts'
 import { giveBackGrants, grantRelation, startPlan } from './diff.ts'
+import { writeByOids } from './grants/by-oid.ts'
 import { toRecord } from './guard/guard-steps.ts'
 import { type KeptRecords, readPlace } from './guard/kept-records.ts'
 import { storeGuard } from './guard/stored-grants.ts'
 import { type PolicySource, type ReconcileOptions, type Turn, takeTurn } from './in-turn.ts'
 import type { Plan, Step } from './plan.ts'
-import { listNamed, type Part, requireSameNames } from './same-names.ts'
+import { isRaced, listNamed, listNamedByOids, type Part, requireSameNames } from './same-names.ts'
 import { closeStray } from './twins/close-strays.ts'
 
 /**
@@ -41,15 +42,19 @@ async function closeAll({ tx, planned, enter }: Turn, kept: KeptRecords) {
   const isDone = async (part: Part, write: (own: Plan) => void) => {
     const steps: Step[] = []
     write({ ...plan, steps })
-    return await tx
-      .savepoint(async () => {
-        await apply(tx, steps)
-        await requireSameNames(tx, listNamed(planned, 'none', part), planned)
-      })
-      .then(
-        () => true,
-        () => false,
-      )
+    const run = async (byOids: boolean) => {
+      await apply(tx, byOids ? writeByOids(steps, roles) : steps)
+      const list = byOids ? listNamedByOids : listNamed
+      await requireSameNames(tx, list(planned, 'none', part), planned, steps)
+    }
+    for (const byOids of [false, true])
+      try {
+        await tx.savepoint(() => run(byOids))
+        return true
+      } catch (error) {
+        if (!isRaced(error)) return false
+      }
+    return false
   }
   for (const stray of desired.strays)
     await isDone({ masked: [], released: [] }, (own) => closeStray(own, stray))

@@ -16,7 +16,6 @@ import type { Policy, Proposal } from './policy.ts'
 import { PolicyReader } from './policy-reader.ts'
 import { createExemptElsewhere } from './preflight/exempt-elsewhere.ts'
 import { dryRun } from './reconcile.ts'
-import type { Unfinished } from './reconcile-by-relation.ts'
 import { reconcilePatiently } from './reconcile-patiently.ts'
 import { BlockerWatch, findBlockers } from './sessions/blockers.ts'
 import { type LeftOpen, noneLeft, RawSessions } from './sessions/raw-sessions.ts'
@@ -26,6 +25,7 @@ import { attempts, type Occasion, pauseMs, settleMs } from './states/attempts.ts
 import { findCause, findMissing, Obstructions } from './states/find-cause.ts'
 import { judgeUnfinished, mergeNotes } from './states/judge-unfinished.ts'
 import type { Report } from './states/state-store.ts'
+import type { Unfinished } from './unfinished.ts'
 import { createNeighbourWarning } from './warn-neighbours.ts'
 
 /** Keeps databases as their policies say: at once after a change, and again and again after that. */

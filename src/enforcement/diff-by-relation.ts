@@ -49,6 +49,9 @@ export interface StepGroup {
   readonly isLast?: boolean
 }
 
+/** The target of the group that lets roles read the records. A relation is named with its schema, in quotes. */
+export const guardTarget = 'guard'
+
 /**
  * Closes what is to be masked, relation by relation, without a lock on any twin and without a look at definitions. Masked
  * roles lose the hidden columns; twins that are not as they should be are closed to every role; none is made.
@@ -110,7 +113,7 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
       }),
     )
   }
-  groups.push({ target: { name: 'guard' }, steps: grantGuard(plan) })
+  groups.push({ target: { name: guardTarget }, steps: grantGuard(plan) })
   if (!empty) {
     groups.push({ target: { name: 'former twins' }, steps: dropEmptied(plan) })
     groups.push({ target: { name: 'owners of twins' }, steps: dropIdle(plan) })
@@ -163,9 +166,11 @@ function withoutAbsent(
 function closeTwin(plan: Plan, wanted: DesiredRelation): void {
   const { guard, observed, isKept } = examineTwin(plan, wanted)
   if (!guard || !observed || isKept) return
-  const name = quoteQualified(observed.schema, observed.name)
-  const nothing = { grants: [], columnGrants: [] }
-  setGrants(plan.steps, name, observed.owner, observed, nothing, observed.owner)
+  const { owner } = observed
+  const on = quoteQualified(observed.schema, observed.name)
+  const columns = observed.columns.map(({ name }) => name)
+  const target = { on, oid: null, owner, columns, as: owner }
+  setGrants(plan.steps, target, observed, { grants: [], columnGrants: [] })
   if (!guard.twin?.isClosed) plan.steps.push(markClosed(plan.snapshot.guard.schema, guard.oid))
 }
 

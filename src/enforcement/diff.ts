@@ -195,9 +195,12 @@ export function grantRelation({ steps }: Plan, wanted: DesiredRelation): void {
       acl.map((grant) => ({ ...grant, column: name })),
     ),
   }
-  const name = quoteQualified(relation.schema, relation.name)
+  const { oid, owner } = relation
+  const on = quoteQualified(relation.schema, relation.name)
   const columnGrants = named(wanted.columnGrants, namesOf(relation))
-  setGrants(steps, name, relation.owner, seen, { grants: wanted.grants, columnGrants }, actAs(relation).as)
+  const columns = relation.columns.map(({ name }) => name)
+  const target = { on, oid, owner, columns, ...actAs(relation) }
+  setGrants(steps, target, seen, { grants: wanted.grants, columnGrants })
   setRights(steps, relation, wanted.rights)
 }
 

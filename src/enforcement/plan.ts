@@ -104,10 +104,27 @@ export interface Desired {
   readonly notes: readonly Note[]
 }
 
+/** A change of the grants of a relation. */
+export interface GrantChange {
+  /** The relation, quoted. */
+  readonly on: string
+  /** Null: a view in a schema of twins, which no other role renames. */
+  readonly oid: number | null
+  /** `ALL`: every one. */
+  readonly privileges: readonly string[]
+  /** By name; undefined: the whole relation. */
+  readonly columns?: readonly string[]
+  /** Roles that are granted it; null: PUBLIC. Undefined: all roles but the owner lose it. */
+  readonly to?: readonly (string | null)[]
+  readonly grantable?: boolean
+}
+
 /** One statement of a plan, and why it is there. */
 export interface Step {
   readonly sql: string
   readonly why: string
+  /** The same, for where names in the statement may lead to others by then. */
+  readonly change?: GrantChange
   /** Runs as this role: twins are made by their owner, grants of others are given back by those who gave them. */
   readonly as?: string
   /** May fail without harm: this is run instead. */

@@ -4,9 +4,9 @@ import { sqlstateOf } from '../db/sqlstate.ts'
 import type { Tx } from '../db/transaction.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import { apply } from './apply.ts'
-import type { Snapshot } from './catalog.ts'
 import { findNewlyHidden } from './diff.ts'
-import { diffClosings, diffOpenings, listHeld, type StepGroup } from './diff-by-relation.ts'
+import { diffClosings, diffOpenings, guardTarget, listHeld, type StepGroup } from './diff-by-relation.ts'
+import { writeByOids } from './grants/by-oid.ts'
 import { prepareCopy } from './guard/copy-records.ts'
 import {
   isGuarded,
@@ -19,24 +19,19 @@ import {
   takeTurn,
 } from './in-turn.ts'
 import type { DesiredRelation, Note, Step } from './plan.ts'
-import { listCommon, listNamed, requireSameNames } from './same-names.ts'
+import {
+  isRaced,
+  listGuardReaders,
+  listNamed,
+  listNamedByOids,
+  listTwinOwners,
+  requireSameNames,
+} from './same-names.ts'
 import type { Holder } from './sessions/holder.ts'
 import { NameHeld } from './sessions/name-holders.ts'
 import { recordLateReaders } from './sessions/old-readers.ts'
 import { watchWaits } from './sessions/watch-waits.ts'
-
-/** Something that could not be done, while everything else was. */
-export interface Unfinished {
-  readonly target: string
-  /** Relations on which a lock may be in the way. */
-  readonly oids: readonly number[]
-  readonly sqlstate: string
-  readonly reason: string
-  /** Sessions and prepared transactions that were seen to hold us up. */
-  readonly blockers: readonly Holder[]
-  /** False: masked values may still be readable there. */
-  readonly isClosed: boolean
-}
+import { describeLate, describeUnread, type Unfinished } from './unfinished.ts'
 
 /** Everything but a few relations is as the policy says. */
 export class PartlyEnforced extends Error {
@@ -132,13 +127,11 @@ async function runGroups(
             insisted ? insistent : usual,
             watch.take,
           )
-          // What one relation takes was looked at with its group. Schemas were, with their relations: one role that renames a
-          // schema of its own again and again must not keep the others from being closed.
+          // The rest was looked at with its group: one role that renames a schema or role of its own again and again must not keep the
+          // others from being closed.
           const [copy] = await Promise.all([
             own && isGuarded(planned) ? prepareCopy(tx, own, record, planned, true) : undefined,
-            groups.length > 0
-              ? requireSameNames(tx, { ...listCommon(planned), schemas: [] }, planned)
-              : undefined,
+            groups.length > 0 ? requireSameNames(tx, listTwinOwners(planned), planned) : undefined,
           ])
           const outcome = {
             ...planned,
@@ -226,22 +219,25 @@ async function applyGroups(
   return { notes, done, unfinished }
 }
 
-type RunGroups = (groups: readonly StepGroup[]) => Promise<Note[]>
+type RunGroups = (groups: readonly StepGroup[], byOids?: boolean) => Promise<Note[]>
 
-/** Runs groups within a savepoint. They fail when their relations had other names meanwhile. */
+/** Runs groups within a savepoint. They fail when what they name had other names meanwhile. */
 function runsGroups(tx: Tx, planned: Planned, mode: 'none' | 'careful'): RunGroups {
   const masked = new Map(planned.desired.masked.map((one) => [one.relation.oid, one]))
   const released = new Map(planned.desired.released.map((one) => [one.guard.oid, one]))
-  return (groups) =>
+  return (groups, byOids = false) =>
     tx.savepoint(async () => {
       const all = groups.flatMap(({ steps }) => steps)
-      const notes = await apply(tx, all)
+      const notes = await apply(tx, byOids ? writeByOids(all, planned.snapshot.roles) : all)
       const oids = [...new Set(groups.flatMap(({ target }) => target?.oid ?? []))]
       const part = {
         masked: oids.flatMap((oid) => masked.get(oid) ?? []),
         released: oids.flatMap((oid) => released.get(oid) ?? []),
       }
-      if (oids.length > 0) await requireSameNames(tx, listNamed(planned, mode, part), planned)
+      const named = (byOids ? listNamedByOids : listNamed)(planned, mode, part)
+      if (oids.length > 0) await requireSameNames(tx, named, planned, all)
+      if (groups.some(({ target }) => target?.name === guardTarget))
+        await requireSameNames(tx, listGuardReaders(planned), planned)
       return notes
     })
 }
@@ -269,57 +265,32 @@ async function closeTogether(
 }
 
 /**
- * A session that changes a grant of the relation again and again makes ours fail each time with "tuple concurrently
- * updated". A superuser can lock the rows of the catalog first: the next change then waits for us.
+ * Names may lead to others by the time that a statement has them, and a session that changes a grant of the relation makes ours fail
+ * with "tuple concurrently updated": grants are then changed by OIDs, again and again. Where that fails, too, a superuser can lock the
+ * rows of the catalog first: the next change then waits for us.
  */
 async function applyGroup(tx: Tx, group: StepGroup, run: RunGroups, { snapshot }: Planned): Promise<Note[]> {
-  try {
-    return await run([group])
-  } catch (error) {
-    const oid = snapshot.superuser ? group.target?.oid : undefined
-    if (sqlstateOf(error) !== sqlstate.internalError || oid === undefined) throw error
-    return await tx.savepoint(async () => {
-      await tx`select from pg_catalog.pg_class where oid = ${oid}::int8::oid for update`
-      await tx`select from pg_catalog.pg_attribute where attrelid = ${oid}::int8::oid for update`
-      return run([group])
-    })
-  }
+  let failure: unknown
+  for (const byOids of [false, true])
+    try {
+      return await run([group], byOids)
+    } catch (error) {
+      failure = error
+      if (!isRaced(error)) break
+    }
+  const oid = snapshot.superuser ? group.target?.oid : undefined
+  if (sqlstateOf(failure) !== sqlstate.internalError || oid === undefined) throw failure
+  return await tx.savepoint(async () => {
+    await tx`select from pg_catalog.pg_class where oid = ${oid}::int8::oid for update`
+    await tx`select from pg_catalog.pg_attribute where attrelid = ${oid}::int8::oid for update`
+    return run([group], true)
+  })
 }
 
 /** The records are there, and the owners of twins: to close relations, that of the schemas is enough. */
 function hasBase({ snapshot, desired }: Planned, isClosed: boolean): boolean {
   const needed = isClosed ? desired.owners.map(({ name }) => name) : [desired.twinOwner]
   return snapshot.guard.isThere && needed.every((name) => snapshot.roles.has(name))
-}
-
-function describeLate(late: readonly StepGroup[]): Unfinished {
-  const [first] = late
-  const others = late.length === 1 ? '' : ` and ${late.length - 1} more views`
-  return {
-    target: `${first?.target?.name}${others}`,
-    oids: [],
-    sqlstate: sqlstate.programLimitExceeded,
-    reason: 'have no twins yet',
-    blockers: [],
-    isClosed: true,
-  }
-}
-
-function describeUnread({ unreadViews }: Snapshot): Unfinished[] {
-  const [first] = unreadViews
-  if (first === undefined) return []
-  const others = unreadViews.length === 1 ? '' : ` and ${unreadViews.length - 1} more views`
-  return [
-    {
-      target: `${first}${others}`,
-      oids: [],
-      sqlstate: sqlstate.tooManyColumns,
-      reason:
-        'too many columns and grants to be read. Masked roles have no twin there, and the owner sees no raw values',
-      blockers: [],
-      isClosed: true,
-    },
-  ]
 }
 
 function readsOf({ snapshot }: Planned, oid: number): readonly number[] {

@@ -1,11 +1,12 @@
 import type { Database } from '../db/database.ts'
 import type { Outcome, PolicySource, ReconcileOptions } from './in-turn.ts'
 import { reconcile } from './reconcile.ts'
-import { PartlyEnforced, type Unfinished } from './reconcile-by-relation.ts'
+import { PartlyEnforced } from './reconcile-by-relation.ts'
 import { attempts, countAttempts, type Occasion, patientAttempts } from './states/attempts.ts'
 import { explainFailure } from './states/explain-failure.ts'
 import { isOutOfLocks } from './states/find-cause.ts'
 import { isPassing } from './states/is-passing.ts'
+import type { Unfinished } from './unfinished.ts'
 
 /**
  * "tuple concurrently updated" and locks held for a moment are tried again. `clear` ends sessions in the way that are due,

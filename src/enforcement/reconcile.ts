@@ -135,7 +135,7 @@ async function reconcileAtOnce(
         const [prepared, version] = await Promise.all([
           isCopied ? prepareCopy(tx, own, record, planned, isChanged) : undefined,
           isChanged && !isCopied ? readVersion(tx, planned) : undefined,
-          isChanged ? requireSameNames(tx, listAll(planned, mode), planned) : undefined,
+          isChanged ? requireSameNames(tx, listAll(planned, mode), planned, steps) : undefined,
         ])
         copy = prepared
         outcome = {

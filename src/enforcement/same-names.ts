@@ -5,7 +5,8 @@ import type { Tx } from '../db/transaction.ts'
 import { sqlstate } from '../kernel/sqlstate.ts'
 import type { Grant, Relation, Snapshot } from './catalog.ts'
 import type { Remembered } from './grants/access.ts'
-import type { Desired, DesiredRelation } from './plan.ts'
+import { selectExcess } from './grants/find-excess.ts'
+import type { Desired, DesiredRelation, Step } from './plan.ts'
 import type { Reading } from './read-relations.ts'
 
 /**
@@ -25,6 +26,19 @@ export class NamesExchanged extends Error {
 }
 
 const mostNamed = 5
+
+/** PostgreSQL's words for a name that leads nowhere by now, and for grants that were changed by another session. */
+const raced: readonly string[] = [
+  sqlstate.undefinedObject,
+  sqlstate.undefinedTable,
+  sqlstate.invalidSchemaName,
+  sqlstate.internalError,
+]
+
+/** True when other sessions changed names or grants meanwhile. */
+export function isRaced(error: unknown): boolean {
+  return error instanceof NamesExchanged || raced.includes(sqlstateOf(error))
+}
 
 interface Changed {
   readonly name: string
@@ -67,15 +81,38 @@ export function listNamed(
   }
 }
 
-/** What a plan names beside its relations. */
-export function listCommon({ snapshot, desired }: Plans): Named {
-  const roles = [...desired.owners.map(({ name }) => name), ...desired.guardReaders]
-  return { relations: [], roles: findRoles(snapshot, roles), schemas: snapshot.closedSchemas, made: [] }
+/**
+ * The same after grants were changed by OIDs. A closing, which does nothing else, is judged by these alone: a role that renames roles or
+ * schemas of its own all the time must not keep tables of others open. A twin names the relation and its owner, too.
+ */
+export function listNamedByOids(plans: Plans, mode: Reading['mode'], part: Part): Named {
+  const named = listNamed(plans, mode, part)
+  if (part.released.length > 0) return named
+  if (mode === 'none') return { ...named, relations: [], roles: [] }
+  const owners = part.masked.flatMap(({ relation, twin }) => [relation.owner, twin?.owner ?? ''])
+  return { ...named, roles: findRoles(plans.snapshot, owners) }
+}
+
+/** The owners of twins. */
+export function listTwinOwners({ snapshot, desired }: Plans): Named {
+  return nameRoles(
+    snapshot,
+    desired.owners.map(({ name }) => name),
+  )
+}
+
+export function listGuardReaders({ snapshot, desired }: Plans): Named {
+  return nameRoles(snapshot, desired.guardReaders)
+}
+
+function nameRoles(snapshot: Snapshot, names: readonly string[]): Named {
+  return { relations: [], roles: findRoles(snapshot, names), schemas: [], made: [] }
 }
 
 export function listAll(plans: Plans, mode: Reading['mode']): Named {
-  const [named, common] = [listNamed(plans, mode), listCommon(plans)]
-  return { ...named, roles: [...named.roles, ...common.roles], schemas: common.schemas }
+  const named = listNamed(plans, mode)
+  const common = [listTwinOwners(plans), listGuardReaders(plans)].flatMap(({ roles }) => roles)
+  return { ...named, roles: [...named.roles, ...common], schemas: plans.snapshot.closedSchemas }
 }
 
 function findRoles({ roles }: Snapshot, names: readonly string[]): Named['roles'] {
@@ -95,14 +132,21 @@ function listGrantRoles(grants: readonly Grant[]): string[] {
 }
 
 /**
- * Runs after the last statement that names something: what it named is still what was read, and each twin reads what it is
- * to read. Rejects with `NamesExchanged`; the transaction is to be undone then.
+ * Runs after the last statement that names something: what it named is still what was read, each twin reads what it is to read, and
+ * roles have lost what the steps take from them. Rejects with `NamesExchanged`; the transaction is to be undone then.
  */
-export async function requireSameNames(tx: Sql, named: Named, { snapshot, desired }: Plans): Promise<void> {
+export async function requireSameNames(
+  tx: Sql,
+  named: Named,
+  { snapshot, desired }: Plans,
+  steps: readonly Step[] = [],
+): Promise<void> {
+  const changes = steps.flatMap(({ change }) => change ?? [])
   const twins =
     named.made.length === 0 ? tx`` : tx`union all ${selectMisled(tx, named.made, snapshot, desired)}`
+  const excess = changes.length === 0 ? tx`` : tx`union all ${selectExcess(tx, changes, snapshot)}`
   const found = await tx<Changed[]>`
-    ${selectMoved(tx, named.relations)} union all ${selectRenamed(tx, named)} ${twins}`
+    ${selectMoved(tx, named.relations)} union all ${selectRenamed(tx, named)} ${twins} ${excess}`
   if (found.length > 0) throw new NamesExchanged(found)
 }
 
@@ -128,7 +172,7 @@ function selectMoved(tx: Sql, relations: readonly Stamped[]) {
           when ${full} >= m.id then pg_catalog.txid_status(${full}) = 'in progress' else false end)`
 }
 
-/** Who may rename a role may act as it, so one that has its name back is as good as before. The plan itself drops some. */
+/** One that has its name back is judged by its grants (`selectExcess`). The plan itself drops some. */
 function selectRenamed(tx: Sql, { roles, schemas }: Named) {
   return tx`
     select pg_catalog.format('role %I', t.name), null from unnest(${roles.map(({ oid }) => oid)}::int8[]::oid[],
@@ -173,14 +217,26 @@ function readsOf(tx: Sql, rule: ReturnType<Sql['unsafe']>) {
     and d.classid = 'pg_catalog.pg_rewrite'::regclass and d.refclassid = 'pg_catalog.pg_class'::regclass offset 0)`
 }
 
-/** For one session that changes a schema; the next one then waits for us. */
+/** For sessions that change schemas; the next ones then wait for us. */
 const holdMs = 300
+const mostHoldMs = 900
 
-/** Keeps other sessions from renaming schemas until the end of the transaction. A session that is at it is waited for shortly. */
+/**
+ * Keeps other sessions from renaming schemas until the end of the transaction. Those that none changes come first and at once: a session
+ * that is changing one is waited for shortly, and releases no other.
+ */
 export async function holdSchemas(tx: Tx, schemas: readonly number[]): Promise<void> {
+  const free = await tx<{ oid: number }[]>`
+    select oid::int8 as oid from pg_catalog.pg_namespace where oid = any(${schemas}::int8[]::oid[]) for update skip locked`
+  const held = new Set(free.map(({ oid }) => oid))
+  const end = Date.now() + mostHoldMs
+  for (const oid of schemas.filter((one) => !held.has(one))) if (Date.now() < end) await holdSchema(tx, oid)
+}
+
+async function holdSchema(tx: Tx, oid: number): Promise<void> {
   const hold = tx.savepoint(async () => {
     await tx`select set_config('lock_timeout', ${String(holdMs)}, true)`
-    await tx`select from pg_catalog.pg_namespace where oid = any(${schemas}::int8[]::oid[]) order by oid for update`
+    await tx`select from pg_catalog.pg_namespace where oid = ${oid}::int8::oid for update`
   })
   await hold.catch((error: unknown) => {
     if (sqlstateOf(error) !== sqlstate.lockNotAvailable) throw error

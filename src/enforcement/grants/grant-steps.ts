@@ -1,6 +1,6 @@
 import { quoteIdentifier, quoteLiteral, quoteQualified } from '../../db/quote.ts'
 import type { ColumnGrant, Grant, Relation } from '../catalog.ts'
-import type { Step } from '../plan.ts'
+import type { GrantChange, Step } from '../plan.ts'
 import { mergeGrants, type Remembered } from './access.ts'
 
 export function named(grants: readonly ColumnGrant[], names: ReadonlyMap<number, string>) {
@@ -15,15 +15,16 @@ export interface Grants {
   readonly columnGrants: readonly (Grant & { readonly column: string })[]
 }
 
+export interface GrantTarget extends Pick<GrantChange, 'on' | 'oid'> {
+  readonly owner: string
+  readonly columns: readonly string[]
+  /** The role to act as. */
+  readonly as?: string
+}
+
 /** A table-level REVOKE takes the column grants along, and CASCADE what was passed on: so all of it goes, and comes back. */
-export function setGrants(
-  steps: Step[],
-  name: string,
-  owner: string,
-  seen: Grants,
-  wanted: Grants,
-  as?: string,
-): void {
+export function setGrants(steps: Step[], target: GrantTarget, seen: Grants, wanted: Grants): void {
+  const { on, oid, owner, as } = target
   const own = ({ grantee }: Grant) => grantee !== owner
   const key = (grants: readonly (Grant & { column?: string })[]) =>
     JSON.stringify(
@@ -34,20 +35,24 @@ export function setGrants(
     )
   if (key(seen.grants) === key(wanted.grants) && key(seen.columnGrants) === key(wanted.columnGrants)) return
   const role = as === undefined ? {} : { as }
-  const grantees = [
-    ...new Set([...seen.grants, ...seen.columnGrants].filter(own).map(({ grantee }) => grantee)),
-  ]
-  if (grantees.length > 0)
+  const change = { on, oid, privileges: ['SELECT'] }
+  const all = [...seen.grants, ...seen.columnGrants]
+  const passers = listPassers(all, owner)
+  const grantees = new Set([...all.filter(own).map(({ grantee }) => grantee), ...passers])
+  steps.push(...followPassedOn(target, 'SELECT', passers))
+  if (grantees.size > 0)
     steps.push({
-      sql: `REVOKE SELECT ON ${name} FROM ${grantees.map(quoteGrantee).join(', ')} CASCADE`,
+      sql: `REVOKE SELECT ON ${on} FROM ${[...grantees].map(quoteGrantee).join(', ')} CASCADE`,
       why: 'to set who may read it',
+      change,
       ...role,
     })
   const whole = Map.groupBy(mergeGrants(wanted.grants.filter(own)), ({ grantable }) => grantable)
   for (const [grantable, list] of whole)
     steps.push({
-      sql: `GRANT SELECT ON ${name} TO ${list.map(({ grantee }) => quoteGrantee(grantee)).join(', ')}${withOption(grantable)}`,
+      sql: `GRANT SELECT ON ${on} TO ${list.map(({ grantee }) => quoteGrantee(grantee)).join(', ')}${withOption(grantable)}`,
       why: 'may read all of it',
+      change: { ...change, to: list.map(({ grantee }) => grantee), grantable },
       ...role,
     })
   for (const [, list] of Map.groupBy(mergeGrants(wanted.columnGrants.filter(own)), ({ grantee, grantable }) =>
@@ -55,13 +60,42 @@ export function setGrants(
   )) {
     const [first] = list
     if (!first) continue
-    const columns = list.map(({ column }) => quoteIdentifier(column)).join(', ')
+    const columns = list.map(({ column }) => column)
     steps.push({
-      sql: `GRANT SELECT (${columns}) ON ${name} TO ${quoteGrantee(first.grantee)}${withOption(first.grantable)}`,
+      sql: `GRANT SELECT (${columns.map(quoteIdentifier).join(', ')}) ON ${on} TO ${quoteGrantee(first.grantee)}${withOption(first.grantable)}`,
       why: 'may read these columns',
+      change: { ...change, columns, to: [first.grantee], grantable: first.grantable },
       ...role,
     })
   }
+}
+
+/** Roles that may pass grants on, or have done so. */
+export function listPassers(grants: readonly Grant[], owner: string): string[] {
+  const able = grants.flatMap(({ grantor, grantee, grantable }) => [grantor, (grantable && grantee) || owner])
+  return [...new Set(able)].filter((role) => role !== owner)
+}
+
+/**
+ * Before a REVOKE from roles that pass grants on. CASCADE follows each access list by itself: a grant of a column that a role passed on by
+ * a grant option of the whole relation would stay. With a grant option of each column the role takes it along, and another one that it
+ * makes meanwhile waits for the end of the turn, and fails.
+ */
+export function followPassedOn(
+  { on, oid, columns, as }: GrantTarget,
+  privilege: string,
+  passers: readonly string[],
+): Step[] {
+  if (passers.length === 0 || columns.length === 0) return []
+  const [list, roles] = [columns, passers].map((names) => names.map(quoteIdentifier).join(', '))
+  return [
+    {
+      sql: `GRANT ${privilege} (${list}) ON ${on} TO ${roles} WITH GRANT OPTION`,
+      why: 'to revoke with it what they passed on',
+      change: { on, oid, privileges: [privilege], columns, to: passers, grantable: true },
+      ...(as !== undefined && { as }),
+    },
+  ]
 }
 
 /** Default privileges gave something to others the moment it was made. */

@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
 import type { Relation, Right } from '../catalog.ts'
-import type { Step } from '../plan.ts'
-import { actAs, giveBack, quoteGrantee, withOption } from './grant-steps.ts'
+import type { GrantChange, Step } from '../plan.ts'
+import { actAs, followPassedOn, giveBack, listPassers, quoteGrantee, withOption } from './grant-steps.ts'
 import { keyOfRight } from './rights.ts'
 
 /** All of them go and those that are wanted come back: CASCADE takes along what was passed on. */
@@ -9,32 +9,70 @@ export function setRights(steps: Step[], relation: Relation, wanted: readonly Ri
   const list = (rights: readonly Right[]) =>
     JSON.stringify(rights.map((right) => `${keyOfRight(right)} ${right.grantable}`).sort())
   if (list(relation.rights) === list(wanted)) return
-  revokeAll(steps, relation, 'it leads to values')
+  steps.push(...revokeAll(relation, 'it leads to values'))
   for (const right of wanted)
-    steps.push({ sql: grantText(right, relation), why: 'as exempt roles had it', ...actAs(relation) })
+    steps.push({
+      sql: grantText(right, relation),
+      why: 'as exempt roles had it',
+      change: changeOf(right, relation),
+      ...actAs(relation),
+    })
 }
 
 export function restoreRights(steps: Step[], relation: Relation, remembered: readonly Right[]): void {
   const key = (rights: readonly Right[]) => JSON.stringify(rights.map(keyOfRight).sort())
   if (key(relation.rights) === key(remembered)) return
-  revokeAll(steps, relation, 'masking ends')
+  // What is given back is not judged by its result.
+  steps.push(...revokeAll(relation, 'masking ends').map(({ change: _, ...step }) => step))
   const byOwner = remembered.filter(({ grantor }) => grantor === relation.owner)
   const passedOn = remembered.filter(({ grantor }) => grantor !== relation.owner)
   for (const right of [...byOwner, ...passedOn])
     steps.push(giveBack(grantText(right, relation), right, relation))
 }
 
-function revokeAll(steps: Step[], relation: Relation, why: string): void {
-  const grantees = [...new Set(relation.rights.map(({ grantee }) => quoteGrantee(grantee)))]
-  const privileges = [...new Set(relation.rights.map(({ privilege }) => privilege))]
-  if (grantees.length === 0) return
-  const name = quoteQualified(relation.schema, relation.name)
-  const sql = `REVOKE ${privileges.join(', ')} ON ${name} FROM ${grantees.join(', ')} CASCADE`
-  steps.push({ sql, why, ...actAs(relation) })
+function revokeAll(relation: Relation, why: string): Step[] {
+  const { oid, rights, owner } = relation
+  if (rights.length === 0) return []
+  const on = quoteQualified(relation.schema, relation.name)
+  // Of these, columns have it alone.
+  const passers = listPassers(
+    rights.filter(({ privilege }) => privilege === 'REFERENCES'),
+    owner,
+  )
+  const columns = relation.columns.map(({ name }) => name)
+  const roles = new Set([...rights.map(({ grantee }) => grantee), ...passers])
+  const privileges = [...new Set(rights.map(({ privilege }) => privilege))]
+  return [
+    ...followPassedOn({ on, oid, owner, columns, ...actAs(relation) }, 'REFERENCES', passers),
+    {
+      sql: `REVOKE ${privileges.join(', ')} ON ${on} FROM ${[...roles].map(quoteGrantee).join(', ')} CASCADE`,
+      why,
+      change: { on, oid, privileges },
+      ...actAs(relation),
+    },
+  ]
 }
 
-function grantText({ privilege, column, grantee, grantable }: Right, relation: Relation): string {
-  const name = relation.columns.find(({ number }) => number === column)?.name
+function nameColumn({ column }: Right, { columns }: Relation): string | undefined {
+  return columns.find(({ number }) => number === column)?.name
+}
+
+function changeOf(right: Right, relation: Relation): GrantChange {
+  const { privilege, grantee, grantable } = right
+  const name = nameColumn(right, relation)
+  return {
+    on: quoteQualified(relation.schema, relation.name),
+    oid: relation.oid,
+    privileges: [privilege],
+    ...(name !== undefined && { columns: [name] }),
+    to: [grantee],
+    grantable,
+  }
+}
+
+function grantText(right: Right, relation: Relation): string {
+  const { privilege, grantee, grantable } = right
+  const name = nameColumn(right, relation)
   const place = name === undefined ? '' : ` (${quoteIdentifier(name)})`
   return `GRANT ${privilege}${place} ON ${quoteQualified(relation.schema, relation.name)} TO ${quoteGrantee(grantee)}${withOption(grantable)}`
 }

@@ -1,8 +1,8 @@
 import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import type { Outcome } from '../in-turn.ts'
-import type { Unfinished } from '../reconcile-by-relation.ts'
 import { isPassing } from '../states/is-passing.ts'
+import type { Unfinished } from '../unfinished.ts'
 import { type Holder, nameHolder, statementToEnd } from './holder.ts'
 import { endSession, signalSession } from './signal-session.ts'
 

@@ -1,5 +1,5 @@
 import { sqlstate } from '../../kernel/sqlstate.ts'
-import type { Unfinished } from '../reconcile-by-relation.ts'
+import type { Unfinished } from '../unfinished.ts'
 
 const passing: readonly string[] = [
   sqlstate.lockNotAvailable,

@@ -22,7 +22,8 @@ export function closeStray({ steps, snapshot, desired }: Plan, stray: OpenStray)
     return
   }
   const from = grantees.map(quoteGrantee).join(', ')
-  steps.push({ sql: `REVOKE ALL ON ${name} FROM ${from} CASCADE`, why, as: stray.owner }, refuseOpen(oid))
+  const change = { on: name, oid, privileges: ['ALL'] }
+  steps.push({ sql: `REVOKE ALL ON ${name} FROM ${from} CASCADE`, why, change, as: stray.owner })
   if (recordedFor !== null && snapshot.guard.isThere)
     steps.push(markClosed(snapshot.guard.schema, recordedFor))
 }
@@ -33,14 +34,4 @@ function refuseSettable(oid: number, version: number) {
   const body = `BEGIN IF EXISTS (SELECT FROM pg_class c WHERE c.oid = ${oid} AND pg_has_role(c.relowner, '${take}'))
     THEN RAISE 'the owner of a former twin can be acted for by now' USING ERRCODE = '${sqlstate.serializationFailure}'; END IF; END`
   return { sql: `DO ${quoteLiteral(body)}`, why: 'what can be closed is not dropped' }
-}
-
-/** REVOKE names roles, and a role with CREATEROLE can give a name to another one in between: then the turn is undone. */
-function refuseOpen(oid: number) {
-  const body = `BEGIN IF EXISTS (
-      SELECT FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = ${oid} AND a.grantee <> c.relowner
-      UNION ALL SELECT FROM pg_class c, pg_attribute t, aclexplode(t.attacl) a
-        WHERE c.oid = ${oid} AND t.attrelid = c.oid AND t.attnum > 0 AND a.grantee <> c.relowner
-    ) THEN RAISE 'a role that could read a former twin was renamed' USING ERRCODE = '${sqlstate.serializationFailure}'; END IF; END`
-  return { sql: `DO ${quoteLiteral(body)}`, why: 'no role may read it' }
 }

@@ -1,5 +1,5 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
-import type { ObservedTwin, Relation, Snapshot, Twin } from '../catalog.ts'
+import type { Grant, ObservedTwin, Relation, Snapshot, Twin } from '../catalog.ts'
 import { actAs, clearPrivileges, named, setGrants } from '../grants/grant-steps.ts'
 import { wantedText } from '../guard/guard-steps.ts'
 import { isTwinOwnerName } from '../names.ts'
@@ -192,22 +192,20 @@ function writeTwin(
     grants: [...remembered.grants, reader],
     columnGrants: named(remembered.columnGrants, names),
   }
-  const seen = { grants: [], columnGrants: [], ...observed }
   const renamed = new Map(observed?.columns.map((column, at) => [column.name, twin.columns[at]]))
-  setGrants(
-    made,
-    name,
-    owner,
-    {
-      grants: seen.grants.filter(({ grantee }) => grantee !== observed?.owner),
-      columnGrants: seen.columnGrants.map((one) => ({
-        ...one,
-        column: renamed.get(one.column) ?? one.column,
-      })),
-    },
-    wanted,
-    owner,
-  )
+  const nameNow = (column: string) => renamed.get(column) ?? column
+  // What its former owner granted is by the new one.
+  const ofOwner = <G extends Grant>(grant: G) =>
+    grant.grantor === observed?.owner ? { ...grant, grantor: owner } : grant
+  const seen = {
+    grants: (observed?.grants ?? []).filter(({ grantee }) => grantee !== observed?.owner).map(ofOwner),
+    columnGrants: (observed?.columnGrants ?? []).map((one) => ({
+      ...ofOwner(one),
+      column: nameNow(one.column),
+    })),
+  }
+  const columns = observed?.columns.map((column) => nameNow(column.name)) ?? []
+  setGrants(made, { on: name, oid: null, owner, columns, as: owner }, seen, wanted)
   return made
 }
 

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import type { Database } from '../../../src/db/database.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { PartlyEnforced } from '../../../src/enforcement/reconcile-by-relation.ts'
 import { clause } from '../../support/clause.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
+import { waitUntil } from '../../support/wait-until.ts'
 
 const canary = 'zqcanary'
 
@@ -180,6 +182,49 @@ forEachCluster((cluster) => {
           }
         },
       )
+
+      const passesOn =
+        'A grant of a column that a role passed on by a grant option of the whole relation is revoked with it, also where the role goes on passing it on during the turn.'
+
+      clause('ENF-295', passesOn, async () => {
+        const heir = await target.createRole('heir')
+        await run(`grant references on app.people to "${auditor}" with grant option`)
+        await readAs('auditor', `grant select (mail), references (mail) on app.people to "${heir}"`)
+        await mask()
+        await readAs('auditor', `grant select (mail) on masked_app.people to "${heir}"`)
+        const [held] =
+          await run(`select has_column_privilege('${heir}', 'app.people', 'mail', 'select') as select,
+          has_column_privilege('${heir}', 'app.people', 'mail', 'references') as references`)
+        assert.deepEqual({ ...held }, { select: false, references: false })
+        await unmask()
+        assert.equal((await readAs('heir', 'select mail from app.people'))[0]?.mail, canary)
+        await run(`revoke references on app.people from "${auditor}", "${heir}" cascade`)
+      })
+
+      clause('ENF-295', passesOn, async () => {
+        const [heir, { sql }] = [target.role('heir'), target.connectAs('auditor')]
+        let [isOver, passed] = [false, 0]
+        const passing = (async () => {
+          for (let at = 0; !isOver; at++)
+            await sql
+              .unsafe(
+                `${at % 2 === 0 ? 'grant' : 'revoke'} select (mail) on app.people ${at % 2 === 0 ? 'to' : 'from'} "${heir}"`,
+              )
+              .then(
+                () => passed++,
+                () => {},
+              )
+        })()
+        await waitUntil('the grant is passed on', () => passed > 5)
+        const error = await mask().catch((cause: unknown) => cause)
+        isOver = true
+        await passing
+        if (error instanceof Error) assert.ok(error instanceof PartlyEnforced, error.message)
+        for (const name of ['analyst', 'auditor', 'heir'])
+          await assert.rejects(readAs(name, 'select mail from app.people'), /permission denied/)
+        await mask()
+        await unmask()
+      })
 
       /** A record that gives the analyst SELECT on a relation. */
       const forge = (relation: string) => `
