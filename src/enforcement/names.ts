@@ -33,6 +33,8 @@ const mostAttempts = 16
 export function readServed(database: string, name: string): number | undefined {
   const oid = name.startsWith(twinOwnerPrefix) && /^[0-9]{1,10}(?=_)/.exec(name.slice(twinOwnerPrefix.length))
   if (!oid) return undefined
+  // The hash of a later name may have digits alone.
+  if (nameAttempts(database).includes(name)) return undefined
   const served = Number(oid[0])
   for (let attempt = 0; attempt < mostAttempts; attempt++)
     if (twinOwnerName(database, attempt, served) === name) return served
