@@ -39,9 +39,9 @@ export async function readMaskVersion(sql: Sql): Promise<string> {
     select concat_ws('/', count(*), max(updated_at), sum(oid::bigint),
       (select exempt::text from ${sql(guard)}.policy), 
       (select concat_ws('.', count(*), sum(w.xmin::text::int8),
-          sum(pg_catalog.hashtextextended(pg_catalog.concat(c.relnamespace, '.', c.relname), c.oid::int8)))
+          sum(pg_catalog.hashtextextended(c.relname::text, (c.relnamespace::int8 << 32) | c.oid::int8)))
         from pg_catalog.pg_rewrite w join pg_catalog.pg_class c on c.oid = w.ev_class where w.oid >= 16384),
-      (select sum(pg_catalog.hashtextextended(pg_catalog.concat(c.relnamespace, '.', c.relname), c.oid::int8))
+      (select sum(pg_catalog.hashtextextended(c.relname::text, (c.relnamespace::int8 << 32) | c.oid::int8))
         from ${sql(guard)}.relation g join pg_catalog.pg_class c on c.oid = g.oid),
       (select sum(pg_catalog.hashtextextended(nspname::text, oid::int8)) from pg_catalog.pg_namespace
         where nspname !~ '^pg_')) as version
