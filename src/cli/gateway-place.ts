@@ -48,11 +48,15 @@ const usualPort = 6432
 
 /** The service that was named, or the one that the user signed in to, or the one of this data directory. */
 export async function findGateway(settings: Settings, wishes: Wishes): Promise<GatewayService> {
-  const run = await readRunFile(settings.dataDir)
   const signedIn = await readSession()
   const { url: sentUrl, ca } = wishes
   const url = sentUrl?.replace(/\/+$/, '')
-  const own = run && (await readOwnTrust(settings))
+  const isOther = url !== undefined || (signedIn !== null && !wishes.prefersOwn)
+  const { run, own } = await readOwn(settings).catch((error: unknown) => {
+    // Whoever means another service does not need a data directory that is not believed.
+    if (isOther && error instanceof OperatorError) return noService
+    throw error
+  })
   const isOwnSession =
     signedIn !== null &&
     run !== null &&
@@ -87,6 +91,18 @@ export async function findGateway(settings: Settings, wishes: Wishes): Promise<G
   const caFile = given ?? session?.caFile ?? null
   const place = readPlace(wishes.gateway ?? `${hostOf(origin)}:${usualPort}`)
   return { place: { ...place, caFile }, session, isOwn: false, url: origin, caFile }
+}
+
+interface OwnService {
+  readonly run: FoundRun | null
+  readonly own: OwnTrust | null
+}
+
+const noService: OwnService = { run: null, own: null }
+
+async function readOwn(settings: Settings): Promise<OwnService> {
+  const run = await readRunFile(settings.dataDir)
+  return run ? { run, own: await readOwnTrust(settings) } : noService
 }
 
 function isAt({ origin, httpPort, httpsPort }: RunFile, url: string): boolean {

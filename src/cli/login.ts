@@ -3,13 +3,13 @@ import { resolve } from 'node:path'
 import * as oidc from 'openid-client'
 import { firstPartyApplications } from '../auth/first-party.ts'
 import { publicOrigin } from '../auth/identity.ts'
-import { isLoopbackHost, isSafeUrl } from '../kernel/network.ts'
+import { isSafeUrl } from '../kernel/network.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import type { Settings } from '../settings.ts'
 import { type Command, readArgs } from './command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { ownCaName, readOwnFile } from './own-file.ts'
-import { readRunFile } from './run-file.ts'
+import { isOwnAddress, readRunFile } from './run-file.ts'
 import { readSession, type Session, writeSession } from './session.ts'
 import { currentSettings, print, report, warn } from './surroundings.ts'
 import { trustCa } from './trust-ca.ts'
@@ -65,7 +65,7 @@ Shows an address and a code: open the address in a browser, enter the code and s
 function isOfThisMachine(settings: Settings, url: string): boolean {
   const { hostname: host = '', origin = '' } = URL.parse(url) ?? {}
   const names = [hostname(), ...settings.tlsHostNames].map((name) => name.toLowerCase())
-  return isLoopbackHost(host) || names.includes(host) || origin === publicOrigin(settings)
+  return isOwnAddress(host) || names.includes(host) || origin === publicOrigin(settings)
 }
 
 /** Shows where to sign in and waits for it. Nothing is kept. */

@@ -72,6 +72,6 @@ function refuseOthers(path: string, { uid, gid, mode }: Stats, users: ReadonlySe
         : undefined
   if (writers !== undefined)
     throw new OperatorError(
-      `${path} belongs to the user with the id ${uid}, and ${writers} can write it: nothing there is believed. If it is yours: chmod go-w.`,
+      `${path} belongs to the user with the id ${uid}, and ${writers} can write it: nothing there is believed. If it is yours: chmod go-w, or name a folder in it for MASQUERADE_DATA_DIR.`,
     )
 }

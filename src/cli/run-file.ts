@@ -43,7 +43,7 @@ export async function readRunFile(dataDir: string): Promise<FoundRun | null> {
   const own = found.find(({ address }) => isOwnAddress(address))
   if (own) return { ...run, host: own.address, hostName: host }
   throw new OperatorError(
-    `${join(dataDir, runFileName)} says that its service is at ${host.slice(0, 253)}, which is not an address of this machine: nothing is sent there. Say --url.`,
+    `${join(dataDir, runFileName)} says that its service is at ${host.slice(0, 253)}, which is not an address of this machine: nothing is sent there. If this machine had that address before, start the service again.`,
   )
 }
 
@@ -62,7 +62,8 @@ async function readTrusted(dataDir: string): Promise<RunFile | null> {
   }
 }
 
-function isOwnAddress(host: string): boolean {
+/** An address of an interface of this machine. */
+export function isOwnAddress(host: string): boolean {
   if (isLoopbackHost(host) || isEveryInterface(host)) return true
   const all = Object.values(networkInterfaces()).flatMap((cards) => cards ?? [])
   return createNetworkList(all.map(({ address }) => address.split('%', 1)[0] ?? ''))(host)

@@ -56,15 +56,18 @@ export async function reconcileByRelation(
   options: ReconcileOptions,
   cause: unknown,
 ): Promise<Outcome> {
-  const first = await runGroups(target, policy, options, 'none')
+  const close = async (insisted?: ReadonlySet<number>) => {
+    const ran = await runGroups(target, policy, options, 'none', insisted)
+    const { schema } = ran.outcome.snapshot.guard
+    await recordLateReaders(target, schema, findNewlyHidden(ran.outcome))
+    if (isGuarded(ran.outcome)) await options.onClosed?.(schema)
+    await ran.copy?.write()
+    return ran
+  }
+  const first = await close()
   const overdue = options.overdue?.() ?? new Set<number>()
   const isOverdue = ({ oids: [oid = 0] }: Unfinished) => overdue.has(oid)
-  const closed = first.unfinished.some(isOverdue)
-    ? join(first, await runGroups(target, policy, options, 'none', overdue), isOverdue)
-    : first
-  await recordLateReaders(target, closed.outcome.snapshot.guard.schema, findNewlyHidden(closed.outcome))
-  if (isGuarded(closed.outcome)) await options.onClosed?.(closed.outcome.snapshot.guard.schema)
-  await closed.copy?.write()
+  const closed = first.unfinished.some(isOverdue) ? join(first, await close(overdue), isOverdue) : first
   const open = new Set(closed.unfinished.map((one) => one.target))
   const opened = await runGroups(target, policy, options, 'careful')
   await opened.copy?.write()
@@ -86,11 +89,10 @@ export async function reconcileByRelation(
 type Ran = Awaited<ReturnType<typeof runGroups>>
 
 function join(first: Ran, second: Ran, isRepeated: (one: Unfinished) => boolean): Ran {
-  const { outcome, copy } = second
+  const { outcome } = second
   return {
     ...second,
     outcome: { ...outcome, steps: [...first.outcome.steps, ...outcome.steps] },
-    copy: copy ?? first.copy,
     unfinished: [...first.unfinished.filter((one) => !isRepeated(one)), ...second.unfinished],
   }
 }

@@ -109,6 +109,10 @@ test('containers have no privileges and a read-only root', () => {
   const image = readText('deploy/Containerfile')
   assert.match(image, /^USER 10001:10001$/m)
   assert.match(image, /^HEALTHCHECK .*\/readyz/m)
+  // A volume of Kubernetes can be written by every user; the node makes a folder in it for itself.
+  const chart = readText('deploy/helm/masquerade/templates/nodes.yaml')
+  const [, volume] = /name: data, mountPath: ([\w/]+)/.exec(chart) ?? []
+  assert.match(chart, new RegExp(`name: MASQUERADE_DATA_DIR, value: ${volume}/data }`))
   const { services } = parse(readText('deploy/compose.yaml'), { merge: true })
   for (const name of ['node-1', 'node-2', 'proxy']) {
     assert.equal(services[name].read_only, true, name)

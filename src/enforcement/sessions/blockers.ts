@@ -25,9 +25,6 @@ export interface Clearing {
 
 const cancelMs = 300
 
-/** A relation that is overdue, and was not closed this time either, is tried again after so long. */
-const againMs = 1000
-
 /**
  * Remembers since when sessions hold locks against enforcement. Those that do so for longer than a limit are cancelled,
  * and ended if that does not help, where the role of the binding may. A relation with readable values that waits for
@@ -49,10 +46,8 @@ export class BlockerWatch {
     unfinished: readonly Unfinished[],
   ): Promise<Clearing> {
     const now = Date.now()
-    const waiting = this.#count(databaseId, outcome, unfinished, now)
-    if (unfinished.length === 0) return { blockers: [], ended: 0, dueMs: null }
-    const look = () => findBlockers(sql, outcome.snapshot.guard.schema, unfinished)
-    const blockers = await look()
+    const blockers = unfinished.length === 0 ? [] : await this.#look(sql, outcome, unfinished)
+    const waiting = this.#count(databaseId, outcome, listHeldUp(unfinished, blockers), now)
     const keyOf = ({ holder }: Blocker) => `${databaseId} ${nameHolder(holder)}`
     const present = new Set(blockers.map(keyOf))
     for (const key of this.#since.keys())
@@ -66,10 +61,16 @@ export class BlockerWatch {
     const due = endable.filter((one) => leftMs(sinceOf(one)) <= 0)
     const waits = [
       ...endable.filter((one) => !due.includes(one)).map((one) => leftMs(sinceOf(one))),
-      ...[...waiting.values()].map((since) => (leftMs(since) > 0 ? leftMs(since) : againMs)),
+      // One that nothing can be ended for is tried again now and then.
+      ...[...waiting.values()].map((since) => (leftMs(since) > 0 ? leftMs(since) : this.#limitMs)),
     ]
     const dueMs = waits.length === 0 ? null : Math.min(...waits)
-    return { blockers, ended: await this.#end(sql, due, look), dueMs }
+    const ended = await this.#end(sql, due, () => this.#look(sql, outcome, unfinished))
+    return { blockers, ended, dueMs }
+  }
+
+  #look(sql: Sql, { snapshot }: Pick<Outcome, 'snapshot'>, unfinished: readonly Unfinished[]) {
+    return findBlockers(sql, snapshot.guard.schema, unfinished)
   }
 
   /** Relations that have waited to be closed for longer than the limit, by oid. */
@@ -83,16 +84,13 @@ export class BlockerWatch {
   #count(
     databaseId: string,
     { snapshot, isWhole }: Pick<Outcome, 'snapshot' | 'isWhole'>,
-    unfinished: readonly Unfinished[],
+    heldUp: readonly number[],
     now: number,
   ): ReadonlyMap<number, number> {
     const before = this.#waiting.get(databaseId) ?? new Map<number, number>()
     const seen = new Set(snapshot.relations.map(({ oid }) => oid))
-    const open = unfinished
-      .filter((one) => !one.isClosed && isPassing(one))
-      .flatMap(({ oids }) => oids[0] ?? [])
     const counted = new Map(isWhole ? [] : [...before].filter(([oid]) => !seen.has(oid)))
-    for (const oid of open) counted.set(oid, before.get(oid) ?? now)
+    for (const oid of heldUp) counted.set(oid, before.get(oid) ?? now)
     if (counted.size > 0) this.#waiting.set(databaseId, counted)
     else this.#waiting.delete(databaseId)
     return counted
@@ -107,6 +105,17 @@ export class BlockerWatch {
     for (const { holder } of due) if (!still.has(nameHolder(holder)) || (await end(sql, holder))) ended++
     return ended
   }
+}
+
+/** Relations that wait to be closed, by oid, apart from those that sessions which are never ended hold up alone. */
+function listHeldUp(unfinished: readonly Unfinished[], blockers: readonly Blocker[]): number[] {
+  const isSpared = ({ target }: Unfinished) => {
+    const own = blockers.filter((one) => one.target === target)
+    return own.length > 0 && own.every((one) => one.isSpared)
+  }
+  return unfinished
+    .filter((one) => !one.isClosed && isPassing(one) && !isSpared(one))
+    .flatMap(({ oids }) => oids[0] ?? [])
 }
 
 /**

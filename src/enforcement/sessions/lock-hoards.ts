@@ -2,7 +2,7 @@ import { quoteIdentifier } from '../../db/quote.ts'
 import type { Sql } from '../../db/sql.ts'
 import { isSpared, type ObstructiveSession, OverdueSessions } from './overdue-sessions.ts'
 
-/** More locks than programs take, dumps of large databases apart: if such sessions are there, others are not to blame. */
+/** More locks than programs take, dumps of large databases apart. */
 const manyLocks = 1000
 
 interface Hoard extends ObstructiveSession {
@@ -36,16 +36,29 @@ export class LockHoards {
   }
 }
 
+/**
+ * Sessions with very many locks. Without one that may be ended, those with more than their share, if they hold half of all locks
+ * together: many sessions may share a hoard.
+ */
 async function findHoards(sql: Sql, exempt: readonly string[]): Promise<Hoard[]> {
-  const hoards = await sql<Hoard[]>`
-    select a.pid::int4 as pid, r.rolname::text as role, l.locks::int4 as locks, ${isSpared(sql, exempt)} as "isSpared"
-    from (select pid, count(*) as locks from pg_catalog.pg_locks group by 1) l
-    join pg_catalog.pg_stat_activity a on a.pid = l.pid join pg_catalog.pg_roles r on r.oid = a.usesysid
+  const rows = await sql<(Hoard & { readonly all: number })[]>`
+    select a.pid::int4 as pid, r.rolname::text as role, l.locks::int4 as locks, l.all_locks::int4 as all,
+      ${isSpared(sql, exempt)} as "isSpared"
+    from (
+      -- The others have memory of their own.
+      select pid, count(*) as locks, sum(count(*)) over () as all_locks from pg_catalog.pg_locks
+      where not fastpath and mode <> 'SIReadLock' group by 1
+    ) l join pg_catalog.pg_stat_activity a on a.pid = l.pid join pg_catalog.pg_roles r on r.oid = a.usesysid
     -- The server has memory for so many locks of each session, on average.
-    where l.locks > pg_catalog.current_setting('max_locks_per_transaction')::int4 order by l.locks desc limit 20`
+    where l.locks > pg_catalog.current_setting('max_locks_per_transaction')::int4 order by l.locks desc, a.pid`
   const isMany = ({ locks }: Hoard) => locks >= manyLocks
-  return hoards.some((one) => isMany(one) && !one.isSpared) ? hoards.filter(isMany) : hoards
+  const endable = rows.filter((one) => !one.isSpared)
+  const shared = endable.reduce((sum, { locks }) => sum + locks, 0)
+  const isShared = !endable.some(isMany) && shared * 2 >= (rows[0]?.all ?? Number.POSITIVE_INFINITY)
+  return rows.filter((one) => isShared || isMany(one)).slice(0, mostHoards)
 }
+
+const mostHoards = 20
 
 function describeHoards(hoards: readonly Hoard[]): string {
   if (hoards.length === 0) return 'the server has no lock left'

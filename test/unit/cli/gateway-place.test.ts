@@ -118,6 +118,15 @@ describe('the gateway to connect to', () => {
     }
   })
 
+  test('another one that is named or signed in to, beside a data directory that is not believed', async () => {
+    await listens('192.0.2.7')
+    const url = 'https://far.example.com'
+    assert.equal((await find({ url })).place.host, 'far.example.com')
+    await signedInTo(url)
+    assert.equal((await find()).place.host, 'far.example.com')
+    await assert.rejects(find({ prefersOwn: true }), /not an address of this machine/)
+  })
+
   test('the one that is named, whose service nobody may be signed in to', async () => {
     await signedInTo('https://far.example.com')
     const other = await find({ url: 'https://other.example.com/', ca: '/other.pem' })
