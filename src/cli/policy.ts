@@ -66,12 +66,15 @@ const verbs: Readonly<Record<string, (rules: Rules, values: Values, name: string
     const { exemptions } = await rules.document()
     const plain = trimDisplayName(name.replace(/^group:/i, ''))
     const wanted = foldDisplayName(plain)
+    // A stored `group:NAME` is text (MASK-243), and leaves the list by its very spelling.
+    const texts = exemptions.filter(({ entry }) => plain !== name && entry === name)
     // A UUID is an id alone (DIR-350).
-    const gone = exemptions.filter(({ entry, name: shown, id }) =>
+    const named = exemptions.filter(({ entry, name: shown, id }) =>
       [entry, isUuid(plain) ? null : shown, id].some(
         (one) => one !== null && foldDisplayName(one) === wanted,
       ),
     )
+    const gone = texts.length > 0 ? texts : named
     if (gone.length === 0)
       throw new OperatorError(`'${name.slice(0, 200)}' is not exempt. Nothing was changed.`, {
         exitCode: exitCodes.notFound,

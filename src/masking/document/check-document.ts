@@ -70,11 +70,15 @@ async function readEntries(
   place: Parameters<typeof checkDocument>[1],
 ): Promise<string> {
   const at = entries.findIndex((entry) => entry.includes(';'))
-  const target = `properties.policy.exemptPrincipals[${at}]`
-  if (at >= 0)
-    fail('InvalidMaskingDocument', { reason: `'${target}' names one principal, without ';'.` }, { target })
+  if (at >= 0) refuseEntry(at, "names one principal, without ';'")
   const known = readExemptPrincipals(entries.join(';'))
-  return readExemptPrincipals((await resolveGroups(splitEntries(known), place)).join(';'))
+  const resolved = await resolveGroups(splitEntries(known), { ...place, refuse: refuseEntry })
+  return readExemptPrincipals(resolved.join(';'))
+}
+
+function refuseEntry(at: number, reason: string): never {
+  const target = `properties.policy.exemptPrincipals[${at}]`
+  return fail('InvalidMaskingDocument', { reason: `'${target}' ${reason}.` }, { target })
 }
 
 function checkName(at: number, name: string): DocumentFault[] {

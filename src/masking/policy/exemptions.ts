@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
 import { foldDisplayName } from '../../kernel/fold-display-name.ts'
-import { fail } from '../../kernel/problem.ts'
 import { trimDisplayName } from '../../kernel/trim-display-name.ts'
 import { isUuid } from '../../kernel/uuid.ts'
 import type { DatabaseRow } from '../databases/database-row.ts'
@@ -86,18 +85,29 @@ export async function describeExemptions(
 
 const groupPrefix = /^group:/i
 
+export const namesGroup = (entry: string) => groupPrefix.test(entry)
+
+interface Asked extends Place {
+  /** Answers 400; `at` is the place of the entry in the list. */
+  refuse(at: number, reason: string): never
+}
+
 /**
  * Replaces groups that are named as `group:NAME` by their ids: a name can be given to another group later. A bare name
  * is never taken for a group's: people who may create groups could name one like an entry that exempts nothing yet, or
- * nothing any more.
+ * nothing any more. For the same reason an entry that the database has already stays as it is (MASK-243): the caller
+ * sends it back, and names nobody.
  */
-export async function resolveGroups(entries: readonly string[], place: Place): Promise<string[]> {
+export async function resolveGroups(entries: readonly string[], place: Asked): Promise<string[]> {
+  const { tenantId, database, ports, refuse } = place
+  const stored = new Set(splitEntries(database?.exemptPrincipals ?? ''))
+  const isAsked = (entry: string) => namesGroup(entry) && !stored.has(entry)
   const nameOf = (entry: string) => trimDisplayName(entry.replace(groupPrefix, ''))
-  const wanted = entries.filter((entry) => groupPrefix.test(entry)).map(nameOf)
+  const wanted = entries.filter(isAsked).map(nameOf)
   if (wanted.length === 0) return [...entries]
-  const found = await place.ports.principals.findGroupsNamed(place.tenantId, wanted)
+  const found = await ports.principals.findGroupsNamed(tenantId, wanted)
   return entries.map((entry, at) => {
-    if (!groupPrefix.test(entry)) return entry
+    if (!isAsked(entry)) return entry
     // MASK-242: a group that has the UUID of a deleted one as its name is not meant.
     if (isUuid(nameOf(entry)))
       return refuse(at, `has an id behind 'group:'. Give the id by itself: ${nameOf(entry)}`)
@@ -118,9 +128,4 @@ async function lookUp(entries: readonly string[], { tenantId, database, ports }:
     /** Null: the database is not bound, or does not answer. */
     roles: reached && 'value' in reached ? new Set(reached.value) : null,
   }
-}
-
-function refuse(at: number, reason: string): never {
-  const target = `properties.policy.exemptPrincipals[${at}]`
-  return fail('InvalidMaskingDocument', { reason: `'${target}' ${reason}.` }, { target })
 }

@@ -1,10 +1,12 @@
 import { ok } from '../../api/operation.ts'
 import { findDeclared, lockOrCreateDatabase } from '../databases/database-row.ts'
 import { checkConditions, entityTag } from '../entity-tag.ts'
+import { refuseContent } from '../faults.ts'
 import { operation, originalApiVersions, withEnforcement } from '../operation.ts'
 import { policyPath, readDatabasePlace, scopeOf } from '../place.ts'
 import { auditChange, siteOf } from '../resource.ts'
-import { readExemptPrincipals } from './exempt-entries.ts'
+import { readExemptPrincipals, splitEntries } from './exempt-entries.ts'
+import { namesGroup, resolveGroups } from './exemptions.ts'
 import { policyAnswer, policyInput, renderPolicy } from './policy.ts'
 
 const action = 'Vendor.Sql/servers/databases/dataMaskingPolicies/write'
@@ -20,12 +22,19 @@ export const updatePolicy = operation({
   body: policyInput,
   answers: { 200: policyAnswer },
 
-  async run(context) {
+  async prepare(context): Promise<string> {
+    const site = siteOf(context)
+    readDatabasePlace(site.params)
+    const entries = splitEntries(readExemptPrincipals(context.body.properties.exemptPrincipals ?? ''))
+    if (!entries.some(namesGroup)) return entries.join(';')
+    const place = { ...site, database: await findDeclared(site) }
+    return readExemptPrincipals((await resolveGroups(entries, { ...place, refuse })).join(';'))
+  },
+
+  async run(context, exemptPrincipals) {
     const site = siteOf(context)
     const { tx, ports } = site
-    readDatabasePlace(site.params)
-    const { dataMaskingState, exemptPrincipals: sent } = context.body.properties
-    const exemptPrincipals = readExemptPrincipals(sent ?? '')
+    const { dataMaskingState } = context.body.properties
     if (ports.strict) await findDeclared(site)
     const before = await lockOrCreateDatabase(site, action)
     checkConditions(site.request, before.policyVersion)
@@ -39,3 +48,7 @@ export const updatePolicy = operation({
     return withEnforcement(answer, before, ports, true)
   },
 })
+
+function refuse(_at: number, reason: string): never {
+  return refuseContent('properties.exemptPrincipals', `has an entry that ${reason}`)
+}

@@ -23,6 +23,15 @@ type Exemption = { entry: string; kind: string; name: string }
 const kindsOf = ({ exemptions }: { exemptions: Exemption[] }) =>
   exemptions.map(({ kind, name }) => [kind, name])
 
+async function runPolicy(...args: string[]) {
+  const token = service().tokenFor({ role: 'Owner' })
+  await service().tokens.settled()
+  const place = db.split('/').filter((_, at) => [2, 4, 8, 10].includes(at))
+  return runHere(['policy', ...args, '-d', place.join('/'), '--url', service().origin, '--token', token], {
+    environment: { XDG_CONFIG_HOME: '/nonexistent' },
+  })
+}
+
 clause(
   'MASK-139',
   'A document and its impact say of each exempt principal whom it is: a role of the database, a user, group or application of the directory by its name, every role, nothing, or unknown while the database does not answer. An entry that matches nothing is accepted; the state of enforcement has a note `ExemptsNothing` about it.',
@@ -202,29 +211,79 @@ clause(
   },
 )
 
+clause(
+  'MASK-243',
+  'A PUT of the policy takes `group:NAME` as a document does: it stores the id, and a name that no group or several…',
+  async () => {
+    const unbound = freshDatabase()
+    const name = `Auditors ${randomUUID()}`
+    const entry = `group:${name}`
+    const set = (exemptPrincipals: string) =>
+      masking.putPolicy(unbound, { dataMaskingState: 'Enabled', exemptPrincipals })
+    const create = async () => {
+      const token = service().tokenFor({ permissions: ['Group.ReadWrite.All'] })
+      const body = { displayName: name, mailEnabled: false, mailNickname: 'x', securityEnabled: true }
+      const group = await service().request('POST', '/v1.0/groups', { token, body })
+      assert.equal(group.status, 201)
+      return group.body.id as string
+    }
+    await set('dba')
+    for (const wrong of [entry, `group:${randomUUID()}`]) {
+      const { status, body } = await set(`auditor;${wrong}`)
+      assert.deepEqual(
+        [status, body.error?.code, body.error?.target],
+        [400, 'InvalidRequestContent', 'properties.exemptPrincipals'],
+      )
+    }
+    assert.equal((await getPolicy(unbound)).body.properties.exemptPrincipals, 'dba')
+
+    const id = await create()
+    const given = await set(`auditor; Group:${name.toUpperCase()} ;${id}`)
+    assert.equal(given.body.properties.exemptPrincipals, `auditor;${id}`)
+    const other = await create()
+    const several = await set(entry)
+    assert.equal(several.status, 400)
+    for (const one of [id, other]) assert.ok(several.body.error.message.includes(one))
+  },
+)
+
+test('MASK-243: an entry `group:NAME` that was stored as text stays one until it is removed', async () => {
+  const name = `Auditors ${randomUUID()}`
+  const entry = `group:${name}`
+  const marker = `text-${randomUUID()}`
+  await exempt([marker])
+  // As an earlier release stored it.
+  await service().database.sql`
+    update masked_database set exempt_principals = ${entry}
+    where exempt_principals = ${marker}`
+  const sendBack = async () => {
+    const policy = (await getPolicy(db)).body
+    assert.deepEqual((await send('PUT', policyUrl(db), policy)).body, policy)
+    const { properties } = (await send('GET', documentUrl(db))).body
+    assert.deepEqual(properties.policy.exemptPrincipals, [entry])
+    const impact = await send('POST', `${policyUrl(db)}/impact?api-version=2026-11-01`, { properties })
+    assert.deepEqual(kindsOf(impact.body), [['Nothing', entry]])
+    const { status, body } = await send('PUT', documentUrl(db), { properties })
+    assert.equal(status, 200)
+    assert.deepEqual(kindsOf(body), [['Nothing', entry]])
+  }
+  await sendBack()
+  const id = await fillDirectory(service()).group({ displayName: name })
+  await sendBack()
+  const both = (await exempt([entry, id])).body
+  assert.deepEqual(both.properties.policy.exemptPrincipals, [entry, id])
+  const unexempt = (one: string) => runPolicy('unexempt', one, '--yes')
+  assert.equal((await unexempt(entry)).code, 0)
+  assert.deepEqual(kindsOf((await send('GET', documentUrl(db))).body), [['Group', name]])
+  assert.equal((await unexempt(entry)).code, 0)
+  assert.deepEqual(kindsOf((await exempt([entry])).body), [['Group', name]])
+})
+
 test('DIR-350: unexempt takes a UUID for an id alone', async () => {
   const gone = randomUUID()
   const planted = await fillDirectory(service()).group({ displayName: gone })
   await exempt([planted])
-  const token = service().tokenFor({ role: 'Owner' })
-  await service().tokens.settled()
-  const place = db.split('/').filter((_, at) => [2, 4, 8, 10].includes(at))
-  const unexempt = (name: string) =>
-    runHere(
-      [
-        'policy',
-        'unexempt',
-        name,
-        '--yes',
-        '-d',
-        place.join('/'),
-        '--url',
-        service().origin,
-        '--token',
-        token,
-      ],
-      { environment: { XDG_CONFIG_HOME: '/nonexistent' } },
-    )
+  const unexempt = (name: string) => runPolicy('unexempt', name, '--yes')
   for (const name of [gone, `group:${gone}`]) assert.equal((await unexempt(name)).code, 5)
   assert.equal((await unexempt(planted)).code, 0)
 })
@@ -234,33 +293,26 @@ clause(
   '`masquerade policy show`, `enable`, `disable`, `exempt` and `unexempt` show and change the policy of a database. A change by which roles would lose raw values shows its impact and asks on a terminal; elsewhere `--yes` is needed. Entries that match nothing are said.',
   async () => {
     await exempt([])
-    const token = service().tokenFor({ role: 'Owner' })
-    await service().tokens.settled()
-    const place = db.split('/').filter((_, at) => [2, 4, 8, 10].includes(at))
-    const run = (...args: string[]) =>
-      runHere(['policy', ...args, '-d', place.join('/'), '--url', service().origin, '--token', token], {
-        environment: { XDG_CONFIG_HOME: '/nonexistent' },
-      })
-    const shown = await run('show')
+    const shown = await runPolicy('show')
     assert.equal(shown.stdout, 'Enabled, 1 rule. In the database: Enforced\nNo one is exempt.\n')
     const analyst = bound().role('analyst')
-    const given = await run('exempt', analyst)
+    const given = await runPolicy('exempt', analyst)
     assert.equal(given.code, 0, given.stderr)
     assert.match(given.stdout, new RegExp(`Exempt:\\n  ${analyst}  database role\\n`))
     assert.match(
-      (await run('exempt', 'nowhere')).stdout,
+      (await runPolicy('exempt', 'nowhere')).stdout,
       /nowhere.*WARNING: no role, user, group or application/,
     )
-    assert.equal((await run('unexempt', 'nowhere')).code, 0)
-    const asked = await run('unexempt', analyst)
+    assert.equal((await runPolicy('unexempt', 'nowhere')).code, 0)
+    const asked = await runPolicy('unexempt', analyst)
     assert.equal(asked.code, 2, asked.stdout)
     assert.match(asked.stdout, new RegExp(`Roles that would lose raw values:\\n.*\\n  ${analyst}`))
-    assert.equal((await run('unexempt', analyst, '--yes')).code, 0)
-    assert.equal((await run('unexempt', analyst)).code, 5)
-    assert.equal((await run('disable')).code, 0)
-    assert.match((await run('enable')).stdout, /would lose raw values/)
-    assert.equal((await run('enable', '--yes')).code, 0)
-    const json = JSON.parse((await run('show', '--json')).stdout)
+    assert.equal((await runPolicy('unexempt', analyst, '--yes')).code, 0)
+    assert.equal((await runPolicy('unexempt', analyst)).code, 5)
+    assert.equal((await runPolicy('disable')).code, 0)
+    assert.match((await runPolicy('enable')).stdout, /would lose raw values/)
+    assert.equal((await runPolicy('enable', '--yes')).code, 0)
+    const json = JSON.parse((await runPolicy('show', '--json')).stdout)
     assert.deepEqual([json.dataMaskingState, json.rules, json.enforcement.state], ['Enabled', 1, 'Enforced'])
   },
 )
