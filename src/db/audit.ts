@@ -120,6 +120,18 @@ export async function writeStorableAudits<E extends LaterEntry>(
   })
 }
 
+/** Who did something to a target first. Without a limit: with one, the store may search the whole audit by time. */
+export async function findFirstActor(
+  sql: Query,
+  tenantId: string,
+  { action, targets }: { readonly action: string; readonly targets: readonly string[] },
+): Promise<Omit<Actor, 'tenantId'> | undefined> {
+  const [first] = await sql<{ actor: Omit<Actor, 'tenantId'> }[]>`
+    select actor from audit_event
+    where tenant_id = ${tenantId} and target = any(${targets}) and action = ${action} order by at, id`
+  return first?.actor
+}
+
 /** A column that a role read through the gateway and would have seen masked. */
 export interface ObservedTouch {
   readonly role: string

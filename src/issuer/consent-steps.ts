@@ -1,7 +1,7 @@
 import type { Interaction } from 'oidc-provider'
 import { findActiveUser } from '../directory/accounts/find-active-user.ts'
+import { findRegistrar } from '../directory/applications/find-registrar.ts'
 import { consentPermissions } from '../directory/applications/granted-permissions.ts'
-import { listOwnerNames } from '../directory/applications/list-owner-names.ts'
 import { readRedirectOrigin } from '../directory/applications/redirect-origins.ts'
 import { clientFactsOf } from './client-facts.ts'
 import { type MissingConsent, openGrant } from './consent.ts'
@@ -37,15 +37,15 @@ async function describeOrigin({ provider, options, interaction }: Visit): Promis
   const clientId = String(interaction.params.client_id)
   const client = await provider.Client.find(clientId)
   const facts = client && clientFactsOf(client)
-  const owners =
+  const registrar =
     facts && !facts.firstParty
-      ? await listOwnerNames(options.database.sql, options.identity.tenantId, facts.applicationId)
-      : []
+      ? await findRegistrar(options.database.sql, options.identity.tenantId, facts.applicationId)
+      : undefined
   const redirectUri = interaction.params.redirect_uri
   return {
     clientId,
     isOwn: facts?.firstParty === true,
-    owners,
+    registrar,
     ...(typeof redirectUri === 'string' && { redirectUri }),
   }
 }

@@ -1,4 +1,5 @@
 import { knownPermissions } from '../auth/known-permissions.ts'
+import type { Registrar } from '../directory/applications/find-registrar.ts'
 import { escapeHtml, renderFault, renderHidden, renderPage } from './page.ts'
 
 const signInScopeWords: Readonly<Record<string, string>> = {
@@ -58,8 +59,8 @@ export interface ClientOrigin {
   readonly clientId: string
   /** An application of this service itself. */
   readonly isOwn: boolean
-  /** userPrincipalNames of its owners. */
-  readonly owners: readonly string[]
+  /** Undefined: it is not known. */
+  readonly registrar: Registrar | undefined
   readonly redirectUri?: string
 }
 
@@ -103,14 +104,27 @@ ${renderOrigin(form.origin)}
   )
 }
 
-function renderOrigin({ clientId, isOwn, owners, redirectUri }: ClientOrigin): string {
-  const strong = (text: string) => `<strong>${escapeHtml(text)}</strong>`
-  const registrar = owners.length > 0 ? owners.map(strong).join(', ') : 'an administrator'
+function renderOrigin({ clientId, isOwn, registrar, redirectUri }: ClientOrigin): string {
   const whose = isOwn
     ? 'It is a part of Masquerade.'
-    : `It is <strong>not</strong> a part of Masquerade. It was registered here by ${registrar}, who chose its name.`
+    : `It is <strong>not</strong> a part of Masquerade. ${renderRegistrar(registrar)} Its owners choose its name.`
   const answers = redirectUri === undefined ? '' : ` The answer goes to ${strong(nameTarget(redirectUri))}.`
-  return `<p>${whose} Application id: <strong>${escapeHtml(clientId)}</strong>.${answers}</p>`
+  return `<p>${whose} Application id: ${strong(clientId)}.${answers}</p>`
+}
+
+function renderRegistrar(registrar: Registrar | undefined): string {
+  if (!registrar) return 'It is not known who registered it here.'
+  if (registrar.kind === 'operator') return 'It was registered here by an administrator.'
+  if (registrar.kind === 'application')
+    return `It was registered here by the application ${strong(registrar.appId)}.`
+  const { userPrincipalName } = registrar
+  return userPrincipalName === undefined
+    ? 'It was registered here by a person who has no account any more.'
+    : `It was registered here by ${strong(userPrincipalName)}.`
+}
+
+function strong(text: string): string {
+  return `<strong>${escapeHtml(text)}</strong>`
 }
 
 /** The origin of a web address, and the scheme of one that a program registered. */

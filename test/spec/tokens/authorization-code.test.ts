@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe } from 'node:test'
 import * as oidc from 'openid-client'
 import { firstPartyApplications } from '../../../src/auth/first-party.ts'
+import { writeAudit } from '../../../src/db/audit.ts'
 import {
   consentPermissions,
   withdrawConsent,
@@ -26,6 +27,16 @@ describe('authorization code', () => {
 
   const begin = (appId: string, scope: string) => beginSignIn(service, appId, scope)
   const signIn = (browser: Browser, page: Page, who = person) => signInAs(browser, page, who)
+  const openConsent = async (appId: string) => {
+    const browser = new Browser('https://client.example')
+    const { url } = await begin(appId, 'openid Calendars.Read')
+    return (await signIn(browser, await browser.open(url))).html
+  }
+  const countOwners = async (id: string) => {
+    const rows = await service.database
+      .sql`select 1 from owner_edge where tenant_id = ${service.tenantId} and object_id = ${id}`
+    return rows.length
+  }
 
   clause(
     'TOK-17',
@@ -260,25 +271,14 @@ describe('authorization code', () => {
     'TOK-81',
     'The page that asks for consent says of an application what it cannot choose for itself: whether…',
     async () => {
-      const open = async (appId: string) => {
-        const browser = new Browser('https://client.example')
-        const { url } = await begin(appId, 'openid Calendars.Read')
-        return (await signIn(browser, await browser.open(url))).html
-      }
-      const { appId, applicationId } = await addApplication(service, { properties: singlePage })
-      const orphan = await open(appId)
+      const { appId } = await addApplication(service, { properties: singlePage })
+      const orphan = await openConsent(appId)
       assert.match(
         orphan,
-        /It is <strong>not<\/strong> a part of Masquerade. It was registered here by an administrator/,
+        /It is <strong>not<\/strong> a part of Masquerade. It is not known who registered it here. Its owners/,
       )
       assert.ok(orphan.includes(`Application id: <strong>${appId}</strong>`))
       assert.ok(orphan.includes('The answer goes to <strong>https://client.example</strong>'))
-      const owner = await addPerson(service, { displayName: 'Masquerade' })
-      await service.database.sql`
-        insert into owner_edge (tenant_id, object_id, owner_id)
-        values (${service.tenantId}, ${applicationId}, ${owner.id})`
-      const owned = await open(appId)
-      assert.ok(owned.includes(`It was registered here by <strong>${owner.userPrincipalName}</strong>`))
       const device = (isOwn: boolean) =>
         renderCodeConfirmation({
           action: '',
@@ -296,6 +296,54 @@ describe('authorization code', () => {
       const { url } = await begin(appId, 'openid')
       const signInPage = (await browser.open(url)).html
       assert.match(signInPage, /to continue to <strong><bdi>Application [^<]*<\/bdi>/)
+    },
+  )
+
+  clause(
+    'TOK-133',
+    'Who registered an application is told by the audit, and its owners cannot change it: a person by userPrincipalName…',
+    async () => {
+      const registrant = await addPerson(service)
+      const bystander = await addPerson(service)
+      const permissions = ['Application.ReadWrite.All']
+      const token = service.tokenFor({ permissions, principal: registrant.id })
+      const ask = async (by: string, method: string, path: string, body?: unknown) => {
+        const answer = await service.request(method, `/v1.0${path}`, {
+          token: by,
+          ...(body !== undefined && { body }),
+        })
+        assert.ok(answer.status < 300, JSON.stringify(answer.body))
+        return answer.body
+      }
+      const register = async (by: string) => {
+        const application = await ask(by, 'POST', '/applications', { displayName: 'Payroll', ...singlePage })
+        await ask(by, 'POST', '/servicePrincipals', { appId: application.appId })
+        return application
+      }
+      const { id, appId } = await register(token)
+      const owners = `/applications/${id}/owners`
+      const bystanderRef = { '@odata.id': `${service.origin}/v1.0/users/${bystander.id}` }
+      await ask(token, 'POST', `${owners}/$ref`, bystanderRef)
+      await ask(token, 'DELETE', `${owners}/${registrant.id}/$ref`)
+      const left = await openConsent(appId)
+      assert.ok(left.includes(`It was registered here by <strong>${registrant.userPrincipalName}</strong>.`))
+      assert.ok(!left.includes(bystander.userPrincipalName))
+      const ofBystander = service.tokenFor({ permissions, principal: bystander.id })
+      await ask(ofBystander, 'DELETE', `${owners}/${bystander.id}/$ref`)
+      assert.equal(await countOwners(id), 0)
+      assert.ok((await openConsent(appId)).includes(`by <strong>${registrant.userPrincipalName}</strong>.`))
+
+      const byMachine = await register(service.tokenFor({ kind: 'application', permissions }))
+      assert.match(
+        await openConsent(byMachine.appId),
+        /registered here by the application <strong>[0-9a-f-]{36}<\/strong>\./,
+      )
+
+      const byOperator = await addApplication(service, { properties: singlePage })
+      const actor = { kind: 'operator', tenantId: service.tenantId, objectId: '', applicationId: '' }
+      const target = `/directoryObjects/${byOperator.applicationId}`
+      await writeAudit(service.database.sql, actor, '', { action: 'create application', target })
+      assert.match(await openConsent(byOperator.appId), /It was registered here by an administrator\./)
     },
   )
 
