@@ -60,7 +60,7 @@ describe('a data directory that somebody planted', () => {
     XDG_CONFIG_HOME: join(folder, 'config'),
   })
   const commands = [
-    ['psql', 'shop', '-c', 'select 1'],
+    ['psql', '--as', 'ben@contoso.com', 'shop', '-c', 'select 1'],
     ['group', 'list', '--token', 'the token of Ana'],
     ['group', 'list', '--admin'],
     ['login'],
@@ -74,6 +74,8 @@ describe('a data directory that somebody planted', () => {
       assert.equal(code, 1, `${args.join(' ')}: ${stderr}`)
       assert.match(stderr, said, args.join(' '))
     }
+    // Who is signed in goes to the service of the sign-in.
+    assert.equal((await runHere(['psql', 'shop', '-c', 'select 1'], { environment })).code, 2)
     assert.deepEqual(heard(), [])
   }
 
