@@ -14,7 +14,8 @@ export function writeByOids(steps: readonly Step[], roles: Roles): Step[] {
     const { on, oid, to } = step.change
     const loops = to ? [writeGrant(step.change, to, roles)] : writeRevoke(step.change)
     const target = oid === null ? `to_regclass(${quoteLiteral(on)})` : String(oid)
-    const body = `DECLARE target oid := ${target}; relation text; names text; meant oid[]; missed int; BEGIN
+    const body = `DECLARE target oid := ${target}; relation text; names text; meant oid[]; versions text[]; held text[];
+      missed int; BEGIN
       ${loops.join('\n')} END`
     return { ...step, sql: `DO ${quoteLiteral(body)}` }
   })
@@ -35,7 +36,7 @@ function writeRevoke({ privileges }: GrantChange): string[] {
     WHERE e.grantor = e.owner AND e.grantee <> e.owner AND ${isOne}`
   const statement = `'REVOKE ${privileges.join(', ')} ON ' || relation || ' FROM ' || names || ' CASCADE'`
   const passed = columnPrivileges.filter((privilege) => isAll || privileges.includes(privilege))
-  return [...passed.map(writeFollow), writeLoop(open, statement, 'RAISE')]
+  return [...passed.map(writeFollow), writeLoop('REVOKE', open, statement)]
 }
 
 /**
@@ -52,7 +53,7 @@ function writeFollow(privilege: string): string {
       AND e.is_grantable AND ${isOne}) < (SELECT count(*) ${columns})`
   const list = `(SELECT string_agg(quote_ident(attname), ', ') ${columns})`
   const statement = `'GRANT ${privilege} (' || ${list} || ') ON ' || relation || ' TO ' || names || ' WITH GRANT OPTION'`
-  return writeLoop(open, statement, 'EXIT')
+  return writeLoop('GRANT', open, statement)
 }
 
 /** A role that cannot be granted it stays without: nothing else depends on a role that is renamed all the time. */
@@ -72,21 +73,44 @@ function writeGrant(
   const list = columns ? ` (${columns.map(quoteIdentifier).join(', ')})` : ''
   const option = grantable ? ' WITH GRANT OPTION' : ''
   const statement = `${quoteLiteral(`GRANT ${privileges.join()}${list} ON `)} || relation || ' TO ' || names || '${option}'`
-  return writeLoop(open, statement, 'EXIT')
+  return writeLoop('GRANT', open, statement)
 }
 
 /** Of all roles together; after that of one at a time, so that one which is renamed all the time delays no other. */
 const mostTogether = 3
 const mostMisses = 200
 
+const versions = `(SELECT xmin::text AS version FROM pg_class WHERE oid = target
+  UNION ALL SELECT xmin::text FROM pg_attribute WHERE attrelid = target AND attnum > 0)`
+
 /**
- * `open` selects roles for which the statement is left to do. A statement that did not change the relation for the roles that it was
- * meant for has changed another one, or for another role: it is undone.
+ * True when this very statement wrote a row of the target. A version that we see and whose transaction is under way is our own, and each
+ * try is a subtransaction with a number of its own, later than that of the transaction.
  */
-function writeLoop(open: string, statement: string, end: 'RAISE' | 'EXIT'): string {
+const isReached = `EXISTS (SELECT FROM (SELECT v.version, m.id, (m.id >> 32 << 32) + v.version::int8 AS full_version
+    FROM ${versions} v, (SELECT txid_current_if_assigned() AS id) m) r
+  WHERE r.version <> ALL (versions) AND CASE WHEN r.full_version >= r.id THEN txid_status(r.full_version) = 'in progress' END)`
+
+const entry = '(e.place, e.grantor, e.grantee, e.privilege_type, e.is_grantable)::text'
+
+/** True when another role gained something there. All roles lose a privilege that is revoked. */
+const isMisled = `EXISTS (SELECT FROM ${entries} e
+  WHERE e.grantee <> e.owner AND e.grantee <> ALL (meant) AND ${entry} <> ALL (held))`
+
+/**
+ * `open` selects roles for which the statement is left to do. A statement that did not reach the relation or the roles that it was meant
+ * for has changed another relation, or for another role: it is undone. That nothing is open afterwards proves less: the owner of the
+ * relation can make the same change at that moment.
+ */
+function writeLoop(kind: 'GRANT' | 'REVOKE', open: string, statement: string): string {
+  const misled = kind === 'GRANT' ? `OR ${isMisled}` : ''
+  const end = kind === 'GRANT' ? 'EXIT' : 'RAISE'
   return `missed := 0; LOOP BEGIN
     -- Takes a lock and releases it at once: with each new lock the session hears of renamed roles and schemas.
     PERFORM pg_relation_size('pg_ts_parser'::regclass);
+    versions := ARRAY(SELECT v.version FROM ${versions} v);
+    held := ARRAY(SELECT ${entry} FROM ${entries} e);
+    -- Shortly before the statement: names may change in between.
     SELECT format('%I.%I', n.nspname, c.relname), array_agg(o.oid), string_agg(o.name, ', ') INTO relation, meant, names
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, (
       SELECT l.oid, CASE WHEN l.oid = 0 THEN 'PUBLIC' ELSE quote_ident(r.rolname) END AS name FROM (${open}) l
@@ -95,7 +119,7 @@ function writeLoop(open: string, statement: string, end: 'RAISE' | 'EXIT'): stri
     WHERE c.oid = target GROUP BY 1;
     EXIT WHEN names IS NULL;
     EXECUTE ${statement};
-    IF EXISTS (SELECT FROM (${open}) l WHERE l.oid = ANY (meant)) THEN
+    IF EXISTS (SELECT FROM (${open}) l WHERE l.oid = ANY (meant)) OR NOT ${isReached} ${misled} THEN
       RAISE object_not_in_prerequisite_state USING MESSAGE = 'other sessions renamed ' || names || ' or ' || relation || ' meanwhile';
     END IF;
   -- The last one: another session has changed the same grants.
