@@ -72,12 +72,12 @@ async function isTaken(send: Send, batch: readonly Segment[]): Promise<boolean> 
 }
 
 async function runSegment(tx: Tx, send: Send, segment: Segment, notes: Note[]): Promise<void> {
-  const [{ refusal, otherwise = [], orElse, note }] = segment
+  const [{ refusal, otherwise = [], passing = [], orElse, note }] = segment
   if (!hasAlternative(segment)) return send(segment)
   try {
     await send.alone(segment)
   } catch (error) {
-    if (!orElse && !isRefused(error)) throw error
+    if (!orElse && (!isRefused(error) || passing.includes(sqlstateOf(error)))) throw error
     const told = orElse ? note : refusal
     for (const steps of listSegments(orElse ? [orElse] : otherwise))
       await runSegment(tx, sendTogether(tx), steps, notes)

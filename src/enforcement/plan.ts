@@ -135,6 +135,8 @@ export interface Step {
   readonly together?: string
   /** The steps to run instead when they fail. */
   readonly otherwise?: readonly Step[]
+  /** SQLSTATEs that say nothing about them: another session changed a name meanwhile, and they are tried again in another turn. */
+  readonly passing?: readonly string[]
   /** For operators, when they fail. */
   readonly refusal?: Note
 }

@@ -1,4 +1,5 @@
 import { quoteIdentifier, quoteQualified } from '../../db/quote.ts'
+import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Grant, ObservedTwin, Relation, Snapshot, Twin } from '../catalog.ts'
 import { actAs, clearPrivileges, named, setGrants } from '../grants/grant-steps.ts'
 import { wantedText } from '../guard/guard-steps.ts'
@@ -153,19 +154,23 @@ export function makeTwin(
   const { relation } = wanted
   const name = quoteQualified(twin.schema, twin.name)
   const known = guards.get(relation.oid)?.twin
-  const observed = dropped ? undefined : (twins.get(name) ?? strays.get(name))
+  const standing = twins.get(name) ?? strays.get(name)
+  const observed = dropped ? undefined : standing
   const isKnown = known?.wanted === wantedText(twin)
   // PostgreSQL has refused this very twin before: asking again would change nothing.
   if (isKnown && known.made === null) return false
   const asWanted = isKnown && observed !== undefined && isDefinedAsMade(known, observed, twin)
   // A view that cannot have a twin has none, nor keeps an older one that may show more; the view itself is closed.
-  const gone = removeTwin(plan, { ...twin, owner: observed?.owner ?? twin.owner }, 'a twin that is refused')
+  const gone = removeTwin(plan, { ...twin, owner: standing?.owner ?? twin.owner }, 'a twin that is refused')
   const together = `${relation.schema}.${relation.name}`
   const refusal = noTwin(relation)
+  // A role that is granted the twin has another name by now, or the table has. The twin of a view may read one that is refused.
+  const renamed = [sqlstate.undefinedObject]
+  const passing = wanted.readsItself ? [...renamed, sqlstate.undefinedTable] : renamed
   const anew = writeTwin(plan, wanted, twin, names, undefined, false)
-  // PostgreSQL may still make it where nothing stands.
-  const otherwise = [gone, ...anew.map((step) => ({ ...step, together, otherwise: [], refusal }))]
-  const alternative = observed ? { otherwise } : { otherwise: [gone], refusal }
+  // PostgreSQL may still make it where nothing stands. A reader may have kept one that was to be dropped.
+  const otherwise = [gone, ...anew.map((step) => ({ ...step, together, passing, otherwise: [], refusal }))]
+  const alternative = standing ? { otherwise, passing: renamed } : { otherwise: [gone], passing, refusal }
   const made = writeTwin(plan, wanted, twin, names, observed, asWanted)
   steps.push(...made.map((step) => ({ ...step, together, ...alternative })))
   return !asWanted

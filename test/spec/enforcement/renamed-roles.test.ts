@@ -230,6 +230,51 @@ forEachCluster((cluster) => {
     )
 
     clause(
+      'ENF-307',
+      'A relation has its twin after the turn, or after the next one, where a role that is granted the twin, or the table itself, had another name for a moment…',
+      async () => {
+        const renamings = [
+          { pattern: /^GRANT SELECT ON "masked_app"."person" TO/, what: 'role', place: '', name: m },
+          {
+            pattern: /^CREATE OR REPLACE VIEW "masked_app"."person"/,
+            what: 'table',
+            place: 'app.',
+            name: 'person',
+          },
+        ]
+        for (const { pattern, what, place, name } of renamings) {
+          await run(`grant select on app.person to "${m}"`)
+          const wanted = policy([rule('app.person.mail')])
+          const { steps } = await reconcile(target.database, wanted, { dryRun: true })
+          const found = steps.findIndex(({ sql }) => pattern.test(sql))
+          assert.ok(found >= 0)
+          const rename = (from: string, to: string) =>
+            run(`alter ${what} ${place}"${from}" rename to "${to}"`)
+          let [isAway, isBack] = [false, false]
+          await reconcile(target.database, wanted, {
+            async beforeStep(at) {
+              if (isAway && !isBack) {
+                await rename(`${name}_`, name)
+                isBack = true
+              }
+              if (at !== found || isAway) return
+              await rename(name, `${name}_`)
+              isAway = true
+            },
+          })
+          assert.ok(isAway)
+          if (!isBack) await rename(`${name}_`, name)
+          await reconcile(target.database, wanted)
+          const [row] = await run(
+            `select has_table_privilege('${m}', to_regclass('masked_app.person'), 'select') as can`,
+          )
+          assert.equal(row?.can, true, what)
+          await reconcile(target.database, policy([]))
+        }
+      },
+    )
+
+    clause(
       'ENF-293',
       'A schema that its owner changes all the time delays the closing of no table of another role in it…',
       async () => {
