@@ -65,7 +65,7 @@ function emptyTwin({ snapshot, desired }: Plan, { schema, name, owner }: Standin
   ]
   const isMaker =
     owner === desired.twinOwner ||
-    snapshot.shadowMakers.get(schema)?.includes(owner) ||
+    (snapshot.shadowMakers.get(schema)?.includes(owner) && desired.makers.includes(owner)) ||
     desired.masked.some(({ twin }) => twin?.schema === schema && twin.owner === owner && isOwner(owner))
   if (isMaker) return empty
   const right = `CREATE ON SCHEMA ${quoteIdentifier(schema)}`

@@ -61,6 +61,30 @@ forEachCluster((cluster) => {
       after(() => target[Symbol.asyncDispose]())
 
       clause(
+        'ENF-71',
+        'A view that roles built on a twin does not keep the last rule of a table from being deleted: the twin stays as it is, masked, and is reported, also where tables of other owners alone stay masked…',
+        async () => {
+          await mask()
+          await run(
+            `create view app.on_twin as select mail from masked_lair.person; grant select on app.on_twin to "${analyst}"`,
+          )
+          const release = () => reconcile(binding, policy(rules.filter(({ schema }) => schema !== 'lair')))
+          const { notes } = await release()
+          assert.deepEqual(
+            notes.map(({ code, target: kept }) => [code, kept]),
+            [['TwinKept', '"masked_lair"."person"']],
+          )
+          assert.match(await look('analyst', 'lair.person'), /lair.example/)
+          assert.match(await look('analyst', 'app.on_twin'), /XXXX/)
+          assert.deepEqual((await release()).steps, [])
+          assert.match(await look('analyst', 'app.on_twin'), /XXXX/)
+          await run('drop view app.on_twin')
+          await unmask()
+          assert.deepEqual(await listTwinRoles(), [])
+        },
+      )
+
+      clause(
         'ENF-230',
         'A row policy of a masked table runs through the twin with no right that the owner of the table lacks: …',
         async () => {
