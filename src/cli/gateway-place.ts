@@ -53,7 +53,7 @@ export async function findGateway(settings: Settings, wishes: Wishes): Promise<G
   const url = sentUrl?.replace(/\/+$/, '')
   const isOther = url !== undefined || (signedIn !== null && !wishes.prefersOwn)
   const { run, own } = await readOwn(settings).catch((error: unknown) => {
-    // Whoever means another service does not need a data directory that is not believed.
+    // A person who means another service does not need a data directory that is not believed.
     if (isOther && error instanceof OperatorError) return noService
     throw error
   })

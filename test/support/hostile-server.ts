@@ -114,12 +114,13 @@ export async function startForger(port: number, text: string, other: string) {
   }
 }
 
-/** A server like the one behind it that ignores, once a test says so, messages by open connections of this application. */
+/** A server like the one behind it that ignores, once a test says so, messages by open connections of this application, or by all of it. */
 export async function startIgnoring(port: number, application: string) {
   const sockets = new Set<Socket>()
   const ignorable = new Set<Socket>()
   let ignored = 0
   let isIgnoring = false
+  let ignoresNew = false
   const server = createServer((client) => {
     const behind = connect(port, '127.0.0.1')
     for (const socket of [client, behind]) {
@@ -130,7 +131,7 @@ export async function startIgnoring(port: number, application: string) {
       })
     }
     client.once('data', (startup) => {
-      if (!isIgnoring && startup.includes(application)) ignorable.add(client)
+      if ((!isIgnoring || ignoresNew) && startup.includes(application)) ignorable.add(client)
     })
     client.on('data', (bytes) => {
       if (isIgnoring && ignorable.has(client)) ignored++
@@ -142,8 +143,9 @@ export async function startIgnoring(port: number, application: string) {
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
-    ignore(): void {
+    ignore(options: { readonly new?: boolean } = {}): void {
       isIgnoring = true
+      ignoresNew = options.new ?? false
     },
     get ignored() {
       return ignored

@@ -89,7 +89,7 @@ const versions = `(SELECT xmin::text AS version FROM pg_class WHERE oid = target
  */
 const isReached = `EXISTS (SELECT FROM (SELECT v.version, m.id, (m.id >> 32 << 32) + v.version::int8 AS full_version
     FROM ${versions} v, (SELECT txid_current_if_assigned() AS id) m) r
-  WHERE r.version <> ALL (versions) AND CASE WHEN r.full_version >= r.id THEN txid_status(r.full_version) = 'in progress' END)`
+  WHERE CASE WHEN r.version <> ALL (versions) AND r.full_version >= r.id THEN txid_status(r.full_version) = 'in progress' END)`
 
 const entry = '(e.place, e.grantor, e.grantee, e.privilege_type, e.is_grantable)::text'
 

@@ -25,6 +25,9 @@ export interface Clearing {
 
 const cancelMs = 300
 
+/** A relation that is overdue and was not closed this time either is tried again after so long at most. */
+const againMs = 10_000
+
 /**
  * Remembers since when sessions hold locks against enforcement. Those that do so for longer than a limit are cancelled,
  * and ended if that does not help, where the role of the binding may. A relation with readable values that waits for
@@ -62,7 +65,9 @@ export class BlockerWatch {
     const waits = [
       ...endable.filter((one) => !due.includes(one)).map((one) => leftMs(sinceOf(one))),
       // One that nothing can be ended for is tried again now and then.
-      ...[...waiting.values()].map((since) => (leftMs(since) > 0 ? leftMs(since) : this.#limitMs)),
+      ...[...waiting.values()].map((since) =>
+        leftMs(since) > 0 ? leftMs(since) : Math.min(this.#limitMs, againMs),
+      ),
     ]
     const dueMs = waits.length === 0 ? null : Math.min(...waits)
     const ended = await this.#end(sql, due, () => this.#look(sql, outcome, unfinished))
@@ -84,13 +89,17 @@ export class BlockerWatch {
   #count(
     databaseId: string,
     { snapshot, isWhole }: Pick<Outcome, 'snapshot' | 'isWhole'>,
-    heldUp: readonly number[],
+    { begun, spared }: HeldUp,
     now: number,
   ): ReadonlyMap<number, number> {
     const before = this.#waiting.get(databaseId) ?? new Map<number, number>()
     const seen = new Set(snapshot.relations.map(({ oid }) => oid))
     const counted = new Map(isWhole ? [] : [...before].filter(([oid]) => !seen.has(oid)))
-    for (const oid of heldUp) counted.set(oid, before.get(oid) ?? now)
+    for (const oid of begun) counted.set(oid, before.get(oid) ?? now)
+    for (const oid of spared) {
+      const since = before.get(oid)
+      if (since !== undefined) counted.set(oid, since)
+    }
     if (counted.size > 0) this.#waiting.set(databaseId, counted)
     else this.#waiting.delete(databaseId)
     return counted
@@ -107,15 +116,24 @@ export class BlockerWatch {
   }
 }
 
-/** Relations that wait to be closed, by oid, apart from those that sessions which are never ended hold up alone. */
-function listHeldUp(unfinished: readonly Unfinished[], blockers: readonly Blocker[]): number[] {
+interface HeldUp {
+  readonly begun: readonly number[]
+  /** Only sessions that are never ended are seen in the way. They may hide another: a time that runs goes on, and none begins. */
+  readonly spared: readonly number[]
+}
+
+/** Relations that wait to be closed, by oid. */
+function listHeldUp(unfinished: readonly Unfinished[], blockers: readonly Blocker[]): HeldUp {
   const isSpared = ({ target }: Unfinished) => {
     const own = blockers.filter((one) => one.target === target)
     return own.length > 0 && own.every((one) => one.isSpared)
   }
-  return unfinished
-    .filter((one) => !one.isClosed && isPassing(one) && !isSpared(one))
-    .flatMap(({ oids }) => oids[0] ?? [])
+  const open = unfinished.filter((one) => !one.isClosed && isPassing(one))
+  const oidsOf = (some: readonly Unfinished[]) => some.flatMap(({ oids }) => oids[0] ?? [])
+  return {
+    begun: oidsOf(open.filter((one) => !isSpared(one))),
+    spared: oidsOf(open.filter(isSpared)),
+  }
 }
 
 /**

@@ -30,7 +30,7 @@ describe('a primary that hangs', () => {
       })
       const end = ended(session, 20_000)
       const from = performance.now()
-      primary.ignore()
+      primary.ignore({ new: true })
       assert.equal(await end, '57P01')
       const tookMs = performance.now() - from
       assert.ok(tookMs > 8_000, `it ended after ${tookMs} ms`)
