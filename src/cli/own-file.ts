@@ -15,7 +15,7 @@ export const ownCaName = join('tls', 'ca.pem')
 
 /**
  * A file of the data directory by which commands decide where a token goes, or null where none can be read. Throws when another
- * user could have written it: the data directory is the one of the current folder unless it is named, and anybody may put one into
+ * user could have written it: the data directory is the one of the current folder unless it is named, and any user may put one into
  * a folder of theirs.
  */
 export async function readOwnFile(dataDir: string, name: string): Promise<OwnFile | null> {
@@ -53,7 +53,7 @@ function trustedUsers(owner: number): ReadonlySet<number> | null {
   const { MASQUERADE_DATA_DIR: named = '', SUDO_UID: before = '' } = surroundings().env
   const users = new Set([0, caller])
   if (caller === 0 && /^\d+$/.test(before)) users.add(Number(before))
-  // Whoever names a place for good means the service of its owner. A relative path is another one in each folder.
+  // An operator who names a place for good means the service of its owner. A relative path is another one in each folder.
   if (isAbsolute(named)) users.add(owner)
   return users
 }

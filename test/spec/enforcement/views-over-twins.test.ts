@@ -98,7 +98,7 @@ forEachCluster((cluster) => {
 
   clause(
     'ENF-300',
-    'An object that another role built on a twin keeps nobody from the twin: where the columns of the table or view…',
+    'An object that another role built on a twin keeps no reader from the twin: where the columns of the table or view…',
     async () => {
       for (const isSuperuser of either)
         for (const { what, change, columns } of changes) {
@@ -144,7 +144,7 @@ forEachCluster((cluster) => {
 
   clause(
     'ENF-300',
-    'An object that another role built on a twin keeps nobody from the twin: where the columns of the table or view…',
+    'An object that another role built on a twin keeps no reader from the twin: where the columns of the table or view…',
     async () => {
       for (const isSuperuser of either) {
         const one = await prepare(cluster, isSuperuser)
@@ -168,7 +168,7 @@ forEachCluster((cluster) => {
 
   clause(
     'ENF-300',
-    'An object that another role built on a twin keeps nobody from the twin: where the columns of the table or view…',
+    'An object that another role built on a twin keeps no reader from the twin: where the columns of the table or view…',
     async () => {
       for (const isSuperuser of either)
         for (const isLocked of either) {
