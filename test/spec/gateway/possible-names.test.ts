@@ -2,16 +2,14 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
-import type { Gateway } from '../../../src/gateway/gateway.ts'
-import type { SessionEvent } from '../../../src/gateway/ports.ts'
+import type { CountedTouch } from '../../../src/gateway/audit/touch.ts'
 import { message, query } from '../../../src/wire/messages.ts'
-import { openBareGateway } from '../../support/bare-gateway.ts'
 import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
-import { waitUntil } from '../../support/wait-until.ts'
+import { createPeople, openWatchedGateway } from '../../support/watched-gateway.ts'
 
 const reads = 'select email from people'
 const capitals = 'bÜcher'
@@ -20,9 +18,8 @@ const long = 'x'.repeat(63)
 forEachCluster((cluster) => {
   describe('names that may mean several relations', () => {
     const hearsPath = majorOf(cluster) >= 18
-    const events: SessionEvent[] = []
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
-    let gateway: Gateway
+    let gateway: Awaited<ReturnType<typeof openWatchedGateway>>
     const role = (name: string) => target.role(name)
     const people = (schema: string) => `"${schema}".people.email`.replace(/^"([a-z_][a-z0-9_]*)"/, '$1')
 
@@ -41,51 +38,26 @@ forEachCluster((cluster) => {
         [capitals, 'auditor'],
         [long, 'auditor'],
       ]
-      for (const [schema, ...names] of readers) {
-        const all = names.map((name) => `"${role(name)}"`).join(', ')
-        await sql.unsafe(`create schema if not exists "${schema}"; create table "${schema}".people (id int, email text);
-          insert into "${schema}".people values (1, '${schema === 'public' ? 'open' : 'raw'}@example.com');
-          grant usage on schema "${schema}" to ${all}; grant select on "${schema}".people to ${all}`)
-      }
+      await createPeople(target, readers, (schema) => `${schema === 'public' ? 'open' : 'raw'}@example.com`)
       await sql.unsafe(
         `grant "${role('app')}" to "${role('viewer')}"; grant "${role('desk')}" to "${role('clerk')}"`,
       )
       const masked = readers.slice(1).map(([schema]) => rule(`${schema}.people.email`, 'Email'))
       await reconcile(target.database, policy(masked, [role('auditor'), role('app')]))
-      const recordEvents = async (more: readonly SessionEvent[]) => void events.push(...more)
-      gateway = await openBareGateway(target.database, target.url, {}, {}, { ports: { recordEvents } })
+      gateway = await openWatchedGateway(target)
     })
     after(async () => {
-      await gateway.close(0)
+      await gateway.close()
       await target[Symbol.asyncDispose]()
     })
 
-    const configOf = (name: string) => ({
-      host: '127.0.0.1',
-      port: gateway.port,
-      user: role(name),
-      password: 'secret',
-      database: 'any',
-    })
-
     /** What the session touches, each once. */
-    async function touchesOf(run: () => Promise<unknown>): Promise<Record<string, string[] | true>[]> {
-      events.length = 0
-      await run()
-      await waitUntil('the end of the session', async () => events.some(({ kind }) => kind === 'ended'))
-      const found = events.flatMap((event) => (event.kind === 'touched' ? event.touches : []))
-      return found.map(({ masked, raw, written, isUnparsed }) => ({
-        ...(masked.length > 0 && { masked: [...masked] }),
-        ...(raw.length > 0 && { raw: [...raw] }),
-        ...(written.length > 0 && { written: [...written] }),
-        ...(isUnparsed && { unparsed: true as const }),
-      }))
-    }
+    const touchesOf = async (run: () => Promise<unknown>) => (await gateway.watch(run)).map(describeTouch)
 
     /** Runs the texts; the last one has to read a masked table as it is. */
-    const touches = (name: string, texts: readonly string[], email = 'raw@example.com') =>
-      touchesOf(async () => {
-        const client = new pg.Client(configOf(name))
+    const watch = (name: string, texts: readonly string[], email = 'raw@example.com') =>
+      gateway.watch(async () => {
+        const client = new pg.Client(gateway.configOf(name))
         await client.connect()
         try {
           for (const text of texts.slice(0, -1)) await client.query(text).catch(() => {})
@@ -95,6 +67,7 @@ forEachCluster((cluster) => {
           await client.end()
         }
       })
+    const touches = async (...args: Parameters<typeof watch>) => (await watch(...args)).map(describeTouch)
 
     /** From 18 on PostgreSQL reports its path. Before, whatever depends on it is not certain. */
     function check(found: readonly object[], expected: readonly object[]): void {
@@ -112,10 +85,9 @@ forEachCluster((cluster) => {
         const user = `set search_path = "$user", public; ${reads}`
         check(await touches('auditor', [user]), [raw(role('auditor'))])
         check(await touches('viewer', [become, reads]), [raw(role('app'))])
-        const prepared = await touches('viewer', [`prepare p as ${reads}`, become, 'execute p'])
-        check(prepared, [raw(role('app'))])
+        const runs = await watch('viewer', [`prepare p as ${reads}`, become, 'execute p'])
+        check(runs.map(describeTouch), [raw(role('app'))])
         // Its run is in the audit too, not its preparation alone.
-        const runs = events.flatMap((event) => (event.kind === 'touched' ? event.touches : []))
         if (!hearsPath) assert.ok(runs.reduce((sum, { count }) => sum + count, 0) > 1)
         // A schema that the role of the login may not use.
         const path = 'set search_path = private, public'
@@ -150,7 +122,7 @@ forEachCluster((cluster) => {
         const run = [message('B', '\0\0', Buffer.alloc(6)), message('E', '\0', Buffer.alloc(4)), message('S')]
         const send = (...groups: Buffer[][]) =>
           touchesOf(async () => {
-            const client = await connectWire(configOf('auditor'))
+            const client = await connectWire(gateway.configOf('auditor'))
             client.write(query(path))
             await client.read()
             for (const [at, group] of groups.entries()) {
@@ -191,7 +163,7 @@ forEachCluster((cluster) => {
     )
 
     test('a masked role sees no raw value by a name that the gateway understands differently', async () => {
-      const client = new pg.Client(configOf('clerk'))
+      const client = new pg.Client(gateway.configOf('clerk'))
       client.on('error', () => {})
       await client.connect()
       const ask = async (...texts: string[]) => {
@@ -209,6 +181,15 @@ forEachCluster((cluster) => {
     })
   })
 })
+
+function describeTouch({ masked, raw, written, isUnparsed }: CountedTouch): Record<string, string[] | true> {
+  return {
+    ...(masked.length > 0 && { masked: [...masked] }),
+    ...(raw.length > 0 && { raw: [...raw] }),
+    ...(written.length > 0 && { written: [...written] }),
+    ...(isUnparsed && { unparsed: true as const }),
+  }
+}
 
 function set(path: string): string {
   return `select set_config('search_path', '${path}', false)`

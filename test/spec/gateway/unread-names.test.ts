@@ -3,16 +3,15 @@ import { after, before, describe } from 'node:test'
 import pg from 'pg'
 import { readMaskVersion } from '../../../src/enforcement/per-role/read-masked.ts'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
-import type { Gateway } from '../../../src/gateway/gateway.ts'
-import type { SessionEvent } from '../../../src/gateway/ports.ts'
+import type { CountedTouch } from '../../../src/gateway/audit/touch.ts'
 import { message, query } from '../../../src/wire/messages.ts'
-import { openBareGateway } from '../../support/bare-gateway.ts'
 import { connectWire } from '../../support/byte-client.ts'
 import { clause } from '../../support/clause.ts'
 import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { waitUntil } from '../../support/wait-until.ts'
+import { createPeople, openWatchedGateway } from '../../support/watched-gateway.ts'
 
 const reads = 'select email from people'
 const raw = 'raw@example.com'
@@ -23,9 +22,8 @@ const sigma = 'Σ1'
 forEachCluster((cluster) => {
   describe('raw reads by names that are hard to read', () => {
     const hearsPath = majorOf(cluster) >= 18
-    const events: SessionEvent[] = []
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
-    let gateway: Gateway
+    let gateway: Awaited<ReturnType<typeof openWatchedGateway>>
     const role = (name: string) => target.role(name)
 
     before(async () => {
@@ -34,17 +32,15 @@ forEachCluster((cluster) => {
       await target.createRole('auditor')
       await target.createRole('viewer', 'LOGIN NOINHERIT')
       await target.createRole('app', 'NOLOGIN')
-      const readers: [schema: string, ...names: string[]][] = [
-        ['public', 'auditor', 'viewer', 'app'],
-        ['private', 'auditor', 'app'],
-        ['side', 'viewer'],
-      ]
-      for (const [schema, ...names] of readers) {
-        const all = names.map((name) => `"${role(name)}"`).join(', ')
-        await sql.unsafe(`create schema if not exists ${schema}; create table ${schema}.people (id int, email text);
-          insert into ${schema}.people values (1, '${schema === 'private' ? raw : 'open@example.com'}');
-          grant usage on schema ${schema} to ${all}; grant select on ${schema}.people to ${all}`)
-      }
+      await createPeople(
+        target,
+        [
+          ['public', 'auditor', 'viewer', 'app'],
+          ['private', 'auditor', 'app'],
+          ['side', 'viewer'],
+        ],
+        (schema) => (schema === 'private' ? raw : 'open@example.com'),
+      )
       for (const name of [longName, sigma])
         await sql.unsafe(`create table public."${name}" (email text); insert into public."${name}" values ('${raw}');
           grant select on public."${name}" to "${role('auditor')}"`)
@@ -52,37 +48,20 @@ forEachCluster((cluster) => {
       const masked = ['private.people', `public.${longName}`, `public.${sigma}`]
       const rules = masked.map((name) => rule(`${name}.email`, 'Email'))
       await reconcile(target.database, policy(rules, [role('auditor'), role('app')]))
-      const recordEvents = async (more: readonly SessionEvent[]) => void events.push(...more)
-      gateway = await openBareGateway(target.database, target.url, {}, {}, { ports: { recordEvents } })
+      gateway = await openWatchedGateway(target)
     })
     after(async () => {
-      await gateway.close(0)
+      await gateway.close()
       await target[Symbol.asyncDispose]()
     })
 
-    const configOf = (name: string) => ({
-      host: '127.0.0.1',
-      port: gateway.port,
-      user: role(name),
-      password: 'secret',
-      database: 'any',
-    })
-
     /** What the session touches, each once. */
-    async function touchesOf(run: () => Promise<unknown>): Promise<string[]> {
-      events.length = 0
-      await run()
-      await waitUntil('the end of the session', async () => events.some(({ kind }) => kind === 'ended'))
-      const found = events.flatMap((event) => (event.kind === 'touched' ? event.touches : []))
-      return [
-        ...new Set(found.flatMap(({ raw, isUnparsed }) => [...raw, ...(isUnparsed ? ['unparsed'] : [])])),
-      ]
-    }
+    const touchesOf = async (run: () => Promise<unknown>) => nameTouched(await gateway.watch(run))
 
     /** Runs the texts; the last one reads a masked table as it is. */
     const touches = (name: string, ...texts: readonly string[]) =>
       touchesOf(async () => {
-        const client = new pg.Client(configOf(name))
+        const client = new pg.Client(gateway.configOf(name))
         await client.connect()
         try {
           for (const text of texts.slice(0, -1)) await client.query(text)
@@ -96,7 +75,7 @@ forEachCluster((cluster) => {
     /** Sends each group when the one before was answered; the last one reads a masked table as it is. */
     const send = (...groups: readonly (readonly Buffer[])[]) =>
       touchesOf(async () => {
-        const client = await connectWire(configOf('auditor'))
+        const client = await connectWire(gateway.configOf('auditor'))
         for (const [at, group] of groups.entries()) {
           client.write(...group)
           const times = group.filter(([type]) => type === 0x51 || type === 0x53).length
@@ -135,8 +114,8 @@ forEachCluster((cluster) => {
       async () => {
         for (const bytes of [100, 2 << 20])
           for (const isEarly of [false, true]) {
-            const found = await touchesOf(async () => {
-              const client = await connectWire(configOf('auditor'))
+            const found = await gateway.watch(async () => {
+              const client = await connectWire(gateway.configOf('auditor'))
               client.write(query('create temp table numbers (n int)'))
               await client.read()
               const copy = [parse('', 'copy numbers from stdin'), ...run('').slice(0, 2), message('H')]
@@ -152,12 +131,9 @@ forEachCluster((cluster) => {
               assert.equal((await client.read(2)).values.length, 2)
               await client.close()
             })
-            assert.deepEqual(found, ['private.people.email'])
+            assert.deepEqual(nameTouched(found), ['private.people.email'])
             // Preparing counts once, and the first run is that one.
-            const counts = events.map(
-              (event) => (event.kind === 'touched' ? event.touches[0]?.count : 0) ?? 0,
-            )
-            const sum = counts.reduce((a, b) => a + b)
+            const sum = found.reduce((total, { count }) => total + count, 0)
             assert.equal(sum, 2, `${bytes} ${isEarly}`)
           }
       },
@@ -283,3 +259,7 @@ forEachCluster((cluster) => {
     )
   })
 })
+
+function nameTouched(touches: readonly CountedTouch[]): string[] {
+  return [...new Set(touches.flatMap(({ raw, isUnparsed }) => [...raw, ...(isUnparsed ? ['unparsed'] : [])]))]
+}
