@@ -483,6 +483,13 @@ create table server (
   constraint server_pkey PRIMARY KEY (tenant_id, key)
 );
 
+create table shut_out_client (
+  tenant_id uuid not null,
+  app_id text not null,
+  times bigint not null,
+  constraint shut_out_client_pkey PRIMARY KEY (tenant_id, app_id)
+);
+
 create table sign_in (
   tenant_id uuid not null,
   id uuid default gen_random_uuid() not null,
@@ -606,6 +613,18 @@ CREATE INDEX sign_in_by_user ON sign_in USING btree (tenant_id, user_id, created
 CREATE UNIQUE INDEX unified_mail_nickname_is_unique ON directory_object USING btree (tenant_id, lower(mail_nickname)) WHERE (unified AND (deleted_at IS NULL));
 CREATE UNIQUE INDEX user_principal_name_is_unique ON directory_object USING btree (tenant_id, folded_principal_name) WHERE ((kind = 'user'::text) AND (deleted_at IS NULL));
 
+CREATE OR REPLACE FUNCTION masquerade.count_shut_out()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'masquerade'
+AS $function$
+begin
+  insert into shut_out_client (tenant_id, app_id, times) values (old.tenant_id, old.app_id, 1)
+  on conflict (tenant_id, app_id) do update set times = shut_out_client.times + 1;
+  return null;
+end
+$function$
+;
 CREATE OR REPLACE FUNCTION masquerade.end_credentials()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -851,9 +870,11 @@ CREATE TRIGGER delegated_permission_voids_tokens AFTER DELETE ON masquerade.dele
 CREATE TRIGGER certificate_ends_credentials AFTER UPDATE OF properties ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = 'application'::text) AND ((old.properties -> 'keyCredentials'::text) IS DISTINCT FROM (new.properties -> 'keyCredentials'::text)))) EXECUTE FUNCTION end_credentials_of_certificate();
 CREATE TRIGGER objects_written AFTER INSERT OR DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION note_directory_write();
 CREATE TRIGGER principals_changed AFTER DELETE OR UPDATE ON masquerade.directory_object FOR EACH STATEMENT EXECUTE FUNCTION tell_of_directory();
+CREATE TRIGGER purged_client_counted AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['application'::text, 'servicePrincipal'::text])) AND (old.app_id IS NOT NULL))) EXECUTE FUNCTION count_shut_out();
 CREATE TRIGGER purged_client_kept AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['application'::text, 'servicePrincipal'::text])) AND (old.app_id IS NOT NULL))) EXECUTE FUNCTION keep_purged_client();
 CREATE TRIGGER purged_principal_told AFTER DELETE ON masquerade.directory_object FOR EACH ROW WHEN ((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text, 'application'::text]))) EXECUTE FUNCTION tell_of_revocation();
 CREATE TRIGGER role_assignable_group_voids_tokens AFTER UPDATE OF deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((new.kind = 'group'::text) AND (new.deleted_at IS NOT NULL) AND (old.deleted_at IS NULL) AND ((new.properties -> 'isAssignableToRole'::text) = 'true'::jsonb))) EXECUTE FUNCTION void_tokens_of_members();
+CREATE TRIGGER shut_out_client_counted AFTER UPDATE OF properties, deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['application'::text, 'servicePrincipal'::text])) AND (old.app_id IS NOT NULL) AND (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL)) OR (((old.properties -> 'accountEnabled'::text) IS DISTINCT FROM 'false'::jsonb) AND ((new.properties -> 'accountEnabled'::text) = 'false'::jsonb))))) EXECUTE FUNCTION count_shut_out();
 CREATE TRIGGER shut_out_principal_ends_tokens AFTER UPDATE OF properties, deleted_at ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text])) AND (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL)) OR (((old.properties -> 'accountEnabled'::text) IS DISTINCT FROM 'false'::jsonb) AND ((new.properties -> 'accountEnabled'::text) = 'false'::jsonb))))) EXECUTE FUNCTION end_tokens();
 CREATE TRIGGER shut_out_principal_told AFTER UPDATE ON masquerade.directory_object FOR EACH ROW WHEN (((old.kind = ANY (ARRAY['user'::text, 'servicePrincipal'::text, 'application'::text])) AND ((new.deleted_at IS DISTINCT FROM old.deleted_at) OR ((new.properties -> 'accountEnabled'::text) IS DISTINCT FROM (old.properties -> 'accountEnabled'::text))))) EXECUTE FUNCTION tell_of_revocation();
 CREATE CONSTRAINT TRIGGER unlogged_write AFTER INSERT ON masquerade.directory_write DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION log_changes();

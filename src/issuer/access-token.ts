@@ -14,6 +14,7 @@ import { chooseGranted, permissionsIn } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 import { readSignInOrigin } from './sign-in-origin.ts'
+import { requireStandingSignIn } from './sign-in-standing.ts'
 
 /** Documented in the decision on the token service: a permission taken away is gone after this at the latest. */
 export const accessTokenLifetimeSeconds = 60 * 60
@@ -50,6 +51,7 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
     const { servicePrincipalId } = clientFactsOf(client)
     const principalId = token.kind === 'AccessToken' ? token.accountId : servicePrincipalId
     await awaitRevocations(sql, identity.tenantId, principalId, servicePrincipalId)
+    requireStandingSignIn(ctx)
     const origin = origins.get(token)
     const common = {
       iss: identity.issuer(),

@@ -19,7 +19,7 @@ import { deviceGrant, onBehalfOfGrant } from './route.ts'
 const placeholderSecret = randomBytes(32).toString('base64url')
 
 /** Metadata of a client that our own code reads besides the standard members. */
-export const clientFacts = ['application_id', 'service_principal_id', 'first_party'] as const
+export const clientFacts = ['application_id', 'service_principal_id', 'first_party', 'shut_outs'] as const
 
 /** Clients are the directory's applications: found there at each request, so that a disabled one stops at once. */
 export function createClientDirectory(

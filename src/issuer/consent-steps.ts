@@ -74,6 +74,9 @@ export async function consent(visit: Visit): Promise<void> {
     const target = `/servicePrincipals/${servicePrincipalId}`
     if (consentable.length > 0) await noteChange(visit, tx, userId, { action: 'consent', target, after })
   })
-  const grant = await openGrant(provider, identity, { accountId: userId, clientId: client.clientId })
+  const { clientId } = client
+  const session = interaction.session && (await provider.Session.findByUid(interaction.session.uid))
+  const known = session?.accountId === userId ? session.grantIdFor(clientId) : undefined
+  const grant = await openGrant(provider, identity, { accountId: userId, clientId }, known)
   await finish(visit, { consent: { grantId: grant.jti } })
 }

@@ -8,7 +8,8 @@ import { readRedirectOrigin } from '../directory/applications/redirect-origins.t
 import { requireAssignment } from './app-roles.ts'
 import { resourceScopes } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
-import { deviceOrigin } from './sign-in-origin.ts'
+import { deviceGrant } from './route.ts'
+import { deviceOrigin, readSignInOrigin } from './sign-in-origin.ts'
 
 const { Check, Prompt, base } = interactionPolicy
 
@@ -34,6 +35,12 @@ export function createInteractionPolicy(sql: Query, tenantId: string) {
   login?.checks.add(
     new Check('portal_elsewhere', 'the portal is where it was asked for', (ctx) => {
       refuseOtherOrigin(ctx)
+      return false
+    }),
+  )
+  login?.checks.add(
+    new Check('address_gone', 'the application still has the address of the request', (ctx) => {
+      refuseRemovedAddress(ctx)
       return false
     }),
   )
@@ -90,6 +97,15 @@ function refuseOtherOrigin({ oidc, protocol, host }: KoaContextWithOIDC): void {
   if (target?.origin !== `${protocol}://${host}`) throw new errors.InvalidRedirectUri()
 }
 
+/** The library looks at the address when a request begins. A page may stand open while an administrator removes the address. */
+function refuseRemovedAddress(ctx: KoaContextWithOIDC): void {
+  const { client, params } = ctx.oidc
+  if (!client) return
+  if (isForDevice(ctx)) {
+    if (!client.grantTypeAllowed(deviceGrant)) throw new errors.UnauthorizedClient()
+  } else if (!client.redirectUriAllowed(String(params?.redirect_uri))) throw new errors.InvalidRedirectUri()
+}
+
 export async function findMissingConsent(
   ctx: KoaContextWithOIDC,
   sql: Query,
@@ -115,6 +131,21 @@ export async function findMissingConsent(
   }
 }
 
+/** Whether the client has consent for `profile`, at the origin of the sign-in that an id token is issued for. */
+export async function mayTellName(
+  ctx: KoaContextWithOIDC,
+  sql: Query,
+  tenantId: string,
+  userId: string,
+): Promise<boolean> {
+  const { client } = ctx.oidc
+  if (!client) return false
+  const facts = clientFactsOf(client)
+  if (facts.firstParty) return true
+  const origin = readSignInOrigin(ctx)
+  return (await listDelegatedPermissions(sql, { tenantId, userId, origin, ...facts })).includes('profile')
+}
+
 /**
  * Finds the grant of the session and client, or opens one. It records every scope and is never saved again: the tables
  * say what a token carries, and saving it again could bring back a grant that another node ends at this moment.
@@ -128,19 +159,21 @@ export function loadGrant(sql: Query, identity: Identity) {
     await requireAssignment(sql, identity.tenantId, client, session.accountId)
     const lacking = await findMissingConsent(ctx, sql, identity.tenantId)
     if (lacking.consentable.length + lacking.administratorOnly.length > 0) return undefined
-    const known = session.grantIdFor(client.clientId)
-    const grant = known ? await provider.Grant.find(known) : undefined
-    if (grant) return grant
     const { accountId } = session
-    return openGrant(provider, identity, { accountId, clientId: client.clientId })
+    const known = session.grantIdFor(client.clientId)
+    return openGrant(provider, identity, { accountId, clientId: client.clientId }, known)
   }
 }
 
+/** `known`: the grant that the session has for the client already. A second one would outlive the sign-out, which finds the last. */
 export async function openGrant(
   provider: Provider,
   identity: Identity,
   whose: { readonly accountId: string; readonly clientId: string },
+  known?: string,
 ): Promise<Grant> {
+  const found = known === undefined ? undefined : await provider.Grant.find(known)
+  if (found?.accountId === whose.accountId && found.clientId === whose.clientId) return found
   const grant = new provider.Grant(whose)
   grant.addOIDCScope(signInScopes.join(' '))
   grant.addResourceScope(identity.origin(), resourceScopes.join(' '))

@@ -127,7 +127,10 @@ async function issueIdToken(
   const granted = await listDelegatedPermissions(sql, delegation)
   const named = requestParamScopes.has('profile') && granted.includes('profile')
   const scope = named ? 'openid profile' : 'openid'
-  const account = describeAccount(user, tenantId, () => listAppRoles(ctx, sql, tenantId, id))
+  const account = describeAccount(user, tenantId, {
+    readRoles: () => listAppRoles(ctx, sql, tenantId, id),
+    mayTellName: async () => named,
+  })
   const claims = await account.claims('id_token', scope, {}, [])
   return Object.assign(new provider.IdToken(claims, { ctx }), { scope }).issue({ use: 'idtoken' })
 }

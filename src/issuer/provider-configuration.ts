@@ -14,7 +14,7 @@ import { describeAccount } from './account.ts'
 import { listAppRoles } from './app-roles.ts'
 import { assertionAlgorithms, checkAssertion } from './client-certificates.ts'
 import { clientFacts, createClientDirectory } from './client-directory.ts'
-import { createInteractionPolicy, loadGrant } from './consent.ts'
+import { createInteractionPolicy, loadGrant, mayTellName } from './consent.ts'
 import { createDeviceFlow } from './device-flow.ts'
 import type { IssuerSecret } from './issuer-secret.ts'
 import { renderLibraryError, renderLogout, renderLogoutDone } from './library-pages.ts'
@@ -93,7 +93,10 @@ export function configureProvider(
     findAccount: async (ctx, id, token) => {
       const user = await findActiveUser(sql, tenantId, { id })
       return user && !isOutdated(ctx, token, user.passwordChangedAt)
-        ? describeAccount(user, tenantId, () => listAppRoles(ctx, sql, tenantId, id))
+        ? describeAccount(user, tenantId, {
+            readRoles: () => listAppRoles(ctx, sql, tenantId, id),
+            mayTellName: () => mayTellName(ctx, sql, tenantId, id),
+          })
         : undefined
     },
     loadExistingGrant: loadGrant(sql, identity),

@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events'
-import { Provider } from 'oidc-provider'
+import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { firstPartyApplications } from '../auth/first-party.ts'
 import type { SigningKey } from '../auth/signing-keys.ts'
 import { checkSecret } from '../directory/applications/application-secret.ts'
 import { describeOutage } from './describe-outage.ts'
@@ -12,7 +13,7 @@ import { configureProvider, type ProviderOptions } from './provider-configuratio
 import { recordTokens } from './record-sign-ins.ts'
 import { widenRefreshScopes } from './refresh-scopes.ts'
 import { sayUnavailable } from './say-unavailable.ts'
-import { keepSignInOrigin } from './sign-in-origin.ts'
+import { keepSignInFacts } from './sign-in-origin.ts'
 import { shapeTokenAnswer } from './token-answer.ts'
 
 /**
@@ -31,7 +32,8 @@ export function createProvider(options: ProviderOptions, keys: readonly SigningK
   }
   Object.assign(provider.Client.prototype, { compareClientSecret })
   widenRefreshScopes(provider)
-  keepSignInOrigin(provider)
+  keepSignInFacts(provider)
+  endPortalWithSession(provider)
   renewFormTokens(provider)
   allowOnBehalfOf(provider, { sql, identity, findRevoked, openSession: gatekeeper.openSession })
   provider.use(async (ctx, next) => {
@@ -63,4 +65,12 @@ export function createProvider(options: ProviderOptions, keys: readonly SigningK
     return sayUnavailable(ctx, err)
   })
   return provider
+}
+
+/** A person who signs out leaves no sign-in of the portal behind, though it asks for `offline_access`, by which others outlive the session. */
+function endPortalWithSession(provider: Provider): void {
+  provider.on('authorization.success', ({ oidc: { client, session } }: KoaContextWithOIDC) => {
+    if (!session || client?.clientId !== firstPartyApplications.portal.appId) return
+    session.authorizationFor(client.clientId).persistsLogout = false
+  })
 }

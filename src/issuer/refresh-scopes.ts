@@ -4,6 +4,7 @@ import { listDelegatedPermissions } from '../directory/applications/granted-perm
 import { permissionsIn, resourceScopes } from './choose-granted.ts'
 import { clientFactsOf } from './client-facts.ts'
 import { readSignInOrigin } from './sign-in-origin.ts'
+import { requireStandingSignIn } from './sign-in-standing.ts'
 
 /**
  * Lets a refresh ask for other permissions than the sign-in did, as the official clients do for their second API. The
@@ -21,8 +22,8 @@ export function widenRefreshScopes(provider: Provider): void {
 }
 
 /**
- * Refuses a refresh for another resource, or for permissions that the sign-in did not request and no consent covers. It
- * runs before the refresh token is used up: a refused client keeps the token and may send it again.
+ * Refuses a refresh for another resource, for permissions that the sign-in did not request and no consent covers, or of a sign-in that no
+ * longer stands. It runs before the refresh token is used up: a refused client keeps the token and may send it again.
  */
 export function requireConsented(sql: Query, tenantId: string) {
   return async (ctx: KoaContextWithOIDC): Promise<void> => {
@@ -31,12 +32,19 @@ export function requireConsented(sql: Query, tenantId: string) {
     if (!client || !token?.accountId) throw new Error('a refresh without a client or a person')
     for (const resource of [params?.resource ?? []].flat())
       if (!token.resourceIndicators.has(String(resource))) throw new errors.InvalidTarget()
+    requireStandingSignIn(ctx)
     const asked = token.scope?.split(' ') ?? []
     const added = permissionsIn(requestParamScopes).filter((name) => !asked.includes(name))
-    if (added.length === 0) return
+    const facts = clientFactsOf(client)
     const origin = readSignInOrigin(ctx)
-    const delegation = { tenantId, userId: token.accountId, origin, ...clientFactsOf(client) }
-    const granted = await listDelegatedPermissions(sql, delegation)
+    const granted = await listDelegatedPermissions(sql, {
+      tenantId,
+      userId: token.accountId,
+      origin,
+      ...facts,
+    })
+    if (granted.length === 0 && !facts.firstParty)
+      throw new errors.InvalidGrant('every consent of the person was withdrawn')
     const lacking = added.filter((name) => !granted.includes(name))
     if (lacking.length > 0)
       throw new errors.InvalidScope('these permissions have no consent', lacking.join(' '))

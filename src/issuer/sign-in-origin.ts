@@ -1,36 +1,60 @@
 import { type KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { readRedirectOrigin } from '../directory/applications/redirect-origins.ts'
+import { clientFactsOf } from './client-facts.ts'
 
-/** A refresh token with the origin of its sign-in, which the library does not keep. */
-interface Kept {
+/** Facts of a sign-in that its codes and refresh tokens keep, and the library does not. */
+export interface KeptFacts {
+  /** Of the address; before addresses were kept, this alone. */
   origin?: string
+  /** The address that the client was answered at. */
+  address?: string
+  /** How often the client had been shut out by then. */
+  shutOuts?: number
 }
 
 /** Where devices are answered. No address has this origin: each of theirs has two slashes. */
 export const deviceOrigin = 'device:'
 
 /**
- * Makes refresh tokens keep the origin that the client was answered at: what a person consents to at one origin of an
- * application must not come to a sign-in that went to another.
+ * Makes codes and refresh tokens keep where the client was answered: what a person consents to at one origin of an application must
+ * not come to a sign-in that went to another, and a sign-in ends with its address and its client.
  */
-export function keepSignInOrigin(provider: Provider): void {
-  const model = provider.RefreshToken as unknown as { readonly IN_PAYLOAD: readonly string[] }
-  const names = [...model.IN_PAYLOAD, 'origin' satisfies keyof Kept]
-  Object.defineProperty(model, 'IN_PAYLOAD', { get: () => names })
-  const { save } = provider.RefreshToken.prototype
-  provider.RefreshToken.prototype.save = function (this: Kept, ...times) {
-    const origin = this.origin ?? (Provider.ctx && readSignInOrigin(Provider.ctx))
-    if (origin !== undefined) this.origin = origin
-    return save.apply(this, times)
+export function keepSignInFacts(provider: Provider): void {
+  for (const model of [provider.AuthorizationCode, provider.DeviceCode, provider.RefreshToken]) {
+    const { IN_PAYLOAD } = model as unknown as { readonly IN_PAYLOAD: readonly string[] }
+    const names = [...IN_PAYLOAD, ...(['origin', 'address', 'shutOuts'] satisfies (keyof KeptFacts)[])]
+    Object.defineProperty(model, 'IN_PAYLOAD', { get: () => names })
+    const { save } = model.prototype
+    model.prototype.save = function (this: KeptFacts, ...times: Parameters<typeof save>) {
+      if (Provider.ctx) keepFacts(this, Provider.ctx)
+      return save.apply(this, times)
+    }
   }
 }
 
+function keepFacts(kept: KeptFacts, ctx: KoaContextWithOIDC): void {
+  const { client } = ctx.oidc
+  const origin = readSignInOrigin(ctx)
+  const address = readSignInAddress(ctx)
+  const shutOuts = readSource(ctx)?.shutOuts ?? (client && clientFactsOf(client).shutOuts)
+  if (origin !== undefined) kept.origin ??= origin
+  if (address !== undefined) kept.address ??= address
+  if (shutOuts !== undefined) kept.shutOuts ??= shutOuts
+}
+
+/** The code or refresh token that the client brings. */
+export function readSource({ oidc: { entities } }: KoaContextWithOIDC): KeptFacts | undefined {
+  const { AuthorizationCode, DeviceCode, RotatedRefreshToken, RefreshToken } = entities
+  return (AuthorizationCode ?? DeviceCode ?? RotatedRefreshToken ?? RefreshToken) as KeptFacts | undefined
+}
+
+/** The address that the sign-in was answered at; undefined for devices, and for sign-ins of earlier versions. */
+export function readSignInAddress(ctx: KoaContextWithOIDC): string | undefined {
+  return ctx.oidc.entities.AuthorizationCode?.redirectUri ?? readSource(ctx)?.address
+}
+
 /** The origin of the sign-in that a token is issued for; undefined for sign-ins of earlier versions. */
-export function readSignInOrigin({ oidc: { entities } }: KoaContextWithOIDC): string | undefined {
-  if (entities.DeviceCode) return deviceOrigin
-  const refreshed = [entities.RefreshToken, entities.RotatedRefreshToken] as readonly (Kept | undefined)[]
-  return (
-    readRedirectOrigin(entities.AuthorizationCode?.redirectUri) ??
-    refreshed.find((token) => token?.origin !== undefined)?.origin
-  )
+export function readSignInOrigin(ctx: KoaContextWithOIDC): string | undefined {
+  if (ctx.oidc.entities.DeviceCode) return deviceOrigin
+  return readRedirectOrigin(readSignInAddress(ctx)) ?? readSource(ctx)?.origin
 }
