@@ -29,6 +29,7 @@ export const owners: Readonly<Record<string, readonly string[]>> = {
     'owner_edge',
     'purged_client',
     'schema_extension',
+    'shut_out_client',
     'sign_in',
     'token_cutoff',
     'user_password',
