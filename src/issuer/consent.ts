@@ -100,7 +100,7 @@ function refuseOtherOrigin({ oidc, protocol, host }: KoaContextWithOIDC): void {
 /** The library looks at the address when a request begins. A page may stand open while an administrator removes the address. */
 function refuseRemovedAddress(ctx: KoaContextWithOIDC): void {
   const { client, params } = ctx.oidc
-  if (!client) return
+  if (!client || clientFactsOf(client).firstParty) return
   if (isForDevice(ctx)) {
     if (!client.grantTypeAllowed(deviceGrant)) throw new errors.UnauthorizedClient()
   } else if (!client.redirectUriAllowed(String(params?.redirect_uri))) throw new errors.InvalidRedirectUri()

@@ -18,12 +18,13 @@ export function requireStandingSignIn(ctx: KoaContextWithOIDC): void {
     throw new errors.InvalidGrant('the application no longer has the address of the sign-in')
 }
 
+/** Callers cannot change the addresses of the product's own clients, and each node has those of the portal that it serves. */
 function hasAddress(ctx: KoaContextWithOIDC, client: Client): boolean {
+  if (clientFactsOf(client).firstParty) return true
   const origin = readSignInOrigin(ctx)
   if (origin === deviceOrigin) return client.grantTypeAllowed(deviceGrant)
   const address = readSignInAddress(ctx)
   if (address !== undefined) return client.redirectUriAllowed(address)
-  // A sign-in of an earlier version. Addresses of the product's own clients are the service's to change.
-  if (origin === undefined) return clientFactsOf(client).firstParty
+  // A sign-in of an earlier version has an origin, or nothing.
   return (client.redirectUris ?? []).some((uri) => readRedirectOrigin(uri) === origin)
 }
