@@ -19,8 +19,9 @@ create trigger shut_out_client_counted after update of properties, deleted_at on
     (old.deleted_at is null and new.deleted_at is not null)
     or (old.properties -> 'accountEnabled' is distinct from 'false' and new.properties -> 'accountEnabled' = 'false')))
   execute function count_shut_out();
+-- One that was deleted before was counted then, and another may have taken its place since.
 create trigger purged_client_counted after delete on directory_object
-  for each row when (old.kind in ('application', 'servicePrincipal') and old.app_id is not null)
+  for each row when (old.kind in ('application', 'servicePrincipal') and old.app_id is not null and old.deleted_at is null)
   execute function count_shut_out();
 
 -- Those that are shut out now.

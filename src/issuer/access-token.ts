@@ -51,7 +51,6 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
     const { servicePrincipalId } = clientFactsOf(client)
     const principalId = token.kind === 'AccessToken' ? token.accountId : servicePrincipalId
     await awaitRevocations(sql, identity.tenantId, principalId, servicePrincipalId)
-    requireStandingSignIn(ctx)
     const origin = origins.get(token)
     const common = {
       iss: identity.issuer(),
@@ -71,6 +70,8 @@ export function writeAccessTokenClaims(sql: Query, identity: Identity, secret: I
       token.kind === 'ClientCredentials'
         ? await describeApplication(sql, identity, client)
         : await describeUser(sql, identity, client, token, signInOrigin)
+    // Found anew once the consents were read: an address may have been removed before them, and after the request came.
+    requireStandingSignIn(ctx, await ctx.oidc.provider.Client.find(client.clientId))
     const sid =
       token.kind === 'AccessToken' && token.grantId ? secret.nameOf(token.grantId) : origin?.signInId
     const told = signInOrigin ?? origin?.signInOrigin

@@ -8,8 +8,7 @@ import { deviceOrigin, readSignInAddress, readSignInOrigin, readSource } from '.
  * Refuses tokens for a sign-in whose client was disabled, deleted or made anew since, or no longer has the address that it was answered
  * at: a caller who could add an address while the client had few permissions must not share what an administrator lets it do later.
  */
-export function requireStandingSignIn(ctx: KoaContextWithOIDC): void {
-  const { client } = ctx.oidc
+export function requireStandingSignIn(ctx: KoaContextWithOIDC, client = ctx.oidc.client): void {
   const source = readSource(ctx)
   if (!client || !source) return
   if ((source.shutOuts ?? 0) !== clientFactsOf(client).shutOuts)

@@ -132,10 +132,22 @@ describe('the portal in a browser', { skip: skipReason ?? false }, () => {
       await page.getByRole('button', { name: /^Account of/ }).waitFor()
       assert.ok(!(await read()).includes('masquerade.history /a'), 'nothing of the last person is left')
       await page.evaluate(write)
+      const revocation = page.waitForRequest(/\/oauth2\/v2\.0\/revoke$/)
       await page.getByRole('button', { name: /^Account of/ }).click()
       await page.getByRole('menuitem', { name: 'Sign out' }).click()
+      const revoked = new URLSearchParams((await revocation).postData() ?? '')
       await page.getByRole('button', { name: 'Sign out' }).click()
       await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+      const { origin, tenantId } = portal.service()
+      const refresh = await fetch(`${origin}/${tenantId}/oauth2/v2.0/token`, {
+        method: 'POST',
+        body: new URLSearchParams({
+          grant_type: 'refresh_token',
+          refresh_token: revoked.get('token') ?? '',
+          client_id: revoked.get('client_id') ?? '',
+        }),
+      })
+      assert.equal(((await refresh.json()) as { error: string }).error, 'invalid_grant', 'TOK-137')
       assert.deepEqual(await read(), ['masquerade.preferences'])
       await checkAccessible(page)
       await page.getByRole('button', { name: 'Sign in' }).click()

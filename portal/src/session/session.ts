@@ -1,7 +1,7 @@
 import * as oauth from 'oauth4webapi'
 import { forgetDrafts } from './drafts.ts'
 import { forgetPerson, hasPerson, keepFor, type Person } from './kept.ts'
-import { askSilently, describePerson, exchangeCode, refreshTokens } from './token-answers.ts'
+import { askSilently, describePerson, exchangeCode, refreshTokens, revokeToken } from './token-answers.ts'
 import {
   client,
   createPending,
@@ -172,6 +172,8 @@ export function signOut(): void {
     post_logout_redirect_uri: redirectUri,
     state: signedOutState,
   }).toString()
+  // The session of the browser may have ended long before: then its sign-out ends no token.
+  if (tokens?.refresh) void revokeToken(tokens.refresh)
   tokens = undefined
   forgetPerson()
   location.replace(url)

@@ -56,6 +56,12 @@ export async function refreshTokens(
   }
 }
 
+/** Sent while the page is left, whose end it outlives. An answer helps no more: the token ends by itself at the latest. */
+export async function revokeToken(token: string): Promise<void> {
+  const body = new URLSearchParams({ token, token_type_hint: 'refresh_token', client_id: client.client_id })
+  await fetch(tokenService.revocation_endpoint, { method: 'POST', body, keepalive: true }).catch(() => {})
+}
+
 export function describePerson(answer: oauth.TokenEndpointResponse): Person {
   const claims = { ...oauth.getValidatedIdTokenClaims(answer), ...readClaims(answer.access_token) }
   const text = (name: string) => (typeof claims[name] === 'string' ? (claims[name] as string) : '')

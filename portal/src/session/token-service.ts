@@ -15,6 +15,7 @@ export const tokenService = {
   authorization_endpoint: `${endpoints}/authorize`,
   token_endpoint: `${endpoints}/token`,
   end_session_endpoint: `${endpoints}/logout`,
+  revocation_endpoint: `${endpoints}/revoke`,
   authorization_response_iss_parameter_supported: true,
   id_token_signing_alg_values_supported: ['ES256'],
 } satisfies oauth.AuthorizationServer

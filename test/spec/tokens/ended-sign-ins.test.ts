@@ -71,7 +71,7 @@ describe('sign-ins that have ended', () => {
 
   clause(
     'TOK-134',
-    'A sign-in ends with the address that it was answered at: once the application no longer has that address, letter by letter…',
+    'A sign-in stands while the application has the address that it was answered at, letter by letter but…',
     async () => {
       const { appId, applicationId, servicePrincipalId } = await register()
       const [there, here] = [await signInAt(appId, evil), await signInAt(appId, redirectUri)]
@@ -101,7 +101,7 @@ describe('sign-ins that have ended', () => {
 
   clause(
     'TOK-134',
-    'A sign-in ends with the address that it was answered at: once the application no longer has that address, letter by letter…',
+    'A sign-in stands while the application has the address that it was answered at, letter by letter but…',
     async (t) => {
       t.diagnostic('sign-ins of earlier releases')
       const { appId } = await register()
@@ -120,7 +120,7 @@ describe('sign-ins that have ended', () => {
 
   clause(
     'TOK-135',
-    'A sign-in that has begun goes to no address that the application has lost since, whatever page the person has open.',
+    'No code is sent to an address that the application has lost since the sign-in began, whatever page the person has open.',
     async () => {
       const { appId, applicationId } = await register()
       const person = await addPerson(service)
@@ -238,7 +238,7 @@ describe('sign-ins that have ended', () => {
 
   clause(
     'TOK-138',
-    'A refresh is refused once every consent of the person to the application was withdrawn, and its id token names…',
+    'A refresh is refused once every consent that counts at the origin of the sign-in was withdrawn, and its…',
     async () => {
       const { appId, servicePrincipalId } = await register()
       const { refresh, tokens, person } = await signInAt(appId, redirectUri)
