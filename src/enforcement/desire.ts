@@ -4,7 +4,7 @@ import { grantAccess, type Remembered, remember } from './grants/access.ts'
 import { exemptions, listRoleMakers } from './grants/roles.ts'
 import { listGuardReaders } from './guard/guard-readers.ts'
 import { wantedText } from './guard/guard-steps.ts'
-import { everybody, shadowSchemaName } from './names.ts'
+import { everybody } from './names.ts'
 import {
   exemptNameTaken,
   exemptsNothing,
@@ -24,6 +24,7 @@ import { assignMasks, type Masks, pinsOf } from './twins/assign-masks.ts'
 import { assignTwinOwners, listChosen } from './twins/assign-twin-owners.ts'
 import { chooseTwinOwner, indexNames, isRevocable, type TwinOwner } from './twins/choose-twin-owner.ts'
 import { describeMasks } from './twins/comments.ts'
+import { nameTwins } from './twins/name-twins.ts'
 import { describeStrays } from './twins/stray-makers.ts'
 import { tableTwinSelect, viewTwinSelect } from './twins/twin-select.ts'
 import { describeUnmanaged, listUnclosed } from './unclosed.ts'
@@ -40,8 +41,12 @@ export function desire(
 ): Desired {
   const { twinOwner } = snapshot
   const { masks, notes } = assignMasks(snapshot, policy)
-  const isTaken = (name: string) => (snapshot.shadowSchemas.get(name) ?? twinOwner) !== twinOwner
-  const nameTwin = ({ schema, name }: Relation) => quoteQualified(shadowSchemaName(schema, isTaken), name)
+  const twinNames = nameTwins(snapshot, masks)
+  const twinNameOf = ({ oid, name }: Relation) => twinNames.get(oid) ?? { schema: '', name }
+  const nameTwin = (relation: Relation) => {
+    const { schema, name } = twinNameOf(relation)
+    return quoteQualified(schema, name)
+  }
   const { ordered, strays, barred } = orderWithStrays(snapshot, policy, masks, nameTwin, lasting)
   const affected = new Set([...ordered.map(({ oid }) => oid), ...barred])
   const guards = new Map(snapshot.guards.map((guard) => [guard.oid, guard]))
@@ -69,12 +74,8 @@ export function desire(
     const oid = snapshot.roles.get(relation.owner)?.oid ?? 0
     notes.push(noTwinOwner(relation, snapshot, chooseTwinOwner(snapshot, taken, oid).name))
   }
-  const shadows = new Map(ordered.map(({ schema }) => [schema, shadowSchemaName(schema, isTaken)]))
   const moves = new Map(
-    ordered.map(({ schema, name }) => [
-      quoteQualified(schema, name),
-      quoteQualified(shadows.get(schema) ?? '', name),
-    ]),
+    ordered.map((relation) => [quoteQualified(relation.schema, relation.name), nameTwin(relation)]),
   )
 
   const masked = ordered.filter(isManaged).map((relation): DesiredRelation => {
@@ -90,8 +91,7 @@ export function desire(
       select === null
         ? null
         : {
-            schema: shadows.get(relation.schema) ?? '',
-            name: relation.name,
+            ...twinNameOf(relation),
             columns: relation.columns.map(({ name }) => name),
             select,
             owner: reader ?? relation.owner,

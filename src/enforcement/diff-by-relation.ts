@@ -18,6 +18,7 @@ import { setGrants } from './grants/grant-steps.ts'
 import { grantGuard } from './guard/guard-readers.ts'
 import {
   createWatch,
+  forgetTwin,
   markClosed,
   remembersGrants,
   wantedText,
@@ -91,7 +92,9 @@ export function diffOpenings(snapshot: Snapshot, desired: Desired): StepGroup[] 
   for (const wanted of free.toReversed()) {
     for (const twin of remade.has(wanted.relation.oid) ? listStanding(plan, wanted) : []) {
       const step = removeTwin(plan, twin, 'a twin that has other columns now')
-      groups.push({ target: targetOf(wanted), steps: [step] })
+      // The name may be another relation's before this one has its twin.
+      const forgotten = forgetTwin(snapshot.guard.schema, twin.schema, twin.name)
+      groups.push({ target: targetOf(wanted), steps: [step, forgotten] })
     }
   }
   const isDeferred = ({ relation }: DesiredRelation) => snapshot.deferred.has(relation.oid)

@@ -64,15 +64,21 @@ async function reconcileUntilDone(
   given: ReconcileOptions,
 ): Promise<Outcome> {
   const exchanged = new Set<number>()
+  let isWhole = false
   for (let attempt = 1; ; attempt++) {
-    const options = { ...given, exchanged: [...exchanged] }
+    const focus = isWhole ? { focus: () => undefined } : {}
+    const options = { ...given, ...focus, exchanged: [...exchanged] }
     try {
       return await reconcileAtOnce(target, policy, options)
     } catch (error) {
       const code = sqlstateOf(error)
       const isConflict = (cause: unknown) => {
         if (cause instanceof NamesExchanged) for (const schema of cause.schemas) exchanged.add(schema)
-        return attempt < 5 && (cause instanceof NamesExchanged || conflicts.includes(sqlstateOf(cause)))
+        // The twin of a relation out of view has the name: a look at everything tells whether it stays.
+        const isWider = !isWhole && isTaken(cause)
+        isWhole ||= isWider
+        const isOthers = cause instanceof NamesExchanged || conflicts.includes(sqlstateOf(cause))
+        return attempt < 5 && (isWider || isOthers)
       }
       if (isConflict(error)) continue
       const isHopeless = code.length !== 5 || concernsAll.test(code)
@@ -87,6 +93,11 @@ async function reconcileUntilDone(
       }
     }
   }
+}
+
+function isTaken(error: unknown): boolean {
+  const codes = error instanceof PartlyEnforced ? error.unfinished.map(({ sqlstate }) => sqlstate) : []
+  return [sqlstateOf(error), ...codes].includes(sqlstate.duplicateTable)
 }
 
 /** The schema of our records, or the owner of the twins, could not be created. */

@@ -185,21 +185,25 @@ function selectRenamed(tx: Sql, { roles, schemas }: Named) {
 }
 
 /**
- * Twins that read something else than they are to: the relation itself; or, for the twin of a view, what the view reads, with the
- * recorded twins in place of what is masked. A constant of type regclass reads nothing, and does not stand in the list of relations of a query.
+ * Twins of another owner than the plan gives them, and those that read something else than they are to: the relation itself; or, for the
+ * twin of a view, what the view reads, with the recorded twins in place of what is masked. A constant of type regclass reads nothing, and
+ * does not stand in the list of relations of a query.
  */
 function selectMisled(tx: Sql, made: readonly DesiredRelation[], snapshot: Snapshot, desired: Desired) {
   const twins = made.flatMap(({ twin }) => twin ?? [])
   const released = desired.released.map(({ guard }) => guard.oid)
+  const isRead = tx`pg_catalog.strpos(w.ev_action::text, ':relid ' || d.oid || ' ') > 0`
   return tx`
     select pg_catalog.format('what the twin %I.%I reads', t.s, t.r), null from unnest(${twins.map(({ schema }) => schema)}::text[],
       ${twins.map(({ name }) => name)}::text[], ${made.map(({ relation }) => relation.oid)}::int8[]::oid[],
       ${made.map(({ readsItself }) => readsItself)}::boolean[],
-      ${made.map(({ relation }) => relation.restrictions.length > 0)}::boolean[]) as t(s, r, own, reads_own, is_restricted)
+      ${made.map(({ relation }) => relation.restrictions.length > 0)}::boolean[],
+      ${twins.map(({ owner }) => owner)}::text[]) as t(s, r, own, reads_own, is_restricted, owner)
     join pg_catalog.pg_namespace n on n.nspname = t.s
     join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = t.r
     join pg_catalog.pg_rewrite w on w.ev_class = c.oid
-    where t.reads_own and not exists (select 1 from ${readsOf(tx, tx`w`)} d where d.oid = t.own) or exists (
+    where pg_catalog.pg_get_userbyid(c.relowner) <> t.owner
+      or t.reads_own and not exists (select 1 from ${readsOf(tx, tx`w`)} d where d.oid = t.own and ${isRead}) or exists (
       select 1 from ${readsOf(tx, tx`w`)} d join pg_catalog.pg_class x on x.oid = d.oid
       join pg_catalog.pg_namespace h on h.oid = x.relnamespace
       where d.oid <> c.oid and case when t.reads_own then d.oid <> t.own and not t.is_restricted
@@ -207,7 +211,7 @@ function selectMisled(tx: Sql, made: readonly DesiredRelation[], snapshot: Snaps
             left join ${tx(snapshot.guard.schema)}.relation g on g.oid = e.oid and g.oid <> all(${released}::int8[]::oid[])
             where v.ev_class = t.own and v.rulename = '_RETURN' and case when g.oid is null then e.oid = d.oid
               else g.twin ->> 'schema' = h.nspname and g.twin ->> 'name' = x.relname end) end
-        and pg_catalog.strpos(w.ev_action::text, ':relid ' || d.oid || ' ') > 0)`
+        and ${isRead})`
 }
 
 /** Relations that a rule of the catalog depends on. */

@@ -3,16 +3,19 @@ import { sqlstate } from '../../kernel/sqlstate.ts'
 import type { Grant, ObservedTwin, Relation, Snapshot, Twin } from '../catalog.ts'
 import { actAs, clearPrivileges, named, setGrants } from '../grants/grant-steps.ts'
 import { wantedText } from '../guard/guard-steps.ts'
-import { isTwinOwnerName } from '../names.ts'
+import { isTwinOwnerName, readServed } from '../names.ts'
 import { noTwin, twinClosed } from '../notes.ts'
 import type { Desired, DesiredRelation, DesiredTwin, Plan, Released, Step } from '../plan.ts'
+import { isTwinOwner } from './assign-twin-owners.ts'
 import { commentAgain, commentColumns } from './comments.ts'
 import { removeTwin, removeTwins } from './remove-twin.ts'
 import { refuseStrays } from './stray-makers.ts'
 
 /** Relations whose twins must go or cannot be replaced in place. */
-export function findRemade({ snapshot, desired, guards, twins, strays }: Plan): ReadonlySet<number> {
+export function findRemade(plan: Plan): ReadonlySet<number> {
+  const { snapshot, desired, guards, twins, strays } = plan
   const gone = new Set<number>()
+  const shared = listShared(plan)
   for (const { relation, twin } of desired.masked) {
     const known = guards.get(relation.oid)?.twin
     const own = known && twins.get(quoteQualified(known.schema, known.name))
@@ -20,6 +23,7 @@ export function findRemade({ snapshot, desired, guards, twins, strays }: Plan): 
     if (!observed) continue
     if (
       !twin ||
+      shared.has(quoteQualified(observed.schema, observed.name)) ||
       observed.schema !== twin.schema ||
       observed.name !== twin.name ||
       (observed.owner !== twin.owner && !canReown(snapshot, desired, observed, twin)) ||
@@ -31,11 +35,26 @@ export function findRemade({ snapshot, desired, guards, twins, strays }: Plan): 
   return gone
 }
 
+/** Twins, by name, that the records of two masked relations name, as an earlier release left them. */
+function listShared({ desired, guards }: Plan): ReadonlySet<string> {
+  const seen = new Set<string>()
+  const shared = new Set<string>()
+  for (const { relation } of desired.masked) {
+    const twin = guards.get(relation.oid)?.twin
+    if (!twin) continue
+    const name = quoteQualified(twin.schema, twin.name)
+    if (seen.has(name)) shared.add(name)
+    seen.add(name)
+  }
+  return shared
+}
+
 export function dropRemade(plan: Plan, remade: ReadonlySet<number>): void {
   const standing = plan.desired.masked
     .toReversed()
     .flatMap((wanted) => (remade.has(wanted.relation.oid) ? listStanding(plan, wanted) : []))
-  plan.steps.push(...removeTwins(plan, standing, 'twins that are not wanted or have other columns now'))
+  const each = [...new Set(standing)]
+  plan.steps.push(...removeTwins(plan, each, 'twins that are not wanted or have other columns now'))
 }
 
 /** The twin of a relation, and what stands where it is to have one. */
@@ -83,12 +102,12 @@ function nameTwin({ guards, twins }: Plan, oid: number): string | undefined {
 }
 
 /** A view that roles built on a twin does not keep a mask from being removed: the twin stays as it is, masked. */
-export function dropOrKeep({ twins, desired }: Plan, { relation }: Released, name: string): Step {
+export function dropOrKeep({ snapshot, twins, desired }: Plan, { relation }: Released, name: string): Step {
   const { twinOwner } = desired
   const owner = twins.get(name)?.owner ?? twinOwner
   const stray = desired.strays.find((one) => quoteQualified(one.schema, one.name) === name)
   const stays: Step =
-    relation && !stray
+    relation && !stray && mayRead(snapshot, owner, relation)
       ? {
           sql: `GRANT SELECT ON ${quoteQualified(relation.schema, relation.name)} TO ${quoteIdentifier(owner)}`,
           why: 'its twin stays, as objects of others read it',
@@ -103,6 +122,13 @@ export function dropOrKeep({ twins, desired }: Plan, { relation }: Released, nam
     orElse: stays,
     note: stray ? twinClosed(stray) : { code: 'TwinKept', target: name, message },
   }
+}
+
+/** The owner of a view that stands in the place of a twin is granted nothing for that, nor is an owner of twins that reads for another. */
+function mayRead(snapshot: Snapshot, owner: string, relation: Relation): boolean {
+  if (!isTwinOwner(snapshot, owner)) return false
+  const served = readServed(snapshot.database, owner)
+  return served === undefined || served === snapshot.roles.get(relation.owner)?.oid
 }
 
 /** Views before the relations that they read. */
@@ -150,12 +176,15 @@ export function makeTwin(
   names: ReadonlyMap<number, string>,
   dropped: boolean,
 ): boolean {
-  const { steps, guards, twins, strays } = plan
+  const { steps, snapshot, desired, guards, strays } = plan
   const { relation } = wanted
   const name = quoteQualified(twin.schema, twin.name)
   const known = guards.get(relation.oid)?.twin
-  const standing = twins.get(name) ?? strays.get(name)
-  const observed = dropped ? undefined : standing
+  // A view that is the twin of another relation by its record is never replaced.
+  const own = nameTwin(plan, relation.oid) === name ? plan.twins.get(name) : undefined
+  const standing = own ?? strays.get(name)
+  const mayStay = standing?.owner === twin.owner || (standing && canReown(snapshot, desired, standing, twin))
+  const observed = dropped || !mayStay ? undefined : standing
   const isKnown = known?.wanted === wantedText(twin)
   // PostgreSQL has refused this very twin before: asking again would change nothing.
   if (isKnown && known.made === null) return false
@@ -166,11 +195,13 @@ export function makeTwin(
   const refusal = noTwin(relation)
   // A role that is granted the twin has another name by now, or the table has. The twin of a view may read one that is refused.
   const renamed = [sqlstate.undefinedObject]
-  const passing = wanted.readsItself ? [...renamed, sqlstate.undefinedTable] : renamed
+  // What stands there then is the twin of a relation that this turn does not look at.
+  const taken = [...renamed, sqlstate.duplicateTable]
+  const passing = wanted.readsItself ? [...taken, sqlstate.undefinedTable] : taken
   const anew = writeTwin(plan, wanted, twin, names, undefined, false)
   // PostgreSQL may still make it where nothing stands. A reader may have kept one that was to be dropped.
   const otherwise = [gone, ...anew.map((step) => ({ ...step, together, passing, otherwise: [], refusal }))]
-  const alternative = standing ? { otherwise, passing: renamed } : { otherwise: [gone], passing, refusal }
+  const alternative = standing ? { otherwise, passing: renamed } : { otherwise: [], passing, refusal }
   const made = writeTwin(plan, wanted, twin, names, observed, asWanted)
   steps.push(...made.map((step) => ({ ...step, together, ...alternative })))
   return !asWanted
@@ -190,7 +221,8 @@ function writeTwin(
   const comments = commentColumns(twin, observed)
   const made = observed && observed.owner !== owner ? giveTwin(snapshot, name, observed.owner, owner) : []
   if (observed) made.push(...renameColumns(observed, twin))
-  made.push(...(asWanted ? commentAgain(comments, owner) : createTwin(twin, relation, desired, comments)))
+  const create = () => createTwin(twin, relation, desired, comments, observed !== undefined)
+  made.push(...(asWanted ? commentAgain(comments, owner) : create()))
   if (!observed && snapshot.generous.has(owner)) made.push(clearPrivileges(name, owner))
   const reader = { grantor: owner, grantee: relation.owner, grantable: false }
   const wanted = {
@@ -273,22 +305,22 @@ function giveTwin({ superuser, version }: Snapshot, name: string, from: string, 
   ]
 }
 
-/** Only owners of twins may create in their schemas, except for this one statement. */
+/** Only owners of twins may create in their schemas, except for this one statement. PostgreSQL refuses a name that is not free. */
 function createTwin(
   twin: DesiredTwin,
   relation: Relation,
   desired: Desired,
   comments: readonly string[],
+  isReplaced: boolean,
 ): Step[] {
   const columns = twin.columns.map(quoteIdentifier).join(', ')
   const options = [twin.securityBarrier && 'security_barrier', twin.securityInvoker && 'security_invoker']
   const on = options.filter(Boolean)
   const withOptions = on.length > 0 ? ` WITH (${on.join(', ')})` : ''
   const name = quoteQualified(twin.schema, twin.name)
+  const verb = isReplaced ? 'CREATE OR REPLACE VIEW' : 'CREATE VIEW'
   const create: Step = {
-    sql: [`CREATE OR REPLACE VIEW ${name} (${columns})${withOptions} AS ${twin.select}`, ...comments].join(
-      ';\n',
-    ),
+    sql: [`${verb} ${name} (${columns})${withOptions} AS ${twin.select}`, ...comments].join(';\n'),
     why: `the masked twin of ${relation.schema}.${relation.name}`,
     as: twin.owner,
   }

@@ -195,7 +195,7 @@ forEachCluster((cluster) => {
         const focus = () => [{ schema: 'app', table: 'open' }]
         const beforeStep = await interfere(
           both,
-          /^CREATE OR REPLACE VIEW "masked_app"."v"/,
+          /^CREATE VIEW "masked_app"."v"/,
           () => act(exchange),
           () => act(exchangeBack),
         )

@@ -236,7 +236,7 @@ forEachCluster((cluster) => {
         const renamings = [
           { pattern: /^GRANT SELECT ON "masked_app"."person" TO/, what: 'role', place: '', name: m },
           {
-            pattern: /^CREATE OR REPLACE VIEW "masked_app"."person"/,
+            pattern: /^CREATE (OR REPLACE )?VIEW "masked_app"."person"/,
             what: 'table',
             place: 'app.',
             name: 'person',

@@ -158,7 +158,7 @@ clause(
     assert.equal(dry.code, 0, dry.stderr)
     assert.match(
       dry.stdout,
-      /^WARNING: [\s\S]*\n\+ note: [\s\S]*CREATE OR REPLACE VIEW "masked_public"\."person" .*; -- the masked twin/,
+      /^WARNING: [\s\S]*\n\+ note: [\s\S]*CREATE (OR REPLACE )?VIEW "masked_public"\."person" .*; -- the masked twin/,
     )
     await writeFile(file, `rules:\n${line('note')}${line('nowhere')}`)
     const wrong = await run('rules', 'apply', '-f', file, '--dry-run')
