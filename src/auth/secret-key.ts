@@ -23,7 +23,13 @@ export function secretKeyPath(dataDir: string, file: string | undefined): string
 
 /** Writes a draft and links it into place: a node that starts at the same time reads a whole key, never half of one. */
 function createKeyFile(file: string): void {
-  withDraft(file, [randomBytes(secretKeyBytes)], (draft) => linkSync(draft, file))
+  withDraft(file, [randomBytes(secretKeyBytes)], (draft) => {
+    try {
+      linkSync(draft, file)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+  })
 }
 
 /** Replaces the file as a whole: a node that reads it meanwhile sees the keys from before or those from after. */
@@ -34,11 +40,11 @@ export function writeSecretKeys(file: string, keys: readonly Uint8Array[]): void
 function withDraft(file: string, keys: readonly Uint8Array[], place: (draft: string) => void): void {
   const draft = `${file}.${randomBytes(6).toString('hex')}`
   try {
-    writeFileSync(draft, renderKeys(keys), { mode: 0o600, flush: true })
+    writeFileSync(draft, renderKeys(keys), { mode: 0o600, flag: 'wx', flush: true })
     place(draft)
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    if (code !== 'EEXIST') throw new OperatorError(`${file} cannot be written (${code}).`, { cause })
+    throw new OperatorError(`${file} cannot be written (${code}).`, { cause })
   } finally {
     rmSync(draft, { force: true })
   }

@@ -16,6 +16,7 @@ import { assignAtRoot } from '../masking/role-assignments/assigned-roles.ts'
 import type { Settings } from '../settings.ts'
 import { commandOf } from './command.ts'
 import { addressOf, readTenant } from './operator.ts'
+import { requireOwnDirectory } from './own-directory.ts'
 import { currentSettings, report } from './surroundings.ts'
 
 const options = {
@@ -63,6 +64,7 @@ interface Access extends AsyncDisposable {
 
 /** The database of the service; the embedded server is started where the service does not run. */
 async function openAccess(settings: Settings): Promise<Access> {
+  await requireOwnDirectory(settings.dataDir)
   const database = openDatabase({ url: addressOf(settings), poolSize: 2 })
   try {
     const tenantId = await readTenant(database, settings)

@@ -10,7 +10,7 @@ import { type Command, readArgs } from './command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { ownCaName, readOwnFile } from './own-file.ts'
 import { isOwnAddress, readRunFile } from './run-file.ts'
-import { readSession, type Session, writeSession } from './session.ts'
+import { keepCa, readSession, type Session, writeSession } from './session.ts'
 import { currentSettings, print, report, warn } from './surroundings.ts'
 import { trustCa } from './trust-ca.ts'
 
@@ -54,7 +54,7 @@ Shows an address and a code: open the address in a browser, enter the code and s
     const caFile = values.ca ? resolve(values.ca) : (ownCa?.path ?? null)
     const say = values.json ? warn : print
     const session = await signIn(url.replace(/\/$/, ''), caFile, say)
-    await writeSession(session)
+    await writeSession(values.ca ? { ...session, caFile: await keepCa(values.ca) } : session)
     const { userPrincipalName } = session
     report(values, { url: session.url, userPrincipalName }, `Signed in as ${userPrincipalName}.\n`)
     return 0

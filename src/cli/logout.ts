@@ -2,7 +2,7 @@ import * as oidc from 'openid-client'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { type Command, readArgs } from './command.ts'
 import { findService } from './login.ts'
-import { deleteSession, readSession } from './session.ts'
+import { deleteCa, deleteSession, readSession } from './session.ts'
 import { report, warn } from './surroundings.ts'
 
 const options = { json: { type: 'boolean' } } as const
@@ -26,6 +26,8 @@ expires, within the hour.`,
     await deleteSession()
     const told =
       session.refreshToken === null || (await revoke(session.url, session.caFile, session.refreshToken))
+    // The service could not be told without it.
+    await deleteCa()
     const { userPrincipalName } = session
     report(values, { signedOut: userPrincipalName, told }, `Signed out ${userPrincipalName}.\n`)
     if (!told) warn('masquerade: the service could not be told; it forgets within two weeks.\n')

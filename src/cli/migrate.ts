@@ -6,6 +6,7 @@ import type { Settings } from '../settings.ts'
 import { openSource } from './backup/open-source.ts'
 import { type Command, readArgs } from './command.ts'
 import { exitCodes } from './exit-codes.ts'
+import { requireOwnDirectory } from './own-directory.ts'
 import { showProgress } from './progress.ts'
 import { currentSettings, report } from './surroundings.ts'
 
@@ -28,6 +29,7 @@ refuses a database that a newer one has migrated, and says by which migration. M
     const settings = currentSettings()
     if (values.check) return check(values, settings)
     await prepareDataDir(settings.dataDir)
+    await requireOwnDirectory(settings.dataDir)
     const progress = showProgress()
     try {
       const store = await openStore(settings, {

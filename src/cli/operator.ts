@@ -12,7 +12,7 @@ import { OperatorError } from '../kernel/operator-error.ts'
 import type { SecretRing } from '../kernel/secret-box.ts'
 import type { Settings } from '../settings.ts'
 import { startCommand } from './invocation.ts'
-import { readOwnFile } from './own-file.ts'
+import { requireOwnDirectory } from './own-directory.ts'
 import { readOrigin } from './run-file.ts'
 
 /** Access of an operator who can read the data directory: the service's database and its keys. */
@@ -28,7 +28,7 @@ export interface OperatorAccess extends AsyncDisposable {
 export async function openOperatorAccess(settings: Settings): Promise<OperatorAccess> {
   const { dataDir } = settings
   // The store and the key of another user are no place for what the operator writes.
-  for (const name of ['postgres-port', 'postgres-password', 'secret.key']) await readOwnFile(dataDir, name)
+  await requireOwnDirectory(dataDir)
   const origin = await readOrigin(dataDir)
   const url = addressOf(settings)
   const database = openDatabase({ url, poolSize: 1 })

@@ -47,23 +47,33 @@ export async function readOwnFile(dataDir: string, name: string): Promise<OwnFil
 }
 
 /** Null on Windows, where files have no such owner. */
-function trustedUsers(owner: number): ReadonlySet<number> | null {
+export function trustedUsers(owner: number): ReadonlySet<number> | null {
   const caller = process.geteuid?.()
   if (caller === undefined) return null
-  const { MASQUERADE_DATA_DIR: named = '', SUDO_UID: before = '' } = surroundings().env
+  const { SUDO_UID: before = '' } = surroundings().env
   const users = new Set([0, caller])
   if (caller === 0 && /^\d+$/.test(before)) users.add(Number(before))
   // An operator who names a place for good means the service of its owner. A relative path is another one in each folder.
-  if (isAbsolute(named)) users.add(owner)
+  if (isNamedForGood()) users.add(owner)
   return users
 }
 
-/** A group with the number of such a user is the private one of that user. */
-function refuseOthers(path: string, { uid, gid, mode }: Stats, users: ReadonlySet<number>): void {
+export function isNamedForGood(): boolean {
+  return isAbsolute(surroundings().env.MASQUERADE_DATA_DIR ?? '')
+}
+
+/** The mode of a link says nothing: no user can write one. */
+export function refuseOwner(path: string, { uid }: Stats, users: ReadonlySet<number>): void {
   if (!users.has(uid))
     throw new OperatorError(
       `${path} belongs to the user with the id ${uid}, and neither to you (${process.geteuid?.()}) nor to root: nothing there is believed. Go to another folder, or name the data directory that you mean by its whole path in MASQUERADE_DATA_DIR.`,
     )
+}
+
+/** A group with the number of such a user is the private one of that user. */
+export function refuseOthers(path: string, found: Stats, users: ReadonlySet<number>): void {
+  refuseOwner(path, found, users)
+  const { uid, gid, mode } = found
   const writers =
     (mode & 0o002) !== 0
       ? 'every user of this machine'
@@ -72,6 +82,6 @@ function refuseOthers(path: string, { uid, gid, mode }: Stats, users: ReadonlySe
         : undefined
   if (writers !== undefined)
     throw new OperatorError(
-      `${path} belongs to the user with the id ${uid}, and ${writers} can write it: nothing there is believed. If it is yours: chmod go-w, or name a folder in it for MASQUERADE_DATA_DIR.`,
+      `${path} belongs to the user with the id ${uid}, and ${writers} can write it: nothing there is believed. If all in it is yours: chmod go-w, or name a folder in it for MASQUERADE_DATA_DIR.`,
     )
 }

@@ -12,6 +12,7 @@ import { requireEmptyDirectory, requireSameKey } from './backup/files.ts'
 import { chooseKey, decrypt, type Lock } from './backup/lock.ts'
 import { restoreInto } from './backup/restore-into.ts'
 import { type Command, readArgs, refuseUse } from './command.ts'
+import { requireOwnDirectory } from './own-directory.ts'
 import { showProgress } from './progress.ts'
 import { currentSettings, report } from './surroundings.ts'
 
@@ -45,7 +46,10 @@ The passphrase comes from the same places as that of 'backup'. --identity-file n
     if (file === '-')
       return refuseUse('restore', 'A file is read twice, so it cannot come from the standard input')
     const settings = currentSettings()
-    if (!values.check) requireEmptyDirectory(settings.dataDir)
+    if (!values.check) {
+      await requireOwnDirectory(settings.dataDir)
+      requireEmptyDirectory(settings.dataDir)
+    }
     const lock = await chooseKey(values, settings)
     const startedAt = Date.now()
     const progress = showProgress()

@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises'
-import { writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
+import { writePrivateFile } from '../db/private-file.ts'
 import {
   bracketHost,
   createNetworkList,
@@ -72,7 +72,7 @@ export function isOwnAddress(host: string): boolean {
 /** Tells the other commands where the running service listens. Returns the name of the file. */
 export async function writeRunFile(dataDir: string, service: DescribedService): Promise<string> {
   const file = join(dataDir, runFileName)
-  await writeFile(file, JSON.stringify(describeRun(service)), { mode: 0o600 })
+  writePrivateFile(file, JSON.stringify(describeRun(service)))
   return file
 }
 

@@ -6,6 +6,7 @@ import type { Service } from '../main.ts'
 import { ensurePortal } from '../portal/build-portal.ts'
 import { type Command, readArgs } from './command.ts'
 import { openLog } from './log.ts'
+import { requireOwnDirectory } from './own-directory.ts'
 import { showProgress } from './progress.ts'
 import { describePlace, writeRunFile } from './run-file.ts'
 import { renderScreen } from './screen.ts'
@@ -27,9 +28,10 @@ a terminal. Settings are environment variables: docs/settings.md.`,
   async run(args) {
     const { values } = readArgs('serve', args, { options })
     const settings = currentSettings()
+    await prepareDataDir(settings.dataDir)
+    await requireOwnDirectory(settings.dataDir)
     // Loaded here: the other commands need not wait for the whole service.
     const { startService } = await import('../main.ts')
-    await prepareDataDir(settings.dataDir)
     const { log, file } = openLog(settings)
     const progress = showProgress()
     const stop = Promise.withResolvers<OperatorError | null>()

@@ -22,6 +22,7 @@ function sessionFolder(): string {
 }
 
 const sessionFile = () => join(sessionFolder(), 'session.json')
+const caFile = () => join(sessionFolder(), 'ca.pem')
 
 export async function readSession(): Promise<Session | null> {
   try {
@@ -32,13 +33,23 @@ export async function readSession(): Promise<Session | null> {
   }
 }
 
-/** Writes a private draft and renames it, so that no reader sees half a file and other users can never open it. */
 export async function writeSession(session: Session): Promise<void> {
-  const draft = `${sessionFile()}.${process.pid}`
+  await writeKept(sessionFile(), JSON.stringify(session, null, 2))
+}
+
+/** Returns a copy of a CA that was named: its file may be in a folder where other users can replace it later. */
+export async function keepCa(file: string): Promise<string> {
+  await writeKept(caFile(), await readFile(file, 'utf8'))
+  return caFile()
+}
+
+/** Writes a private draft and renames it, so that no reader sees half a file and other users can never open it. */
+async function writeKept(file: string, text: string): Promise<void> {
+  const draft = `${file}.${process.pid}`
   try {
     await mkdir(sessionFolder(), { recursive: true, mode: 0o700 })
-    await writeFile(draft, JSON.stringify(session, null, 2), { mode: 0o600, flag: 'wx' })
-    await rename(draft, sessionFile())
+    await writeFile(draft, text, { mode: 0o600, flag: 'wx' })
+    await rename(draft, file)
   } catch (cause) {
     await rm(draft, { force: true })
     throw unusable(cause)
@@ -47,6 +58,10 @@ export async function writeSession(session: Session): Promise<void> {
 
 export async function deleteSession(): Promise<void> {
   await rm(sessionFile(), { force: true })
+}
+
+export async function deleteCa(): Promise<void> {
+  await rm(caFile(), { force: true })
 }
 
 function unusable(cause: unknown): OperatorError {

@@ -4,6 +4,8 @@ import { OperatorError } from '../kernel/operator-error.ts'
 
 /** The file that a restore keeps in the data directory while it runs. */
 export const restoreMarker = 'restore-unfinished'
+export const lockFileName = 'masquerade.lock'
+export const logFileName = 'masquerade.log'
 
 /** Creates the data directory, private to the operator; fails in one line where it cannot, or a restore did not finish. */
 export async function prepareDataDir(dataDir: string): Promise<void> {

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { openDatabase } from './database.ts'
 import type { DatabaseAddress } from './database-url.ts'
+import { writePrivateFile } from './private-file.ts'
 import { chooseAccount } from './server/account.ts'
 import { prepareBinaries } from './server/binaries.ts'
 import { initCluster } from './server/init-cluster.ts'
@@ -173,13 +174,6 @@ function checkClusterVersion(directory: string, version: string): void {
       `the embedded database in ${directory} was made by PostgreSQL ${made}, and this version brings ${version}: dump it with the old version and import it`,
     )
   }
-}
-
-/** Whole or absent, and never readable by others. */
-function writePrivateFile(file: string, text: string): void {
-  const draft = `${file}.new`
-  writeFileSync(draft, text, { mode: 0o600, flush: true })
-  renameSync(draft, file)
 }
 
 const fileReasons: Record<string, string> = {

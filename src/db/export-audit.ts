@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs'
-import { mkdir, open, rename } from 'node:fs/promises'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -55,7 +55,8 @@ export function createArchive(folder: string, tenantId: string): Archive {
     const file = join(folder, `${tenantId}-${name}.jsonl.gz`)
     const draft = `${file}.partial`
     const lines = new PassThrough()
-    const stored = pipeline(lines, createGzip(), createWriteStream(draft, { mode: 0o600 }))
+    await rm(draft, { force: true })
+    const stored = pipeline(lines, createGzip(), createWriteStream(draft, { flags: 'wx', mode: 0o600 }))
     // A full disk ends the reading as well; the error is that of the disk.
     stored.catch((error) => lines.destroy(error))
     await copyEntries(tx, quoteQualified(schemaName, name), (chunk) => put(lines, chunk))

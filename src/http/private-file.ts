@@ -1,4 +1,5 @@
-import { chmod, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { codeOf } from '../kernel/sqlstate.ts'
@@ -44,9 +45,19 @@ export async function readPrivateFile(file: string): Promise<string | undefined>
   }
 }
 
+/** What a link leads to keeps its mode: it may be a file that other programs read. */
 async function closeToOthers(entry: string, mode: number): Promise<void> {
-  const { mode: current } = await stat(entry)
-  if ((current & 0o077) !== 0) await chmod(entry, mode)
+  const handle = await open(entry, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)).catch((error) => {
+    if (codeOf(error) === 'ELOOP') return null
+    throw error
+  })
+  if (!handle) return
+  try {
+    const { mode: current } = await handle.stat()
+    if ((current & 0o077) !== 0) await handle.chmod(mode)
+  } finally {
+    await handle.close()
+  }
 }
 
 async function syncFolder(folder: string): Promise<void> {

@@ -48,7 +48,7 @@ async function followPort(
   const shop = readShopAccess(dataDir)
   if (!shop || shop.port === port) return
   await moveBindings(sql, { host, port: shop.port, database: shop.database }, port)
-  await writeShopAccess(dataDir, { ...shop, port })
+  writeShopAccess(dataDir, { ...shop, port })
 }
 
 function caller({ listeners }: Running, token: string) {

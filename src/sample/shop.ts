@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openDatabase } from '../db/database.ts'
 import type { DatabaseAddress } from '../db/database-url.ts'
+import { writePrivateFile } from '../db/private-file.ts'
 import { quoteIdentifier, quoteLiteral } from '../db/quote.ts'
 
 const script = new URL('./shop.sql', import.meta.url)
@@ -96,11 +96,11 @@ export async function bringShop({
   const policy = { dataMaskingState: 'Enabled', exemptPrincipals: exempt }
   await call('PUT', `${path}/dataMaskingPolicies/Default?${version}`, { properties: policy })
   const access: ShopAccess = { host, port, database, analyst: password.analyst, auditor: password.auditor }
-  await writeShopAccess(dataDir, access)
+  writeShopAccess(dataDir, access)
 }
 
-export async function writeShopAccess(dataDir: string, access: ShopAccess): Promise<void> {
-  await writeFile(join(dataDir, shopFile), `${JSON.stringify(access, null, 2)}\n`, { mode: 0o600 })
+export function writeShopAccess(dataDir: string, access: ShopAccess): void {
+  writePrivateFile(join(dataDir, shopFile), `${JSON.stringify(access, null, 2)}\n`)
 }
 
 export function readShopAccess(dataDir: string): ShopAccess | null {

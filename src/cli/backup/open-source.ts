@@ -2,6 +2,7 @@ import { type Database, openDatabase } from '../../db/database.ts'
 import { startEmbedded } from '../../db/embedded.ts'
 import type { Settings } from '../../settings.ts'
 import { addressOf, readTenant } from '../operator.ts'
+import { requireOwnDirectory } from '../own-directory.ts'
 
 interface Source extends AsyncDisposable {
   readonly database: Database
@@ -9,6 +10,7 @@ interface Source extends AsyncDisposable {
 
 /** The database of the service as it is: it is not migrated. The embedded server is started where the service does not run. */
 export async function openSource(settings: Settings): Promise<Source> {
+  await requireOwnDirectory(settings.dataDir)
   const database = openDatabase({ url: addressOf(settings), poolSize: 1 })
   try {
     await readTenant(database, settings)

@@ -1,15 +1,16 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeAudit } from '../../db/audit.ts'
 import { createLoader, requireEmptyStore } from '../../db/backup/load-store.ts'
 import type { BackedUpFile, Manifest } from '../../db/backup/manifest.ts'
 import type { BackupSummary, BackupVisitor } from '../../db/backup/walk-backup.ts'
 import { appendChanges } from '../../db/change-log.ts'
-import { restoreMarker } from '../../db/data-directory.ts'
+import { lockFileName, restoreMarker } from '../../db/data-directory.ts'
 import { type Database, openDatabase, type Tx } from '../../db/database.ts'
 import { startEmbedded } from '../../db/embedded.ts'
 import { noteRestore } from '../../db/instance.ts'
-import { lockDirectory, lockFileName } from '../../db/server/lock.ts'
+import { writePrivateFile } from '../../db/private-file.ts'
+import { lockDirectory } from '../../db/server/lock.ts'
 import { clearStaleServer } from '../../db/server/stale-server.ts'
 import { voidAllTokens } from '../../directory/accounts/standing.ts'
 import { markUnchecked } from '../../enforcement/states/restored-states.ts'
@@ -18,6 +19,7 @@ import { OperatorError } from '../../kernel/operator-error.ts'
 import { selectBound } from '../../masking/binding/find-bound.ts'
 import { removeAllStored } from '../../masking/credentials/credential-store.ts'
 import type { Settings } from '../../settings.ts'
+import { requireOwnDirectory } from '../own-directory.ts'
 import { requireEmptyDirectory, writeFiles } from './files.ts'
 
 type Walk = (visitor: BackupVisitor) => Promise<BackupSummary>
@@ -37,11 +39,12 @@ export async function restoreInto(
   const outside = databaseUrl === undefined ? undefined : openDatabase({ url: databaseUrl, poolSize: 1 })
   if (outside) await requireEmptyStore(outside.sql).catch((error) => outside.close().then(() => fail(error)))
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  // Again: a service may have been started there while the file was read.
+  // Again: a service may have been started there while the file was read, or another user may have made it.
+  await requireOwnDirectory(dataDir)
   requireEmptyDirectory(dataDir)
   const marker = join(dataDir, restoreMarker)
   if (existsSync(marker)) await clearUnfinished(dataDir)
-  writeFileSync(marker, 'A restore into this directory has not finished.\n', { mode: 0o600, flush: true })
+  writePrivateFile(marker, 'A restore into this directory has not finished.\n')
   try {
     await using place = outside ? fromOutside(outside, dataDir) : await openEmbedded(settings, say)
     writeFiles(files, settings)

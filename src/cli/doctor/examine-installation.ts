@@ -3,8 +3,10 @@ import { access, constants, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readSecretKeys } from '../../auth/secret-key.ts'
 import { readFreeBytes } from '../../db/data-directory.ts'
+import { OperatorError } from '../../kernel/operator-error.ts'
 import type { Settings } from '../../settings.ts'
 import { startCommand } from '../invocation.ts'
+import { requireOwnDirectory } from '../own-directory.ts'
 import { quoteArgument } from '../quote-argument.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
 
@@ -25,6 +27,7 @@ async function examineDirectory({ dataDir }: Settings): Promise<Finding> {
   try {
     const { mode } = await stat(dataDir)
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
+    await requireOwnDirectory(dataDir)
     if ((mode & 0o077) === 0) return ok(check, dataDir)
     return warning(
       check,
@@ -32,6 +35,8 @@ async function examineDirectory({ dataDir }: Settings): Promise<Finding> {
       `chmod 700 ${quoteArgument(dataDir)}`,
     )
   } catch (cause) {
+    if (cause instanceof OperatorError)
+      return problem(check, cause.message, 'set MASQUERADE_DATA_DIR to the one of the service')
     const { code } = cause as NodeJS.ErrnoException
     const start = code === 'ENOENT'
     return problem(

@@ -14,6 +14,7 @@ import { selectBound } from '../../masking/binding/find-bound.ts'
 import type { Settings } from '../../settings.ts'
 import { startCommand } from '../invocation.ts'
 import { addressOf, readTenant } from '../operator.ts'
+import { requireOwnDirectory } from '../own-directory.ts'
 import { quoteArgument } from '../quote-argument.ts'
 import { showText } from '../table.ts'
 import { type Finding, ok, problem, skipped, warning } from './finding.ts'
@@ -25,6 +26,13 @@ export async function examineStore(
   settings: Settings,
   isWanted: (id: string) => boolean,
 ): Promise<Finding[]> {
+  const refusal = await requireOwnDirectory(settings.dataDir).catch((error: unknown) => error)
+  if (refusal instanceof OperatorError)
+    return withoutStore(
+      refusal.message,
+      'set MASQUERADE_DATA_DIR to the one of the service',
+      'The data directory is not believed.',
+    )
   let database: Database | undefined
   try {
     database = openDatabase({ url: addressOf(settings), poolSize: 1 })
@@ -50,13 +58,17 @@ export async function examineStore(
     const fix = isOwn ? startCommand : 'check MASQUERADE_DATABASE_URL and the server that it names'
     const isSilent = isOwn && error.cause !== undefined
     const words = isSilent ? 'It does not answer: the service does not run, or it hangs.' : error.message
-    return [
-      problem('database of the service', words, fix),
-      ...laterChecks.map((check) => skipped(check, 'The database of the service does not answer.')),
-    ]
+    return withoutStore(words, fix, 'The database of the service does not answer.')
   } finally {
     await database?.close()
   }
+}
+
+function withoutStore(message: string, fix: string, reason: string): Finding[] {
+  return [
+    problem('database of the service', message, fix),
+    ...laterChecks.map((check) => skipped(check, reason)),
+  ]
 }
 
 /** A role of the same server that connects reads nothing, but it can hold locks of the service. */

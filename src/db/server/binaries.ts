@@ -6,6 +6,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -89,17 +90,19 @@ function probe(native: string, account: Account | undefined): { version?: string
 function copyTo(place: string, native: string): string | undefined {
   const { version } = JSON.parse(readFileSync(path.join(native, '../package.json'), 'utf8'))
   const target = path.join(place, `masquerade-postgresql-${version}`)
-  const draft = `${target}.${process.pid}`
+  let draft: string | undefined
   try {
     if (existsSync(target)) return isPrivate(target) ? target : undefined
     mkdirSync(place, { recursive: true, mode: 0o755 })
+    // Under a name that can be guessed, another user could have made the folder first.
+    draft = mkdtempSync(`${target}.`)
     cpSync(native, draft, { recursive: true, verbatimSymlinks: true })
     repair(draft)
     openToReaders(draft)
     renameSync(draft, target)
     return target
   } catch {
-    rmSync(draft, { recursive: true, force: true })
+    if (draft !== undefined) rmSync(draft, { recursive: true, force: true })
     return undefined
   }
 }

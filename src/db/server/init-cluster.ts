@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 import {
-  chmodSync,
-  chownSync,
   closeSync,
+  fchmodSync,
+  fchownSync,
   fsyncSync,
+  lchownSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -42,7 +43,8 @@ export async function initCluster(plan: ClusterPlan): Promise<void> {
   }
   removeDrafts(directory)
   const draft = mkdtempSync(`${directory}.new-`)
-  if (account) chownSync(draft, account.uid, account.gid)
+  // Where the directory belongs to another user than root, that user may have put a link in its place.
+  if (account) lchownSync(draft, account.uid, account.gid)
   await runInitdb(plan, draft)
   renameSync(draft, directory)
   syncDirectory(parent)
@@ -111,8 +113,8 @@ async function runInitdb(plan: ClusterPlan, draft: string): Promise<void> {
 function openPasswordFile(name: string, { account, password }: ClusterPlan): number {
   rmSync(name, { force: true })
   const file = openSync(name, 'wx+', 0o600)
-  chmodSync(name, 0o600)
-  if (account) chownSync(name, account.uid, account.gid)
+  fchmodSync(file, 0o600)
+  if (account) fchownSync(file, account.uid, account.gid)
   unlinkSync(name)
   writeSync(file, `${password}\n`, 0)
   return file

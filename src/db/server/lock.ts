@@ -1,11 +1,11 @@
-import { chmodSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, fchmodSync, openSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { OperatorError } from '../../kernel/operator-error.ts'
+import { lockFileName } from '../data-directory.ts'
+import { writePrivateFile } from '../private-file.ts'
 
 export type DirectoryLock = { release(): void }
-
-export const lockFileName = 'masquerade.lock'
 
 /** By directory. The handle is kept here: closed by the garbage collector, it would let go of the lock. */
 const held = new Map<string, DatabaseSync>()
@@ -23,6 +23,7 @@ export function lockDirectory(directory: string): DirectoryLock {
   const lockFile = path.join(real, lockFileName)
   let handle: DatabaseSync | undefined
   try {
+    createLockFile(lockFile)
     handle = new DatabaseSync(lockFile)
     handle.exec('begin exclusive')
   } catch (cause) {
@@ -32,14 +33,24 @@ export function lockDirectory(directory: string): DirectoryLock {
     throw new OperatorError(`the data directory ${directory} cannot be locked: ${reason}`, { cause })
   }
   held.set(real, handle)
-  chmodSync(lockFile, 0o600)
-  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 })
+  writePrivateFile(pidFile, `${process.pid}\n`)
   return {
     release() {
       rmSync(pidFile, { force: true })
       handle.close()
       held.delete(real)
     },
+  }
+}
+
+/** SQLite would follow a link. The descriptor is closed before it locks: closing one later would drop the lock. */
+function createLockFile(file: string): void {
+  const { O_RDWR, O_CREAT, O_NOFOLLOW = 0 } = constants
+  const descriptor = openSync(file, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
+  try {
+    fchmodSync(descriptor, 0o600)
+  } finally {
+    closeSync(descriptor)
   }
 }
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { OperatorError } from '../../kernel/operator-error.ts'
 import type { Account } from './account.ts'
@@ -30,7 +30,8 @@ const longestSocketPath = 103
 
 export async function runServer(plan: ServerPlan): Promise<RunningServer> {
   const startLog = `${plan.directory}.log`
-  const log = openSync(startLog, 'w', 0o600)
+  rmSync(startLog, { force: true })
+  const log = openSync(startLog, 'wx', 0o600)
   const socketPath = path.join(plan.directory, `.s.PGSQL.${plan.port}`)
   const hasSocket = Buffer.byteLength(socketPath) <= longestSocketPath
   const name = nameForAccount(plan.directory, plan.account)

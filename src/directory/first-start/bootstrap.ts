@@ -1,8 +1,8 @@
-import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { lockUntilCommit } from '../../db/advisory-locks.ts'
 import { writeAudit } from '../../db/audit.ts'
 import type { Database, Tx } from '../../db/database.ts'
+import { writePrivateFile } from '../../db/private-file.ts'
 import { OperatorError } from '../../kernel/operator-error.ts'
 import {
   type Administration,
@@ -64,10 +64,8 @@ export function writeCredentials(
 }
 
 function writeSecret(file: string, text: string): string {
-  const draft = `${file}.new`
   try {
-    writeFileSync(draft, `${text}\n`, { mode: 0o600, flush: true })
-    renameSync(draft, file)
+    writePrivateFile(file, `${text}\n`)
     return file
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
+import { createCa, toPem } from '../../../src/http/local-ca.ts'
 import { Browser } from '../../support/browser.ts'
 import { clause } from '../../support/clause.ts'
 import { startCommand } from '../../support/command.ts'
@@ -102,6 +103,21 @@ describe('the commands about people and applications', () => {
     },
   )
 
+  const signInByDevice = async (more: string[] = []) => {
+    const person = await addPerson(service)
+    const started = startCommand(['login', '--url', service.httpsOrigin, ...more], environment)
+    const shown = await started.waitFor(/enter the code [A-Z]{4}-[A-Z]{4}/)
+    const [, address = ''] = /Open (\S+)/.exec(shown) ?? []
+    const [, code = ''] = /enter the code (\S+)/.exec(shown) ?? []
+    const browser = new Browser()
+    const confirmation = await browser.submit(await browser.open(address), { user_code: code })
+    await signInDevice(browser, await browser.submit(confirmation, { confirm: 'yes' }), person)
+    const outcome = await started.ended
+    assert.equal(outcome.code, 0, outcome.stderr)
+    assert.match(outcome.stdout, new RegExp(`Signed in as ${person.userPrincipalName}\\.`))
+    return person
+  }
+
   clause('TOK-57', 'What a command cannot do is one line on standard error.', async () => {
     const attempts: [string[], RegExp][] = [
       [['application', 'secret', 'nobody'], /nobody/],
@@ -123,18 +139,7 @@ describe('the commands about people and applications', () => {
     'TOK-58',
     '`masquerade login` signs a person in by device code and keeps the tokens in a file for them alone; `masquerade logout` ends the sign-in at the service too.',
     async () => {
-      const person = await addPerson(service)
-      const started = startCommand(['login', '--url', service.httpsOrigin], environment)
-      const shown = await started.waitFor(/enter the code [A-Z]{4}-[A-Z]{4}/)
-      const [, address = ''] = /Open (\S+)/.exec(shown) ?? []
-      const [, code = ''] = /enter the code (\S+)/.exec(shown) ?? []
-      const browser = new Browser()
-      const confirmation = await browser.submit(await browser.open(address), { user_code: code })
-      await signInDevice(browser, await browser.submit(confirmation, { confirm: 'yes' }), person)
-      const outcome = await started.ended
-      assert.equal(outcome.code, 0, outcome.stderr)
-      assert.match(outcome.stdout, new RegExp(`Signed in as ${person.userPrincipalName}\\.`))
-
+      const person = await signInByDevice()
       const folder = join(service.dataDir, 'config', 'masquerade')
       assert.deepEqual(await readdir(folder), ['session.json'])
       assert.equal((await stat(folder)).mode & 0o777, 0o700)
@@ -155,6 +160,27 @@ describe('the commands about people and applications', () => {
         }),
       })
       assert.equal(refused.status, 400)
+    },
+  )
+
+  clause(
+    'SVC-120',
+    '`masquerade login --ca` keeps the certificate itself, not the name of its file: later commands trust what the file held at the sign-in…',
+    async () => {
+      const ca = join(service.dataDir, 'named-ca.pem')
+      await writeFile(ca, service.listeners.ca ?? '')
+      await signInByDevice(['--ca', ca])
+      const { ca: foreign } = await createCa(['localhost'], new Date())
+      await writeFile(ca, toPem(foreign.certificate))
+
+      const folder = join(service.dataDir, 'config', 'masquerade')
+      const { caFile } = JSON.parse(await readFile(join(folder, 'session.json'), 'utf8'))
+      assert.equal(await readFile(caFile, 'utf8'), service.listeners.ca)
+      assert.equal((await stat(caFile)).mode & 0o777, 0o600)
+      // Told by that CA: a process of its own has trusted no other.
+      const { code, stderr } = await startCommand(['logout'], environment).ended
+      assert.deepEqual([code, stderr], [0, ''])
+      assert.deepEqual(await readdir(folder), [])
     },
   )
 })
