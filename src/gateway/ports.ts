@@ -79,10 +79,8 @@ export interface WatchedRelation {
 export interface Homonym {
   readonly schema: string
   readonly name: string
-  /** False: the role may not use the schema, which then is not on its path, but a role that it may become may. */
+  /** False: the role may not use the schema, which then is not on its path, but owns it, or may become a role that may. */
   readonly isUsable?: boolean
-  /** Some role that it may become passes the schema over. */
-  readonly isUncertain?: boolean
   /** The schema is named like another role that it may become: `$user` may be this schema. */
   readonly isOfRole?: boolean
 }
@@ -95,8 +93,10 @@ export interface RoleMasks {
   readonly watchedDigest?: string
   /** Every relation that shares its name with a masked one: whose turn it is depends on the search path. */
   readonly homonyms: readonly Homonym[]
-  /** They could not be read yet. */
+  /** They could not be read yet, or no role has the name any more. */
   readonly isUnknown?: boolean
+  /** The OID of the role of that name; undefined: nothing is masked for any role. */
+  readonly roleId?: string
   /** Schemas of ours that this role cannot use as a whole: the controller's notes, and with them the twins. */
   readonly hides?: readonly string[]
 }

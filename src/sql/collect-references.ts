@@ -89,6 +89,8 @@ export class ReferenceCollector implements References, Collector {
     const qualified = (named ?? []).flatMap(({ relation }) => relation ?? [])
     const reference = { path, isStar, at: location ?? 0, qualified }
     this.columns.push(reference)
+    // `t.f` calls f(t) where t has no such column.
+    if (!isStar && path.length > 1) this.calls.push(path.slice(-1))
     const origins = findOrigins(reference, scope, this.effort)
     this.read(origins)
     if (scope.into) this.#putInto(scope.into, reference, origins, scope)
@@ -130,9 +132,15 @@ export class ReferenceCollector implements References, Collector {
     }
   }
 
+  /** `INSERT INTO t (a[…])`: a subscript is any expression. */
+  subscripts(targets: readonly Node[] | undefined, scope: Scope): void {
+    for (const target of targets ?? []) this.later(target.ResTarget?.indirection, scope)
+  }
+
   assignRow(relation: RelationReference, { targetList, values }: Node, scope: Scope): void {
     const row = (values ?? []).map(() => createValue())
     this.fill(values, row, scope)
+    this.subscripts(targetList, scope)
     this.assignments.push({ relation, columns: namesOf(targetList), stored: { parts: [row] } })
   }
 

@@ -115,10 +115,11 @@ export interface References {
   readonly assignments: readonly Assignment[]
   readonly groupings: readonly Grouping[]
   readonly types: readonly TypeReference[]
+  /** Functions, operators with a schema, and fields and columns that may be functions. */
   readonly calls: readonly (readonly string[])[]
   /** Names of prepared statements that it runs. */
   readonly executes: readonly string[]
-  /** It has code in a string: DO, or the body of a function. */
+  /** It has code in a string: DO, or the body of a function; or it makes an operator or aggregate of a function. */
   readonly hasHiddenCode: boolean
   /** Of the whole text: what looks at the references goes on counting. */
   readonly effort: Effort

@@ -11,7 +11,6 @@ import { type Node, readStrings } from './syntax-tree.ts'
 const looksAtNoRow = new Set([
   'VacuumStmt',
   'GrantStmt',
-  'CreateForeignTableStmt',
   'intoClause',
   'into',
   'view',
@@ -22,6 +21,8 @@ const looksAtNoRow = new Set([
   'AlterObjectSchemaStmt',
   'AlterOwnerStmt',
 ])
+/** Objects that run a function wherever they are used. A string in their definition may be its name. */
+const runsFunction = new Set(['OBJECT_OPERATOR', 'OBJECT_AGGREGATE'])
 /** PostgreSQL's number of ACCESS SHARE. */
 const accessShare = 1
 
@@ -72,6 +73,7 @@ class Resolver extends ReferenceCollector {
         this.later(node.query, scope)
         break
       case 'SubLink':
+        this.#operate(node.operName)
         this.later(node.testexpr, scope)
         this.later(
           node.subselect,
@@ -92,8 +94,10 @@ class Resolver extends ReferenceCollector {
           this.refer(range, node.mode === accessShare ? 'lockToRead' : 'lock')
         break
       case 'CreateStmt':
-        for (const { TableLikeClause: like } of node.tableElts ?? [])
-          if (like) this.refer(like.relation, 'like')
+        this.#createTable(node, scope)
+        break
+      case 'CreateForeignTableStmt':
+        this.#createTable(node.base ?? {}, scope)
         break
       case 'TableLikeClause':
         this.refer(node.relation, 'like')
@@ -104,6 +108,20 @@ class Resolver extends ReferenceCollector {
       case 'ExecuteStmt':
         this.executes.push(node.name)
         this.later(node.params, scope)
+        break
+      case 'A_Indirection':
+        // `(x).f` calls f(x) where x has no such field.
+        for (const name of readStrings(node.indirection)) this.calls.push([name])
+        this.later(node, scope)
+        break
+      case 'A_Expr':
+      case 'SortBy':
+        this.#operate(key === 'SortBy' ? node.useOp : node.name)
+        this.later(node, scope)
+        break
+      case 'DefineStmt':
+        this.hasHiddenCode ||= runsFunction.has(node.kind)
+        this.later(node, scope)
         break
       case 'DoStmt':
         this.hasHiddenCode = true
@@ -126,6 +144,23 @@ class Resolver extends ReferenceCollector {
           this.types.push({ path: readStrings(node.names), at: node.location ?? 0 })
         if (!looksAtNoRow.has(key)) this.later(node, scope)
     }
+  }
+
+  /** An operator with a schema may be one of the session's own. */
+  #operate(name: readonly Node[] | undefined): void {
+    if (name && name.length > 1) this.calls.push(readStrings(name))
+  }
+
+  /** What its defaults, checks and bounds call. A table that it inherits from or refers to is not read. */
+  #createTable({ relation, inhRelations, tableElts, ...rest }: Node, scope: Scope): void {
+    this.later(rest, scope)
+    const withoutKey = ({ Constraint: constraint, ...other }: Node) =>
+      constraint ? { ...constraint, pktable: undefined } : other
+    for (const { ColumnDef: column, ...element } of tableElts ?? [])
+      this.later(
+        column ? { ...column, constraints: column.constraints?.map(withoutKey) } : withoutKey(element),
+        scope,
+      )
   }
 
   #select(node: Node, outer: Scope): void {
@@ -160,6 +195,7 @@ class Resolver extends ReferenceCollector {
     this.later(node.selectStmt, scope)
     const relation = this.refer(node.relation, 'insert')
     this.write(relation, node.cols)
+    this.subscripts(node.cols, scope)
     if (node.selectStmt)
       this.assignments.push({
         relation,

@@ -40,6 +40,7 @@ export async function openWatchedGateway({ database, url, role }: MaskedDatabase
       await waitUntil('the end of the session', async () => events.some(({ kind }) => kind === 'ended'))
       return events.flatMap((event) => (event.kind === 'touched' ? event.touches : []))
     },
+    refresh: () => gateway.refreshAll(),
     close: () => gateway.close(0),
   }
 }

@@ -4,10 +4,8 @@ import type { Sql } from '../../db/sql.ts'
 export interface Homonym {
   readonly schema: string
   readonly name: string
-  /** False: the role may not use the schema, which then is not on its path, but a role that it may become may. */
+  /** False: the role may not use the schema, which then is not on its path, but owns it, or may become a role that may. */
   readonly isUsable?: boolean
-  /** Some role that it may become passes the schema over. */
-  readonly isUncertain?: boolean
   /** The schema is named like another role that it may become: `$user` may be this schema. */
   readonly isOfRole?: boolean
 }
@@ -24,9 +22,7 @@ export async function readHomonyms(
   roles: readonly string[],
   names: readonly string[],
 ): Promise<(Homonym & { readonly role: string })[]> {
-  const rows = await sql<
-    { role: string; schema: string; name: string; usable: boolean; certain: boolean; named: boolean }[]
-  >`
+  const rows = await sql<{ role: string; schema: string; name: string; usable: boolean; named: boolean }[]>`
     with recursive granted as (
       select roleid, member from pg_catalog.pg_auth_members
       union all select o.oid, d.datdba from pg_catalog.pg_database d
@@ -43,27 +39,22 @@ export async function readHomonyms(
       where c.relname = any(${[...new Set(names)]}::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
     ), schemas as materialized (
       select r.rolname, n.oid, n.nspname, pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE') as usable,
-        case when b.anyone then pg_catalog.has_schema_privilege('public', n.oid, 'USAGE')
-          else not exists (select 1 from pg_catalog.unnest(b.oids) o (oid)
-            where not pg_catalog.has_schema_privilege(o.oid, n.oid, 'USAGE')) end
-          -- As that of $user it is passed over by every other role.
-          and (n.nspname <> r.rolname or not (b.anyone or pg_catalog.cardinality(b.oids) > 1)) as certain,
         n.nspname <> r.rolname and case when b.anyone
           then exists (select 1 from pg_catalog.pg_roles o where o.rolname = n.nspname)
           else n.nspname = any(b.names) end as named
       from pg_catalog.pg_namespace n cross join becomes b join pg_catalog.pg_roles r on r.oid = b.role
       where n.oid in (select relnamespace from relations) and n.nspname !~ '^pg_(toast_)?temp_'
-        and (b.anyone or exists (select 1 from pg_catalog.unnest(b.oids) o (oid)
+        -- An owner may grant itself the use of a schema.
+        and (b.anyone or n.nspowner = any(b.oids) or exists (select 1 from pg_catalog.unnest(b.oids) o (oid)
           where pg_catalog.has_schema_privilege(o.oid, n.oid, 'USAGE')))
     )
-    select s.rolname::text as role, s.nspname::text as schema, c.relname::text as name, s.usable, s.certain, s.named
+    select s.rolname::text as role, s.nspname::text as schema, c.relname::text as name, s.usable, s.named
     from schemas s join relations c on c.relnamespace = s.oid order by 1, 2, 3`
-  return rows.map(({ role, schema, name, usable, certain, named }) => ({
+  return rows.map(({ role, schema, name, usable, named }) => ({
     role,
     schema,
     name,
     ...(!usable && { isUsable: false }),
-    ...(!certain && { isUncertain: true }),
     ...(named && { isOfRole: true }),
   }))
 }

@@ -22,6 +22,10 @@ export interface MaskedForRole {
   readonly homonyms: readonly Homonym[]
   /** Our own schemas, for every role but that of the binding and superusers. */
   readonly hides: readonly string[]
+  /** Undefined: nothing is masked for any role. */
+  readonly roleId?: string
+  /** No role has this name: a session that began under it goes on as a role of another name. */
+  readonly isUnknown?: boolean
 }
 
 /** Types without an operator by which rows could be grouped. */
@@ -76,8 +80,11 @@ export async function readMaskedFor(
   const relations = guard === null ? [] : await readMoved(sql, guard, roles)
   for (const { role, ...relation } of relations) found.get(role)?.relations.push(relation)
   const watched = await readWatched(sql, roles, guard, observed ?? [])
-  for (const [role, seen] of watched)
-    Object.assign(found.get(role) ?? {}, { watched: seen.watched, watchedDigest: seen.digest })
+  for (const [role, masked] of found) {
+    const seen = watched.get(role)
+    const facts = seen && { watched: seen.watched, watchedDigest: seen.digest, roleId: seen.roleId }
+    Object.assign(masked, facts ?? { isUnknown: true })
+  }
   const [any] = watched.values()
   const ofUsers = (any?.watched ?? []).filter(({ schema }) => schema !== 'pg_catalog')
   const names = [...relations, ...ofUsers].map(({ name }) => name)

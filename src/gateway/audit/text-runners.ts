@@ -9,7 +9,7 @@ export const textRunners: ReadonlySet<string> = new Set([
   ...['crosstab', 'crosstab2', 'crosstab3', 'crosstab4', 'crosstabn', 'connectby', 'xpath_table'],
 ])
 
-/** Temporary functions count as such: they are the session's own, and go by no other name. */
+/** Temporary functions and operators count as such: they are the session's own, and go by no other name. */
 export function runsText(name: readonly string[]): boolean {
   return textRunners.has(name.at(-1) ?? '') || /^pg_temp(_|$)/.test(name.at(-2) ?? '')
 }

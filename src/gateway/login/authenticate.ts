@@ -151,6 +151,8 @@ export interface OwnSession {
   readonly isStandby: boolean
   /** Something in the database is masked. */
   readonly isMasked: boolean
+  /** The OID of the session's role, which keeps it when its name changes. */
+  readonly roleId: string
   /** The OIDs of the session's role and of the roles that it is a member of: another text as soon as these are others. */
   readonly memberships: string
 }
@@ -188,6 +190,7 @@ export async function askAboutItself({ socket, reader }: Side): Promise<OwnSessi
       isOfLoginRole: isOfLoginRole === 't',
       isStandby: isStandby === 't',
       isMasked: isMasked === 't',
+      roleId: /^\d*/.exec(memberships)?.[0] ?? '',
       memberships,
     }
   }

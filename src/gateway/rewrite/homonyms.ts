@@ -48,7 +48,10 @@ export class Homonyms {
     return this.#find(name, lookup)?.schema
   }
 
-  /** The schemas of all relations that the name may stand for, by the role that the session has become meanwhile. */
+  /**
+   * The schemas of all relations that the name may stand for: the session may have become another role, or have dropped, renamed or
+   * lost the first one in a transaction that no other session sees.
+   */
   findMeanings(name: string, lookup: Lookup): readonly string[] {
     return this.#find(name, lookup)?.meanings ?? []
   }
@@ -79,7 +82,6 @@ export class Homonyms {
       if (!homonym) continue
       meanings.add(homonym.schema)
       if (homonym.isUsable !== false) first ??= homonym.schema
-      if (!homonym.isUncertain) break
     }
     return { schema: first, meanings: [...meanings] }
   }

@@ -3,6 +3,8 @@ import { MaskMap } from './mask-map.ts'
 
 interface Entry {
   map: MaskMap
+  /** The role that the map is of; undefined: it is the same for every role. */
+  roleId: string | undefined
   text: string
   /** Those of the role when the map was read for a session; undefined: the map may date from other ones. */
   memberships: string | undefined
@@ -26,6 +28,7 @@ const readEveryMs = 10_000
 const keepMs = 30_000
 
 const nothing: RoleMasks = { relations: [], homonyms: [], isUnknown: true }
+const unknown = new MaskMap(nothing)
 
 /**
  * The relations that move, for every database and role that has or recently had a session. A wrong or late entry can
@@ -46,12 +49,13 @@ export class MaskCache {
 
   /**
    * The map of a role for as long as a session holds it. Memberships have no version: a session whose role has others
-   * than the map was read for has it read again, or its statements would be denied.
+   * than the map was read for has it read again, or its statements would be denied. A role can be renamed, and another one take its
+   * name: then no map is known for the session.
    */
   async hold(
     databaseId: string,
     role: string,
-    memberships: string,
+    { roleId, memberships }: { readonly roleId: string; readonly memberships: string },
   ): Promise<{ current(): MaskMap; release(): void }> {
     const page = this.#pages.get(databaseId) ?? {
       databaseId,
@@ -70,7 +74,7 @@ export class MaskCache {
     // A page without users is not kept up to date: look at it again.
     await (!isRead ? this.#read(page, entry) : wasUsed ? page.reading : this.#look(page))
     return {
-      current: () => entry.map,
+      current: () => (entry.roleId === undefined || entry.roleId === roleId ? entry.map : unknown),
       release: () => {
         entry.users--
         entry.leftAt = Date.now()
@@ -121,7 +125,7 @@ export class MaskCache {
           const found = masks.get(role)
           const text = describe(found ?? nothing)
           if (!found || text === entry.text) continue
-          Object.assign(entry, { map: new MaskMap(found), text })
+          Object.assign(entry, { map: new MaskMap(found), roleId: found.roleId, text })
           if (entry !== held) entry.memberships = undefined
         }
         page.version = version
@@ -137,7 +141,7 @@ export class MaskCache {
 }
 
 function newEntry(): Entry {
-  return { map: new MaskMap(nothing), text: '', memberships: undefined, users: 0, leftAt: 0 }
+  return { map: unknown, roleId: undefined, text: '', memberships: undefined, users: 0, leftAt: 0 }
 }
 
 function isUsed({ roles }: Page): boolean {

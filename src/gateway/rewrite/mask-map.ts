@@ -10,7 +10,7 @@ import { TextCache } from './text-cache.ts'
 /** Words by which a statement changes what a name means in its session. */
 const nameChanging = ['search_path', 'schema', 'discard', 'reset']
 /** Words of statements that run what is not in them. */
-const running = ['prepare', 'execute', 'do', 'function', 'procedure', ...textRunners]
+const running = ['prepare', 'execute', 'do', 'function', 'procedure', 'operator', 'aggregate', ...textRunners]
 const word = /[\p{L}\p{N}\p{M}_$]+/gu
 const maxNameBytes = 63
 /** Of a name that PostgreSQL has cut: it cuts in front of a character. */
@@ -29,6 +29,8 @@ export class MaskMap {
   readonly #homonyms: Homonyms
   readonly #baseOfTwin = new Map<string, MaskedRelation>()
   readonly #watched = new Map<string, Map<string, WatchedRelation>>()
+  /** Schemas of temporary views that are watched, by name. Which of them is the session's own is not known. */
+  readonly #temporary = new Map<string, string[]>()
   /** Of names that several relations have: found once, and asked for with every reference. */
   readonly #joined = new BoundedCache<WatchedRelation>(maxJoined)
   readonly #pathDependence = new Map<string, boolean>()
@@ -65,6 +67,8 @@ export class MaskMap {
       const { name, schema } = relation
       const same = this.#watched.get(name) ?? new Map()
       this.#watched.set(name, same.set(schema, relation))
+      if (schema.startsWith('pg_temp_'))
+        this.#temporary.set(name, [...(this.#temporary.get(name) ?? []), schema])
       this.#addWord(name)
     }
     this.#homonyms = new Homonyms(homonyms)
@@ -114,9 +118,16 @@ export class MaskMap {
     return this.#homonyms.resolve(name, lookup)
   }
 
-  /** More than one: which of them it is depends on the role that the session has become. */
+  /** More than one: which of them it is depends on what the session can see. */
   findMeanings(name: string, lookup: Lookup): readonly string[] {
-    return this.#homonyms.findMeanings(name, lookup)
+    const meanings = this.#homonyms.findMeanings(name, lookup)
+    const temporary = this.#temporary.get(name)
+    return temporary ? [...meanings, ...temporary] : meanings
+  }
+
+  /** What a temporary view of that name shows. */
+  findWatchedTemporary(name: string): WatchedRelation | undefined {
+    return this.findWatchedAmong(name, this.#temporary.get(name) ?? [])
   }
 
   findWatched(schema: string, name: string): WatchedRelation | undefined {

@@ -53,6 +53,7 @@ export function findWatched(names: Names, range: RangeVar): WatchedRelation | un
   const { masks, database } = names
   if (range.catalogname !== undefined && range.catalogname !== database) return undefined
   const schema = findSchema(names, range)
+  if (schema === 'pg_temp') return masks.findWatchedTemporary(range.relname)
   return schema === undefined
     ? masks.findWatchedAnywhere(range.relname)
     : masks.findWatched(schema, range.relname)
@@ -64,8 +65,8 @@ export function findSchema(names: Names, { catalogname, schemaname, relname }: R
 }
 
 /**
- * The watched relation that the server may read by a name that it gets as it is. If the role that the session has become decides
- * which one is meant, all that they show together.
+ * The watched relation that the server may read by a name that it gets as it is. If several are on the
+ * search path, all that they show together: the gateway does not follow which of them the session can see.
  */
 export function findPossible(names: Names, range: RangeVar): WatchedRelation | undefined {
   const { masks } = names
@@ -76,7 +77,7 @@ export function findPossible(names: Names, range: RangeVar): WatchedRelation | u
   return masks.findWatchedAmong(range.relname, schema === undefined ? others : [schema, ...others])
 }
 
-/** The role that the session has become decides which relation is meant. */
+/** Several relations on the search path have this name. */
 export function isUncertain(names: Names, { schemaname, relname }: RangeVar): boolean {
   return schemaname === undefined && names.masks.findMeanings(relname, names).length > 1
 }

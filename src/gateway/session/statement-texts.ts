@@ -120,14 +120,18 @@ export class StatementTexts {
     const areLettersUnknown = !(areSettingsKnown && this.#reader.isUtf8Alone)
     const { version: before, path: last, areLettersUnknown: were } = this.#state
     if (before !== version || last !== path || were !== areLettersUnknown)
-      this.#state = { version, path, areLettersUnknown }
+      this.#state = { version, path, areLettersUnknown, isUnmasked: this.#isUnmasked }
     return this.#state
   }
 
   /** A text went by that was too long to be read. */
   passUnread(): void {
-    const masks = this.#options.masks()
-    this.#effects = masks.isEmpty && !masks.isUnknown ? noEffects : unparsed
+    this.#effects = this.#isUnmasked ? noEffects : unparsed
+  }
+
+  get #isUnmasked(): boolean {
+    const { isEmpty, isUnknown } = this.#options.masks()
+    return isEmpty && !isUnknown
   }
 
   /**

@@ -42,6 +42,13 @@ forEachCluster((cluster) => {
       await sql.unsafe(
         `grant "${role('app')}" to "${role('viewer')}"; grant "${role('desk')}" to "${role('clerk')}"`,
       )
+      // Two schemas of the role itself: one with a table that nothing masks, one that it may not use until it grants itself that.
+      const owner = role('auditor')
+      await sql.unsafe(`create schema mine authorization "${owner}"; create table mine.people (id int, email text);
+        alter table mine.people owner to "${owner}"; create schema kept authorization "${owner}";
+        create table kept.people (id int, email text); insert into kept.people values (1, 'raw@example.com');
+        grant select on kept.people to "${owner}"; revoke all on schema kept from "${owner}"`)
+      readers.push(['kept'])
       const masked = readers.slice(1).map(([schema]) => rule(`${schema}.people.email`, 'Email'))
       await reconcile(target.database, policy(masked, [role('auditor'), role('app')]))
       gateway = await openWatchedGateway(target)
@@ -103,9 +110,66 @@ forEachCluster((cluster) => {
         assert.deepEqual(await touches('auditor', ['set search_path = private, public', reads]), [
           raw('private'),
         ])
-        assert.deepEqual(
-          await touches('auditor', ['set search_path = public, private', reads], 'open@example.com'),
-          [],
+      },
+    )
+
+    clause(
+      'GATE-246',
+      'A name without a schema touches the masked columns of every relation of that name on the search…',
+      async () => {
+        const raw = { raw: [people('private')] }
+        const own = `"${role('auditor')}"`
+        const losses = [
+          'drop table mine.people',
+          'alter table mine.people rename to others',
+          `revoke usage on schema mine from ${own}`,
+        ]
+        for (const loss of losses) {
+          const found = await touches('auditor', ['set search_path = mine, private', 'begin', loss, reads])
+          if (hearsPath) assert.deepEqual(found.at(-1), raw, loss)
+          check(found, found)
+        }
+        const grant = `grant usage on schema kept to ${own}`
+        check(await touches('auditor', ['set search_path = kept, public', 'begin', grant, reads]), [
+          { raw: [people('kept')] },
+        ])
+        // The later one counts also where the first one is read.
+        const path = 'set search_path = public, private'
+        check(await touches('auditor', [path, reads], 'open@example.com'), [raw])
+      },
+    )
+
+    clause(
+      'GATE-247',
+      'A session whose role has another name than at its login, or whose name another role has, is…',
+      async () => {
+        const { sql } = target.database
+        const [name, moved, twin] = ['mover', 'moved', 'mover'].map(role)
+        await target.createRole('mover')
+        await sql.unsafe(`grant "${role('auditor')}" to "${name}"`)
+        const text = 'select email from private.people'
+        const runs = await gateway.watch(async () => {
+          const client = new pg.Client(gateway.configOf('mover'))
+          await client.connect()
+          const read = async () => assert.equal((await client.query(text)).rows[0]?.email, 'raw@example.com')
+          await read()
+          try {
+            await sql.unsafe(`alter role "${name}" rename to "${moved}"`)
+            await gateway.refresh()
+            await read()
+            await sql.unsafe(`create role "${twin}"`)
+            await gateway.refresh()
+            await read()
+          } finally {
+            await client.end()
+            await sql.unsafe(`drop role if exists "${twin}"; alter role "${moved}" rename to "${name}"`)
+          }
+        })
+        const known = runs.filter(({ isUnparsed }) => !isUnparsed)
+        assert.deepEqual(known.map(describeTouch), [{ raw: [people('private')] }])
+        assert.equal(
+          runs.reduce((sum, { count }) => sum + count, 0),
+          3,
         )
       },
     )

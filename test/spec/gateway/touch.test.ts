@@ -551,7 +551,7 @@ describe('what statements touch', () => {
       }
       const put = await gateway.masking.putRule(gateway.db, 'customers-name', rule)
       assert.equal(put.status, 201, put.text)
-      const start = 'set search_path = decoy, public'
+      const start = 'set search_path = decoy'
       const together = await touches('auditor', async (client) => {
         await client.query(start)
         await client.query(reads)

@@ -96,7 +96,10 @@ export class PreparedStatement {
   }
 }
 
-/** A statement by a name that the gateway has not read as the server has: it was read under no masks, and may touch anything. */
+/**
+ * A statement by a name that the ledger does not hold, or has not read as the server has: it was read under no masks, and may touch
+ * anything.
+ */
 export const nameless = new PreparedStatement({ name: '', effects: [], version: -1, path: '' }, -1)
 
 /**

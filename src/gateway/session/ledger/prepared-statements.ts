@@ -3,7 +3,7 @@ import { unparsed } from '../../audit/touch.ts'
 import { ByteTable } from '../../rewrite/byte-table.ts'
 import { maxNameBytes, nameless, PreparedStatement, type StatementFacts } from './prepared-statement.ts'
 
-/** Statements beyond are counted when they are prepared, and not again. */
+/** Statements beyond are counted when they are prepared; their runs may touch anything. */
 const maxNames = 2_000
 /** Texts that one session makes the gateway hold. Statements whose text is dropped are not prepared again. */
 const maxTextBytes = 1 << 20
@@ -24,6 +24,8 @@ export class PreparedStatements {
   /** Drivers prepare it anew for every statement. */
   #unnamed: PreparedStatement | undefined
   #unread: PreparedStatement | undefined
+  /** The server may have statements under names that are not held. */
+  #hasMissed = false
   readonly #withText = new Set<PreparedStatement>()
   #textBytes = 0
 
@@ -34,7 +36,14 @@ export class PreparedStatements {
 
   /** The same, or what a name that is not held may mean. */
   getMeant(name: string): PreparedStatement | undefined {
-    return this.get(name) ?? (isAscii(name) ? this.#unread : nameless)
+    return this.get(name) ?? (this.#hasMissed || !isAscii(name) ? nameless : this.#unread)
+  }
+
+  /** The server may have prepared any statement under any name: from now on a name that is not held may mean it. */
+  missNames(): void {
+    if (this.#hasMissed) return
+    this.#hasMissed = true
+    this.#recent.clear()
   }
 
   /** The statement whose name begins at `start` and ends with a zero. */
@@ -46,7 +55,7 @@ export class PreparedStatements {
     const recent = this.#recent.find(bytes, start, end)
     if (recent) return recent.value
     const name = bytes.toString('latin1', start, end)
-    const found = this.#byName.get(name) ?? (isAscii(name) ? undefined : nameless)
+    const found = this.#byName.get(name) ?? (this.#hasMissed || !isAscii(name) ? nameless : undefined)
     this.#recent.set(Buffer.from(bytes.subarray(start, end)), found)
     return found
   }
@@ -60,7 +69,10 @@ export class PreparedStatements {
   add(facts: StatementFacts, segment: number, isAnswerable: boolean): PreparedStatement | undefined {
     const name = facts.name.slice(0, maxNameBytes)
     const previous = this.get(name)
-    if (name !== '' && !previous && this.#byName.size >= maxNames) return undefined
+    if (name !== '' && !previous && this.#byName.size >= maxNames) {
+      this.missNames()
+      return undefined
+    }
     const statement = new PreparedStatement({ ...facts, name }, segment)
     statement.previous = previous
     if (previous && previous.state !== 'held') statement.unanswerable = previous.unanswerable

@@ -11,6 +11,8 @@ export interface ReadingState {
   readonly path: string | undefined
   /** The server may read other letters than ASCII differently. */
   readonly areLettersUnknown?: boolean | undefined
+  /** Nothing is masked for any role: texts are not read. */
+  readonly isUnmasked?: boolean | undefined
 }
 
 /** A search path that equals no other: the server may have any. */
@@ -98,6 +100,7 @@ export class RunCounter {
     for (const { touch, prepares, executes, dependsOnPath, isPathUnknown } of effects) {
       const here = isPathUnknown ? { ...state, path: undefined } : state
       if (touch && !isCounted) this.#touches.count(touch)
+      if (touch?.isUnparsed) this.#statements.missNames()
       if (prepares !== undefined)
         prepare(
           toLatin1(prepares),
@@ -137,7 +140,11 @@ export class RunCounter {
 }
 
 /** Masks or the search path have changed since it was read: it may touch what was not found then. */
-function isStale(statement: PreparedStatement, { version, path = unknownPath }: ReadingState): boolean {
+function isStale(
+  statement: PreparedStatement,
+  { version, path = unknownPath, isUnmasked }: ReadingState,
+): boolean {
+  if (isUnmasked) return false
   if (statement.version !== version) return true
   return statement.path !== undefined && (path === unknownPath || statement.path !== path)
 }

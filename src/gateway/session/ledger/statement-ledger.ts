@@ -20,7 +20,8 @@ const maxRenewals = 16
  *
  * Invariant: for every name, the ledger holds every statement that the server may run under that name: the last one that the
  * server confirmed, and those sent after it whose answers are pending. So each run is counted as what it was, or as more, and
- * only a statement that the server is certain to have is prepared again. Names beyond a bound are not held.
+ * only a statement that the server is certain to have is prepared again. Names beyond a bound are not
+ * held, nor those that a text prepared which the gateway did not read: a run by a name that may be one of them may touch anything.
  */
 export class StatementLedger {
   readonly #touches: SessionTouches
@@ -65,6 +66,7 @@ export class StatementLedger {
   sendQuery(effects: readonly StatementEffect[], state: ReadingState, moved?: SentText): void {
     this.#touches.statements++
     this.#segment++
+    if (state.isUnmasked) this.#statements.missNames()
     const prepares = this.#runs.runQuery(effects, state, this.#segment, !this.#pipeline.isMixed)
     this.#endSegment()
     this.#pipeline.sendLast(moved, prepares)
@@ -83,6 +85,7 @@ export class StatementLedger {
     { moved, text }: { readonly moved?: SentText | undefined; readonly text?: PreparedText | undefined } = {},
   ): void {
     this.#hasMoved ||= moved !== undefined
+    if (state.isUnmasked) this.#statements.missNames()
     if (effects.length > 0) this.#runs.runText(effects, state, this.#segment)
     if (isUnknown(name, state)) {
       this.#pipeline.sendParse(moved, this.#statements.addNameless())

@@ -47,12 +47,8 @@ const homonyms = [
 ]
 const relations = [moved('customers'), moved('staff', true), moved('people'), moved('adults')]
 export const maskedRole = new MaskMap({ relations, homonyms, watched: watched(false) })
-/** Masked, and may become a role that is exempt, or one that may not use the schema `sales`. */
-export const changingRole = new MaskMap({
-  relations,
-  homonyms: [...homonyms.slice(0, -1), { schema: 'sales', name: 'customers', isUncertain: true }],
-  watched: watched(true),
-})
+/** Masked, and may become a role that is exempt. */
+export const changingRole = new MaskMap({ relations, homonyms, watched: watched(true) })
 export const exemptRole = new MaskMap({ relations: [], homonyms, watched: watched(true) })
 
 export function look(masks: MaskMap, text: string, path = ['public']) {

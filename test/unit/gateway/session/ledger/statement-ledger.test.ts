@@ -2,7 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { SessionTouches } from '../../../../../src/gateway/audit/session-touches.ts'
-import { nothingFound, type StatementEffect, touchOf } from '../../../../../src/gateway/audit/touch.ts'
+import {
+  nothingFound,
+  type StatementEffect,
+  touchOf,
+  unparsed,
+} from '../../../../../src/gateway/audit/touch.ts'
 import { PreparedStatements } from '../../../../../src/gateway/session/ledger/prepared-statements.ts'
 import { StatementLedger } from '../../../../../src/gateway/session/ledger/statement-ledger.ts'
 import { findBoundName, message } from '../../../../../src/wire/messages.ts'
@@ -101,13 +106,35 @@ describe('what a session touches', () => {
   })
 
   test('it holds no more than so much', () => {
-    const { touches, parse, bind } = open()
+    const { touches, parse, bind, counts } = open()
     for (let each = 0; each < 5_000; each++) parse(`s${each}`, [reads(`column${each}`)])
     const { touches: listed, leftOut } = touches.take()
     assert.deepEqual([listed.length, leftOut], [100, 4_900])
     bind('s4999')
     bind('s4999')
-    assert.equal(touches.take().touches.length, 0)
+    assert.deepEqual(counts(), [' 2'])
+  })
+
+  test('a name that is not held may mean a statement that was prepared unseen', () => {
+    const { ledger, query, bind, counts } = open()
+    bind('unseen')
+    query([{ executes: ['unseen'] }])
+    assert.deepEqual(counts(), [])
+    query([...unparsed])
+    bind('unseen')
+    query([{ executes: ['unseen'] }])
+    assert.deepEqual(counts(), [' 3'])
+    // Before anything was masked no text was read.
+    const early = open()
+    early.ledger.sendQuery([], { version: 1, path: undefined, isUnmasked: true })
+    early.ledger.sendBind(ledger.find(Buffer.from('unseen\0'), 0), {
+      version: 1,
+      path: undefined,
+      isUnmasked: true,
+    })
+    assert.deepEqual(early.counts(), [])
+    early.bind('unseen', 2)
+    assert.deepEqual(early.counts(), [' 1'])
   })
 
   test('a Bind that is cut short runs no statement', () => {
