@@ -157,12 +157,19 @@ const words: Readonly<Record<Exemption['kind'], string>> = {
 
 export function renderExemptions(exemptions: readonly Exemption[]): string {
   if (exemptions.length === 0) return 'No one is exempt.\n'
-  const rows = exemptions.map(({ entry, kind, name }) => [
+  const rows = exemptions.map(({ entry, kind, name, roleNotExempt }) => [
     `  ${showText(name)}`,
-    words[kind],
+    roleNotExempt ? describeRefused(kind) : words[kind],
     entry === name ? '' : entry,
   ])
   return `Exempt:\n${renderRows(rows)}`
+}
+
+/** The entry has the name of a database role, which it does not exempt. */
+function describeRefused(kind: Exemption['kind']): string {
+  return kind === 'DatabaseRole'
+    ? 'WARNING: this database role is not the one that the entry meant; it exempts no one'
+    : `${words[kind]}; WARNING: the database role of this name is not exempt`
 }
 
 function renderReport({ since, gateway, roles }: ObservationReport): string {

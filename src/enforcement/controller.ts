@@ -156,9 +156,10 @@ export class Controller {
     if (!database) return { kind: 'notBound' }
     const outcome = await this.#logins.prepare(database, databaseId, principalId, options)
     if (outcome.kind !== 'ready' || !outcome.changed) return outcome
-    const { exemptRoles } = await this.#options.source.readPolicy(databaseId)
-    // Without exempt roles, a login role has only the privileges of the roles it is a member of.
-    if (exemptRoles.length > 0) await this.#changes.run(databaseId, () => this.#enforce(databaseId, 'login'))
+    const { exemptRoles, exemptPrincipals } = await this.#options.source.readPolicy(databaseId)
+    // Without exemptions, a login role has only the privileges of the roles it is a member of.
+    if (exemptRoles.length + exemptPrincipals.length > 0)
+      await this.#changes.run(databaseId, () => this.#enforce(databaseId, 'login'))
     return outcome
   }
 

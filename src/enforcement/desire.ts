@@ -7,6 +7,7 @@ import { wantedText } from './guard/guard-steps.ts'
 import { everybody } from './names.ts'
 import {
   exemptNameTaken,
+  exemptsNoRole,
   exemptsNothing,
   listTakenNames,
   noTwin,
@@ -141,7 +142,9 @@ export function desire(
       notes.push(twinEmptied(emptied))
   const roleMakers = listRoleMakers(snapshot.roles, exempt.roles, snapshot.user)
   for (const entry of policy.rules.length > 0 ? policy.exemptRoles : [])
-    if (!matches(entry, snapshot, policy)) notes.push(exemptsNothing(entry))
+    if (!matches(entry, snapshot)) notes.push(exemptsNothing(entry))
+  for (const entry of policy.rules.length > 0 ? (policy.namedEntries ?? []) : [])
+    if (snapshot.roles.has(entry) && !exempt.roles.has(entry)) notes.push(exemptsNoRole(entry))
   for (const entry of policy.takenNames ?? []) notes.push(exemptNameTaken(entry, roleMakers))
   const owners = masked.length > 0 ? [chooseTwinOwner(snapshot, taken), ...listReaders()] : []
   const makers = [
@@ -222,8 +225,8 @@ function findHeir(
   return listRoots(ordered, masks).find(isManaged)?.owner ?? user
 }
 
-function matches(entry: string, { roles }: Pick<Snapshot, 'roles'>, { namedEntries = [] }: Policy): boolean {
-  return roles.has(entry) || entry.toLowerCase() === everybody || namedEntries.includes(entry)
+function matches(entry: string, { roles }: Pick<Snapshot, 'roles'>): boolean {
+  return roles.has(entry) || entry.toLowerCase() === everybody
 }
 
 function isManaged({ managed }: Relation): boolean {

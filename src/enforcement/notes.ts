@@ -107,11 +107,18 @@ export function exemptsNothing(entry: string): Note {
   return { code: 'ExemptsNothing', target: entry, message }
 }
 
-/** The role came after the entry, and a masked role could have created it. */
+/** A role of the name may have been created beforehand by a masked role: the operator meant the object of the directory. */
+export function exemptsNoRole(entry: string): Note {
+  const role = quoteIdentifier(entry)
+  const message = `The exempt list names ${role}, which is an object of the directory: the database role of the same name is not exempt. If it is meant to be, grant it a role of another name and exempt that one.`
+  return { code: 'ExemptsNoRole', target: entry, message }
+}
+
+/** The role came after the entry, and a masked role could have created it; or the entry named an object of the directory. */
 export function exemptNameTaken(entry: string, makers: readonly string[]): Note {
   const role = quoteIdentifier(entry)
   const named = makers.length === 0 ? '' : ` (${makers.map(quoteIdentifier).join(', ')})`
-  const message = `The role ${role} took the name of an exempt entry after the entry was stored, while masked roles could create roles${named}. It is not exempt. If it is meant to be, remove the entry and add it again.`
+  const message = `The role ${role} took the name of an exempt entry after the entry was stored, while masked roles could create roles${named}, or the entry named an object of the directory before. It is not exempt. If it is meant to be, remove the entry and add it again.`
   return { code: 'ExemptNameTaken', target: entry, message }
 }
 

@@ -9,6 +9,7 @@ export interface Note {
     | 'ColumnRenamed'
     | 'CreateRevoked'
     | 'ExemptNameTaken'
+    | 'ExemptsNoRole'
     | 'ExemptsNothing'
     | 'FunctionDoesNotFit'
     | 'LoginRole'

@@ -19,7 +19,7 @@ export interface Policy {
   readonly rules: readonly Rule[]
   /** Database roles whose members see raw values; `public` stands for all roles. */
   readonly exemptRoles: readonly string[]
-  /** Those of them that name an object of the directory, and need not name a role. */
+  /** Entries of the exempt list that name an object of the directory, and therefore no role. */
   readonly namedEntries?: readonly string[]
   /** Entries that exempt nothing, because a role took the name later that a masked role may have created. */
   readonly takenNames?: readonly string[]

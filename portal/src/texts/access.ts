@@ -15,6 +15,7 @@ export const access = {
     Nothing: 'Matches nothing',
     Unknown: 'Not checked',
   },
+  roleNotExempt: 'The database role of this name is not exempt',
   kind: 'Kind',
   name: 'Name',
   remove: 'Remove',

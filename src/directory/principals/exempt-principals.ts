@@ -6,7 +6,7 @@ import { describeExempt } from './describe-exempt.ts'
 
 /** The roles and principals that an exempt list names. */
 export interface Exempt {
-  /** Names of database roles. */
+  /** Entries that name no object of the directory: they are names of database roles. */
   readonly roles: string[]
   /** Users and applications, by id: the login roles that the controller made for them. */
   readonly principals: string[]
@@ -15,9 +15,10 @@ export interface Exempt {
 }
 
 /**
- * The roles and principals that an exempt list names. Each entry is the name of a role. An entry that names a user, an
- * application or a group also exempts this principal, or the members of the group at any depth. Principals are exempt
- * through the login roles that the controller makes for them: a role with CREATEROLE could create one with any name.
+ * The roles and principals that an exempt list names. An entry that names a user, an application or a group exempts this
+ * principal, or the members of the group at any depth, and no role: any other entry is the name of a role. Principals are
+ * exempt through the login roles that the controller makes for them. A role with CREATEROLE could create one with the name
+ * of a person, before the operator exempts the person (ENF-314).
  *
  * Entries name directory objects by id, userPrincipalName or appId alone. A displayName is not unique: a caller who may
  * create a group could give it the name of an entry, and be exempt.
@@ -37,10 +38,11 @@ export async function findExempt(
     select id from directory_object
     where tenant_id = ${tenantId} and id = any(${[...new Set(members.flat())]}::uuid[]) and deleted_at is null
       and kind in ('user', 'servicePrincipal') and coalesce((properties -> 'accountEnabled')::boolean, true)`
+  const objects = new Set(named.map(({ entry }) => entry))
   return {
-    roles: [...new Set(entries)].sort(),
+    roles: [...new Set(entries)].filter((entry) => !objects.has(entry)).sort(),
     principals: principals.map(({ id }) => id).sort(),
-    named: named.map(({ entry }) => entry),
+    named: [...objects].sort(),
   }
 }
 

@@ -8,7 +8,10 @@ import { exemptions, listRoleMakers } from './roles.ts'
 export interface KnownRole {
   /** Of the role that the entry named when it was first looked at; null: there was none. */
   readonly oid: number | null
-  /** Another role had the name later, and a masked role may have created it: none but the first counts any more. */
+  /**
+   * None but the first role counts any more: another one had the name later, which a masked role may have created, or the
+   * entry named an object of the directory.
+   */
   readonly isTaken: boolean
 }
 
@@ -28,7 +31,7 @@ export interface ExemptRoleStore {
 
 export interface SettledExempt {
   readonly exemptRoles: readonly string[]
-  /** Entries whose name a role took later, which a masked role may have created: they exempt nothing. */
+  /** Entries that exempt nothing, as the role that has the name now is not the one that they meant. */
   readonly takenNames: readonly string[]
   readonly judgedRoles: NonNullable<Policy['judgedRoles']>
 }
@@ -37,21 +40,22 @@ export interface SettledExempt {
  * An entry exempts the role that it named when it was stored. A role that takes the name later counts too, unless a masked
  * role may create roles: that role could have taken the name to be exempt. Since PostgreSQL 16 its creator could have hidden
  * its tracks, so it does not matter which role holds ADMIN on it. Before 16 CREATEROLE reaches every role anyway. A name that
- * was taken so stays refused: an operator who then takes CREATEROLE away must not exempt the role by that.
+ * was taken so stays refused: an operator who then takes CREATEROLE away must not exempt the role by that. So does the name of
+ * a directory object: deleting or renaming the object must not exempt a role that waits under its name (ENF-315).
  * `stored` is what the store has. `isStored`: false leaves it as it is, for entries that are proposed alone.
  */
 export async function settleExempt(
   sql: Sql,
   store: ExemptRoleStore,
   stored: readonly StoredRole[],
-  { exemptRoles: entries }: Pick<Policy, 'exemptRoles'>,
+  { exemptRoles: entries, namedEntries = [] }: Pick<Policy, 'exemptRoles' | 'namedEntries'>,
   isStored: boolean,
 ): Promise<SettledExempt> {
   const named = entries.filter((entry) => entry.toLowerCase() !== everybody)
-  const place = named.length === 0 ? '' : await readPlace(sql)
+  const isEmpty = named.length + namedEntries.length === 0
+  const place = isEmpty ? '' : await readPlace(sql)
   const known: KnownRoles = new Map(stored.flatMap((row) => carryOver(row, place)))
-  if (named.length === 0 && known.size === 0)
-    return { exemptRoles: entries, takenNames: [], judgedRoles: new Map() }
+  if (isEmpty && known.size === 0) return { exemptRoles: entries, takenNames: [], judgedRoles: new Map() }
   const [server] = await sql<{ version: number; user: string }[]>`
     select current_setting('server_version_num')::int as version, current_user::text as user`
   const roles = await readRoles(sql, server?.version ?? 0)
@@ -70,7 +74,10 @@ export async function settleExempt(
     const isTaken = wasTaken || takenNames.includes(entry)
     return { oid: isTaken ? before : (oidOf(entry) ?? before), isTaken }
   }
-  const next = new Map(named.map((entry) => [entry, keep(entry)]))
+  const next = new Map([
+    ...named.map((entry) => [entry, keep(entry)] as const),
+    ...namedEntries.map((entry) => [entry, { oid: null, isTaken: true }] as const),
+  ])
   if (isStored && !isSame(known, next)) await store.write(place, next)
   return {
     exemptRoles: entries.filter((entry) => !takenNames.includes(entry)),

@@ -27,6 +27,8 @@ export interface Exemption {
   /** The object id; null of a role, and of a principal that the caller may not read. */
   readonly id: string | null
   readonly name: string
+  /** A database role has the name of the entry, and the entry does not exempt it. */
+  readonly roleNotExempt: boolean
 }
 
 export const exemptionAnswer = Type.Object({
@@ -34,6 +36,7 @@ export const exemptionAnswer = Type.Object({
   kind: oneOf(kinds),
   id: nullableString,
   name: Type.String(),
+  roleNotExempt: Type.Boolean(),
 })
 
 interface Place {
@@ -65,21 +68,18 @@ export async function describeExemptions(
 ): Promise<Exemption[]> {
   const entries = splitEntries(exemptPrincipals)
   if (entries.length === 0) return []
-  const { named, roles } = await lookUp(entries, place)
+  const { named, roles, taken } = await lookUp(entries, place)
   return entries.map((entry): Exemption => {
     const principal = named.get(entry)
+    const isRole = roles?.has(entry) ?? false
+    const roleNotExempt = isRole && (principal !== undefined || taken.has(entry))
     if (principal && !maySee(entry, principal.type))
-      return { entry, kind: principal.type, id: null, name: entry }
-    if (principal) return { entry, kind: principal.type, id: principal.id, name: principal.name }
+      return { entry, kind: principal.type, id: null, name: entry, roleNotExempt }
+    if (principal)
+      return { entry, kind: principal.type, id: principal.id, name: principal.name, roleNotExempt }
     const isEverybody = entry.toLowerCase() === 'public'
-    const kind = isEverybody
-      ? 'Everybody'
-      : !roles
-        ? 'Unknown'
-        : roles.has(entry)
-          ? 'DatabaseRole'
-          : 'Nothing'
-    return { entry, kind, id: null, name: entry }
+    const kind = isEverybody ? 'Everybody' : !roles ? 'Unknown' : isRole ? 'DatabaseRole' : 'Nothing'
+    return { entry, kind, id: null, name: entry, roleNotExempt }
   })
 }
 
@@ -123,9 +123,12 @@ export async function resolveGroups(entries: readonly string[], place: Asked): P
 async function lookUp(entries: readonly string[], { tenantId, database, ports }: Place) {
   const named = await ports.principals.describe(tenantId, entries)
   const reached = database?.bound ? await ports.catalogs.findRoles(database, entries) : null
+  const { notes } = database?.bound ? await ports.enforcement.report(database.id) : { notes: [] }
   return {
     named: new Map(named.map((one) => [one.entry, one])),
     /** Null: the database is not bound, or does not answer. */
     roles: reached && 'value' in reached ? new Set(reached.value) : null,
+    /** Entries whose role is not the one that they meant, by the last turn (ENF-194, ENF-315). */
+    taken: new Set(notes.filter(({ code }) => code === 'ExemptNameTaken').map(({ target }) => target)),
   }
 }

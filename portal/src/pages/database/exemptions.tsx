@@ -72,8 +72,11 @@ export function Exemptions() {
     {
       key: 'kind',
       header: t.access.kind,
-      cell: ({ kind }) => (
-        <Badge tone={kind === 'Nothing' ? 'warn' : 'neutral'}>{t.access.kinds[kind]}</Badge>
+      cell: ({ kind, roleNotExempt }) => (
+        <>
+          <Badge tone={kind === 'Nothing' ? 'warn' : 'neutral'}>{t.access.kinds[kind]}</Badge>
+          {roleNotExempt && <Badge tone="warn">{t.access.roleNotExempt}</Badge>}
+        </>
       ),
     },
   ]
