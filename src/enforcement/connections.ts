@@ -40,6 +40,7 @@ export class Connections {
   readonly #source: BindingSource
   readonly #onChange: (databaseId: string) => void
   readonly #connections = new Map<string, Connection>()
+  readonly #keys = new WeakMap<Database, string>()
   #sweptAt = performance.now()
 
   constructor(source: BindingSource, onChange: (databaseId: string) => void) {
@@ -61,6 +62,7 @@ export class Connections {
       return null
     }
     const database = target.connect()
+    this.#keys.set(database, target.key)
     this.#connections.set(databaseId, { target, database, watch: null, isFit: false })
     return database
   }
@@ -111,6 +113,13 @@ export class Connections {
     if (refusals.length > 0) throw new Unfit(refusals.map(describeFinding).join(' '))
     const bound = await target.recordReached()
     if (bound !== null) throw new Unfit(`This database is bound as ${bound}; one database can be bound once.`)
+  }
+
+  /** The version of the binding that these connections are of: the database may have another binding by now. */
+  keyOf(database: Database): string {
+    const key = this.#keys.get(database)
+    if (key === undefined) throw new Error('connections of no binding')
+    return key
   }
 
   /** The binding of an open database. */

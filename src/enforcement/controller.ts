@@ -65,7 +65,9 @@ export class Controller {
     this.#raw = new RawSessions(limitMs)
     const { source, loginKeys: keys, log } = options
     const list = options.states.listExemptElsewhere
-    this.#logins = new Logins({ source, keys, log, readExemptElsewhere: createExemptElsewhere(list) })
+    const readExemptElsewhere = createExemptElsewhere(list)
+    const bindingOf = this.#connections.keyOf.bind(this.#connections)
+    this.#logins = new Logins({ source, keys, log, bindingOf, readExemptElsewhere })
     this.#policies = new PolicyReader({ ...options, logins: this.#logins })
     this.#warnNeighbours = createNeighbourWarning({
       policies: this.#policies,
@@ -155,12 +157,12 @@ export class Controller {
     const database = await this.#connections.openFit(databaseId)
     if (!database) return { kind: 'notBound' }
     const outcome = await this.#logins.prepare(database, databaseId, principalId, options)
-    if (outcome.kind !== 'ready' || !outcome.changed) return outcome
-    const { exemptRoles, exemptPrincipals } = await this.#options.source.readPolicy(databaseId)
+    if (outcome.kind !== 'ready') return outcome
     // Without exemptions, a login role has only the privileges of the roles it is a member of.
-    if (exemptRoles.length + exemptPrincipals.length > 0)
+    if (outcome.changed && (await this.#policies.hasExempt(databaseId)))
       await this.#changes.run(databaseId, () => this.#enforce(databaseId, 'login'))
-    return outcome
+    const isStillExempt = await this.#policies.isStillExempt(database, databaseId, principalId, outcome.login)
+    return isStillExempt ? { kind: 'stillExempt' } : outcome
   }
 
   /** A connection to the bound database, for those who look at it (exposures, previews). Null: it is not bound. */

@@ -1,7 +1,10 @@
 import type { Database } from '../db/database.ts'
+import { exemptions, listJudged } from './grants/roles.ts'
 import { settleExempt } from './grants/settle-exempt.ts'
+import { isRecordedExempt } from './guard/recorded-exempt.ts'
 import type { Logins, SettledLogins } from './logins/logins.ts'
 import { everybody } from './names.ts'
+import { readRoles } from './observe.ts'
 import type { Policy, Proposal } from './policy.ts'
 import type { Source } from './source.ts'
 import type { StateStore } from './states/state-store.ts'
@@ -30,6 +33,34 @@ export class PolicyReader {
     )
     if (fresh.length > 0) await settleExempt(database.sql, known, before, stored, true)
     return fresh
+  }
+
+  /** The policy exempts a role or a principal. */
+  async hasExempt(databaseId: string): Promise<boolean> {
+    const { exemptRoles, exemptPrincipals } = await this.#options.source.readPolicy(databaseId)
+    return exemptRoles.length > 0 || exemptPrincipals.length > 0
+  }
+
+  /**
+   * True while PostgreSQL may honour an exemption of a login role that the policy has withdrawn: a lock keeps a table from
+   * being closed, or no turn has come so far.
+   */
+  async isStillExempt(
+    database: Database,
+    databaseId: string,
+    principalId: string,
+    login: { readonly role: string; readonly oid: number },
+  ): Promise<boolean> {
+    const { sql } = database
+    if (!(await isRecordedExempt(sql, login.oid))) return false
+    const { rules, exemptPrincipals } = await this.#options.source.readPolicy(databaseId)
+    if (rules.length === 0 || exemptPrincipals.includes(principalId.toLowerCase())) return false
+    const [[server], policy] = await Promise.all([
+      sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`,
+      this.read(database, databaseId),
+    ])
+    const roles = await readRoles(sql, server?.version ?? 0)
+    return !exemptions(roles, listJudged(policy, roles)).includes(login.role)
   }
 
   /** A login role counts by whom it was made for: one that others made under its name is not exempt with it. */

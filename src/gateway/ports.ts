@@ -96,7 +96,7 @@ export interface RoleMasks {
   /** They could not be read yet, or no role has the name any more. */
   readonly isUnknown?: boolean
   /** The OID of the role of that name; undefined: nothing is masked for any role. */
-  readonly roleId?: string
+  readonly roleOid?: number
   /** Schemas of ours that this role cannot use as a whole: the controller's notes, and with them the twins. */
   readonly hides?: readonly string[]
 }
@@ -130,6 +130,8 @@ export type PreparedLogin =
   | { readonly kind: 'noRole' }
   | { readonly kind: 'nameTaken'; readonly role: string }
   | { readonly kind: 'blocked'; readonly role: string }
+  /** An exemption of the role was withdrawn, and the database may still honour it. */
+  | { readonly kind: 'stillExempt' }
   /** The statement is one that the operator of the database has to run. */
   | { readonly kind: 'notAllowed'; readonly statement: string }
   | { readonly kind: 'notBound' }
@@ -198,8 +200,8 @@ export interface GatewayPorts {
   prepareLogin(databaseId: string, principalId: string, isReset: boolean): Promise<PreparedLogin>
   /** For each of the tokens whether it was revoked by now; an expired one was not. */
   findRevoked(tokens: readonly TokenGrounds[]): Promise<readonly boolean[]>
-  /** Ends those of the role's backends in the database, whatever they are at. */
-  endBackends(databaseId: string, role: string, processIds: readonly number[]): Promise<void>
+  /** Ends those of the role's backends in the database, whatever they are at and whatever the role is called by now. */
+  endBackends(databaseId: string, roleOid: number, processIds: readonly number[]): Promise<void>
   /** Asks the other nodes to cancel what the session of this digest does. */
   passCancel(digest: string): Promise<void>
   recordSession(session: SessionRecord): Promise<void>

@@ -77,6 +77,10 @@ const reasons = {
     sqlstate: sqlstate.invalidAuthorization,
     message: 'the gateway cannot make roles in this database; an administrator has to run: {statement}',
   },
+  ExemptionEnding: {
+    sqlstate: sqlstate.cannotConnectNow,
+    message: 'the exemption of "{name}" was withdrawn, and the database does not enforce that yet',
+  },
   LoginRoleRefused: {
     sqlstate: sqlstate.invalidAuthorization,
     message: 'the database does not let the role of "{name}" in: {why}',

@@ -33,6 +33,7 @@ export function createTestLogins(database: Database, options: TestLoginsOptions 
   const createNode = (afterReading: () => Promise<void> = async () => {}, keys: LoginKeys = testKeys) =>
     new Logins({
       keys,
+      bindingOf: () => '1',
       readExemptElsewhere: async () => () => false,
       log: pino({ level: 'silent' }),
       source: {

@@ -10,7 +10,7 @@ export interface Applied {
   readonly changed: number
   /** Roles that have more than they should and that cannot be corrected: logins as them are refused. */
   readonly blocked: readonly string[]
-  /** Changes of roles that another session is changing at the moment. */
+  /** Changes of roles that another session is changing at the moment. What they revoke is revoked as far as no lock is in the way. */
   readonly busy: readonly LoginChange[]
 }
 
@@ -22,26 +22,30 @@ const isRefusal = /^(0L|0A|42501|2BP01)/
 const isBusy = /^(55P03|XX000)/
 
 /** In the transaction it is given. What fails for one role does not keep the others from being put right. */
-export async function applyLogins(tx: Tx, { aside, changes }: LoginPlan): Promise<Applied> {
-  for (const { sql } of aside) await tx.unsafe(sql)
+export async function applyLogins(tx: Tx, { aside, unmoved, changes }: LoginPlan): Promise<Applied> {
+  // A former holder of a name must not keep the others from losing what they lose.
+  const moved = aside.length === 0 ? 'done' : await runAll(tx, aside)
+  if (moved === 'busy') return { changed: Number(await runEach(tx, unmoved)), blocked: [], busy: changes }
+  // Throws, with the reason.
+  if (moved === 'refused') for (const { sql } of aside) await tx.unsafe(sql)
   let changed = aside.length
   const blocked: string[] = []
   const busy: LoginChange[] = []
   for (const change of changes) {
     const result = await runAll(tx, change.steps)
     if (result === 'done') changed++
-    else if (result === 'busy') busy.push(change)
     else {
-      blocked.push(change.login.name)
-      if (await lockOut(tx, change)) changed++
+      if (result === 'busy') busy.push(change)
+      else blocked.push(change.login.name)
+      if (await runEach(tx, result === 'busy' ? change.revoking : change.otherwise)) changed++
     }
   }
   return { changed, blocked, busy }
 }
 
-async function lockOut(tx: Tx, { otherwise }: LoginChange): Promise<boolean> {
+async function runEach(tx: Tx, steps: readonly Step[]): Promise<boolean> {
   let isChanged = false
-  for (const step of otherwise) if ((await runAll(tx, [step])) === 'done') isChanged = true
+  for (const step of steps) if ((await runAll(tx, [step])) === 'done') isChanged = true
   return isChanged
 }
 

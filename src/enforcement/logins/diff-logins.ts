@@ -17,6 +17,8 @@ export interface LoginChange {
   readonly steps: readonly Step[]
   /** The fallback where they are refused: NOLOGIN, and every membership that can be revoked. */
   readonly otherwise: readonly Step[]
+  /** What they revoke, for a role that an open or prepared transaction is changing. Each by itself: no lock delays all. */
+  readonly revoking: readonly Step[]
   /** Something is taken from it that open sessions may still use. */
   readonly isLosing: boolean
 }
@@ -24,6 +26,8 @@ export interface LoginChange {
 export interface LoginPlan {
   /** Comes first: roles that bear a name which is now another's. */
   readonly aside: readonly Step[]
+  /** Where these have to wait: what all changes revoke, by the names that the roles have now. */
+  readonly unmoved: readonly Step[]
   readonly changes: readonly LoginChange[]
 }
 
@@ -48,6 +52,9 @@ export function diffLogins(
   )
   return {
     aside: [...inTheWay].map((login) => rename(login.name, formerName(login, sign))),
+    unmoved: [...(inTheWay.size === 0 ? [] : snapshot.logins)].flatMap(
+      (login) => diffLogin(snapshot, login, wanted.get(login.mark.principalId), sign).revoking,
+    ),
     changes: logins
       .map((login) => diffLogin(snapshot, login, wanted.get(login.mark.principalId), sign))
       .filter(({ steps }) => steps.length > 0),
@@ -66,29 +73,23 @@ function diffLogin(
   const role = quoteIdentifier(name)
   const isKept = ({ role: of, isPlain }: Membership) => isPlain && (wanted?.memberOf.includes(of) ?? false)
   const lost = login.memberships.filter((membership) => !isKept(membership))
-  const attributes = [
-    ...login.excess,
-    ...(wanted === undefined && login.canLogin ? ['NOLOGIN'] : []),
-    ...(wanted !== undefined && !login.canLogin ? ['LOGIN'] : []),
-  ]
-  if (attributes.length > 0)
-    steps.push({
-      sql: `ALTER ROLE ${role} ${attributes.join(' ')}`,
-      why: 'a login role has nothing but its memberships',
-    })
-  for (const membership of lost) steps.push(revoke(role, membership))
-  for (const { member, grantor } of login.intruders)
-    steps.push({
-      sql: `REVOKE ${role} FROM ${quoteIdentifier(member)}${by(grantor)} CASCADE`,
-      why: 'no other role acts as a login role',
-    })
+  const reduced = [...login.excess, ...(wanted === undefined && login.canLogin ? ['NOLOGIN'] : [])]
+  steps.push(...alter(role, [...reduced, ...(wanted !== undefined && !login.canLogin ? ['LOGIN'] : [])]))
+  steps.push(...revokeAll(role, login, lost))
   for (const of of wanted?.memberOf ?? [])
     if (!login.memberships.some((each) => each.role === of && isKept(each)))
       steps.push(grant(role, of, version))
-  const isLosing = lost.length > 0 || login.excess.length > 0 || attributes.includes('NOLOGIN')
+  const isLosing = lost.length > 0 || reduced.length > 0
   if ((isLosing && !login.mark.ending) || login.isAdopted)
     steps.push(mark(role, login, isLosing || login.mark.ending, sign))
-  return { login, steps, otherwise: lockOut(login, lost, sign), isLosing }
+  // By the name that it has: to be renamed it may have to wait as well.
+  const former = quoteIdentifier(login.name)
+  const revoking = [
+    ...revokeAll(former, login, lost),
+    ...alter(former, reduced),
+    ...(isLosing && !login.mark.ending ? [mark(former, login, true, sign)] : []),
+  ]
+  return { login, steps, otherwise: lockOut(login, lost, sign), revoking, isLosing }
 }
 
 /** Each by itself: what cannot be done does not keep the rest from being done. */
@@ -96,8 +97,23 @@ function lockOut(login: ObservedLogin, lost: readonly Membership[], sign: Sign):
   const role = quoteIdentifier(login.name)
   return [
     ...(login.canLogin ? [{ sql: `ALTER ROLE ${role} NOLOGIN`, why: 'it has more than it should' }] : []),
-    ...lost.map((membership) => revoke(role, membership)),
+    ...revokeAll(role, login, lost),
     ...(login.canLogin && !login.mark.ending ? [mark(role, login, true, sign)] : []),
+  ]
+}
+
+function alter(role: string, attributes: readonly string[]): Step[] {
+  const why = 'a login role has nothing but its memberships'
+  return attributes.length === 0 ? [] : [{ sql: `ALTER ROLE ${role} ${attributes.join(' ')}`, why }]
+}
+
+function revokeAll(role: string, { intruders }: ObservedLogin, lost: readonly Membership[]): Step[] {
+  return [
+    ...lost.map((membership) => revoke(role, membership)),
+    ...intruders.map(({ member, grantor }) => ({
+      sql: `REVOKE ${role} FROM ${quoteIdentifier(member)}${by(grantor)} CASCADE`,
+      why: 'no other role acts as a login role',
+    })),
   ]
 }
 

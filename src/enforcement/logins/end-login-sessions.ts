@@ -43,11 +43,11 @@ export async function endLoginSessions(
 
 /** Ends those backends of a login role, by their process ids. A number that another role's backend has by now is left alone. */
 export function createBackendEnding(controller: { connect(databaseId: string): Promise<Database | null> }) {
-  return async (databaseId: string, role: string, processIds: readonly number[]): Promise<void> => {
+  return async (databaseId: string, roleOid: number, processIds: readonly number[]): Promise<void> => {
     const database = await controller.connect(databaseId)
     if (!database) return
     const roles = await database.sql<Role[]>`
-      select oid::int8 as oid, rolname::text as name from pg_catalog.pg_roles where rolname = ${role}::text::name`
+      select oid::int8 as oid, rolname::text as name from pg_catalog.pg_roles where oid = ${roleOid}::int8::oid`
     await endLoginSessions(database, roles, processIds)
   }
 }

@@ -1,8 +1,12 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import type { LoginKeys } from './ports.ts'
 
-/** Passwords of login roles, derived and not stored: every node derives the same. */
+/**
+ * Passwords of login roles, derived and not stored: every node derives the same. A bound server gets a verifier and the proofs
+ * that go with it, and could log in with these where both count. So each version of a binding has a password of its own, and
+ * each verifier a salt of its own: a store that was restored counts versions again.
+ */
 export function createLoginKeys(
   secretBox: SecretBox,
   roleName: LoginKeys['roleName'],
@@ -11,10 +15,10 @@ export function createLoginKeys(
   const signWith = (key: Buffer, text: string) => createHmac('sha256', key).update(text).digest('base64url')
   return {
     roleName,
-    derive(databaseId, principalId) {
-      const password = secretBox.derive(`login password ${databaseId} ${principalId}`).toString('base64url')
-      const salt = secretBox.derive(`login salt ${databaseId} ${principalId}`).subarray(0, 16)
-      return { password, verifier: () => writeVerifier(password, salt) }
+    derive(databaseId, principalId, binding) {
+      const purpose = `login password ${databaseId} ${principalId} of binding ${binding}`
+      const password = secretBox.derive(purpose).toString('base64url')
+      return { password, verifier: () => writeVerifier(password, randomBytes(16)) }
     },
     sign: (text) => signWith(secretBox.derive('login marks'), text),
     signOtherwise(text) {

@@ -61,10 +61,11 @@ export class Logins {
     principalId: string,
     { reset = false }: { readonly reset?: boolean } = {},
   ): Promise<LoginOutcome> {
-    const key = `${databaseId} ${principalId} ${reset}`
+    const binding = this.#options.bindingOf(database)
+    const key = `${databaseId} ${binding} ${principalId} ${reset}`
     const running =
       this.#preparing.get(key) ??
-      this.#prepare(database, databaseId, principalId.toLowerCase(), reset).finally(() =>
+      this.#prepare(database, databaseId, principalId.toLowerCase(), reset, binding).finally(() =>
         this.#preparing.delete(key),
       )
     this.#preparing.set(key, running)
@@ -135,8 +136,9 @@ export class Logins {
     databaseId: string,
     principalId: string,
     reset: boolean,
+    binding: string,
   ): Promise<LoginOutcome> {
-    const derived = this.#options.keys.derive(databaseId, principalId)
+    const derived = this.#options.keys.derive(databaseId, principalId, binding)
     let isChanged = false
     for (let attempt = 1; attempt < attempts; attempt++) {
       const planned = await planLogins(this.#options, database.sql, databaseId, principalId)
@@ -150,7 +152,7 @@ export class Logins {
       const isReset = reset && attempt === 1
       if (login?.isFresh && isEmpty(planned.plan) && !isReset) {
         const { password } = derived
-        return { kind: 'ready', login: { role: login.name, password }, changed: isChanged }
+        return { kind: 'ready', login: { role: login.name, oid: login.oid, password }, changed: isChanged }
       }
       const made = await this.#change(database, databaseId, planned.plan, (tx) =>
         this.#make(tx, databaseId, principalId, derived),

@@ -22,7 +22,7 @@ export interface PlannedLogins {
 
 /** Plans the login roles of one principal, with those that hold its name, or of all principals. */
 export async function planLogins(
-  { source, keys, readExemptElsewhere }: Omit<LoginsOptions, 'log'>,
+  { source, keys, readExemptElsewhere }: Omit<LoginsOptions, 'log' | 'bindingOf'>,
   sql: Sql,
   databaseId: string,
   principalId?: string,
@@ -41,7 +41,7 @@ export async function planLogins(
   const observed = { ...facts, ...(all ?? (await observe(names))) }
   const principals = [...new Set([...asked, ...observed.logins.map(({ mark }) => mark.principalId)])]
   if (principals.length === 0)
-    return { snapshot: observed, wanted: new Map(), plan: { aside: [], changes: [] }, notes: [] }
+    return { snapshot: observed, wanted: new Map(), plan: { aside: [], unmoved: [], changes: [] }, notes: [] }
   const [{ rights, tables }, isExemptElsewhere] = await Promise.all([
     own && principals.length === 1 ? own : source.readLogins(databaseId, principals),
     readExemptElsewhere(sql, databaseId),

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { Database } from '../../db/database.ts'
 import type { Note } from '../plan.ts'
 import type { Target } from '../policy.ts'
 import type { ReadExemptElsewhere } from '../preflight/exempt-elsewhere.ts'
@@ -11,6 +12,7 @@ export type { LoginRights } from './desire-logins.ts'
 /** The login role of a principal, and its password. */
 export interface Login {
   readonly role: string
+  readonly oid: number
   readonly password: string
 }
 
@@ -22,6 +24,8 @@ export type LoginOutcome =
   | { readonly kind: 'nameTaken'; readonly role: string }
   /** It has more than it should, by grants that the role of the binding cannot revoke. */
   | { readonly kind: 'blocked'; readonly role: string }
+  /** An exemption of it was withdrawn, and the database may still honour it. */
+  | { readonly kind: 'stillExempt' }
   /** The role of the binding may not create roles. */
   | { readonly kind: 'notAllowed'; readonly statement: string }
   | { readonly kind: 'notBound' }
@@ -47,13 +51,16 @@ export interface LoginPassword {
 /** Values derived from the key of the service: the same on every node. */
 export interface LoginKeys {
   roleName(name: string, database: string): string
-  derive(databaseId: string, principalId: string): LoginPassword
+  /** `binding`: its version, which is another one for each server that the database was bound to. */
+  derive(databaseId: string, principalId: string, binding: string): LoginPassword
   readonly sign: Sign
   /** Signatures by the other keys of the service, while one replaces the other. */
   readonly signOtherwise?: SignOtherwise
 }
 
 export interface LoginsOptions {
+  /** The version of the binding that these very connections are of, whatever the binding is by now. */
+  readonly bindingOf: (database: Database) => string
   readonly source: LoginSource
   readonly keys: LoginKeys
   readonly readExemptElsewhere: ReadExemptElsewhere

@@ -23,7 +23,7 @@ export interface MaskedForRole {
   /** Our own schemas, for every role but that of the binding and superusers. */
   readonly hides: readonly string[]
   /** Undefined: nothing is masked for any role. */
-  readonly roleId?: string
+  readonly roleOid?: number
   /** No role has this name: a session that began under it goes on as a role of another name. */
   readonly isUnknown?: boolean
 }
@@ -82,7 +82,7 @@ export async function readMaskedFor(
   const watched = await readWatched(sql, roles, guard, observed ?? [])
   for (const [role, masked] of found) {
     const seen = watched.get(role)
-    const facts = seen && { watched: seen.watched, watchedDigest: seen.digest, roleId: seen.roleId }
+    const facts = seen && { watched: seen.watched, watchedDigest: seen.digest, roleOid: seen.roleOid }
     Object.assign(masked, facts ?? { isUnknown: true })
   }
   const [any] = watched.values()

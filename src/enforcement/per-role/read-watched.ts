@@ -28,7 +28,7 @@ export interface ObservedColumn {
 /** The masked columns as one role sees them; the digest changes with any of them. */
 export interface WatchedForRole {
   /** The OID of the role that has the name now. */
-  readonly roleId: string
+  readonly roleOid: number
   readonly watched: readonly Watched[]
   readonly digest: string
 }
@@ -65,7 +65,7 @@ export async function readWatched(
   for (const oid of Object.values(statisticsTables)) needed.add(`${oid}/0`)
   const digest = createHash('sha256').update(JSON.stringify(relations)).digest('base64')
   const found = new Map<string, WatchedForRole>()
-  for (const { role, roleId, readable } of await readReadable(sql, roles, [...needed])) {
+  for (const { role, roleOid, readable } of await readReadable(sql, roles, [...needed])) {
     const may = new Set(readable)
     const see = ({ column, attribute, needs }: Shown) => ({
       column,
@@ -79,7 +79,7 @@ export async function readWatched(
     }))
     watched.push(...listStatistics(watched, may))
     const own = createHash('sha256').update(readable.sort().join()).digest('base64')
-    found.set(role, { roleId, watched, digest: `${digest}/${own}` })
+    found.set(role, { roleOid, watched, digest: `${digest}/${own}` })
   }
   return found
 }
@@ -259,7 +259,7 @@ async function readNames(sql: Sql, oids: readonly number[]) {
  */
 async function readReadable(sql: Sql, roles: readonly string[], needed: readonly string[]) {
   const pairs = needed.map((each) => each.split('/'))
-  return await sql<{ role: string; roleId: string; readable: string[] }[]>`
+  return await sql<{ role: string; roleOid: number; readable: string[] }[]>`
     with recursive reached (role, oid) as (
       select r.oid, r.oid from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[])
       union select r.role, m.roleid from reached r join pg_catalog.pg_auth_members m on m.member = r.oid
@@ -268,7 +268,7 @@ async function readReadable(sql: Sql, roles: readonly string[], needed: readonly
         and (pg_catalog.pg_has_role(r.role, r.oid, 'MEMBER WITH ADMIN OPTION') or pg_catalog.pg_has_role(r.role, r.oid,
           case when pg_catalog.current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)))
     )
-    select r.rolname::text as role, r.oid::text as "roleId", array(
+    select r.rolname::text as role, r.oid::int8 as "roleOid", array(
       select pg_catalog.concat(w.oid, '/', w.number)
       from unnest(${pairs.map(([oid]) => oid)}::oid[], ${pairs.map(([, number]) => number)}::int2[]) as w(oid, number)
       where exists (select 1 from acted a where a.role = r.oid and case w.number

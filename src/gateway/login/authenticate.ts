@@ -151,8 +151,8 @@ export interface OwnSession {
   readonly isStandby: boolean
   /** Something in the database is masked. */
   readonly isMasked: boolean
-  /** The OID of the session's role, which keeps it when its name changes. */
-  readonly roleId: string
+  /** The OID of the session's role, which keeps it under another name. */
+  readonly roleOid: number
   /** The OIDs of the session's role and of the roles that it is a member of: another text as soon as these are others. */
   readonly memberships: string
 }
@@ -190,7 +190,8 @@ export async function askAboutItself({ socket, reader }: Side): Promise<OwnSessi
       isOfLoginRole: isOfLoginRole === 't',
       isStandby: isStandby === 't',
       isMasked: isMasked === 't',
-      roleId: /^\d*/.exec(memberships)?.[0] ?? '',
+      // PostgreSQL's OIDs begin with 1: of a role that is gone no session is found.
+      roleOid: Number(/^\d*/.exec(memberships)?.[0] ?? 0),
       memberships,
     }
   }

@@ -81,6 +81,8 @@ export class DirectoryLogin {
         return this.refuse('LoginRoleTaken', { role: prepared.role })
       case 'blocked':
         return this.refuse('LoginRoleBlocked', { role: prepared.role })
+      case 'stillExempt':
+        return this.refuse('ExemptionEnding')
       case 'notAllowed':
         return this.refuse('LoginRolesForbidden', { statement: prepared.statement })
       case 'notBound':

@@ -4,7 +4,7 @@ import { MaskMap } from './mask-map.ts'
 interface Entry {
   map: MaskMap
   /** The role that the map is of; undefined: it is the same for every role. */
-  roleId: string | undefined
+  roleOid: number | undefined
   text: string
   /** Those of the role when the map was read for a session; undefined: the map may date from other ones. */
   memberships: string | undefined
@@ -55,7 +55,7 @@ export class MaskCache {
   async hold(
     databaseId: string,
     role: string,
-    { roleId, memberships }: { readonly roleId: string; readonly memberships: string },
+    { roleOid, memberships }: { readonly roleOid: number; readonly memberships: string },
   ): Promise<{ current(): MaskMap; release(): void }> {
     const page = this.#pages.get(databaseId) ?? {
       databaseId,
@@ -74,7 +74,7 @@ export class MaskCache {
     // A page without users is not kept up to date: look at it again.
     await (!isRead ? this.#read(page, entry) : wasUsed ? page.reading : this.#look(page))
     return {
-      current: () => (entry.roleId === undefined || entry.roleId === roleId ? entry.map : unknown),
+      current: () => (entry.roleOid === undefined || entry.roleOid === roleOid ? entry.map : unknown),
       release: () => {
         entry.users--
         entry.leftAt = Date.now()
@@ -125,7 +125,7 @@ export class MaskCache {
           const found = masks.get(role)
           const text = describe(found ?? nothing)
           if (!found || text === entry.text) continue
-          Object.assign(entry, { map: new MaskMap(found), roleId: found.roleId, text })
+          Object.assign(entry, { map: new MaskMap(found), roleOid: found.roleOid, text })
           if (entry !== held) entry.memberships = undefined
         }
         page.version = version
@@ -141,7 +141,7 @@ export class MaskCache {
 }
 
 function newEntry(): Entry {
-  return { map: unknown, roleId: undefined, text: '', memberships: undefined, users: 0, leftAt: 0 }
+  return { map: unknown, roleOid: undefined, text: '', memberships: undefined, users: 0, leftAt: 0 }
 }
 
 function isUsed({ roles }: Page): boolean {

@@ -72,7 +72,7 @@ export class Connections {
 
   /** Two servers may have processes of the same id: the secret tells their sessions apart. */
   async #register(session: LoggedInSession): Promise<CancelKey> {
-    const { role, countedAs, key, address, secretBytes, databaseId, principal } = session
+    const { role, roleOid, countedAs, key, address, secretBytes, databaseId, principal } = session
     for (;;) {
       const clientKey = { processId: key?.processId ?? 0, secret: randomBytes(secretBytes) }
       const admission = await this.#registry.admit({
@@ -81,6 +81,7 @@ export class Connections {
         cancel: { key, address },
         databaseId,
         role,
+        roleOid,
         principal,
       })
       if (admission === 'admitted') return clientKey

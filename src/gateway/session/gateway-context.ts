@@ -29,6 +29,7 @@ export interface GatewayContext {
 
 export interface LoggedInSession extends Cancellable {
   readonly role: string
+  readonly roleOid: number
   /** The principal, in whatever database, or the role of this one. */
   readonly countedAs: string
   readonly databaseId: string

@@ -35,14 +35,14 @@ export async function relaySession(
   const entry = await beginSession(client, backend)
   if (!entry) return
   const { key } = entry
-  const { searchPath, isOfLoginRole, isStandby, isMasked, roleId, memberships } =
+  const { searchPath, isOfLoginRole, isStandby, isMasked, roleOid, memberships } =
     await askAboutItself(backend)
   const address = await requirePrimary(backend.address, isStandby, database, ports)
   if (isOfLoginRole && !principal) refuse('TokenNeeded', { role })
   // Its server goes by another name in the binding: without the masks of now, the audit would miss what is read.
   if (database.isUnbound && isMasked) refuse('UnknownDatabase', { name: database.address.database })
   const reported = entry.parameters.get('search_path')
-  const held = database.isUnbound ? unmasked : await masks.hold(database.id, role, { roleId, memberships })
+  const held = database.isUnbound ? unmasked : await masks.hold(database.id, role, { roleOid, memberships })
   const texts = new StatementTexts({
     masks: () => held.current(),
     role,
@@ -74,6 +74,7 @@ export async function relaySession(
       key,
       address,
       role,
+      roleOid,
       countedAs: principal?.id ?? `${database.id} ${role}`,
       databaseId: database.id,
       principal,

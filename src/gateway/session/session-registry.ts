@@ -17,7 +17,9 @@ export interface RegisteredSession {
   readonly countedAs: string
   readonly cancel: Cancellable
   readonly databaseId: string
+  /** As it logged in: the role may have another name by now. */
   readonly role: string
+  readonly roleOid: number
   /** Undefined: a role of the database itself logged in. */
   readonly principal: Principal | undefined
 }

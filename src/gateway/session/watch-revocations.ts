@@ -12,7 +12,7 @@ type DirectorySession = RegisteredSession & { readonly principal: Principal }
 
 interface Backends {
   readonly databaseId: string
-  readonly role: string
+  readonly roleOid: number
   readonly processIds: readonly number[]
 }
 
@@ -72,9 +72,9 @@ export class RevocationWatch {
    * does not answer must not keep sessions of others.
    */
   async #endBackends(backends: Backends): Promise<void> {
-    const { databaseId, role, processIds } = backends
+    const { databaseId, roleOid, processIds } = backends
     try {
-      await this.#ports.endBackends(databaseId, role, processIds)
+      await this.#ports.endBackends(databaseId, roleOid, processIds)
     } catch (err) {
       this.#ports.log.warn(
         { databaseId, err },
@@ -86,11 +86,11 @@ export class RevocationWatch {
 }
 
 function groupBackends(sessions: readonly DirectorySession[]): Backends[] {
-  const groups = Map.groupBy(sessions, ({ databaseId, role }) => `${databaseId} ${role}`)
+  const groups = Map.groupBy(sessions, ({ databaseId, roleOid }) => `${databaseId} ${roleOid}`)
   return [...groups.values()].flatMap((group) => {
     // Processes of a standby are not the primary's: closing its connection ends a statement there.
     const atPrimary = group.filter(({ cancel }) => cancel.address.standing === undefined)
     const processIds = atPrimary.flatMap(({ cancel }) => cancel.key?.processId ?? [])
-    return group.slice(0, 1).map(({ databaseId, role }) => ({ databaseId, role, processIds }))
+    return group.slice(0, 1).map(({ databaseId, roleOid }) => ({ databaseId, roleOid, processIds }))
   })
 }

@@ -110,6 +110,7 @@ describe('keys to cancel with', () => {
       return registry.admit({
         id,
         countedAs: host,
+        roleOid: 16384,
         cancel,
         databaseId: host,
         role: 'a',
