@@ -85,8 +85,8 @@ async function findOrCreateCa(
   const { ca, key } = await createCa([...new Set([...own, ...configured])], now)
   // In this order a stop in between leaves no certificate, which is the same as a first start.
   await rm(path.join(folder, 'ca.pem'), { force: true })
-  await writePrivateFile(path.join(folder, 'ca-key.pem'), key)
-  await writePrivateFile(path.join(folder, 'ca.pem'), toPem(ca.certificate))
+  writePrivateFile(path.join(folder, 'ca-key.pem'), key)
+  writePrivateFile(path.join(folder, 'ca.pem'), toPem(ca.certificate))
   return ca
 }
 
@@ -143,8 +143,8 @@ async function readServer(
 
 async function createServer(folder: string, ca: LocalCa, names: readonly string[], now: Date) {
   const server = await issueCertificate(ca, names, now)
-  await writePrivateFile(path.join(folder, 'server-key.pem'), server.key)
-  await writePrivateFile(path.join(folder, 'server.pem'), server.cert)
+  writePrivateFile(path.join(folder, 'server-key.pem'), server.key)
+  writePrivateFile(path.join(folder, 'server.pem'), server.cert)
   return server
 }
 

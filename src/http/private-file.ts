@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
-import path from 'node:path'
+import { mkdir, open, readFile } from 'node:fs/promises'
+import { writePrivateFile as write } from '../db/private-file.ts'
 import { OperatorError } from '../kernel/operator-error.ts'
 import { codeOf } from '../kernel/sqlstate.ts'
 
@@ -14,20 +14,9 @@ export async function makePrivateFolder(folder: string): Promise<void> {
   }
 }
 
-/** The file is there whole or not at all, even when the machine stops in between. */
-export async function writePrivateFile(file: string, text: string): Promise<void> {
-  const draft = `${file}.new`
+export function writePrivateFile(file: string, text: string): void {
   try {
-    await rm(draft, { force: true })
-    const handle = await open(draft, 'wx', 0o600)
-    try {
-      await handle.writeFile(text)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await rename(draft, file)
-    await syncFolder(path.dirname(file))
+    write(file, text)
   } catch (cause) {
     throw explain('write', file, cause)
   }
@@ -55,15 +44,6 @@ async function closeToOthers(entry: string, mode: number): Promise<void> {
   try {
     const { mode: current } = await handle.stat()
     if ((current & 0o077) !== 0) await handle.chmod(mode)
-  } finally {
-    await handle.close()
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder)
-  try {
-    await handle.sync()
   } finally {
     await handle.close()
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, describe } from 'node:test'
+import { issueTimeClaim } from '../../../src/auth/issue-time.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { setPassword } from '../../../src/directory/accounts/password.ts'
 import { clause } from '../../support/clause.ts'
@@ -138,8 +139,10 @@ describe('sessions of people whose rights change', () => {
       const { database, tenantId } = service()
       const ana = await person()
       await database.transaction((tx) => setPassword(tx, tenantId, ana.id, `First-${randomUUID()}`))
-      const token = service().tokenFor({ principal: ana.id, permissions: ['user_impersonation'] })
-      const client = await people.connect(ana.name, token)
+      const { claimsFor, signToken } = service().tokens
+      // In whole seconds it would outlive a password of the same second.
+      const claims = claimsFor({ principal: ana.id, permissions: ['user_impersonation'] })
+      const client = await people.connect(ana.name, signToken({ ...claims, [issueTimeClaim]: Date.now() }))
       const [{ pid } = {}] = (await client.query('select pg_backend_pid() as pid')).rows
       const busy = client
         .query(
