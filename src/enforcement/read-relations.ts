@@ -86,9 +86,11 @@ const kinds: Readonly<Record<string, RelationKind>> = {
 interface RelationRow
   extends Omit<
     Relation,
-    'kind' | 'columns' | 'definition' | 'restrictions' | 'obstacle' | 'grants' | 'rights'
+    'kind' | 'columns' | 'definition' | 'restrictions' | 'obstacle' | 'grants' | 'rights' | 'writers'
   > {
   readonly acl: readonly AclEntry[]
+  /** By OID; 0: PUBLIC. */
+  readonly writing: readonly number[]
   readonly relkind: string
   readonly isRestricted: boolean
   /** Of the definition of a view, as stored and compressed. */
@@ -128,6 +130,9 @@ export async function readRelations(
       c.relrowsecurity and exists (select 1 from pg_catalog.pg_policy p where p.polrelid = c.oid and p.polpermissive
         and p.polcmd in ('*', 'r') and 0 <> all(p.polroles)) as "hasRolePolicies",
       ${aclAsJson(tx, tx`c.relacl`, watchedPrivileges)} as acl,
+      array(select distinct a.grantee::int8 from (
+          select c.relacl as list union all select n.attacl from pg_catalog.pg_attribute n where n.attrelid = c.oid and n.attacl is not null
+        ) l, pg_catalog.aclexplode(l.list) a where a.privilege_type <> all(${watchedPrivileges}::text[])) as writing,
       case when c.relkind in ('v', 'm') then (select pg_catalog.pg_column_size(w.ev_action) from pg_catalog.pg_rewrite w
         where w.ev_class = c.oid and w.rulename = '_RETURN') else 0 end as "storedBytes",
       array(select distinct d.refobjid::int8 from pg_catalog.pg_depend d join pg_catalog.pg_rewrite w on w.oid = d.objid
@@ -150,7 +155,7 @@ export async function readRelations(
     reading,
     readRestrictions,
   )
-  return rows.map(({ relkind, acl, isRestricted, storedBytes: _, ...row }) => {
+  return rows.map(({ relkind, acl, writing, isRestricted, storedBytes: _, ...row }) => {
     const isOfOthers = ({ grantee }: Grant) => grantee !== row.owner
     const own = columns.get(row.oid) ?? []
     const definition = definitions.get(row.oid)
@@ -167,6 +172,7 @@ export async function readRelations(
         ...listRights(acl, names, null),
         ...own.flatMap(({ number, acl: privileges }) => listRights(privileges, names, number)),
       ].filter(isOfOthers),
+      writers: writing.flatMap((oid) => (oid === 0 ? [null] : (names.get(oid) ?? []))),
       definition: definition?.value ?? (definition ? '' : null),
       restrictions: restriction?.value ?? [],
       obstacle: definition?.obstacle ?? restriction?.obstacle ?? null,

@@ -1,7 +1,7 @@
 import { quoteQualified } from '../../db/quote.ts'
 import type { ColumnGrant, Grant, Guard, ObservedTwin, Relation, Right, Snapshot } from '../catalog.ts'
 import { isTwinOwnerName } from '../names.ts'
-import { lendRights, rememberRights } from './rights.ts'
+import { isExempt, lendRights, rememberRights } from './rights.ts'
 import { type exemptions, withAncestors } from './roles.ts'
 
 /** The grants of a relation without those that the controller made. */
@@ -24,7 +24,7 @@ export interface Access {
 /**
  * The grants that roles were given on a relation, seen through the changes of the controller. A grant made by hand since is
  * taken as meant: it becomes a grant of the masked data. A revoke made by hand is taken as meant too; where the relation
- * shows no trace of a grant, it is looked for at the twin.
+ * shows no trace of a grant, as of a masked column, it is looked for at the twin.
  */
 export function remember(
   relation: Relation,
@@ -38,25 +38,37 @@ export function remember(
   const seenColumns = relation.columns.flatMap((column) =>
     column.acl.filter(isTheirs).map((grant) => ({ ...grant, column: column.number })),
   )
-  const rights = rememberRights(relation.rights.filter(isTheirs), guard, exempt, relation.owner)
-  if (!guard) return { grants: seen, columnGrants: seenColumns, rights }
+  const withRights = (grants: readonly Grant[], columnGrants: readonly ColumnGrant[]): Remembered => {
+    const left = new Set([...relation.writers, ...[...grants, ...columnGrants].map(({ grantee }) => grantee)])
+    const rights = rememberRights(relation.rights.filter(isTheirs), guard, exempt, relation.owner, left)
+    return { grants, columnGrants, rights }
+  }
+  if (!guard) return withRights(seen, seenColumns)
 
   const { twin: known } = guard
   const twin = known && !known.isClosed ? twins.get(quoteQualified(known.schema, known.name)) : undefined
   const holders = new Set([...seen, ...seenColumns].map(({ grantee }) => grantee))
   const twinHolders = twin && new Set([...twin.grants, ...twin.columnGrants].map(({ grantee }) => grantee))
   const stillHolds = ({ grantee }: Grant) => {
-    const isTraceless = guard.hidesAll && !(grantee !== null && exempt.includes(grantee))
+    const isTraceless = guard.hidesAll && !isExempt(exempt, grantee)
     return isTraceless ? (twinHolders?.has(grantee) ?? true) || holders.has(grantee) : holders.has(grantee)
   }
   const recorded = withOwner(guard, relation.owner)
   const grants = rememberWhole(recorded, seen, seenColumns, stillHolds)
-  const columnGrants = rememberColumns(recorded, grants, seenColumns, stillHolds)
-  return {
-    grants: withoutOrphans(grants, relation.owner),
-    columnGrants: withoutOrphans(columnGrants, relation.owner, grants),
-    rights,
+  // Columns of a twin are in the order of the relation's; of one that is not there yet it tells nothing.
+  const nameOf = new Map(relation.columns.map(({ number }, at) => [number, twin?.columns[at]?.name]))
+  const isAtTwin = ({ grantee, column }: ColumnGrant) => {
+    const name = nameOf.get(column)
+    if (!twin || name === undefined) return true
+    return [...twin.grants, ...twin.columnGrants.filter((one) => one.column === name)].some(
+      (one) => one.grantee === grantee,
+    )
   }
+  const columnGrants = rememberColumns(recorded, grants, seenColumns, { stillHolds, isAtTwin })
+  return withRights(
+    withoutOrphans(grants, relation.owner),
+    withoutOrphans(columnGrants, relation.owner, grants),
+  )
 }
 
 /**
@@ -90,25 +102,31 @@ function rememberWhole(
   return [...kept, ...seen.filter(({ grantee }) => !known.has(grantee))]
 }
 
+interface Held {
+  stillHolds(grant: Grant): boolean
+  /** Also where no twin tells. */
+  isAtTwin(grant: ColumnGrant): boolean
+}
+
 function rememberColumns(
   guard: Guard,
   grants: readonly Grant[],
   seenColumns: readonly ColumnGrant[],
-  stillHolds: (grant: Grant) => boolean,
+  { stillHolds, isAtTwin }: Held,
 ): ColumnGrant[] {
   const whole = new Set(grants.map(({ grantee }) => grantee))
   const hiddenBefore = new Set(guard.pins.map(({ number }) => number))
   const lent = new Set<string | null>(guard.lent)
   const keyOf = ({ grantee, column }: ColumnGrant) => JSON.stringify([grantee, column])
   const seenKeys = new Set(seenColumns.map(keyOf))
-  // Of a hidden column no trace is left; but who lost the open ones by hand lost this one too.
-  const showed = new Set(
-    guard.columnGrants.filter(({ column }) => !hiddenBefore.has(column)).map(({ grantee }) => grantee),
-  )
+  // Of a hidden column the twin alone shows a trace; but a role that lost the open ones by hand lost this one too.
+  const open = [...guard.grants, ...guard.columnGrants.filter(({ column }) => !hiddenBefore.has(column))]
+  const showed = new Set(open.map(({ grantee }) => grantee))
   const kept = guard.columnGrants.filter((grant) => {
-    if (guard.hidesAll || whole.has(grant.grantee)) return stillHolds(grant)
-    if (hiddenBefore.has(grant.column)) return !showed.has(grant.grantee) || stillHolds(grant)
-    return seenKeys.has(keyOf(grant))
+    if (whole.has(grant.grantee)) return stillHolds(grant)
+    if (seenKeys.has(keyOf(grant))) return true
+    if (!(guard.hidesAll || hiddenBefore.has(grant.column)) || !isAtTwin(grant)) return false
+    return (!guard.hidesAll && !showed.has(grant.grantee)) || stillHolds(grant)
   })
   const known = new Set(guard.columnGrants.map(keyOf))
   const byHand = seenColumns.filter(

@@ -6,26 +6,42 @@ export const keyOfRight = ({ grantee, privilege, column }: Right) =>
   JSON.stringify([grantee, privilege, column])
 
 /**
- * The rights that roles were given, seen through the changes of the controller. Those of masked roles leave no trace at the
- * relation and stay as recorded; one made by hand since is recorded too.
+ * The rights that roles were given, seen through the changes of the controller; one made by hand since is recorded too. Those of
+ * masked roles leave no trace at the relation and stay as recorded, unless the role had another privilege and none is left: a
+ * REVOKE ALL by hand. `holders`: grantees that have SELECT, as far as is known, or a privilege that masking does not touch.
  */
 export function rememberRights(
   seen: readonly Right[],
   guard: Guard | undefined,
   exempt: readonly string[],
   owner: string,
+  holders: ReadonlySet<string | null>,
 ): Right[] {
-  if (!guard) return [...seen]
-  const wasExempt = ({ grantee }: Right) =>
-    exempt.includes(everybody) || (grantee !== null && exempt.includes(grantee))
+  const trace = ({ traced: _, ...right }: Right): Right =>
+    holders.has(right.grantee) ? { ...right, traced: true } : right
+  if (!guard) return seen.map(trace)
+  const wasExempt = ({ grantee }: Right) => isExempt(exempt, grantee)
+  // Records of earlier releases tell SELECT alone.
+  const hadSelect = new Set([...guard.grants, ...guard.columnGrants].map(({ grantee }) => grantee))
+  const present = new Set([...holders, ...seen.map(({ grantee }) => grantee)])
+  const isRevoked = ({ grantee, traced }: Right) =>
+    (traced || hadSelect.has(grantee)) && !present.has(grantee)
   const there = new Set(seen.map(keyOfRight))
   const recorded = guard.rights.filter(({ lent }) => !lent)
   const able = new Set(recorded.filter(({ grantable }) => grantable).map(({ grantee }) => grantee))
   const kept = recorded
-    .filter((right) => right.grantee !== owner && (!wasExempt(right) || there.has(keyOfRight(right))))
+    .filter(
+      (right) =>
+        right.grantee !== owner && (wasExempt(right) ? there.has(keyOfRight(right)) : !isRevoked(right)),
+    )
     .map((right) => (able.has(right.grantor) ? right : { ...right, grantor: owner }))
   const known = new Set(guard.rights.map(keyOfRight))
-  return [...kept, ...seen.filter((right) => !known.has(keyOfRight(right)))]
+  return [...kept, ...seen.filter((right) => !known.has(keyOfRight(right)))].map(trace)
+}
+
+/** True for a grantee that was exempt when the record was written. `exempt`: the roles by that record. */
+export function isExempt(exempt: readonly string[], grantee: string | null): boolean {
+  return exempt.includes(everybody) || (grantee !== null && exempt.includes(grantee))
 }
 
 /** An exempt role keeps a right that it had through a masked one. */

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe } from 'node:test'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { clause } from '../../support/clause.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+import { listPrivileges } from '../../support/privileges.ts'
+
+forEachCluster((cluster) => {
+  describe('revokes during masking', () => {
+    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+    const names = ['owner', 'ann', 'bea', 'cid', 'dan'] as const
+    const roles = {} as Record<(typeof names)[number], string>
+    const name = (text: string) =>
+      text.replace(/:(\w+)/g, (whole, role: string) => (role in roles ? `"${roles[role as 'ann']}"` : whole))
+    const run = (text: string) => target.database.sql.unsafe(name(text))
+    const as = (role: (typeof names)[number], text: string) => target.connectAs(role).sql.unsafe(name(text))
+    const isDenied = (role: (typeof names)[number], text: string) =>
+      assert.rejects(as(role, text), /permission denied/, `${role}: ${text}`)
+    const mask = async () => {
+      const wanted = policy([rule('public.t.mail'), rule('public.whole.mail')])
+      await reconcile(target.database, wanted)
+      assert.deepEqual((await reconcile(target.database, wanted)).steps, [])
+    }
+    const release = () => reconcile(target.database, policy([]))
+    const rightsOf = async (role: (typeof names)[number]) =>
+      (await listPrivileges(target.database, Object.values(roles)))
+        .filter((line) => line.includes(` to ${roles[role]} `))
+        .map((line) => line.replace(/ to .*/, ''))
+        .sort()
+
+    before(async () => {
+      target = await createMaskedDatabase(cluster)
+      for (const one of names) roles[one] = await target.createRole(one)
+    })
+    beforeEach(async () => {
+      await release()
+      await run(`drop schema public cascade; create schema public; grant usage on schema public to public;
+        create table public.t (id int, name text, mail text); insert into public.t values (1, 'n', 'raw');
+        create table public.whole (mail text); insert into public.whole values ('raw');
+        alter table public.t owner to :owner; alter table public.whole owner to :owner`)
+    })
+    after(() => target[Symbol.asyncDispose]())
+
+    clause(
+      'ENF-316',
+      'A masked role whose privileges on a relation were all revoked by hand during masking gets TRIGGER, REFERENCES and MAINTAIN back no more than SELECT when masking ends. A role that had none but these leaves no trace and gets them back.',
+      async () => {
+        await run(`grant all on public.t to :ann; grant insert, trigger on public.t to :bea;
+          grant trigger, references (mail) on public.t to :cid; grant select, insert, references on public.t to :dan`)
+        const [cid, dan] = [await rightsOf('cid'), await rightsOf('dan')]
+        await mask()
+        await as('owner', 'revoke all on public.t from :ann, :bea; revoke select on public.t from :dan')
+        await mask()
+        await release()
+        assert.deepEqual(await rightsOf('ann'), [])
+        assert.deepEqual(await rightsOf('bea'), [])
+        assert.deepEqual(await rightsOf('cid'), cid)
+        assert.deepEqual(
+          await rightsOf('dan'),
+          dan.filter((line) => !line.includes('SELECT')),
+        )
+      },
+    )
+
+    clause(
+      'ENF-317',
+      'A grant of a masked column by name is revoked at the twin, by a role that may act as the owner of the twin: the revoke holds during masking and after it, and so does a revoke of everything at the relation, where the role also had SELECT on other columns.',
+      async () => {
+        await run(`grant select (mail) on public.t to :ann; grant select (id, mail) on public.t to :bea;
+          grant select on public.t to :cid; grant select (mail) on public.t to :cid; grant select (mail) on public.t to :dan;
+          grant select (mail) on public.whole to :ann, :bea`)
+        await mask()
+        await as('owner', 'revoke all on public.t from :ann, :cid')
+        await run(`revoke select on masked_public.t from :ann; revoke select (mail) on masked_public.t from :bea;
+          revoke select (mail) on masked_public.whole from :ann`)
+        await mask()
+        for (const role of ['ann', 'bea', 'cid'] as const)
+          await isDenied(role, 'select mail from masked_public.t')
+        await isDenied('ann', 'select mail from masked_public.whole')
+        assert.deepEqual([...(await as('dan', 'select mail from masked_public.t'))], [{ mail: 'XXXX' }])
+        // Renamed columns are the same columns.
+        await run('alter table public.t rename mail to post')
+        await mask()
+        await release()
+        for (const role of ['ann', 'bea', 'cid'] as const) await isDenied(role, 'select post from public.t')
+        await isDenied('ann', 'select mail from public.whole')
+        assert.deepEqual([...(await as('bea', 'select id from public.t'))], [{ id: 1 }])
+        assert.deepEqual([...(await as('dan', 'select post from public.t'))], [{ post: 'raw' }])
+        assert.deepEqual([...(await as('bea', 'select mail from public.whole'))], [{ mail: 'raw' }])
+      },
+    )
+
+    clause('ENF-317', 'A grant of a masked column by name is revoked at the twin…', async () => {
+      await run('grant select (mail) on public.t to :ann')
+      await mask()
+      await run('revoke select on masked_public.t from :ann')
+      await as('owner', 'grant select (mail) on public.t to :ann')
+      await mask()
+      assert.deepEqual([...(await as('ann', 'select mail from masked_public.t'))], [{ mail: 'XXXX' }])
+      await isDenied('ann', 'select mail from public.t')
+    })
+  })
+})
