@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Row } from '../../src/db/sql.ts'
 import type { Policy, Rule } from '../../src/enforcement/policy.ts'
 import type { Mask, MaskingFunction } from '../../src/enforcement/twins/masks.ts'
 import type { ClusterName } from './cluster.ts'
@@ -34,6 +35,15 @@ export async function createMaskedDatabase(cluster?: ClusterName) {
       const session = openDatabase({ url: urlOf(name), poolSize: 2, searchPath: 'public' })
       opened.push(session)
       return session
+    },
+    /** One statement in a session of its own, which ends with it: a server has only so many connections. */
+    async runAs(name: string, text: string): Promise<Row[]> {
+      const session = openDatabase({ url: urlOf(name), poolSize: 1, searchPath: 'public' })
+      try {
+        return await session.sql.unsafe(text)
+      } finally {
+        await session.close()
+      }
     },
     async [Symbol.asyncDispose]() {
       for (const database of opened) await database.close()

@@ -17,7 +17,7 @@ forEachCluster((cluster) => {
       let target: Awaited<ReturnType<typeof createMaskedDatabase>>
       let [analyst, auditor, owner, database]: string[] = []
       const run = (text: string) => target.database.sql.unsafe(text)
-      const asOwner = (text: string) => target.connectAs('analyst').sql.unsafe(text)
+      const asOwner = (text: string) => target.runAs('analyst', text)
       const report = async () => (await masking.send('GET', `${policyUrl(db)}/enforcement`)).body
       const put = async (tableName: string, columnName: string, schemaName = 'app') => {
         const body = { schemaName, tableName, columnName, maskingFunction: 'Default' }
@@ -28,7 +28,7 @@ forEachCluster((cluster) => {
       const exempt = (exemptPrincipals = '') =>
         masking.send('PUT', policyUrl(db), { properties: { dataMaskingState: 'Enabled', exemptPrincipals } })
       const reads = async (name: string, text: string) =>
-        (await target.connectAs(name).sql.unsafe(text)).map((row) => Object.values(row)[0])
+        (await target.runAs(name, text)).map((row) => Object.values(row)[0])
       const isDenied = (name: string, text: string) => assert.rejects(reads(name, text), /permission denied/)
 
       before(async () => {

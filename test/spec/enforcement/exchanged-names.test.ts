@@ -21,7 +21,7 @@ forEachCluster((cluster) => {
     let [owner, analyst]: string[] = []
     const rules = policy([rule('vault.person.mail')])
     const run = (text: string) => target.database.sql.unsafe(text)
-    const readAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
+    const readAs = (name: string, text: string) => target.runAs(name, text)
     const act = (text: string) => first.sql.unsafe(text)
     const actBeside = (text: string) => second.sql.unsafe(text)
     const isDenied = (text: string) =>

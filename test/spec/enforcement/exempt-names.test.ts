@@ -16,7 +16,7 @@ forEachCluster((cluster) => {
     const db = freshDatabase()
     const documentUrl = `${policyUrl(db)}/document?api-version=2026-11-01`
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
-    const reads = () => target.connectAs('maker').sql.unsafe('select email from public.person')
+    const reads = () => target.runAs('maker', 'select email from public.person')
     const isDenied = (message?: string) => assert.rejects(reads(), /permission denied/, message)
     const sees = async () => assert.deepEqual([...(await reads())], [{ email: canary }])
     const exempt = async (...entries: string[]) => {

@@ -32,7 +32,7 @@ forEachCluster((cluster) => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     let analyst: string
     const run = (text: string) => target.database.sql.unsafe(text)
-    const readAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
+    const readAs = (name: string, text: string) => target.runAs(name, text)
     const mail = rule('app.people.mail')
 
     before(async () => {

@@ -18,7 +18,7 @@ forEachCluster((cluster) => {
       let binding: Database
       let [analyst, auditor, binder]: string[] = []
       const run = (text: string) => target.database.sql.unsafe(text)
-      const readAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
+      const readAs = (name: string, text: string) => target.runAs(name, text)
       const mask = () => reconcile(binding, policy([rule('app.people.mail')]))
       const unmask = () => reconcile(binding, policy([]))
 

@@ -39,7 +39,7 @@ async function prepare(cluster: ClusterName, isSuperuser = true) {
     owner,
     mallory,
     run,
-    runAs: (name: string, text: string) => target.connectAs(name).sql.unsafe(text),
+    runAs: (name: string, text: string) => target.runAs(name, text),
     read,
     async showsNothing(...texts: string[]): Promise<void> {
       for (const text of texts) assert.doesNotMatch(await read(text), new RegExp(canary), text)

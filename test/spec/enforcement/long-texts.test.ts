@@ -25,7 +25,7 @@ describe('long texts in the catalog of a masked database', () => {
   })
   after(() => target?.[Symbol.asyncDispose]())
 
-  const run = (statement: string) => target.connectAs('builder').sql.unsafe(statement)
+  const run = (statement: string) => target.runAs('builder', statement)
   /** Runs a statement in which $long is a literal of that length. */
   const write = (statement: string, length: number) =>
     run(`set statement_timeout = 0; do $do$ begin

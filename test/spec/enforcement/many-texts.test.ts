@@ -24,7 +24,7 @@ describe('many long texts in the catalog of a masked database', () => {
   })
   after(() => target?.[Symbol.asyncDispose]())
 
-  const run = (statement: string) => target.connectAs('builder').sql.unsafe(statement)
+  const run = (statement: string) => target.runAs('builder', statement)
 
   clause(
     'ENF-255',

@@ -12,7 +12,7 @@ forEachCluster((cluster) => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     let [analyst, auditor, bob]: string[] = []
     const run = (text: string) => target.database.sql.unsafe(text)
-    const readAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
+    const readAs = (name: string, text: string) => target.runAs(name, text)
     const mask = async (rules: Parameters<typeof policy>[0]) => {
       const outcome = await reconcile(target.database, policy(rules, [auditor ?? '']))
       const again = await reconcile(target.database, policy(rules, [auditor ?? '']))

@@ -37,7 +37,7 @@ describe('rules of a bound database become masks', () => {
   after(() => target[Symbol.asyncDispose]())
 
   const emailSeenBy = async (role: string, from = 'public.person') => {
-    const [row] = await target.connectAs(role).sql.unsafe(`select email from ${from}`)
+    const [row] = await target.runAs(role, `select email from ${from}`)
     return row?.email
   }
 

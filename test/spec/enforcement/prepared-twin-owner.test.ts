@@ -11,7 +11,7 @@ forEachCluster((cluster) => {
     let target: Awaited<ReturnType<typeof createMaskedDatabase>>
     let [analyst, first, second, binder, maker, twins, database]: string[] = []
     const run = (text: string) => target.database.sql.unsafe(text)
-    const readAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
+    const readAs = (name: string, text: string) => target.runAs(name, text)
     const readMail = async (relation: string) =>
       (await readAs('analyst', `select mail from ${relation}`))[0]?.mail
     const ask = async (expression: string) => (await run(`select (${expression}) as answer`))[0]?.answer

@@ -35,7 +35,7 @@ forEachCluster((cluster) => {
       const exempt = (exemptPrincipals = '') =>
         masking.send('PUT', policyUrl(db), { properties: { dataMaskingState: 'Enabled', exemptPrincipals } })
       const reads = async (name: string, text: string) =>
-        (await target.connectAs(name).sql.unsafe(text)).map((row) => Object.values(row)[0])
+        (await target.runAs(name, text)).map((row) => Object.values(row)[0])
       const raw = 'select mail from app.people'
       const isDenied = (name: string) => assert.rejects(reads(name, raw), /permission denied/)
 
@@ -83,7 +83,7 @@ forEachCluster((cluster) => {
           await exempt(`${auditor};${ghost}`)
           assert.equal(await put('mail'), 'Enforced')
           assert.ok((await codes()).includes('ExemptsNothing'))
-          await target.connectAs('maker').sql.unsafe(`create role "${ghost}" login password 'x'`)
+          await target.runAs('maker', `create role "${ghost}" login password 'x'`)
           await run(`grant "${ghost}" to "${analyst}"; grant select on app.people to "${ghost}"`)
           assert.equal(await put('phone'), 'Enforced')
           await isDenied('analyst')
@@ -111,7 +111,7 @@ forEachCluster((cluster) => {
             run(makers.map((role) => `alter role "${role}" ${attribute}`).join('; '))
           await exempt(`${auditor};${ghost}`)
           assert.equal(await put('mail'), 'Enforced')
-          await target.connectAs('maker').sql.unsafe(`create role "${ghost}"`)
+          await target.runAs('maker', `create role "${ghost}"`)
           await run(`grant "${ghost}" to "${analyst}"; grant select on app.people to "${ghost}"`)
           assert.equal(await put('phone'), 'Enforced')
           await isDenied('analyst')

@@ -19,7 +19,7 @@ forEachCluster((cluster) => {
     /** A statement is sent when it is waited for. */
     const start = async (text: string) => await act(0, text)
     const isDenied = (name: string, text: string) =>
-      assert.rejects(target.connectAs(name).sql.unsafe(text), /permission denied/, text)
+      assert.rejects(target.runAs(name, text), /permission denied/, text)
 
     before(async () => {
       target = await createMaskedDatabase(cluster)
@@ -163,10 +163,7 @@ forEachCluster((cluster) => {
         await enforce(target.database, ['app.person.mail'])
         await run('create view app.report as select phone from masked_app.person')
         await enforce(target.database, [])
-        assert.equal(
-          (await target.connectAs('friend').sql.unsafe('select phone from masked_app.person'))[0]?.phone,
-          'b',
-        )
+        assert.equal((await target.runAs('friend', 'select phone from masked_app.person'))[0]?.phone, 'b')
         await run('alter table app.person rename to people')
         const renaming = await repeatRenaming()
         await enforce(target.database, ['app.people.phone']).finally(renaming.stop)

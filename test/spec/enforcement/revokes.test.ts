@@ -14,7 +14,7 @@ forEachCluster((cluster) => {
     const name = (text: string) =>
       text.replace(/:(\w+)/g, (whole, role: string) => (role in roles ? `"${roles[role as 'ann']}"` : whole))
     const run = (text: string) => target.database.sql.unsafe(name(text))
-    const as = (role: (typeof names)[number], text: string) => target.connectAs(role).sql.unsafe(name(text))
+    const as = (role: (typeof names)[number], text: string) => target.runAs(role, name(text))
     const isDenied = (role: (typeof names)[number], text: string) =>
       assert.rejects(as(role, text), /permission denied/, `${role}: ${text}`)
     const mask = async () => {

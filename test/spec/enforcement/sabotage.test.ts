@@ -25,7 +25,7 @@ forEachCluster((cluster) => {
       let [analyst, auditor]: string[] = []
       const rules = [rule('app.people.mail'), rule('app.orders.card')]
       const run = (text: string) => target.database.sql.unsafe(text)
-      const readAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
+      const readAs = (name: string, text: string) => target.runAs(name, text)
       const exempt = () => [String(auditor)]
 
       before(async () => {

@@ -20,7 +20,7 @@ async function prepare(cluster: ClusterName, schema = 'app') {
   const victim = await target.createRole('victim')
   const database = target.url.replace(/^.*\//, '')
   const run = (text: string) => target.database.sql.unsafe(text)
-  const runAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
+  const runAs = (name: string, text: string) => target.runAs(name, text)
   await run(`grant create on database "${database}" to "${mallory}";
     create schema "${schema}" authorization "${owner}"; grant usage on schema "${schema}" to public;
     set role "${owner}";

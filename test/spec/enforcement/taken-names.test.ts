@@ -44,7 +44,7 @@ for (const elsewhere of [...new Set(listClusters().slice(0, 2))])
       const maker = await here.createRole('maker', 'LOGIN CREATEROLE')
 
       assert.deepEqual(await settle(here), { exemptRoles: [ghost], takenNames: [] })
-      await here.connectAs('maker').sql.unsafe(`create role "${ghost}"`)
+      await here.runAs('maker', `create role "${ghost}"`)
       assert.deepEqual(await settle(here), refused)
       await run(here, `alter role "${maker}" nocreaterole`)
       const isOther = elsewhere !== listClusters()[0]
@@ -82,7 +82,7 @@ forEachCluster((cluster) => {
           for (const [name, one] of known) stored.set(name, one)
         },
       }
-      const act = (text: string) => target.connectAs('maker').sql.unsafe(text)
+      const act = (text: string) => target.runAs('maker', text)
       const wanted = policy([rule('public.person.mail')], [entry])
       const read = async () => {
         const rows = [...stored].map(([name, one]) => ({ entry: name, place: '', ...one }))

@@ -16,7 +16,7 @@ forEachCluster((cluster) => {
     let [analyst, mallory, owner, database]: string[] = []
     const opened: Database[] = []
     const run = (text: string) => target.database.sql.unsafe(text)
-    const readAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
+    const readAs = (name: string, text: string) => target.runAs(name, text)
     const ask = async (expression: string) => (await run(`select (${expression}) as answer`))[0]?.answer
     const rules = [rule('app.people.mail'), rule('app.staff.mail')]
     const mask = (beforeStep?: (at: number) => Promise<void>) =>

@@ -17,7 +17,7 @@ forEachCluster((cluster) => {
       let binding: Database
       let [analyst, mallory, owner, binder]: string[] = []
       const run = (text: string) => target.database.sql.unsafe(text)
-      const readAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
+      const readAs = (name: string, text: string) => target.runAs(name, text)
       const rules = [rule('app.people.mail'), rule('app.staff.mail'), rule('lair.person.mail')]
       const mask = (more: typeof rules = []) => reconcile(binding, policy([...rules, ...more]))
       const unmask = () => reconcile(binding, policy([]))
@@ -288,7 +288,7 @@ forEachCluster((cluster) => {
     let [analyst, first, second, binder, twins]: string[] = []
     const run = (text: string) => target.database.sql.unsafe(text)
     const readMail = async (relation: string) =>
-      (await target.connectAs('analyst').sql.unsafe(`select mail from ${relation}`))[0]?.mail
+      (await target.runAs('analyst', `select mail from ${relation}`))[0]?.mail
     before(async () => {
       target = await createMaskedDatabase(cluster)
       analyst = await target.createRole('analyst')

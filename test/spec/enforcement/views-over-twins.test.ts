@@ -30,7 +30,7 @@ async function prepare(cluster: ClusterName, isSuperuser: boolean) {
     alter table app.person owner to "${owner}"; grant select on app.person to "${mallory}", "${auditor}", "${clerk}";
     grant create on database "${database}" to "${binder}"; grant "${owner}" to "${binder}"`)
   const binding = isSuperuser ? target.database : target.connectAs('binder')
-  const runAs = (name: string, text: string) => target.connectAs(name).sql.unsafe(text)
+  const runAs = (name: string, text: string) => target.runAs(name, text)
   /** As a client reads: our own errors carry no text of PostgreSQL about values. */
   const read = async (name: string, text: string): Promise<string> => {
     const client = new pg.Client({ connectionString: target.urlOf(name) })
