@@ -148,9 +148,24 @@ function replaceValue(check: string, constant: string): string | null {
 const mostStoredBytes = 16_384
 
 /**
+ * Parts of a stored expression that run nothing but functions and operators whose OIDs the judgement reads, and input and output of
+ * types that are built in or among the dependencies. Other parts stay out: of `JSON_VALUE … RETURNING` PostgreSQL records no
+ * dependency on the type and runs the checks of a domain there; comparisons of rows, `GREATEST` and `LEAST` take operators that the
+ * expression does not name; a cast to a domain runs the checks which that one has by then.
+ */
+const harmlessParts = [
+  ...['CONST', 'COERCETODOMAINVALUE', 'SQLVALUEFUNCTION', 'FUNCEXPR', 'OPEXPR', 'DISTINCTEXPR', 'NULLIFEXPR'],
+  ...['SCALARARRAYOPEXPR', 'BOOLEXPR', 'NULLTEST', 'BOOLEANTEST', 'CASEEXPR', 'CASEWHEN', 'CASETESTEXPR'],
+  ...['COALESCEEXPR', 'ARRAYEXPR', 'SUBSCRIPTINGREF', 'RELABELTYPE', 'COLLATEEXPR', 'COERCEVIAIO'],
+  'ARRAYCOERCEEXPR',
+  // As 14 writes them.
+  ...['CASE', 'WHEN', 'COALESCE', 'ARRAY', 'COLLATE'],
+]
+
+/**
  * The checks of each domain and of those below it, as text; none for a domain whose checks are not harmless. A check names its
- * functions and operators in its stored tree; what is not built in is also among its dependencies. One that casts to a domain
- * would run the checks which that one has by then.
+ * functions and operators in its stored tree; what is not built in is also among its dependencies. Names and constants cannot hide
+ * a part or pretend to be one: PostgreSQL puts a backslash before a brace of a name, and writes constants as numbers.
  */
 async function readHarmless(tx: Tx, domains: readonly number[]): Promise<Map<number, string[]>> {
   const isShort = tx`pg_catalog.pg_column_size(c.conbin) <= ${mostStoredBytes}`
@@ -167,7 +182,8 @@ async function readHarmless(tx: Tx, domains: readonly number[]): Promise<Map<num
     having count(c.oid) > 0 and bool_and(c.oid is null or case when not ${isShort} then false else
       not exists (select 1 from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_constraint'::regclass and d.objid = c.oid
         and not (d.refclassid = 'pg_catalog.pg_type'::regclass and d.refobjid = c.contypid))
-      and pg_catalog.strpos(c.conbin::text, '{COERCETODOMAIN ') = 0
+      and not exists (select 1 from regexp_matches(c.conbin::text, '[{]([^ }]*)', 'g') node(part)
+        where part[1] <> all(${harmlessParts}::text[]))
       and not exists (
         select 1 from regexp_matches(c.conbin::text, ':(funcid|opfuncid|opno) ([1-9][0-9]*)', 'g') used(part)
         left join pg_catalog.pg_operator o on part[1] = 'opno' and o.oid = part[2]::oid

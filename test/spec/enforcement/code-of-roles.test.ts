@@ -203,4 +203,36 @@ describe('code of roles while masks are made', () => {
       assert.equal(await countSprung(target.database), 1, 'the bait works')
     },
   )
+
+  clause(
+    'ENF-335',
+    'A check of a domain is run only where every part of its stored expression is known to run nothing but the …',
+    async () => {
+      await using target = await createMaskedDatabase()
+      const owner = await target.createRole('owner')
+      const { sql } = target.database
+      await sql.unsafe(`create schema sandbox authorization "${owner}"`)
+      // PostgreSQL records no dependency on the type that RETURNING names, and runs its checks whenever the value is made.
+      await target.runAs(
+        'owner',
+        `${writeTrap(owner)};
+          create domain sandbox.inner as text check (sandbox.trap(value) = 'sprung');
+          create domain sandbox.outer as text check (json_value('"x"'::jsonb, '$' returning sandbox.inner) is not null);
+          create domain sandbox.quoted as text
+            check (json_query('{"a": 1}'::jsonb, '$.a' returning sandbox.inner with wrapper) is not null);
+          create domain sandbox.calm as text check (value in ('{JSONEXPR', 'XXXX'));
+          create table sandbox.bait (lure sandbox.outer, other sandbox.quoted, calm sandbox.calm);
+          insert into sandbox.bait values (null, null, '{JSONEXPR')`,
+      )
+      await reconcile(
+        target.database,
+        policy(['lure', 'other', 'calm'].map((column) => rule(`sandbox.bait.${column}`))),
+      )
+      assert.equal(await countSprung(target.database), 0)
+      const [row] = await sql`select lure, other, calm from masked_sandbox.bait`
+      assert.deepEqual(row, { lure: null, other: null, calm: 'XXXX' })
+      await sql.unsafe("select 'XXXX'::sandbox.outer")
+      assert.equal(await countSprung(target.database), 1, 'the bait works')
+    },
+  )
 })
