@@ -73,6 +73,10 @@ export interface WatchedRelation {
   readonly masked: readonly WatchedColumn[]
   /** Those of other relations that it reads, whatever is asked of it. */
   readonly shows: readonly WatchedColumn[]
+  /** Those that its rules on INSERT, UPDATE and DELETE read. */
+  readonly rules?: readonly WatchedColumn[]
+  /** Those that its row policies read. */
+  readonly policies?: readonly WatchedColumn[]
 }
 
 /** A relation that shares its name with a masked one. */

@@ -32,9 +32,9 @@ export interface MaskedForRole {
 const incomparable = ['json', 'xml', 'point', 'line', 'lseg', 'box', 'path', 'polygon', 'circle', 'jsonpath']
 
 /**
- * Another text as soon as masks or exemptions are other ones, or there is a new view or another definition of one: it may read
- * twins. A replaced view keeps its OID, and gets another transaction. Names of views, of relations with masks and of schemas count
- * as such: their rows change with every TRUNCATE and REFRESH, too.
+ * Another text as soon as masks or exemptions are other ones, or there is a new view, rule or policy or another definition of one: it may
+ * read twins. A replaced view keeps its OID, and gets another transaction. Names of relations with views, rules, policies or masks and of
+ * schemas count as such: their rows change with every TRUNCATE and REFRESH, too.
  */
 export async function readMaskVersion(sql: Sql): Promise<string> {
   const guard = await findGuard(sql)
@@ -45,6 +45,9 @@ export async function readMaskVersion(sql: Sql): Promise<string> {
       (select concat_ws('.', count(*), sum(w.xmin::text::int8),
           sum(pg_catalog.hashtextextended(c.relname::text, (c.relnamespace::int8 << 32) | c.oid::int8)))
         from pg_catalog.pg_rewrite w join pg_catalog.pg_class c on c.oid = w.ev_class where w.oid >= 16384),
+      (select concat_ws('.', count(*), sum(p.xmin::text::int8),
+          sum(pg_catalog.hashtextextended(c.relname::text, (c.relnamespace::int8 << 32) | c.oid::int8)))
+        from pg_catalog.pg_policy p join pg_catalog.pg_class c on c.oid = p.polrelid),
       (select sum(pg_catalog.hashtextextended(c.relname::text, (c.relnamespace::int8 << 32) | c.oid::int8))
         from ${sql(guard)}.relation g join pg_catalog.pg_class c on c.oid = g.oid),
       (select sum(pg_catalog.hashtextextended(nspname::text, oid::int8)) from pg_catalog.pg_namespace

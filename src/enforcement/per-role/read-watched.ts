@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Sql } from '../../db/sql.ts'
+import { anyColumn, anyWrite, followRelations, type Reached, type Source } from './follow-relations.ts'
 
 /** A masked column that a relation shows; the names of both may differ. */
 export interface WatchedColumn {
@@ -16,6 +17,10 @@ export interface Watched {
   readonly attributes: readonly string[]
   readonly masked: readonly WatchedColumn[]
   readonly shows: readonly WatchedColumn[]
+  /** Those that its rules on INSERT, UPDATE and DELETE read. */
+  readonly rules?: readonly WatchedColumn[]
+  /** Those that its row policies read. */
+  readonly policies?: readonly WatchedColumn[]
 }
 
 /** A column that would be masked if the policy were enforced. */
@@ -38,19 +43,19 @@ interface Relation {
   readonly name: string
   readonly attributes: readonly string[]
   readonly masked: readonly Shown[]
-  readonly shows: readonly Shown[]
+  readonly reached: Readonly<Record<keyof Reached, readonly Shown[]>>
 }
 
 interface Shown {
   readonly column: string
   readonly attribute: string
-  /** `oid/number` of what has to be readable for it to be raw; number 0: any column; none: there is a mask on the way. */
-  readonly needs: string | undefined
+  /** Privileges of which one is enough for it to be raw, as in `Reached`; none: there are masks on every way. */
+  readonly needs: readonly string[]
 }
 
 /**
- * Masked tables and their twins, and every view that reads a masked column of either, at any depth; for each role whether it
- * would see the values themselves. `guard`: the schema of our records; null where the policy is only observed.
+ * Masked tables and their twins, and every relation by whose views, rules and policies a masked column of either is read, at any depth;
+ * for each role whether it would see the values themselves. `guard`: the schema of our records; null where the policy is only observed.
  */
 export async function readWatched(
   sql: Sql,
@@ -60,9 +65,11 @@ export async function readWatched(
 ): Promise<Map<string, WatchedForRole>> {
   const relations = await readShowing(sql, guard, observed)
   const needed = new Set(
-    relations.flatMap(({ masked, shows }) => [...masked, ...shows].flatMap(({ needs }) => needs ?? [])),
+    relations.flatMap(({ masked, reached: { shows, rules, policies } }) =>
+      [...masked, ...shows, ...rules, ...policies].flatMap(({ needs }) => needs),
+    ),
   )
-  for (const oid of Object.values(statisticsTables)) needed.add(`${oid}/0`)
+  for (const oid of Object.values(statisticsTables)) needed.add(anyColumn(oid))
   const digest = createHash('sha256').update(JSON.stringify(relations)).digest('base64')
   const found = new Map<string, WatchedForRole>()
   for (const { role, roleOid, readable } of await readReadable(sql, roles, [...needed])) {
@@ -70,12 +77,14 @@ export async function readWatched(
     const see = ({ column, attribute, needs }: Shown) => ({
       column,
       attribute,
-      isRaw: needs !== undefined && may.has(needs),
+      isRaw: needs.some((each) => may.has(each)),
     })
-    const watched: Watched[] = relations.map(({ masked, shows, ...rest }) => ({
+    const watched: Watched[] = relations.map(({ masked, reached: { shows, rules, policies }, ...rest }) => ({
       ...rest,
       masked: masked.map(see),
       shows: shows.map(see),
+      ...(rules.length > 0 && { rules: rules.map(see) }),
+      ...(policies.length > 0 && { policies: policies.map(see) }),
     }))
     watched.push(...listStatistics(watched, may))
     const own = createHash('sha256').update(readable.sort().join()).digest('base64')
@@ -96,7 +105,7 @@ function listStatistics(watched: readonly Watched[], readable: ReadonlySet<strin
     ...new Map(some.map((each) => [each.column, each])).values(),
   ]
   const raw = byName(columns.filter(({ isRaw }) => isRaw))
-  const tables = Object.entries(statisticsTables).filter(([, oid]) => readable.has(`${oid}/0`))
+  const tables = Object.entries(statisticsTables).filter(([, oid]) => readable.has(anyColumn(oid)))
   const all = tables.length > 0 ? byName(columns).map((each) => ({ ...each, isRaw: true })) : []
   const catalogs = [
     ...statisticsViews.map((name) => ({ name, shows: raw })),
@@ -107,15 +116,6 @@ function listStatistics(watched: readonly Watched[], readable: ReadonlySet<strin
     .map((each) => ({ ...each, schema: 'pg_catalog', attributes: [], masked: [] }))
 }
 
-interface Source {
-  readonly oid: number
-  /** The table of a twin, otherwise null. */
-  readonly base: number | null
-  readonly number: number
-  readonly attribute: string
-  readonly column: string
-}
-
 async function readShowing(
   sql: Sql,
   guard: string | null,
@@ -123,8 +123,8 @@ async function readShowing(
 ): Promise<Relation[]> {
   const sources = guard === null ? await readObservedSources(sql, observed) : await readSources(sql, guard)
   const twins = guard === null ? new Map<number, number>() : await readTwins(sql, guard)
-  const shown = await followViews(sql, sources, new Set(twins.values()), twins)
-  const oids = [...new Set([...sources.map(({ oid }) => oid), ...shown.keys()])]
+  const reached = await followRelations(sql, sources, twins)
+  const oids = [...new Set([...sources.map(({ oid }) => oid), ...reached.keys()])]
   const bySource = Map.groupBy(sources, ({ oid }) => oid)
   const named = await readNames(sql, oids)
   return named.map(({ oid, schema, name, attributes }) => {
@@ -132,14 +132,19 @@ async function readShowing(
     const masked = own.map(({ base, number, attribute, column }) => ({
       column,
       attribute,
-      needs: base === null ? `${oid}/${number}` : undefined,
+      needs: base === null ? [`${oid}/${number}`] : [],
     }))
-    const shows = [...(shown.get(oid) ?? [])].map(([column, isMasked]) => ({
-      column,
-      attribute: '',
-      needs: isMasked ? undefined : `${oid}/0`,
-    }))
-    return { schema, name, attributes, masked, shows }
+    const list = (how: keyof Reached) =>
+      [...(reached.get(oid)?.[how] ?? [])]
+        .map(([column, needs]) => ({ column, attribute: '', needs: [...needs].sort() }))
+        .sort((a, b) => (a.column < b.column ? -1 : 1))
+    return {
+      schema,
+      name,
+      attributes,
+      masked,
+      reached: { shows: list('shows'), rules: list('rules'), policies: list('policies') },
+    }
   })
 }
 
@@ -182,68 +187,6 @@ async function readTwins(sql: Sql, guard: string): Promise<Map<number, number>> 
   return new Map(rows.map(({ base, oid }) => [base, oid]))
 }
 
-/** For every view the masked columns that it reads, and whether all of that goes through masks. */
-async function followViews(
-  sql: Sql,
-  sources: readonly Source[],
-  isTwin: ReadonlySet<number>,
-  twins: ReadonlyMap<number, number>,
-): Promise<Map<number, Map<string, boolean>>> {
-  const shown = new Map<number, Map<string, boolean>>()
-  const bySource = Map.groupBy(sources, ({ oid }) => oid)
-  let reached = new Set(bySource.keys())
-  while (reached.size > 0) {
-    const next = new Set<number>()
-    // The columns of a twin already tell what it shows of its own table.
-    const found = (await readViewsOver(sql, [...reached])).map((one) => ({
-      ...one,
-      sources: twins.get(one.oid) === one.view ? [] : (bySource.get(one.oid) ?? []),
-    }))
-    const unclear = found.filter(({ sources: own, numbers }) =>
-      own.some(({ number }) => !numbers.includes(number)),
-    )
-    const takeRows = await findTakingRows(
-      sql,
-      unclear.map(({ view }) => view),
-    )
-    for (const { view, oid, numbers, sources: own } of found) {
-      const read = own.filter(({ number }) => numbers.includes(number) || takeRows.has(view))
-      const columns = new Map<string, boolean>(shown.get(oid))
-      for (const { column, base } of read) columns.set(column, base !== null && (columns.get(column) ?? true))
-      const known = shown.get(view) ?? new Map<string, boolean>()
-      for (const [column, isMasked] of columns) {
-        const before = known.get(column)
-        const now = (isMasked || isTwin.has(view)) && (before ?? true)
-        if (before === now) continue
-        known.set(column, now)
-        next.add(view)
-      }
-      if (known.size > 0) shown.set(view, known)
-    }
-    reached = next
-  }
-  return shown
-}
-
-/** PostgreSQL writes down which columns a view reads; not those of a row that it reads as a whole. */
-async function readViewsOver(sql: Sql, oids: readonly number[]) {
-  return await sql<{ view: number; oid: number; numbers: number[] }[]>`
-    select w.ev_class::int8 as view, d.oid::int8 as oid, d.numbers
-    from (
-      select objid, refobjid as oid, pg_catalog.array_agg(refobjsubid::int) as numbers from pg_catalog.pg_depend
-      where refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass and refobjid = any(${oids}::oid[])
-        and classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass group by 1, 2
-    ) d join pg_catalog.pg_rewrite w on w.oid = d.objid and w.ev_type = '1' and w.ev_class <> d.oid`
-}
-
-async function findTakingRows(sql: Sql, views: readonly number[]): Promise<Set<number>> {
-  if (views.length === 0) return new Set()
-  const rows = await sql<{ oid: number }[]>`
-    select ev_class::int8 as oid from pg_catalog.pg_rewrite
-    where ev_class = any(${views}::oid[]) and ev_type = '1' and ev_action::text like '%:varattno 0 %'`
-  return new Set(rows.map(({ oid }) => oid))
-}
-
 async function readNames(sql: Sql, oids: readonly number[]) {
   return await sql<{ oid: number; schema: string; name: string; attributes: string[] }[]>`
     select c.oid::int8 as oid, n.nspname::text as schema, c.relname::text as name,
@@ -255,7 +198,7 @@ async function readNames(sql: Sql, oids: readonly number[]) {
 
 /**
  * What each role can read itself or by SET ROLE, which the gateway does not follow: as a role without INHERIT, or after it has
- * granted itself a role that it administers.
+ * granted itself a role that it administers. An owner can grant itself any privilege on its relation.
  */
 async function readReadable(sql: Sql, roles: readonly string[], needed: readonly string[]) {
   const pairs = needed.map((each) => each.split('/'))
@@ -267,12 +210,18 @@ async function readReadable(sql: Sql, roles: readonly string[], needed: readonly
       select r.role, r.oid from reached r where r.role = r.oid or (not pg_catalog.pg_has_role(r.role, r.oid, 'USAGE')
         and (pg_catalog.pg_has_role(r.role, r.oid, 'MEMBER WITH ADMIN OPTION') or pg_catalog.pg_has_role(r.role, r.oid,
           case when pg_catalog.current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)))
+    ), wanted as materialized (
+      select w.oid, w.number, c.relowner
+      from unnest(${pairs.map(([oid]) => oid)}::oid[], ${pairs.map(([, number]) => number)}::int2[]) as w(oid, number)
+      join pg_catalog.pg_class c on c.oid = w.oid
     )
     select r.rolname::text as role, r.oid::int8 as "roleOid", array(
-      select pg_catalog.concat(w.oid, '/', w.number)
-      from unnest(${pairs.map(([oid]) => oid)}::oid[], ${pairs.map(([, number]) => number)}::int2[]) as w(oid, number)
-      where exists (select 1 from acted a where a.role = r.oid and case w.number
+      select pg_catalog.concat(w.oid, '/', w.number) from wanted w
+      where exists (select 1 from acted a where a.role = r.oid and (case w.number
         when 0 then pg_catalog.has_any_column_privilege(a.oid, w.oid, 'SELECT')
-        else pg_catalog.has_column_privilege(a.oid, w.oid, w.number, 'SELECT') end)) as readable
+        when ${anyWrite} then pg_catalog.has_any_column_privilege(a.oid, w.oid, 'INSERT, UPDATE')
+          or pg_catalog.has_table_privilege(a.oid, w.oid, 'DELETE')
+        else pg_catalog.has_column_privilege(a.oid, w.oid, w.number, 'SELECT') end
+        or pg_catalog.pg_has_role(a.oid, w.relowner, 'USAGE')))) as readable
     from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[])`
 }

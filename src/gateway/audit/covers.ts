@@ -8,13 +8,19 @@ export function covers(one: WatchedRelation, other: WatchedRelation): boolean {
       one.attributes.every((name, at) => name === other.attributes[at]))
   return (
     isKnown &&
-    other.shows.every((column) => one.shows.some((known) => isSame(known, column))) &&
+    includes(one.shows, other.shows) &&
+    includes(one.rules, other.rules) &&
+    includes(one.policies, other.policies) &&
     other.masked.every(
       (column) =>
         one.shows.some((known) => isSame(known, column)) ||
         one.masked.some((known) => isSame(known, column) && known.attribute === column.attribute),
     )
   )
+}
+
+function includes(one: readonly WatchedColumn[] = [], other: readonly WatchedColumn[] = []): boolean {
+  return other.every((column) => one.some((known) => isSame(known, column)))
 }
 
 function isSame(known: WatchedColumn, column: WatchedColumn): boolean {

@@ -1,6 +1,6 @@
 import type { Effort } from '../../sql/effort.ts'
 import type { Statement } from '../../sql/parse.ts'
-import type { References, RelationReference } from '../../sql/references.ts'
+import type { References, RelationReference, RelationUse } from '../../sql/references.ts'
 import { type Node, unwrap } from '../../sql/syntax-tree.ts'
 import type { WatchedColumn, WatchedRelation } from '../ports.ts'
 import { isReplaced } from '../rewrite/find-moves.ts'
@@ -37,6 +37,9 @@ function renamesWatched(kind: string | undefined, node: Node, names: Names): boo
   return node.relation !== undefined && findPossible(names, node.relation) !== undefined
 }
 
+/** Uses that run the rules of a relation. What they return or store may be of a column that a view shows. */
+const writes: ReadonlySet<RelationUse> = new Set(['insert', 'target', 'other'])
+
 class Toucher {
   readonly found: Found = nothingFound()
   dependsOnPath = false
@@ -57,9 +60,13 @@ class Toucher {
     const { use } = reference
     if (use === 'lock' || use === 'lockToRead' || use === 'like' || use === 'create') return
     const relation = this.#find(reference)
-    if (use === 'other') this.#read(relation?.masked)
-    if (use === 'read') this.#read(relation?.shows, isReplaced(reference, this.#names))
-    else if (use === 'target' || use === 'copyTo' || use === 'other') this.#read(relation?.shows)
+    if (!relation) return
+    if (use === 'other') this.#read(relation.masked)
+    if (writes.has(use)) this.#read(relation.rules)
+    if (use !== 'read' && use !== 'copyTo' && !writes.has(use)) return
+    const moves = use === 'read' && isReplaced(reference, this.#names)
+    this.#read(relation.shows, moves)
+    this.#read(relation.policies, moves)
   }
 
   /** Without a column, all of them. */

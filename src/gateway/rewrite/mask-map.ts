@@ -171,7 +171,12 @@ export class MaskMap {
     const [first, ...others] = find()
     if (!first || others.length === 0) return first
     const shows = others.flatMap((other) => [...other.masked, ...other.shows])
-    const joined = { ...first, shows: [...first.shows, ...shows] }
+    const joined = {
+      ...first,
+      shows: [...first.shows, ...shows],
+      rules: [first, ...others].flatMap(({ rules = [] }) => rules),
+      policies: [first, ...others].flatMap(({ policies = [] }) => policies),
+    }
     this.#joined.set(key, joined)
     return joined
   }

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
+import pg from 'pg'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { clause } from '../../support/clause.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+import { openWatchedGateway } from '../../support/watched-gateway.ts'
+
+const email = 'public.people.email'
+const value = 'ann@example.com'
+
+forEachCluster((cluster) => {
+  describe('reads of masked columns that no name in the statement shows', () => {
+    let target: Awaited<ReturnType<typeof createMaskedDatabase>>
+    let gateway: Awaited<ReturnType<typeof openWatchedGateway>>
+    const role = (name: string) => `"${target.role(name)}"`
+    const run = (text: string) => target.database.sql.unsafe(text)
+
+    before(async () => {
+      target = await createMaskedDatabase(cluster)
+      for (const name of ['auditor', 'analyst']) await target.createRole(name)
+      await run(`create table public.people (id int primary key, name text not null, email text);
+        insert into public.people values (1, 'Ann', '${value}');
+        grant select, insert, update, delete on public.people to ${role('auditor')}, ${role('analyst')};
+        grant usage, create on schema public to ${role('auditor')}, ${role('analyst')}`)
+      await reconcile(target.database, policy([rule(email, 'Email')], [target.role('auditor')]))
+      gateway = await openWatchedGateway(target)
+    })
+    after(async () => {
+      await gateway.close()
+      await target[Symbol.asyncDispose]()
+    })
+
+    /** What a session of the role is shown by its last text, errors included, and what the audit then has. */
+    async function watch(name: string, ...texts: string[]) {
+      let shown = ''
+      const touches = await gateway.watch(async () => {
+        const client = new pg.Client(gateway.configOf(name))
+        await client.connect()
+        for (const text of texts)
+          shown = await client.query(text).then(
+            (answer) => JSON.stringify([answer].flat().map(({ rows }) => rows)),
+            (error: pg.DatabaseError) => `${error.code} ${error.detail}`,
+          )
+        await client.end()
+      })
+      const columns = (how: 'raw' | 'masked' | 'written') => [
+        ...new Set(touches.flatMap((each) => each[how])),
+      ]
+      return { shown, raw: columns('raw'), masked: columns('masked'), written: columns('written') }
+    }
+
+    async function isRaw(name: string, ...texts: string[]): Promise<void> {
+      const { shown, raw } = await watch(name, ...texts)
+      assert.match(shown, new RegExp(value), texts.join('; '))
+      assert.deepEqual(raw, [email], texts.join('; '))
+    }
+
+    clause(
+      'GATE-251',
+      'A write to a relation touches the masked columns that its rules on INSERT, UPDATE and DELETE…',
+      async () => {
+        await run(`create table public.news (id int); create table public.deeper (id int);
+          create view public.over as select id from public.news;
+          create rule shows as on insert to public.news do also select id, email from public.people;
+          create rule passes as on insert to public.deeper do also insert into public.news values (new.id);
+          create rule own as on delete to public.people do also select p from public.people p;
+          grant select, insert on public.news, public.deeper, public.over to ${role('auditor')}, ${role('analyst')}`)
+        await gateway.refresh()
+        for (const name of ['news', 'deeper', 'over'])
+          await isRaw('auditor', `insert into public.${name} values (1)`)
+        await run(`insert into public.people values (2, 'Bob', '')`)
+        await isRaw('auditor', 'delete from public.people where id = 2')
+        // The rule runs as the owner of its table.
+        await isRaw('analyst', 'insert into public.news values (1)')
+        const { raw, masked } = await watch('auditor', 'select * from public.news, public.over')
+        assert.deepEqual([raw, masked], [[], []], 'a rule on INSERT reads nothing for SELECT')
+        await run('drop rule own on public.people')
+      },
+    )
+
+    clause(
+      'GATE-251',
+      'A write to a relation touches the masked columns that its rules on INSERT, UPDATE and DELETE…',
+      async () => {
+        await run(`create table public.guarded (id int); insert into public.guarded values (1);
+          alter table public.guarded enable row level security;
+          create policy reads on public.guarded using (exists (select from public.people p where p.email = '${value}'));
+          create table public.behind (id int); alter table public.behind enable row level security;
+          create policy deep on public.behind using (exists (select from public.guarded));
+          create view public.above as select id from public.guarded;
+          grant all on public.guarded, public.behind, public.above to ${role('auditor')}, ${role('analyst')}`)
+        await gateway.refresh()
+        for (const text of [
+          'select id from public.guarded',
+          'select id from public.behind',
+          'select id from public.above',
+          'insert into public.guarded values (2)',
+          'update public.guarded set id = 3 where false',
+        ])
+          assert.deepEqual((await watch('auditor', text)).raw, [email], text)
+        // A policy runs as the role that reads: this one is denied.
+        const denied = await watch('analyst', 'select id from public.guarded')
+        assert.match(denied.shown, /^42501/)
+        assert.deepEqual([denied.raw, denied.masked], [[], [email]])
+        const stores = await watch(
+          'analyst',
+          'create temp table kept (id int)',
+          'insert into kept select id from public.news',
+        )
+        assert.equal(stores.shown, '[[]]')
+      },
+    )
+
+    clause(
+      'GATE-252',
+      'INSERT into a view touches every masked column that the view reads, as UPDATE and DELETE do:…',
+      async () => {
+        await run(`create table public.mine (id int primary key, note text);
+          create view public.joined as select m.id, m.note, (select p.email from public.people p where p.id = m.id) as e
+            from public.mine m;
+          grant select, insert, update on public.joined to ${role('auditor')}`)
+        await gateway.refresh()
+        await isRaw('auditor', 'insert into public.joined (id) values (1) returning e')
+        const upsert =
+          'insert into public.joined (id) values (1) on conflict (id) do update set note = joined.e'
+        await isRaw('auditor', upsert, 'select note from public.joined')
+        assert.deepEqual((await watch('auditor', upsert)).raw, [email])
+      },
+    )
+
+    clause(
+      'GATE-253',
+      'The owner of a relation counts as a reader of it, and so does a role that may become the owner:…',
+      async () => {
+        await target.createRole('heir', 'LOGIN NOINHERIT')
+        await run(`create view public.owned as select email from public.people;
+          alter view public.owned owner to ${role('auditor')};
+          revoke select on public.owned from ${role('auditor')};
+          grant ${role('auditor')} to ${role('heir')}`)
+        await gateway.refresh()
+        const grant = `grant select on public.owned to ${role('auditor')}`
+        const reads = 'select email from public.owned'
+        await isRaw('auditor', 'begin', grant, reads, 'rollback; begin', grant, reads)
+        await isRaw('heir', `set role ${role('auditor')}`, 'begin', grant, reads)
+      },
+    )
+  })
+})
