@@ -56,8 +56,8 @@ import { openIssuer } from './issuer/issuer.ts'
 import { createNetworkList } from './kernel/network.ts'
 import { stopOnce } from './kernel/stop-once.ts'
 import { openBoundCatalogs } from './masking/binding/bound-catalog.ts'
-import { findBound, selectBound } from './masking/binding/find-bound.ts'
-import { findUnbound } from './masking/binding/find-unbound.ts'
+import { createFinders } from './masking/binding/create-finders.ts'
+import { selectBound } from './masking/binding/find-bound.ts'
 import { createGivenRights } from './masking/given-rights.ts'
 import { assignAtRoot, listAssignedRoles } from './masking/role-assignments/assigned-roles.ts'
 import { maskingRoom } from './masking/room.ts'
@@ -318,10 +318,7 @@ export async function startService(options: StartOptions): Promise<Service> {
     workers: settings.gatewayWorkers,
     limits: readLimits(settings),
     ports: {
-      findDatabases: (name) => findBound(database.sql, locator, tenantId, name),
-      findUnbound: async (name) =>
-        settings.gatewayUnbound ? findUnbound(database.sql, locator, tenantId, name) : [],
-      findPrimary: locator.findPrimary,
+      ...createFinders(database.sql, locator, tenantId, settings),
       findStandby: (id, role) => enforcement.standbys.choose(id, role),
       lookAtStandbys: (id, roles) => enforcement.standbys.look(id, roles),
       ...createMaskReader(enforcement, source),

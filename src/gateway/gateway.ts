@@ -79,6 +79,8 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
       return sessions.processes
     },
     async refresh(databaseId) {
+      // Before the masks of another place are read for sessions that are at the former one.
+      await servers.lookAtPlaces(databaseId)
       await Promise.all([sessions.refresh(databaseId), servers.lookAtStandbys(databaseId)])
     },
     refreshAll: () => sessions.refreshAll(),

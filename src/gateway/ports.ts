@@ -30,6 +30,14 @@ export interface FoundDatabase {
   readonly readsAtStandby?: boolean
 }
 
+/** Where sessions in a database may be at present. */
+export interface BoundPlaces {
+  readonly database: string
+  readonly places: readonly Place[]
+  /** Sessions are at the primary of several hosts, or at a standby, and are watched for that. */
+  readonly isSeveral: boolean
+}
+
 /** Of the standbys of a database, for sessions that are there. */
 export interface StandbyLook {
   /** For each role a text that is another one as soon as its rights or the masks of the database are. */
@@ -175,6 +183,8 @@ export interface GatewayPorts {
   findDatabases(name: string): Promise<readonly FoundDatabase[]>
   /** Databases of that name that are not bound, where the operator lets clients through to them. */
   findUnbound(name: string): Promise<readonly FoundDatabase[]>
+  /** By the ids of found databases. One that is not bound any more has no entry, nor an unbound one that cannot be found any more. */
+  findPlaces(databaseIds: readonly string[]): Promise<ReadonlyMap<string, BoundPlaces>>
   /** Where the primary of a database on several hosts is; undefined: it is not known. */
   findPrimary(databaseId: string): Promise<Place | undefined>
   /** A standby that has replayed all that the primary has, and the standing of the role; undefined: there is none. */

@@ -16,6 +16,10 @@ const reasons = {
     sqlstate: sqlstate.adminShutdown,
     message: 'another server has become the primary of this database; connect again',
   },
+  BindingChanged: {
+    sqlstate: sqlstate.adminShutdown,
+    message: 'this database is bound to another place by now, or not bound any more; connect again',
+  },
   StandbyLeft: {
     sqlstate: sqlstate.adminShutdown,
     message: 'masks or rights have changed, or the standby of this session is too far behind; connect again',

@@ -4,7 +4,13 @@ import type { Database } from '../../src/db/database.ts'
 import { readMaskedFor, readMaskVersion } from '../../src/enforcement/per-role/read-masked.ts'
 import { type Gateway, openGateway } from '../../src/gateway/gateway.ts'
 import { createGatewayMetrics } from '../../src/gateway/metrics.ts'
-import type { BackendAddress, GatewayLimits, GatewayPorts, Principal } from '../../src/gateway/ports.ts'
+import type {
+  BackendAddress,
+  BoundPlaces,
+  GatewayLimits,
+  GatewayPorts,
+  Principal,
+} from '../../src/gateway/ports.ts'
 import { createCa, issueCertificate } from '../../src/http/local-ca.ts'
 import type { TokenGrounds } from '../../src/kernel/token-grounds.ts'
 
@@ -34,6 +40,10 @@ export const testLimits: GatewayLimits = {
   allowPlaintext: false,
   allowMaskedCopies: false,
   tellsMasks: false,
+}
+
+function placesOf({ database, others, ...own }: BackendAddress): BoundPlaces {
+  return { database, places: [own, ...(others ?? [])], isSeveral: others !== undefined }
 }
 
 /** A gateway by itself before one database, without the rest of the service. */
@@ -66,6 +76,7 @@ export async function openBareGateway(
     ports: {
       findDatabases: async () => [found],
       findUnbound: async () => [],
+      findPlaces: async (ids) => new Map(ids.map((id) => [id, placesOf(found.address)])),
       findPrimary: async () => undefined,
       findStandby: async () => undefined,
       lookAtStandbys: async () => ({ standings: new Map(), close: [] }),

@@ -14,6 +14,7 @@ import type { Greeted } from './greet-client.ts'
 import { openAnyBackend, openBackend } from './open-backend.ts'
 import { proveLogin } from './prove-login.ts'
 import { refuseOwnGateway } from './refuse-own-gateway.ts'
+import { requirePlace } from './require-place.ts'
 
 export interface Backend extends Side {
   readonly socket: Socket
@@ -65,6 +66,8 @@ async function logInAsPrincipal(client: Greeted, options: LogInOptions): Promise
   for (let attempt = 1; ; attempt++) {
     const { role, password } = await login.prepare(principal, attempt > 1)
     const backend = await start(role, options)
+    // The password is that of the binding of now: a server that was bound before gets no proof of it.
+    await requirePlace(database.id, backend.address, ports)
     const failed = await proveLogin(backend, password)
     if (!failed) {
       client.socket.write(message('R', int32(0)))

@@ -93,9 +93,13 @@ export class Connections {
     return this.#registry.find(idOf(key))
   }
 
-  /** Ends those of the sessions that this process has. */
+  /** Ends those of the sessions that this process has. At the place of a former binding no connection of ours can end their backends. */
   end(ids: readonly string[], reason: RefusalName): void {
-    for (const id of ids) this.#admitted.get(id)?.relay.end(new Refusal(reason))
+    for (const id of ids) {
+      const relay = this.#admitted.get(id)?.relay
+      if (reason === 'BindingChanged') relay?.cancel(new Refusal(reason))
+      else relay?.end(new Refusal(reason))
+    }
   }
 
   async drain(timeoutMs: number): Promise<void> {

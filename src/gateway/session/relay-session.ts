@@ -7,6 +7,7 @@ import { Refusal, refuse } from '../../wire/refusal.ts'
 import { askAboutItself, beginSession } from '../login/authenticate.ts'
 import type { Greeted } from '../login/greet-client.ts'
 import type { EstablishedLogin } from '../login/log-in.ts'
+import { requirePlace } from '../login/require-place.ts'
 import type { BackendAddress, FoundDatabase, GatewayPorts, SessionRecord } from '../ports.ts'
 import { MaskMap } from '../rewrite/mask-map.ts'
 import { cancelStatement } from './cancel.ts'
@@ -84,6 +85,8 @@ export async function relaySession(
     })
     release = admission.release
     await requireUnrevoked(record, ports)
+    // The session is registered by now: the watch finds every change of the binding that comes later.
+    await requirePlace(database.id, address, ports)
     await requireStanding(address, record, ports)
     checkPresence(attempt.signal)
     await ports.recordSession(record).catch((cause: unknown) => refuse('AuditUnavailable', {}, { cause }))

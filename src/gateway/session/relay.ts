@@ -51,6 +51,12 @@ export class Relay {
     return this.#conversation.isIdle
   }
 
+  /** Ends the session for a reason of our own, and cancels its statement; the client is told where that is possible. */
+  cancel(refusal: Refusal): void {
+    if (!this.#isOver && this.#conversation.isAwaited) this.#options.onAbandoned()
+    this.end(refusal)
+  }
+
   /** Ends the session for a reason of our own; the client is told where that is possible. */
   end(refusal: Refusal): void {
     if (this.#isOver) return

@@ -1,21 +1,24 @@
 import { isSamePlace } from '../../db/database-url.ts'
+import { isAtPlace } from '../login/require-place.ts'
 import type { GatewayPorts } from '../ports.ts'
 import { RepeatedLook } from './repeated-look.ts'
 import type { RegisteredSession } from './session-registry.ts'
 
-interface ServerPorts extends Pick<GatewayPorts, 'findPrimary' | 'lookAtStandbys' | 'log'> {
+type Reason = 'BindingChanged' | 'ServerReplaced' | 'StandbyLeft'
+
+interface ServerPorts extends Pick<GatewayPorts, 'findPlaces' | 'findPrimary' | 'lookAtStandbys' | 'log'> {
   /** Sessions of this node, in whichever of its processes. */
   list(): readonly RegisteredSession[]
-  end(ids: readonly string[], reason: 'ServerReplaced' | 'StandbyLeft'): Promise<void>
+  end(ids: readonly string[], reason: Reason): Promise<void>
 }
 
 /** A primary that cannot be asked for so long cannot tell of changes that a standby lacks. */
 const mostUnknownMs = 10_000
 
 /**
- * Ends sessions at a server that is not the primary of its database any more, as masks that change later do not reach it; and
- * sessions at a standby when masks or rights of their role change, or when the standby falls behind. Only databases on
- * several hosts are looked at.
+ * Ends sessions at a place that their database is not bound to any more, and at a server that is not the primary of several hosts
+ * any more, as masks and rights that change later do not reach it; and sessions at a standby when masks or rights of their role
+ * change, or when the standby falls behind.
  */
 export class ServerWatch {
   readonly #ports: ServerPorts
@@ -24,10 +27,16 @@ export class ServerWatch {
   /** Looks that have not ended: each is taken up again a second after its end or less. */
   readonly #underWay = new Set<string>()
   readonly #looks: RepeatedLook
+  #hasFailed = false
 
   constructor(ports: ServerPorts) {
     this.#ports = ports
     this.#looks = new RepeatedLook(() => this.#look())
+  }
+
+  /** After a change of the binding: sessions that it ends have ended when this resolves. */
+  async lookAtPlaces(databaseId: string): Promise<void> {
+    await this.#checkPlaces(this.#ports.list().filter((session) => session.databaseId === databaseId))
   }
 
   /** After a change of masks: sessions that it ends have ended when this resolves. */
@@ -45,7 +54,9 @@ export class ServerWatch {
 
   /** Starts looks and waits for none: one database that does not answer must not keep sessions of others. */
   async #look(): Promise<void> {
-    const byDatabase = Map.groupBy(this.#ports.list(), ({ databaseId }) => databaseId)
+    const all = this.#ports.list()
+    this.#start('places', () => this.#checkPlaces(all))
+    const byDatabase = Map.groupBy(all, ({ databaseId }) => databaseId)
     for (const [databaseId, sessions] of byDatabase) {
       const atPrimary = sessions.filter(({ cancel }) => cancel.address.others)
       const atStandbys = sessions.filter(isAtStandby)
@@ -68,6 +79,22 @@ export class ServerWatch {
     this.#underWay.add(what)
     void look().finally(() => this.#underWay.delete(what))
     return true
+  }
+
+  /** The controller is at the new place: it would neither read the masks of these sessions nor end them with their rights. */
+  async #checkPlaces(sessions: readonly RegisteredSession[]): Promise<void> {
+    if (sessions.length === 0) return
+    const byDatabase = Map.groupBy(sessions, ({ databaseId }) => databaseId)
+    const places = await this.#ports.findPlaces([...byDatabase.keys()]).catch((err: unknown) => {
+      if (!this.#hasFailed) this.#ports.log.warn({ err }, 'bindings of sessions cannot be looked up')
+      this.#hasFailed = true
+    })
+    if (!places) return
+    this.#hasFailed = false
+    for (const [databaseId, own] of byDatabase) {
+      const strays = own.filter(({ cancel }) => !isAtPlace(cancel.address, places.get(databaseId)))
+      await this.#end(databaseId, strays, 'BindingChanged')
+    }
   }
 
   async #checkPrimary(databaseId: string, sessions: readonly RegisteredSession[]): Promise<void> {
@@ -94,11 +121,7 @@ export class ServerWatch {
     return performance.now() - (this.#lookedAt.get(databaseId) ?? Number.POSITIVE_INFINITY) >= mostUnknownMs
   }
 
-  async #end(
-    databaseId: string,
-    sessions: readonly RegisteredSession[],
-    reason: 'ServerReplaced' | 'StandbyLeft',
-  ): Promise<void> {
+  async #end(databaseId: string, sessions: readonly RegisteredSession[], reason: Reason): Promise<void> {
     if (sessions.length === 0 || this.#looks.isClosed) return
     const ids = sessions.map(({ id }) => id)
     await this.#ports.end(ids, reason).catch(() => {})

@@ -4,8 +4,12 @@ import { writeRunFile } from '../../../src/cli/run-file.ts'
 import { clause } from '../../support/clause.ts'
 import { useGateway } from '../../support/gateway.ts'
 import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
+import { freshDatabase } from '../../support/masking.ts'
+import { ended } from '../../support/people.ts'
 import { runHere } from '../../support/run-here.ts'
 
+/** Several times the documented time: machines that run tests are busy. */
+const patienceMs = 20_000
 const refused = (name: string) => ({
   code: '3D000',
   message: `database "${name}" is not bound to this gateway; name it as database or server/database`,
@@ -89,6 +93,32 @@ describe('databases that are not bound, where the operator lets clients through'
 
       const account = { user: 'ann@example.com', password: 'token', database: name() }
       await assert.rejects(gateway.connect('analyst', account), refused(name()))
+    },
+  )
+
+  clause(
+    'GATE-262',
+    'A session in a database that is not bound (GATE-94) ends with 57P01 within two seconds when the…',
+    async () => {
+      const db = freshDatabase()
+      const far = freshDatabase().replace('/Srv/', '/Far/')
+      const bind = async (path: string, binding: object | null) => {
+        const put = await gateway.masking.send('PUT', path, { properties: { binding } })
+        assert.ok(put.status < 300, put.text)
+      }
+      const bound = await gateway.connect('auditor', { database: name() })
+      const end = ended(bound, patienceMs)
+      await bind(db, bindingOf(other().url))
+      assert.equal(await end, '57P01')
+      await bind(db, null)
+
+      // By another name of the host the binding leads to another server.
+      await using third = await createMaskedDatabase()
+      await bind(far, { ...bindingOf(third.url), host: 'localhost' })
+      const stray = await gateway.connect('auditor', { database: `far/${name()}` })
+      const left = ended(stray, patienceMs)
+      await bind(far, null)
+      assert.equal(await left, '57P01')
     },
   )
 

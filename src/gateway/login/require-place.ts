@@ -1,0 +1,26 @@
+import { isSamePlace } from '../../db/database-url.ts'
+import { refuse } from '../../wire/refusal.ts'
+import type { BackendAddress, BoundPlaces, GatewayPorts } from '../ports.ts'
+
+/**
+ * True where the binding still leads to the address of a session. The address is compared, not the version of the binding: a new
+ * password for the same place ends no session, and a binding that left and came back masks the session again.
+ */
+export function isAtPlace(address: BackendAddress, bound: BoundPlaces | undefined): boolean {
+  if (!bound || bound.database !== address.database) return false
+  // A session that began at the only host is not watched for a change of the primary.
+  const isWatched = address.others !== undefined || address.standing !== undefined
+  return bound.isSeveral === isWatched && bound.places.some((place) => isSamePlace(place, address))
+}
+
+/** Refuses a login whose database was bound elsewhere since it was found. */
+export async function requirePlace(
+  databaseId: string,
+  address: BackendAddress,
+  ports: Pick<GatewayPorts, 'findPlaces'>,
+): Promise<void> {
+  const places = await ports
+    .findPlaces([databaseId])
+    .catch((cause: unknown) => refuse('StoreUnavailable', {}, { cause }))
+  if (!isAtPlace(address, places.get(databaseId))) refuse('BindingChanged')
+}

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, describe } from 'node:test'
+import pg from 'pg'
+import type { BoundPlaces } from '../../../src/gateway/ports.ts'
+import { openBareGateway, testPrincipal } from '../../support/bare-gateway.ts'
+import { clause } from '../../support/clause.ts'
+import { useGateway } from '../../support/gateway.ts'
+import { bindingOf, createMaskedDatabase } from '../../support/masked-database.ts'
+import { freshDatabase } from '../../support/masking.ts'
+import { bringPeople, ended } from '../../support/people.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+import { holdsFor, waitUntil } from '../../support/wait-until.ts'
+
+/** Several times the documented time: machines that run tests are busy. */
+const patienceMs = 8_000
+const read = 'select email from public.customers where id = 1'
+
+describe('sessions of a binding that leads elsewhere by now', () => {
+  const gateway = useGateway()
+  const opened: pg.Client[] = []
+  let decoy: Awaited<ReturnType<typeof createMaskedDatabase>>
+  /** Bound without rules, so that it can be unbound. */
+  let spare: typeof decoy
+  let other: TestService
+  let people: Awaited<ReturnType<typeof bringPeople>>
+  before(async () => {
+    decoy = await createMaskedDatabase()
+    spare = await createMaskedDatabase()
+    const first = gateway.masking.service()
+    other = await startTestService({
+      MASQUERADE_DATABASE_URL: first.databaseUrl,
+      MASQUERADE_SECRET_KEY_FILE: join(first.dataDir, 'secret.key'),
+      MASQUERADE_AUDIT_SECONDS: '3600',
+    })
+    people = await bringPeople(gateway)
+  })
+  after(async () => {
+    for (const client of opened) await client.end().catch(() => {})
+    await other[Symbol.asyncDispose]()
+    await decoy[Symbol.asyncDispose]()
+    await spare[Symbol.asyncDispose]()
+  })
+
+  const bind = async (db: string, binding: object | null) => {
+    const put = await gateway.masking.send('PUT', db, { properties: { binding } })
+    assert.ok(put.status < 300, put.text)
+    return put
+  }
+  const connectElsewhere = async (role: string) => {
+    const user = gateway.masked().role(role)
+    const address = { host: '127.0.0.1', port: other.gateway.port, database: gateway.name }
+    const client = new pg.Client({ ...address, user, password: 'secret' })
+    client.on('error', () => {})
+    opened.push(client)
+    await client.connect()
+    return client
+  }
+  const readPid = async (client: pg.Client): Promise<number> =>
+    (await client.query('select pg_backend_pid() as pid')).rows[0].pid
+
+  // An exempt role, a person, a session at another node and one that is at work.
+  clause(
+    'GATE-259',
+    'The sessions in a database end with 57P01 within two seconds, on every node, when its binding leads…',
+    async () => {
+      const { url, database } = gateway.masked()
+      const person = await people.user()
+      await people.map(person.id)
+      const sessions = [
+        await gateway.connect('auditor'),
+        await people.connect(person.name, person.token),
+        await connectElsewhere('auditor'),
+      ]
+      for (const session of sessions) assert.equal((await session.query(read)).rowCount, 1)
+      const busy = await gateway.connect('auditor')
+      const pid = await readPid(busy)
+      const work = assert.rejects(busy.query('select pg_sleep(600)'), { code: '57P01' })
+      const isBusy = async () =>
+        (await database.sql`select 1 from pg_stat_activity where pid = ${pid} and state = 'active'`).length >
+        0
+      await waitUntil('the statement runs', isBusy)
+
+      const ends = sessions.map((session) => ended(session, 20_000 + patienceMs))
+      await bind(gateway.db, bindingOf(decoy.url))
+      assert.deepEqual(await Promise.all(ends), ['57P01', '57P01', '57P01'])
+      await work
+      await waitUntil('the statement is cancelled', async () => !(await isBusy()))
+
+      const [entry] = await gateway.masking.service().database.sql<{ places: string[] }[]>`
+        select array[before #>> '{properties,binding,database}', after #>> '{properties,binding,database}'] as places
+        from audit_event where action = 'Vendor.Sql/servers/databases/write' order by at desc limit 1`
+      assert.deepEqual(entry?.places, [bindingOf(url).database, bindingOf(decoy.url).database])
+
+      await bind(gateway.db, bindingOf(url))
+      assert.equal((await (await gateway.connect('auditor')).query(read)).rowCount, 1)
+    },
+  )
+
+  // Unbound, several hosts in the place of one, and deleted.
+  clause(
+    'GATE-259',
+    'The sessions in a database end with 57P01 within two seconds, on every node, when its binding leads…',
+    async () => {
+      const db = freshDatabase()
+      const binding = bindingOf(spare.url)
+      const changes: Record<string, () => Promise<unknown>> = {
+        'it is unbound': () => bind(db, null),
+        'it has several hosts': () =>
+          bind(db, { ...binding, host: `${binding.host}:${binding.port},127.0.0.1:1`, port: undefined }),
+        'it is deleted': async () => {
+          const gone = await gateway.masking.send('DELETE', db)
+          assert.equal(gone.status, 200, gone.text)
+        },
+      }
+      for (const [what, change] of Object.entries(changes)) {
+        await bind(db, binding)
+        const session = await gateway.connect('auditor', { database: db.replace(/^.*\//, '') })
+        const end = ended(session, 20_000 + patienceMs)
+        await change()
+        assert.equal(await end, '57P01', what)
+      }
+    },
+  )
+
+  clause(
+    'GATE-260',
+    'A binding that is stored again for the same place ends no session, whatever else of it is new: its…',
+    async () => {
+      const db = freshDatabase()
+      const { port, ...binding } = bindingOf(spare.url)
+      const here = `${binding.host}:${port}`
+      const admin = await spare.createRole('admin', 'LOGIN SUPERUSER')
+      const connect = () => gateway.connect('auditor', { database: db.replace(/^.*\//, '') })
+      const goesOn = async (bindings: readonly object[]) => {
+        const session = await connect()
+        for (const each of bindings) {
+          await bind(db, each)
+          await holdsFor(
+            2_500,
+            'the session goes on',
+            async () => (await session.query('select 1')).rowCount === 1,
+          )
+        }
+      }
+      await bind(db, { ...binding, port })
+      await goesOn([
+        { ...binding, port },
+        { ...binding, port, user: admin, password: 'secret' },
+      ])
+      await bind(db, { ...binding, host: `${here},127.0.0.1:1` })
+      await goesOn([
+        { ...binding, host: `127.0.0.1:1,${here}` },
+        { ...binding, host: `${here},127.0.0.1:2` },
+      ])
+    },
+  )
+
+  // The binding changes after the database was found; in workers as without.
+  for (const workers of [1, 2])
+    clause(
+      'GATE-261',
+      'A login that is under way when the binding changes opens no session: 57P01. The former server gets no…',
+      async (t) => {
+        const target = gateway.masked()
+        const role = target.role('analyst')
+        const { host, port, database } = bindingOf(target.url)
+        const here: BoundPlaces = { database, places: [{ host, port }], isSeveral: false }
+        const elsewhere: Record<string, BoundPlaces> = {
+          'another database': { ...here, database: 'another' },
+          'another port': { ...here, places: [{ host, port: port + 1 }] },
+          'several hosts': { ...here, isSeveral: true },
+        }
+        let answers: (BoundPlaces | undefined)[] = []
+        let password = 'secret'
+        const bare = await openBareGateway(
+          target.database,
+          target.url,
+          {},
+          {},
+          {
+            workers,
+            ports: {
+              checkToken: async () => ({ kind: 'accepted', principal: testPrincipal('ana') }),
+              prepareLogin: async () => ({ kind: 'ready', login: { role, password } }),
+              findPlaces: async (ids) => {
+                const found = answers.length > 1 ? answers.shift() : answers[0]
+                return new Map(found && ids.map((id) => [id, found]))
+              },
+            },
+          },
+        )
+        t.after(() => bare.close(0))
+        const asRole = () => gateway.connect('analyst', { port: bare.port })
+        const asPerson = () => gateway.connect('', { port: bare.port, user: 'ana@example.com', password })
+        for (const [what, answer] of Object.entries({ ...elsewhere, 'no binding': undefined })) {
+          answers = [answer]
+          await assert.rejects(asRole(), { code: '57P01' }, what)
+          // Where a proof of this password were sent, the database would refuse it.
+          password = 'of the next binding'
+          await assert.rejects(asPerson(), { code: '57P01' }, what)
+          password = 'secret'
+          answers = [here, answer]
+          await assert.rejects(asPerson(), { code: '57P01' }, what)
+        }
+        answers = [here]
+        for (const connect of [asRole, asPerson]) assert.ok((await (await connect()).query(read)).rowCount)
+      },
+    )
+})
