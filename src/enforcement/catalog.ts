@@ -1,6 +1,7 @@
 import type { Stamp } from './stamp.ts'
 import type { Departure } from './twins/read-departure.ts'
 import type { EmptiedTwin } from './twins/read-emptied.ts'
+import type { Stranger } from './twins/select-strangers.ts'
 
 /** The part of a database's catalog that the controller reads. Names are never quoted. */
 export interface Column {
@@ -76,6 +77,8 @@ export interface Relation {
   readonly restrictions: readonly { readonly roles: readonly number[]; readonly condition: string }[]
   /** Permissive row policies for certain roles: through a twin they show nothing. */
   readonly hasRolePolicies: boolean
+  /** Tables of other owners that its row policies read: their owners would read by the rights of its twin. */
+  readonly strangers: readonly Stranger[]
   /**
    * The reason for which its definition is unknown: another session holds a lock on it or on a table that it reads,
    * PostgreSQL cannot print it in time, or it was not asked for. Null: it is known.

@@ -13,6 +13,7 @@ import {
   noTwin,
   noTwinOwner,
   ownerReads,
+  readsStrangers,
   rowSecurity,
   sharedTwinOwner,
   twinClosed,
@@ -70,7 +71,9 @@ export function desire(
     )
   const ownerless = read.filter((relation) => twinOwners.of(relation) === null)
   const taken = indexNames(snapshot.twinRoles)
-  const twinless = findTwinless(ordered, policy, notes, describe, ownerless, barred)
+  const led = read.filter(({ strangers }) => strangers.length > 0)
+  const twinless = findTwinless(ordered, policy, notes, describe, [...ownerless, ...led], barred)
+  notes.push(...led.map(readsStrangers))
   for (const relation of ownerless) {
     const oid = snapshot.roles.get(relation.owner)?.oid ?? 0
     notes.push(noTwinOwner(relation, snapshot, chooseTwinOwner(snapshot, taken, oid).name))
@@ -238,15 +241,16 @@ function isRefused(guard: Guard | undefined, twin: DesiredTwin): boolean {
 }
 
 /**
- * Tables and views that get no twin: suspended tables; tables without an owner for it; views that we may not act for; views over a table with row policies that
- * restrict certain roles, as these would not be found any more. And whatever reads one of them, or a stray that is `barred`.
+ * Tables and views that get no twin: suspended tables; `unserved` ones, which have no owner for it or row policies that read tables of
+ * others; views that we may not act for; views over a table with row policies that restrict certain roles, as these would not be found
+ * any more. And whatever reads one of them, or a stray that is `barred`.
  */
 function findTwinless(
   ordered: readonly Relation[],
   { suspended }: Policy,
   notes: Note[],
   describe: (unmanaged: Relation) => Note,
-  ownerless: readonly Relation[],
+  unserved: readonly Relation[],
   barred: ReadonlySet<number>,
 ): ReadonlySet<number> {
   const found = new Set(barred)
@@ -261,7 +265,7 @@ function findTwinless(
     const cannotAct = !isManaged(relation) || (isView && !relation.settable)
     if (isRestricted || relation.hasRolePolicies) notes.push(rowSecurity(relation, isRestricted))
     if (cannotAct) notes.push(describe(relation))
-    const isOut = isSuspended || isRestricted || cannotAct || ownerless.includes(relation)
+    const isOut = isSuspended || isRestricted || cannotAct || unserved.includes(relation)
     if (isOut || [...reads, ...parents].some((other) => found.has(other))) found.add(oid)
   }
   return found

@@ -39,6 +39,19 @@ export function noTwinOwner(
   return { code: 'NoTwin', target, message }
 }
 
+/** Their row policies would run with the rights of the twin's owner, which reads every masked table of this owner. */
+export function readsStrangers({ schema, name, owner, strangers }: Relation): Note {
+  const target = `${schema}.${name}`
+  const read = strangers.map(
+    (one) => `${quoteQualified(one.schema, one.name)} of ${quoteIdentifier(one.owner)}`,
+  )
+  const statements = strangers.map(
+    (one) => `ALTER TABLE ${quoteQualified(one.schema, one.name)} OWNER TO ${quoteIdentifier(owner)}`,
+  )
+  const message = `${target} has no masked twin: its row policies read ${read.join(', ')}, whose own row policies would read masked tables of ${quoteIdentifier(owner)} through the twin. It is closed to all roles that are not exempt. Let the policies read a view of that owner instead, or run: ${statements.join('; ')}.`
+  return { code: 'NoTwin', target, message }
+}
+
 function describeNameless(target: string, owner: string): string {
   return `${target} has no masked twin: other roles have every name of the role for the twins of what ${quoteIdentifier(owner)} owns. It is closed to all roles that are not exempt. Drop the roles ${twinOwnerPrefix}… that are not this service's.`
 }

@@ -6,6 +6,7 @@ import type { Column, Grant, Relation, RelationKind } from './catalog.ts'
 import { type AclEntry, aclAsJson, listGrants, listRights, type RoleNames } from './grants/read-acl.ts'
 import type { Target } from './policy.ts'
 import { selectStamp } from './stamp.ts'
+import { selectStrangers } from './twins/select-strangers.ts'
 import { type FoundRelation, measureView, overLimit } from './view-flood.ts'
 
 /** Lower OIDs are of relations that the server has from its beginning: catalogs, and the views of information_schema. */
@@ -139,7 +140,7 @@ export async function readRelations(
         where w.ev_class = c.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
           and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid <> c.oid) as reads,
       array(select inhparent::int8 from pg_catalog.pg_inherits where inhrelid = c.oid) as parents,
-      ${selectStamp(tx)} as stamp
+      ${selectStrangers(tx)} as strangers, ${selectStamp(tx)} as stamp
     from pg_catalog.pg_class c
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     join pg_catalog.pg_roles o on o.oid = c.relowner

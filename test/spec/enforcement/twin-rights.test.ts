@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { describe } from 'node:test'
+import { reconcile } from '../../../src/enforcement/reconcile.ts'
+import { clause } from '../../support/clause.ts'
+import type { ClusterName } from '../../support/cluster.ts'
+import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
+import { forEachCluster } from '../../support/postgres.ts'
+
+const canary = 'zqcanary'
+
+/** The role owner has the masked tables hr.client and hr.pay; the masked role mallory has the schema lair. */
+async function prepare(cluster: ClusterName, isSuperuser: boolean, isOwnerTrusted = false) {
+  const target = await createMaskedDatabase(cluster)
+  const mallory = await target.createRole('mallory')
+  const other = await target.createRole('owner', 'NOLOGIN')
+  const binder = await target.createRole('binder', 'LOGIN CREATEROLE')
+  const database = target.url.replace(/^.*\//, '')
+  const run = (text: string) => target.database.sql.unsafe(text)
+  const [row] = await run('select current_user::text as name')
+  const owner = isOwnerTrusted ? (isSuperuser ? String(row?.name) : binder) : other
+  await run(`create schema hr; grant usage on schema hr to public; create schema lair authorization "${mallory}";
+    grant usage on schema lair to public; grant create on database "${database}" to "${binder}";
+    grant create on schema hr to "${other}", "${binder}"; grant "${other}", "${mallory}" to "${binder}";
+    create table hr.client (id int, region int, mail text); insert into hr.client values (1, 1, 'x@hr.example');
+    create table hr.pay (id int, salary text); insert into hr.pay values (1, '${canary}');
+    create table hr.region (region int); insert into hr.region values (1); grant select on hr.region to public;
+    alter table hr.client owner to "${owner}"; alter table hr.pay owner to "${owner}"; alter table hr.region owner to "${owner}";
+    grant select on hr.client, hr.pay to "${mallory}"`)
+  const binding = isSuperuser ? target.database : target.connectAs('binder')
+  const runAs = (text: string) => target.runAs('mallory', text)
+  await runAs(`create table lair.assignment (region int); insert into lair.assignment values (1);
+    grant select on lair.assignment to public; create view lair.assigned as select region from lair.assignment;
+    grant select on lair.assigned to public`)
+  return {
+    target,
+    owner,
+    binder,
+    mallory,
+    run,
+    runAs,
+    mask: (...names: string[]) => reconcile(binding, policy(names.map((name) => rule(name)))),
+    /** What mallory gets to see, errors included. */
+    look: (text: string): Promise<string> =>
+      runAs(text).then(
+        (rows) => JSON.stringify(rows),
+        (error: Error) => error.message,
+      ),
+  }
+}
+
+const masked = ['hr.client.mail', 'hr.pay.salary']
+const spy = `((select string_agg(s::text, ',') from hr.pay s) || 'x')::int is not null`
+/** The rows of hr.client are those of the regions in `from`. */
+const limit = (from: string, more = '') =>
+  `alter table hr.client enable row level security; create policy p on hr.client ${more} using (region in (select region from ${from}))`
+
+forEachCluster((cluster) => {
+  for (const isSuperuser of [true, false])
+    describe(`rights of twins, with ${isSuperuser ? "a superuser's binding" : 'a binding that is a member of the owners'}`, () => {
+      clause(
+        'ENF-341',
+        'A table whose row policies read a table of another owner, themselves or by the policies of a table that they read, has no twin and is closed to masked roles…',
+        async () => {
+          for (const isOwnerTrusted of [false, true]) {
+            const one = await prepare(cluster, isSuperuser, isOwnerTrusted)
+            await using _ = one.target
+            const ways = [
+              limit('lair.assignment'),
+              `${limit('hr.region')}; alter table hr.region enable row level security;
+                create policy p on hr.region using (region in (select region from lair.assignment))`,
+              `create policy every on hr.client using (true); ${limit('lair.assignment', `as restrictive to "${one.mallory}"`)}`,
+            ]
+            for (const way of ways) {
+              await one.run(way)
+              const { notes } = await one.mask(...masked)
+              await one.runAs(
+                `alter table lair.assignment enable row level security; create policy spy on lair.assignment using (${spy})`,
+              )
+              const seen = await one.look('select * from masked_hr.client')
+              assert.doesNotMatch(seen, new RegExp(canary), way)
+              assert.match(seen, /does not exist/, way)
+              assert.match(await one.look('select mail from hr.client'), /permission denied/, way)
+              const named = notes.map(({ code, target, message }) => [code, target, message] as const)
+              assert.deepEqual(
+                named.filter(([code]) => code === 'NoTwin').map(([, target]) => target),
+                ['hr.client'],
+              )
+              assert.match(
+                named.map(([, , message]) => message).join(),
+                new RegExp(`ALTER TABLE "lair"."assignment" OWNER TO "${one.owner}"`),
+              )
+              assert.match(await one.look('select salary from masked_hr.pay'), /XXXX/)
+              assert.deepEqual((await one.mask(...masked)).steps, [])
+              await one.runAs(
+                'drop policy spy on lair.assignment; alter table lair.assignment disable row level security',
+              )
+              await one.run(`drop policy p on hr.client; drop policy if exists every on hr.client; drop policy if exists p on hr.region;
+                alter table hr.client disable row level security; alter table hr.region disable row level security`)
+              assert.deepEqual((await one.mask(...masked)).notes, [])
+              assert.match(await one.look('select mail from masked_hr.client'), /XXXX/)
+            }
+          }
+        },
+      )
+
+      clause(
+        'ENF-341',
+        'A table whose row policies read a table of another owner, themselves or by the policies of a table that they read, has no twin and is closed to masked roles…',
+        async (t) => {
+          t.diagnostic('the ways that the note and the clause name')
+          const one = await prepare(cluster, isSuperuser)
+          await using _ = one.target
+          await one.run(limit('lair.assigned'))
+          assert.deepEqual((await one.mask(...masked)).notes, [])
+          assert.match(await one.look('select mail from masked_hr.client'), /XXXX/)
+          await one.runAs(
+            `alter table lair.assignment enable row level security, force row level security; create policy spy on lair.assignment using (${spy})`,
+          )
+          assert.match(await one.look('select mail from masked_hr.client'), /permission denied for table pay/)
+          await one.runAs('drop policy spy on lair.assignment')
+          await one.runAs('alter table lair.assignment disable row level security')
+          await one.run(`drop policy p on hr.client; ${limit('lair.assignment')}`)
+          await one.mask(...masked)
+          assert.match(await one.look('select mail from masked_hr.client'), /does not exist/)
+          for (const heir of [one.owner, isSuperuser ? 'current_user' : `"${one.binder}"`]) {
+            await one.run(`alter table lair.assignment owner to ${heir === one.owner ? `"${heir}"` : heir}`)
+            assert.deepEqual((await one.mask(...masked)).notes, [])
+            assert.match(await one.look('select mail from masked_hr.client'), /XXXX/)
+          }
+        },
+      )
+    })
+})
