@@ -198,18 +198,23 @@ async function readNames(sql: Sql, oids: readonly number[]) {
 
 /**
  * What each role can read itself or by SET ROLE, which the gateway does not follow: as a role without INHERIT, or after it has
- * granted itself a role that it administers. An owner can grant itself any privilege on its relation.
+ * granted itself a role that it, or a role that it inherits from, administers. An owner can grant itself any privilege on its relation.
+ * Before PostgreSQL 16 memberships have no options, and CREATEROLE grants every role but superusers, `pg_read_all_data` too.
  */
 async function readReadable(sql: Sql, roles: readonly string[], needed: readonly string[]) {
   const pairs = needed.map((each) => each.split('/'))
   return await sql<{ role: string; roleOid: number; readable: string[] }[]>`
-    with recursive reached (role, oid) as (
-      select r.oid, r.oid from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[])
-      union select r.role, m.roleid from reached r join pg_catalog.pg_auth_members m on m.member = r.oid
+    with recursive reached (role, oid, acts) as (
+      select r.oid, r.oid, true from pg_catalog.pg_roles r where r.rolname = any(${roles}::text[])
+      union select r.role, m.roleid, m.admin_option or (r.acts and o.sets)
+      from reached r join pg_catalog.pg_auth_members m on m.member = r.oid cross join lateral (
+        select coalesce((pg_catalog.to_jsonb(m)->>'set_option')::boolean, true) as sets,
+          coalesce((pg_catalog.to_jsonb(m)->>'inherit_option')::boolean, true) as inherits) o
+      where m.admin_option or o.inherits or (r.acts and o.sets)
     ), acted as materialized (
-      select r.role, r.oid from reached r where r.role = r.oid or (not pg_catalog.pg_has_role(r.role, r.oid, 'USAGE')
-        and (pg_catalog.pg_has_role(r.role, r.oid, 'MEMBER WITH ADMIN OPTION') or pg_catalog.pg_has_role(r.role, r.oid,
-          case when pg_catalog.current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)))
+      select r.role, r.oid, o.rolcreaterole and pg_catalog.current_setting('server_version_num')::int < 160000 as anyone
+      from reached r join pg_catalog.pg_roles o on o.oid = r.oid
+      where r.acts and (r.role = r.oid or o.rolcreaterole or not pg_catalog.pg_has_role(r.role, r.oid, 'USAGE'))
     ), wanted as materialized (
       select w.oid, w.number, c.relowner
       from unnest(${pairs.map(([oid]) => oid)}::oid[], ${pairs.map(([, number]) => number)}::int2[]) as w(oid, number)
@@ -217,7 +222,7 @@ async function readReadable(sql: Sql, roles: readonly string[], needed: readonly
     )
     select r.rolname::text as role, r.oid::int8 as "roleOid", array(
       select pg_catalog.concat(w.oid, '/', w.number) from wanted w
-      where exists (select 1 from acted a where a.role = r.oid and (case w.number
+      where exists (select 1 from acted a where a.role = r.oid and (a.anyone or case w.number
         when 0 then pg_catalog.has_any_column_privilege(a.oid, w.oid, 'SELECT')
         when ${anyWrite} then pg_catalog.has_any_column_privilege(a.oid, w.oid, 'INSERT, UPDATE')
           or pg_catalog.has_table_privilege(a.oid, w.oid, 'DELETE')

@@ -3,6 +3,7 @@ import { after, before, describe } from 'node:test'
 import pg from 'pg'
 import { reconcile } from '../../../src/enforcement/reconcile.ts'
 import { clause } from '../../support/clause.ts'
+import { majorOf } from '../../support/cluster.ts'
 import { createMaskedDatabase, policy, rule } from '../../support/masked-database.ts'
 import { forEachCluster } from '../../support/postgres.ts'
 import { openWatchedGateway } from '../../support/watched-gateway.ts'
@@ -144,6 +145,42 @@ forEachCluster((cluster) => {
         const reads = 'select email from public.owned'
         await isRaw('auditor', 'begin', grant, reads, 'rollback; begin', grant, reads)
         await isRaw('heir', `set role ${role('auditor')}`, 'begin', grant, reads)
+      },
+    )
+
+    clause(
+      'GATE-254',
+      'A session may become every role that a chain of memberships leads to, each of them with SET or…',
+      async () => {
+        await target.createRole('manager', 'LOGIN NOINHERIT')
+        await target.createRole('team', 'NOLOGIN')
+        const [manager, team, auditor] = ['manager', 'team', 'auditor'].map(role)
+        const reads = 'select email from public.people'
+        const masked = async (name: string) =>
+          assert.deepEqual((await watch(name, reads)).masked, [email], `${name} reads no raw value`)
+        const hasOptions = majorOf(cluster) >= 16
+        await run(`grant ${auditor} to ${team} ${hasOptions ? 'with inherit false, set true' : ''}`)
+        await gateway.refresh()
+        await masked('manager')
+        const only = hasOptions ? 'admin true, inherit false, set false' : 'admin option'
+        await run(`grant ${team} to ${manager} with ${only}`)
+        await gateway.refresh()
+        const grant = `grant ${team} to ${manager} with inherit true, set true`
+        await isRaw('manager', 'begin', ...(hasOptions ? [grant] : []), `set role ${auditor}`, reads)
+        // By CREATEROLE alone.
+        await target.createRole('maker', 'LOGIN CREATEROLE')
+        await gateway.refresh()
+        if (hasOptions) await masked('maker')
+        else await isRaw('maker', 'begin', `grant ${auditor} to ${role('maker')}`, reads)
+        if (!hasOptions) return
+        // A role that only inherits can pass on what it administers, and cannot set what its role could.
+        await run(`revoke ${team} from ${manager}; grant ${team} to ${manager} with inherit true, set false`)
+        await gateway.refresh()
+        await masked('manager')
+        await run(`grant ${auditor} to ${team} with admin true`)
+        await gateway.refresh()
+        const takes = `grant ${auditor} to ${manager} with inherit true`
+        await isRaw('manager', 'begin', takes, reads)
       },
     )
   })
